@@ -1,0 +1,128 @@
+# banyan: one graph. This file holds the rules; each folder's module.mk only appends explicit lists of sources.
+#
+#   make            what `make all` does: libraries and programs into build/bin
+#   make help       the targets
+#
+# Variables: O= (output folder), SANITIZE=address,undefined (a variant of its own), BOARD=, PREFIX=, DESTDIR=, V=1 (show commands),
+# CC=, CFLAGS= (yours come last).
+
+O        ?= build
+BOARD    ?= x86-dpdk
+PREFIX   ?= /usr/local
+V        ?= 0
+SANITIZE ?=
+CC       ?= gcc
+ifeq ($(origin CC),default)
+CC       := gcc
+endif
+CLANG    ?= clang
+
+ifeq ($(SANITIZE),)
+VARIANT  := release
+else
+comma    := ,
+VARIANT  := $(subst $(comma),-,$(SANITIZE))
+endif
+B        := $(O)/$(VARIANT)
+GEN      := $(O)/gen
+Q        := $(if $(filter 1,$(V)),,@)
+say       = $(if $(filter 1,$(V)),,@printf '  %-6s %s\n' $(1) $(2))
+
+.DEFAULT_GOAL := all
+.SUFFIXES:
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+VERSION  := 0.1.0
+
+# ---- flags -----------------------------------------------------------------------------------------------------------------
+ARCH     := $(shell $(CC) -dumpmachine | cut -d- -f1)
+BASELINE_x86_64  := -march=x86-64-v2
+BASELINE_aarch64 := -march=armv8-a+crc
+WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Wundef -Werror
+BASE     := -std=gnu11 -O2 -g -fno-strict-overflow -fno-common -I. -I$(GEN) -DBY_VERSION='"$(VERSION)"' $(BASELINE_$(ARCH)) $(WARN)
+ifneq ($(SANITIZE),)
+BASE     += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all
+LDSAN    := -fsanitize=$(SANITIZE)
+endif
+PICFLAG  := -fPIC
+
+# The core sees no C library: only the compiler's own freestanding headers.
+FREESTANDING := -std=c11 -ffreestanding -nostdinc -isystem $(shell $(CC) -print-file-name=include) -fno-stack-protector \
+                -fno-tree-loop-distribute-patterns
+FLAGS_offload     := $(FREESTANDING)
+FLAGS_dataplane    = -D_GNU_SOURCE $(shell pkg-config --cflags libdpdk 2>/dev/null) -Wno-pedantic
+FLAGS_firmware     = -D_GNU_SOURCE
+FLAGS_control     := -D_GNU_SOURCE
+FLAGS_host-driver := -D_GNU_SOURCE -Ihost-driver/include
+FLAGS_tests       := -D_GNU_SOURCE -Ihost-driver/include
+
+# ---- the graph: every module.mk appends to these ---------------------------------------------------------------------------
+# LIBS       names of static libraries;    <name>_SRC their sources
+# PROGS      names of programs in bin/;    <name>_SRC, <name>_LIBS (ours), <name>_LDLIBS (others')
+# TESTS      names of test programs;       <name>_SRC, <name>_LIBS, <name>_LDLIBS; each run alone, exit 0 is a pass
+# TOOLS      like PROGS, but built only when a target asks (benches, fuzzers); placed in $(B)/tools/
+# SRCFLAGS_<path of a source> extra flags for one source
+# CLEAN_HOOK, DEMO_STEPS ... are not needed: targets live in their folder's module.mk
+LIBS  :=
+PROGS :=
+TESTS :=
+TOOLS :=
+MODULES := offload dataplane firmware boards control host-driver tests docs
+include $(wildcard $(addsuffix /module.mk,$(MODULES)))
+
+obj = $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(GEN)/%,$(1))) $(patsubst $(GEN)/%.c,$(B)/obj/gen/%.o,$(filter $(GEN)/%,$(1)))
+room = $(firstword $(subst /, ,$(1)))
+
+define LIB_RULE
+$(B)/lib/lib$(1).a: $(call obj,$($(1)_SRC))
+endef
+define PROG_RULE
+$(B)/$(2)/$(1): $(call obj,$($(1)_SRC)) $(foreach l,$($(1)_LIBS),$(B)/lib/lib$(l).a)
+	$$(call say,LD,$$@)
+	@mkdir -p $$(@D)
+	$(Q)$$(CC) $(LDSAN) -o $$@ $(call obj,$($(1)_SRC)) -Wl,--start-group $(foreach l,$($(1)_LIBS),$(B)/lib/lib$(l).a) -Wl,--end-group $$($(1)_LDLIBS) $$(LDFLAGS)
+endef
+$(foreach l,$(LIBS),$(eval $(call LIB_RULE,$(l))))
+$(foreach p,$(PROGS),$(eval $(call PROG_RULE,$(p),bin)))
+$(foreach p,$(TESTS),$(eval $(call PROG_RULE,$(p),tests)))
+$(foreach p,$(TOOLS),$(eval $(call PROG_RULE,$(p),tools)))
+
+$(B)/lib/%.a:
+	$(call say,AR,$@)
+	@mkdir -p $(@D)
+	$(Q)rm -f $@ && ar crs $@ $^
+
+$(B)/obj/%.o: %.c
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(BASE) $(PICFLAG) $(FLAGS_$(call room,$<)) $(SRCFLAGS_$<) -MMD -MP $(CFLAGS) -c -o $@ $<
+
+$(B)/obj/gen/%.o: $(GEN)/%.c
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(BASE) $(PICFLAG) $(SRCFLAGS_$<) -MMD -MP $(CFLAGS) -c -o $@ $<
+
+ALL_SRC := $(sort $(foreach t,$(LIBS) $(PROGS) $(TESTS) $(TOOLS),$($(t)_SRC)))
+-include $(patsubst %.o,%.d,$(call obj,$(ALL_SRC)))
+
+# ---- targets ---------------------------------------------------------------------------------------------------------------
+.PHONY: all help deps clean
+
+all: deps $(ALL_EXTRA) ## build the libraries and programs into build/bin
+	$(Q)$(MAKE) --no-print-directory build-all
+
+.PHONY: build-all
+build-all: $(foreach p,$(PROGS),$(B)/bin/$(p)) $(ALL_TARGETS)
+ifeq ($(SANITIZE),)
+	@mkdir -p $(B)/bin && ln -sfn $(VARIANT)/bin $(O)/bin
+endif
+
+help: ## print this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile $(wildcard $(addsuffix /module.mk,$(MODULES)))
+
+deps: ## install the Debian packages that are missing (needs root, else names them)
+	$(Q)tests/deps.sh $(if $(filter 1,$(V)),-v)
+
+clean: ## remove everything that was built
+	rm -rf $(O)

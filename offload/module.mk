@@ -1,0 +1,8 @@
+# offload: the pure core.
+LIBS += offload
+offload_SRC := \
+	offload/base/bytes.c \
+	offload/base/crc32c.c \
+	offload/base/errors.c \
+	offload/wire/types.c
+include $(wildcard offload/*/module.mk)

@@ -1,0 +1,51 @@
+/*
+ * Reduction kernels: operators x element types in one const table per instruction set. Pure; any thread.
+ *
+ * A slot accumulates in `acc` bytes per element, which is wider than the element for f16 and bf16 (f32 inside). Elements on the
+ * wire and in user memory are little-endian. psum is the sum mod 2^32 of a payload's 32-bit little-endian words, the last word
+ * padded with zero bytes (offload/wire/wire.h).
+ *
+ * Rules: signed and unsigned sums and products wrap. min and max of floats: a NaN in either operand gives NaN; -0 < +0.
+ * f16 and bf16: each input is widened exactly, the sum, product, minimum or maximum is taken in f32, and is rounded once to
+ * nearest even when it leaves the node.
+ */
+#ifndef BY_REDUCE_REDUCE_H
+#define BY_REDUCE_REDUCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "offload/wire/types.h"
+
+/* Instruction sets, best last; the shell asks the processor and tells the core. */
+enum by_isa { BY_ISA_SCALAR = 1, BY_ISA_AVX2, BY_ISA_AVX512, BY_ISA_NEON, BY_ISA_COUNT };
+
+struct by_reducer {
+    uint8_t element_bytes; /* on the wire */
+    uint8_t acc_bytes;     /* in a slot: 4 for f16 and bf16, else element_bytes */
+    /* acc[i] = in[i]. */
+    void (*load)(void *restrict acc, const void *restrict in, uint32_t count);
+    /* acc[i] = acc[i] op in[i]. */
+    void (*accumulate)(void *restrict acc, const void *restrict in, uint32_t count);
+    /* Turns acc into wire elements in place (a no-op but for f16 and bf16) and returns their psum. The bytes between the last
+     * element and the next multiple of 4 are set to zero. */
+    uint32_t (*store)(void *acc, uint32_t count);
+};
+
+/*
+ * The kernels for `op` on `dtype`, or NULL when the pair is undefined (band, bor, bxor on floats) or a value is unknown: the
+ * only capability test. `isa` must be one that this build holds and this processor has, else the scalar kernels are given.
+ * All instruction sets give the same bits.
+ */
+const struct by_reducer *by_reducer_get(unsigned isa, unsigned op, unsigned dtype);
+
+/* The best instruction set that both this build and the running processor have (x86: CPUID; arm64: NEON always). */
+unsigned by_isa_best(void);
+const char *by_isa_name(unsigned isa);
+
+/* psum of `bytes` at `data` (any alignment). */
+uint32_t by_psum(const void *data, size_t bytes);
+/* Copies `bytes` and returns their psum, in one pass. The ranges must not overlap. */
+uint32_t by_psum_copy(void *restrict dst, const void *restrict src, size_t bytes);
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * The words of the protocol that every room shares: operators, element types, collectives, modes. One X-list each; values are
+ * on the wire, zero is invalid.
+ */
+#ifndef BY_WIRE_TYPES_H
+#define BY_WIRE_TYPES_H
+
+/* X(NAME, value, "name") */
+#define BY_OP_LIST(X)                                                                                        \
+    X(SUM, 1, "sum")                                                                                         \
+    X(PROD, 2, "prod")                                                                                       \
+    X(MIN, 3, "min")                                                                                         \
+    X(MAX, 4, "max")                                                                                         \
+    X(BAND, 5, "band")                                                                                       \
+    X(BOR, 6, "bor")                                                                                         \
+    X(BXOR, 7, "bxor")
+
+/* X(NAME, value, "name", bytes of an element) */
+#define BY_DTYPE_LIST(X)                                                                                     \
+    X(I8, 1, "i8", 1)                                                                                        \
+    X(U8, 2, "u8", 1)                                                                                        \
+    X(I32, 3, "i32", 4)                                                                                      \
+    X(U32, 4, "u32", 4)                                                                                      \
+    X(I64, 5, "i64", 8)                                                                                      \
+    X(U64, 6, "u64", 8)                                                                                      \
+    X(F16, 7, "f16", 2)                                                                                      \
+    X(BF16, 8, "bf16", 2)                                                                                    \
+    X(F32, 9, "f32", 4)                                                                                      \
+    X(F64, 10, "f64", 8)
+
+/* X(NAME, value, "name") */
+#define BY_COLLECTIVE_LIST(X)                                                                                \
+    X(ALLREDUCE, 1, "allreduce")                                                                             \
+    X(REDUCE_SCATTER, 2, "reduce-scatter")                                                                   \
+    X(ALLGATHER, 3, "allgather")                                                                             \
+    X(BROADCAST, 4, "broadcast")                                                                             \
+    X(REDUCE, 5, "reduce")                                                                                   \
+    X(BARRIER, 6, "barrier")
+
+/* Order of floating-point sums: FAST is arrival order. DET and EXACT are reserved. X(NAME, value, "name") */
+#define BY_MODE_LIST(X)                                                                                      \
+    X(FAST, 1, "fast")                                                                                       \
+    X(DET, 2, "det")                                                                                         \
+    X(EXACT, 3, "exact")
+
+#define X(name, value, text) BY_OP_##name = (value),
+enum by_op { BY_OP_LIST(X) BY_OP_COUNT };
+#undef X
+#define X(name, value, text, bytes) BY_DTYPE_##name = (value),
+enum by_dtype { BY_DTYPE_LIST(X) BY_DTYPE_COUNT };
+#undef X
+#define X(name, value, text) BY_COLLECTIVE_##name = (value),
+enum by_collective { BY_COLLECTIVE_LIST(X) BY_COLLECTIVE_COUNT };
+#undef X
+#define X(name, value, text) BY_MODE_##name = (value),
+enum by_mode { BY_MODE_LIST(X) BY_MODE_COUNT };
+#undef X
+
+/* Bytes of one element of `dtype`, 0 for an unknown one. */
+unsigned by_dtype_bytes(unsigned dtype);
+/* Names for people and command lines; "?" for an unknown value. Static memory. */
+const char *by_op_name(unsigned op);
+const char *by_dtype_name(unsigned dtype);
+const char *by_collective_name(unsigned collective);
+const char *by_mode_name(unsigned mode);
+/* The value for a name, 0 when there is none. */
+unsigned by_op_from_name(const char *name);
+unsigned by_dtype_from_name(const char *name);
+unsigned by_collective_from_name(const char *name);
+
+#endif

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that banyan needs and that are missing; says what it does. Quiet when nothing is missing.
+#   deps.sh [-v] [base|bench]...      sets of packages; default: base
+set -euo pipefail
+
+base=(build-essential pkg-config git clang llvm libclang-rt-14-dev clang-format clang-tidy cppcheck
+      dpdk libdpdk-dev libbpf-dev libxdp-dev libelf-dev zlib1g-dev
+      libjansson-dev libgmp-dev libcmocka-dev nanopb libnanopb-dev protobuf-compiler
+      iproute2 ethtool mandoc)
+bench=(openmpi-bin libopenmpi-dev mpich libmpich-dev)
+
+verbose=0
+sets=()
+for argument in "$@"; do
+    case "$argument" in
+    -v) verbose=1 ;;
+    base | bench) sets+=("$argument") ;;
+    *) echo "deps.sh: unknown set '$argument'; known: base, bench" >&2; exit 2 ;;
+    esac
+done
+[ ${#sets[@]} -gt 0 ] || sets=(base)
+
+missing=()
+for set in "${sets[@]}"; do
+    declare -n packages=$set
+    for package in "${packages[@]}"; do
+        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+    done
+done
+if [ ${#missing[@]} -eq 0 ]; then
+    [ $verbose -eq 0 ] || echo "  DEPS   nothing is missing"
+    exit 0
+fi
+if [ "$(id -u)" -ne 0 ]; then
+    echo "deps: missing packages: ${missing[*]}" >&2
+    echo "deps: run as root, or: sudo apt-get install --no-install-recommends ${missing[*]}" >&2
+    exit 3
+fi
+echo "  DEPS   installing ${#missing[@]} Debian packages: ${missing[*]}"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+install() {
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" >"$log" 2>&1
+}
+if ! install; then
+    apt-get update >"$log" 2>&1 && install || { tail -20 "$log" >&2; echo "deps: apt-get failed; the log ends above" >&2; exit 3; }
+fi
