@@ -1,0 +1,38 @@
+/* What all subcommands share: error lines and reading a topology. Single-threaded. */
+#include "control/cli/cli.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+int by_cli_refuse(const char *file, const struct by_problem *problem)
+{
+    if (problem->line > 0)
+        fprintf(stderr, "banyan: %s:%d:%d: %s\n", file, problem->line, problem->column, problem->text);
+    else
+        fprintf(stderr, "banyan: %s: %s\n", file, problem->text);
+    return BY_EXIT_USAGE;
+}
+
+int by_cli_fail(int status, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    fputs("banyan: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    return status;
+}
+
+struct by_topology *by_cli_topology(const char *path)
+{
+    struct by_topology *topology = NULL;
+    struct by_problem problem = {0};
+
+    if (by_topology_read(path, &topology, &problem) != 0) {
+        by_cli_refuse(path, &problem);
+        return NULL;
+    }
+    return topology;
+}

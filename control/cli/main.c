@@ -1,0 +1,53 @@
+/* The banyan command: finds the subcommand and runs it. Single-threaded. */
+#include <stdio.h>
+#include <string.h>
+
+#include "control/cli/cli.h"
+
+struct command {
+    const char *name;
+    by_command_fn *run;
+    const char *summary;
+};
+
+static const struct command commands[] = {
+    {"topo", by_command_topo, "print a preset fabric as topology JSON"},
+    {"plan", by_command_plan, "compute the best trees for a collective on a fabric"},
+    {"verify", by_command_verify, "check a plan: OPTIMAL, VALID or INVALID"},
+    {"tables", by_command_tables, "compile plans into a table image for each node"},
+    {"push", by_command_push, "load table images onto running switches"},
+    {"show", by_command_show, "read a table back, from a switch or a file"},
+    {"diff", by_command_diff, "compare two tables"},
+    {"lab", by_command_lab, "run a fabric in network namespaces, or in one process"},
+    {"plot", by_command_plot, "draw a fabric, its trees and loads"},
+    {"info", by_command_info, "print version, settings and capabilities"},
+};
+
+static void usage(FILE *stream)
+{
+    fputs("usage: banyan COMMAND [options]\n\n", stream);
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+        fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].summary);
+    fputs("\n`banyan COMMAND --help` says more; banyan(1) is the manual.\n", stream);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        usage(stderr);
+        return BY_EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        usage(stdout);
+        return BY_EXIT_DONE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("banyan " BY_VERSION);
+        return BY_EXIT_DONE;
+    }
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    fprintf(stderr, "banyan: no command '%s'; `banyan --help` lists them\n", argv[1]);
+    return BY_EXIT_USAGE;
+}
