@@ -103,6 +103,15 @@ $(B)/obj/gen/%.o: $(GEN)/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BASE) $(PICFLAG) $(SRCFLAGS_$<) -MMD -MP $(CFLAGS) -c -o $@ $<
 
+# Control messages: one .proto, coded by nanopb at both ends of the channel. Included as "proto/control.pb.h".
+$(GEN)/proto/%.pb.c: firmware/agent/%.proto firmware/agent/%.options
+	$(call say,PROTO,$<)
+	@mkdir -p $(@D)
+	$(Q)nanopb_generator -q -I firmware/agent -D $(@D) $(<F)
+$(GEN)/proto/%.pb.h: $(GEN)/proto/%.pb.c ;
+PROTO_HEADERS := $(GEN)/proto/control.pb.h
+$(patsubst %.c,$(B)/obj/%.o,$(wildcard firmware/*/*.c control/*/*.c)): | $(PROTO_HEADERS)
+
 ALL_SRC := $(sort $(foreach t,$(LIBS) $(PROGS) $(TESTS) $(TOOLS),$($(t)_SRC)))
 -include $(patsubst %.o,%.d,$(call obj,$(ALL_SRC)))
 
