@@ -107,7 +107,7 @@ $(B)/obj/gen/%.o: $(GEN)/%.c
 $(GEN)/proto/%.pb.c: firmware/agent/%.proto firmware/agent/%.options
 	$(call say,PROTO,$<)
 	@mkdir -p $(@D)
-	$(Q)nanopb_generator -q -I firmware/agent -D $(@D) $(<F)
+	$(Q)protoc -I firmware/agent --nanopb_out="-q -I firmware/agent:$(@D)" $<
 $(GEN)/proto/%.pb.h: $(GEN)/proto/%.pb.c ;
 PROTO_HEADERS := $(GEN)/proto/control.pb.h
 $(patsubst %.c,$(B)/obj/%.o,$(wildcard firmware/*/*.c control/*/*.c)): | $(PROTO_HEADERS)
