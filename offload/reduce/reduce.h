@@ -1,13 +1,15 @@
 /*
  * Reduction kernels: operators x element types in one const table per instruction set. Pure; any thread.
  *
- * A slot accumulates in `acc` bytes per element, which is wider than the element for f16 and bf16 (f32 inside). Elements on the
- * wire and in user memory are little-endian. psum is the sum mod 2^32 of a payload's 32-bit little-endian words, the last word
- * padded with zero bytes (offload/wire/wire.h).
+ * A slot accumulates in `acc` bytes per element, which is wider than the element for f16 and bf16 (f32
+ * inside). Elements on the wire and in user memory are little-endian. psum is the sum mod 2^32 of a payload's
+ * 32-bit little-endian words, the last word padded with zero bytes (offload/wire/wire.h).
  *
- * Rules: signed and unsigned sums and products wrap. min and max of floats: a NaN in either operand gives NaN; -0 < +0.
- * f16 and bf16: each input is widened exactly, the sum, product, minimum or maximum is taken in f32, and is rounded once to
- * nearest even when it leaves the node.
+ * Rules: signed and unsigned sums and products wrap. min and max of floats: a NaN in either operand gives
+ * NaN; -0 < +0. A NaN that an operator makes is the quiet NaN 0x7fc00000 (f64: 0x7ff8000000000000; f16:
+ * 0x7e00; bf16: 0x7fc0). A single contribution keeps its bits, but that NaNs of f16 and bf16 become quiet.
+ * f16 and bf16: each input is widened exactly, the sum, product, minimum or maximum is taken in f32, and is
+ * rounded once to nearest even when it leaves the node.
  */
 #ifndef BY_REDUCE_REDUCE_H
 #define BY_REDUCE_REDUCE_H
@@ -27,20 +29,24 @@ struct by_reducer {
     void (*load)(void *restrict acc, const void *restrict in, uint32_t count);
     /* acc[i] = acc[i] op in[i]. */
     void (*accumulate)(void *restrict acc, const void *restrict in, uint32_t count);
-    /* Turns acc into wire elements in place (a no-op but for f16 and bf16) and returns their psum. The bytes between the last
-     * element and the next multiple of 4 are set to zero. */
+    /* Turns acc into wire elements in place (a no-op but for f16 and bf16) and returns their psum. The bytes
+     * between the last element and the next multiple of 4 are set to zero. */
     uint32_t (*store)(void *acc, uint32_t count);
 };
 
 /*
- * The kernels for `op` on `dtype`, or NULL when the pair is undefined (band, bor, bxor on floats) or a value is unknown: the
- * only capability test. `isa` must be one that this build holds and this processor has, else the scalar kernels are given.
- * All instruction sets give the same bits.
+ * The kernels for `op` on `dtype`, or NULL when the pair is undefined (band, bor, bxor on floats) or a value
+ * is unknown: the only capability test. `isa` must be one that this build holds and this processor has, else
+ * the scalar kernels are given. All instruction sets give the same bits.
  */
 const struct by_reducer *by_reducer_get(unsigned isa, unsigned op, unsigned dtype);
 
-/* The best instruction set that both this build and the running processor have (x86: CPUID; arm64: NEON always). */
+/* The best instruction set that both this build and the running processor have (x86: CPUID; arm64: NEON
+ * always). */
 unsigned by_isa_best(void);
+/* 1 when this build and the running processor have `isa`, else 0. Like by_isa_best for start-up: CPUID can
+ * cost microseconds. */
+int by_isa_usable(unsigned isa);
 const char *by_isa_name(unsigned isa);
 
 /* psum of `bytes` at `data` (any alignment). */

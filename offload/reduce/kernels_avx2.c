@@ -1,0 +1,27 @@
+/* The kernels for x86-64 with AVX2 and F16C; isa.c asks the processor before anyone calls them. Pure; any
+ * thread. */
+#define _MM_MALLOC_H_INCLUDED /* gcc's intrinsics would include stdlib.h for _mm_malloc */
+#include <immintrin.h>
+#include <stdint.h>
+
+#define BY_KERNEL_TABLE      by_kernels_avx2
+#define BY_VECTOR_BYTES      32
+#define BY_KERNEL_F16_BLOCKS 1
+
+static inline void f16_widen_block(float *restrict wide, const void *restrict in)
+{
+    for (unsigned i = 0; i < 4; i++)
+        _mm256_storeu_ps(wide + 8 * i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)in + i)));
+}
+
+/* The rounding is in the instruction: to nearest even whatever MXCSR says. */
+static inline void f16_narrow_block(uint16_t *restrict half, const void *restrict wide)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        __m256 eight = _mm256_loadu_ps((const float *)wide + 8 * i);
+
+        _mm_storeu_si128((__m128i *)half + i, _mm256_cvtps_ph(eight, _MM_FROUND_TO_NEAREST_INT));
+    }
+}
+
+#include "offload/reduce/kernels.inc.h"

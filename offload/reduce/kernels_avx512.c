@@ -1,0 +1,27 @@
+/* The kernels for x86-64 with AVX-512 F, BW, DQ and VL; isa.c asks the processor before anyone calls them.
+ * Pure; any thread. */
+#define _MM_MALLOC_H_INCLUDED /* gcc's intrinsics would include stdlib.h for _mm_malloc */
+#include <immintrin.h>
+#include <stdint.h>
+
+#define BY_KERNEL_TABLE      by_kernels_avx512
+#define BY_VECTOR_BYTES      64
+#define BY_KERNEL_F16_BLOCKS 1
+
+static inline void f16_widen_block(float *restrict wide, const void *restrict in)
+{
+    for (unsigned i = 0; i < 2; i++)
+        _mm512_storeu_ps(wide + 16 * i, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)in + i)));
+}
+
+/* The rounding is in the instruction: to nearest even whatever MXCSR says. */
+static inline void f16_narrow_block(uint16_t *restrict half, const void *restrict wide)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        __m512 sixteen = _mm512_loadu_ps((const float *)wide + 16 * i);
+
+        _mm256_storeu_si256((__m256i *)half + i, _mm512_cvtps_ph(sixteen, _MM_FROUND_TO_NEAREST_INT));
+    }
+}
+
+#include "offload/reduce/kernels.inc.h"

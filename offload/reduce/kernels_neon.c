@@ -1,0 +1,27 @@
+/* The kernels for AArch64, whose baseline holds NEON: only the conversion of f16 differs from the scalar
+ * ones. Pure; any thread. */
+#include <arm_neon.h>
+#include <stdint.h>
+
+#define BY_KERNEL_TABLE      by_kernels_neon
+#define BY_KERNEL_F16_BLOCKS 1
+
+static inline void f16_widen_block(float *restrict wide, const void *restrict in)
+{
+    for (unsigned i = 0; i < 32; i += 4) {
+        uint8x8_t raw = vld1_u8((const uint8_t *)in + 2 * i); /* bytes: any alignment */
+
+        vst1q_f32(wide + i, vcvt_f32_f16(vreinterpret_f16_u8(raw)));
+    }
+}
+
+static inline void f16_narrow_block(uint16_t *restrict half, const void *restrict wide)
+{
+    for (unsigned i = 0; i < 32; i += 4) {
+        uint8x16_t raw = vld1q_u8((const uint8_t *)wide + 4 * i);
+
+        vst1_u16(half + i, vreinterpret_u16_f16(vcvt_f16_f32(vreinterpretq_f32_u8(raw))));
+    }
+}
+
+#include "offload/reduce/kernels.inc.h"

@@ -1,0 +1,3 @@
+/* The kernels in portable C for the baseline processor. Pure; any thread. */
+#define BY_KERNEL_TABLE by_kernels_scalar
+#include "offload/reduce/kernels.inc.h"

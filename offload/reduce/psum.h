@@ -1,0 +1,65 @@
+/*
+ * The psum loop, for kernels and psum.c alike: a sum of 32-bit words mod 2^32 in vectors of BY_VECTOR_BYTES
+ * (16 unless the including source says otherwise). Pure; any thread.
+ */
+#ifndef BY_REDUCE_PSUM_H
+#define BY_REDUCE_PSUM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "offload/base/assert.h"
+
+#ifndef BY_VECTOR_BYTES
+#define BY_VECTOR_BYTES 16
+#endif
+
+BY_STATIC_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are read as they lie in memory");
+
+typedef uint32_t by_words __attribute__((vector_size(BY_VECTOR_BYTES)));
+typedef uint32_t by_words_at __attribute__((vector_size(BY_VECTOR_BYTES), aligned(1), may_alias));
+typedef uint32_t by_word_at __attribute__((aligned(1), may_alias));
+
+static inline uint32_t by_words_total(by_words words)
+{
+    uint32_t total = 0;
+
+    for (unsigned i = 0; i < BY_VECTOR_BYTES / 4; i++)
+        total += words[i];
+    return total;
+}
+
+/* The last 0 to 3 bytes as a word padded with zeros. */
+static inline uint32_t by_word_tail(const uint8_t *bytes, size_t count)
+{
+    uint32_t word = 0;
+
+    for (size_t i = 0; i < count; i++)
+        word |= (uint32_t)bytes[i] << (8 * i);
+    return word;
+}
+
+/* psum of `bytes` at `data`. Four sums side by side hide the latency of the add. */
+static inline uint32_t by_words_sum(const void *data, size_t bytes)
+{
+    const uint8_t *p = data;
+    const by_words_at *v = data;
+    by_words s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+    uint32_t sum = 0;
+
+    for (; bytes >= 4 * BY_VECTOR_BYTES; bytes -= 4 * BY_VECTOR_BYTES, v += 4) {
+        s0 += v[0];
+        s1 += v[1];
+        s2 += v[2];
+        s3 += v[3];
+    }
+    for (; bytes >= BY_VECTOR_BYTES; bytes -= BY_VECTOR_BYTES, v++)
+        s0 += v[0];
+    p = (const uint8_t *)v;
+    for (; bytes >= 4; bytes -= 4, p += 4)
+        sum += *(const by_word_at *)p;
+    sum += by_word_tail(p, bytes);
+    return sum + by_words_total((s0 + s1) + (s2 + s3));
+}
+
+#endif

@@ -1,0 +1,25 @@
+/* The choice of kernels: instruction set, operator, element type. Tables only; no state. Pure; any thread. */
+#include "offload/reduce/reduce.h"
+#include "offload/reduce/kernels.h"
+
+static const struct by_reducer (*const tables[BY_ISA_COUNT])[BY_DTYPE_COUNT] = {
+    [BY_ISA_SCALAR] = by_kernels_scalar,
+#if defined(__x86_64__)
+    [BY_ISA_AVX2] = by_kernels_avx2,
+    [BY_ISA_AVX512] = by_kernels_avx512,
+#elif defined(__aarch64__)
+    [BY_ISA_NEON] = by_kernels_neon,
+#endif
+};
+
+const struct by_reducer *by_reducer_get(unsigned isa, unsigned op, unsigned dtype)
+{
+    const struct by_reducer *reducer;
+
+    if (op >= BY_OP_COUNT || dtype >= BY_DTYPE_COUNT)
+        return NULL;
+    if (isa >= BY_ISA_COUNT || !tables[isa])
+        isa = BY_ISA_SCALAR;
+    reducer = &tables[isa][op][dtype];
+    return reducer->accumulate ? reducer : NULL;
+}

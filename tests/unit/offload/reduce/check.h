@@ -1,0 +1,56 @@
+/*
+ * What the tests of offload/reduce share: the instruction sets to try, elements by index, the seed and how it
+ * is replayed. Include after cmocka.h.
+ */
+#ifndef BY_TESTS_REDUCE_CHECK_H
+#define BY_TESTS_REDUCE_CHECK_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "offload/base/prng.h"
+#include "offload/reduce/reduce.h"
+
+/* Loops over the instruction sets that can run here. */
+#define FOR_EACH_ISA(isa)                                                                                    \
+    for (unsigned isa = BY_ISA_SCALAR; isa < BY_ISA_COUNT; isa++)                                            \
+        if (by_isa_usable(isa))
+
+static inline uint64_t element_get(const void *base, unsigned bytes, size_t index)
+{
+    uint64_t value = 0;
+
+    memcpy(&value, (const uint8_t *)base + index * bytes, bytes);
+    return value;
+}
+
+static inline void element_put(void *base, unsigned bytes, size_t index, uint64_t value)
+{
+    memcpy((uint8_t *)base + index * bytes, &value, bytes);
+}
+
+/* The seed of this run: BY_TEST_SEED, else the time. */
+static inline uint64_t seed_get(void)
+{
+    const char *text = getenv("BY_TEST_SEED");
+
+    return text ? strtoull(text, NULL, 0) : (uint64_t)time(NULL);
+}
+
+static inline void seed_print(const char *program, uint64_t seed)
+{
+    fprintf(stderr, "replay: BY_TEST_SEED=%llu build/release/tests/%s\n", (unsigned long long)seed, program);
+}
+
+/* Names the instruction sets that are tried and those that this processor lacks. */
+static inline void isa_print(void)
+{
+    for (unsigned isa = BY_ISA_SCALAR; isa < BY_ISA_COUNT; isa++)
+        printf("%s: %s\n", by_isa_name(isa),
+               by_isa_usable(isa) ? "tested" : "skipped, not on this processor");
+}
+
+#endif

@@ -1,0 +1,330 @@
+/* Every operator on every element type, on every instruction set that this processor has, against oracle.h.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/offload/reduce/check.h"
+#include "tests/unit/offload/reduce/oracle.h"
+
+/* Element counts on both sides of each loop's boundaries, a full packet of f32 (352) and of the largest
+ * payload. */
+static const uint32_t counts[] = {0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 63, 65, 351, 352, 2048};
+#define COUNTS    (sizeof(counts) / sizeof(counts[0]))
+#define COUNT_MAX 2048u
+#define GUARD     64u
+#define ROUNDS    3u /* contributions: one load, then accumulates */
+
+/* Each defined pair of `op` and `dtype`. */
+#define FOR_EACH_PAIR(op, dtype)                                                                             \
+    for (unsigned op = 1; op < BY_OP_COUNT; op++)                                                            \
+        for (unsigned dtype = 1; dtype < BY_DTYPE_COUNT; dtype++)                                            \
+            if (oracle_defined(op, dtype))
+
+/* Half of all elements are random bits; the others are where arithmetic is special. */
+static uint64_t element_draw(struct by_prng *prng, unsigned dtype)
+{
+    static const uint32_t singles[] = {0x00000000, 0x80000000, 0x00000001, 0x807fffff, 0x00800000,
+                                       0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000,
+                                       0xffc12345, 0x7f800001, 0xff812345, 0x3f800000, 0xbf800000,
+                                       0x4b800000, 0x33800000, 0x20000000};
+    uint64_t random = by_prng_next(prng);
+    uint32_t single = singles[by_prng_below(prng, sizeof(singles) / sizeof(singles[0]))];
+
+    if (random & 1)
+        return by_prng_next(prng);
+    switch (dtype) {
+    case BY_DTYPE_F32:
+        return single;
+    case BY_DTYPE_BF16:
+        return single >> 16 | (single & 1);
+    case BY_DTYPE_F16:
+        return (single & 0x80000000u) >> 16 | (single >> 13 & 0x7fffu) | (single & 1);
+    case BY_DTYPE_F64:
+        return (uint64_t)(single & 0x80000000u) << 32 | (uint64_t)(single & 0x7fffffffu) << 29 |
+               ((single & 0x7f800000u) == 0x7f800000u ? 0x7ff0000000000000u : 0) | (single & 1);
+    default: /* integers near zero and near both ends */
+        return (random & 2 ? (uint64_t)1 << by_prng_below(prng, 64) : 0) + by_prng_below(prng, 3) - 1;
+    }
+}
+
+/* `count` elements at `offset` in an exact allocation, so that a read past its end is seen by the address
+ * sanitizer. */
+static uint8_t *contribution_draw(struct by_prng *prng, unsigned dtype, uint32_t count, size_t offset)
+{
+    unsigned size = oracle_element_bytes(dtype);
+    uint8_t *data = malloc(offset + (size_t)count * size + (count == 0));
+
+    assert_non_null(data);
+    for (uint32_t i = 0; i < count; i++)
+        element_put(data + offset, size, i, element_draw(prng, dtype));
+    return data;
+}
+
+static size_t store_span(const struct by_reducer *reducer, uint32_t count)
+{
+    return ((size_t)count * reducer->acc_bytes + 3) / 4 * 4;
+}
+
+static void guard_check(const uint8_t *acc, size_t span)
+{
+    for (size_t i = 0; i < GUARD; i++)
+        assert_int_equal(acc[span + i], 0xa5);
+}
+
+/* ROUNDS contributions of `count` elements, one step at a time beside the oracle. Gives 0 or the number of
+ * the step. */
+static int slot_run(unsigned isa, unsigned op, unsigned dtype, uint32_t count, size_t offset,
+                    struct by_prng *prng)
+{
+    static uint8_t acc[COUNT_MAX * 8 + GUARD];
+    static uint64_t expected[COUNT_MAX];
+    const struct by_reducer *reducer = by_reducer_get(isa, op, dtype);
+    size_t bytes = (size_t)count * reducer->element_bytes;
+    uint32_t psum;
+    int wrong = 0;
+
+    memset(acc, 0xa5, sizeof(acc));
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        uint8_t *data = contribution_draw(prng, dtype, count, offset);
+
+        if (round == 0)
+            reducer->load(acc, data + offset, count);
+        else
+            reducer->accumulate(acc, data + offset, count);
+        for (uint32_t i = 0; i < count; i++) {
+            uint64_t in = element_get(data + offset, reducer->element_bytes, i);
+
+            expected[i] = round == 0 ? oracle_load(dtype, in) : oracle_apply(op, dtype, expected[i], in);
+            wrong |= element_get(acc, reducer->acc_bytes, i) != expected[i];
+        }
+        guard_check(acc, (size_t)count * reducer->acc_bytes);
+        free(data);
+        if (wrong)
+            return (int)round + 1;
+    }
+    psum = reducer->store(acc, count);
+    for (uint32_t i = 0; i < count; i++)
+        wrong |= element_get(acc, reducer->element_bytes, i) != oracle_store(dtype, expected[i]);
+    for (size_t i = bytes; i % 4 != 0; i++)
+        wrong |= acc[i] != 0;
+    guard_check(acc, store_span(reducer, count));
+    return wrong || psum != oracle_psum(acc, bytes) ? (int)ROUNDS + 1 : 0;
+}
+
+static void every_pair_matches_the_oracle(void **state)
+{
+    struct by_prng prng = {seed_get()};
+    uint64_t seed = prng.state;
+
+    (void)state;
+    isa_print();
+    FOR_EACH_ISA(isa)
+    FOR_EACH_PAIR(op, dtype)
+    for (size_t i = 0; i < COUNTS; i++)
+        for (size_t offset = 0; offset < 4; offset++) {
+            int step = slot_run(isa, op, dtype, counts[i], offset, &prng);
+
+            if (step != 0) {
+                seed_print("reduce-kernels", seed);
+                fail_msg("%s %s %s: %u elements at offset %zu differ after step %d", by_isa_name(isa),
+                         by_op_name(op), by_dtype_name(dtype), counts[i], offset, step);
+            }
+        }
+}
+
+static void all_instruction_sets_give_the_same_bits(void **state)
+{
+    static uint64_t in[2][COUNT_MAX], scalar[COUNT_MAX], other[COUNT_MAX];
+    struct by_prng prng = {seed_get()};
+    uint64_t seed = prng.state;
+
+    (void)state;
+    FOR_EACH_PAIR(op, dtype)
+    for (unsigned round = 0; round < 8; round++) {
+        const struct by_reducer *reference = by_reducer_get(BY_ISA_SCALAR, op, dtype);
+        uint32_t count = COUNT_MAX - (uint32_t)by_prng_below(&prng, 40);
+
+        for (uint32_t i = 0; i < COUNT_MAX; i++) {
+            in[0][i] = by_prng_next(&prng);
+            in[1][i] = by_prng_next(&prng);
+        }
+        reference->load(scalar, in[0], count);
+        reference->accumulate(scalar, in[1], count);
+        FOR_EACH_ISA(isa)
+        {
+            const struct by_reducer *reducer = by_reducer_get(isa, op, dtype);
+            uint64_t copy[COUNT_MAX];
+            size_t bytes = (size_t)count * reducer->acc_bytes;
+
+            reducer->load(other, in[0], count);
+            reducer->accumulate(other, in[1], count);
+            memcpy(copy, scalar, bytes);
+            if (memcmp(scalar, other, bytes) != 0 ||
+                reducer->store(other, count) != reference->store(copy, count) ||
+                memcmp(copy, other, (size_t)count * reducer->element_bytes) != 0) {
+                seed_print("reduce-kernels", seed);
+                fail_msg("%s %s %s differs from scalar", by_isa_name(isa), by_op_name(op),
+                         by_dtype_name(dtype));
+            }
+        }
+    }
+}
+
+static void undefined_pairs_and_unknown_values_have_no_kernels(void **state)
+{
+    (void)state;
+    for (unsigned isa = 0; isa <= BY_ISA_COUNT; isa++)
+        for (unsigned op = 0; op <= BY_OP_COUNT + 1; op++)
+            for (unsigned dtype = 0; dtype <= BY_DTYPE_COUNT + 1; dtype++) {
+                const struct by_reducer *reducer = by_reducer_get(isa, op, dtype);
+                int known = op > 0 && op < BY_OP_COUNT && dtype > 0 && dtype < BY_DTYPE_COUNT;
+
+                if (!known || !oracle_defined(op, dtype)) {
+                    assert_null(reducer);
+                    continue;
+                }
+                assert_non_null(reducer);
+                assert_int_equal(reducer->element_bytes, by_dtype_bytes(dtype));
+                assert_int_equal(reducer->acc_bytes, oracle_acc_bytes(dtype));
+            }
+    assert_null(by_reducer_get(BY_ISA_SCALAR, BY_OP_BAND, BY_DTYPE_F32));
+    assert_null(by_reducer_get(BY_ISA_SCALAR, UINT32_MAX, UINT32_MAX));
+}
+
+static void written_values_hold_on_every_instruction_set(void **state)
+{
+    static const struct {
+        unsigned op, dtype;
+        uint64_t a, b, expected;
+    } cases[] = {
+        {BY_OP_SUM, BY_DTYPE_I8, 0x7f, 0x01, 0x80},
+        {BY_OP_SUM, BY_DTYPE_U8, 0xff, 0x02, 0x01},
+        {BY_OP_PROD, BY_DTYPE_I8, 0x80, 0xff, 0x80},
+        {BY_OP_SUM, BY_DTYPE_I32, 0x7fffffff, 0x7fffffff, 0xfffffffe},
+        {BY_OP_PROD, BY_DTYPE_I32, 0x80000000, 0xffffffff, 0x80000000},
+        {BY_OP_PROD, BY_DTYPE_U32, 0xffffffff, 0xffffffff, 1},
+        {BY_OP_SUM, BY_DTYPE_I64, INT64_MAX, 1, (uint64_t)1 << 63},
+        {BY_OP_PROD, BY_DTYPE_I64, (uint64_t)1 << 63, UINT64_MAX, (uint64_t)1 << 63},
+        {BY_OP_PROD, BY_DTYPE_U64, 0x100000001, 0x100000001, 0x200000001},
+        {BY_OP_MIN, BY_DTYPE_I8, 0x80, 0x7f, 0x80},
+        {BY_OP_MIN, BY_DTYPE_U8, 0x80, 0x7f, 0x7f},
+        {BY_OP_MAX, BY_DTYPE_I64, (uint64_t)1 << 63, 0, 0},
+        {BY_OP_MAX, BY_DTYPE_U64, (uint64_t)1 << 63, 0, (uint64_t)1 << 63},
+        {BY_OP_BXOR, BY_DTYPE_U8, 0xf0, 0xff, 0x0f},
+        /* -0 is below +0, in either place; sums follow IEEE 754 */
+        {BY_OP_MIN, BY_DTYPE_F32, 0x00000000, 0x80000000, 0x80000000},
+        {BY_OP_MIN, BY_DTYPE_F32, 0x80000000, 0x00000000, 0x80000000},
+        {BY_OP_MAX, BY_DTYPE_F32, 0x00000000, 0x80000000, 0x00000000},
+        {BY_OP_MAX, BY_DTYPE_F32, 0x80000000, 0x00000000, 0x00000000},
+        {BY_OP_MIN, BY_DTYPE_F16, 0x0000, 0x8000, 0x8000},
+        {BY_OP_MAX, BY_DTYPE_BF16, 0x8000, 0x0000, 0x0000},
+        {BY_OP_MIN, BY_DTYPE_F64, 0, (uint64_t)1 << 63, (uint64_t)1 << 63},
+        {BY_OP_SUM, BY_DTYPE_F32, 0x80000000, 0x80000000, 0x80000000},
+        {BY_OP_SUM, BY_DTYPE_F32, 0x3f800000, 0xbf800000, 0x00000000},
+        /* infinities, subnormals */
+        {BY_OP_MIN, BY_DTYPE_F32, 0xff800000, 0xff7fffff, 0xff800000},
+        {BY_OP_MAX, BY_DTYPE_F32, 0x00000001, 0x80000001, 0x00000001},
+        {BY_OP_SUM, BY_DTYPE_F32, 0x00000001, 0x00000001, 0x00000002},
+        {BY_OP_SUM, BY_DTYPE_F32, 0x7f7fffff, 0x7f7fffff, 0x7f800000},
+        {BY_OP_SUM, BY_DTYPE_F16, 0x0001, 0x0001, 0x0002},
+        {BY_OP_SUM, BY_DTYPE_F16, 0x7bff, 0x7bff, 0x7c00},
+        {BY_OP_PROD, BY_DTYPE_F16, 0x0001, 0x3800, 0x0000},
+        /* whatever makes a NaN, in either place, makes the same one */
+        {BY_OP_SUM, BY_DTYPE_F32, 0x7f800000, 0xff800000, 0x7fc00000},
+        {BY_OP_SUM, BY_DTYPE_F32, 0xffc12345, 0x3f800000, 0x7fc00000},
+        {BY_OP_SUM, BY_DTYPE_F32, 0x3f800000, 0x7f800001, 0x7fc00000},
+        {BY_OP_PROD, BY_DTYPE_F32, 0x7f800000, 0x00000000, 0x7fc00000},
+        {BY_OP_MIN, BY_DTYPE_F32, 0xffc12345, 0xff800000, 0x7fc00000},
+        {BY_OP_MIN, BY_DTYPE_F32, 0xff800000, 0xffc12345, 0x7fc00000},
+        {BY_OP_MAX, BY_DTYPE_F32, 0x7f800000, 0x7f800001, 0x7fc00000},
+        {BY_OP_MAX, BY_DTYPE_F32, 0xffc00001, 0xffc00001, 0x7fc00000},
+        {BY_OP_MAX, BY_DTYPE_F64, 0x7ff0000000000001, 0, 0x7ff8000000000000},
+        {BY_OP_SUM, BY_DTYPE_F64, 0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000},
+        {BY_OP_SUM, BY_DTYPE_F16, 0x7c00, 0xfc00, 0x7e00},
+        {BY_OP_MIN, BY_DTYPE_F16, 0xfe01, 0x0000, 0x7e00},
+        {BY_OP_SUM, BY_DTYPE_BF16, 0x7f80, 0xff80, 0x7fc0},
+        {BY_OP_MAX, BY_DTYPE_BF16, 0x0000, 0xff81, 0x7fc0},
+    };
+    uint8_t a[8 * 67], b[8 * 67], acc[8 * 68];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        FOR_EACH_ISA(isa)
+        {
+            const struct by_reducer *reducer = by_reducer_get(isa, cases[i].op, cases[i].dtype);
+
+            for (uint32_t k = 0; k < 67; k++) { /* in vectors and in the tail */
+                element_put(a, reducer->element_bytes, k, cases[i].a);
+                element_put(b, reducer->element_bytes, k, cases[i].b);
+            }
+            reducer->load(acc, a, 67);
+            reducer->accumulate(acc, b, 67);
+            reducer->store(acc, 67);
+            for (uint32_t k = 0; k < 67; k++)
+                if (element_get(acc, reducer->element_bytes, k) != cases[i].expected)
+                    fail_msg("%s: case %zu, element %u: %llx", by_isa_name(isa), i, k,
+                             (unsigned long long)element_get(acc, reducer->element_bytes, k));
+        }
+}
+
+static void half_sums_are_rounded_only_when_they_leave(void **state)
+{
+    /* 2048 + 1 is a tie in f16 and would stay 2048 for ever; f32 keeps each 1. */
+    FOR_EACH_ISA(isa)
+    {
+        const struct by_reducer *reducer = by_reducer_get(isa, BY_OP_SUM, BY_DTYPE_F16);
+        uint16_t first = 0x6800, one = 0x3c00;
+        uint32_t acc;
+
+        reducer->load(&acc, &first, 1);
+        for (unsigned i = 0; i < 8; i++)
+            reducer->accumulate(&acc, &one, 1);
+        assert_int_equal(reducer->store(&acc, 1), 0x6804);
+        assert_int_equal(acc & 0xffff, 0x6804); /* 2056 */
+    }
+    (void)state;
+}
+
+static void instruction_sets_have_names_and_the_best_is_usable(void **state)
+{
+    (void)state;
+    assert_true(by_isa_usable(by_isa_best()));
+    assert_true(by_isa_usable(BY_ISA_SCALAR));
+    assert_false(by_isa_usable(0));
+    assert_false(by_isa_usable(BY_ISA_COUNT));
+    assert_false(by_isa_usable(BY_ISA_AVX2) && by_isa_usable(BY_ISA_NEON));
+    assert_string_equal(by_isa_name(BY_ISA_SCALAR), "scalar");
+    assert_string_equal(by_isa_name(BY_ISA_AVX512), "avx512");
+    assert_string_equal(by_isa_name(0), "?");
+    assert_string_equal(by_isa_name(BY_ISA_COUNT), "?");
+}
+
+static void an_instruction_set_of_another_build_gives_the_scalar_kernels(void **state)
+{
+    unsigned foreign = by_isa_usable(BY_ISA_NEON) ? BY_ISA_AVX2 : BY_ISA_NEON;
+    const struct by_reducer *scalar = by_reducer_get(BY_ISA_SCALAR, BY_OP_SUM, BY_DTYPE_F32);
+
+    (void)state;
+    assert_ptr_equal(by_reducer_get(foreign, BY_OP_SUM, BY_DTYPE_F32), scalar);
+    assert_ptr_equal(by_reducer_get(0, BY_OP_SUM, BY_DTYPE_F32), scalar);
+    assert_ptr_equal(by_reducer_get(BY_ISA_COUNT, BY_OP_SUM, BY_DTYPE_F32), scalar);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_pair_matches_the_oracle),
+        cmocka_unit_test(all_instruction_sets_give_the_same_bits),
+        cmocka_unit_test(undefined_pairs_and_unknown_values_have_no_kernels),
+        cmocka_unit_test(written_values_hold_on_every_instruction_set),
+        cmocka_unit_test(half_sums_are_rounded_only_when_they_leave),
+        cmocka_unit_test(instruction_sets_have_names_and_the_best_is_usable),
+        cmocka_unit_test(an_instruction_set_of_another_build_gives_the_scalar_kernels),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
