@@ -4,5 +4,7 @@ offload_SRC := \
 	offload/base/bytes.c \
 	offload/base/crc32c.c \
 	offload/base/errors.c \
-	offload/wire/types.c
+	offload/wire/frame.c \
+	offload/wire/types.c \
+	offload/wire/wire.c
 include $(wildcard offload/*/module.mk)

@@ -1,6 +1,6 @@
 /*
- * The words of the protocol that every room shares: operators, element types, collectives, modes. One X-list each; values are
- * on the wire, zero is invalid.
+ * The words of the protocol that every room shares: operators, element types, collectives, modes. One X-list
+ * each; values are on the wire, zero is invalid.
  */
 #ifndef BY_WIRE_TYPES_H
 #define BY_WIRE_TYPES_H

@@ -1,6 +1,7 @@
 /*
- * The banyan packet: a 40-byte header in network byte order, payload after it (offload/wire/PROTOCOL.md). Encode and decode, and
- * nothing else: what a packet means is decided by the engine and the endpoint. Pure; any thread.
+ * The banyan packet: a 40-byte header in network byte order, payload after it (offload/wire/PROTOCOL.md).
+ * Encode and decode, and nothing else: what a packet means is decided by the engine and the endpoint. Pure;
+ * any thread.
  */
 #ifndef BY_WIRE_WIRE_H
 #define BY_WIRE_WIRE_H
@@ -53,27 +54,35 @@ struct by_header {
     uint16_t nleaf; /* leaves in this value */
     uint32_t seq;
     uint32_t witness; /* sum of leaf tags mod 2^32 */
-    uint32_t psum;    /* sum of the payload's 32-bit little-endian words mod 2^32 (by_psum in offload/reduce) */
-    uint32_t optag;   /* by_optag() of the call */
+    uint32_t psum;  /* sum of the payload's 32-bit little-endian words mod 2^32 (by_psum in offload/reduce) */
+    uint32_t optag; /* by_optag() of the call */
 };
 
 /* Writes the 40 bytes, with the CRC32C of bytes 0-31 in the low half of `tag`. */
 void by_header_encode(const struct by_header *header, uint8_t bytes[BY_WIRE_HEADER_BYTES]);
 
-/*
- * Reads a header from the `size` bytes of a UDP payload and points `payload` behind it. Returns the payload's size in bytes, or
- * BY_EFORMAT (too short, header length, unknown type, NODATA with a payload, or a payload longer than BY_PAYLOAD_MAX), BY_EVERSION,
- * BY_ECHECKSUM (tag). Does not check the payload: its psum and its size against count are the receiver's business.
- */
-int32_t by_header_decode(const uint8_t *bytes, size_t size, struct by_header *header, const uint8_t **payload);
+/* Changes flags and child of an encoded header: one header serves every child of a node. */
+void by_header_patch(uint8_t bytes[BY_WIRE_HEADER_BYTES], uint8_t flags, uint8_t child);
 
-/* The tag of `rank` in `job`: a well-mixed 32-bit word, so that a missing and a doubled leaf do not cancel out. */
+/*
+ * Reads a header from the `size` bytes of a UDP payload and points `payload` behind it. Returns the payload's
+ * size in bytes, or BY_EFORMAT (too short, header length, unknown type, reserved flag, NODATA with a payload,
+ * or a payload longer than BY_PAYLOAD_MAX), BY_EVERSION, BY_ECHECKSUM (tag). Does not check the payload: its
+ * psum and its size against count are the receiver's business.
+ */
+int32_t by_header_decode(const uint8_t *bytes, size_t size, struct by_header *header,
+                         const uint8_t **payload);
+
+/* The tag of `rank` in `job`: a well-mixed 32-bit word, so that a missing and a doubled leaf do not cancel
+ * out. */
 uint32_t by_leaf_tag(uint16_t job, uint16_t rank);
 
-/* What all ranks must agree on beside op, dtype, mode and count: the job's call counter, collective, root and total element count. */
+/* What all ranks must agree on beside op, dtype, mode and count: the job's call counter, collective, root and
+ * total element count. */
 uint32_t by_optag(uint32_t call, unsigned collective, uint16_t root, uint64_t total_count);
 
-/* Payload of WAIT (16 bytes): who waits, in which state, for which of its children. */
+/* Payload of WAIT (16 bytes; psum covers it as any other): who waits, in which state, for which of its
+ * children. */
 #define BY_WAIT_BYTES 16u
 enum by_wait_state { BY_WAIT_CHILDREN = 1, BY_WAIT_PARENT = 2 };
 struct by_wait {
@@ -84,7 +93,8 @@ struct by_wait {
 void by_wait_encode(const struct by_wait *wait, uint8_t bytes[BY_WAIT_BYTES]);
 int by_wait_decode(const uint8_t *bytes, size_t size, struct by_wait *wait);
 
-/* Payload of ERR (40 bytes): who objects, to which child, and both sides of the disagreement. */
+/* Payload of ERR (40 bytes; psum covers it as any other): who objects, to which child, and both sides of the
+ * disagreement. */
 #define BY_ERR_BYTES 40u
 enum by_err_reason { BY_ERR_MISMATCH = 1, BY_ERR_WINDOW, BY_ERR_NO_ENTRY, BY_ERR_UNSUPPORTED };
 struct by_err_side {
@@ -96,7 +106,7 @@ struct by_err {
     uint16_t node;  /* id of the node that objects */
     uint8_t reason; /* enum by_err_reason */
     uint32_t seq;
-    uint32_t expected_seq;          /* BY_ERR_WINDOW: the bank's seq */
+    uint32_t expected_seq;           /* BY_ERR_WINDOW: the bank's seq */
     struct by_err_side first, other; /* BY_ERR_MISMATCH, BY_ERR_UNSUPPORTED */
 };
 void by_err_encode(const struct by_err *err, uint8_t bytes[BY_ERR_BYTES]);

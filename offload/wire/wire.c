@@ -1,0 +1,199 @@
+/*
+ * Encode and decode of the packet header, and of the payloads of WAIT and ERR. The layout is that of
+ * PROTOCOL.md; each offset is named once, here. Pure; any thread.
+ */
+#include "offload/wire/wire.h"
+
+#include "offload/base/assert.h"
+#include "offload/base/bytes.h"
+#include "offload/base/crc32c.h"
+#include "offload/base/errors.h"
+
+enum {
+    AT_VERSION = 0, /* version in the high half, header length in 8-byte units in the low half */
+    AT_TYPE = 1,
+    AT_FLAGS = 2,
+    AT_CHILD = 3,
+    AT_JOB = 4,
+    AT_TREE = 6,
+    AT_GEN = 8,
+    AT_OP_DTYPE = 10,
+    AT_MODE = 11,
+    AT_SEQ = 12,
+    AT_WITNESS = 16,
+    AT_COUNT = 20,
+    AT_NLEAF = 22,
+    AT_PSUM = 24,
+    AT_OPTAG = 28,
+    AT_TAG = 32,
+    AT_CRC = 36,
+};
+
+BY_STATIC_ASSERT(AT_CRC + 4 == BY_WIRE_HEADER_BYTES, "the tag ends the header");
+BY_STATIC_ASSERT(BY_OP_COUNT <= 16 && BY_DTYPE_COUNT <= 16, "op and dtype share a byte");
+BY_STATIC_ASSERT(BY_CHILDREN_MAX < BY_WIRE_CHILD_ALL, "a child index never looks like all children");
+BY_STATIC_ASSERT(BY_PAYLOAD_MAX <= UINT16_MAX, "count and payload sizes are 16 bits");
+
+/* Flags that a receiver of this version understands. */
+#define FLAGS_KNOWN                                                                                          \
+    (BY_FLAG_RETX | BY_FLAG_NODATA | BY_FLAG_CE | BY_FLAG_PARTIAL | BY_FLAG_POISON | BY_FLAG_ACKONLY)
+
+static void put_tag(uint8_t *bytes)
+{
+    by_put32(bytes + AT_TAG, 0);
+    by_put32(bytes + AT_CRC, by_crc32c(0, bytes, AT_TAG));
+}
+
+void by_header_encode(const struct by_header *header, uint8_t bytes[BY_WIRE_HEADER_BYTES])
+{
+    bytes[AT_VERSION] = (uint8_t)(BY_WIRE_VERSION << 4 | BY_WIRE_HEADER_BYTES / 8);
+    bytes[AT_TYPE] = header->type;
+    bytes[AT_FLAGS] = header->flags;
+    bytes[AT_CHILD] = header->child;
+    by_put16(bytes + AT_JOB, header->job);
+    by_put16(bytes + AT_TREE, header->tree);
+    by_put16(bytes + AT_GEN, header->gen);
+    bytes[AT_OP_DTYPE] = (uint8_t)(header->op << 4 | (header->dtype & 15));
+    bytes[AT_MODE] = header->mode;
+    by_put32(bytes + AT_SEQ, header->seq);
+    by_put32(bytes + AT_WITNESS, header->witness);
+    by_put16(bytes + AT_COUNT, header->count);
+    by_put16(bytes + AT_NLEAF, header->nleaf);
+    by_put32(bytes + AT_PSUM, header->psum);
+    by_put32(bytes + AT_OPTAG, header->optag);
+    put_tag(bytes);
+}
+
+void by_header_patch(uint8_t bytes[BY_WIRE_HEADER_BYTES], uint8_t flags, uint8_t child)
+{
+    bytes[AT_FLAGS] = flags;
+    bytes[AT_CHILD] = child;
+    put_tag(bytes);
+}
+
+int32_t by_header_decode(const uint8_t *bytes, size_t size, struct by_header *header, const uint8_t **payload)
+{
+    if (size < BY_WIRE_HEADER_BYTES)
+        return BY_EFORMAT;
+    if (bytes[AT_VERSION] >> 4 != BY_WIRE_VERSION)
+        return BY_EVERSION;
+    if ((bytes[AT_VERSION] & 15) != BY_WIRE_HEADER_BYTES / 8)
+        return BY_EFORMAT;
+    if (by_get64(bytes + AT_TAG) != by_crc32c(0, bytes, AT_TAG))
+        return BY_ECHECKSUM;
+    header->type = bytes[AT_TYPE];
+    header->flags = bytes[AT_FLAGS];
+    header->child = bytes[AT_CHILD];
+    header->op = bytes[AT_OP_DTYPE] >> 4;
+    header->dtype = bytes[AT_OP_DTYPE] & 15;
+    header->mode = bytes[AT_MODE];
+    header->job = by_get16(bytes + AT_JOB);
+    header->tree = by_get16(bytes + AT_TREE);
+    header->gen = by_get16(bytes + AT_GEN);
+    header->count = by_get16(bytes + AT_COUNT);
+    header->nleaf = by_get16(bytes + AT_NLEAF);
+    header->seq = by_get32(bytes + AT_SEQ);
+    header->witness = by_get32(bytes + AT_WITNESS);
+    header->psum = by_get32(bytes + AT_PSUM);
+    header->optag = by_get32(bytes + AT_OPTAG);
+    *payload = bytes + BY_WIRE_HEADER_BYTES;
+    size -= BY_WIRE_HEADER_BYTES;
+    if (header->type == 0 || header->type >= BY_TYPE_COUNT || (header->flags & ~FLAGS_KNOWN) != 0 ||
+        size > BY_PAYLOAD_MAX || ((header->flags & BY_FLAG_NODATA) && size != 0))
+        return BY_EFORMAT;
+    return (int32_t)size;
+}
+
+/* The finisher of splitmix64: every bit of the result depends on every bit of `z`. */
+static uint64_t mix(uint64_t z)
+{
+    z += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+uint32_t by_leaf_tag(uint16_t job, uint16_t rank)
+{
+    return (uint32_t)(mix((uint64_t)job << 16 | rank) >> 32);
+}
+
+uint32_t by_optag(uint32_t call, unsigned collective, uint16_t root, uint64_t total_count)
+{
+    uint64_t z = mix((uint64_t)call << 32 | (uint64_t)(collective & 0xffff) << 16 | root);
+
+    return (uint32_t)(mix(z ^ total_count) >> 32);
+}
+
+void by_wait_encode(const struct by_wait *wait, uint8_t bytes[BY_WAIT_BYTES])
+{
+    by_zero(bytes, BY_WAIT_BYTES);
+    by_put16(bytes, wait->node);
+    bytes[2] = wait->state;
+    by_put64(bytes + 8, wait->missing);
+}
+
+int by_wait_decode(const uint8_t *bytes, size_t size, struct by_wait *wait)
+{
+    if (size != BY_WAIT_BYTES || (bytes[2] != BY_WAIT_CHILDREN && bytes[2] != BY_WAIT_PARENT))
+        return BY_EFORMAT;
+    wait->node = by_get16(bytes);
+    wait->state = bytes[2];
+    wait->missing = by_get64(bytes + 8);
+    return 0;
+}
+
+#define ERR_SIDE_BYTES 12u
+
+static void put_side(uint8_t *bytes, const struct by_err_side *side)
+{
+    bytes[0] = side->op;
+    bytes[1] = side->dtype;
+    bytes[2] = side->mode;
+    bytes[3] = side->child;
+    by_put16(bytes + 4, side->count);
+    by_put32(bytes + 8, side->optag);
+}
+
+static void get_side(const uint8_t *bytes, struct by_err_side *side)
+{
+    side->op = bytes[0];
+    side->dtype = bytes[1];
+    side->mode = bytes[2];
+    side->child = bytes[3];
+    side->count = by_get16(bytes + 4);
+    side->optag = by_get32(bytes + 8);
+}
+
+void by_err_encode(const struct by_err *err, uint8_t bytes[BY_ERR_BYTES])
+{
+    by_zero(bytes, BY_ERR_BYTES);
+    by_put16(bytes, err->node);
+    bytes[2] = err->reason;
+    by_put32(bytes + 4, err->seq);
+    by_put32(bytes + 8, err->expected_seq);
+    put_side(bytes + 12, &err->first);
+    put_side(bytes + 12 + ERR_SIDE_BYTES, &err->other);
+}
+
+int by_err_decode(const uint8_t *bytes, size_t size, struct by_err *err)
+{
+    if (size != BY_ERR_BYTES || bytes[2] < BY_ERR_MISMATCH || bytes[2] > BY_ERR_UNSUPPORTED)
+        return BY_EFORMAT;
+    err->node = by_get16(bytes);
+    err->reason = bytes[2];
+    err->seq = by_get32(bytes + 4);
+    err->expected_seq = by_get32(bytes + 8);
+    get_side(bytes + 12, &err->first);
+    get_side(bytes + 12 + ERR_SIDE_BYTES, &err->other);
+    return 0;
+}
+
+#define X(name, value, text) [value] = (text),
+static const char *const type_name[] = {BY_TYPE_LIST(X)};
+#undef X
+
+const char *by_type_name(unsigned type)
+{
+    return type > 0 && type < BY_TYPE_COUNT ? type_name[type] : "?";
+}

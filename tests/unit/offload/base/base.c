@@ -1,0 +1,120 @@
+/* The base of the core: bytes, CRC32C, errors, fault injection. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "offload/base/bytes.h"
+#include "offload/base/crc32c.h"
+#include "offload/base/errors.h"
+#include "offload/base/fault.h"
+
+static void integers_lie_in_network_byte_order(void **state)
+{
+    uint8_t b[9] = {0};
+
+    (void)state;
+    by_put16(b + 1, 0x0102);
+    assert_memory_equal(b, "\0\1\2\0", 4);
+    by_put32(b + 1, 0x01020304);
+    assert_memory_equal(b, "\0\1\2\3\4\0", 6);
+    by_put64(b + 1, UINT64_C(0x0102030405060708));
+    assert_memory_equal(b, "\0\1\2\3\4\5\6\7\10", 9);
+    assert_int_equal(by_get16(b + 1), 0x0102);
+    assert_int_equal(by_get32(b + 1), 0x01020304);
+    assert_true(by_get64(b + 1) == UINT64_C(0x0102030405060708));
+    memset(b, 0xff, 9);
+    assert_int_equal(by_get16(b), 0xffff);
+    assert_true(by_get32(b) == 0xffffffff);
+    assert_true(by_get64(b) == UINT64_MAX);
+}
+
+static void copy_zero_and_equal_touch_exactly_their_range(void **state)
+{
+    uint8_t from[128], to[128];
+
+    (void)state;
+    for (unsigned i = 0; i < 128; i++)
+        from[i] = (uint8_t)(i + 1);
+    for (unsigned bytes = 0; bytes < 100; bytes++) {
+        memset(to, 0xee, sizeof(to));
+        by_copy(to + 3, from + 1, bytes);
+        assert_memory_equal(to + 3, from + 1, bytes);
+        assert_int_equal(to[2], 0xee);
+        assert_int_equal(to[3 + bytes], 0xee);
+        assert_int_equal(by_equal(to + 3, from + 1, bytes), 1);
+        assert_int_equal(by_equal(to + 3, from + 1, bytes + 1), 0);
+        by_zero(to + 3, bytes);
+        for (unsigned i = 0; i < bytes; i++)
+            assert_int_equal(to[3 + i], 0);
+        assert_int_equal(to[2], 0xee);
+        assert_int_equal(to[3 + bytes], 0xee);
+    }
+}
+
+/* RFC 3720, appendix B.4. */
+static void crc32c_gives_the_values_of_rfc_3720(void **state)
+{
+    uint8_t b[32];
+
+    (void)state;
+    assert_true(by_crc32c(0, "123456789", 9) == 0xe3069283);
+    memset(b, 0, 32);
+    assert_true(by_crc32c(0, b, 32) == 0x8a9136aa);
+    memset(b, 0xff, 32);
+    assert_true(by_crc32c(0, b, 32) == 0x62a8ab43);
+    for (unsigned i = 0; i < 32; i++)
+        b[i] = (uint8_t)i;
+    assert_true(by_crc32c(0, b, 32) == 0x46dd794e);
+    for (unsigned cut = 0; cut <= 32; cut++)
+        assert_true(by_crc32c(by_crc32c(0, b, cut), b + cut, 32 - cut) == 0x46dd794e);
+}
+
+static void every_error_has_a_name_and_a_sentence(void **state)
+{
+    (void)state;
+#define X(name, value, text)                                                                                 \
+    assert_string_equal(by_error_name(BY_##name), #name);                                                    \
+    assert_string_equal(by_error_text(BY_##name), text);
+    BY_ERROR_LIST(X)
+#undef X
+    assert_string_equal(by_error_name(0), "OK");
+    assert_string_equal(by_error_name(-1000), "UNKNOWN");
+    assert_string_equal(by_error_text(1), "unknown error");
+}
+
+static void faults_come_as_often_as_asked_and_the_same_for_a_seed(void **state)
+{
+    struct by_fault a = {.prng = {7}, .loss = 1u << 30, .duplicate = 1u << 29, .reorder = 1u << 29}, b = a;
+    struct by_fault none = {.prng = {7}};
+    unsigned seen[5] = {0};
+
+    (void)state;
+    assert_int_equal(by_fault_enabled(&a), 1);
+    assert_int_equal(by_fault_enabled(&none), 0);
+    for (unsigned i = 0; i < 100000; i++) {
+        enum by_fault_verdict verdict = by_fault_draw(&a);
+
+        assert_int_equal(verdict, by_fault_draw(&b));
+        assert_int_equal(by_fault_draw(&none), BY_FAULT_PASS);
+        seen[verdict]++;
+    }
+    assert_in_range(seen[BY_FAULT_DROP], 24000, 26000);
+    assert_in_range(seen[BY_FAULT_DUPLICATE], 8500, 10300); /* an eighth of the rest */
+    assert_in_range(seen[BY_FAULT_HOLD], 8500, 10300);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(integers_lie_in_network_byte_order),
+        cmocka_unit_test(copy_zero_and_equal_touch_exactly_their_range),
+        cmocka_unit_test(crc32c_gives_the_values_of_rfc_3720),
+        cmocka_unit_test(every_error_has_a_name_and_a_sentence),
+        cmocka_unit_test(faults_come_as_often_as_asked_and_the_same_for_a_seed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

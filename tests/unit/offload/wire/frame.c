@@ -1,0 +1,200 @@
+/* Frames there and back, frames that must be refused, ARP. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "offload/base/bytes.h"
+#include "offload/base/errors.h"
+#include "offload/wire/frame.h"
+
+static const struct by_frame sample = {
+    .src_mac = {2, 0x62, 198, 18, 0, 2},
+    .dst_mac = {2, 0x62, 198, 18, 0, 3},
+    .src_ip = 0xc6120002,
+    .dst_ip = 0xc6120003,
+    .src_port = 40000,
+    .dst_port = 46247,
+    .ecn = 2,
+    .bytes = 10,
+};
+
+static uint8_t frame_bytes[1600];
+
+static size_t build(void)
+{
+    memset(frame_bytes, 0x5a, sizeof(frame_bytes));
+    by_frame_build(&sample, frame_bytes);
+    return BY_FRAME_HEADER_BYTES + sample.bytes;
+}
+
+static void checksum(void)
+{
+    uint32_t sum = 0;
+
+    by_put16(frame_bytes + 24, 0);
+    for (unsigned i = 14; i < 34; i += 2)
+        sum += by_get16(frame_bytes + i);
+    sum = (sum & 0xffff) + (sum >> 16);
+    by_put16(frame_bytes + 24, (uint16_t) ~(sum + (sum >> 16)));
+}
+
+static void a_built_frame_parses_to_what_it_was_built_from(void **state)
+{
+    struct by_frame got;
+    size_t size = build();
+
+    (void)state;
+    assert_int_equal(by_frame_parse(frame_bytes, size, &got), 0);
+    assert_memory_equal(got.src_mac, sample.src_mac, 6);
+    assert_memory_equal(got.dst_mac, sample.dst_mac, 6);
+    assert_int_equal(got.src_ip, sample.src_ip);
+    assert_int_equal(got.dst_ip, sample.dst_ip);
+    assert_int_equal(got.src_port, sample.src_port);
+    assert_int_equal(got.dst_port, sample.dst_port);
+    assert_int_equal(got.ecn, 2);
+    assert_int_equal(got.bytes, 10);
+    assert_ptr_equal(got.data, frame_bytes + BY_FRAME_HEADER_BYTES);
+}
+
+/* The header of the example in many texts on the Internet checksum: 45 00 00 73 .. c0 a8 00 c7 has the sum
+ * b8 61. */
+static void the_ip_checksum_is_that_of_a_known_header(void **state)
+{
+    static const uint8_t known[20] = {0x45, 0,    0,    0x73, 0, 0, 0x40, 0,    0x40, 0x11,
+                                      0xb8, 0x61, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0,    0xc7};
+    struct by_frame frame = sample;
+
+    (void)state;
+    frame.ecn = 0;
+    frame.src_ip = 0xc0a80001;
+    frame.dst_ip = 0xc0a800c7;
+    frame.bytes = 0x73 - 28;
+    by_frame_build(&frame, frame_bytes);
+    assert_memory_equal(frame_bytes + 14, known, sizeof(known));
+}
+
+static void padding_after_the_datagram_is_ignored(void **state)
+{
+    struct by_frame got;
+
+    (void)state;
+    build();
+    assert_int_equal(by_frame_parse(frame_bytes, 60, &got), 0);
+    assert_int_equal(got.bytes, 10);
+}
+
+static void frames_that_are_not_a_sound_datagram_are_refused(void **state)
+{
+    static const struct {
+        const char *what;
+        unsigned at;
+        uint16_t value; /* 16 bits */
+        int sealed;
+        int want;
+    } rows[] = {
+        {"sound", 26, 0xc612, 1, 0},
+        {"IPv6", 12, 0x86dd, 1, BY_EFORMAT},
+        {"VLAN", 12, 0x8100, 1, BY_EFORMAT},
+        {"IP version 6 inside", 14, 0x6500, 1, BY_EFORMAT},
+        {"IP options", 14, 0x4600, 1, BY_EFORMAT},
+        {"IP header too short", 14, 0x4400, 1, BY_EFORMAT},
+        {"total length beyond the frame", 16, 39, 1, BY_EFORMAT},
+        {"total length below the headers", 16, 27, 1, BY_EFORMAT},
+        {"total length shorter than UDP says", 16, 37, 1, BY_EFORMAT},
+        {"more fragments", 20, 0x2000, 1, BY_EFORMAT},
+        {"a later fragment", 20, 0x0001, 1, BY_EFORMAT},
+        {"TCP", 22, 0x4006, 1, BY_EFORMAT},
+        {"UDP length too long", 38, 19, 1, BY_EFORMAT},
+        {"UDP length zero", 38, 0, 1, BY_EFORMAT},
+        {"IP checksum", 24, 0x1234, 0, BY_ECHECKSUM},
+        {"another source, checksum not renewed", 26, 0xc613, 0, BY_ECHECKSUM},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct by_frame got;
+        size_t size = build();
+
+        by_put16(frame_bytes + rows[i].at, rows[i].value);
+        if (rows[i].sealed)
+            checksum();
+        if (by_frame_parse(frame_bytes, size, &got) != rows[i].want)
+            fail_msg("%s", rows[i].what);
+    }
+}
+
+static void a_frame_cut_anywhere_is_refused(void **state)
+{
+    size_t size = build();
+
+    (void)state;
+    for (size_t cut = 0; cut < size; cut++) {
+        uint8_t *exact = malloc(cut + 1);
+        struct by_frame got;
+
+        memcpy(exact + 1, frame_bytes, cut);
+        assert_int_equal(by_frame_parse(exact + 1, cut, &got), BY_EFORMAT);
+        free(exact);
+    }
+}
+
+static const uint8_t request[42] = {
+    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2,  0, 0, 0, 0, 9, 8, 6, /* to all, from the asker, ARP */
+    0,    1,    8,    0,    6,    4,    0,  1,                   /* Ethernet, IPv4, request */
+    2,    0,    0,    0,    0,    9,    10, 0, 0, 9, 0, 0, 0, 0, 0, 0, 10, 0, 0, 1, /* asker, target */
+};
+
+static void an_arp_request_for_our_address_gets_our_mac(void **state)
+{
+    static const uint8_t mac[6] = {2, 0x62, 10, 0, 0, 1};
+    static const uint8_t want[42] = {
+        2, 0, 0,    0,  0, 9, 2, 0x62, 10, 0, 0, 1, 8, 6, 0, 1, 8, 0,  6, 4, 0,
+        2, 2, 0x62, 10, 0, 0, 1, 10,   0,  0, 1, 2, 0, 0, 0, 0, 9, 10, 0, 0, 9,
+    };
+    uint8_t reply[42];
+
+    (void)state;
+    assert_int_equal(by_arp_reply(request, 42, 0x0a000001, mac, reply), 42);
+    assert_memory_equal(reply, want, 42);
+    assert_int_equal(by_arp_reply(request, 42, 0x0a000002, mac, reply), 0);
+}
+
+static void other_arp_and_cut_arp_get_no_reply(void **state)
+{
+    static const uint8_t mac[6] = {2, 0x62, 10, 0, 0, 1};
+    static const unsigned at[] = {12, 13, 14, 15, 16, 17, 18, 19, 20, 21};
+    uint8_t bytes[42], reply[42];
+
+    (void)state;
+    for (size_t size = 0; size < 42; size++) {
+        uint8_t *exact = malloc(size + 1);
+
+        memcpy(exact + 1, request, size);
+        assert_int_equal(by_arp_reply(exact + 1, size, 0x0a000001, mac, reply), 0);
+        free(exact);
+    }
+    for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+        memcpy(bytes, request, 42);
+        bytes[at[i]] ^= 3;
+        assert_int_equal(by_arp_reply(bytes, 42, 0x0a000001, mac, reply), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_built_frame_parses_to_what_it_was_built_from),
+        cmocka_unit_test(the_ip_checksum_is_that_of_a_known_header),
+        cmocka_unit_test(padding_after_the_datagram_is_ignored),
+        cmocka_unit_test(frames_that_are_not_a_sound_datagram_are_refused),
+        cmocka_unit_test(a_frame_cut_anywhere_is_refused),
+        cmocka_unit_test(an_arp_request_for_our_address_gets_our_mac),
+        cmocka_unit_test(other_arp_and_cut_arp_get_no_reply),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,10 @@
+TESTS += unit-wire unit-golden unit-frame
+unit-wire_SRC := tests/unit/offload/wire/wire.c
+unit-wire_LIBS := offload
+unit-wire_LDLIBS := -lcmocka
+unit-golden_SRC := tests/unit/offload/wire/golden.c
+unit-golden_LIBS := offload
+unit-golden_LDLIBS := -lcmocka
+unit-frame_SRC := tests/unit/offload/wire/frame.c
+unit-frame_LIBS := offload
+unit-frame_LDLIBS := -lcmocka
