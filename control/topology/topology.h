@@ -1,6 +1,7 @@
 /*
- * A fabric: nodes and directed arcs with exact capacities, as read from topology JSON or made by a preset. Everything that plans,
- * checks, lowers or draws starts from this. A topology is immutable once made; any number of threads may read it.
+ * A fabric: nodes and directed arcs with exact capacities, as read from topology JSON or made by a preset.
+ * Everything that plans, checks, lowers or draws starts from this. A topology is immutable once made; any
+ * number of threads may read it.
  */
 #ifndef BY_TOPOLOGY_TOPOLOGY_H
 #define BY_TOPOLOGY_TOPOLOGY_H
@@ -23,7 +24,8 @@ struct by_node {
     struct by_fraction aggregate_rate; /* in the file's unit; num 0 = not given (no limit) */
 };
 
-/* One direction of a link. Parallel links of the file are kept apart here (each is a cable of the lab); planning adds them up. */
+/* One direction of a link. Parallel links of the file are kept apart here (each is a cable of the lab);
+ * planning adds them up. */
 struct by_arc {
     uint32_t from; /* node index */
     uint32_t to;
@@ -33,8 +35,8 @@ struct by_arc {
 
 /* A cable: one or two arcs. */
 struct by_link {
-    uint32_t a; /* node index: `between`[0] or `from` */
-    uint32_t b; /* node index: `between`[1] or `to` */
+    uint32_t a;      /* node index: `between`[0] or `from` */
+    uint32_t b;      /* node index: `between`[1] or `to` */
     uint32_t arc_ab; /* arc index, or UINT32_MAX */
     uint32_t arc_ba; /* arc index, or UINT32_MAX for a one-way link */
 };
@@ -58,10 +60,12 @@ struct by_problem {
     char text[400];
 };
 
-/* Reads topology JSON. Returns 0 and a topology that the caller frees, or a negative BY_E* with `problem` filled. */
+/* Reads topology JSON. Returns 0 and a topology that the caller frees, or a negative BY_E* with `problem`
+ * filled. */
 int by_topology_read(const char *path, struct by_topology **topology, struct by_problem *problem);
 /* The same from memory. */
-int by_topology_parse(const char *json, size_t bytes, struct by_topology **topology, struct by_problem *problem);
+int by_topology_parse(const char *json, size_t bytes, struct by_topology **topology,
+                      struct by_problem *problem);
 void by_topology_free(struct by_topology *topology);
 /* Writes the topology as JSON to `stream` (a FILE *). 0 or BY_EIO. */
 int by_topology_write(const struct by_topology *topology, void *stream);

@@ -1,0 +1,11 @@
+# topology: fabrics, their files and presets.
+control_SRC += \
+	control/topology/build.c \
+	control/topology/fraction.c \
+	control/topology/locate.c \
+	control/topology/preset.c \
+	control/topology/preset_box.c \
+	control/topology/preset_fabric.c \
+	control/topology/preset_regular.c \
+	control/topology/read.c \
+	control/topology/topology.c

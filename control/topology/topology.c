@@ -1,0 +1,111 @@
+/* Topologies: release, look-up and writing as JSON. Reading is in read.c, presets in preset*.c. See
+ * topology.h. */
+#include "control/topology/topology.h"
+
+#include <jansson.h>
+
+#include "control/topology/alloc.h"
+#include "control/topology/fraction.h"
+#include "offload/base/assert.h"
+#include "offload/base/errors.h"
+
+void by_topology_free(struct by_topology *topology)
+{
+    if (!topology)
+        return;
+    for (uint32_t i = 0; i < topology->node_count; i++)
+        free(topology->nodes[i].name);
+    free(topology->nodes);
+    free(topology->arcs);
+    free(topology->links);
+    free(topology->name);
+    free(topology->unit);
+    free(topology);
+}
+
+int64_t by_topology_find(const struct by_topology *topology, const char *name)
+{
+    for (uint32_t i = 0; i < topology->node_count; i++)
+        if (strcmp(topology->nodes[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+uint32_t by_topology_compute_count(const struct by_topology *topology)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < topology->node_count; i++)
+        count += topology->nodes[i].compute;
+    return count;
+}
+
+static void write_string(FILE *stream, const char *text)
+{
+    json_t *string = json_string(text);
+
+    BY_ASSERT(string);
+    json_dumpf(string, stream, JSON_ENCODE_ANY);
+    json_decref(string);
+}
+
+static void write_bandwidth(FILE *stream, struct by_fraction bandwidth)
+{
+    char text[BY_FRACTION_TEXT_BYTES];
+    const char *quote = bandwidth.den == 1 && bandwidth.num <= (int64_t)1 << 53 ? "" : "\"";
+
+    fprintf(stream, "%s%s%s", quote, by_fraction_text(bandwidth, text), quote);
+}
+
+static void write_node(FILE *stream, const struct by_node *node)
+{
+    fputs("{\"name\": ", stream);
+    write_string(stream, node->name);
+    fprintf(stream, ", \"kind\": \"%s\"", node->compute ? "compute" : "switch");
+    if (node->multicast)
+        fputs(", \"multicast\": true", stream);
+    if (node->aggregate)
+        fputs(", \"aggregate\": true", stream);
+    if (node->aggregate_rate.num > 0) {
+        fputs(", \"aggregate_rate\": ", stream);
+        write_bandwidth(stream, node->aggregate_rate);
+    }
+    fputc('}', stream);
+}
+
+static void write_link(FILE *stream, const struct by_topology *topology, const struct by_link *link)
+{
+    struct by_fraction bandwidth;
+    int error = by_fraction_set(topology->arcs[link->arc_ab].capacity, topology->scale, &bandwidth);
+
+    BY_ASSERT(error == 0);
+    fputs(link->arc_ba == UINT32_MAX ? "{\"from\": " : "{\"between\": [", stream);
+    write_string(stream, topology->nodes[link->a].name);
+    fputs(link->arc_ba == UINT32_MAX ? ", \"to\": " : ", ", stream);
+    write_string(stream, topology->nodes[link->b].name);
+    fputs(link->arc_ba == UINT32_MAX ? ", \"bandwidth\": " : "], \"bandwidth\": ", stream);
+    write_bandwidth(stream, bandwidth);
+    fputc('}', stream);
+}
+
+int by_topology_write(const struct by_topology *topology, void *stream)
+{
+    FILE *file = stream;
+
+    fputs("{\"name\": ", file);
+    write_string(file, topology->name);
+    fputs(", \"unit\": ", file);
+    write_string(file, topology->unit);
+    fputs(",\n \"nodes\": [", file);
+    for (uint32_t i = 0; i < topology->node_count; i++) {
+        fputs(i ? ",\n           " : "", file);
+        write_node(file, &topology->nodes[i]);
+    }
+    fputs("],\n \"links\": [", file);
+    for (uint32_t i = 0; i < topology->link_count; i++) {
+        fputs(i ? ",\n           " : "", file);
+        write_link(file, topology, &topology->links[i]);
+    }
+    fputs("]}\n", file);
+    return fflush(file) != 0 || ferror(file) ? BY_EIO : 0;
+}
