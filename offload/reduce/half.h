@@ -2,8 +2,8 @@
  * f16 (IEEE 754 binary16) and bf16 (the high half of binary32), to and from f32 as bits. Widening is exact;
  * narrowing rounds to nearest even, overflows to infinity, keeps subnormals. A NaN keeps its sign and the
  * high bits of its payload and becomes quiet (bf16 widened: bits unchanged), which is what F16C and AArch64
- * do. Branch-free, so that loops over these become vectors. Needs the default floating-point environment:
- * round to nearest, no flush to zero. Pure; any thread.
+ * do. Branch-free and in 32 bits (the result in the low half), so that loops over these become vectors. Needs
+ * the default floating-point environment: round to nearest, no flush to zero. Pure; any thread.
  */
 #ifndef BY_REDUCE_HALF_H
 #define BY_REDUCE_HALF_H
@@ -35,17 +35,20 @@ static inline uint32_t by_f16_widen(uint16_t half)
 {
     uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
     uint32_t rest = half & 0x7fffu;
-    /* A subnormal is its integer times 2^-24, exact in f32. */
-    uint32_t subnormal = by_f32_bits((float)(int32_t)rest * 0x1p-24f);
-    uint32_t normal = (rest << 13) + (112u << 23);
-    uint32_t special = (rest << 13) | BY_F32_INFINITY | (rest > 0x7c00u ? BY_F32_QUIET : 0u);
-    uint32_t wide = rest < 0x0400u ? subnormal : normal;
+    uint32_t fraction = rest << 13;
+    /* A subnormal read as if its hidden bit were 1 is too large by just that bit, 2^-14; the difference is
+     * exact. */
+    uint32_t subnormal = by_f32_bits(by_f32_from_bits(fraction + (113u << 23)) - 0x1p-14f);
+    uint32_t is_subnormal = 0u - (uint32_t)(rest < 0x0400u); /* masks, all zeros or all ones */
+    uint32_t is_special = 0u - (uint32_t)(rest >= 0x7c00u);
+    uint32_t is_nan = 0u - (uint32_t)(rest > 0x7c00u);
+    uint32_t normal = fraction + (112u << 23);
 
-    wide = rest >= 0x7c00u ? special : wide;
-    return sign | wide;
+    return sign | (is_subnormal & subnormal) | (~is_subnormal & normal) | (is_special & BY_F32_INFINITY) |
+           (is_nan & BY_F32_QUIET);
 }
 
-static inline uint16_t by_f16_narrow(uint32_t wide)
+static inline uint32_t by_f16_narrow(uint32_t wide)
 {
     uint32_t sign = (wide >> 16) & 0x8000u;
     uint32_t rest = wide & 0x7fffffffu;
@@ -57,7 +60,7 @@ static inline uint16_t by_f16_narrow(uint32_t wide)
 
     half = rest >= 0x477ff000u ? 0x7c00u : half; /* 65520, halfway between 65504 and 65536, and above */
     half = rest > BY_F32_INFINITY ? nan : half;
-    return (uint16_t)(sign | half);
+    return sign | half;
 }
 
 static inline uint32_t by_bf16_widen(uint16_t half)
@@ -65,13 +68,12 @@ static inline uint32_t by_bf16_widen(uint16_t half)
     return (uint32_t)half << 16;
 }
 
-static inline uint16_t by_bf16_narrow(uint32_t wide)
+static inline uint32_t by_bf16_narrow(uint32_t wide)
 {
-    uint32_t rest = wide & 0x7fffffffu;
-    uint32_t rounded = (wide + 0x7fffu + ((wide >> 16) & 1u)) >> 16;
-    uint32_t nan = (wide | BY_F32_QUIET) >> 16;
+    uint32_t rounded = wide + 0x7fffu + ((wide >> 16) & 1u);
+    float value = by_f32_from_bits(wide);
 
-    return (uint16_t)(rest > BY_F32_INFINITY ? nan : rounded);
+    return (value != value ? wide | BY_F32_QUIET : rounded) >> 16;
 }
 
 #endif

@@ -105,6 +105,11 @@ FLOAT_OPERATORS(F64, uint64_t, __builtin_nan(""))
 
 /* ---- f16 and bf16, a block at a time ---- */
 
+/*
+ * The narrow form of an accumulator is written at or below the place where its wide form was read, so that
+ * narrowing works in place if nothing is written before it has been read: here a block at a time.
+ */
+
 #ifndef BY_KERNEL_F16_BLOCKS
 static inline void f16_widen_block(float *restrict wide, const at_F16 *restrict in)
 {
@@ -112,10 +117,14 @@ static inline void f16_widen_block(float *restrict wide, const at_F16 *restrict 
         wide[i] = by_f32_from_bits(by_f16_widen(in[i]));
 }
 
-static inline void f16_narrow_block(uint16_t *restrict half, const at_F32 *restrict wide)
+static inline void f16_narrow_block(at_F16 *half, const at_F32 *wide)
 {
+    uint32_t narrow[BLOCK];
+
     for (size_t i = 0; i < BLOCK; i++)
-        half[i] = by_f16_narrow(by_f32_bits(wide[i]));
+        narrow[i] = by_f16_narrow(by_f32_bits(wide[i]));
+    for (size_t i = 0; i < BLOCK; i++)
+        half[i] = (uint16_t)narrow[i];
 }
 #endif
 
@@ -125,10 +134,14 @@ static inline void bf16_widen_block(float *restrict wide, const at_BF16 *restric
         wide[i] = by_f32_from_bits(by_bf16_widen(in[i]));
 }
 
-static inline void bf16_narrow_block(uint16_t *restrict half, const at_F32 *restrict wide)
+static inline void bf16_narrow_block(at_BF16 *half, const at_F32 *wide)
 {
+    uint32_t narrow[BLOCK];
+
     for (size_t i = 0; i < BLOCK; i++)
-        half[i] = by_bf16_narrow(by_f32_bits(wide[i]));
+        narrow[i] = by_bf16_narrow(by_f32_bits(wide[i]));
+    for (size_t i = 0; i < BLOCK; i++)
+        half[i] = (uint16_t)narrow[i];
 }
 
 /* Names by element type for the loops below. */
@@ -176,7 +189,6 @@ LOAD_STORE_SAME(U64, U64)
 LOAD_STORE_SAME(F32, U32)
 LOAD_STORE_SAME(F64, U64)
 
-/* A block is read whole before its narrow form is written, at or below the place where it was read. */
 #define LOAD_STORE_HALF(NAME)                                                                                \
     static void load_##NAME(void *restrict acc, const void *restrict in, uint32_t count)                     \
     {                                                                                                        \
@@ -197,14 +209,10 @@ LOAD_STORE_SAME(F64, U64)
         const at_U32 *a = acc;                                                                               \
         at_##NAME *out = acc;                                                                                \
         size_t i = 0;                                                                                        \
-        for (; count - i >= BLOCK; i += BLOCK) {                                                             \
-            uint16_t half[BLOCK];                                                                            \
-            NARROW_BLOCK_##NAME(half, (const at_F32 *)(a + i));                                              \
-            for (size_t j = 0; j < BLOCK; j++)                                                               \
-                out[i + j] = half[j];                                                                        \
-        }                                                                                                    \
+        for (; count - i >= BLOCK; i += BLOCK)                                                               \
+            NARROW_BLOCK_##NAME(out + i, (const at_F32 *)(a + i));                                           \
         for (; i < count; i++)                                                                               \
-            out[i] = NARROW_##NAME(a[i]);                                                                    \
+            out[i] = (value_##NAME)NARROW_##NAME(a[i]);                                                      \
         pad(acc, (size_t)count * 2);                                                                         \
         return by_words_sum(acc, (size_t)count * 2);                                                         \
     }

@@ -15,7 +15,7 @@ static inline void f16_widen_block(float *restrict wide, const void *restrict in
 }
 
 /* The rounding is in the instruction: to nearest even whatever MXCSR says. */
-static inline void f16_narrow_block(uint16_t *restrict half, const void *restrict wide)
+static inline void f16_narrow_block(void *half, const void *wide)
 {
     for (unsigned i = 0; i < 2; i++) {
         __m512 sixteen = _mm512_loadu_ps((const float *)wide + 16 * i);

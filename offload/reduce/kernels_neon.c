@@ -15,12 +15,12 @@ static inline void f16_widen_block(float *restrict wide, const void *restrict in
     }
 }
 
-static inline void f16_narrow_block(uint16_t *restrict half, const void *restrict wide)
+static inline void f16_narrow_block(void *half, const void *wide)
 {
     for (unsigned i = 0; i < 32; i += 4) {
         uint8x16_t raw = vld1q_u8((const uint8_t *)wide + 4 * i);
 
-        vst1_u16(half + i, vreinterpret_u16_f16(vcvt_f16_f32(vreinterpretq_f32_u8(raw))));
+        vst1_u8((uint8_t *)half + 2 * i, vreinterpret_u8_f16(vcvt_f16_f32(vreinterpretq_f32_u8(raw))));
     }
 }
 
