@@ -1,14 +1,17 @@
 /*
- * The table image: the bytes that a controller writes and a node loads. One image holds everything that one node (switch or host)
- * knows of all jobs. Network byte order, fixed-size records in sections, one CRC32C over all.
+ * The table image: the bytes that a controller writes and a node loads. One image holds everything that one
+ * node (switch or host) knows of all jobs. Network byte order, fixed-size records in sections, one CRC32C
+ * over all.
  *
- * Layout: header (BY_IMAGE_HEADER_BYTES), then the sections in the order of enum by_section, each `count` records of the size in the
- * section list, no gaps. docs/man/banyan-image.5 shows each field. The accessors read one record; an image is only read through them
- * after by_image_check() has accepted it, so they cannot fail. Pure; any thread.
+ * Layout: header (BY_IMAGE_HEADER_BYTES), then the sections in the order of enum by_section, each `count`
+ * records of the size in the section list, no gaps. docs/man/banyan-image.5 shows each field. The accessors
+ * read one record; an image is only read through them after by_image_check() has accepted it, so they cannot
+ * fail. Pure; any thread.
  *
- * Roles: an ENTRY makes the node an interior node or root of a tree (it runs the engine for it). A LEAF makes a host a rank in a tree (it runs
- * the endpoint). A host that is interior or root has both; its own leaf is then a child of its entry with port BY_PORT_LOCAL, and the leaf's
- * parent port is BY_PORT_LOCAL. A RELAY makes a switch pass on packets between two neighbours in a tree without looking inside.
+ * Roles: an ENTRY makes the node an interior node or root of a tree (it runs the engine for it). A LEAF makes
+ * a host a rank in a tree (it runs the endpoint). A host that is interior or root has both; its own leaf is
+ * then a child of its entry with port BY_PORT_LOCAL, and the leaf's parent port is BY_PORT_LOCAL. A RELAY
+ * makes a switch pass on packets between two neighbours in a tree without looking inside.
  */
 #ifndef BY_TABLE_IMAGE_H
 #define BY_TABLE_IMAGE_H
@@ -43,16 +46,18 @@ enum by_section { BY_SECTION_LIST(X) BY_SECTION_COUNT };
 #undef X
 
 struct by_image_header {
-    uint64_t cookie; /* the controller's: identifies the plan and job set; read back by `banyan show` */
-    uint16_t node;   /* id of this node in the fabric */
-    uint8_t kind;    /* enum by_node_kind */
-    uint32_t slot_count; /* slots (of two banks each) that the entries use in all: 0 <= slot_base + window <= slot_count */
+    uint64_t cookie;      /* the controller's: identifies the plan and job set; read back by `banyan show` */
+    uint16_t node;        /* id of this node in the fabric */
+    uint8_t kind;         /* enum by_node_kind */
+    uint32_t slot_count;  /* slots (of two banks each) that the entries use in all: 0 <= slot_base + window <=
+                             slot_count */
     uint16_t payload_max; /* largest chunk of any entry or leaf, bytes */
     char name[BY_NAME_MAX + 1];
     uint32_t count[BY_SECTION_COUNT];
 };
 
-/* A port of this node, and what is at the other end of the cable. Index = port number of switch or interface of host. */
+/* A port of this node, and what is at the other end of the cable. Index = port number of switch or interface
+ * of host. */
 struct by_image_port {
     char name[BY_NAME_MAX + 1]; /* interface: "p0" on switches, "eth0" on hosts of the lab */
     uint32_t own_ip;            /* host order */
@@ -74,14 +79,14 @@ struct by_image_job {
 
 struct by_image_entry {
     uint16_t job;
-    uint16_t tree; /* (job, tree) ascending */
-    uint16_t parent_port;    /* BY_NODE_NONE in parent_node: this node is the root, and parent_* mean nothing */
+    uint16_t tree;        /* (job, tree) ascending */
+    uint16_t parent_port; /* BY_NODE_NONE in parent_node: this node is the root, and parent_* mean nothing */
     uint16_t parent_node;
     uint32_t parent_ip;
     uint16_t parent_udp_port;
     uint8_t parent_child; /* our bit in the parent's bitmap */
     uint8_t child_count;  /* 1..BY_CHILDREN_MAX */
-    uint32_t first_child; /* index into CHILD; children are contiguous, and belong to one entry */
+    uint32_t first_child; /* index into CHILD: the sum of child_count of the entries before */
     uint16_t window;      /* slots, a power of two */
     uint16_t payload_max; /* bytes of a chunk, a multiple of 8 */
     uint32_t slot_base;   /* entries' ranges of slots do not overlap */
@@ -108,11 +113,13 @@ struct by_image_leaf {
     uint16_t window;
     uint16_t payload_max;
     uint16_t collectives; /* bit 1 << enum by_collective: what this tree was planned for */
-    uint16_t owner;       /* rank whose shard (allgather, reduce-scatter) or root (broadcast, reduce) the tree serves, or BY_RANK_NONE: all */
+    uint16_t owner;       /* rank whose shard (allgather, reduce-scatter) or root (broadcast, reduce) the tree
+                             serves, or BY_RANK_NONE: all */
     uint32_t share;       /* weight of the tree among those of the same collective and owner; > 0 */
 };
 
-/* Packets of (job, tree) from src_ip to dst_ip leave by `port`; nothing else in them changes but the MAC addresses. */
+/* Packets of (job, tree) from src_ip to dst_ip leave by `port`; nothing else in them changes but the MAC
+ * addresses. */
 struct by_image_relay {
     uint16_t job;
     uint16_t tree;
@@ -136,7 +143,8 @@ struct by_image_name {
     char name[BY_NAME_MAX + 1];
 };
 
-/* Why an image was refused, for people: "entry 3: window 48 is not a power of two". Static texts, numbers beside them. */
+/* Why an image was refused, for people: "entry 3: window 48 is not a power of two". Static texts, numbers
+ * beside them. */
 struct by_image_fault {
     const char *section; /* "header", "port", "entry", ... */
     uint32_t index;      /* record in the section */
@@ -150,12 +158,15 @@ struct by_image_limits {
 };
 
 /*
- * Checks every byte: lengths, CRC, each field's range, indices, order, uniqueness, ports of children and parents, limits. 0, or BY_EFORMAT,
- * BY_EVERSION, BY_ECHECKSUM, BY_ELIMIT with `fault` filled. Never reads beyond `bytes`. O(records) time and no memory: orders are required
- * (jobs, entries, leaves, relays and names strictly ascend by their keys). That entries' ranges of slots do not overlap needs memory, and is
- * checked by by_engine_stage.
+ * Checks every byte: lengths, CRC, each field's range, indices, order, uniqueness, ports of children and
+ * parents, limits; reserved bytes are zero. 0, or BY_EFORMAT, BY_EVERSION, BY_ECHECKSUM, BY_ELIMIT with
+ * `fault` (may be NULL) filled. Never reads beyond `bytes`. O(records) time and no memory: orders are
+ * required. Jobs, entries, leaves, relays and names strictly ascend by their keys, hops ascend by job, and
+ * the children of the entries lie one after another. That entries' ranges of slots do not overlap needs
+ * memory, and is checked by by_engine_stage.
  */
-int by_image_check(const uint8_t *image, size_t bytes, const struct by_image_limits *limits, struct by_image_fault *fault);
+int by_image_check(const uint8_t *image, size_t bytes, const struct by_image_limits *limits,
+                   struct by_image_fault *fault);
 
 void by_image_header(const uint8_t *image, struct by_image_header *out);
 void by_image_port(const uint8_t *image, uint32_t index, struct by_image_port *out);
@@ -167,12 +178,13 @@ void by_image_relay(const uint8_t *image, uint32_t index, struct by_image_relay 
 void by_image_hop(const uint8_t *image, uint32_t index, struct by_image_hop *out);
 void by_image_name(const uint8_t *image, uint32_t index, struct by_image_name *out);
 
-/* 64-bit content hash of a whole image (any bytes): what `show` prints and a commit names. Not cryptographic. */
+/* 64-bit content hash of a whole image (any bytes): what `show` prints and a commit names. Not cryptographic.
+ */
 uint64_t by_image_hash(const uint8_t *image, size_t bytes);
 
 /*
- * Writing. Bytes needed for the given counts; then put the header (its counts fix the layout), each record, and seal (length, CRC).
- * The caller owns the buffer. A put of an index beyond its section asserts.
+ * Writing. Bytes needed for the given counts; then put the header (its counts fix the layout), each record,
+ * and seal (length, CRC). The caller owns the buffer. A put of an index beyond its section asserts.
  */
 size_t by_image_bytes(const uint32_t count[BY_SECTION_COUNT]);
 void by_image_put_header(uint8_t *image, const struct by_image_header *header);

@@ -1,0 +1,31 @@
+/* A table image with every kind of record, as structures: a host that is the root of one tree and a leaf of
+ * two. */
+#ifndef TESTS_UNIT_OFFLOAD_TABLE_SAMPLE_H
+#define TESTS_UNIT_OFFLOAD_TABLE_SAMPLE_H
+
+#include <stdint.h>
+
+#include "offload/table/image.h"
+
+#define SAMPLE_BYTES_MAX 4096
+
+struct sample {
+    struct by_image_header header;
+    struct by_image_port port[2];
+    struct by_image_job job[2];
+    struct by_image_entry entry[2];
+    struct by_image_child child[4];
+    struct by_image_leaf leaf[2];
+    struct by_image_relay relay[2];
+    struct by_image_hop hop[3];
+    struct by_image_name name[3];
+};
+
+/* A sound one. */
+void sample_fill(struct sample *sample);
+/* Writes and seals it; its bytes. */
+size_t sample_write(const struct sample *sample, uint8_t image[SAMPLE_BYTES_MAX]);
+/* Makes the CRC right again after bytes have been changed; the length stays. */
+void sample_reseal(uint8_t *image, size_t bytes);
+
+#endif
