@@ -36,7 +36,7 @@ MAKEFLAGS += --no-builtin-rules
 VERSION  := 0.1.0
 
 # ---- flags -----------------------------------------------------------------------------------------------------------------
-ARCH     := $(shell $(CC) -dumpmachine | cut -d- -f1)
+ARCH     := $(shell $(CC) -dumpmachine 2>/dev/null | cut -d- -f1)
 BASELINE_x86_64  := -march=x86-64-v2
 BASELINE_aarch64 := -march=armv8-a+crc
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Wundef -Werror
@@ -48,7 +48,7 @@ endif
 PICFLAG  := -fPIC
 
 # The core sees no C library: only the compiler's own freestanding headers.
-FREESTANDING := -std=c11 -ffreestanding -nostdinc -isystem $(shell $(CC) -print-file-name=include) -fno-stack-protector \
+FREESTANDING := -std=c11 -ffreestanding -nostdinc -isystem $(shell $(CC) -print-file-name=include 2>/dev/null) -fno-stack-protector \
                 -fno-tree-loop-distribute-patterns
 FLAGS_offload     := $(FREESTANDING)
 FLAGS_dataplane    = -D_GNU_SOURCE $(shell pkg-config --cflags libdpdk 2>/dev/null) -Wno-pedantic
@@ -110,6 +110,7 @@ $(GEN)/proto/%.pb.c: firmware/agent/%.proto firmware/agent/%.options
 	$(Q)protoc -I firmware/agent --nanopb_out="-q -I firmware/agent:$(@D)" $<
 $(GEN)/proto/%.pb.h: $(GEN)/proto/%.pb.c ;
 PROTO_HEADERS := $(GEN)/proto/control.pb.h
+.SECONDARY: $(GEN)/proto/control.pb.c
 $(patsubst %.c,$(B)/obj/%.o,$(wildcard firmware/*/*.c control/*/*.c)): | $(PROTO_HEADERS)
 
 ALL_SRC := $(sort $(foreach t,$(LIBS) $(PROGS) $(TESTS) $(TOOLS),$($(t)_SRC)))
@@ -128,7 +129,8 @@ ifeq ($(SANITIZE),)
 endif
 
 help: ## print this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile $(wildcard $(addsuffix /module.mk,$(MODULES)))
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(filter %Makefile %module.mk,$(MAKEFILE_LIST))
+	@echo "  variables: O=build SANITIZE=address,undefined PREFIX=/usr/local DESTDIR= V=1; see the head of the Makefile"
 
 deps: ## install the Debian packages that are missing (needs root, else names them)
 	$(Q)tests/deps.sh $(if $(filter 1,$(V)),-v)

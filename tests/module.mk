@@ -1,6 +1,18 @@
 # tests: unit programs, simulation, lab runs, lint, benches. Each sub-room appends its own.
 include $(wildcard tests/*/module.mk tests/unit/*/module.mk tests/unit/*/*/module.mk)
 
-.PHONY: unit
-unit: $(foreach t,$(TESTS),$(B)/tests/$(t)) ## build and run the unit tests
+SANITIZERS := address,undefined
+
+.PHONY: test unit sanitizers build-tests build-tools
+test: deps ## everything: unit, golden, simulation, sanitizers, fuzz smoke, lint, lab; closes with `N passed, N failed`
+	$(Q)tests/test.sh "$(MAKE)"
+
+build-tests: $(foreach t,$(TESTS),$(B)/tests/$(t))
+
+build-tools: $(foreach t,$(TOOLS),$(B)/tools/$(t))
+
+unit: build-tests ## build and run the unit tests
 	$(Q)tests/run.sh $(B)/tests $(TESTS)
+
+sanitizers: ## unit tests and simulation in a build with sanitizers
+	$(Q)$(MAKE) --no-print-directory SANITIZE=$(SANITIZERS) unit sim

@@ -1,0 +1,55 @@
+# lint: what a machine can see. Each check runs alone (`make lint-arrows`); tests/lint/selftest.sh shows that each one catches what
+# it is for.
+
+LINT_CHECKS := lint-arrows lint-symbols lint-format lint-tidy lint-cppcheck lint-man lint-text
+LINT_TREES  := offload dataplane firmware boards control host-driver tests
+lint_files   = $(shell find $(wildcard $(LINT_TREES)) -name '*.c' -o -name '*.h' | sort)
+# Sources that the build knows; generated ones are not ours to judge.
+lint_sources = $(filter-out $(GEN)/%,$(ALL_SRC))
+
+.PHONY: lint lint-selftest lint-build $(LINT_CHECKS) format
+lint: ## check includes, symbols, format, clang-tidy, cppcheck, manuals and texts
+	$(Q)tests/lint/lint.sh "$(MAKE)" $(LINT_CHECKS)
+
+lint-selftest: ## plant a fault for each check of `make lint` and see it caught
+	$(Q)tests/lint/selftest.sh "$(MAKE)"
+
+lint-build: $(foreach l,$(LIBS),$(B)/lib/lib$(l).a) build-all build-tests build-tools
+
+lint-arrows: lint-build
+	$(Q)tests/lint/arrows.sh $(B)/obj $(GEN)
+
+lint-symbols: $(B)/lib/liboffload.a
+	$(Q)tests/lint/symbols.sh $(B)/obj
+
+lint-format:
+	$(Q)clang-format --dry-run -Werror $(lint_files)
+	@echo "$(words $(lint_files)) files checked"
+
+# One stamp for a source; it depends on the object, so on every header that the source reads. clang gets gcc's flags, less gcc's own headers.
+lint_clang_include = $(subst $(shell $(CC) -print-file-name=include),$(shell $(CLANG) -print-file-name=include),$(1))
+lint_tidy_flags = $(filter-out -fno-tree-% -W%,$(BASE) $(call lint_clang_include,$(FLAGS_$(call room,$<))) $(SRCFLAGS_$<)) -Wno-everything -D_Float128=__float128
+$(B)/lint/%.tidy: %.c .clang-tidy $(B)/obj/%.o
+	@mkdir -p $(@D)
+	$(Q)clang-tidy --quiet $< -- $(lint_tidy_flags) >$@.log 2>$@.err || { cat $@.log; grep -v 'warnings\? \(generated\|treated\)' $@.err; exit 1; }
+	@touch $@
+lint-tidy:
+	$(Q)$(MAKE) --no-print-directory --keep-going $(patsubst %.c,$(B)/lint/%.tidy,$(lint_sources))
+	@echo "$(words $(lint_sources)) sources checked"
+
+lint-cppcheck:
+	@mkdir -p $(B)/lint/cppcheck
+	$(Q)cppcheck --quiet --enable=warning,performance,portability --inline-suppr --std=c11 --error-exitcode=1 \
+	    --suppressions-list=tests/lint/cppcheck.txt --cppcheck-build-dir=$(B)/lint/cppcheck -j $(or $(LINT_JOBS),2) \
+	    --template='{file}:{line}: {severity}: {message} [{id}]' -D__linux__ -D_GNU_SOURCE -DBY_VERSION='"$(VERSION)"' -I. -I$(GEN) \
+	    -Ihost-driver/include $(filter-out %.bpf.c,$(lint_sources))
+	@echo "$(words $(lint_sources)) sources checked"
+
+lint-man:
+	$(Q)tests/lint/man.sh
+
+lint-text:
+	$(Q)tests/lint/text.sh
+
+format: ## rewrite all C in our format
+	$(Q)clang-format -i $(lint_files)

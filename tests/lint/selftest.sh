@@ -1,0 +1,204 @@
+#!/usr/bin/env bash
+# Shows that each check of `make lint` catches what it is for: selftest.sh MAKE. Plants one fault at a time in a temporary copy of the
+# tree, runs the check, and wants it to fail and to name the fault; then takes the fault out and wants it to pass.
+# Prints a line for each fault and closes with `N passed, N failed`.
+set -u
+make=${1:-make}
+cd "$(dirname "$0")/../.."
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+    git ls-files -co --exclude-standard | while read -r file; do [ -f "$file" ] && echo "$file"; done | tar cf - -T - | tar xf - -C "$copy"
+else
+    tar cf - --exclude=./build . | tar xf - -C "$copy"
+fi
+cd "$copy" || exit 3
+mkdir -p objects
+passed=0
+failed=0
+
+verdict() { # verdict OK "name" "what was seen"
+    if [ "$1" = 1 ]; then
+        passed=$((passed + 1))
+        printf '  PASS   %s\n' "$2"
+    else
+        failed=$((failed + 1))
+        printf '  FAIL   %s\n' "$2"
+        printf '%s\n' "$3" | sed 's/^/         | /' | tail -40
+    fi
+}
+
+# fault "name" FILE "expected text" CHECK...     FILE's planted content comes on stdin; what it holds now comes back afterwards.
+fault() {
+    local name=$1 file=$2 expected=$3 out status=0 ok=0 kept=""
+    shift 3
+    mkdir -p "$(dirname "$file")"
+    if [ -e "$file" ]; then
+        kept=$(mktemp)
+        cp -p "$file" "$kept"
+    fi
+    cat >"$file"
+    out=$("$@" 2>&1) || status=$?
+    if [ $status -ne 0 ] && grep -qF -e "$expected" <<<"$out"; then ok=1; fi
+    verdict $ok "$name" "$out"
+    if [ -n "$kept" ]; then mv "$kept" "$file"; else rm -f "$file"; fi
+}
+
+# The same check on a file in order: it must pass.
+sound() {
+    local name=$1 file=$2 out ok=0
+    shift 2
+    mkdir -p "$(dirname "$file")"
+    cat >"$file"
+    if out=$("$@" 2>&1); then ok=1; fi
+    verdict $ok "$name" "$out"
+    rm -f "$file"
+}
+
+build() { $make --no-print-directory O=objects "$@"; }
+arrows_lines() { tests/lint/arrows.sh; }
+arrows_depend() { # through the compiler's own list of what a file reads
+    mkdir -p objects/d/"$(dirname "$1")" && gcc -std=c11 -I. -MMD -MP -c -o objects/d/"${1%.c}.o" "$1" &&
+        tests/lint/arrows.sh objects/d objects/gen
+    local status=$?
+    rm -rf objects/d
+    return $status
+}
+symbols() {
+    local object=objects/release/obj/${1%.c}.o
+    build "$object" >/dev/null && tests/lint/symbols.sh objects/release/obj
+    local status=$?
+    rm -rf objects/release/obj/offload
+    return $status
+}
+tidy() { build "objects/release/lint/${1%.c}.tidy"; }
+cppcheck_one() { build lint-cppcheck lint_sources="$1"; }
+format_one() { build lint-format lint_files="$1"; }
+
+fault "a lower layer that includes a higher one is caught" offload/wire/planted.c "offload/wire must not include offload/engine" arrows_lines <<'END'
+#include "offload/engine/engine.h"
+END
+fault "an include hidden in a macro is caught through the .d file" offload/wire/planted.c "must not include offload/engine/engine.h (through" \
+    arrows_depend offload/wire/planted.c <<'END'
+#define HEADER "offload/engine/engine.h"
+#include HEADER
+END
+fault "the engine that includes the endpoint is caught" offload/engine/planted.c "must not include offload/endpoint" arrows_lines <<'END'
+#include "offload/endpoint/endpoint.h"
+END
+fault "the endpoint that includes the engine is caught" offload/endpoint/planted.c "must not include offload/engine" arrows_lines <<'END'
+#include "offload/engine/engine.h"
+END
+fault "the verifier that includes the planner is caught" control/verify/planted.c "must not include control/plan" arrows_lines <<'END'
+#include "control/plan/plan.h"
+END
+fault "the controller that includes the engine is caught" control/cli/planted.c "must not include offload/engine" arrows_lines <<'END'
+#include "offload/engine/engine.h"
+END
+fault "the dataplane that includes the controller is caught" dataplane/planted.c "must not include control/topology" arrows_lines <<'END'
+#include "control/topology/topology.h"
+END
+fault "a system header in offload is caught" offload/table/planted.c "<string.h> is not among" arrows_lines <<'END'
+#include <string.h>
+END
+fault "a public header that needs more than stdint and stddef is caught" host-driver/include/banyan/planted.h "<stdlib.h> is not among" arrows_lines <<'END'
+#include <stdlib.h>
+END
+fault "an include that is not written from the root is caught" offload/wire/planted.c "write includes from the root" arrows_lines <<'END'
+#include "wire.h"
+END
+fault "a folder without a row in the table is caught" control/planted/planted.c "has no row" arrows_lines <<'END'
+#include <stdio.h>
+END
+fault "a C library header does not compile in offload" offload/base/planted.c "stdio.h: No such file" build objects/release/obj/offload/base/planted.o <<'END'
+#include <stdio.h>
+END
+fault "a C library symbol in offload is caught" offload/base/planted.c "symbols from outside offload: strcmp" symbols offload/base/planted.c <<'END'
+int strcmp(const char *a, const char *b);
+int by_planted(const char *a, const char *b);
+int by_planted(const char *a, const char *b)
+{
+    return strcmp(a, b);
+}
+END
+fault "a mutable static variable in offload is caught" offload/base/planted.c "mutable static data: counter" symbols offload/base/planted.c <<'END'
+int by_planted(void);
+int by_planted(void)
+{
+    static int counter;
+
+    return ++counter;
+}
+END
+sound "const data in offload passes" offload/base/planted.c symbols offload/base/planted.c <<'END'
+const char *by_planted(unsigned i);
+const char *by_planted(unsigned i)
+{
+    static const char *const names[] = {"a", "b"};
+
+    return names[i & 1];
+}
+END
+fault "code in another format is caught" offload/base/planted.c "offload/base/planted.c:1" format_one offload/base/planted.c <<'END'
+int by_planted( void ){ return 1; }
+END
+fault "a null pointer that is read is caught by clang-tidy" dataplane/planted.c "clang-analyzer-core.NullDereference" tidy dataplane/planted.c <<'END'
+int by_planted(int a);
+int by_planted(int a)
+{
+    int *p = a > 0 ? &a : 0;
+
+    return *p;
+}
+END
+fault "a sizeof of the wrong thing is caught by clang-tidy" control/planted.c "bugprone-sizeof-expression" tidy control/planted.c <<'END'
+#include <string.h>
+struct thing {
+    char text[64];
+};
+void by_planted(struct thing *thing);
+void by_planted(struct thing *thing)
+{
+    memset(thing, 0, sizeof(&thing->text));
+}
+END
+fault "a read beyond an array is caught by cppcheck" control/planted.c "out of bounds" cppcheck_one control/planted.c <<'END'
+int by_planted(void);
+int by_planted(void)
+{
+    int table[4] = {1, 2, 3, 4};
+    int sum = 0;
+
+    for (int i = 0; i <= 4; i++)
+        sum += table[i];
+    return sum;
+}
+END
+fault "a manual page with an error is caught" docs/man/banyan-planted.1 "banyan-planted.1" tests/lint/man.sh <<'END'
+.Dd November 21, 2026
+.Dt BANYAN-PLANTED 1
+.Os
+.Sh NAME
+.Nm banyan-planted
+.Nd a page
+.Bl -tag
+.Sh DESCRIPTION
+END
+fault "a manual page that names one that is not there is caught" docs/man/banyan-planted.1 "names banyan-nowhere(1)" tests/lint/man.sh <<'END'
+.Dd November 21, 2026
+.Dt BANYAN-PLANTED 1
+.Os
+.Sh NAME
+.Nm banyan-planted
+.Nd a page
+.Sh DESCRIPTION
+See
+.Xr banyan-nowhere 1 .
+END
+fault "a file that is too long is caught" control/planted.c "701 lines; the limit is 700" tests/lint/text.sh < <(yes '/* line */' | head -701)
+fault "a path of somebody's machine is caught" docs/planted.md "docs/planted.md:1" tests/lint/text.sh < <(echo "see /hom""e/me/notes.txt")
+fault "a note to oneself is caught" control/planted.c "control/planted.c:1" tests/lint/text.sh < <(echo "/* TO""DO: later */")
+fault "blanks at the end of a line are caught" control/planted.c "end in blanks" tests/lint/text.sh < <(printf 'int a; \n')
+fault "a file without a final newline is caught" docs/planted.md "no newline at the end" tests/lint/text.sh < <(printf 'text')
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Checks all text of the tree: no file of code over the limit, no words of words.txt, no trailing blanks, no tabs in C, a final
+# newline. Run in the root; looks at what git tracks, or at everything but build/ where there is no git.
+set -euo pipefail
+lines_max=700
+here=tests/lint
+if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+    mapfile -t files < <(git ls-files -co --exclude-standard)
+else
+    mapfile -t files < <(find . -type f -not -path './build/*' -not -path './.git/*' | sed 's,^\./,,')
+fi
+status=0
+code=()
+texts=()
+for file in "${files[@]}"; do
+    [ -f "$file" ] || continue
+    case "$file" in
+    *.c | *.h | *.sh | *.mk | *.py | Makefile) code+=("$file") ;;&
+    "$here"/words.txt | tests/fuzz/corpus/* | *.hex | *.bin | *.png) ;;
+    *) texts+=("$file") ;;
+    esac
+done
+while read -r count file; do
+    [ "$file" = total ] && continue
+    if [ "$count" -gt $lines_max ]; then
+        echo "$file: $count lines; the limit is $lines_max: it wants a second noun"
+        status=1
+    fi
+done < <(wc -l "${code[@]}")
+mapfile -t patterns < <(grep -v -e '^#' -e '^$' $here/words.txt)
+for pattern in "${patterns[@]}"; do
+    if grep -nIE -e "$pattern" "${texts[@]}"; then
+        echo "the lines above hold what words.txt forbids: $pattern"
+        status=1
+    fi
+done
+if grep -nIE '[[:blank:]]+$' "${code[@]}"; then
+    echo "the lines above end in blanks"
+    status=1
+fi
+for file in "${texts[@]}"; do
+    if [ -s "$file" ] && [ -n "$(tail -c1 "$file" | tr -d '\n\0')" ]; then
+        echo "$file: no newline at the end"
+        status=1
+    fi
+done
+echo "${#texts[@]} files checked"
+exit $status

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# What `make test` does: test.sh MAKE. Every part is a make target that can be run alone. Says what it does as it goes, shows the
+# log of a part that fails, and closes with `N passed, N failed`: the sum over all parts, where a part that does not count
+# its own tests is one.
+set -u
+make=$1
+cd "$(dirname "$0")/.."
+out=${O:-build}
+logs=$out/test-logs
+jobs=$(nproc)
+mkdir -p "$logs"
+passed=0
+failed=0
+begin=$(date +%s)
+
+# part NAME "what it is" COMMAND...
+part() {
+    local name=$1 what=$2 start log line status=0 p=0 f=0
+    shift 2
+    log=$logs/$name.log
+    start=$(date +%s)
+    printf '  TEST   %-12s %s\n' "$name" "$what"
+    "$@" >"$log" 2>&1 </dev/null || status=$?
+    while read -r line; do # a part may hold several counted runs
+        p=$((p + ${line%% *}))
+        line=${line#*, }
+        f=$((f + ${line%% *}))
+    done < <(grep -xE '[0-9]+ passed, [0-9]+ failed' "$log")
+    if [ $status -ne 0 ] && [ "$f" -eq 0 ]; then
+        f=1
+    elif [ $status -eq 0 ] && [ "$p" -eq 0 ]; then
+        p=1
+    fi
+    passed=$((passed + p))
+    failed=$((failed + f))
+    if [ "$f" -ne 0 ]; then
+        printf '  FAIL   %-12s %d failed; its log, %s:\n' "$name" "$f" "$log"
+        sed 's/^/         | /' "$log"
+    else
+        printf '  PASS   %-12s %d in %d s\n' "$name" "$p" $(($(date +%s) - start))
+        grep -E '^(note|NOTE|lab): ' "$log" | sed 's/^/         /'
+    fi
+    return "$f"
+}
+run() { $make --no-print-directory -j"$jobs" "$@"; }
+
+if part build "libraries, programs and tests, with $jobs jobs" run build-all build-tests build-tools; then
+    part unit "unit tests and golden packets" run unit
+    part sim "simulation: real engines and endpoints under loss, duplication and reordering" run sim
+    part lab "short runs of the lab" run lab-smoke
+    part lint "includes, symbols, format, analysers, manuals" run lint
+    part lint-selftest "a planted fault for each check of lint" run lint-selftest
+    part sanitizers "unit tests and simulation under address and undefined behaviour sanitizers" run sanitizers
+    part fuzz "a few seconds on each fuzz target" run fuzz-smoke
+fi
+echo "  TIME   $(($(date +%s) - begin)) s"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
