@@ -1,0 +1,3 @@
+# lab-veth: banyan-switchd in network namespaces; any Linux machine.
+BOARD_KIND := linux
+BOARD_ARCH :=

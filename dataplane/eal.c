@@ -1,0 +1,236 @@
+/*
+ * DPDK's environment. Many switches run on one machine (a lab has one for each node), so each gets a file
+ * prefix of its own, allocates in memory, and is not pinned: EAL would put every process on the first CPU, so
+ * the one lcore floats over all CPUs that we were given. Main thread only.
+ */
+#include "dataplane/eal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_log.h>
+#include <rte_malloc.h>
+
+#include "dataplane/say.h"
+#include "offload/base/errors.h"
+
+#define ARGUMENTS_MAX 128u
+/* Hugepage memory (bytes) below which we go without: packet pools of a switch of a few ports. */
+#define HUGE_LEAST (192ull << 20)
+/* Memory (MiB) reserved without hugepages; pages are only taken when touched. */
+#define NO_HUGE_MIB "2048"
+#define PREFIX_HEAD "banyan."
+
+static char runtime_dir[256];
+
+/* Bytes of free hugepages of all sizes. */
+static unsigned long long huge_free(void)
+{
+    DIR *dir = opendir("/sys/kernel/mm/hugepages");
+    unsigned long long total = 0;
+
+    if (!dir)
+        return 0;
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        unsigned long kib, count;
+        char path[320];
+        FILE *file;
+
+        if (sscanf(entry->d_name, "hugepages-%lukB", &kib) != 1)
+            continue;
+        snprintf(path, sizeof path, "/sys/kernel/mm/hugepages/%s/free_hugepages", entry->d_name);
+        file = fopen(path, "r");
+        if (!file)
+            continue;
+        if (fscanf(file, "%lu", &count) == 1)
+            total += (unsigned long long)kib * 1024 * count;
+        fclose(file);
+    }
+    closedir(dir);
+    return total;
+}
+
+/* "0@(0,1,5)": lcore 0 on every CPU that this process may use. */
+static void lcore_text(char *text, size_t bytes)
+{
+    cpu_set_t cpus;
+    size_t used = (size_t)snprintf(text, bytes, "0@(");
+    const char *comma = "";
+
+    CPU_ZERO(&cpus);
+    if (sched_getaffinity(0, sizeof cpus, &cpus) != 0)
+        CPU_SET(0, &cpus);
+    for (int cpu = 0; cpu < CPU_SETSIZE && used + 8 < bytes; cpu++) {
+        if (!CPU_ISSET(cpu, &cpus))
+            continue;
+        used += (size_t)snprintf(text + used, bytes - used, "%s%d", comma, cpu);
+        comma = ",";
+    }
+    snprintf(text + used, bytes - used, ")");
+}
+
+/* Removes a runtime folder of ours: only sockets lie in it. */
+static void remove_folder(const char *path)
+{
+    DIR *dir = opendir(path);
+
+    if (!dir)
+        return;
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        char file[768];
+
+        if (strncmp(entry->d_name, "dpdk_telemetry.v", 16) != 0)
+            continue;
+        snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
+        unlink(file);
+    }
+    closedir(dir);
+    rmdir(path);
+}
+
+/* Folders of switches that were killed: ours by name, and of a process that is gone. */
+static void remove_stale_folders(const char *base)
+{
+    DIR *dir = opendir(base);
+
+    if (!dir)
+        return;
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        const char *dot = strrchr(entry->d_name, '.');
+        char path[768];
+        long pid;
+
+        if (strncmp(entry->d_name, PREFIX_HEAD, sizeof PREFIX_HEAD - 1) != 0 || !dot)
+            continue;
+        pid = strtol(dot + 1, NULL, 10);
+        if (pid <= 0 || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", base, entry->d_name);
+        remove_folder(path);
+    }
+    closedir(dir);
+}
+
+/* True when the user's own arguments already hold `option`. */
+static bool has_extra(const struct by_eal_config *config, const char *option)
+{
+    for (unsigned i = 0; i < config->extra_count; i++)
+        if (strncmp(config->extra[i], option, strlen(option)) == 0)
+            return true;
+    return false;
+}
+
+static bool choose_no_huge(const struct by_eal_config *config)
+{
+    unsigned long long bytes = huge_free();
+
+    if (config->no_huge || has_extra(config, "--no-huge"))
+        return true;
+    if (bytes >= HUGE_LEAST)
+        return false;
+    by_say("no hugepages (%llu MiB free, %llu needed): running without; `sysctl vm.nr_hugepages=%llu` gives "
+           "them",
+           bytes >> 20, HUGE_LEAST >> 20, HUGE_LEAST >> 21);
+    return true;
+}
+
+int by_eal_start(const struct by_eal_config *config)
+{
+    static char program[] = "banyan-switchd";
+    static char lcores[256], prefix[128];
+    char *arguments[ARGUMENTS_MAX];
+    int count = 0;
+    bool no_huge = choose_no_huge(config);
+
+    if (config->extra_count + 2 * config->pci_count + 16 > ARGUMENTS_MAX) {
+        by_say("too many EAL arguments: %u, at most %u", config->extra_count,
+               ARGUMENTS_MAX - 16 - 2 * config->pci_count);
+        return BY_EINVAL;
+    }
+    if (no_huge && config->pci_count > 0) {
+        by_say("--pci %s needs hugepages: `sysctl vm.nr_hugepages=%llu`", config->pci[0], HUGE_LEAST >> 21);
+        return BY_EIO;
+    }
+    lcore_text(lcores, sizeof lcores);
+    snprintf(prefix, sizeof prefix, "%s%s.%ld", PREFIX_HEAD, config->name, (long)getpid());
+    arguments[count++] = program;
+    /* No files, but EAL does not take --in-memory without hugepages. */
+    arguments[count++] = (char *)(no_huge ? "--no-shconf" : "--in-memory");
+    if (no_huge && !has_extra(config, "--no-huge"))
+        arguments[count++] = (char *)"--no-huge";
+    if (no_huge && !has_extra(config, "-m")) {
+        arguments[count++] = (char *)"-m";
+        arguments[count++] = (char *)NO_HUGE_MIB;
+    }
+    if (!has_extra(config, "-l") && !has_extra(config, "-c") && !has_extra(config, "--lcores")) {
+        arguments[count++] = (char *)"--lcores";
+        arguments[count++] = lcores;
+    }
+    if (!has_extra(config, "--file-prefix")) {
+        arguments[count++] = (char *)"--file-prefix";
+        arguments[count++] = prefix;
+    }
+    if (!has_extra(config, "--log-level"))
+        arguments[count++] = (char *)"--log-level=error";
+    if (config->pci_count == 0)
+        arguments[count++] = (char *)"--no-pci";
+    for (unsigned i = 0; i < config->pci_count; i++) {
+        arguments[count++] = (char *)"-a";
+        arguments[count++] = (char *)(uintptr_t)config->pci[i];
+    }
+    for (unsigned i = 0; i < config->extra_count; i++)
+        arguments[count++] = config->extra[i];
+    rte_openlog_stream(stderr);
+    if (rte_eal_init(count, arguments) < 0) {
+        by_say("DPDK does not start: %s", rte_strerror(rte_errno));
+        remove_folder(rte_eal_get_runtime_dir());
+        return rte_errno == EINVAL ? BY_EINVAL : BY_EIO;
+    }
+    snprintf(runtime_dir, sizeof runtime_dir, "%s", rte_eal_get_runtime_dir());
+    char base[256];
+    snprintf(base, sizeof base, "%s", runtime_dir);
+    if (strrchr(base, '/'))
+        *strrchr(base, '/') = 0;
+    remove_stale_folders(base);
+    return 0;
+}
+
+void by_eal_stop(void)
+{
+    rte_eal_cleanup();
+    if (runtime_dir[0])
+        remove_folder(runtime_dir);
+    runtime_dir[0] = 0;
+}
+
+void *by_eal_memory(const char *what, size_t bytes)
+{
+    void *memory;
+
+    if (rte_eal_has_hugepages())
+        return rte_zmalloc(what, bytes, 64);
+    memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    madvise(memory, bytes, MADV_HUGEPAGE);
+    return memory;
+}
+
+void by_eal_memory_free(void *memory, size_t bytes)
+{
+    if (!memory)
+        return;
+    if (rte_eal_has_hugepages())
+        rte_free(memory);
+    else
+        munmap(memory, bytes);
+}

@@ -1,0 +1,72 @@
+/* Loss, duplication and reordering at receive; see hold.h. The draws are base/fault.h's, so a seed repeats a
+ * run. Loop's thread. */
+#include "dataplane/hold.h"
+
+static void remove_at(struct by_hold *hold, uint32_t index, struct by_held *out)
+{
+    *out = hold->held[index];
+    for (uint32_t i = index + 1; i < hold->count; i++)
+        hold->held[i - 1] = hold->held[i];
+    hold->count--;
+}
+
+/* Lets one more frame overtake the held ones; returns one that has waited long enough. */
+static unsigned overtake(struct by_hold *hold, struct by_held *out)
+{
+    uint32_t ready = hold->count;
+
+    for (uint32_t i = 0; i < hold->count; i++) {
+        if (hold->held[i].distance > 0)
+            hold->held[i].distance--;
+        if (hold->held[i].distance == 0 && ready == hold->count)
+            ready = i;
+    }
+    if (ready == hold->count)
+        return 0;
+    remove_at(hold, ready, out);
+    return 1;
+}
+
+unsigned by_hold_pass(struct by_hold *hold, uint64_t now_ns, struct rte_mbuf *frame, uint16_t port,
+                      struct by_held out[3], unsigned *verdict)
+{
+    struct by_held one = {.frame = frame, .port = port};
+    unsigned count = 0;
+
+    *verdict = by_fault_draw(&hold->fault);
+    if (*verdict == BY_FAULT_DROP) {
+        rte_pktmbuf_free(frame);
+        return 0;
+    }
+    if (*verdict == BY_FAULT_HOLD && hold->count < BY_HOLD_MAX) {
+        one.distance = (uint16_t)(1 + by_prng_below(&hold->fault.prng, BY_HOLD_DISTANCE));
+        one.due_ns = now_ns + BY_HOLD_NS;
+        hold->held[hold->count++] = one;
+        return 0;
+    }
+    out[count++] = one;
+    if (*verdict == BY_FAULT_DUPLICATE) {
+        rte_mbuf_refcnt_update(frame, 1);
+        out[count++] = one;
+    }
+    count += overtake(hold, &out[count]);
+    return count;
+}
+
+unsigned by_hold_due(struct by_hold *hold, uint64_t now_ns, struct by_held *out)
+{
+    for (uint32_t i = 0; i < hold->count; i++) {
+        if (hold->held[i].due_ns <= now_ns) {
+            remove_at(hold, i, out);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void by_hold_clear(struct by_hold *hold)
+{
+    for (uint32_t i = 0; i < hold->count; i++)
+        rte_pktmbuf_free(hold->held[i].frame);
+    hold->count = 0;
+}

@@ -1,0 +1,32 @@
+/*
+ * What the loop does when nothing came: a lab runs all its switches and hosts on two cores, so an idle switch
+ * must give the core away at once and still wake quickly. Rounds without work climb a ladder: poll again,
+ * yield, sleep. Loop's thread.
+ */
+#ifndef BY_DATAPLANE_IDLE_H
+#define BY_DATAPLANE_IDLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct by_idle {
+    int epoll;
+    bool all_bells;        /* each port has a descriptor that wakes us: sleep without polling */
+    uint32_t empty_rounds; /* since the last packet */
+    uint64_t sleep_ns;     /* of the next sleep, without bells */
+};
+
+int by_idle_open(struct by_idle *idle);
+/* Wakes the loop when `fd` is readable. */
+int by_idle_watch(struct by_idle *idle, int fd);
+/* A round without work: returns true when it slept. Sleeps no longer than `most_ns`. */
+bool by_idle_wait(struct by_idle *idle, uint64_t most_ns);
+void by_idle_close(struct by_idle *idle);
+
+/* A round with work. */
+static inline void by_idle_busy(struct by_idle *idle)
+{
+    idle->empty_rounds = 0;
+}
+
+#endif

@@ -1,0 +1,175 @@
+/*
+ * The loop: frames in, steps of the engine, frames out, and a rest when there is nothing to do. One round
+ * polls every port once and collects what is ours into one batch, so that a step sees up to 64 packets; then
+ * the engine decides, and all ports are drained. The control channel and requests of other threads are served
+ * between rounds: between two packets. Loop's thread.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "dataplane/state.h"
+#include "offload/wire/frame.h"
+
+/* While packets flow the control channel is looked at this often (ns). */
+#define CONTROL_EVERY_NS 1000000u
+/* Longest sleep (ns): a bound for what no descriptor tells. */
+#define SLEEP_NS 1000000000u
+
+static uint64_t clock_ns(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static int mac_equal(const uint8_t *a, const uint8_t *b)
+{
+    return memcmp(a, b, BY_MAC_BYTES) == 0;
+}
+
+/* Is `ip` the address of one of our ports? */
+static int is_own_ip(const struct by_shell *shell, uint32_t ip)
+{
+    for (unsigned i = 0; i < shell->port_count; i++)
+        if (shell->ports[i].addressed && shell->ports[i].own_ip == ip)
+            return 1;
+    return 0;
+}
+
+/*
+ * Adds a frame to the batch when it is a banyan packet for this port; else counts and frees it. Packets to
+ * one of our addresses must have our UDP port; packets to others are the engine's to relay, and carry the
+ * port of their receiver.
+ */
+static void take(struct by_shell *shell, struct rte_mbuf *mbuf, uint16_t index)
+{
+    struct by_port *port = &shell->ports[index];
+    struct by_rx *rx = &shell->rx[shell->batch_count];
+    struct by_frame frame;
+
+    if (by_frame_parse(rte_pktmbuf_mtod(mbuf, const uint8_t *), mbuf->data_len, &frame) != 0) {
+        if (!by_shell_arp(shell, port, mbuf))
+            shell->counters.rx_other++;
+        rte_pktmbuf_free(mbuf);
+        return;
+    }
+    if (!port->addressed || !mac_equal(frame.dst_mac, port->own_mac) ||
+        (frame.dst_port != BY_UDP_PORT && is_own_ip(shell, frame.dst_ip))) {
+        if (port->addressed)
+            shell->counters.rx_not_ours++;
+        else
+            shell->counters.rx_unaddressed++;
+        rte_pktmbuf_free(mbuf);
+        return;
+    }
+    *rx = (struct by_rx){.data = frame.data,
+                         .bytes = frame.bytes,
+                         .port = index,
+                         .src_ip = frame.src_ip,
+                         .dst_ip = frame.dst_ip,
+                         .ecn = frame.ecn};
+    shell->frames[shell->batch_count++] = mbuf;
+}
+
+/* take, after what --loss, --dup and --reorder do. */
+static void take_faulty(struct by_shell *shell, struct rte_mbuf *mbuf, uint16_t index)
+{
+    struct by_held out[3];
+    unsigned verdict;
+    unsigned count = by_hold_pass(&shell->hold, shell->now_ns, mbuf, index, out, &verdict);
+
+    shell->counters.fault_dropped += verdict == BY_FAULT_DROP;
+    shell->counters.fault_duplicated += verdict == BY_FAULT_DUPLICATE;
+    shell->counters.fault_held += verdict == BY_FAULT_HOLD;
+    for (unsigned i = 0; i < count; i++)
+        take(shell, out[i].frame, out[i].port);
+}
+
+/* The engine's turn: steps until the batch is consumed, sending after each; then frees the frames that no
+ * relay took. */
+static void step(struct by_shell *shell)
+{
+    uint32_t done = 0;
+
+    while (done < shell->batch_count) {
+        uint32_t tx_count = 0;
+        uint32_t used = by_engine_step(shell->engine, shell->now_ns, shell->rx + done,
+                                       shell->batch_count - done, shell->tx, BY_TX_MAX, &tx_count);
+
+        shell->counters.steps++;
+        by_shell_transmit(shell, shell->tx, tx_count, done);
+        if (used == 0)
+            break; /* not with BY_TX_MAX actions of room; the rest is dropped */
+        done += used;
+    }
+    for (uint32_t i = 0; i < shell->batch_count; i++)
+        if (shell->frames[i])
+            rte_pktmbuf_free(shell->frames[i]);
+    shell->batch_count = 0;
+}
+
+/* One burst of one port into the batch. */
+static unsigned receive(struct by_shell *shell, uint16_t index)
+{
+    struct rte_mbuf *frames[BY_PORT_BURST];
+    uint16_t count = by_port_receive(&shell->ports[index], frames, BY_PORT_BURST / 2);
+
+    if (by_fault_enabled(&shell->hold.fault)) {
+        for (uint16_t i = 0; i < count; i++)
+            take_faulty(shell, frames[i], index);
+    } else {
+        for (uint16_t i = 0; i < count; i++)
+            take(shell, frames[i], index);
+    }
+    return count;
+}
+
+/* One round over all ports. Returns the frames received. */
+static unsigned round_once(struct by_shell *shell)
+{
+    struct by_held held;
+    unsigned received = 0;
+
+    for (unsigned i = 0; i < shell->port_count; i++) {
+        received += receive(shell, (uint16_t)((shell->first_port + i) % shell->port_count));
+        if (shell->batch_count >= BY_BATCH_MAX)
+            step(shell);
+    }
+    shell->first_port = (shell->first_port + 1) % shell->port_count;
+    while (shell->hold.count && shell->batch_count < BY_BATCH_MAX &&
+           by_hold_due(&shell->hold, shell->now_ns, &held))
+        take(shell, held.frame, held.port);
+    if (shell->batch_count)
+        step(shell);
+    for (unsigned i = 0; i < shell->port_count; i++)
+        if (shell->ports[i].queued)
+            by_port_flush(&shell->ports[i]);
+    shell->counters.loops++;
+    return received;
+}
+
+/* Control channel and other threads: at once after a sleep, else every millisecond. */
+static void serve(struct by_shell *shell)
+{
+    if (by_handoff_pending(&shell->handoff))
+        by_handoff_serve(&shell->handoff);
+    if (shell->control && shell->now_ns >= shell->control_due_ns) {
+        shell->control(shell->control_context);
+        shell->control_due_ns = shell->now_ns + CONTROL_EVERY_NS;
+    }
+}
+
+void by_shell_run(struct by_shell *shell)
+{
+    while (!atomic_load_explicit(&shell->stopping, memory_order_relaxed)) {
+        shell->now_ns = clock_ns();
+        serve(shell);
+        if (round_once(shell) > 0) {
+            by_idle_busy(&shell->idle);
+        } else if (by_idle_wait(&shell->idle, shell->hold.count ? BY_HOLD_NS : SLEEP_NS)) {
+            shell->counters.sleeps++;
+            shell->control_due_ns = 0;
+        }
+    }
+}

@@ -1,0 +1,14 @@
+# dataplane: the DPDK shell.
+LIBS += dataplane
+dataplane_SRC := \
+	dataplane/arp.c \
+	dataplane/eal.c \
+	dataplane/handoff.c \
+	dataplane/hold.c \
+	dataplane/idle.c \
+	dataplane/loop.c \
+	dataplane/port.c \
+	dataplane/replicate.c \
+	dataplane/say.c \
+	dataplane/shell.c \
+	dataplane/telemetry.c

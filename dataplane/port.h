@@ -1,0 +1,97 @@
+/*
+ * A port of the switch: any DPDK port, or a kernel interface through a virtual device. Opening, queues,
+ * counters, and the bell that wakes an idle switch. One thread: the loop's.
+ */
+#ifndef BY_DATAPLANE_PORT_H
+#define BY_DATAPLANE_PORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+
+#include "offload/base/limits.h"
+
+/* Packets of one receive or transmit call (count): enough to pay for a system call, few enough for the
+ * first-level cache. */
+#define BY_PORT_BURST 64u
+/* Times that a transmit call is repeated when the port took nothing (count), before the rest is dropped. */
+#define BY_PORT_RETRIES 16u
+/* File descriptors of one port that tell of packets (count). */
+#define BY_PORT_BELLS 4u
+/* Ethernet, IPv4, UDP and banyan headers in a frame (bytes), and the part of these that counts against the
+ * MTU. */
+#define BY_PORT_FRAME_OVERHEAD 82u
+#define BY_PORT_MTU_OVERHEAD   68u
+
+enum by_port_kind { BY_PORT_IFACE = 1, BY_PORT_VDEV, BY_PORT_PCI };
+enum by_port_driver { BY_DRIVER_AUTO = 1, BY_DRIVER_AF_PACKET, BY_DRIVER_AF_XDP };
+
+/* What the user asked for. */
+struct by_port_spec {
+    uint8_t kind;
+    const char *text; /* interface name, "net_ring0,..." or "0000:01:00.0" */
+};
+
+/* Packets and bytes of whole Ethernet frames without FCS. */
+struct by_port_counters {
+    uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
+    uint64_t rx_dropped; /* lost at the port before the switch saw them (from the driver), and frames that are
+                            not for us */
+    uint64_t tx_dropped; /* the port did not take them */
+};
+
+struct by_port {
+    char name[BY_NAME_MAX + 1];
+    char device[64]; /* DPDK's name */
+    uint8_t kind;
+    uint8_t driver;  /* of an interface */
+    bool hotplugged; /* a virtual device that we made */
+    bool started;
+    bool multi_segs; /* takes chains of mbufs */
+    bool addressed;  /* the active table names this port: the addresses below hold */
+    uint16_t id;     /* DPDK's */
+    uint16_t mtu;    /* bytes of IP packet */
+    uint16_t queued;
+    uint32_t own_ip;
+    uint8_t own_mac[6], peer_mac[6];
+    unsigned bell_count;
+    int bells[BY_PORT_BELLS];
+    struct by_port_counters counters;
+    struct rte_mbuf *queue[BY_PORT_BURST];
+};
+
+/* Payload bytes that fit the port's MTU: mtu - 68, and not below 0. */
+uint32_t by_port_payload_max(const struct by_port *port);
+/* Bytes of data that a receive buffer of this port must hold, without headroom. */
+uint32_t by_port_buffer_bytes(const struct by_port *port);
+
+/*
+ * What can be said of the ports before DPDK starts: names given twice, interfaces and PCI addresses that do
+ * not exist (what does is named), no right to open raw sockets. 0, BY_EINVAL, BY_ENOENT or BY_EPERM,
+ * reported.
+ */
+int by_port_check_all(const struct by_port_spec *specs, unsigned count);
+/*
+ * Finds or makes the device and reads its MTU. BY_ENOENT (no such interface, device or address: what exists
+ * is named), BY_EPERM (no right to open raw sockets), BY_EIO. Reported by by_say.
+ */
+int by_port_probe(struct by_port *port, unsigned index, const struct by_port_spec *spec, unsigned driver);
+/* Configures and starts a probed port that receives into `pool`. 0, BY_ELIMIT (frames do not fit) or BY_EIO,
+ * reported. */
+int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t payload_max);
+/* Undoes both. */
+void by_port_close(struct by_port *port);
+
+/* Up to `count` received frames. */
+static inline uint16_t by_port_receive(struct by_port *port, struct rte_mbuf **frames, uint16_t count);
+/* Queues one frame; the port owns it. A full queue is sent. */
+static inline void by_port_send(struct by_port *port, struct rte_mbuf *frame);
+/* Sends what is queued: retried a bounded number of times, then dropped and counted. */
+void by_port_flush(struct by_port *port);
+/* The port's counters with what the driver lost. */
+void by_port_read(const struct by_port *port, struct by_port_counters *counters);
+
+#include "dataplane/port_inline.h"
+
+#endif

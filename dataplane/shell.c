@@ -1,0 +1,285 @@
+/*
+ * Opens and closes the shell: ports, packet pools, the engine and its memory, the idle ladder, telemetry.
+ * What runs in between is loop.c. Main thread, which becomes the loop's.
+ */
+#include "dataplane/shell.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_errno.h>
+#include <rte_mbuf.h>
+
+#include "dataplane/eal.h"
+#include "dataplane/say.h"
+#include "dataplane/state.h"
+#include "offload/base/errors.h"
+#include "offload/reduce/reduce.h"
+
+/* Packet buffers: what a port's rings hold (net_af_xdp posts 2048 receive buffers and may have as many to
+ * send), and one batch (count). */
+#define FRAMES_PER_PORT 4608u
+#define FRAMES_BASE     1024u
+#define HEADERS         8192u
+#define SHARES          4096u
+/* Buffers of a port whose driver copies out of rings of its own (count). */
+#define FRAMES_PER_COPYING_PORT 512u
+#define HEADER_ROOM             (RTE_PKTMBUF_HEADROOM + 256u)
+/* Least time between two repairs of one bank (ns): about one round trip through a loaded lab. */
+#define REPAIR_NS 500000u
+/* Payload of jumbo frames, chosen when all ports allow it (bytes). */
+#define PAYLOAD_JUMBO 8192u
+#define CACHE_LINE    64u
+
+/* Frees what an open shell, or one half-way, holds. */
+static void release(struct by_shell *shell)
+{
+    by_hold_clear(&shell->hold);
+    for (unsigned i = 0; i < shell->port_count; i++)
+        by_port_close(&shell->ports[i]);
+    rte_mempool_free(shell->share_pool);
+    rte_mempool_free(shell->header_pool);
+    rte_mempool_free(shell->frame_pool);
+    by_eal_memory_free(shell->engine_memory, shell->engine_bytes);
+    free(shell->ports);
+    free(shell);
+}
+
+static int probe_ports(struct by_shell *shell, const struct by_shell_config *config)
+{
+    int result;
+
+    if (config->port_count == 0 || config->port_count > BY_PORTS_MAX ||
+        config->port_count > RTE_MAX_ETHPORTS) {
+        by_say("%u ports: a switch has 1 to %u", config->port_count,
+               RTE_MIN(BY_PORTS_MAX, (unsigned)RTE_MAX_ETHPORTS));
+        return BY_ELIMIT;
+    }
+    shell->ports = calloc(config->port_count, sizeof *shell->ports);
+    if (!shell->ports)
+        return BY_ENOMEM;
+    for (unsigned i = 0; i < config->port_count; i++) {
+        result = by_port_probe(&shell->ports[i], i, &config->ports[i], config->driver);
+        shell->port_count = i + 1;
+        if (result != 0)
+            return result;
+    }
+    return 0;
+}
+
+/* The payload that all ports can carry, unless the user said one. */
+static int choose_payload(struct by_shell *shell, const struct by_shell_config *config)
+{
+    uint32_t limit = config->payload_limit ? config->payload_limit : BY_PAYLOAD_MAX;
+    uint32_t fits = BY_PAYLOAD_MAX;
+
+    if (config->payload_max > limit || config->payload_max % 8 != 0) {
+        by_say("--payload-max %u: a multiple of 8, at most %u on this board", config->payload_max, limit);
+        return BY_ELIMIT;
+    }
+    shell->payload_max = config->payload_max;
+    if (shell->payload_max)
+        return 0;
+    for (unsigned i = 0; i < shell->port_count; i++)
+        fits = RTE_MIN(fits, by_port_payload_max(&shell->ports[i]));
+    if (fits >= PAYLOAD_JUMBO)
+        fits = PAYLOAD_JUMBO;
+    else if (fits >= BY_PAYLOAD_DEFAULT && fits < 2 * BY_PAYLOAD_DEFAULT)
+        fits = BY_PAYLOAD_DEFAULT;
+    shell->payload_max = RTE_MIN(fits, limit) / CACHE_LINE * CACHE_LINE;
+    if (shell->payload_max == 0) {
+        by_say("the ports' MTU leaves %u bytes of payload: at least %u (an MTU of %u) are needed", fits,
+               CACHE_LINE, CACHE_LINE + BY_PORT_MTU_OVERHEAD);
+        return BY_ELIMIT;
+    }
+    return 0;
+}
+
+static struct rte_mempool *make_pool(const char *name, unsigned count, size_t private_bytes, size_t room)
+{
+    struct rte_mempool *pool = rte_pktmbuf_pool_create(
+        name, count, count >= 2048 ? 256 : 0, (uint16_t)private_bytes, (uint16_t)room, SOCKET_ID_ANY);
+
+    if (!pool)
+        by_say("no memory for %u packet buffers of %zu bytes (%s): %s; give more hugepages (`sysctl "
+               "vm.nr_hugepages=512`) or run with "
+               "--no-huge",
+               count, room, name, rte_strerror(rte_errno));
+    return pool;
+}
+
+static int make_pools(struct by_shell *shell)
+{
+    unsigned frames = FRAMES_BASE;
+    size_t room = 0;
+
+    for (unsigned i = 0; i < shell->port_count; i++) {
+        const struct by_port *port = &shell->ports[i];
+
+        frames += port->kind == BY_PORT_IFACE && port->driver == BY_DRIVER_AF_PACKET ? FRAMES_PER_COPYING_PORT
+                                                                                     : FRAMES_PER_PORT;
+        room = RTE_MAX(room, by_port_buffer_bytes(port));
+    }
+    shell->frame_pool = make_pool("frames", frames, 0, room + RTE_PKTMBUF_HEADROOM);
+    shell->header_pool = shell->frame_pool ? make_pool("headers", HEADERS, 0, HEADER_ROOM) : NULL;
+    shell->share_pool = shell->header_pool ? make_pool("shares", SHARES, by_share_private_bytes(), 0) : NULL;
+    return shell->share_pool ? 0 : BY_ENOMEM;
+}
+
+static int make_engine(struct by_shell *shell, const struct by_shell_config *config)
+{
+    struct by_engine_config engine = {
+        .slot_count_max = config->slot_count,
+        .payload_max = (uint16_t)shell->payload_max,
+        .image_bytes_max = config->image_bytes_max,
+        .entry_count_max = config->entry_count,
+        .relay_count_max = config->relay_count,
+        .repair_interval_ns = REPAIR_NS,
+        .isa = by_isa_best(),
+    };
+
+    shell->engine_bytes = by_engine_size(&engine);
+    if (shell->engine_bytes == 0) {
+        by_say("no engine of %u slots of %u bytes, %u entries, %u relays: a number is out of its range",
+               config->slot_count, shell->payload_max, config->entry_count, config->relay_count);
+        return BY_ELIMIT;
+    }
+    shell->engine_memory = by_eal_memory("engine", shell->engine_bytes);
+    if (!shell->engine_memory) {
+        by_say("no memory for %u slots of 2 x %u bytes (%zu MiB): use fewer (--slots) or give more hugepages",
+               config->slot_count, 2 * shell->payload_max, shell->engine_bytes >> 20);
+        return BY_ENOMEM;
+    }
+    return by_engine_init(&shell->engine, shell->engine_memory, shell->engine_bytes, &engine);
+}
+
+static int start_ports(struct by_shell *shell)
+{
+    for (unsigned i = 0; i < shell->port_count; i++) {
+        int result = by_port_start(&shell->ports[i], shell->frame_pool, (uint16_t)shell->payload_max);
+
+        if (result != 0)
+            return result;
+    }
+    return 0;
+}
+
+static int watch(struct by_shell *shell)
+{
+    for (unsigned i = 0; i < shell->port_count; i++) {
+        shell->idle.all_bells = shell->idle.all_bells && shell->ports[i].bell_count > 0;
+        for (unsigned j = 0; j < shell->ports[i].bell_count; j++)
+            if (by_idle_watch(&shell->idle, shell->ports[i].bells[j]) != 0)
+                shell->idle.all_bells = false;
+    }
+    if (by_idle_watch(&shell->idle, shell->handoff.event) != 0 ||
+        (shell->control_fd >= 0 && by_idle_watch(&shell->idle, shell->control_fd) != 0)) {
+        by_say("epoll does not take a descriptor: %s", strerror(errno));
+        return BY_EIO;
+    }
+    return 0;
+}
+
+int by_shell_open(struct by_shell **out, const struct by_shell_config *config)
+{
+    struct by_shell *shell = NULL;
+    int result;
+
+    if (posix_memalign((void **)&shell, CACHE_LINE, sizeof *shell) != 0)
+        return BY_ENOMEM;
+    memset(shell, 0, sizeof *shell);
+    shell->hold.fault = config->fault;
+    shell->control_fd = config->control_fd;
+    shell->control = config->control;
+    shell->control_context = config->control_context;
+    if ((result = probe_ports(shell, config)) != 0 || (result = choose_payload(shell, config)) != 0 ||
+        (result = make_pools(shell)) != 0 || (result = make_engine(shell, config)) != 0)
+        goto err_release;
+    if ((result = start_ports(shell)) != 0)
+        goto err_release;
+    if ((result = by_idle_open(&shell->idle)) != 0 || (result = by_handoff_open(&shell->handoff)) != 0) {
+        by_say("no descriptor for the idle loop: %s", strerror(errno));
+        goto err_release;
+    }
+    if ((result = watch(shell)) != 0)
+        goto err_watch;
+    by_telemetry_register(shell);
+    *out = shell;
+    return 0;
+err_watch:
+    by_handoff_close(&shell->handoff);
+    by_idle_close(&shell->idle);
+err_release:
+    release(shell);
+    return result;
+}
+
+void by_shell_close(struct by_shell *shell)
+{
+    by_telemetry_register(NULL);
+    by_handoff_close(&shell->handoff);
+    by_idle_close(&shell->idle);
+    release(shell);
+}
+
+void by_shell_stop(struct by_shell *shell)
+{
+    atomic_store_explicit(&shell->stopping, 1, memory_order_relaxed);
+    by_handoff_wake(&shell->handoff);
+}
+
+struct by_engine *by_shell_engine(struct by_shell *shell)
+{
+    return shell->engine;
+}
+
+/* The ports' addresses, from the active table. */
+static void readdress(struct by_shell *shell)
+{
+    const uint8_t *image = by_engine_image(shell->engine, NULL);
+    struct by_image_header header;
+
+    by_image_header(image, &header);
+    for (uint32_t i = 0; i < shell->port_count; i++) {
+        struct by_port *port = &shell->ports[i];
+        struct by_image_port record;
+
+        port->addressed = i < header.count[BY_SECTION_PORT];
+        if (!port->addressed)
+            continue;
+        by_image_port(image, i, &record);
+        port->own_ip = record.own_ip;
+        memcpy(port->own_mac, record.own_mac, sizeof port->own_mac);
+        memcpy(port->peer_mac, record.peer_mac, sizeof port->peer_mac);
+    }
+}
+
+int by_shell_commit(struct by_shell *shell)
+{
+    int result = by_engine_commit(shell->engine);
+
+    if (result == 0)
+        readdress(shell);
+    return result;
+}
+
+uint32_t by_shell_payload_max(const struct by_shell *shell)
+{
+    return shell->payload_max;
+}
+
+unsigned by_shell_port_count(const struct by_shell *shell)
+{
+    return shell->port_count;
+}
+
+const struct by_port *by_shell_port(const struct by_shell *shell, unsigned index)
+{
+    return index < shell->port_count ? &shell->ports[index] : NULL;
+}
+
+const struct by_shell_counters *by_shell_counters(const struct by_shell *shell)
+{
+    return &shell->counters;
+}

@@ -1,0 +1,57 @@
+/* What the shell's files share: one struct, owned by the loop's thread. Not for other rooms. */
+#ifndef BY_DATAPLANE_STATE_H
+#define BY_DATAPLANE_STATE_H
+
+#include <stdatomic.h>
+
+#include "dataplane/handoff.h"
+#include "dataplane/hold.h"
+#include "dataplane/idle.h"
+#include "dataplane/shell.h"
+
+/* Packets of one step (count): what a round collects before the engine sees it. */
+#define BY_BATCH_MAX 64u
+/* Room behind it: with fault injection one received frame makes at most three. */
+#define BY_BATCH_ROOM (BY_BATCH_MAX + 3u * BY_PORT_BURST)
+/* Actions of one step (count). */
+#define BY_TX_MAX (4u * BY_CHILDREN_MAX + 2u)
+
+struct by_shell {
+    struct by_engine *engine;
+    struct by_port *ports;
+    unsigned port_count;
+    uint32_t payload_max;
+    uint64_t now_ns;
+    _Atomic int stopping;
+    struct rte_mempool *frame_pool;  /* received frames and linear copies */
+    struct rte_mempool *header_pool; /* headers of chained packets */
+    struct rte_mempool *share_pool;  /* segments that point into the engine's memory */
+    struct by_shell_counters counters;
+    struct by_hold hold;
+    struct by_idle idle;
+    struct by_handoff handoff;
+    int control_fd;
+    void (*control)(void *context);
+    void *control_context;
+    uint64_t control_due_ns;
+    void *engine_memory;
+    size_t engine_bytes;
+    uint32_t first_port; /* of the next round: no port is always first */
+    uint32_t batch_count;
+    struct by_rx rx[BY_BATCH_ROOM];
+    struct rte_mbuf *frames[BY_BATCH_ROOM]; /* of rx; NULL once a relay has taken it */
+    struct by_tx tx[BY_TX_MAX];
+};
+
+/* replicate.c: turns the actions of a step into frames on ports. `rx_first` is the index of the step's first
+ * packet in the batch. */
+void by_shell_transmit(struct by_shell *shell, const struct by_tx *tx, uint32_t tx_count, uint32_t rx_first);
+/* replicate.c: releases a payload segment's engine reference; the callback of its external buffer. */
+size_t by_share_private_bytes(void);
+/* arp.c: answers an ARP request for the port's own address. 1 when the frame was one (answered or not). */
+int by_shell_arp(struct by_shell *shell, struct by_port *port, const struct rte_mbuf *frame);
+/* telemetry.c: registers /banyan/... once; the shell is the one that answers until it is taken back with
+ * NULL. */
+int by_telemetry_register(struct by_shell *shell);
+
+#endif

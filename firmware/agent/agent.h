@@ -1,0 +1,109 @@
+/*
+ * The switch's end of the control channel, as a step without input or output: bytes of requests in, bytes of
+ * responses out (control.proto, coded by nanopb). A controller stages a table image in chunks, has it
+ * validated, and commits it; it reads back what is active, counters, and who is waited for. The node behind
+ * it is reached through a const struct of functions, so the same agent runs in banyan-switchd, in tests and
+ * on bare metal. Memory is the caller's. One agent belongs to one thread, that of the node.
+ *
+ *   by_agent_size -> memory -> by_agent_init; for each client: by_channel_init, then by_channel_step with
+ * what came from its stream
+ */
+#ifndef BY_FIRMWARE_AGENT_AGENT_H
+#define BY_FIRMWARE_AGENT_AGENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "offload/engine/engine.h"
+#include "offload/table/image.h"
+
+/* Version of the messages. */
+#define BY_CONTROL_VERSION 1u
+/* Length in front of each message (bytes). */
+#define BY_CONTROL_LENGTH_BYTES 4u
+/* Longest request and response, without the length (bytes): a chunk of 16 KiB and what is around it. */
+#define BY_REQUEST_BYTES_MAX  16512u
+#define BY_RESPONSE_BYTES_MAX 16768u
+/* Data of one Stage or ReadReply (bytes). */
+#define BY_CHUNK_BYTES_MAX 16384u
+/* What by_channel_step needs of room for output (bytes). */
+#define BY_CHANNEL_OUT_MIN (BY_CONTROL_LENGTH_BYTES + BY_RESPONSE_BYTES_MAX)
+
+struct by_agent;
+
+struct by_agent_counter {
+    const char *name;
+    uint64_t value;
+};
+
+/* Bytes are of whole Ethernet frames. */
+struct by_agent_port {
+    const char *name;
+    uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes, rx_dropped, tx_dropped;
+};
+
+/* The node behind an agent. All functions get `node`; those that fill `out` return 0, or BY_ENOENT beyond the
+ * last index. */
+struct by_agent_ops {
+    /* Checks an image against the node and keeps it beside the active one: as by_engine_stage. */
+    int (*stage)(void *node, const uint8_t *image, size_t bytes, struct by_image_fault *fault);
+    /* Makes the staged image the active one: as by_engine_commit. */
+    int (*commit)(void *node);
+    /* Forgets the staged image. */
+    void (*abort)(void *node);
+    /* The active image or NULL: as by_engine_image. */
+    const uint8_t *(*image)(void *node, size_t *bytes);
+    int (*counter)(void *node, uint32_t index, struct by_agent_counter *out);
+    int (*port)(void *node, uint32_t index, struct by_agent_port *out);
+    /* The oldest incomplete chunk of entry `index`, BY_EAGAIN when it has none. */
+    int (*waiting)(void *node, uint32_t index, struct by_bank_view *out);
+};
+
+struct by_agent_config {
+    const char *name;     /* of the switch; at most BY_NAME_MAX characters count */
+    const char *software; /* "banyan 0.1.0" */
+    uint64_t boot_nonce;  /* differs after each start */
+    uint32_t port_count;
+    uint32_t slot_count;
+    uint32_t payload_max;
+    uint32_t entry_max;
+    uint32_t image_bytes_max;
+    const struct by_agent_ops *ops;
+    void *node;
+};
+
+/* Bytes of memory (16-byte aligned) for `config`. */
+size_t by_agent_size(const struct by_agent_config *config);
+/* Builds an agent with nothing staged. The config's strings, ops and node must outlive it. 0, BY_EINVAL or
+ * BY_ENOMEM. */
+int by_agent_init(struct by_agent **agent, void *memory, size_t bytes, const struct by_agent_config *config);
+
+/*
+ * Answers one request: the `bytes` of a message at `message` (no length in front). Writes one response to
+ * `out` (`capacity` >= BY_RESPONSE_BYTES_MAX) and returns its bytes. Whatever comes in, an answer goes out:
+ * an error has a text with object, limit and remedy.
+ */
+size_t by_agent_answer(struct by_agent *agent, const uint8_t *message, size_t bytes, uint8_t *out,
+                       size_t capacity);
+
+/* The stream of one client: collects a message whose bytes come in pieces. About 16 KiB; owned by the caller.
+ */
+struct by_channel {
+    uint32_t have; /* bytes in `frame` */
+    int closed;    /* the stream is beyond repair; its answer has been given */
+    uint8_t frame[BY_CONTROL_LENGTH_BYTES + BY_REQUEST_BYTES_MAX];
+};
+
+void by_channel_init(struct by_channel *channel);
+
+/*
+ * Takes bytes of the stream, at most up to the end of one message, and writes its answer with the length in
+ * front. `*used` is how many were taken: call again with the rest while it is positive and there is room.
+ * Returns the bytes written (0: the message is not complete), or BY_EFORMAT once the stream is closed because
+ * a length was impossible (the answer that says so came before). `capacity` must be at least
+ * BY_CHANNEL_OUT_MIN. Never reads beyond `bytes`.
+ */
+int32_t by_channel_step(struct by_channel *channel, struct by_agent *agent, const uint8_t *data, size_t bytes,
+                        size_t *used, uint8_t *out, size_t capacity);
+
+#endif

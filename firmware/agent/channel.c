@@ -1,0 +1,59 @@
+/*
+ * Framing of the control channel: a 32-bit big-endian length, then a message. Pieces of any size come in; one
+ * message at a time goes to the agent. A length that no message can have cannot be skipped safely, so the
+ * client is told and the stream ends. Agent's thread.
+ */
+#include <string.h>
+
+#include "firmware/agent/agent.h"
+#include "firmware/agent/refuse.h"
+#include "offload/base/bytes.h"
+#include "offload/base/errors.h"
+
+void by_channel_init(struct by_channel *channel)
+{
+    channel->have = 0;
+    channel->closed = 0;
+}
+
+/* Copies what is missing up to `want` bytes of the frame; returns how many were taken. */
+static size_t fill(struct by_channel *channel, uint32_t want, const uint8_t *data, size_t bytes)
+{
+    size_t missing = want - channel->have;
+    size_t taken = bytes < missing ? bytes : missing;
+
+    memcpy(channel->frame + channel->have, data, taken);
+    channel->have += (uint32_t)taken;
+    return taken;
+}
+
+int32_t by_channel_step(struct by_channel *channel, struct by_agent *agent, const uint8_t *data, size_t bytes,
+                        size_t *used, uint8_t *out, size_t capacity)
+{
+    uint32_t length;
+    size_t answer;
+
+    *used = 0;
+    if (channel->closed)
+        return BY_EFORMAT;
+    if (capacity < BY_CHANNEL_OUT_MIN)
+        return 0;
+    if (channel->have < BY_CONTROL_LENGTH_BYTES)
+        *used = fill(channel, BY_CONTROL_LENGTH_BYTES, data, bytes);
+    if (channel->have < BY_CONTROL_LENGTH_BYTES)
+        return 0;
+    length = by_get32(channel->frame);
+    if (length == 0 || length > BY_REQUEST_BYTES_MAX) {
+        channel->closed = 1;
+        answer = by_refuse_length(length, out + BY_CONTROL_LENGTH_BYTES, capacity - BY_CONTROL_LENGTH_BYTES);
+    } else {
+        *used += fill(channel, BY_CONTROL_LENGTH_BYTES + length, data + *used, bytes - *used);
+        if (channel->have < BY_CONTROL_LENGTH_BYTES + length)
+            return 0;
+        channel->have = 0;
+        answer = by_agent_answer(agent, channel->frame + BY_CONTROL_LENGTH_BYTES, length,
+                                 out + BY_CONTROL_LENGTH_BYTES, capacity - BY_CONTROL_LENGTH_BYTES);
+    }
+    by_put32(out, (uint32_t)answer);
+    return (int32_t)(BY_CONTROL_LENGTH_BYTES + answer);
+}

@@ -1,0 +1,101 @@
+/*
+ * Boards: JSON files, of which those of this tree lie in the program (the assembler includes them), so that a
+ * switch starts without any file. Start-up only; main thread.
+ */
+#include "firmware/linux/board.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "dataplane/say.h"
+#include "offload/base/errors.h"
+
+#define BUILT_IN(symbol, path)                                                                               \
+    extern const char symbol[];                                                                              \
+    __asm__(".section .rodata\n" #symbol ":\n.incbin \"" path "\"\n.byte 0\n.previous\n")
+
+BUILT_IN(by_board_x86_dpdk, "boards/x86-dpdk/board.json");
+BUILT_IN(by_board_lab_veth, "boards/lab-veth/board.json");
+
+static const struct {
+    const char *name;
+    const char *json;
+} built_in[] = {{"x86-dpdk", by_board_x86_dpdk}, {"lab-veth", by_board_lab_veth}};
+
+/* X(field, least, most) */
+#define FIELD_LIST(X)                                                                                        \
+    X(ports, 1, BY_PORTS_MAX)                                                                                \
+    X(slots, 1, 1u << 24)                                                                                    \
+    X(payload_max, 64, BY_PAYLOAD_MAX)                                                                       \
+    X(entries, 1, BY_ENTRIES_MAX)                                                                            \
+    X(relays, 1, BY_RELAYS_MAX)                                                                              \
+    X(image_bytes, 4096, BY_IMAGE_BYTES_MAX)
+
+const char *by_board_default(void)
+{
+    return BY_BOARD;
+}
+
+static int read_field(const json_t *root, const char *source, const char *field, uint32_t least,
+                      uint32_t most, uint32_t *out)
+{
+    const json_t *value = json_object_get(root, field);
+
+    if (!json_is_integer(value)) {
+        by_say("board %s: \"%s\" is missing or not an integer; it is %u to %u", source, field, least, most);
+        return BY_EFORMAT;
+    }
+    if (json_integer_value(value) < least || json_integer_value(value) > most) {
+        by_say("board %s: \"%s\" is %lld; it is %u to %u", source, field,
+               (long long)json_integer_value(value), least, most);
+        return BY_ELIMIT;
+    }
+    *out = (uint32_t)json_integer_value(value);
+    return 0;
+}
+
+static int read_root(const json_t *root, const char *source, struct by_board *board)
+{
+    const char *name = json_string_value(json_object_get(root, "name"));
+    int result;
+
+    if (!name) {
+        by_say("board %s: \"name\" is missing", source);
+        return BY_EFORMAT;
+    }
+    snprintf(board->name, sizeof board->name, "%s", name);
+#define X(field, least, most)                                                                                \
+    if ((result = read_field(root, source, #field, least, most, &board->field)) != 0)                        \
+        return result;
+    FIELD_LIST(X)
+#undef X
+    return 0;
+}
+
+int by_board_read(const char *name, struct by_board *board)
+{
+    json_error_t error;
+    json_t *root = NULL;
+    int result;
+
+    *board = (struct by_board){0};
+    for (size_t i = 0; i < sizeof built_in / sizeof built_in[0]; i++)
+        if (strcmp(built_in[i].name, name) == 0)
+            root = json_loads(built_in[i].json, JSON_REJECT_DUPLICATES, &error);
+    if (!root && !strpbrk(name, "/.")) {
+        by_say(
+            "--board %s: there is no such board; there are: x86-dpdk, lab-veth, or a board.json of your own",
+            name);
+        return BY_ENOENT;
+    }
+    if (!root)
+        root = json_load_file(name, JSON_REJECT_DUPLICATES, &error);
+    if (!root) {
+        by_say("%s:%d:%d: %s", name, error.line, error.column, error.text);
+        return error.line < 0 ? BY_ENOENT : BY_EFORMAT;
+    }
+    result = read_root(root, name, board);
+    json_decref(root);
+    return result;
+}

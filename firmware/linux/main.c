@@ -1,0 +1,182 @@
+/*
+ * banyan-switchd: a Linux machine as a banyan switch. Reads the command line and the board, opens the control
+ * sockets, starts DPDK and the shell, says that it is ready, and runs until a signal. One thread does all but
+ * EAL's own.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "dataplane/eal.h"
+#include "dataplane/say.h"
+#include "dataplane/shell.h"
+#include "firmware/agent/agent.h"
+#include "firmware/linux/board.h"
+#include "firmware/linux/node.h"
+#include "firmware/linux/notify.h"
+#include "firmware/linux/options.h"
+#include "firmware/linux/server.h"
+#include "offload/base/errors.h"
+
+#define EXIT_USAGE       2
+#define EXIT_ENVIRONMENT 3
+#define AGENT_ALIGNMENT  64u
+
+static struct by_shell *volatile running;
+static volatile sig_atomic_t signalled;
+
+static void on_signal(int number)
+{
+    (void)number;
+    signalled = 1;
+    if (running)
+        by_shell_stop(running);
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* Whose fault an error is: the user's (2) or the environment's (3). */
+static int status_of(int error)
+{
+    switch (error) {
+    case BY_EINVAL:
+    case BY_ENOENT:
+    case BY_ELIMIT:
+    case BY_EFORMAT:
+    case BY_EVERSION:
+    case BY_ECHECKSUM:
+    case BY_EEXIST:
+        return EXIT_USAGE;
+    default:
+        return EXIT_ENVIRONMENT;
+    }
+}
+
+static int open_shell(struct by_shell **shell, const struct by_options *options, const struct by_board *board,
+                      struct by_server *server)
+{
+    struct by_shell_config config = {
+        .name = options->name,
+        .ports = options->ports,
+        .port_count = options->port_count,
+        .driver = options->driver,
+        .slot_count = options->slots ? options->slots : board->slots,
+        .payload_max = options->payload_max,
+        .payload_limit = board->payload_max,
+        .entry_count = board->entries,
+        .relay_count = board->relays,
+        .image_bytes_max = board->image_bytes,
+        .fault = options->fault,
+        .control_fd = by_server_fd(server),
+        .control = by_server_serve,
+        .control_context = server,
+    };
+
+    if (options->port_count > board->ports) {
+        by_say("%u ports; board %s has at most %u", options->port_count, board->name, board->ports);
+        return BY_ELIMIT;
+    }
+    return by_shell_open(shell, &config);
+}
+
+/* The agent that governs the shell, in memory that the caller frees. */
+static int open_agent(struct by_agent **agent, void **memory, const struct by_options *options,
+                      const struct by_board *board, struct by_shell *shell)
+{
+    struct by_agent_config config = {
+        .name = options->name,
+        .software = "banyan " BY_VERSION,
+        .port_count = by_shell_port_count(shell),
+        .slot_count = options->slots ? options->slots : board->slots,
+        .payload_max = by_shell_payload_max(shell),
+        .entry_max = board->entries,
+        .image_bytes_max = board->image_bytes,
+        .ops = &by_node_ops,
+        .node = shell,
+    };
+
+    if (getrandom(&config.boot_nonce, sizeof config.boot_nonce, 0) != (ssize_t)sizeof config.boot_nonce)
+        config.boot_nonce = (uint64_t)getpid();
+    if (posix_memalign(memory, AGENT_ALIGNMENT, by_agent_size(&config)) != 0) {
+        by_say("no memory for the agent: %zu bytes", by_agent_size(&config));
+        return BY_ENOMEM;
+    }
+    return by_agent_init(agent, *memory, by_agent_size(&config), &config);
+}
+
+/* Everything between a started EAL and its end. */
+static int run(const struct by_options *options, const struct by_board *board, struct by_server *server)
+{
+    struct by_shell *shell;
+    struct by_agent *agent;
+    void *memory = NULL;
+    int result = open_shell(&shell, options, board, server);
+
+    if (result != 0)
+        return result;
+    result = open_agent(&agent, &memory, options, board, shell);
+    if (result != 0)
+        goto out;
+    if (options->table && (result = by_node_load(shell, options->table)) != 0)
+        goto out;
+    by_server_attach(server, agent);
+    running = shell;
+    if (!signalled) {
+        printf("banyan-switchd: %s: ready, %u ports, control %s\n", options->name, by_shell_port_count(shell),
+               options->control_count ? options->control[0] : "none");
+        fflush(stdout);
+        by_notify("READY=1");
+        by_shell_run(shell);
+        by_notify("STOPPING=1");
+    }
+    running = NULL;
+out:
+    by_shell_close(shell);
+    free(memory);
+    return result;
+}
+
+int main(int argc, char **argv)
+{
+    struct by_options options;
+    struct by_board board;
+    struct by_server *server;
+    const char *pci[BY_PORTS_MAX];
+    struct by_eal_config eal = {.pci = pci};
+    int result = by_options_parse(&options, argc, argv);
+
+    if (result >= 0)
+        return result;
+    by_say_name(options.name);
+    if ((result = by_board_read(options.board ? options.board : by_board_default(), &board)) != 0)
+        return status_of(result);
+    catch_signals();
+    if ((result = by_server_open(&server, options.control, options.control_count)) != 0)
+        return status_of(result);
+    eal.name = options.name;
+    eal.no_huge = options.no_huge;
+    eal.extra = options.eal;
+    eal.extra_count = options.eal_count;
+    for (unsigned i = 0; i < options.port_count; i++)
+        if (options.ports[i].kind == BY_PORT_PCI)
+            pci[eal.pci_count++] = options.ports[i].text;
+    result = by_port_check_all(options.ports, options.port_count);
+    if (result == 0 && (result = by_eal_start(&eal)) == 0) {
+        result = run(&options, &board, server);
+        by_eal_stop();
+    }
+    by_server_close(server);
+    return result == 0 ? 0 : status_of(result);
+}

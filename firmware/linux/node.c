@@ -1,0 +1,131 @@
+/* The switch as its agent sees it: thin functions over shell and engine. One thread: the shell's. */
+#include "firmware/linux/node.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/say.h"
+#include "offload/base/errors.h"
+
+static int node_stage(void *node, const uint8_t *image, size_t bytes, struct by_image_fault *fault)
+{
+    return by_engine_stage(by_shell_engine(node), image, bytes, fault);
+}
+
+static int node_commit(void *node)
+{
+    return by_shell_commit(node);
+}
+
+static void node_abort(void *node)
+{
+    by_engine_abort(by_shell_engine(node));
+}
+
+static const uint8_t *node_image(void *node, size_t *bytes)
+{
+    return by_engine_image(by_shell_engine(node), bytes);
+}
+
+static int node_counter(void *node, uint32_t index, struct by_agent_counter *out)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } rows[] = {
+#define X(name, help) {#name, offsetof(struct by_engine_counters, name)},
+        BY_ENGINE_COUNTER_LIST(X)
+#undef X
+    };
+    const char *counters = (const char *)by_engine_counters(by_shell_engine(node));
+
+    if (index >= sizeof rows / sizeof rows[0])
+        return BY_ENOENT;
+    out->name = rows[index].name;
+    memcpy(&out->value, counters + rows[index].offset, sizeof out->value);
+    return 0;
+}
+
+static int node_port(void *node, uint32_t index, struct by_agent_port *out)
+{
+    const struct by_port *port = by_shell_port(node, index);
+    struct by_port_counters counters;
+
+    if (!port)
+        return BY_ENOENT;
+    by_port_read(port, &counters);
+    *out = (struct by_agent_port){.name = port->name,
+                                  .rx_packets = counters.rx_packets,
+                                  .rx_bytes = counters.rx_bytes,
+                                  .tx_packets = counters.tx_packets,
+                                  .tx_bytes = counters.tx_bytes,
+                                  .rx_dropped = counters.rx_dropped,
+                                  .tx_dropped = counters.tx_dropped};
+    return 0;
+}
+
+static int node_waiting(void *node, uint32_t index, struct by_bank_view *out)
+{
+    return by_engine_oldest(by_shell_engine(node), index, out);
+}
+
+const struct by_agent_ops by_node_ops = {
+    .stage = node_stage,
+    .commit = node_commit,
+    .abort = node_abort,
+    .image = node_image,
+    .counter = node_counter,
+    .port = node_port,
+    .waiting = node_waiting,
+};
+
+/* The whole file in memory that the caller frees; NULL when it cannot be read or is larger than any image,
+ * reported. */
+static uint8_t *read_file(const char *path, size_t *bytes)
+{
+    FILE *file = fopen(path, "rb");
+    uint8_t *image = file ? malloc(BY_IMAGE_BYTES_MAX) : NULL;
+
+    *bytes = image ? fread(image, 1, BY_IMAGE_BYTES_MAX, file) : 0;
+    if (!image || ferror(file) || !feof(file)) {
+        by_say("--table %s: %s", path,
+               image && !ferror(file) ? "larger than any table image" : strerror(errno));
+        free(image);
+        image = NULL;
+    }
+    if (file)
+        fclose(file);
+    return image;
+}
+
+int by_node_load(struct by_shell *shell, const char *path)
+{
+    struct by_image_fault fault = {0};
+    struct by_image_header header;
+    size_t bytes;
+    uint8_t *image = read_file(path, &bytes);
+    int result;
+
+    if (!image)
+        return BY_ENOENT;
+    result = by_engine_stage(by_shell_engine(shell), image, bytes, &fault);
+    if (result == 0) {
+        by_image_header(image, &header);
+        if (header.kind != BY_NODE_SWITCH || header.count[BY_SECTION_PORT] > by_shell_port_count(shell)) {
+            by_say("--table %s: is for %s %s with %u ports; this is a switch with %u", path,
+                   header.kind == BY_NODE_SWITCH ? "switch" : "host", header.name,
+                   header.count[BY_SECTION_PORT], by_shell_port_count(shell));
+            result = BY_EINVAL;
+        } else {
+            result = by_shell_commit(shell);
+        }
+    } else {
+        by_say("--table %s: %s %u: %s (%" PRIu64 ")", path, fault.section ? fault.section : "image",
+               fault.index, fault.what ? fault.what : by_error_text(result), fault.value);
+    }
+    free(image);
+    return result;
+}

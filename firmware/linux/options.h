@@ -1,0 +1,35 @@
+/* The command line of banyan-switchd. Start-up only. */
+#ifndef BY_FIRMWARE_LINUX_OPTIONS_H
+#define BY_FIRMWARE_LINUX_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dataplane/port.h"
+#include "offload/base/fault.h"
+
+/* Control addresses of one switch (count). */
+#define BY_LISTENERS_MAX 4u
+
+struct by_options {
+    const char *name;
+    const char *board;
+    const char *table; /* file, or NULL */
+    unsigned port_count;
+    struct by_port_spec ports[BY_PORTS_MAX];
+    unsigned driver; /* enum by_port_driver */
+    unsigned control_count;
+    const char *control[BY_LISTENERS_MAX]; /* "unix:PATH" or "tcp:ADDRESS:PORT" */
+    uint32_t slots;                        /* 0: the board's */
+    uint32_t payload_max;                  /* 0: what fits */
+    struct by_fault fault;
+    bool no_huge;
+    char **eal; /* what follows "--" */
+    unsigned eal_count;
+};
+
+/* Parses the command line. -1: go on; else the status to exit with (0 after --help or --version, 2 after an
+ * error, reported). */
+int by_options_parse(struct by_options *options, int argc, char **argv);
+
+#endif

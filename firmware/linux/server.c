@@ -1,0 +1,328 @@
+/*
+ * Sockets of the control channel. Each client has a channel (the message being received) and an output buffer
+ * of one answer: while it is not yet written, no further request of that client is taken, so a client that
+ * does not read cannot make the switch grow. One thread.
+ */
+#include "firmware/linux/server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "dataplane/say.h"
+#include "firmware/linux/options.h"
+#include "offload/base/errors.h"
+
+/* Clients at a time (count): controllers, `banyan show`, a monitor. Further ones wait in the listen queue. */
+#define CLIENTS_MAX 16u
+/* Events and answers of one turn (count), so that packets are not kept waiting. */
+#define EVENTS_MAX  16
+#define ANSWERS_MAX 8u
+#define READ_BYTES  16384u
+
+struct client {
+    int fd; /* -1: free */
+    struct by_channel channel;
+    uint32_t in_have, in_done;
+    uint32_t out_have, out_done;
+    uint8_t in[READ_BYTES];
+    uint8_t out[BY_CHANNEL_OUT_MIN];
+};
+
+struct listener {
+    int fd;
+    char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* to remove, or "" */
+};
+
+struct by_server {
+    int epoll;
+    struct by_agent *agent;
+    unsigned listener_count;
+    struct listener listeners[BY_LISTENERS_MAX];
+    struct client clients[CLIENTS_MAX];
+};
+
+static int watch(struct by_server *server, int fd, uint32_t events, void *what, int operation)
+{
+    struct epoll_event event = {.events = events, .data.ptr = what};
+
+    return epoll_ctl(server->epoll, operation, fd, &event);
+}
+
+/* A UNIX socket's file that nobody listens on is left from a crash: remove it. */
+static int remove_dead_socket(const struct sockaddr_un *address)
+{
+    struct stat status;
+    int fd, result = 0;
+
+    if (lstat(address->sun_path, &status) != 0)
+        return 0;
+    if (!S_ISSOCK(status.st_mode)) {
+        by_say(
+            "--control unix:%s: a file that is not a socket is in the way: remove it or choose another path",
+            address->sun_path);
+        return BY_EEXIST;
+    }
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof *address) == 0) {
+        by_say("--control unix:%s: another switch listens there: choose another path", address->sun_path);
+        result = BY_EEXIST;
+    } else {
+        unlink(address->sun_path);
+    }
+    if (fd >= 0)
+        close(fd);
+    return result;
+}
+
+static int open_unix(struct listener *listener, const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int result;
+
+    if (strlen(path) == 0 || strlen(path) >= sizeof address.sun_path) {
+        by_say("--control unix:%s: a path of 1 to %zu bytes", path, sizeof address.sun_path - 1);
+        return BY_EFORMAT;
+    }
+    memcpy(address.sun_path, path, strlen(path));
+    if ((result = remove_dead_socket(&address)) != 0)
+        return result;
+    listener->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (listener->fd < 0 || bind(listener->fd, (struct sockaddr *)&address, sizeof address) != 0) {
+        by_say("--control unix:%s: %s%s", path, strerror(errno),
+               errno == ENOENT ? ": make the folder first" : "");
+        return BY_EIO;
+    }
+    snprintf(listener->path, sizeof listener->path, "%s", path);
+    chmod(path, 0600);
+    return 0;
+}
+
+/* "ADDRESS:PORT", "[IPV6]:PORT". */
+static int open_tcp(struct listener *listener, const char *text)
+{
+    struct addrinfo hints = {.ai_family = AF_UNSPEC,
+                             .ai_socktype = SOCK_STREAM,
+                             .ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV};
+    struct addrinfo *info = NULL;
+    const char *colon = strrchr(text, ':');
+    char host[64] = "";
+    int one = 1, result = 0;
+
+    if (colon && (size_t)(colon - text) < sizeof host)
+        memcpy(host, text, (size_t)(colon - text));
+    if (host[0] == '[' && host[strlen(host) - 1] == ']') {
+        memmove(host, host + 1, strlen(host));
+        host[strlen(host) - 1] = 0;
+    }
+    if (!colon || getaddrinfo(host[0] ? host : NULL, colon + 1, &hints, &info) != 0) {
+        by_say("--control tcp:%s: it is tcp:ADDRESS:PORT with a numeric address, such as tcp:127.0.0.1:%u",
+               text, BY_CONTROL_PORT);
+        return BY_EFORMAT;
+    }
+    listener->fd = socket(info->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (listener->fd < 0 || setsockopt(listener->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) != 0 ||
+        bind(listener->fd, info->ai_addr, info->ai_addrlen) != 0) {
+        by_say("--control tcp:%s: %s", text, strerror(errno));
+        result = errno == EADDRINUSE ? BY_EEXIST : BY_EIO;
+    }
+    freeaddrinfo(info);
+    return result;
+}
+
+static int open_listener(struct by_server *server, const char *address)
+{
+    struct listener *listener = &server->listeners[server->listener_count++];
+    int result;
+
+    *listener = (struct listener){.fd = -1};
+    result = strncmp(address, "unix:", 5) == 0 ? open_unix(listener, address + 5)
+                                               : open_tcp(listener, address + 4);
+    if (result != 0)
+        return result;
+    if (listen(listener->fd, CLIENTS_MAX) != 0 ||
+        watch(server, listener->fd, EPOLLIN, listener, EPOLL_CTL_ADD) != 0) {
+        by_say("--control %s: %s", address, strerror(errno));
+        return BY_EIO;
+    }
+    return 0;
+}
+
+int by_server_open(struct by_server **out, const char *const *addresses, unsigned count)
+{
+    struct by_server *server = calloc(1, sizeof *server);
+    int result = 0;
+
+    if (!server)
+        return BY_ENOMEM;
+    for (unsigned i = 0; i < CLIENTS_MAX; i++)
+        server->clients[i].fd = -1;
+    server->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (server->epoll < 0)
+        result = BY_EIO;
+    for (unsigned i = 0; i < count && result == 0; i++)
+        result = open_listener(server, addresses[i]);
+    if (result != 0) {
+        by_server_close(server);
+        return result;
+    }
+    *out = server;
+    return 0;
+}
+
+int by_server_fd(const struct by_server *server)
+{
+    return server->epoll;
+}
+
+void by_server_attach(struct by_server *server, struct by_agent *agent)
+{
+    server->agent = agent;
+}
+
+static void drop_client(struct client *client)
+{
+    close(client->fd);
+    client->fd = -1;
+}
+
+static void accept_client(struct by_server *server, const struct listener *listener)
+{
+    struct client *client = NULL;
+    int fd;
+
+    for (unsigned i = 0; i < CLIENTS_MAX && !client; i++)
+        if (server->clients[i].fd < 0)
+            client = &server->clients[i];
+    fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (!client) {
+        by_say("a control client was turned away: %u are connected, which is the most", CLIENTS_MAX);
+        close(fd);
+        return;
+    }
+    client->fd = fd;
+    client->in_have = client->in_done = client->out_have = client->out_done = 0;
+    by_channel_init(&client->channel);
+    if (watch(server, fd, EPOLLIN, client, EPOLL_CTL_ADD) != 0)
+        drop_client(client);
+}
+
+/* Writes what is owed. False when the client is gone or its buffers are full. */
+static bool write_out(struct client *client)
+{
+    while (client->out_done < client->out_have) {
+        ssize_t sent = send(client->fd, client->out + client->out_done, client->out_have - client->out_done,
+                            MSG_NOSIGNAL);
+
+        if (sent < 0 && (errno == EAGAIN || errno == EINTR))
+            return false;
+        if (sent <= 0) {
+            drop_client(client);
+            return false;
+        }
+        client->out_done += (uint32_t)sent;
+    }
+    client->out_have = client->out_done = 0;
+    return true;
+}
+
+/* Takes one message out of what was read. False when more bytes are needed. */
+static bool answer_one(struct by_server *server, struct client *client)
+{
+    while (client->in_done < client->in_have) {
+        size_t used;
+        int32_t made =
+            by_channel_step(&client->channel, server->agent, client->in + client->in_done,
+                            client->in_have - client->in_done, &used, client->out, sizeof client->out);
+
+        client->in_done += (uint32_t)used;
+        if (made < 0)
+            return false;
+        if (made > 0) {
+            client->out_have = (uint32_t)made;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Everything that one client's socket allows now. */
+static void serve_client(struct by_server *server, struct client *client)
+{
+    for (unsigned i = 0; i < ANSWERS_MAX; i++) {
+        ssize_t received;
+
+        if (!write_out(client))
+            break;
+        if (client->channel.closed) {
+            drop_client(client);
+            return;
+        }
+        if (answer_one(server, client))
+            continue;
+        received = recv(client->fd, client->in, sizeof client->in, 0);
+        if (received < 0 && (errno == EAGAIN || errno == EINTR))
+            break;
+        if (received <= 0) {
+            drop_client(client);
+            return;
+        }
+        client->in_have = (uint32_t)received;
+        client->in_done = 0;
+    }
+    /* Bytes that are here already would not be told of again: a writable socket is at once. */
+    if (client->fd >= 0)
+        watch(server, client->fd,
+              client->out_have                    ? EPOLLOUT
+              : client->in_done < client->in_have ? EPOLLIN | EPOLLOUT
+                                                  : EPOLLIN,
+              client, EPOLL_CTL_MOD);
+}
+
+void by_server_serve(void *context)
+{
+    struct by_server *server = context;
+    struct epoll_event events[EVENTS_MAX];
+    int count;
+
+    if (!server->agent)
+        return;
+    count = epoll_wait(server->epoll, events, EVENTS_MAX, 0);
+    for (int i = 0; i < count; i++) {
+        char *what = events[i].data.ptr;
+
+        if (what >= (char *)server->listeners && what < (char *)(server->listeners + BY_LISTENERS_MAX))
+            accept_client(server, (const struct listener *)what);
+        else if (((struct client *)what)->fd >= 0)
+            serve_client(server, (struct client *)what);
+    }
+}
+
+void by_server_close(struct by_server *server)
+{
+    if (!server)
+        return;
+    for (unsigned i = 0; i < CLIENTS_MAX; i++)
+        if (server->clients[i].fd >= 0)
+            drop_client(&server->clients[i]);
+    for (unsigned i = 0; i < server->listener_count; i++) {
+        if (server->listeners[i].fd >= 0)
+            close(server->listeners[i].fd);
+        if (server->listeners[i].path[0])
+            unlink(server->listeners[i].path);
+    }
+    if (server->epoll >= 0)
+        close(server->epoll);
+    free(server);
+}

@@ -1,0 +1,11 @@
+# firmware: what makes a box a banyan switch.
+LIBS += agent
+agent_SRC := \
+	firmware/agent/agent.c \
+	firmware/agent/channel.c \
+	firmware/agent/refuse.c \
+	firmware/agent/text.c \
+	$(GEN)/proto/control.pb.c
+ifneq ($(wildcard offload/engine/module.mk)$(STUB_ENGINE),)
+include firmware/linux/module.mk
+endif
