@@ -1,0 +1,60 @@
+/* The blocking forms: init, post, wait, free. Threads as for requests. */
+#include <banyan/banyan.h>
+
+static banyan_status_t finish(banyan_status_t status, struct banyan_request *request)
+{
+    if (status != BANYAN_OK)
+        return status;
+    status = banyan_post(request);
+    if (status == BANYAN_OK)
+        status = banyan_wait(request);
+    banyan_free(request);
+    return status;
+}
+
+banyan_status_t banyan_allreduce(struct banyan_comm *comm, const void *send, void *recv, uint64_t count,
+                                 banyan_dtype_t dtype, banyan_op_t op)
+{
+    struct banyan_request *request = 0;
+
+    return finish(banyan_allreduce_init(comm, send, recv, count, dtype, op, &request), request);
+}
+
+banyan_status_t banyan_reduce_scatter(struct banyan_comm *comm, const void *send, void *recv, uint64_t count,
+                                      banyan_dtype_t dtype, banyan_op_t op)
+{
+    struct banyan_request *request = 0;
+
+    return finish(banyan_reduce_scatter_init(comm, send, recv, count, dtype, op, &request), request);
+}
+
+banyan_status_t banyan_allgather(struct banyan_comm *comm, const void *send, void *recv, uint64_t count,
+                                 banyan_dtype_t dtype)
+{
+    struct banyan_request *request = 0;
+
+    return finish(banyan_allgather_init(comm, send, recv, count, dtype, &request), request);
+}
+
+banyan_status_t banyan_broadcast(struct banyan_comm *comm, void *buffer, uint64_t count, banyan_dtype_t dtype,
+                                 uint32_t root)
+{
+    struct banyan_request *request = 0;
+
+    return finish(banyan_broadcast_init(comm, buffer, count, dtype, root, &request), request);
+}
+
+banyan_status_t banyan_reduce(struct banyan_comm *comm, const void *send, void *recv, uint64_t count,
+                              banyan_dtype_t dtype, banyan_op_t op, uint32_t root)
+{
+    struct banyan_request *request = 0;
+
+    return finish(banyan_reduce_init(comm, send, recv, count, dtype, op, root, &request), request);
+}
+
+banyan_status_t banyan_barrier(struct banyan_comm *comm)
+{
+    struct banyan_request *request = 0;
+
+    return finish(banyan_barrier_init(comm, &request), request);
+}

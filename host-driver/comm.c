@@ -1,0 +1,300 @@
+/* Communicators: one rank of one job, its transport and its progress. See comm.h for threads. */
+#include "host-driver/comm.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host-driver/clock.h"
+#include "host-driver/error.h"
+#include "host-driver/image_file.h"
+
+#define SLEEP_MAX_NS 100000000u /* a sleep looks for banyan_abort this often */
+#define YIELDS       4u         /* of the empty polls before a sleep, the last ones give the core away */
+#define SPIN_LIMIT   1000000u
+
+static int is_comm(const struct banyan_comm *comm, const char *function)
+{
+    if (comm != NULL && comm->magic == BY_COMM_MAGIC)
+        return 1;
+    by_fail(BY_EINVAL, "%s: %s", function, comm == NULL ? "comm is NULL" : "this is no communicator");
+    return 0;
+}
+
+/* ---- counters
+ * --------------------------------------------------------------------------------------------------------------
+ */
+
+static void add_counter(struct banyan_comm *comm, const char *group, const char *part, const char *name,
+                        const uint64_t *value)
+{
+    struct by_counter *counter = &comm->counters[comm->counter_count++];
+
+    snprintf(counter->name, sizeof(counter->name), "%s/%s%s%s", group, part, part[0] != 0 ? "/" : "", name);
+    counter->value = value;
+}
+
+static int list_counters(struct banyan_comm *comm)
+{
+#define X(name, help) +1
+    uint32_t per_port = 0 BY_PORT_COUNTER_LIST(X);
+    uint32_t others = 3 BY_ENDPOINT_COUNTER_LIST(X) BY_ENGINE_COUNTER_LIST(X);
+#undef X
+    comm->counters = calloc(per_port * comm->transport->port_count + others, sizeof(*comm->counters));
+    if (comm->counters == NULL)
+        return by_fail(BY_ENOMEM, "no memory for the counters of job %u", comm->job.job);
+    for (uint32_t i = 0; i < comm->transport->port_count; i++) {
+        struct by_image_port port;
+
+        by_image_port(comm->context->image, i, &port);
+#define X(field, help) add_counter(comm, "port", port.name, #field, &comm->transport->ports[i].field);
+        BY_PORT_COUNTER_LIST(X)
+#undef X
+    }
+#define X(field, help)                                                                                       \
+    add_counter(comm, "endpoint", "", #field, &by_endpoint_counters(comm->progress.endpoint)->field);
+    BY_ENDPOINT_COUNTER_LIST(X)
+#undef X
+    if (comm->progress.engine != NULL) {
+#define X(field, help)                                                                                       \
+    add_counter(comm, "engine", "", #field, &by_engine_counters(comm->progress.engine)->field);
+        BY_ENGINE_COUNTER_LIST(X)
+#undef X
+    }
+    add_counter(comm, "fault", "", "dropped", &comm->progress.faults.dropped);
+    add_counter(comm, "fault", "", "doubled", &comm->progress.faults.doubled);
+    add_counter(comm, "fault", "", "delayed", &comm->progress.faults.delayed);
+    return 0;
+}
+
+banyan_status_t banyan_comm_counter(const struct banyan_comm *comm, uint32_t index, const char **name,
+                                    uint64_t *value)
+{
+    if (!is_comm(comm, "banyan_comm_counter"))
+        return BANYAN_EINVAL;
+    if (index >= comm->counter_count)
+        return BANYAN_ENOENT;
+    if (name != NULL)
+        *name = comm->counters[index].name;
+    if (value != NULL)
+        *value = *comm->counters[index].value;
+    return BANYAN_OK;
+}
+
+/* ---- making and freeing
+ * ---------------------------------------------------------------------------------------------------- */
+
+static int open_transport(struct banyan_comm *comm)
+{
+    struct banyan_context *context = comm->context;
+    struct by_transport_config config = {
+        .image = context->image,
+        .image_bytes = context->image_bytes,
+        .udp_port = comm->job.udp_port,
+        .payload_max = context->header.payload_max,
+        .settings = &context->settings,
+    };
+
+    if (context->fabric != NULL)
+        return by_fabric_join(context->fabric, context->node, comm->job.udp_port, &comm->progress,
+                              &comm->transport);
+    return by_transport_open(&config, context->transport, &comm->transport);
+}
+
+static int open_progress(struct banyan_comm *comm)
+{
+    struct banyan_context *context = comm->context;
+    struct by_progress_config config = {.image = context->image,
+                                        .image_bytes = context->image_bytes,
+                                        .job = comm->job.job,
+                                        .stall_ns = context->stall_ns};
+    uint64_t inflight;
+    int error = by_settings_number(&context->settings, BY_SETTING_INFLIGHT, UINT32_MAX, &inflight);
+
+    if (error == 0)
+        error = by_faults_read(&context->settings, context->header.node, &config.fault);
+    if (error != 0)
+        return error;
+    config.inflight_max = inflight > 0 ? (uint32_t)inflight : comm->transport->inflight_max;
+    return by_progress_open(&comm->progress, &config, comm->transport);
+}
+
+static int open_all(struct banyan_comm *comm, uint32_t wanted)
+{
+    const struct by_settings *settings = &comm->context->settings;
+    uint64_t job = wanted;
+    uint64_t spin, linger_ms;
+    int error = 0;
+
+    if (job == 0)
+        error = by_settings_number(settings, BY_SETTING_JOB, BY_JOBS_MAX - 1, &job);
+    if (error == 0)
+        error = by_settings_number(settings, BY_SETTING_SPIN, SPIN_LIMIT, &spin);
+    if (error == 0)
+        error = by_settings_number(settings, BY_SETTING_LINGER, 60000, &linger_ms);
+    if (error == 0)
+        error = by_image_job_find(comm->context->image, (uint32_t)job, &comm->job);
+    if (error == 0)
+        error = open_transport(comm);
+    if (error != 0)
+        return error;
+    comm->spin_max = (uint32_t)spin;
+    comm->linger_ns = linger_ms * 1000000u;
+    error = open_progress(comm);
+    return error != 0 ? error : list_counters(comm);
+}
+
+static void close_all(struct banyan_comm *comm)
+{
+    by_requests_free(comm);
+    free(comm->counters);
+    by_progress_close(&comm->progress);
+    if (comm->transport != NULL)
+        comm->transport->ops->close(comm->transport);
+    comm->magic = 0;
+    free(comm);
+}
+
+banyan_status_t banyan_comm_create(struct banyan_context *context, uint32_t job, struct banyan_comm **out)
+{
+    struct banyan_comm *comm;
+    int error;
+
+    if (context == NULL || context->magic != BY_CONTEXT_MAGIC || out == NULL)
+        return by_fail(BY_EINVAL, "banyan_comm_create: %s is NULL", out == NULL ? "comm" : "context");
+    comm = calloc(1, sizeof(*comm));
+    if (comm == NULL)
+        return by_fail(BY_ENOMEM, "no memory for a communicator: %zu bytes", sizeof(*comm));
+    comm->context = context;
+    atomic_init(&comm->abort_wanted, 0);
+    atomic_init(&comm->error, 0);
+    error = open_all(comm, job);
+    if (error != 0) {
+        close_all(comm);
+        return (banyan_status_t)error;
+    }
+    comm->magic = BY_COMM_MAGIC;
+    atomic_fetch_add(&context->comm_count, 1);
+    by_announce(comm);
+    *out = comm;
+    return BANYAN_OK;
+}
+
+/* An inner node that leaves takes others' last results with it, if these were lost: so it answers until
+ * nobody asks any more. */
+static void linger(struct banyan_comm *comm)
+{
+    uint64_t quiet_since = by_clock_ns();
+
+    if (comm->progress.engine == NULL || comm->context->fabric != NULL || atomic_load(&comm->error) != 0)
+        return;
+    while (by_clock_ns() - quiet_since < comm->linger_ns && !atomic_load(&comm->abort_wanted)) {
+        struct pollfd fds[BY_PORTS_MAX];
+
+        if (by_progress_step(&comm->progress, by_clock_ns()) > 0)
+            quiet_since = by_clock_ns();
+        else
+            poll(fds, comm->transport->ops->fds(comm->transport, fds), 10);
+    }
+}
+
+banyan_status_t banyan_comm_destroy(struct banyan_comm *comm)
+{
+    struct banyan_context *context;
+
+    if (!is_comm(comm, "banyan_comm_destroy"))
+        return BANYAN_EINVAL;
+    context = comm->context;
+    linger(comm);
+    close_all(comm);
+    atomic_fetch_sub(&context->comm_count, 1);
+    return BANYAN_OK;
+}
+
+uint32_t banyan_comm_rank(const struct banyan_comm *comm)
+{
+    return is_comm(comm, "banyan_comm_rank") ? comm->job.rank : 0;
+}
+
+uint32_t banyan_comm_size(const struct banyan_comm *comm)
+{
+    return is_comm(comm, "banyan_comm_size") ? comm->job.rank_count : 0;
+}
+
+const char *banyan_comm_transport(const struct banyan_comm *comm)
+{
+    return is_comm(comm, "banyan_comm_transport") ? comm->transport->ops->name : NULL;
+}
+
+banyan_status_t banyan_comm_async_error(const struct banyan_comm *comm)
+{
+    if (!is_comm(comm, "banyan_comm_async_error"))
+        return BANYAN_EINVAL;
+    return (banyan_status_t)atomic_load(&comm->error);
+}
+
+banyan_status_t banyan_abort(struct banyan_comm *comm)
+{
+    if (!is_comm(comm, "banyan_abort"))
+        return BANYAN_EINVAL;
+    atomic_store(&comm->abort_wanted, 1);
+    return BANYAN_OK;
+}
+
+void by_comm_fail(struct banyan_comm *comm, int error)
+{
+    int none = 0;
+
+    atomic_compare_exchange_strong(&comm->error, &none, error);
+}
+
+/* ---- progress
+ * --------------------------------------------------------------------------------------------------------------
+ */
+
+static void sleep_until(struct banyan_comm *comm, uint64_t now_ns, uint64_t deadline_ns)
+{
+    uint64_t wait_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+    struct pollfd fds[BY_PORTS_MAX];
+    struct timespec wait;
+
+    if (wait_ns > SLEEP_MAX_NS)
+        wait_ns = SLEEP_MAX_NS;
+    wait.tv_sec = (time_t)(wait_ns / 1000000000u);
+    wait.tv_nsec = (long)(wait_ns % 1000000000u);
+    ppoll(fds, comm->transport->ops->fds(comm->transport, fds), &wait, NULL);
+}
+
+/* Polls; then, when it may block, polls some more, gives the core to others, and sleeps until a packet or a
+ * timer. With more processes than cores, what one saves is what another computes with. */
+static void progress_wire(struct banyan_comm *comm, int block)
+{
+    for (uint32_t empty = 0;; empty++) {
+        uint64_t now_ns = by_clock_ns();
+
+        if (by_progress_step(&comm->progress, now_ns) > 0 || !block)
+            return;
+        if (empty >= comm->spin_max + YIELDS) {
+            sleep_until(comm, now_ns, by_progress_deadline(&comm->progress));
+            by_progress_step(&comm->progress, by_clock_ns());
+            return;
+        }
+        if (empty >= comm->spin_max)
+            sched_yield();
+    }
+}
+
+void by_comm_progress(struct banyan_comm *comm, int block)
+{
+    if (atomic_load_explicit(&comm->abort_wanted, memory_order_relaxed) && atomic_load(&comm->error) == 0) {
+        by_endpoint_abort(comm->progress.endpoint);
+        by_comm_fail(comm, BY_EABORTED);
+        return;
+    }
+    if (comm->context->fabric != NULL)
+        by_fabric_step(comm->context->fabric, block);
+    else
+        progress_wire(comm, block);
+}

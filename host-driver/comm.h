@@ -1,0 +1,85 @@
+/*
+ * Inside of contexts, communicators and requests. A communicator with all that hangs on it belongs to one
+ * thread at a time; `abort` and `error` alone are for any thread.
+ */
+#ifndef BY_HOST_COMM_H
+#define BY_HOST_COMM_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include <banyan/banyan.h>
+
+#include "host-driver/fabric.h"
+#include "host-driver/progress.h"
+#include "host-driver/settings.h"
+
+#define BY_CONTEXT_MAGIC 0x62796378u
+#define BY_COMM_MAGIC    0x6279636du
+#define BY_REQUEST_MAGIC 0x62797271u
+
+#define BY_COUNTER_NAME_MAX 96u
+
+struct banyan_context {
+    uint32_t magic;
+    struct by_settings settings;
+    struct banyan_fabric *fabric; /* or NULL */
+    struct by_fabric_node *node;
+    const uint8_t *image;
+    size_t image_bytes;
+    uint8_t *image_owned;
+    struct by_image_header header;
+    uint64_t stall_ns;
+    char transport[16]; /* auto, afxdp, udp */
+    atomic_uint comm_count;
+};
+
+struct by_counter {
+    char name[BY_COUNTER_NAME_MAX];
+    const uint64_t *value;
+};
+
+struct banyan_comm {
+    uint32_t magic;
+    struct banyan_context *context;
+    struct by_image_job job;
+    struct by_transport *transport;
+    struct by_progress progress;
+    uint32_t spin_max;
+    uint64_t linger_ns;
+    struct by_counter *counters;
+    uint32_t counter_count;
+    struct banyan_request *requests; /* all, also the free ones: kept so that a second free is seen */
+    struct banyan_request *spare_first, *spare_last;
+    atomic_int abort_wanted;
+    atomic_int error; /* the first fatal one */
+};
+
+enum by_request_state { BY_REQUEST_FREE = 1, BY_REQUEST_READY, BY_REQUEST_RUNNING, BY_REQUEST_ENDED };
+
+struct banyan_request {
+    uint32_t magic;
+    enum by_request_state state;
+    struct banyan_comm *comm;
+    struct banyan_request *next;  /* of all */
+    struct banyan_request *spare; /* of the free ones */
+    struct by_call call;
+    uint32_t id;
+    int posted; /* at least once */
+    int result;
+    char text[256]; /* of a failed result */
+};
+
+/* comm.c: one round of progress; `block` sleeps when there is nothing to do. */
+void by_comm_progress(struct banyan_comm *comm, int block);
+/* Notes a fatal error, if it is the first. */
+void by_comm_fail(struct banyan_comm *comm, int error);
+/* request.c: ends and frees all requests. */
+void by_requests_free(struct banyan_comm *comm);
+/* describe.c: writes for people why `call` ended with `status`. */
+void by_describe(const struct banyan_comm *comm, const struct by_call *call,
+                 const struct by_call_status *status, char *text, size_t bytes);
+/* describe.c: the line that says over what a communicator runs. */
+void by_announce(const struct banyan_comm *comm);
+
+#endif

@@ -1,0 +1,126 @@
+/* Contexts: settings and a table image. See comm.h for what belongs to which thread. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host-driver/comm.h"
+#include "host-driver/error.h"
+#include "host-driver/image_file.h"
+
+#define TIMEOUT_SECONDS_MAX 86400.0
+
+void banyan_config_init(struct banyan_config *config)
+{
+    if (config == NULL)
+        return;
+    memset(config, 0, sizeof(*config));
+    config->size = sizeof(*config);
+}
+
+static int take_transport(struct banyan_context *context, const char *wanted)
+{
+    if (strcmp(wanted, "auto") != 0 && strcmp(wanted, "afxdp") != 0 && strcmp(wanted, "udp") != 0)
+        return by_fail(BY_EINVAL, "transport '%s' is unknown; BANYAN_TRANSPORT takes auto, afxdp or udp",
+                       wanted);
+    snprintf(context->transport, sizeof(context->transport), "%s", wanted);
+    return 0;
+}
+
+static int take_settings(struct banyan_context *context, const struct banyan_config *config)
+{
+    const char *transport = context->settings.value[BY_SETTING_TRANSPORT];
+    double seconds;
+    int error;
+
+    if (config->transport != NULL)
+        transport = config->transport;
+    error = take_transport(context, transport);
+    if (error == 0)
+        error = by_settings_decimal(&context->settings, BY_SETTING_TIMEOUT, TIMEOUT_SECONDS_MAX, &seconds);
+    if (error != 0)
+        return error;
+    context->stall_ns = config->timeout_ms > 0 ? config->timeout_ms * 1000000u : (uint64_t)(seconds * 1e9);
+    if (context->stall_ns == 0)
+        return by_fail(BY_EINVAL, "BANYAN_TIMEOUT is 0; it takes seconds, more than 0 and at most %g",
+                       TIMEOUT_SECONDS_MAX);
+    return 0;
+}
+
+static int take_image(struct banyan_context *context, const struct banyan_config *config)
+{
+    const char *path = config->table != NULL ? config->table : context->settings.value[BY_SETTING_TABLE];
+    int error;
+
+    if (config->fabric != NULL) {
+        if (config->host == NULL)
+            return by_fail(BY_EINVAL,
+                           "config.host is NULL; with a fabric it names the host, see banyan_fabric_host");
+        context->fabric = config->fabric;
+        context->node = by_fabric_host(config->fabric, config->host);
+        if (context->node == NULL)
+            return BY_ENOENT;
+        context->image = by_fabric_image(context->node, &context->image_bytes);
+    } else {
+        if (path[0] == 0)
+            return by_fail(BY_EINVAL, "no table image is named; set BANYAN_TABLE to this host's NODE.table");
+        error = by_image_file_read(path, &context->image_owned, &context->image_bytes);
+        if (error != 0)
+            return error;
+        context->image = context->image_owned;
+    }
+    by_image_header(context->image, &context->header);
+    if (context->header.kind != BY_NODE_HOST)
+        return by_fail(BY_EINVAL, "%s is the table of switch %s, not of a host", path, context->header.name);
+    return 0;
+}
+
+banyan_status_t banyan_init(const struct banyan_config *config, struct banyan_context **out)
+{
+    struct banyan_config given;
+    struct banyan_context *context;
+    int error;
+
+    if (out == NULL)
+        return by_fail(BY_EINVAL, "banyan_init: context is NULL");
+    banyan_config_init(&given);
+    if (config != NULL) {
+        if (config->size != sizeof(given))
+            return by_fail(BY_EVERSION,
+                           "banyan_init: config.size is %zu, this library has %zu; call banyan_config_init",
+                           config->size, sizeof(given));
+        given = *config;
+    }
+    context = calloc(1, sizeof(*context));
+    if (context == NULL)
+        return by_fail(BY_ENOMEM, "no memory for a context: %zu bytes", sizeof(*context));
+    atomic_init(&context->comm_count, 0);
+    error = by_settings_load(&context->settings);
+    if (error == 0)
+        error = take_settings(context, &given);
+    if (error == 0)
+        error = take_image(context, &given);
+    if (error != 0) {
+        free(context->image_owned);
+        free(context);
+        return (banyan_status_t)error;
+    }
+    context->magic = BY_CONTEXT_MAGIC;
+    *out = context;
+    return BANYAN_OK;
+}
+
+banyan_status_t banyan_finalize(struct banyan_context *context)
+{
+    unsigned count;
+
+    if (context == NULL || context->magic != BY_CONTEXT_MAGIC)
+        return by_fail(BY_EINVAL, "banyan_finalize: %s",
+                       context == NULL ? "context is NULL" : "this is no context");
+    count = atomic_load(&context->comm_count);
+    if (count > 0)
+        return by_fail(BY_EBUSY, "banyan_finalize: %u communicators exist; destroy them first", count);
+    context->magic = 0;
+    free(context->image_owned);
+    free(context);
+    return BANYAN_OK;
+}

@@ -1,0 +1,273 @@
+/*
+ * Sentences for people: why an operation failed (which switch is silent, which rank is missing, who
+ * disagrees), and over what a communicator runs. Names come from the table image. One thread, that of the
+ * communicator.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host-driver/comm.h"
+#include "host-driver/image_file.h"
+
+#define NAMED_MAX 3u /* missing nodes that a text names; more are counted */
+
+struct text {
+    char *at;
+    size_t room;
+};
+
+static void add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(struct text *text, const char *format, ...)
+{
+    va_list arguments;
+    int wrote;
+
+    va_start(arguments, format);
+    wrote = vsnprintf(text->at, text->room, format, arguments);
+    va_end(arguments);
+    if (wrote < 0)
+        return;
+    if ((size_t)wrote >= text->room)
+        wrote = text->room > 0 ? (int)text->room - 1 : 0;
+    text->at += wrote;
+    text->room -= (size_t)wrote;
+}
+
+static void add_node(struct text *text, const struct banyan_comm *comm, uint16_t node)
+{
+    char name[BY_NAME_MAX + 32];
+
+    by_image_node_name(comm->context->image, node, name, sizeof(name));
+    add(text, "%s", name);
+}
+
+/* "switch leaf0" or "host3 (rank 3)": the NAME section gives a rank to hosts only. */
+static int is_switch(const struct banyan_comm *comm, uint16_t node)
+{
+    struct by_image_name name;
+
+    for (uint32_t i = 0; i < comm->context->header.count[BY_SECTION_NAME]; i++) {
+        by_image_name(comm->context->image, i, &name);
+        if (name.node == node)
+            return name.rank == BY_RANK_NONE;
+    }
+    return 0;
+}
+
+/* The bare name, for commands that people will type. */
+static const char *bare_name(const struct banyan_comm *comm, uint16_t node, struct by_image_name *name)
+{
+    for (uint32_t i = 0; i < comm->context->header.count[BY_SECTION_NAME]; i++) {
+        by_image_name(comm->context->image, i, name);
+        if (name->node == node)
+            return name->name;
+    }
+    snprintf(name->name, sizeof(name->name), "node %u", node);
+    return name->name;
+}
+
+/* The node that is this host's parent in `tree`, or BY_NODE_NONE. */
+static uint16_t parent_in(const struct banyan_comm *comm, uint16_t tree)
+{
+    struct by_image_leaf leaf;
+
+    for (uint32_t i = 0; i < comm->context->header.count[BY_SECTION_LEAF]; i++) {
+        by_image_leaf(comm->context->image, i, &leaf);
+        if (leaf.job == comm->job.job && leaf.tree == tree)
+            return leaf.parent_node;
+    }
+    return BY_NODE_NONE;
+}
+
+/* Names the children of `node` in `tree` whose bits are set; returns how many there are. */
+static unsigned add_children(struct text *text, const struct banyan_comm *comm, uint16_t tree, uint16_t node,
+                             uint64_t mask)
+{
+    unsigned count = 0;
+
+    for (uint32_t i = 0; i < comm->context->header.count[BY_SECTION_HOP]; i++) {
+        struct by_image_hop hop;
+
+        by_image_hop(comm->context->image, i, &hop);
+        if (hop.job != comm->job.job || hop.tree != tree || hop.parent != node || hop.child >= 64 ||
+            !(mask >> hop.child & 1))
+            continue;
+        if (count < NAMED_MAX) {
+            add(text, "%s", count > 0 ? ", " : "");
+            add_node(text, comm, hop.node);
+        }
+        count++;
+    }
+    if (count > NAMED_MAX)
+        add(text, " and %u more", count - NAMED_MAX);
+    return count;
+}
+
+static void add_seconds(struct text *text, const struct banyan_comm *comm)
+{
+    add(text, " for %g s", (double)comm->context->stall_ns / 1e9);
+}
+
+/* A remedy for a silent node. */
+static void add_remedy(struct text *text, const struct banyan_comm *comm, uint16_t node)
+{
+    struct by_image_name name;
+
+    if (node == BY_NODE_NONE)
+        return;
+    if (is_switch(comm, node))
+        add(text, "; is banyan-switchd on %s running, with this job's tables? (banyan doctor)",
+            bare_name(comm, node, &name));
+    else
+        add(text, "; does its process still run?");
+}
+
+static void describe_timeout(struct text *text, const struct banyan_comm *comm,
+                             const struct by_call_status *status)
+{
+    uint16_t silent = status->node != BY_NODE_NONE ? status->node : parent_in(comm, status->tree);
+
+    if (status->wait_state == BY_WAIT_CHILDREN && status->node != BY_NODE_NONE) {
+        struct text before = *text;
+
+        if (status->missing != 0 &&
+            add_children(text, comm, status->tree, status->node, status->missing) > 0) {
+            add(text, " %s contributed to ", "has not");
+        } else if (status->missing_node != BY_NODE_NONE) {
+            *text = before;
+            add_node(text, comm, status->missing_node);
+            add(text, " has not contributed to ");
+        } else {
+            *text = before;
+            add(text, "a child with bitmap %#llx has not contributed to ",
+                (unsigned long long)status->missing);
+        }
+        add_node(text, comm, status->node);
+        add(text, " (tree %u, chunk %u)", status->tree, status->seq);
+        add_seconds(text, comm);
+        add_remedy(text, comm, status->missing_node);
+        return;
+    }
+    if (status->wait_state == BY_WAIT_PARENT && status->node != BY_NODE_NONE) {
+        add_node(text, comm, status->node);
+        add(text, " has had no answer from ");
+        if (status->missing_node != BY_NODE_NONE)
+            add_node(text, comm, status->missing_node);
+        else
+            add(text, "its parent");
+        add(text, " (tree %u, chunk %u)", status->tree, status->seq);
+        add_seconds(text, comm);
+        add_remedy(text, comm, status->missing_node);
+        return;
+    }
+    add(text, "no answer from ");
+    if (silent == BY_NODE_NONE) {
+        add(text, "the network");
+    } else {
+        add(text, "%s", is_switch(comm, silent) ? "switch " : "");
+        add_node(text, comm, silent);
+    }
+    add(text, " (tree %u, chunk %u)", status->tree, status->seq);
+    add_seconds(text, comm);
+    add_remedy(text, comm, silent);
+    if (comm->transport->last_errno != 0)
+        add(text, "; sending failed: %s", strerror(comm->transport->last_errno));
+}
+
+static void add_side(struct text *text, const struct banyan_comm *comm, const struct by_call_status *status,
+                     const struct by_err_side *side)
+{
+    struct text before = *text;
+
+    if (side->child >= 64 ||
+        add_children(text, comm, status->tree, status->err.node, 1ull << side->child) == 0) {
+        *text = before;
+        add(text, "child %u", side->child);
+    }
+    add(text, " says %s of %u %s, call %08x", by_op_name(side->op), side->count, by_dtype_name(side->dtype),
+        side->optag);
+}
+
+static void describe_mismatch(struct text *text, const struct banyan_comm *comm,
+                              const struct by_call_status *status)
+{
+    if (status->err.reason == BY_ERR_WINDOW) {
+        add_node(text, comm, status->err.node);
+        add(text,
+            " expects chunk %u of tree %u where this rank sent %u: the tables changed, or another process "
+            "uses this job",
+            status->err.expected_seq, status->tree, status->err.seq);
+        return;
+    }
+    if (status->err.reason == BY_ERR_NO_ENTRY) {
+        add_node(text, comm, status->err.node);
+        add(text, " has no table entry for tree %u of job %u; push the tables again", status->tree,
+            comm->job.job);
+        return;
+    }
+    add(text, "the ranks are in different operations, or disagree on count, type or operator: at ");
+    add_node(text, comm, status->err.node);
+    add(text, " ");
+    add_side(text, comm, status, &status->err.first);
+    add(text, "; ");
+    add_side(text, comm, status, &status->err.other);
+    add(text, " (tree %u, chunk %u)", status->tree, status->err.seq);
+}
+
+void by_describe(const struct banyan_comm *comm, const struct by_call *call,
+                 const struct by_call_status *status, char *out, size_t bytes)
+{
+    struct text text = {out, bytes};
+
+    if (bytes == 0)
+        return;
+    out[0] = 0;
+    add(&text, "%s", by_collective_name(call->collective));
+    if (call->collective != BY_COLLECTIVE_BARRIER)
+        add(&text, " of %llu %s", (unsigned long long)call->count, by_dtype_name(call->dtype));
+    add(&text, ": ");
+    switch (status->error) {
+    case BY_ETIMEDOUT:
+        describe_timeout(&text, comm, status);
+        break;
+    case BY_EMISMATCH:
+        describe_mismatch(&text, comm, status);
+        break;
+    default:
+        add(&text, "%s", by_error_text(status->error));
+        break;
+    }
+}
+
+/* ---- what a communicator runs over
+ * ----------------------------------------------------------------------------------------- */
+
+void by_announce(const struct banyan_comm *comm)
+{
+    const struct by_image_header *header = &comm->context->header;
+    int level = atoi(comm->context->settings.value[BY_SETTING_LOG]);
+    unsigned trees = 0;
+    unsigned switched = 0;
+
+    if (level < 1 || (level < 2 && comm->job.rank != 0))
+        return;
+    for (uint32_t i = 0; i < header->count[BY_SECTION_LEAF]; i++) {
+        struct by_image_leaf leaf;
+
+        by_image_leaf(comm->context->image, i, &leaf);
+        if (leaf.job != comm->job.job)
+            continue;
+        trees++;
+        switched += is_switch(comm, leaf.parent_node) ? 1 : 0;
+    }
+    fprintf(stderr,
+            "banyan: job %u rank %u of %u (%s): %s: %u trees, %u of them through switches at this rank%s; "
+            "transport %s%s%s\n",
+            comm->job.job, comm->job.rank, comm->job.rank_count, header->name,
+            switched > 0 ? "offloaded" : "host trees only", trees, switched,
+            comm->progress.engine != NULL ? ", inner node of others" : "", comm->transport->ops->name,
+            comm->transport->note[0] != 0 ? ": " : "", comm->transport->note);
+}

@@ -1,0 +1,101 @@
+/*
+ * Texts of errors, and what else the library can say without any object: version, names, capabilities,
+ * settings. Any thread.
+ */
+#include "host-driver/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <banyan/banyan.h>
+
+#include "host-driver/settings.h"
+#include "offload/base/assert.h"
+#include "offload/reduce/reduce.h"
+#include "offload/wire/types.h"
+
+static _Thread_local char last_text[BY_ERROR_TEXT_MAX];
+
+#define X(name, value, text) BY_STATIC_ASSERT((int)BY_##name == (int)BANYAN_##name, "public status " #name);
+BY_ERROR_LIST(X)
+#undef X
+#define X(name, value, text)                                                                                 \
+    BY_STATIC_ASSERT((int)BY_OP_##name == (int)BANYAN_##name, "public operator " #name);
+BY_OP_LIST(X)
+#undef X
+#define X(name, value, text, bytes)                                                                          \
+    BY_STATIC_ASSERT((int)BY_DTYPE_##name == (int)BANYAN_##name, "public type " #name);
+BY_DTYPE_LIST(X)
+#undef X
+
+int by_fail(int status, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(last_text, sizeof(last_text), format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+const char *by_fail_text(void)
+{
+    return last_text;
+}
+
+int banyan_version(void)
+{
+    return BANYAN_VERSION;
+}
+
+const char *banyan_strerror(banyan_status_t status)
+{
+    return by_error_text((int)status);
+}
+
+const char *banyan_last_error(void)
+{
+    return last_text;
+}
+
+int banyan_supports(banyan_op_t op, banyan_dtype_t dtype)
+{
+    return by_reducer_get(BY_ISA_SCALAR, (unsigned)op, (unsigned)dtype) != NULL;
+}
+
+size_t banyan_dtype_size(banyan_dtype_t dtype)
+{
+    return by_dtype_bytes((unsigned)dtype);
+}
+
+const char *banyan_op_name(banyan_op_t op)
+{
+    return by_op_name((unsigned)op);
+}
+
+const char *banyan_dtype_name(banyan_dtype_t dtype)
+{
+    return by_dtype_name((unsigned)dtype);
+}
+
+banyan_status_t banyan_setting(uint32_t index, const char **name, const char **fallback, const char **help,
+                               const char **value)
+{
+    const struct by_setting_info *info = by_setting_info(index);
+
+    if (info == NULL)
+        return BANYAN_ENOENT;
+    if (name != NULL)
+        *name = info->name;
+    if (fallback != NULL)
+        *fallback = info->fallback;
+    if (help != NULL)
+        *help = info->help;
+    if (value != NULL) {
+        const char *text = getenv(info->name);
+
+        *value = text != NULL ? text : info->fallback;
+    }
+    return BANYAN_OK;
+}

@@ -1,0 +1,53 @@
+# host-driver: libbanyan (shared and static) and banyan-perf.
+LIBS += host-driver
+host-driver_SRC := \
+	host-driver/blocking.c \
+	host-driver/comm.c \
+	host-driver/context.c \
+	host-driver/describe.c \
+	host-driver/error.c \
+	host-driver/fabric.c \
+	host-driver/faults.c \
+	host-driver/image_file.c \
+	host-driver/memory.c \
+	host-driver/progress.c \
+	host-driver/request.c \
+	host-driver/settings.c \
+	host-driver/transport.c \
+	host-driver/udp.c
+host-driver_LDLIBS := -lm
+
+PROGS += banyan-perf
+banyan-perf_SRC := \
+	host-driver/tools/perf/main.c \
+	host-driver/tools/perf/options.c \
+	host-driver/tools/perf/oracle.c \
+	host-driver/tools/perf/report.c \
+	host-driver/tools/perf/run.c \
+	host-driver/tools/perf/world.c
+banyan-perf_LIBS := host-driver offload
+banyan-perf_LDLIBS := $(host-driver_LDLIBS)
+
+# The libraries as they are installed: only banyan_* is seen from outside, in the shared one by the version script, in the static one
+# because everything is one object whose other symbols became local.
+LIBBANYAN_SO := $(B)/lib/libbanyan.so.0
+LIBBANYAN_A  := $(B)/lib/libbanyan.a
+ALL_TARGETS  += $(LIBBANYAN_SO) $(LIBBANYAN_A) $(B)/lib/banyan.pc
+
+$(LIBBANYAN_SO): $(B)/lib/libhost-driver.a $(B)/lib/liboffload.a host-driver/libbanyan.map
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDSAN) -shared -o $@ -Wl,-soname,libbanyan.so.0 -Wl,--version-script=host-driver/libbanyan.map -Wl,--no-undefined \
+		-Wl,--whole-archive $(B)/lib/libhost-driver.a -Wl,--no-whole-archive $(B)/lib/liboffload.a $(host-driver_LDLIBS) $(LDFLAGS)
+	$(Q)ln -sf libbanyan.so.0 $(B)/lib/libbanyan.so
+
+$(LIBBANYAN_A): $(B)/lib/libhost-driver.a $(B)/lib/liboffload.a
+	$(call say,AR,$@)
+	$(Q)rm -f $@ $(B)/lib/libbanyan.o
+	$(Q)$(LD) -r -o $(B)/lib/libbanyan.o --whole-archive $(B)/lib/libhost-driver.a --no-whole-archive $(B)/lib/liboffload.a
+	$(Q)objcopy --wildcard --keep-global-symbol='banyan_*' $(B)/lib/libbanyan.o
+	$(Q)ar crs $@ $(B)/lib/libbanyan.o && rm -f $(B)/lib/libbanyan.o
+
+$(B)/lib/banyan.pc: host-driver/banyan.pc.in
+	$(call say,GEN,$@)
+	@mkdir -p $(@D)
+	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(host-driver_LDLIBS)|' $< >$@

@@ -1,0 +1,309 @@
+/* The progress core of a node; see progress.h. One thread for each node. */
+#include "host-driver/progress.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "host-driver/error.h"
+#include "offload/base/bytes.h"
+#include "offload/reduce/reduce.h"
+
+#define ENGINE_TX_LEAST (BY_CHILDREN_MAX + 2u)
+#define REPAIR_NS                                                                                            \
+    1000000u       /* least time between two repairs of one bank: below the least retransmission timeout */
+#define TYPE_AT 1u /* offsets in the header: offload/wire/PROTOCOL.md */
+#define JOB_AT  4u
+#define TREE_AT 6u
+
+static void *aligned(size_t bytes)
+{
+    return aligned_alloc(64, (bytes + 63) / 64 * 64);
+}
+
+static int open_engine(struct by_progress *node, const struct by_progress_config *config,
+                       const struct by_image_header *header)
+{
+    struct by_engine_config engine = {
+        .slot_count_max = header->slot_count > 0 ? header->slot_count : 1,
+        .payload_max = header->payload_max > 0 ? header->payload_max : BY_PAYLOAD_DEFAULT,
+        .image_bytes_max = (uint32_t)config->image_bytes,
+        .entry_count_max = header->count[BY_SECTION_ENTRY] > 0 ? header->count[BY_SECTION_ENTRY] : 1,
+        .relay_count_max = header->count[BY_SECTION_RELAY] > 0 ? header->count[BY_SECTION_RELAY] : 1,
+        .repair_interval_ns = REPAIR_NS,
+        .isa = by_isa_best(),
+    };
+    struct by_image_fault fault = {0};
+    size_t bytes = by_engine_size(&engine);
+    int error;
+
+    if (bytes == 0)
+        return by_fail(BY_ELIMIT, "the engine of %s does not take %u slots of %u bytes", header->name,
+                       engine.slot_count_max, engine.payload_max);
+    node->engine_memory = aligned(bytes);
+    if (node->engine_memory == NULL)
+        return by_fail(BY_ENOMEM, "no memory for the engine of %s: %zu bytes", header->name, bytes);
+    error = by_engine_init(&node->engine, node->engine_memory, bytes, &engine);
+    if (error == 0)
+        error = by_engine_stage(node->engine, config->image, config->image_bytes, &fault);
+    if (error == 0)
+        error = by_engine_commit(node->engine);
+    if (error != 0)
+        return by_fail(error, "the engine of %s refuses its table: %s %u: %s (%llu)", header->name,
+                       fault.section != NULL ? fault.section : "image", fault.index,
+                       fault.what != NULL ? fault.what : by_error_text(error),
+                       (unsigned long long)fault.value);
+    return 0;
+}
+
+static int open_endpoint(struct by_progress *node, const struct by_progress_config *config,
+                         const struct by_image_header *header)
+{
+    struct by_endpoint_config endpoint = {
+        .image = config->image,
+        .image_bytes = config->image_bytes,
+        .job = (uint16_t)config->job,
+        .inflight_max = config->inflight_max,
+        .stall_ns = config->stall_ns,
+        .isa = by_isa_best(),
+    };
+    size_t bytes = by_endpoint_size(&endpoint);
+    int error;
+
+    if (bytes == 0)
+        return by_fail(BY_ENOENT, "%s has no place in the trees of job %u; its table says so", header->name,
+                       config->job);
+    node->endpoint_memory = aligned(bytes);
+    if (node->endpoint_memory == NULL)
+        return by_fail(BY_ENOMEM, "no memory for the endpoint of %s: %zu bytes", header->name, bytes);
+    error = by_endpoint_init(&node->endpoint, node->endpoint_memory, bytes, &endpoint);
+    return error == 0
+               ? 0
+               : by_fail(error, "the endpoint of %s cannot start: %s", header->name, by_error_text(error));
+}
+
+/* Marks the trees of the job whose packets from cables are the engine's: there this host's leaf is a child of
+ * its own entry. */
+static int mark_inner(struct by_progress *node, const uint8_t *image, const struct by_image_header *header)
+{
+    node->inner = calloc(1, BY_TREES_MAX / 8 + 1);
+    if (node->inner == NULL)
+        return by_fail(BY_ENOMEM, "no memory for %s", header->name);
+    for (uint32_t i = 0; i < header->count[BY_SECTION_ENTRY]; i++) {
+        struct by_image_entry entry;
+
+        by_image_entry(image, i, &entry);
+        if (entry.job == node->job)
+            node->inner[entry.tree / 8] |= (uint8_t)(1u << entry.tree % 8);
+    }
+    return 0;
+}
+
+static int open_lane(struct by_lane *lane, uint32_t packet_bytes)
+{
+    lane->packet_bytes = packet_bytes;
+    lane->memory = aligned((size_t)packet_bytes * BY_LANE_MAX);
+    return lane->memory != NULL
+               ? 0
+               : by_fail(BY_ENOMEM, "no memory for local packets: %u of %u bytes", BY_LANE_MAX, packet_bytes);
+}
+
+int by_progress_open(struct by_progress *node, const struct by_progress_config *config,
+                     struct by_transport *transport)
+{
+    struct by_image_header header;
+    uint32_t packet_bytes;
+    int error;
+
+    memset(node, 0, sizeof(*node));
+    by_image_header(config->image, &header);
+    node->transport = transport;
+    node->job = (uint16_t)config->job;
+    packet_bytes =
+        BY_WIRE_HEADER_BYTES + (header.payload_max > BY_ERR_BYTES ? header.payload_max : BY_ERR_BYTES);
+    error = by_faults_init(&node->faults, &config->fault, packet_bytes);
+    if (error != 0)
+        by_fail(error, "no memory for injected faults");
+    if (error == 0 && config->job != 0)
+        error = open_endpoint(node, config, &header);
+    if (error == 0 &&
+        (header.count[BY_SECTION_ENTRY] > 0 || header.count[BY_SECTION_RELAY] > 0 || config->job == 0)) {
+        error = open_engine(node, config, &header);
+        if (error == 0 && node->endpoint != NULL)
+            error = mark_inner(node, config->image, &header);
+        if (error == 0 && node->endpoint != NULL)
+            error = open_lane(&node->to_engine, (packet_bytes + 63u) / 64u * 64u);
+        if (error == 0 && node->endpoint != NULL)
+            error = open_lane(&node->to_endpoint, (packet_bytes + 63u) / 64u * 64u);
+    }
+    if (error != 0)
+        by_progress_close(node);
+    return error;
+}
+
+void by_progress_close(struct by_progress *node)
+{
+    by_faults_free(&node->faults);
+    free(node->to_endpoint.memory);
+    free(node->to_engine.memory);
+    free(node->inner);
+    free(node->endpoint_memory);
+    free(node->engine_memory);
+    memset(node, 0, sizeof(*node));
+}
+
+/* Where a packet from a cable goes: the engine when this node is inner in its tree, else the endpoint, which
+ * also counts strangers. */
+static int is_for_engine(const struct by_progress *node, const struct by_rx *rx)
+{
+    uint16_t tree;
+
+    if (node->endpoint == NULL || node->engine == NULL)
+        return node->engine != NULL;
+    if (rx->bytes < BY_WIRE_HEADER_BYTES || rx->data[TYPE_AT] == 0)
+        return 0;
+    if (by_get16(rx->data + JOB_AT) != node->job)
+        return 1;
+    tree = by_get16(rx->data + TREE_AT);
+    return tree < BY_TREES_MAX && (node->inner[tree / 8] >> tree % 8 & 1);
+}
+
+static void lane_push(struct by_lane *lane, const struct by_rx *rx)
+{
+    if (lane->first + lane->count == BY_LANE_MAX) {
+        memmove(lane->rx, lane->rx + lane->first, lane->count * sizeof(lane->rx[0]));
+        lane->first = 0;
+    }
+    lane->rx[lane->first + lane->count++] = *rx;
+}
+
+static void lane_pop(struct by_lane *lane, uint32_t count)
+{
+    lane->first += count;
+    lane->count -= count;
+    if (lane->count == 0)
+        lane->first = 0;
+}
+
+static void lane_push_local(struct by_lane *lane, const struct by_tx *tx)
+{
+    uint8_t *copy = lane->memory + (size_t)(lane->slot++ % BY_LANE_MAX) * lane->packet_bytes;
+    struct by_rx rx = {.data = copy,
+                       .bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + tx->payload_bytes),
+                       .port = BY_PORT_LOCAL,
+                       .ecn = tx->ecn};
+
+    memcpy(copy, tx->header, BY_WIRE_HEADER_BYTES);
+    if (tx->payload_bytes > 0)
+        memcpy(copy + BY_WIRE_HEADER_BYTES, by_tx_payload(tx), tx->payload_bytes);
+    lane_push(lane, &rx);
+}
+
+/* Hands the packets of one step to the cables and to the other half. */
+static void send_all(struct by_progress *node, uint32_t tx_count, const struct by_rx *rx,
+                     struct by_lane *other)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < tx_count; i++) {
+        if (node->tx[i].port != BY_PORT_LOCAL)
+            node->out[count++] = &node->tx[i];
+        else if (node->tx[i].kind == BY_TX_SEND && other->memory != NULL)
+            lane_push_local(other, &node->tx[i]);
+    }
+    if (count > 0)
+        node->transport->ops->tx(node->transport, node->out, count, rx);
+    if (node->engine == NULL)
+        return;
+    for (uint32_t i = 0; i < tx_count; i++)
+        if (node->tx[i].ref != BY_REF_NONE)
+            by_engine_release(node->engine, node->tx[i].ref);
+}
+
+static uint32_t run_engine(struct by_progress *node, uint64_t now_ns)
+{
+    uint32_t moved = 0;
+
+    while (node->to_engine.count > 0) {
+        const struct by_rx *rx = node->to_engine.rx + node->to_engine.first;
+        uint32_t capacity = BY_TX_BATCH;
+        uint32_t tx_count = 0;
+        uint32_t taken;
+
+        if (node->endpoint != NULL && BY_LANE_MAX - node->to_endpoint.count < capacity)
+            capacity = BY_LANE_MAX - node->to_endpoint.count;
+        if (capacity < ENGINE_TX_LEAST)
+            break;
+        taken =
+            by_engine_step(node->engine, now_ns, rx, node->to_engine.count, node->tx, capacity, &tx_count);
+        send_all(node, tx_count, rx, &node->to_endpoint);
+        lane_pop(&node->to_engine, taken);
+        moved += tx_count;
+        if (taken == 0)
+            break;
+    }
+    return moved;
+}
+
+static uint32_t run_endpoint(struct by_progress *node, uint64_t now_ns)
+{
+    const struct by_rx *rx = node->to_endpoint.rx + node->to_endpoint.first;
+    uint32_t capacity = BY_TX_BATCH;
+    uint32_t tx_count = 0;
+    uint32_t taken;
+
+    if (node->engine != NULL && BY_LANE_MAX - node->to_engine.count < capacity)
+        capacity = BY_LANE_MAX - node->to_engine.count;
+    if (capacity < 4)
+        return 0;
+    taken =
+        by_endpoint_step(node->endpoint, now_ns, rx, node->to_endpoint.count, node->tx, capacity, &tx_count);
+    send_all(node, tx_count, rx, &node->to_engine);
+    lane_pop(&node->to_endpoint, taken);
+    return tx_count;
+}
+
+/* Takes one batch from the cables into the lanes. Both lanes are empty then, so each has room for all of it.
+ */
+static uint32_t receive(struct by_progress *node, uint64_t now_ns)
+{
+    const struct by_rx *rx = node->batch;
+    uint32_t got = node->transport->ops->rx(node->transport, node->batch);
+    uint32_t count = got;
+
+    if (by_fault_enabled(&node->faults.fault)) {
+        count = by_faults_apply(&node->faults, now_ns, node->batch, got, node->faulty);
+        rx = node->faulty;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        lane_push(is_for_engine(node, &rx[i]) ? &node->to_engine : &node->to_endpoint, &rx[i]);
+    return got > count ? got : count;
+}
+
+uint32_t by_progress_step(struct by_progress *node, uint64_t now_ns)
+{
+    uint32_t moved = receive(node, now_ns);
+    uint32_t sent, before;
+
+    /* Until both lanes are empty, because the data of what was received end with rx_done. Each packet is
+     * consumed once, and what the endpoint sends anew is bounded by its windows, so it ends; a round that
+     * moves nothing would mean that the core takes nothing more, and then what is left is dropped, as a full
+     * queue would. */
+    do {
+        before = node->to_engine.count + node->to_endpoint.count;
+        sent = node->engine != NULL ? run_engine(node, now_ns) : 0;
+        sent += node->endpoint != NULL ? run_endpoint(node, now_ns) : 0;
+        moved += sent;
+        if (sent == 0 && before == node->to_engine.count + node->to_endpoint.count)
+            node->to_engine.count = node->to_endpoint.count = 0;
+    } while (node->to_engine.count + node->to_endpoint.count > 0);
+    node->transport->ops->rx_done(node->transport);
+    return moved;
+}
+
+uint64_t by_progress_deadline(const struct by_progress *node)
+{
+    uint64_t held = by_faults_deadline(&node->faults);
+    uint64_t endpoint = node->endpoint != NULL ? by_endpoint_deadline(node->endpoint) : UINT64_MAX;
+
+    return held < endpoint ? held : endpoint;
+}

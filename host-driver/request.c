@@ -1,0 +1,407 @@
+/* Requests: a described operation, its posts and its end. A request belongs to the thread of its
+ * communicator. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host-driver/comm.h"
+#include "host-driver/error.h"
+
+static int is_request(const struct banyan_request *request, const char *function)
+{
+    if (request == NULL || request->magic != BY_REQUEST_MAGIC) {
+        by_fail(BY_EINVAL, "%s: %s", function, request == NULL ? "request is NULL" : "this is no request");
+        return 0;
+    }
+    if (request->state == BY_REQUEST_FREE) {
+        by_fail(BY_EINVAL, "%s: the request was freed already", function);
+        return 0;
+    }
+    return 1;
+}
+
+/* ---- making and freeing
+ * ---------------------------------------------------------------------------------------------------- */
+
+static struct banyan_request *take(struct banyan_comm *comm)
+{
+    struct banyan_request *request = comm->spare_first;
+
+    if (request != NULL) {
+        comm->spare_first = request->spare;
+        if (comm->spare_first == NULL)
+            comm->spare_last = NULL;
+        return request;
+    }
+    request = calloc(1, sizeof(*request));
+    if (request == NULL)
+        return NULL;
+    request->magic = BY_REQUEST_MAGIC;
+    request->comm = comm;
+    request->next = comm->requests;
+    comm->requests = request;
+    return request;
+}
+
+/* Freed requests come last into use again, so that a handle that was freed twice is seen for as long as
+ * possible. */
+static void give(struct banyan_request *request)
+{
+    struct banyan_comm *comm = request->comm;
+
+    request->state = BY_REQUEST_FREE;
+    request->spare = NULL;
+    if (comm->spare_last != NULL)
+        comm->spare_last->spare = request;
+    else
+        comm->spare_first = request;
+    comm->spare_last = request;
+}
+
+void by_requests_free(struct banyan_comm *comm)
+{
+    if (comm->progress.endpoint != NULL)
+        by_endpoint_abort(comm->progress.endpoint);
+    while (comm->requests != NULL) {
+        struct banyan_request *next = comm->requests->next;
+
+        comm->requests->magic = 0;
+        free(comm->requests);
+        comm->requests = next;
+    }
+    comm->spare_first = comm->spare_last = NULL;
+}
+
+banyan_status_t banyan_free(struct banyan_request *request)
+{
+    if (!is_request(request, "banyan_free"))
+        return BANYAN_EINVAL;
+    if (request->state == BY_REQUEST_RUNNING)
+        return by_fail(BY_EBUSY, "banyan_free: the %s still runs; wait for it first",
+                       by_collective_name(request->call.collective));
+    give(request);
+    return BANYAN_OK;
+}
+
+/* ---- checks
+ * ----------------------------------------------------------------------------------------------------------------
+ */
+
+/* What a collective needs: bytes of its buffers in units of count, and whether something is reduced. */
+struct shape {
+    uint64_t send_bytes, recv_bytes;
+    uint64_t send_at; /* in place: send == recv + this */
+    uint64_t recv_at; /* or: recv == send + this */
+    int reduces;
+};
+
+static struct shape shape_of(const struct banyan_comm *comm, const struct by_call *call)
+{
+    uint64_t bytes = call->count * by_dtype_bytes(call->dtype);
+    uint64_t n = comm->job.rank_count;
+    struct shape shape = {.send_bytes = bytes, .recv_bytes = bytes};
+
+    switch (call->collective) {
+    case BY_COLLECTIVE_ALLREDUCE:
+    case BY_COLLECTIVE_REDUCE:
+        shape.reduces = 1;
+        break;
+    case BY_COLLECTIVE_REDUCE_SCATTER:
+        shape.send_bytes *= n;
+        shape.recv_at = comm->job.rank * bytes;
+        shape.reduces = 1;
+        break;
+    case BY_COLLECTIVE_ALLGATHER:
+        shape.recv_bytes *= n;
+        shape.send_at = comm->job.rank * bytes;
+        break;
+    default:
+        break;
+    }
+    return shape;
+}
+
+static int check_buffers(const char *name, const struct banyan_comm *comm, const struct by_call *call,
+                         const struct shape *shape)
+{
+    uintptr_t send = (uintptr_t)call->send;
+    uintptr_t recv = (uintptr_t)call->recv;
+
+    if (call->count == 0)
+        return 0;
+    if (call->collective == BY_COLLECTIVE_BROADCAST)
+        return send != 0 || recv != 0 ? 0 : by_fail(BY_EINVAL, "%s: buffer is NULL", name);
+    if (send == 0)
+        return by_fail(BY_EINVAL, "%s: send is NULL", name);
+    if (recv == 0 && (call->collective != BY_COLLECTIVE_REDUCE || call->root == comm->job.rank))
+        return by_fail(BY_EINVAL, "%s: recv is NULL", name);
+    if (call->collective == BY_COLLECTIVE_REDUCE && call->root != comm->job.rank)
+        return 0;
+    if (send == recv + shape->send_at && recv == send + shape->recv_at)
+        return 0;
+    if ((shape->send_at > 0 && send == recv + shape->send_at) ||
+        (shape->recv_at > 0 && recv == send + shape->recv_at))
+        return 0;
+    if (send < recv + shape->recv_bytes && recv < send + shape->send_bytes)
+        return by_fail(BY_EINVAL, "%s: send and recv overlap; in place wants %s", name,
+                       shape->send_bytes < shape->recv_bytes   ? "send == recv + rank * count"
+                       : shape->send_bytes > shape->recv_bytes ? "recv == send + rank * count"
+                                                               : "send == recv");
+    return 0;
+}
+
+static int check_call(const char *name, const struct banyan_comm *comm, const struct by_call *call)
+{
+    struct shape shape;
+
+    if (by_dtype_bytes(call->dtype) == 0)
+        return by_fail(BY_EINVAL, "%s: type %u is unknown; see banyan_dtype_t", name, call->dtype);
+    if (call->root >= comm->job.rank_count)
+        return by_fail(BY_EINVAL, "%s: root %u is no rank; the job has %u", name, call->root,
+                       comm->job.rank_count);
+    if (call->count > UINT64_MAX / 16 / comm->job.rank_count)
+        return by_fail(BY_ELIMIT, "%s: %llu elements do not fit an address space", name,
+                       (unsigned long long)call->count);
+    shape = shape_of(comm, call);
+    if (shape.reduces && (call->op == 0 || call->op >= BY_OP_COUNT))
+        return by_fail(BY_EINVAL, "%s: operator %u is unknown; see banyan_op_t", name, call->op);
+    if (shape.reduces && !banyan_supports((banyan_op_t)call->op, (banyan_dtype_t)call->dtype))
+        return by_fail(BY_EUNSUPPORTED, "%s: %s is not defined on %s", name, by_op_name(call->op),
+                       by_dtype_name(call->dtype));
+    return check_buffers(name, comm, call, &shape);
+}
+
+/* ---- the six operations
+ * ---------------------------------------------------------------------------------------------------- */
+
+static banyan_status_t make(const char *name, struct banyan_comm *comm, const struct by_call *call,
+                            struct banyan_request **out)
+{
+    struct banyan_request *request;
+    int error;
+
+    if (comm == NULL || comm->magic != BY_COMM_MAGIC)
+        return by_fail(BY_EINVAL, "%s: %s", name, comm == NULL ? "comm is NULL" : "this is no communicator");
+    if (out == NULL)
+        return by_fail(BY_EINVAL, "%s: request is NULL", name);
+    error = check_call(name, comm, call);
+    if (error != 0)
+        return (banyan_status_t)error;
+    request = take(comm);
+    if (request == NULL)
+        return by_fail(BY_ENOMEM, "%s: no memory for a request", name);
+    request->call = *call;
+    request->state = BY_REQUEST_READY;
+    request->posted = 0;
+    request->result = 0;
+    *out = request;
+    return BANYAN_OK;
+}
+
+/* A value that does not fit the narrow field becomes one that no check accepts. */
+static uint8_t narrow(unsigned value)
+{
+    return value < 255 ? (uint8_t)value : 255;
+}
+
+static uint16_t narrow_root(uint32_t root)
+{
+    return root < UINT16_MAX ? (uint16_t)root : UINT16_MAX;
+}
+
+banyan_status_t banyan_allreduce_init(struct banyan_comm *comm, const void *send, void *recv, uint64_t count,
+                                      banyan_dtype_t dtype, banyan_op_t op, struct banyan_request **request)
+{
+    struct by_call call = {.collective = BY_COLLECTIVE_ALLREDUCE,
+                           .op = narrow(op),
+                           .dtype = narrow(dtype),
+                           .mode = BY_MODE_FAST,
+                           .count = count,
+                           .send = send,
+                           .recv = recv};
+
+    return make("banyan_allreduce", comm, &call, request);
+}
+
+banyan_status_t banyan_reduce_scatter_init(struct banyan_comm *comm, const void *send, void *recv,
+                                           uint64_t count, banyan_dtype_t dtype, banyan_op_t op,
+                                           struct banyan_request **request)
+{
+    struct by_call call = {.collective = BY_COLLECTIVE_REDUCE_SCATTER,
+                           .op = narrow(op),
+                           .dtype = narrow(dtype),
+                           .mode = BY_MODE_FAST,
+                           .count = count,
+                           .send = send,
+                           .recv = recv};
+
+    return make("banyan_reduce_scatter", comm, &call, request);
+}
+
+banyan_status_t banyan_allgather_init(struct banyan_comm *comm, const void *send, void *recv, uint64_t count,
+                                      banyan_dtype_t dtype, struct banyan_request **request)
+{
+    struct by_call call = {.collective = BY_COLLECTIVE_ALLGATHER,
+                           .op = BY_OP_BOR,
+                           .dtype = narrow(dtype),
+                           .mode = BY_MODE_FAST,
+                           .count = count,
+                           .send = send,
+                           .recv = recv};
+
+    return make("banyan_allgather", comm, &call, request);
+}
+
+banyan_status_t banyan_broadcast_init(struct banyan_comm *comm, void *buffer, uint64_t count,
+                                      banyan_dtype_t dtype, uint32_t root, struct banyan_request **request)
+{
+    int is_root = comm != NULL && comm->magic == BY_COMM_MAGIC && root == comm->job.rank;
+    struct by_call call = {.collective = BY_COLLECTIVE_BROADCAST,
+                           .op = BY_OP_BOR,
+                           .dtype = narrow(dtype),
+                           .mode = BY_MODE_FAST,
+                           .root = narrow_root(root),
+                           .count = count,
+                           .send = is_root ? buffer : NULL,
+                           .recv = is_root ? NULL : buffer};
+
+    return make("banyan_broadcast", comm, &call, request);
+}
+
+banyan_status_t banyan_reduce_init(struct banyan_comm *comm, const void *send, void *recv, uint64_t count,
+                                   banyan_dtype_t dtype, banyan_op_t op, uint32_t root,
+                                   struct banyan_request **request)
+{
+    int is_root = comm != NULL && comm->magic == BY_COMM_MAGIC && root == comm->job.rank;
+    struct by_call call = {.collective = BY_COLLECTIVE_REDUCE,
+                           .op = narrow(op),
+                           .dtype = narrow(dtype),
+                           .mode = BY_MODE_FAST,
+                           .root = narrow_root(root),
+                           .count = count,
+                           .send = send,
+                           .recv = is_root ? recv : NULL};
+
+    return make("banyan_reduce", comm, &call, request);
+}
+
+banyan_status_t banyan_barrier_init(struct banyan_comm *comm, struct banyan_request **request)
+{
+    struct by_call call = {
+        .collective = BY_COLLECTIVE_BARRIER, .op = BY_OP_BOR, .dtype = BY_DTYPE_U8, .mode = BY_MODE_FAST};
+
+    return make("banyan_barrier", comm, &call, request);
+}
+
+/* ---- post, test, wait
+ * ------------------------------------------------------------------------------------------------------ */
+
+/* Nothing to move: such an operation is over when it is posted, on all ranks alike. */
+static int is_empty(const struct by_call *call)
+{
+    return call->count == 0 && call->collective != BY_COLLECTIVE_BARRIER;
+}
+
+static banyan_status_t post_failed(const struct banyan_request *request, int error, const char *field)
+{
+    const char *name = by_collective_name(request->call.collective);
+
+    switch (error) {
+    case BY_EAGAIN:
+        return by_fail(error, "%s: %u operations run already, the limit; wait for one", name, BY_CALLS_MAX);
+    case BY_EUNSUPPORTED:
+        return by_fail(error,
+                       "%s: the table of %s holds no trees for it; plan it too, and make tables of all plans",
+                       name, request->comm->context->header.name);
+    default:
+        return by_fail(error, "%s: %s%s%s", name, by_error_text(error), field != NULL ? ": " : "",
+                       field != NULL ? field : "");
+    }
+}
+
+banyan_status_t banyan_post(struct banyan_request *request)
+{
+    const char *field = NULL;
+    struct banyan_comm *comm;
+    int error;
+
+    if (!is_request(request, "banyan_post"))
+        return BANYAN_EINVAL;
+    comm = request->comm;
+    if (request->state == BY_REQUEST_RUNNING)
+        return by_fail(BY_EBUSY, "banyan_post: the %s still runs; wait for it first",
+                       by_collective_name(request->call.collective));
+    error = atomic_load(&comm->error);
+    if (error != 0)
+        return by_fail(BY_ESTATE, "banyan_post: the communicator of job %u has failed: %s; destroy it",
+                       comm->job.job, by_error_text(error));
+    request->result = 0;
+    if (is_empty(&request->call)) {
+        request->state = BY_REQUEST_ENDED;
+    } else {
+        error = by_endpoint_post(comm->progress.endpoint, &request->call, &request->id, &field);
+        if (error != 0)
+            return post_failed(request, error, field);
+        request->state = BY_REQUEST_RUNNING;
+    }
+    request->posted = 1;
+    return BANYAN_OK;
+}
+
+/* Asks the endpoint whether the call has ended; keeps its result and the text. */
+static void collect(struct banyan_request *request)
+{
+    struct by_call_status status = {0};
+    int result = by_endpoint_test(request->comm->progress.endpoint, request->id, &status);
+
+    if (result == BY_EAGAIN)
+        return;
+    request->state = BY_REQUEST_ENDED;
+    request->result = result;
+    if (result != 0) {
+        status.error = result;
+        by_describe(request->comm, &request->call, &status, request->text, sizeof(request->text));
+        by_comm_fail(request->comm, result);
+    }
+}
+
+static banyan_status_t result_of(const struct banyan_request *request)
+{
+    return request->result == 0 ? BANYAN_OK : by_fail(request->result, "%s", request->text);
+}
+
+banyan_status_t banyan_test(struct banyan_request *request, int *done)
+{
+    if (!is_request(request, "banyan_test"))
+        return BANYAN_EINVAL;
+    if (done == NULL)
+        return by_fail(BY_EINVAL, "banyan_test: done is NULL");
+    *done = 0;
+    if (!request->posted)
+        return by_fail(BY_ESTATE, "banyan_test: the %s was never posted",
+                       by_collective_name(request->call.collective));
+    if (request->state == BY_REQUEST_RUNNING) {
+        by_comm_progress(request->comm, 0);
+        collect(request);
+    }
+    if (request->state == BY_REQUEST_RUNNING)
+        return BANYAN_OK;
+    *done = 1;
+    return result_of(request);
+}
+
+banyan_status_t banyan_wait(struct banyan_request *request)
+{
+    if (!is_request(request, "banyan_wait"))
+        return BANYAN_EINVAL;
+    if (!request->posted)
+        return by_fail(BY_ESTATE, "banyan_wait: the %s was never posted",
+                       by_collective_name(request->call.collective));
+    if (request->state == BY_REQUEST_RUNNING)
+        collect(request);
+    while (request->state == BY_REQUEST_RUNNING) {
+        by_comm_progress(request->comm, 1);
+        collect(request);
+    }
+    return result_of(request);
+}

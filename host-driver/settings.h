@@ -1,0 +1,42 @@
+/*
+ * Settings: /etc/banyan.conf, then ~/.banyan.conf, then the environment; later ones win. Read once for each
+ * context. Loading reads the environment, so no other thread may change it meanwhile; what was loaded is
+ * constant.
+ */
+#ifndef BY_HOST_SETTINGS_H
+#define BY_HOST_SETTINGS_H
+
+#include <stdint.h>
+
+#include "host-driver/settings.inc.h"
+
+#define X(name, fallback, help) BY_SETTING_##name,
+enum by_setting { BY_SETTING_LIST(X) BY_SETTING_COUNT };
+#undef X
+
+#define BY_SETTING_BYTES_MAX 1024u /* of a value with its terminating zero; longer ones are refused */
+
+struct by_setting_info {
+    const char *name; /* "BANYAN_TABLE" */
+    const char *fallback;
+    const char *help;
+};
+
+struct by_settings {
+    char value[BY_SETTING_COUNT][BY_SETTING_BYTES_MAX];
+    char origin[BY_SETTING_COUNT][64]; /* "default", "environment", or a file's path (cut) */
+};
+
+const struct by_setting_info *by_setting_info(uint32_t index);
+
+/* Loads all settings; warns on stderr of each unknown BANYAN_* with the nearest match. 0 or an error with its
+ * text set. */
+int by_settings_load(struct by_settings *settings);
+
+/* A setting as a number; errors name the setting, its value and the range. */
+int by_settings_number(const struct by_settings *settings, enum by_setting which, uint64_t max,
+                       uint64_t *value);
+/* A decimal number of seconds or a probability; 0 <= value <= max. */
+int by_settings_decimal(const struct by_settings *settings, enum by_setting which, double max, double *value);
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * Every setting of libbanyan, once: X(NAME, "default", "help"). The environment variable is BANYAN_NAME.
+ * `banyan-perf --settings` prints this list with the values in force; banyan.7 explains it. Includes nothing.
+ */
+#define BY_SETTING_LIST(X)                                                                                   \
+    X(TABLE, "", "table image of this host: a path")                                                         \
+    X(JOB, "0", "job to join: its number in the table; 0 = the only one")                                    \
+    X(TRANSPORT, "auto", "what moves packets: auto, afxdp or udp; auto takes afxdp where it works")          \
+    X(XDP_MODE, "auto", "how afxdp attaches to an interface: auto, native or generic")                       \
+    X(TIMEOUT, "10", "seconds without progress after which an operation fails")                              \
+    X(LINGER, "100", "milliseconds of silence that an inner node of a tree waits for before it leaves")      \
+    X(INFLIGHT, "0", "chunks in flight at most, over all trees; 0 = what windows and receive buffers hold")  \
+    X(SPIN, "20", "empty polls before a waiting rank sleeps")                                                \
+    X(LOG, "1", "what goes to stderr: 0 nothing, 1 one line for each communicator, 2 one for each rank")     \
+    X(LOSS, "0", "fault injection: probability that a received packet is dropped")                           \
+    X(DUP, "0", "fault injection: probability that a received packet is doubled")                            \
+    X(REORDER, "0", "fault injection: probability that a received packet is overtaken by later ones")        \
+    X(SEED, "1", "fault injection: seed; the same seed gives the same faults")

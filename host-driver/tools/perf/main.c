@@ -1,0 +1,190 @@
+/*
+ * banyan-perf: runs collectives of growing sizes on all ranks of a job, checks every element and prints what
+ * nccl-tests prints. Rank 0 speaks for all; the others are silent unless something is wrong. One thread.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host-driver/tools/perf/report.h"
+
+static struct perf_world world; /* for the signal handler alone; everyone else gets it as an argument */
+
+static void on_signal(int signal_number)
+{
+    (void)signal_number;
+    perf_world_abort(&world);
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static uint64_t next_size(const struct perf_options *options, uint64_t bytes)
+{
+    if (options->step_factor == 0)
+        return bytes + options->step_bytes;
+    return bytes == 0 ? 1 : bytes * options->step_factor;
+}
+
+/* What each rank gives or gets of `bytes` in all: allgather and reduce-scatter count all shares, as
+ * nccl-tests do. */
+static void size_call(struct perf_result *result, uint64_t bytes, uint32_t ranks)
+{
+    struct perf_call *call = &result->call;
+    uint64_t unit = banyan_dtype_size(call->dtype);
+
+    if (call->collective == BY_COLLECTIVE_ALLGATHER || call->collective == BY_COLLECTIVE_REDUCE_SCATTER)
+        unit *= ranks;
+    call->count = call->collective == BY_COLLECTIVE_BARRIER ? 0 : bytes / unit;
+    result->bytes = call->count * unit;
+}
+
+static struct perf_result *add_result(struct perf_results *results)
+{
+    if (results->count == results->capacity) {
+        uint32_t capacity = results->capacity > 0 ? results->capacity * 2 : 16;
+        struct perf_result *more = realloc(results->result, capacity * sizeof(*more));
+
+        if (more == NULL)
+            return NULL;
+        results->result = more;
+        results->capacity = capacity;
+    }
+    memset(&results->result[results->count], 0, sizeof(results->result[0]));
+    return &results->result[results->count++];
+}
+
+static enum perf_exit run_one(struct perf_world *w, const struct perf_options *options,
+                              const struct perf_call *call, uint64_t bytes, struct perf_results *results,
+                              bool speaks)
+{
+    struct perf_result *result = add_result(results);
+    uint32_t failed = 0;
+    banyan_status_t status;
+
+    if (result == NULL) {
+        fprintf(stderr, "banyan-perf: no memory for %u results\n", results->capacity * 2);
+        return PERF_ENVIRONMENT;
+    }
+    result->call = *call;
+    size_call(result, bytes, w->size);
+    status = perf_run(w, options, results->count, result, &failed);
+    if (status == BANYAN_OK) {
+        if (speaks)
+            perf_print_result(result);
+        return PERF_RIGHT;
+    }
+    results->count--;
+    results->error = banyan_last_error();
+    fprintf(stderr, "banyan-perf: rank %u: %s\n", failed, results->error);
+    return status == BANYAN_EINVAL || status == BANYAN_EUNSUPPORTED || status == BANYAN_ELIMIT
+               ? PERF_USAGE
+               : PERF_ENVIRONMENT;
+}
+
+/* Collectives that reduce run for each operator and type that fit; those that only move, for each type; the
+ * barrier once. */
+static enum perf_exit run_collective(struct perf_world *w, const struct perf_options *options,
+                                     unsigned collective, struct perf_results *results, bool speaks)
+{
+    bool moves = collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_BROADCAST;
+    struct perf_call call = {
+        .collective = collective, .root = options->root, .dtype = BANYAN_U8, .op = BANYAN_BOR};
+    enum perf_exit code = PERF_RIGHT;
+
+    if (collective == BY_COLLECTIVE_BARRIER)
+        return run_one(w, options, &call, 0, results, speaks);
+    for (unsigned dtype = 1; dtype < BY_DTYPE_COUNT; dtype++) {
+        for (unsigned op = 1; op < BY_OP_COUNT && options->dtype[dtype]; op++) {
+            if (moves ? op > 1 : !options->op[op] || !banyan_supports((banyan_op_t)op, (banyan_dtype_t)dtype))
+                continue;
+            call.dtype = (banyan_dtype_t)dtype;
+            call.op = (banyan_op_t)op;
+            for (uint64_t bytes = options->bytes_min; bytes <= options->bytes_max;
+                 bytes = next_size(options, bytes)) {
+                code = run_one(w, options, &call, bytes, results, speaks);
+                if (code != PERF_RIGHT)
+                    return code;
+            }
+        }
+    }
+    return code;
+}
+
+static enum perf_exit write_report(const struct perf_world *w, const struct perf_options *options,
+                                   const struct perf_results *results)
+{
+    FILE *file;
+
+    if (options->report == NULL)
+        return PERF_RIGHT;
+    file = fopen(options->report, "we");
+    if (file == NULL) {
+        fprintf(stderr, "banyan-perf: report %s: %s\n", options->report, strerror(errno));
+        return PERF_ENVIRONMENT;
+    }
+    perf_print_json(file, w, &w->ranks[0], results, true);
+    if (fclose(file) != 0) {
+        fprintf(stderr, "banyan-perf: report %s: %s\n", options->report, strerror(errno));
+        return PERF_ENVIRONMENT;
+    }
+    return PERF_RIGHT;
+}
+
+static enum perf_exit run_all(struct perf_world *w, const struct perf_options *options)
+{
+    struct perf_results results = {0};
+    enum perf_exit code = PERF_RIGHT, written;
+    bool first = w->ranks[0].rank == 0;
+
+    if (options->root >= w->size) {
+        fprintf(stderr, "banyan-perf: -r %u: the job has ranks 0 to %u\n", options->root, w->size - 1);
+        return PERF_USAGE;
+    }
+    if (first && !options->json)
+        perf_print_heading(w, options);
+    for (unsigned c = 1; code == PERF_RIGHT && c < BY_COLLECTIVE_COUNT; c++)
+        if (options->collective[c])
+            code = run_collective(w, options, c, &results, first && !options->json);
+    if (code == PERF_RIGHT && results.count == 0) {
+        fprintf(stderr, "banyan-perf: none of the operators given is defined on the types given\n");
+        code = PERF_USAGE;
+    }
+    if (first && options->json)
+        perf_print_json(stdout, w, &w->ranks[0], &results, false);
+    else if (first && results.count > 0)
+        perf_print_trailer(&results);
+    written = write_report(w, options, &results);
+    if (code == PERF_RIGHT && perf_wrong(&results) > 0)
+        code = PERF_WRONG;
+    free(results.result);
+    return code != PERF_RIGHT ? code : written;
+}
+
+int main(int argc, char **argv)
+{
+    struct perf_options options;
+    bool finished;
+    enum perf_exit code = perf_options_read(&options, argc, argv, &finished);
+
+    if (code != PERF_RIGHT || finished)
+        return (int)code;
+    if (options.settings) {
+        perf_print_settings(options.json);
+        return PERF_RIGHT;
+    }
+    code = perf_world_open(&world, &options, options.bytes_max);
+    if (code == PERF_RIGHT) {
+        catch_signals();
+        code = run_all(&world, &options);
+    }
+    perf_world_close(&world);
+    return (int)code;
+}

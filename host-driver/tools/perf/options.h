@@ -1,0 +1,38 @@
+/* What banyan-perf was asked to do. Read once, constant afterwards. */
+#ifndef BY_PERF_OPTIONS_H
+#define BY_PERF_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "offload/wire/types.h"
+
+struct perf_options {
+    bool collective[BY_COLLECTIVE_COUNT];
+    bool op[BY_OP_COUNT];
+    bool dtype[BY_DTYPE_COUNT];
+    double optimum[BY_COLLECTIVE_COUNT]; /* GB/s of algbw; 0 = not known */
+    uint64_t bytes_min, bytes_max;
+    uint64_t step_factor; /* > 1, or 0: step_bytes */
+    uint64_t step_bytes;
+    uint32_t iterations, warmup;
+    uint32_t root;
+    bool blocking;    /* -z 1: each operation ends before the next is posted */
+    bool random_data; /* floats of any fraction, with an error bound, instead of values that are exact in any
+                         order */
+    bool json;
+    bool settings; /* print the settings and end */
+    uint32_t job;
+    const char *report;
+    const char *folder; /* --in-process */
+    const char *table;
+    const char *transport;
+};
+
+/* Exit codes of the program. */
+enum perf_exit { PERF_RIGHT = 0, PERF_WRONG = 1, PERF_USAGE = 2, PERF_ENVIRONMENT = 3 };
+
+/* Reads the command line. Returns PERF_RIGHT to go on; *finished tells when --help or --version said all. */
+enum perf_exit perf_options_read(struct perf_options *options, int argc, char **argv, bool *finished);
+
+#endif

@@ -1,0 +1,260 @@
+/* Output of banyan-perf; see report.h. Columns and trailer are those of nccl-tests, with %opt added: algbw
+ * over the proven optimum. */
+#include "host-driver/tools/perf/report.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void print_optimum(const struct perf_result *result)
+{
+    if (result->optimum > 0)
+        printf(" %6.1f", 100 * result->out_of_place.algbw / result->optimum);
+    else
+        printf(" %6s", "-");
+}
+
+static const char *root_text(const struct perf_call *call, char text[16])
+{
+    int rooted = call->collective == BY_COLLECTIVE_BROADCAST || call->collective == BY_COLLECTIVE_REDUCE;
+
+    snprintf(text, 16, "%d", rooted ? (int)call->root : -1);
+    return text;
+}
+
+static int reduces(unsigned collective)
+{
+    return collective == BY_COLLECTIVE_ALLREDUCE || collective == BY_COLLECTIVE_REDUCE ||
+           collective == BY_COLLECTIVE_REDUCE_SCATTER;
+}
+
+void perf_print_heading(const struct perf_world *world, const struct perf_options *options)
+{
+    printf("# banyan-perf %s: %u ranks, transport %s, %u operations timed after %u\n", BY_VERSION,
+           world->size, banyan_comm_transport(world->ranks[0].comm), options->iterations, options->warmup);
+    printf("#\n");
+    printf("#%-14s %12s %12s %6s %6s %5s  %32s  %32s %7s\n", "", "", "", "", "", "",
+           "out-of-place           ", "in-place            ", "");
+    printf("#%-14s %12s %12s %6s %6s %5s  %10s %7s %7s %5s  %10s %7s %7s %5s %6s\n", " collective", "size",
+           "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw",
+           "#wrong", "%opt");
+    printf("#%-14s %12s %12s %6s %6s %5s  %10s %7s %7s %6s  %10s %7s %7s %6s\n", "", "(B)", "(elements)", "",
+           "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
+    fflush(stdout);
+}
+
+static void print_half(const struct perf_half *half)
+{
+    printf("  %10.1f %7.3f %7.3f %6" PRIu64, half->time_us, half->algbw, half->busbw, half->wrong);
+}
+
+void perf_print_result(const struct perf_result *result)
+{
+    const struct perf_call *call = &result->call;
+    char root[16];
+
+    printf(" %-14s %12" PRIu64 " %12" PRIu64 " %6s %6s %5s", by_collective_name(call->collective),
+           result->bytes, call->count, banyan_dtype_name(call->dtype),
+           reduces(call->collective) ? banyan_op_name(call->op) : "none", root_text(call, root));
+    print_half(&result->out_of_place);
+    print_half(&result->in_place);
+    print_optimum(result);
+    printf("\n");
+    fflush(stdout);
+}
+
+uint64_t perf_wrong(const struct perf_results *results)
+{
+    uint64_t wrong = 0;
+
+    for (uint32_t i = 0; i < results->count; i++)
+        wrong += results->result[i].out_of_place.wrong + results->result[i].in_place.wrong;
+    return wrong;
+}
+
+static double average_busbw(const struct perf_results *results)
+{
+    double sum = 0;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < results->count; i++) {
+        if (results->result[i].bytes == 0)
+            continue; /* a barrier moves no data */
+        sum += results->result[i].out_of_place.busbw + results->result[i].in_place.busbw;
+        count += 2;
+    }
+    return count > 0 ? sum / count : 0;
+}
+
+void perf_print_trailer(const struct perf_results *results)
+{
+    uint64_t wrong = perf_wrong(results);
+
+    printf("# Out of bounds values : %" PRIu64 " %s\n", wrong, wrong == 0 ? "OK" : "FAILED");
+    printf("# Avg bus bandwidth    : %g\n", average_busbw(results));
+    printf("#\n");
+    fflush(stdout);
+}
+
+/* ---- JSON
+ * ------------------------------------------------------------------------------------------------------------------
+ */
+
+static void json_string(FILE *stream, const char *text)
+{
+    putc('"', stream);
+    for (; *text != 0; text++) {
+        unsigned char c = (unsigned char)*text;
+
+        if (c == '"' || c == '\\')
+            fprintf(stream, "\\%c", c);
+        else if (c < 0x20)
+            fprintf(stream, "\\u%04x", c);
+        else
+            putc(c, stream);
+    }
+    putc('"', stream);
+}
+
+static void json_ports(FILE *stream, const struct perf_ports *ports)
+{
+    fprintf(stream, "[");
+    for (uint32_t i = 0; i < ports->count; i++) {
+        fprintf(stream, "%s{\"name\": ", i > 0 ? ", " : "");
+        json_string(stream, ports->port[i].name);
+        fprintf(stream,
+                ", \"rx_packets\": %" PRIu64 ", \"rx_bytes\": %" PRIu64 ", \"tx_packets\": %" PRIu64
+                ", \"tx_bytes\": %" PRIu64 "}",
+                ports->port[i].rx_packets, ports->port[i].rx_bytes, ports->port[i].tx_packets,
+                ports->port[i].tx_bytes);
+    }
+    fprintf(stream, "]");
+}
+
+static void json_half(FILE *stream, const struct perf_half *half)
+{
+    fprintf(stream,
+            "\"time_us\": %.3f, \"algbw\": %.6f, \"busbw\": %.6f, \"wrong\": %" PRIu64 ", \"ports\": ",
+            half->time_us, half->algbw, half->busbw, half->wrong);
+    json_ports(stream, &half->ports);
+}
+
+static void json_result(FILE *stream, const struct perf_result *result)
+{
+    const struct perf_call *call = &result->call;
+    char root[16];
+
+    fprintf(stream,
+            "{\"collective\": \"%s\", \"bytes\": %" PRIu64 ", \"count\": %" PRIu64
+            ", \"dtype\": \"%s\", \"op\": \"%s\", \"root\": %s, \"operations\": %u, \"optimum\": ",
+            by_collective_name(call->collective), result->bytes, call->count, banyan_dtype_name(call->dtype),
+            reduces(call->collective) ? banyan_op_name(call->op) : "none", root_text(call, root),
+            result->operations);
+    if (result->optimum > 0)
+        fprintf(stream, "%.6f, \"opt_percent\": %.3f, ", result->optimum,
+                100 * result->out_of_place.algbw / result->optimum);
+    else
+        fprintf(stream, "null, \"opt_percent\": null, ");
+    json_half(stream, &result->out_of_place);
+    fprintf(stream, ", \"inplace\": {");
+    json_half(stream, &result->in_place);
+    fprintf(stream, "}}");
+}
+
+/* Counters whose names begin with `group` and a slash, as one object. */
+static void json_counters(FILE *stream, const struct banyan_comm *comm, const char *group)
+{
+    size_t bytes = strlen(group);
+    const char *name;
+    uint64_t value;
+    int first = 1;
+
+    fprintf(stream, "{");
+    for (uint32_t i = 0; banyan_comm_counter(comm, i, &name, &value) == BANYAN_OK; i++) {
+        if (strncmp(name, group, bytes) != 0 || name[bytes] != '/')
+            continue;
+        fprintf(stream, "%s\"%s\": %" PRIu64, first ? "" : ", ", name + bytes + 1, value);
+        first = 0;
+    }
+    fprintf(stream, "}");
+}
+
+static void json_links(FILE *stream, const struct banyan_fabric *fabric)
+{
+    struct banyan_link link;
+
+    fprintf(stream, "[");
+    for (uint32_t i = 0; banyan_fabric_link(fabric, i, &link) == BANYAN_OK; i++) {
+        fprintf(stream, "%s{\"from\": ", i > 0 ? ", " : "");
+        json_string(stream, link.from);
+        fprintf(stream, ", \"from_port\": ");
+        json_string(stream, link.from_port);
+        fprintf(stream, ", \"to\": ");
+        json_string(stream, link.to);
+        fprintf(stream, ", \"to_port\": ");
+        json_string(stream, link.to_port);
+        fprintf(stream, ", \"packets\": %" PRIu64 ", \"bytes\": %" PRIu64 "}", link.packets, link.bytes);
+    }
+    fprintf(stream, "]");
+}
+
+void perf_print_json(FILE *stream, const struct perf_world *world, const struct perf_rank *rank,
+                     const struct perf_results *results, bool counters)
+{
+    struct perf_ports ports;
+
+    fprintf(stream, "{\"rank\": %u, \"ranks\": %u, \"transport\": \"%s\", \"results\": [", rank->rank,
+            world->size, banyan_comm_transport(rank->comm));
+    for (uint32_t i = 0; i < results->count; i++) {
+        fprintf(stream, "%s\n  ", i > 0 ? "," : "");
+        json_result(stream, &results->result[i]);
+    }
+    fprintf(stream, "],\n \"wrong\": %" PRIu64 ", \"average_busbw\": %.6f, \"error\": ", perf_wrong(results),
+            average_busbw(results));
+    if (results->error != NULL)
+        json_string(stream, results->error);
+    else
+        fprintf(stream, "null");
+    if (counters) {
+        perf_ports_read(rank->comm, &ports);
+        fprintf(stream, ",\n \"ports\": ");
+        json_ports(stream, &ports);
+        fprintf(stream, ",\n \"endpoint\": ");
+        json_counters(stream, rank->comm, "endpoint");
+        fprintf(stream, ",\n \"engine\": ");
+        json_counters(stream, rank->comm, "engine");
+        fprintf(stream, ",\n \"fault\": ");
+        json_counters(stream, rank->comm, "fault");
+        if (world->fabric != NULL) {
+            fprintf(stream, ",\n \"links\": ");
+            json_links(stream, world->fabric);
+        }
+    }
+    fprintf(stream, "}\n");
+    fflush(stream);
+}
+
+void perf_print_settings(bool json)
+{
+    const char *name, *fallback, *help, *value;
+
+    if (json)
+        printf("{\"settings\": [");
+    for (uint32_t i = 0; banyan_setting(i, &name, &fallback, &help, &value) == BANYAN_OK; i++) {
+        if (!json) {
+            printf("%-20s %-10s %s (default: %s)\n", name, value[0] != 0 ? value : "-", help,
+                   fallback[0] != 0 ? fallback : "none");
+            continue;
+        }
+        printf("%s\n  {\"name\": ", i > 0 ? "," : "");
+        json_string(stdout, name);
+        printf(", \"value\": ");
+        json_string(stdout, value);
+        printf(", \"default\": ");
+        json_string(stdout, fallback);
+        printf(", \"help\": ");
+        json_string(stdout, help);
+        printf("}");
+    }
+    if (json)
+        printf("]}\n");
+}

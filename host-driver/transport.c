@@ -1,0 +1,26 @@
+/* The choice of a transport, said aloud. */
+#include "host-driver/transport.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "host-driver/error.h"
+
+int by_transport_open(const struct by_transport_config *config, const char *wanted,
+                      struct by_transport **transport)
+{
+    char why[sizeof((*transport)->note)];
+    int error;
+
+    if (strcmp(wanted, "udp") == 0)
+        return by_udp_open(config, transport);
+    error = by_fail(BY_EUNSUPPORTED, "this build has no AF_XDP");
+    if (strcmp(wanted, "afxdp") == 0)
+        return error;
+    snprintf(why, sizeof(why), "afxdp does not work here: %.150s", by_fail_text());
+    fprintf(stderr, "banyan: transport udp, because %s\n", why);
+    error = by_udp_open(config, transport);
+    if (error == 0)
+        memcpy((*transport)->note, why, sizeof(why));
+    return error;
+}
