@@ -1,0 +1,300 @@
+/*
+ * Lowering as a whole: groups of trees of every job are numbered, windows are chosen so that every node's
+ * slots suffice, relays are collected. The images are written by emit.c. Pure but for memory.
+ */
+#include "control/lower/lower.h"
+
+#include <string.h>
+
+#include "control/lower/group.h"
+#include "control/topology/alloc.h"
+#include "offload/base/bytes.h"
+#include "offload/base/errors.h"
+
+uint32_t by_lower_payload(uint32_t mtu)
+{
+    uint32_t headers = BY_LOWER_HEADER_BYTES - 14; /* the MTU does not count the Ethernet header */
+    uint32_t payload = mtu > headers ? (mtu - headers) / 64 * 64 : 0;
+
+    return payload > BY_PAYLOAD_MAX ? BY_PAYLOAD_MAX : payload;
+}
+
+static void add_note(struct by_lowering *lowering, const char *text)
+{
+    lowering->notes = by_realloc(lowering->notes, lowering->note_count + 1, sizeof(char *));
+    lowering->notes[lowering->note_count++] = by_copy_text(text);
+}
+
+static int check_options(const struct by_lower_options *given, struct by_lower_options *options,
+                         struct by_problem *problem)
+{
+    *options = *given;
+    options->window = options->window ? options->window : BY_LOWER_WINDOW;
+    options->slots = options->slots ? options->slots : BY_LOWER_SLOTS;
+    options->mtu = options->mtu ? options->mtu : BY_LOWER_MTU;
+    options->gen = options->gen ? options->gen : 1;
+    if ((options->window & (options->window - 1)) != 0 || options->window > BY_WINDOW_MAX)
+        return by_lower_refuse(problem, BY_EINVAL,
+                               "a window of %u slots: it must be a power of two, at most %u", options->window,
+                               BY_WINDOW_MAX);
+    if (by_lower_payload(options->mtu) == 0 || options->mtu > 65535)
+        return by_lower_refuse(problem, BY_EINVAL,
+                               "an MTU of %u: it must be between 132 (headers and 64 bytes) and 65535",
+                               options->mtu);
+    return 0;
+}
+
+/* Moves the trees of a job's groups into the lowering, numbered from 0. */
+static int take_trees(struct by_lowering *lowering, uint16_t job, struct by_groups *groups,
+                      struct by_problem *problem)
+{
+    uint32_t n = lowering->node_count, count = 0;
+
+    for (uint32_t i = 0; i < groups->count; i++)
+        count += groups->groups[i].count;
+    if (count > BY_TREES_MAX)
+        return by_lower_refuse(
+            problem, BY_ELIMIT,
+            "job %u: %u trees; a job can have %u: plan with a smaller --fixed-k, or fewer collectives", job,
+            count, BY_TREES_MAX);
+    lowering->trees = by_realloc(lowering->trees, lowering->tree_count + count + 1, sizeof(*lowering->trees));
+    for (uint32_t i = 0, tree = 0; i < groups->count; i++) {
+        struct by_group *group = &groups->groups[i];
+        for (uint32_t j = 0; j < group->count; j++, tree++) {
+            struct by_lowered_tree *out = &lowering->trees[lowering->tree_count++];
+            *out = (struct by_lowered_tree){.job = job,
+                                            .tree = (uint16_t)tree,
+                                            .collectives = group->collectives,
+                                            .owner = group->owner,
+                                            .share = group->trees[j].share,
+                                            .hop_count = group->trees[j].hops.count,
+                                            .hops = group->trees[j].hops.hop};
+            group->trees[j].hops = (struct by_hops){0};
+            out->hop_of = by_alloc(n, sizeof(uint32_t));
+            memset(out->hop_of, 0xff, n * sizeof(uint32_t));
+            for (uint32_t k = 0; k < out->hop_count; k++)
+                out->hop_of[out->hops[k].node] = k;
+        }
+    }
+    for (uint32_t i = 0; i < groups->note_count; i++)
+        add_note(lowering, groups->notes[i]);
+    return 0;
+}
+
+static int add_job(struct by_lowering *lowering, const struct by_lower_job *job, uint16_t gen,
+                   struct by_problem *problem)
+{
+    struct by_groups groups;
+    uint32_t before = lowering->tree_count;
+    int error;
+
+    if (job->job == 0 || job->job >= BY_JOBS_MAX)
+        return by_lower_refuse(problem, BY_EINVAL, "job %u: a job's number is between 1 and %u", job->job,
+                               BY_JOBS_MAX - 1);
+    if (job->plan_count == 0)
+        return by_lower_refuse(problem, BY_EINVAL, "job %u has no plan: give at least one", job->job);
+    for (uint32_t i = 0; i < lowering->job_count; i++)
+        if (lowering->jobs[i].job >= job->job)
+            return by_lower_refuse(problem, BY_EINVAL,
+                                   "job %u comes after job %u: give jobs once, in ascending order", job->job,
+                                   lowering->jobs[i].job);
+    error = by_groups_make(&lowering->map, job, &groups, problem);
+    if (error != 0)
+        return error;
+    error = take_trees(lowering, job->job, &groups, problem);
+    by_groups_free(&groups);
+    if (error != 0)
+        return error;
+    lowering->jobs[lowering->job_count++] = (struct by_image_job){
+        .job = job->job,
+        .gen = gen,
+        .rank_count = (uint16_t)lowering->map.rank_count,
+        .rank = BY_RANK_NONE,
+        .tree_count = (uint16_t)(lowering->tree_count - before),
+        .udp_port = (uint16_t)(BY_UDP_PORT + job->job - 1),
+    };
+    return 0;
+}
+
+/* The node with most entries, and how many. */
+static uint32_t fullest(const struct by_lowering *lowering, uint32_t *entries)
+{
+    uint32_t *count = by_alloc(lowering->node_count, sizeof(uint32_t)), best = 0;
+
+    for (uint32_t i = 0; i < lowering->tree_count; i++)
+        for (uint32_t j = 0; j < lowering->trees[i].hop_count; j++)
+            if (lowering->trees[i].hops[j].child_count > 0)
+                count[lowering->trees[i].hops[j].node]++;
+    for (uint32_t i = 1; i < lowering->node_count; i++)
+        if (count[i] > count[best])
+            best = i;
+    *entries = count[best];
+    free(count);
+    return best;
+}
+
+/* Windows are alike in all trees and at all nodes: a tree runs no faster than its smallest window. */
+static int set_windows(struct by_lowering *lowering, const struct by_lower_options *options,
+                       struct by_problem *problem)
+{
+    uint32_t entries, node = fullest(lowering, &entries), window = options->window;
+    const char *name = lowering->topology->nodes[node].name;
+    char text[300];
+
+    if (entries > BY_ENTRIES_MAX || entries > options->slots)
+        return by_lower_refuse(problem, BY_ELIMIT,
+                               "'%s' takes part in %u trees, and has %u slots: raise --slots, or plan with a "
+                               "smaller --fixed-k, or fewer "
+                               "collectives",
+                               name, entries, options->slots);
+    while ((uint64_t)entries * window > options->slots)
+        window /= 2;
+    if (window < options->window) {
+        snprintf(text, sizeof(text),
+                 "windows are %u slots instead of %u, because '%s' is in %u trees and has %u slots: --slots "
+                 "gives it more",
+                 window, options->window, name, entries, options->slots);
+        add_note(lowering, text);
+    }
+    for (uint32_t i = 0; i < lowering->tree_count; i++)
+        lowering->trees[i].window = window;
+    lowering->window = window;
+    lowering->slots = entries * window;
+    return 0;
+}
+
+/* Relays along one way of `count` cables that starts at `from`. */
+static void add_relays(struct by_lowering *lowering, const struct by_lowered_tree *tree, uint32_t from,
+                       const struct by_hop_step *way, uint32_t count, uint32_t *room)
+{
+    const struct by_topology *topology = lowering->topology;
+
+    for (uint32_t i = 0; i + 1 < count; i++) {
+        BY_GROW(lowering->relays, lowering->relay_count, *room);
+        lowering->relays[lowering->relay_count++] = (struct by_lowered_relay){
+            .node = way[i].to,
+            .job = tree->job,
+            .tree = tree->tree,
+            .src_ip = by_address_ip(topology, way[0].link, from),
+            .dst_ip = by_address_ip(topology, way[count - 1].link, way[count - 1].to),
+            .port = (uint16_t)by_address_port(&lowering->map, way[i + 1].link, way[i].to),
+        };
+    }
+}
+
+static int order_relays(const void *a, const void *b)
+{
+    const struct by_lowered_relay *x = a, *y = b;
+    uint64_t high_x = (uint64_t)x->node << 32 | (uint32_t)x->job << 16 | x->tree;
+    uint64_t high_y = (uint64_t)y->node << 32 | (uint32_t)y->job << 16 | y->tree;
+    uint64_t low_x = (uint64_t)x->src_ip << 32 | x->dst_ip, low_y = (uint64_t)y->src_ip << 32 | y->dst_ip;
+
+    if (high_x != high_y)
+        return high_x < high_y ? -1 : 1;
+    return low_x < low_y ? -1 : low_x > low_y;
+}
+
+static void collect_relays(struct by_lowering *lowering)
+{
+    uint32_t room = 0;
+
+    for (uint32_t i = 0; i < lowering->tree_count; i++) {
+        const struct by_lowered_tree *tree = &lowering->trees[i];
+        for (uint32_t j = 1; j < tree->hop_count; j++) {
+            const struct by_hop *hop = &tree->hops[j];
+            add_relays(lowering, tree, hop->parent, hop->down, hop->down_count, &room);
+            add_relays(lowering, tree, hop->node, hop->up, hop->up_count, &room);
+        }
+    }
+    if (lowering->relay_count > 0)
+        qsort(lowering->relays, lowering->relay_count, sizeof(*lowering->relays), order_relays);
+}
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
+{
+    /* FNV-1a, 64 bits. */
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3u;
+    return hash;
+}
+
+static uint64_t mix_number(uint64_t hash, uint64_t number)
+{
+    uint8_t bytes[8];
+
+    by_put64(bytes, number);
+    return mix(hash, bytes, sizeof(bytes));
+}
+
+/* Names what was lowered: jobs, generation, trees with their cables, sizes. The same on all nodes; never
+ * zero. */
+static uint64_t cookie_of(const struct by_lowering *lowering)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+
+    for (uint32_t i = 0; i < lowering->node_count; i++)
+        hash = mix(hash, lowering->topology->nodes[i].name, strlen(lowering->topology->nodes[i].name) + 1);
+    hash = mix_number(hash, (uint64_t)lowering->window << 32 | lowering->payload_max);
+    for (uint32_t i = 0; i < lowering->job_count; i++)
+        hash = mix_number(hash, (uint64_t)lowering->jobs[i].job << 16 | lowering->jobs[i].gen);
+    for (uint32_t i = 0; i < lowering->tree_count; i++) {
+        const struct by_lowered_tree *tree = &lowering->trees[i];
+        hash = mix_number(hash, (uint64_t)tree->job << 48 | (uint64_t)tree->collectives << 32 | tree->share);
+        hash = mix_number(hash, tree->owner);
+        for (uint32_t j = 0; j < tree->hop_count; j++) {
+            hash = mix_number(hash, (uint64_t)tree->hops[j].node << 32 | tree->hops[j].parent);
+            for (uint32_t k = 0; k < tree->hops[j].down_count; k++)
+                hash = mix_number(hash, tree->hops[j].down[k].link);
+            for (uint32_t k = 0; k < tree->hops[j].up_count; k++)
+                hash = mix_number(hash, tree->hops[j].up[k].link);
+        }
+    }
+    return hash ? hash : 1;
+}
+
+int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs, uint32_t job_count,
+             const struct by_lower_options *given, struct by_lowering **result, struct by_problem *problem)
+{
+    struct by_lowering *lowering = by_alloc(1, sizeof(*lowering));
+    struct by_lower_options options;
+    int error = check_options(given, &options, problem);
+
+    lowering->topology = topology;
+    lowering->node_count = topology->node_count;
+    lowering->jobs = by_alloc(job_count, sizeof(*lowering->jobs));
+    if (error == 0)
+        error = by_address_map_make(topology, &lowering->map, problem);
+    lowering->mtu = options.mtu;
+    lowering->payload_max = by_lower_payload(options.mtu);
+    for (uint32_t i = 0; i < job_count && error == 0; i++)
+        error = add_job(lowering, &jobs[i], options.gen, problem);
+    if (error == 0)
+        error = set_windows(lowering, &options, problem);
+    if (error != 0) {
+        by_lowering_free(lowering);
+        return error;
+    }
+    collect_relays(lowering);
+    lowering->cookie = cookie_of(lowering);
+    *result = lowering;
+    return 0;
+}
+
+void by_lowering_free(struct by_lowering *lowering)
+{
+    if (lowering == NULL)
+        return;
+    for (uint32_t i = 0; i < lowering->tree_count; i++) {
+        struct by_hops hops = {.count = lowering->trees[i].hop_count, .hop = lowering->trees[i].hops};
+        by_hops_free(&hops);
+        free(lowering->trees[i].hop_of);
+    }
+    for (uint32_t i = 0; i < lowering->note_count; i++)
+        free(lowering->notes[i]);
+    by_address_map_free(&lowering->map);
+    free(lowering->notes);
+    free(lowering->trees);
+    free(lowering->relays);
+    free(lowering->jobs);
+    free(lowering);
+}

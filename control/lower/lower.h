@@ -1,0 +1,125 @@
+/*
+ * Lowering: the plans of one or several jobs on one fabric become one table image for each node. Neighbours:
+ * plan.h (in), offload/table/ image.h (out), the commands `tables` and `lab` (callers). Nothing here is
+ * global; a lowering belongs to its caller; any thread.
+ *
+ * What becomes what: a node with children in a tree gets an ENTRY and its CHILDren; every compute node gets a
+ * LEAF (of its own engine, by BY_PORT_LOCAL, where it has children or is the root); a switch that a path only
+ * passes gets a RELAY for each direction. Plans of a job are merged: trees that serve the same ranks in the
+ * same proportions are laid down once and carry the bits of all their collectives.
+ */
+#ifndef BY_LOWER_LOWER_H
+#define BY_LOWER_LOWER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "control/lower/address.h"
+#include "control/plan/plan.h"
+#include "offload/table/image.h"
+
+#define BY_LOWER_NODE_NONE UINT32_MAX
+/* Slots of one tree at one node, where nothing else is asked for: 256 x 1408 B = 352 KiB in flight. */
+#define BY_LOWER_WINDOW 256u
+/* Slots of one node (two banks of up to 2 x 1408 B each): 92 MB of a switch's memory. */
+#define BY_LOWER_SLOTS 16384u
+#define BY_LOWER_MTU   1500u
+/* Ethernet, IPv4, UDP and banyan headers of one packet (bytes). */
+#define BY_LOWER_HEADER_BYTES 82u
+
+struct by_lower_options {
+    uint32_t window; /* slots of one tree at one node, a power of two; 0 = BY_LOWER_WINDOW. Halved until every
+                        node fits `slots` */
+    uint32_t slots;  /* slots of one node over all jobs; 0 = BY_LOWER_SLOTS */
+    uint32_t mtu;    /* of every link, bytes of IP packet; 0 = BY_LOWER_MTU */
+    uint16_t gen;    /* install generation; 0 = 1 */
+};
+
+/* The plans of one job: at most one for each collective and root. */
+struct by_lower_job {
+    uint16_t job; /* 1 .. BY_JOBS_MAX - 1; the jobs given ascend */
+    uint32_t plan_count;
+    const struct by_plan *const *plans;
+};
+
+/* A tree's node and how it is tied to its parent. Paths are links (cables) in order, with the node that each
+ * one leads to. */
+struct by_hop_step {
+    uint32_t link;
+    uint32_t to; /* node index */
+};
+struct by_hop {
+    uint32_t node;
+    uint32_t parent;      /* node index, or BY_LOWER_NODE_NONE at the root */
+    uint8_t child;        /* our bit at the parent */
+    uint8_t child_count;  /* the node's own leaf included, which has bit 0; 0 on a pure leaf */
+    uint32_t first_child; /* hop index of the first child that is another node */
+    uint32_t nleaf;       /* compute nodes at and below this node */
+    uint32_t down_count;  /* parent -> node */
+    struct by_hop_step *down;
+    uint32_t up_count; /* node -> parent; first and last cable are those of `down` */
+    struct by_hop_step *up;
+};
+
+/* A tree as laid down: hops from the root outwards, children of one node in the order of their bits. */
+struct by_lowered_tree {
+    uint16_t job;
+    uint16_t tree;
+    uint16_t collectives; /* bit 1 << enum by_collective */
+    uint16_t owner;       /* rank, or BY_RANK_NONE */
+    uint32_t share;
+    uint32_t window;
+    uint32_t hop_count;
+    struct by_hop *hops;
+    uint32_t
+        *hop_of; /* by node: index of its hop, or BY_LOWER_NODE_NONE where the node is not part of the tree */
+};
+
+/* What a switch passes on: packets of (job, tree) from src_ip to dst_ip leave by `port`. */
+struct by_lowered_relay {
+    uint32_t node;
+    uint16_t job;
+    uint16_t tree;
+    uint32_t src_ip;
+    uint32_t dst_ip;
+    uint16_t port;
+};
+
+struct by_lowering {
+    const struct by_topology *topology; /* the caller's; must outlive the lowering */
+    uint32_t node_count;
+    struct by_address_map map;
+    uint32_t job_count;
+    struct by_image_job *jobs; /* `rank` is each host's own, and is not set here */
+    uint32_t tree_count;
+    struct by_lowered_tree *trees; /* of all jobs, by (job, tree) */
+    uint32_t relay_count;
+    struct by_lowered_relay *relays;          /* by (node, job, tree, src_ip, dst_ip) */
+    uint32_t mtu, payload_max, window, slots; /* slots: the most that one node needs */
+    uint64_t cookie;
+    uint32_t note_count;
+    char **notes; /* what a user should know: windows halved, shares rounded, trees shared */
+};
+
+/*
+ * Lowers `jobs` onto `topology`. 0 and a lowering that the caller frees with by_lowering_free, or BY_EINVAL,
+ * BY_ELIMIT, BY_EUNSUPPORTED with `problem` filled (object, limit, remedy). Deterministic: the same input
+ * gives the same bytes.
+ */
+int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs, uint32_t job_count,
+             const struct by_lower_options *options, struct by_lowering **lowering,
+             struct by_problem *problem);
+void by_lowering_free(struct by_lowering *lowering);
+
+/*
+ * The image of one node, sealed and accepted by by_image_check: *bytes is the caller's to free. BY_ELIMIT
+ * with `problem` when the node needs more than an image can hold.
+ */
+int by_lowering_image(const struct by_lowering *lowering, uint32_t node, uint8_t **bytes, size_t *size,
+                      struct by_problem *problem);
+
+/* Largest payload of a packet at an MTU: what is left after the headers, in whole cache lines, at most
+ * BY_PAYLOAD_MAX. 0 if none. */
+uint32_t by_lower_payload(uint32_t mtu);
+
+#endif

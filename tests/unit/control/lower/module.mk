@@ -1,0 +1,8 @@
+# Unit tests of control/lower.
+TESTS += unit-lower unit-traffic
+unit-lower_SRC   := tests/unit/control/lower/lower.c tests/unit/control/lower/bench.c tests/unit/control/lower/walk.c
+unit-traffic_SRC := tests/unit/control/lower/traffic.c tests/unit/control/lower/bench.c tests/unit/control/lower/walk.c
+unit-lower_LIBS   := control offload
+unit-traffic_LIBS := control offload
+unit-lower_LDLIBS   := -lcmocka -ljansson -lgmp
+unit-traffic_LDLIBS := -lcmocka -ljansson -lgmp
