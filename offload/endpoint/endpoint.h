@@ -1,7 +1,8 @@
 /*
- * The host's side of the protocol for one job: cuts calls into chunks, stripes them over the job's trees by their shares, keeps windows,
- * sends again after a timeout, checks and writes results. One endpoint belongs to one thread. Pure: time is an argument, packets out are
- * actions in the caller's memory; payloads point into the caller's send buffers (zero copy).
+ * The host's side of the protocol for one job: cuts calls into chunks, stripes them over the job's trees by
+ * their shares, keeps windows, sends again after a timeout, checks and writes results. One endpoint belongs
+ * to one thread. Pure: time is an argument, packets out are actions in the caller's memory; payloads point
+ * into the caller's send buffers (zero copy).
  */
 #ifndef BY_ENDPOINT_ENDPOINT_H
 #define BY_ENDPOINT_ENDPOINT_H
@@ -19,10 +20,10 @@ struct by_endpoint_config {
     const uint8_t *image; /* the host's checked table image; must outlive the endpoint */
     size_t image_bytes;
     uint16_t job;
-    uint32_t inflight_max;    /* chunks in flight over all trees; 0 = sum of the windows */
-    uint64_t rto_min_ns;      /* least retransmission timeout; 0 = 2 ms */
-    uint64_t rto_max_ns;      /* 0 = 200 ms */
-    uint64_t stall_ns;        /* without any progress for this long a call ends with BY_ETIMEDOUT; 0 = 10 s */
+    uint32_t inflight_max; /* chunks in flight over all trees; 0 = sum of the windows */
+    uint64_t rto_min_ns;   /* least retransmission timeout; 0 = 2 ms */
+    uint64_t rto_max_ns;   /* 0 = 200 ms */
+    uint64_t stall_ns;     /* without any progress for this long a call ends with BY_ETIMEDOUT; 0 = 10 s */
     unsigned isa;
 };
 
@@ -30,13 +31,12 @@ struct by_endpoint_config {
  * A collective call. Counts are elements. All ranks post the same calls in the same order.
  *   allreduce       send[count] -> recv[count]
  *   reduce          send[count] -> recv[count] at root (recv may be NULL elsewhere)
- *   broadcast       root's send[count] -> recv[count] of the others (root's recv may be NULL; else it gets a copy)
- *   allgather       send[count] of each -> recv[rank_count * count]
- *   reduce-scatter  send[rank_count * count] -> recv[count]
- *   barrier         nothing
- * In place as MPI_IN_PLACE means it: allreduce, reduce: send == recv; allgather: send == recv + rank * count; reduce-scatter: recv == send
- * (the result in the first count elements is NOT allowed to overwrite unsent input: the endpoint handles it by requiring recv == send +
- * rank * count elements).
+ *   broadcast       root's send[count] -> recv[count] of the others (root's recv may be NULL; else it gets a
+ * copy) allgather       send[count] of each -> recv[rank_count * count] reduce-scatter  send[rank_count *
+ * count] -> recv[count] barrier         nothing In place as MPI_IN_PLACE means it: allreduce, reduce: send ==
+ * recv; allgather: send == recv + rank * count; reduce-scatter: recv == send (the result in the first count
+ * elements is NOT allowed to overwrite unsent input: the endpoint handles it by requiring recv == send + rank
+ * * count elements).
  */
 struct by_call {
     uint8_t collective; /* enum by_collective */
@@ -51,14 +51,15 @@ struct by_call {
 
 /* How a call ended, for people: who and what. */
 struct by_call_status {
-    int error;          /* 0, BY_EAGAIN while running, BY_ETIMEDOUT, BY_EMISMATCH, ... */
-    uint16_t tree;      /* where it failed */
+    int error;     /* 0, BY_EAGAIN while running, BY_ETIMEDOUT, BY_EMISMATCH, ... */
+    uint16_t tree; /* where it failed */
     uint32_t seq;
-    uint16_t node;      /* node that is suspected or that objected, or BY_NODE_NONE */
-    uint8_t wait_state; /* enum by_wait_state from the last WAIT for that chunk, 0 = none was heard: the parent itself is silent */
-    uint16_t missing_node;  /* a node (switch or host) that `node` waits for, or BY_NODE_NONE */
-    uint64_t missing;       /* bitmap at `node` */
-    struct by_err err;      /* BY_EMISMATCH */
+    uint16_t node;         /* node that is suspected or that objected, or BY_NODE_NONE */
+    uint8_t wait_state;    /* enum by_wait_state from the last WAIT for that chunk, 0 = none was heard: the
+                              parent itself is silent */
+    uint16_t missing_node; /* a node (switch or host) that `node` waits for, or BY_NODE_NONE */
+    uint64_t missing;      /* bitmap at `node` */
+    struct by_err err;     /* BY_EMISMATCH */
 };
 
 #define BY_ENDPOINT_COUNTER_LIST(X)                                                                          \
@@ -84,25 +85,29 @@ struct by_endpoint_counters {
 
 /* Bytes (64-byte aligned) for `config`; 0 when the image has no such job or this node is not a rank of it. */
 size_t by_endpoint_size(const struct by_endpoint_config *config);
-int by_endpoint_init(struct by_endpoint **endpoint, void *memory, size_t bytes, const struct by_endpoint_config *config);
+int by_endpoint_init(struct by_endpoint **endpoint, void *memory, size_t bytes,
+                     const struct by_endpoint_config *config);
 
 /*
- * Queues a call; `*id` names it until it is collected by by_endpoint_test with an end. BY_EINVAL (with the field in `*field` when not
- * NULL), BY_EUNSUPPORTED (operator x type), BY_EAGAIN (BY_CALLS_MAX calls are outstanding), BY_ESTATE after a fatal error. Buffers stay the
- * endpoint's until the call has ended.
+ * Queues a call; `*id` names it until it is collected by by_endpoint_test with an end. BY_EINVAL (with the
+ * field in `*field` when not NULL), BY_EUNSUPPORTED (operator x type), BY_EAGAIN (BY_CALLS_MAX calls are
+ * outstanding), BY_ESTATE after a fatal error. Buffers stay the endpoint's until the call has ended.
  */
-int by_endpoint_post(struct by_endpoint *endpoint, const struct by_call *call, uint32_t *id, const char **field);
-/* BY_EAGAIN while it runs, else the call's result, once: 0 or an error, with `status` (may be NULL) filled; the id is then free. */
+int by_endpoint_post(struct by_endpoint *endpoint, const struct by_call *call, uint32_t *id,
+                     const char **field);
+/* BY_EAGAIN while it runs, else the call's result, once: 0 or an error, with `status` (may be NULL) filled;
+ * the id is then free. */
 int by_endpoint_test(struct by_endpoint *endpoint, uint32_t id, struct by_call_status *status);
 /* Ends all calls with BY_EABORTED. */
 void by_endpoint_abort(struct by_endpoint *endpoint);
 
 /*
- * Takes all packets (returns rx_count unless tx is full: then how many were consumed), then sends what windows and timers allow, up to
- * tx_capacity (>= 4). `now_ns` is monotonic. Call again at once while *tx_count == tx_capacity.
+ * Takes all packets (returns rx_count unless tx is full: then how many were consumed), then sends what
+ * windows and timers allow, up to tx_capacity (>= 4). `now_ns` is monotonic. Call again at once while
+ * *tx_count == tx_capacity.
  */
-uint32_t by_endpoint_step(struct by_endpoint *endpoint, uint64_t now_ns, const struct by_rx *rx, uint32_t rx_count, struct by_tx *tx,
-                          uint32_t tx_capacity, uint32_t *tx_count);
+uint32_t by_endpoint_step(struct by_endpoint *endpoint, uint64_t now_ns, const struct by_rx *rx,
+                          uint32_t rx_count, struct by_tx *tx, uint32_t tx_capacity, uint32_t *tx_count);
 /* When a timer is due (monotonic ns), UINT64_MAX when none runs. */
 uint64_t by_endpoint_deadline(const struct by_endpoint *endpoint);
 /* Chunks sent and not yet answered. */

@@ -1,0 +1,198 @@
+/*
+ * What comes in: results are checked in full and written once; WAIT and ERR are evidence. A packet that fails
+ * a check is counted and forgotten: the chunk stays in flight and its timer repairs it. Pure; the endpoint's
+ * thread.
+ *
+ * The value is checked before it is copied: with in-place buffers the input must survive until the result is
+ * accepted, because it may have to be sent again.
+ */
+#include "offload/endpoint/state.h"
+
+static struct by_lane *lane_find(struct by_endpoint *endpoint, const struct by_header *header)
+{
+    uint16_t index;
+
+    if (header->job != endpoint->config.job || header->gen != endpoint->gen ||
+        header->tree >= endpoint->tree_limit)
+        return NULL;
+    index = endpoint->lane_of_tree[header->tree];
+    return index == BY_LANE_NONE ? NULL : &endpoint->lanes[index];
+}
+
+static int from_parent(const struct by_lane *lane, const struct by_header *header, const struct by_rx *rx)
+{
+    if (header->type == BY_TYPE_CONTRIB || header->type == BY_TYPE_PROBE || rx->port != lane->parent_port)
+        return 0;
+    if (rx->port != BY_PORT_LOCAL && rx->src_ip != lane->parent_ip)
+        return 0;
+    return header->child == lane->parent_child || header->child == BY_WIRE_CHILD_ALL;
+}
+
+/* The flight that a packet speaks of, or NULL when that chunk is not in flight. */
+static struct by_flight *flight_find(const struct by_lane *lane, uint32_t seq)
+{
+    struct by_flight *flight = by_flight_at(lane, seq);
+
+    return flight->flags & BY_FLIGHT_SENT && flight->seq == seq ? flight : NULL;
+}
+
+/* Why a result is not the one that the flight waits for: the counter to raise, or NULL when it is. */
+static uint64_t *result_fault(struct by_endpoint *endpoint, const struct by_flight *flight,
+                              const struct by_header *header, const uint8_t *payload, uint32_t bytes)
+{
+    const struct by_call_state *call = &endpoint->calls[flight->call];
+    int data = (header->flags & BY_FLAG_NODATA) == 0;
+
+    if (header->op != call->op || header->dtype != call->dtype || header->mode != call->mode ||
+        header->optag != call->optag || header->count != flight->count ||
+        header->flags & (BY_FLAG_POISON | BY_FLAG_PARTIAL | BY_FLAG_STAMP))
+        return &endpoint->counters.drop_match;
+    /* Who needs the value must get it; who does not may get it all the same, from a multicast. */
+    if (bytes != (data ? flight->bytes : 0u) || (!data && !(flight->flags & BY_FLIGHT_ACKONLY)))
+        return &endpoint->counters.drop_match;
+    if (data && by_psum(payload, bytes) != header->psum)
+        return &endpoint->counters.drop_psum;
+    if (header->nleaf != endpoint->rank_count || header->witness != endpoint->witness)
+        return &endpoint->counters.drop_witness;
+    return NULL;
+}
+
+static void deliver(const struct by_flight *flight, const uint8_t *payload)
+{
+    if (flight->recv == NULL)
+        return;
+    /* A rank that needs no value back but has a place for it holds the value itself: the source of a
+     * broadcast or an allgather. */
+    if (flight->flags & BY_FLIGHT_ACKONLY)
+        by_copy(flight->recv, flight->send, flight->bytes);
+    else
+        by_copy(flight->recv, payload, flight->bytes);
+}
+
+/* Round trip, and what this answer says about earlier transmissions. */
+static void heed_timing(struct by_endpoint *endpoint, struct by_lane *lane, const struct by_flight *flight)
+{
+    uint64_t rtt = endpoint->now_ns - flight->sent_ns;
+
+    if (!(flight->flags & BY_FLIGHT_RETX))
+        by_pace_sample(lane, endpoint->now_ns, rtt);
+    else if (rtt < lane->rtt_low)
+        return; /* too soon: this answers an earlier transmission */
+    if ((int32_t)(flight->order - lane->order_heard) > 0)
+        lane->order_heard = flight->order;
+}
+
+static void take_result(struct by_endpoint *endpoint, struct by_lane *lane, const struct by_header *header,
+                        const uint8_t *payload, uint32_t bytes)
+{
+    struct by_flight *flight = flight_find(lane, header->seq);
+    struct by_call_state *call;
+    uint64_t *fault;
+
+    if (flight == NULL) {
+        if ((int32_t)(header->seq - lane->next) < 0)
+            endpoint->counters.duplicate++;
+        else
+            endpoint->counters.drop_match++;
+        return;
+    }
+    fault = result_fault(endpoint, flight, header, payload, bytes);
+    if (fault != NULL) {
+        (*fault)++;
+        return;
+    }
+    deliver(flight, payload);
+    heed_timing(endpoint, lane, flight);
+    endpoint->counters.result++;
+    by_pace_accepted(endpoint);
+    if (header->flags & BY_FLAG_CE)
+        by_pace_cut(endpoint, lane, BY_PACE_MARK);
+    by_send_unlink(lane, flight);
+    flight->flags = 0;
+    lane->inflight--;
+    endpoint->inflight--;
+    lane->timer_ns = endpoint->now_ns;
+    lane->backoff = 0;
+    if (header->seq == lane->base)
+        lane->probes = 0;
+    while (lane->base != lane->next && !(by_flight_at(lane, lane->base)->flags & BY_FLIGHT_SENT))
+        lane->base++;
+    call = &endpoint->calls[flight->call];
+    if (--call->remaining == 0)
+        by_call_finish(call);
+    if (lane->inflight > 0)
+        by_send_timer(endpoint, lane); /* without its backoff it is due earlier */
+    by_send_ready(endpoint, lane);
+}
+
+static void take_wait(struct by_endpoint *endpoint, struct by_lane *lane, const struct by_header *header,
+                      const uint8_t *payload, uint32_t bytes)
+{
+    struct by_wait wait;
+
+    if (by_wait_decode(payload, bytes, &wait) != 0) {
+        endpoint->counters.drop_format++;
+        return;
+    }
+    endpoint->counters.wait++;
+    by_suspect_hear(endpoint, lane, header->seq, &wait);
+}
+
+static void take_err(struct by_endpoint *endpoint, struct by_lane *lane, const struct by_header *header,
+                     const uint8_t *payload, uint32_t bytes)
+{
+    const struct by_flight *flight = flight_find(lane, header->seq);
+    struct by_call_status status = {.tree = lane->tree, .seq = header->seq, .missing_node = BY_NODE_NONE};
+
+    if (by_err_decode(payload, bytes, &status.err) != 0) {
+        endpoint->counters.drop_format++;
+        return;
+    }
+    endpoint->counters.err++;
+    if (flight == NULL)
+        return;
+    status.node = status.err.node;
+    if (status.err.reason == BY_ERR_MISMATCH) {
+        by_call_fail(endpoint, &endpoint->calls[flight->call], BY_EMISMATCH, &status);
+    } else if (status.err.reason == BY_ERR_UNSUPPORTED) {
+        by_call_fail(endpoint, &endpoint->calls[flight->call], BY_EUNSUPPORTED, &status);
+    } else {
+        /* No entry there (yet), or another window: tables may be on their way. Remembered, should the chunk
+         * time out. */
+        lane->hint = status.err;
+        lane->hint.seq = header->seq;
+    }
+}
+
+void by_accept(struct by_endpoint *endpoint, const struct by_rx *rx)
+{
+    struct by_header header;
+    struct by_lane *lane;
+    const uint8_t *payload;
+    int32_t bytes = by_header_decode(rx->data, rx->bytes, &header, &payload);
+
+    endpoint->counters.rx++;
+    if (bytes < 0) {
+        endpoint->counters.drop_format++;
+        return;
+    }
+    lane = lane_find(endpoint, &header);
+    if (lane == NULL) {
+        endpoint->counters.drop_entry++;
+        return;
+    }
+    if (!from_parent(lane, &header, rx)) {
+        endpoint->counters.drop_ingress++;
+        return;
+    }
+    if (endpoint->dead != 0)
+        return;
+    if (rx->ecn == 3)
+        by_pace_cut(endpoint, lane, BY_PACE_MARK);
+    if (header.type == BY_TYPE_RESULT)
+        take_result(endpoint, lane, &header, payload, (uint32_t)bytes);
+    else if (header.type == BY_TYPE_WAIT)
+        take_wait(endpoint, lane, &header, payload, (uint32_t)bytes);
+    else
+        take_err(endpoint, lane, &header, payload, (uint32_t)bytes);
+}

@@ -1,0 +1,237 @@
+/*
+ * Calls: what a user may post, how calls begin and how they end. A call lives in the slot of its number; its
+ * chunks are found by the lanes' cursors (cursor.c) and counted down as results are accepted (accept.c).
+ * Pure; the endpoint's thread.
+ */
+#include "offload/endpoint/state.h"
+
+static int refuse(const char **field, const char *name, int error)
+{
+    if (field != NULL)
+        *field = name;
+    return error;
+}
+
+static int is_reducing(unsigned collective)
+{
+    return collective == BY_COLLECTIVE_ALLREDUCE || collective == BY_COLLECTIVE_REDUCE ||
+           collective == BY_COLLECTIVE_REDUCE_SCATTER;
+}
+
+static int has_root(unsigned collective)
+{
+    return collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE;
+}
+
+/* Operator, type, mode, root and lengths. */
+static int check_words(const struct by_endpoint *endpoint, const struct by_call *call, const char **field)
+{
+    if (call->collective == 0 || call->collective >= BY_COLLECTIVE_COUNT)
+        return refuse(field, "collective", BY_EINVAL);
+    if (call->collective == BY_COLLECTIVE_BARRIER)
+        return 0;
+    if (by_dtype_bytes(call->dtype) == 0)
+        return refuse(field, "dtype", BY_EINVAL);
+    if (has_root(call->collective) && call->root >= endpoint->rank_count)
+        return refuse(field, "root", BY_EINVAL);
+    /* All ranks' elements together must have addresses. */
+    if (call->count > ((uint64_t)1 << 62) / by_dtype_bytes(call->dtype) / endpoint->rank_count)
+        return refuse(field, "count", BY_EINVAL);
+    if (!is_reducing(call->collective))
+        return 0;
+    if (call->op == 0 || call->op >= BY_OP_COUNT)
+        return refuse(field, "op", BY_EINVAL);
+    if (call->mode == 0 || call->mode >= BY_MODE_COUNT)
+        return refuse(field, "mode", BY_EINVAL);
+    if (call->mode != BY_MODE_FAST)
+        return refuse(field, "mode", BY_EUNSUPPORTED);
+    if (by_reducer_get(endpoint->config.isa, call->op, call->dtype) == NULL)
+        return refuse(field, "op", BY_EUNSUPPORTED);
+    return 0;
+}
+
+/* Whether the two ranges share a byte. */
+static int overlaps(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes)
+{
+    uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+
+    return x < y + b_bytes && y < x + a_bytes;
+}
+
+/* Buffers: there where they are needed, and either in place as by_call says or apart. */
+static int check_buffers(const struct by_endpoint *endpoint, const struct by_call *call, const char **field)
+{
+    uint64_t shard = call->count * by_dtype_bytes(call->dtype);
+    uint64_t all = shard * endpoint->rank_count;
+    uint64_t send_bytes = call->collective == BY_COLLECTIVE_REDUCE_SCATTER ? all : shard;
+    uint64_t recv_bytes = call->collective == BY_COLLECTIVE_ALLGATHER ? all : shard;
+    uint64_t send_at = 0, recv_at = 0; /* in place when send + send_at == recv + recv_at */
+    int sends = call->collective != BY_COLLECTIVE_BROADCAST || call->root == endpoint->rank;
+    int receives = call->collective == BY_COLLECTIVE_REDUCE      ? call->root == endpoint->rank
+                   : call->collective == BY_COLLECTIVE_BROADCAST ? call->root != endpoint->rank
+                                                                 : 1;
+
+    if (call->collective == BY_COLLECTIVE_BARRIER || call->count == 0)
+        return 0;
+    if (sends && call->send == NULL)
+        return refuse(field, "send", BY_EINVAL);
+    if (receives && call->recv == NULL)
+        return refuse(field, "recv", BY_EINVAL);
+    if (call->collective == BY_COLLECTIVE_BROADCAST && sends)
+        receives = call->recv != NULL; /* a copy, if the root wants one */
+    if (!sends || !receives)
+        return 0;
+    if (call->collective == BY_COLLECTIVE_REDUCE_SCATTER)
+        send_at = endpoint->rank * shard;
+    if (call->collective == BY_COLLECTIVE_ALLGATHER)
+        recv_at = endpoint->rank * shard;
+    if ((uintptr_t)call->send + send_at == (uintptr_t)call->recv + recv_at)
+        return 0;
+    if (overlaps(call->send, send_bytes, call->recv, recv_bytes))
+        return refuse(field, "recv", BY_EINVAL);
+    return 0;
+}
+
+/* Every shard or the root must have a group that serves it. */
+static int check_lanes(const struct by_endpoint *endpoint, const struct by_call *call, const char **field)
+{
+    int sharded =
+        call->collective == BY_COLLECTIVE_ALLGATHER || call->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    uint32_t first = sharded || !has_root(call->collective) ? 0 : call->root;
+    uint32_t end = sharded ? endpoint->rank_count : first + 1;
+
+    for (uint32_t rank = first; rank < end; rank++)
+        if (by_share_group(endpoint, call->collective, rank) == BY_GROUP_NONE)
+            return refuse(field, "collective", BY_EUNSUPPORTED);
+    return 0;
+}
+
+/* A job of one rank needs no network: the result is the input. */
+static void finish_alone(struct by_call_state *state)
+{
+    const struct by_call *call = &state->call;
+
+    if (call->collective != BY_COLLECTIVE_BARRIER && call->recv != NULL && call->send != NULL &&
+        call->recv != call->send)
+        by_copy(call->recv, call->send, state->shard_bytes);
+    by_call_finish(state);
+}
+
+static void call_open(struct by_endpoint *endpoint, struct by_call_state *state, const struct by_call *call)
+{
+    unsigned element_bytes;
+
+    by_zero(state, sizeof(*state));
+    state->call = *call;
+    state->number = endpoint->posted;
+    state->phase = BY_CALL_RUNNING;
+    state->status =
+        (struct by_call_status){.error = BY_EAGAIN, .node = BY_NODE_NONE, .missing_node = BY_NODE_NONE};
+    if (!has_root(call->collective))
+        state->call.root = 0;
+    if (call->collective == BY_COLLECTIVE_BARRIER) {
+        state->call.count = 0;
+        state->call.dtype = BY_DTYPE_U8;
+    }
+    state->shard_bytes = state->call.count * by_dtype_bytes(state->call.dtype);
+    state->optag = by_optag(state->number, call->collective, state->call.root, state->call.count);
+    /* What is only copied travels as bytes: no rank's element type matters. */
+    state->op = is_reducing(call->collective) ? call->op : BY_OP_BOR;
+    state->dtype = is_reducing(call->collective) ? call->dtype : BY_DTYPE_U8;
+    state->mode = BY_MODE_FAST;
+    for (element_bytes = by_dtype_bytes(state->dtype); element_bytes > 1; element_bytes >>= 1)
+        state->shift++;
+}
+
+int by_endpoint_post(struct by_endpoint *endpoint, const struct by_call *call, uint32_t *id,
+                     const char **field)
+{
+    struct by_call_state *state = by_call_at(endpoint, endpoint->posted);
+    int error;
+
+    BY_ASSERT(call != NULL && id != NULL);
+    if (field != NULL)
+        *field = NULL;
+    if (endpoint->dead != 0)
+        return BY_ESTATE;
+    error = check_words(endpoint, call, field);
+    if (error == 0)
+        error = check_buffers(endpoint, call, field);
+    if (error == 0 && endpoint->rank_count > 1)
+        error = check_lanes(endpoint, call, field);
+    if (error != 0)
+        return error;
+    if (state->phase != BY_CALL_FREE)
+        return BY_EAGAIN;
+    call_open(endpoint, state, call);
+    *id = state->number;
+    endpoint->posted++;
+    if (endpoint->rank_count == 1) {
+        finish_alone(state);
+    } else {
+        by_cursor_plan(endpoint, state);
+        if (state->remaining == 0)
+            by_call_finish(state);
+    }
+    for (uint32_t l = 0; l < endpoint->lane_count; l++)
+        if (by_cursor_seek(endpoint, &endpoint->lanes[l]))
+            by_send_ready(endpoint, &endpoint->lanes[l]);
+    return 0;
+}
+
+int by_endpoint_test(struct by_endpoint *endpoint, uint32_t id, struct by_call_status *status)
+{
+    struct by_call_state *state = by_call_at(endpoint, id);
+
+    if (state->phase == BY_CALL_FREE || state->number != id) {
+        if (status != NULL)
+            *status = (struct by_call_status){
+                .error = BY_ENOENT, .node = BY_NODE_NONE, .missing_node = BY_NODE_NONE};
+        return BY_ENOENT;
+    }
+    if (status != NULL)
+        *status = state->status;
+    if (state->phase == BY_CALL_RUNNING)
+        return BY_EAGAIN;
+    state->phase = BY_CALL_FREE;
+    return state->status.error;
+}
+
+void by_call_finish(struct by_call_state *call)
+{
+    BY_ASSERT(call->phase == BY_CALL_RUNNING && call->remaining == 0);
+    call->phase = BY_CALL_ENDED;
+    call->status.error = 0;
+}
+
+/* Stops all sending: buffers go back to the user. */
+static void endpoint_stop(struct by_endpoint *endpoint, int error)
+{
+    endpoint->dead = error;
+    endpoint->inflight = 0;
+    endpoint->deadline_ns = UINT64_MAX;
+    endpoint->ready = (struct by_ring){BY_LANE_NONE, BY_LANE_NONE};
+    endpoint->urgent = endpoint->ready;
+}
+
+void by_call_fail(struct by_endpoint *endpoint, struct by_call_state *call, int error,
+                  const struct by_call_status *status)
+{
+    for (uint32_t c = 0; c < BY_CALLS_MAX; c++) {
+        struct by_call_state *other = &endpoint->calls[c];
+
+        if (other->phase != BY_CALL_RUNNING)
+            continue;
+        other->phase = BY_CALL_ENDED;
+        other->status = *status;
+        other->status.error = other == call ? error : BY_EABORTED;
+    }
+    endpoint_stop(endpoint, error);
+}
+
+void by_endpoint_abort(struct by_endpoint *endpoint)
+{
+    struct by_call_status status = {.node = BY_NODE_NONE, .missing_node = BY_NODE_NONE};
+
+    by_call_fail(endpoint, NULL, BY_EABORTED, &status);
+}

@@ -1,0 +1,202 @@
+/*
+ * The walk of a lane over the calls: which bytes of which call are its next chunk. Every rank walks the same
+ * way, so a sequence number means the same chunk everywhere; nothing about it is on the wire. A chunk costs
+ * O(1); a shard costs two divisions. Pure; the endpoint's thread.
+ */
+#include "offload/endpoint/state.h"
+
+/* A lane's part in one call: the group through which it serves it, and for how many shards. */
+struct part {
+    uint32_t group;
+    uint32_t shards;
+};
+#define PARTS_MAX 2u
+
+static int is_sharded(unsigned collective)
+{
+    return collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_REDUCE_SCATTER;
+}
+
+/* The parts of `lane` in `call` (0 to PARTS_MAX). */
+static uint32_t parts_of(const struct by_endpoint *endpoint, const struct by_lane *lane,
+                         const struct by_call *call, struct part parts[PARTS_MAX])
+{
+    uint32_t count = 0;
+    uint32_t rooted, group;
+
+    if (!is_sharded(call->collective)) {
+        group = by_share_group(endpoint, call->collective, call->root);
+        if (group == BY_GROUP_NONE || !by_share_member(endpoint, lane, group))
+            return 0;
+        parts[0] = (struct part){group, 1};
+        return 1;
+    }
+    rooted = (uint32_t)by_share_rooted(call->collective);
+    if (lane->owner != BY_RANK_NONE && lane->collectives >> call->collective & 1u)
+        parts[count++] = (struct part){BY_GROUP_RANK + rooted * endpoint->rank_count + lane->owner, 1};
+    group = endpoint->groups[BY_GROUP_ANY + rooted].share_total > 0 ? BY_GROUP_ANY + rooted
+                                                                    : (uint32_t)BY_GROUP_ALLREDUCE;
+    if (endpoint->orphans[rooted] > 0 && by_share_member(endpoint, lane, group))
+        parts[count++] = (struct part){group, endpoint->orphans[rooted]};
+    return count;
+}
+
+static uint64_t chunks_in(const struct by_endpoint *endpoint, const struct by_lane *lane,
+                          const struct by_call_state *call, uint32_t group)
+{
+    uint64_t start, end;
+
+    if (call->call.collective == BY_COLLECTIVE_BARRIER)
+        return lane->before[group] == 0;
+    by_share_segment(endpoint, lane, group, call->shard_bytes, &start, &end);
+    return (end - start + lane->payload_max - 1) / lane->payload_max;
+}
+
+void by_cursor_plan(struct by_endpoint *endpoint, struct by_call_state *call)
+{
+    call->remaining = 0;
+    call->weight_max = 1;
+    for (uint32_t l = 0; l < endpoint->lane_count; l++) {
+        struct by_lane *lane = &endpoint->lanes[l];
+        struct part parts[PARTS_MAX];
+        uint32_t count = parts_of(endpoint, lane, &call->call, parts);
+        uint64_t weight = 0;
+
+        for (uint32_t p = 0; p < count; p++) {
+            call->remaining += parts[p].shards * chunks_in(endpoint, lane, call, parts[p].group);
+            weight += by_share_weight(endpoint, lane, parts[p].group, parts[p].shards);
+        }
+        if (weight > call->weight_max)
+            call->weight_max = weight;
+    }
+}
+
+/* The cursor comes to its call: sets the range of shards and the lane's pace in this call. */
+static void enter_call(const struct by_endpoint *endpoint, struct by_lane *lane,
+                       const struct by_call_state *call)
+{
+    struct by_cursor *cursor = &lane->cursor;
+    struct part parts[PARTS_MAX];
+    uint32_t count = parts_of(endpoint, lane, &call->call, parts);
+    uint64_t weight = 0;
+
+    cursor->entered = 1;
+    cursor->shard = 0;
+    cursor->shard_end = count == 0 ? 0 : is_sharded(call->call.collective) ? endpoint->rank_count : 1;
+    if (count == 1 && parts[0].group >= BY_GROUP_RANK && is_sharded(call->call.collective)) {
+        cursor->shard = lane->owner;
+        cursor->shard_end = lane->owner + 1u;
+    }
+    for (uint32_t p = 0; p < count; p++)
+        weight += by_share_weight(endpoint, lane, parts[p].group, parts[p].shards);
+    /* weight <= weight_max < 2^49: no overflow. */
+    weight = weight * BY_CREDIT_ONE / call->weight_max;
+    lane->quantum = weight > 0 ? (uint32_t)weight : 1;
+}
+
+/* Looks at the cursor's shard; 1 when the lane has bytes of it. */
+static int enter_shard(const struct by_endpoint *endpoint, struct by_lane *lane,
+                       const struct by_call_state *call)
+{
+    struct by_cursor *cursor = &lane->cursor;
+    uint32_t group = by_share_group(endpoint, call->call.collective,
+                                    is_sharded(call->call.collective) ? cursor->shard : call->call.root);
+
+    if (group == BY_GROUP_NONE || !by_share_member(endpoint, lane, group))
+        return 0;
+    if (call->call.collective == BY_COLLECTIVE_BARRIER) {
+        cursor->at = 0;
+        cursor->end = lane->before[group] == 0; /* one chunk, without a byte, on the group's first lane */
+    } else {
+        by_share_segment(endpoint, lane, group, call->shard_bytes, &cursor->at, &cursor->end);
+    }
+    return cursor->at < cursor->end;
+}
+
+int by_cursor_seek(struct by_endpoint *endpoint, struct by_lane *lane)
+{
+    struct by_cursor *cursor = &lane->cursor;
+
+    while (!cursor->active && cursor->call != endpoint->posted) {
+        struct by_call_state *call = by_call_at(endpoint, cursor->call);
+
+        if (call->phase == BY_CALL_RUNNING) {
+            BY_ASSERT(call->number == cursor->call);
+            if (!cursor->entered)
+                enter_call(endpoint, lane, call);
+            for (; cursor->shard < cursor->shard_end && !cursor->active; cursor->shard += !cursor->active)
+                cursor->active = (uint8_t)enter_shard(endpoint, lane, call);
+        }
+        if (!cursor->active) {
+            cursor->call++;
+            cursor->entered = 0;
+        }
+    }
+    return cursor->active;
+}
+
+/* Buffers and flags of the chunk at `offset` (bytes, into its shard). */
+static void aim_flight(const struct by_endpoint *endpoint, const struct by_call_state *state, uint32_t shard,
+                       uint64_t offset, struct by_flight *flight)
+{
+    const struct by_call *call = &state->call;
+    const uint8_t *send = call->send;
+    uint8_t *recv = call->recv;
+    uint64_t in_all = (uint64_t)shard * state->shard_bytes + offset; /* where all shards lie in one buffer */
+    int mine;
+
+    flight->flags = 0;
+    flight->send = NULL;
+    flight->recv = NULL;
+    switch (call->collective) {
+    case BY_COLLECTIVE_ALLREDUCE:
+        flight->send = send + offset;
+        flight->recv = recv + offset;
+        break;
+    case BY_COLLECTIVE_REDUCE:
+    case BY_COLLECTIVE_REDUCE_SCATTER:
+        mine =
+            call->collective == BY_COLLECTIVE_REDUCE ? call->root == endpoint->rank : shard == endpoint->rank;
+        flight->send = send + (call->collective == BY_COLLECTIVE_REDUCE ? offset : in_all);
+        flight->recv = mine ? recv + offset : NULL;
+        flight->flags = mine ? 0 : BY_FLIGHT_ACKONLY;
+        break;
+    case BY_COLLECTIVE_BROADCAST:
+    case BY_COLLECTIVE_ALLGATHER:
+        mine = call->collective == BY_COLLECTIVE_BROADCAST ? call->root == endpoint->rank
+                                                           : shard == endpoint->rank;
+        flight->flags = mine ? BY_FLIGHT_ACKONLY : BY_FLIGHT_NODATA;
+        flight->send = mine ? send + offset : NULL;
+        if (recv != NULL)
+            flight->recv = recv + (call->collective == BY_COLLECTIVE_BROADCAST ? offset : in_all);
+        if (flight->recv == flight->send)
+            flight->recv = NULL; /* in place: it is there already */
+        break;
+    default:
+        flight->flags = BY_FLIGHT_NODATA | BY_FLIGHT_ACKONLY;
+        break;
+    }
+}
+
+void by_cursor_take(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight)
+{
+    struct by_cursor *cursor = &lane->cursor;
+    struct by_call_state *call = by_call_at(endpoint, cursor->call);
+    uint64_t bytes = cursor->end - cursor->at;
+
+    BY_ASSERT(cursor->active && call->phase == BY_CALL_RUNNING);
+    if (bytes > lane->payload_max)
+        bytes = lane->payload_max;
+    aim_flight(endpoint, call, cursor->shard, cursor->at, flight);
+    cursor->at += bytes;
+    if (call->call.collective == BY_COLLECTIVE_BARRIER)
+        bytes = 0;
+    flight->bytes = (uint16_t)bytes;
+    flight->count = (uint16_t)(bytes >> call->shift);
+    flight->call = (uint8_t)(cursor->call & (BY_CALLS_MAX - 1));
+    if (cursor->at == cursor->end) {
+        cursor->active = 0;
+        cursor->shard++;
+        by_cursor_seek(endpoint, lane);
+    }
+}

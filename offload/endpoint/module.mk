@@ -1,0 +1,10 @@
+# endpoint: the host's side of the protocol.
+offload_SRC += \
+	offload/endpoint/accept.c \
+	offload/endpoint/call.c \
+	offload/endpoint/cursor.c \
+	offload/endpoint/endpoint.c \
+	offload/endpoint/pace.c \
+	offload/endpoint/send.c \
+	offload/endpoint/share.c \
+	offload/endpoint/suspect.c

@@ -1,0 +1,310 @@
+/*
+ * What goes out: repairs first, then new chunks as windows allow, then what the timers ask for. Two rings
+ * hold the lanes that have something to send, so that nothing here looks at a lane in vain: *urgent* lanes go
+ * whatever the congestion window says (a flight that counts as lost; a lane with nothing in flight, so that
+ * ranks whose windows differ cannot wait for each other on different trees), *ready* lanes take turns in
+ * proportion to their shares of the call. Pure; the endpoint's thread.
+ */
+#include "offload/endpoint/state.h"
+
+#define ECT 2u /* ECN-capable transport, RFC 3168 */
+
+/* ---- the list of a lane's flights by transmission
+ * ---------------------------------------------------------------------------- */
+
+static uint16_t slot_of(const struct by_lane *lane, const struct by_flight *flight)
+{
+    return (uint16_t)(flight->seq & lane->mask);
+}
+
+void by_send_unlink(struct by_lane *lane, struct by_flight *flight)
+{
+    if (flight->older == BY_FLIGHT_NONE)
+        lane->oldest = flight->newer;
+    else
+        lane->flights[flight->older].newer = flight->newer;
+    if (flight->newer == BY_FLIGHT_NONE)
+        lane->newest = flight->older;
+    else
+        lane->flights[flight->newer].older = flight->older;
+}
+
+static void link_newest(struct by_lane *lane, struct by_flight *flight)
+{
+    flight->older = lane->newest;
+    flight->newer = BY_FLIGHT_NONE;
+    if (lane->newest == BY_FLIGHT_NONE)
+        lane->oldest = slot_of(lane, flight);
+    else
+        lane->flights[lane->newest].newer = slot_of(lane, flight);
+    lane->newest = slot_of(lane, flight);
+}
+
+/* ---- rings of lanes
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+static struct by_lane *ring_pop(struct by_endpoint *endpoint, struct by_ring *ring, int urgent)
+{
+    struct by_lane *lane;
+
+    if (ring->head == BY_LANE_NONE)
+        return NULL;
+    lane = &endpoint->lanes[ring->head];
+    if (urgent)
+        lane->in_urgent = 0;
+    else
+        lane->in_ready = 0;
+    ring->head = urgent ? lane->urgent_next : lane->ready_next;
+    if (ring->head == BY_LANE_NONE)
+        ring->tail = BY_LANE_NONE;
+    return lane;
+}
+
+static void ring_push(struct by_endpoint *endpoint, struct by_ring *ring, struct by_lane *lane, int urgent)
+{
+    uint16_t index = (uint16_t)(lane - endpoint->lanes);
+
+    if (urgent ? lane->in_urgent : lane->in_ready)
+        return;
+    if (urgent) {
+        lane->in_urgent = 1;
+        lane->urgent_next = BY_LANE_NONE;
+    } else {
+        lane->in_ready = 1;
+        lane->ready_next = BY_LANE_NONE;
+    }
+    if (ring->tail == BY_LANE_NONE)
+        ring->head = index;
+    else if (urgent)
+        endpoint->lanes[ring->tail].urgent_next = index;
+    else
+        endpoint->lanes[ring->tail].ready_next = index;
+    ring->tail = index;
+}
+
+/* A flight counts as lost once enough later transmissions of its lane have been answered. */
+static int has_lost(const struct by_lane *lane)
+{
+    return lane->oldest != BY_FLIGHT_NONE &&
+           (int32_t)(lane->order_heard - lane->flights[lane->oldest].order) >= (int32_t)BY_LOSS_THRESHOLD;
+}
+
+/* There is a next chunk, and the result of the one that held its slot has been accepted. */
+static int has_next(const struct by_lane *lane)
+{
+    return lane->cursor.active && !(by_flight_at(lane, lane->next)->flags & BY_FLIGHT_SENT);
+}
+
+void by_send_ready(struct by_endpoint *endpoint, struct by_lane *lane)
+{
+    if (has_lost(lane) || (lane->inflight == 0 && has_next(lane)))
+        ring_push(endpoint, &endpoint->urgent, lane, 1);
+    if (has_next(lane))
+        ring_push(endpoint, &endpoint->ready, lane, 0);
+}
+
+/* ---- packets
+ * -----------------------------------------------------------------------------------------------------------------
+ */
+
+void by_send_timer(struct by_endpoint *endpoint, const struct by_lane *lane)
+{
+    uint64_t due = lane->timer_ns + by_pace_timeout(endpoint, lane);
+
+    if (due < endpoint->deadline_ns)
+        endpoint->deadline_ns = due;
+}
+
+static void packet_build(const struct by_endpoint *endpoint, const struct by_lane *lane,
+                         const struct by_flight *flight, unsigned type, struct by_tx *tx)
+{
+    const struct by_call_state *call = &endpoint->calls[flight->call];
+    int data = type == BY_TYPE_CONTRIB && !(flight->flags & BY_FLIGHT_NODATA);
+    struct by_header header = {.type = (uint8_t)type,
+                               .child = lane->parent_child,
+                               .op = call->op,
+                               .dtype = call->dtype,
+                               .mode = call->mode,
+                               .job = endpoint->config.job,
+                               .tree = lane->tree,
+                               .gen = endpoint->gen,
+                               .count = flight->count,
+                               .nleaf = 1,
+                               .seq = flight->seq,
+                               .witness = endpoint->tag,
+                               .psum = data ? flight->psum : 0,
+                               .optag = call->optag};
+
+    if (flight->flags & BY_FLIGHT_RETX)
+        header.flags |= BY_FLAG_RETX;
+    if (!data)
+        header.flags |= BY_FLAG_NODATA;
+    if (flight->flags & BY_FLIGHT_ACKONLY)
+        header.flags |= BY_FLAG_ACKONLY;
+    tx->kind = BY_TX_SEND;
+    tx->ecn = ECT;
+    tx->port = lane->parent_port;
+    tx->udp_port = lane->parent_udp_port;
+    tx->payload_bytes = data ? flight->bytes : 0;
+    tx->rx_index = 0;
+    tx->dst_ip = lane->parent_ip;
+    tx->ref = BY_REF_NONE;
+    tx->payload = data ? flight->send : NULL;
+    by_header_encode(&header, tx->header);
+}
+
+static void transmit(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight,
+                     struct by_tx *tx)
+{
+    flight->order = ++lane->order;
+    flight->sent_ns = endpoint->now_ns;
+    link_newest(lane, flight);
+    packet_build(endpoint, lane, flight, BY_TYPE_CONTRIB, tx);
+}
+
+static void send_next(struct by_endpoint *endpoint, struct by_lane *lane, struct by_tx *tx)
+{
+    struct by_flight *flight = by_flight_at(lane, lane->next);
+
+    BY_ASSERT(has_next(lane));
+    BY_ASSERT(lane->next - lane->base <= lane->mask);
+    by_cursor_take(endpoint, lane, flight);
+    flight->seq = lane->next++;
+    flight->flags |= BY_FLIGHT_SENT;
+    flight->psum = flight->send != NULL ? by_psum(flight->send, flight->bytes) : 0;
+    flight->first_ns = endpoint->now_ns;
+    transmit(endpoint, lane, flight, tx);
+    endpoint->counters.tx++;
+    if (lane->inflight++ == 0)
+        lane->timer_ns = endpoint->now_ns;
+    endpoint->inflight++;
+    by_send_timer(endpoint, lane);
+}
+
+static void send_again(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight,
+                       struct by_tx *tx)
+{
+    flight->flags |= BY_FLIGHT_RETX;
+    by_send_unlink(lane, flight);
+    transmit(endpoint, lane, flight, tx);
+    endpoint->counters.retx++;
+}
+
+/* ---- turns
+ * -------------------------------------------------------------------------------------------------------------------
+ */
+
+static uint32_t run_urgent(struct by_endpoint *endpoint, struct by_tx *tx, uint32_t capacity)
+{
+    uint32_t count = 0;
+
+    while (count < capacity) {
+        struct by_lane *lane = ring_pop(endpoint, &endpoint->urgent, 1);
+
+        if (lane == NULL)
+            break;
+        if (has_lost(lane)) {
+            by_pace_cut(endpoint, lane, BY_PACE_LOSS);
+            send_again(endpoint, lane, &lane->flights[lane->oldest], &tx[count++]);
+        } else if (lane->inflight == 0 && has_next(lane)) {
+            send_next(endpoint, lane, &tx[count++]);
+        }
+        by_send_ready(endpoint, lane);
+    }
+    return count;
+}
+
+/* Each turn gives a lane its quantum of credit, at most BY_CREDIT_ONE; a chunk costs BY_CREDIT_ONE. */
+static uint32_t run_ready(struct by_endpoint *endpoint, struct by_tx *tx, uint32_t capacity)
+{
+    uint32_t count = 0;
+
+    while (count < capacity && endpoint->inflight < endpoint->window) {
+        struct by_lane *lane = ring_pop(endpoint, &endpoint->ready, 0);
+
+        if (lane == NULL)
+            break;
+        if (!has_next(lane))
+            continue; /* comes back when a result opens its window */
+        lane->credit += lane->quantum;
+        if (lane->credit >= BY_CREDIT_ONE) {
+            lane->credit -= BY_CREDIT_ONE;
+            send_next(endpoint, lane, &tx[count++]);
+        }
+        if (has_next(lane))
+            ring_push(endpoint, &endpoint->ready, lane, 0);
+    }
+    return count;
+}
+
+/* A lane's timer ran out: its oldest chunk goes again, and alone. When it is answered, all that was sent
+ * before it counts as lost. */
+static int timer_expire(struct by_endpoint *endpoint, struct by_lane *lane, struct by_tx *tx)
+{
+    struct by_flight *flight = by_flight_at(lane, lane->base);
+    uint64_t age = endpoint->now_ns - flight->first_ns;
+
+    if (age >= endpoint->config.stall_ns) {
+        struct by_call_status status = {.node = BY_NODE_NONE, .missing_node = BY_NODE_NONE};
+
+        by_suspect_fill(endpoint, lane, &status);
+        by_call_fail(endpoint, &endpoint->calls[flight->call], BY_ETIMEDOUT, &status);
+        return 0;
+    }
+    if (lane->backoff > 1 && !(lane->wait.heard && lane->wait.seq == lane->base))
+        by_pace_cut(endpoint, lane, BY_PACE_SILENCE);
+    if (lane->backoff < BY_BACKOFF_MAX)
+        lane->backoff++;
+    lane->timer_ns = endpoint->now_ns;
+    if (age >= endpoint->config.stall_ns / 4 && (lane->probes++ & 1u) == 0)
+        packet_build(endpoint, lane, flight, BY_TYPE_PROBE, tx);
+    else
+        send_again(endpoint, lane, flight, tx);
+    return 1;
+}
+
+static uint32_t run_timers(struct by_endpoint *endpoint, struct by_tx *tx, uint32_t capacity)
+{
+    uint64_t earliest = UINT64_MAX;
+    uint32_t count = 0;
+
+    if (endpoint->now_ns < endpoint->deadline_ns)
+        return 0;
+    for (uint32_t l = 0; l < endpoint->lane_count; l++) {
+        struct by_lane *lane = &endpoint->lanes[l];
+        uint64_t due, stalled;
+
+        if (lane->inflight == 0)
+            continue;
+        stalled = by_flight_at(lane, lane->base)->first_ns + endpoint->config.stall_ns;
+        due = lane->timer_ns + by_pace_timeout(endpoint, lane);
+        due = stalled < due ? stalled : due;
+        if (endpoint->now_ns >= due) {
+            if (count == capacity)
+                return count; /* the deadline stays: the next step goes on */
+            count += (uint32_t)timer_expire(endpoint, lane, &tx[count]);
+            if (endpoint->dead != 0)
+                return 0;
+            due = lane->timer_ns + by_pace_timeout(endpoint, lane);
+            due = stalled < due ? stalled : due;
+        }
+        earliest = due < earliest ? due : earliest;
+    }
+    endpoint->deadline_ns = earliest;
+    return count;
+}
+
+uint32_t by_send_run(struct by_endpoint *endpoint, struct by_tx *tx, uint32_t capacity)
+{
+    uint32_t count;
+
+    if (endpoint->dead != 0)
+        return 0;
+    count = run_timers(endpoint, tx, capacity);
+    if (endpoint->dead == 0)
+        count += run_urgent(endpoint, tx + count, capacity - count);
+    if (endpoint->dead == 0)
+        count += run_ready(endpoint, tx + count, capacity - count);
+    return count;
+}

@@ -1,0 +1,161 @@
+/*
+ * Which trees serve a call and how its elements are split over them. All ranks compute the same from the
+ * image alone: the records of the section LEAF agree on order, shares, owners and collectives. Pure; the
+ * endpoint's thread.
+ *
+ * For a shard's owner or a root: the lanes planned for this collective and rank; if there are none, those
+ * planned for this collective and any rank; if there are none, those of allreduce, since every tree can serve
+ * every collective.
+ */
+#include "offload/endpoint/state.h"
+
+int by_share_rooted(unsigned collective)
+{
+    switch (collective) {
+    case BY_COLLECTIVE_REDUCE_SCATTER:
+        return 0;
+    case BY_COLLECTIVE_ALLGATHER:
+        return 1;
+    case BY_COLLECTIVE_BROADCAST:
+        return 2;
+    case BY_COLLECTIVE_REDUCE:
+        return 3;
+    default:
+        return -1;
+    }
+}
+
+static unsigned collective_of(unsigned rooted)
+{
+    static const uint8_t collectives[BY_ROOTED_COUNT] = {
+        BY_COLLECTIVE_REDUCE_SCATTER, BY_COLLECTIVE_ALLGATHER, BY_COLLECTIVE_BROADCAST, BY_COLLECTIVE_REDUCE};
+
+    BY_ASSERT(rooted < BY_ROOTED_COUNT);
+    return collectives[rooted];
+}
+
+static uint32_t rank_group(const struct by_endpoint *endpoint, unsigned rooted, uint32_t rank)
+{
+    return BY_GROUP_RANK + (uint32_t)rooted * endpoint->rank_count + rank;
+}
+
+static void group_add(struct by_endpoint *endpoint, uint32_t index, uint32_t lane, uint64_t *before)
+{
+    struct by_group *group = &endpoint->groups[index];
+
+    *before = group->share_total;
+    group->share_total += endpoint->lanes[lane].share;
+    group->last_lane = lane;
+    if (endpoint->lanes[lane].share > group->share_max)
+        group->share_max = endpoint->lanes[lane].share;
+}
+
+void by_share_init(struct by_endpoint *endpoint)
+{
+    for (uint32_t l = 0; l < endpoint->lane_count; l++) {
+        struct by_lane *lane = &endpoint->lanes[l];
+
+        if (lane->collectives & 1u << BY_COLLECTIVE_ALLREDUCE)
+            group_add(endpoint, BY_GROUP_ALLREDUCE, l, &lane->before[BY_GROUP_ALLREDUCE]);
+        if (lane->collectives & 1u << BY_COLLECTIVE_BARRIER)
+            group_add(endpoint, BY_GROUP_BARRIER, l, &lane->before[BY_GROUP_BARRIER]);
+        for (unsigned k = 0; k < BY_ROOTED_COUNT; k++) {
+            if (!(lane->collectives & 1u << collective_of(k)))
+                continue;
+            group_add(endpoint,
+                      lane->owner == BY_RANK_NONE ? BY_GROUP_ANY + k : rank_group(endpoint, k, lane->owner),
+                      l, &lane->before[BY_GROUP_ANY + k]);
+        }
+    }
+    for (unsigned k = 0; k < BY_ROOTED_COUNT; k++)
+        for (uint32_t r = 0; r < endpoint->rank_count; r++)
+            endpoint->orphans[k] += endpoint->groups[rank_group(endpoint, k, r)].share_total == 0;
+}
+
+uint32_t by_share_group(const struct by_endpoint *endpoint, unsigned collective, uint32_t rank)
+{
+    const struct by_group *groups = endpoint->groups;
+    int rooted = by_share_rooted(collective);
+
+    if (rooted >= 0 && groups[rank_group(endpoint, (unsigned)rooted, rank)].share_total > 0)
+        return rank_group(endpoint, (unsigned)rooted, rank);
+    if (rooted >= 0 && groups[BY_GROUP_ANY + rooted].share_total > 0)
+        return BY_GROUP_ANY + (uint32_t)rooted;
+    if (collective == BY_COLLECTIVE_BARRIER && groups[BY_GROUP_BARRIER].share_total > 0)
+        return BY_GROUP_BARRIER;
+    return groups[BY_GROUP_ALLREDUCE].share_total > 0 ? BY_GROUP_ALLREDUCE : BY_GROUP_NONE;
+}
+
+/* Place of a group in a lane's `before`. */
+static uint32_t place_of(const struct by_endpoint *endpoint, uint32_t group)
+{
+    return group < BY_GROUP_RANK ? group : BY_GROUP_ANY + (group - BY_GROUP_RANK) / endpoint->rank_count;
+}
+
+int by_share_member(const struct by_endpoint *endpoint, const struct by_lane *lane, uint32_t group)
+{
+    unsigned collective;
+
+    if (group == BY_GROUP_ALLREDUCE)
+        return (lane->collectives >> BY_COLLECTIVE_ALLREDUCE & 1u) != 0;
+    if (group == BY_GROUP_BARRIER)
+        return (lane->collectives >> BY_COLLECTIVE_BARRIER & 1u) != 0;
+    collective = collective_of(place_of(endpoint, group) - BY_GROUP_ANY);
+    if (!(lane->collectives >> collective & 1u))
+        return 0;
+    if (group < BY_GROUP_RANK)
+        return lane->owner == BY_RANK_NONE;
+    return lane->owner == (group - BY_GROUP_RANK) % endpoint->rank_count;
+}
+
+uint64_t by_share_scale(uint64_t a, uint64_t b, uint64_t c)
+{
+    uint64_t whole, rest, quotient = 0, remainder = 0;
+
+    BY_ASSERT(c > 0 && b <= c && c >> 62 == 0);
+    whole = a / c * b;
+    rest = a % c;
+    if (c >> 32 == 0)
+        return whole + rest * b / c;
+    /* rest * b / c bit by bit: remainder < c < 2^62 never overflows. */
+    for (unsigned bit = 0; bit < 64; bit++) {
+        remainder <<= 1;
+        quotient <<= 1;
+        if (remainder >= c) {
+            remainder -= c;
+            quotient++;
+        }
+        if (rest >> (63 - bit) & 1u) {
+            remainder += b;
+            if (remainder >= c) {
+                remainder -= c;
+                quotient++;
+            }
+        }
+    }
+    return whole + quotient;
+}
+
+/* Boundaries lie on multiples of 64 bytes, so that chunks keep the alignment of the user's buffer. */
+static uint64_t boundary(uint64_t total, uint64_t before, uint64_t share_total)
+{
+    return by_share_scale(total, before, share_total) & ~(uint64_t)63;
+}
+
+void by_share_segment(const struct by_endpoint *endpoint, const struct by_lane *lane, uint32_t group,
+                      uint64_t total, uint64_t *start, uint64_t *end)
+{
+    const struct by_group *g = &endpoint->groups[group];
+    uint64_t before = lane->before[place_of(endpoint, group)];
+
+    *start = boundary(total, before, g->share_total);
+    *end = boundary(total, before + lane->share, g->share_total);
+    if (lane == &endpoint->lanes[g->last_lane])
+        *end = total;
+}
+
+uint64_t by_share_weight(const struct by_endpoint *endpoint, const struct by_lane *lane, uint32_t group,
+                         uint32_t shards)
+{
+    return ((uint64_t)lane->share << 16) / endpoint->groups[group].share_total * shards;
+}

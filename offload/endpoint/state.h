@@ -1,0 +1,235 @@
+/*
+ * What an endpoint remembers, shared by the sources of this folder and by nobody else. A *lane* is one tree
+ * as this rank uses it: its window of flights, its timer and its cursor over the calls. A *flight* is one
+ * chunk of a window. A *group* is the set of lanes that serve a collective (and, where one rank owns a shard
+ * or is the root, that rank). Everything lies in one block of the caller's memory; links between records are
+ * indices.
+ */
+#ifndef BY_ENDPOINT_STATE_H
+#define BY_ENDPOINT_STATE_H
+
+#include "offload/base/assert.h"
+#include "offload/base/bytes.h"
+#include "offload/endpoint/endpoint.h"
+#include "offload/reduce/reduce.h"
+
+#define BY_LANE_NONE   0xffffu
+#define BY_FLIGHT_NONE 0xffffu
+#define BY_GROUP_NONE  0xffffffffu
+
+/* Answers to later transmissions of a lane that make an earlier one count as lost (RFC 9002, section 6.1.1:
+ * tolerates reordering). */
+#define BY_LOSS_THRESHOLD 3u
+/* A lane's credit for one chunk, and the least that a lane gains at each turn: the bound on turns without a
+ * chunk. */
+#define BY_CREDIT_ONE 64u
+/* Doublings of a timeout (count). */
+#define BY_BACKOFF_MAX 16u
+
+/* Congestion window (chunks over all lanes). */
+#define BY_WINDOW_START 64u
+#define BY_WINDOW_FLOOR 16u
+
+/* Groups: two for all ranks, one for each rooted collective, then one for each rooted collective and rank. */
+enum by_group_index { BY_GROUP_ALLREDUCE, BY_GROUP_BARRIER, BY_GROUP_ANY, BY_GROUP_RANK = 6 };
+#define BY_ROOTED_COUNT 4u /* reduce-scatter, allgather, broadcast, reduce */
+
+struct by_group {
+    uint64_t share_total; /* 0: no lane */
+    uint32_t share_max;
+    uint32_t last_lane; /* takes the remainder of a split */
+};
+
+enum by_flight_flag {
+    BY_FLIGHT_SENT = 0x01,   /* waits for its result; else the slot is free */
+    BY_FLIGHT_RETX = 0x02,   /* was sent more than once: gives no round-trip time (Karn) */
+    BY_FLIGHT_NODATA = 0x04, /* contributes nothing */
+    BY_FLIGHT_ACKONLY = 0x08 /* needs no value back */
+};
+
+struct by_flight {
+    uint64_t sent_ns;    /* last transmission */
+    uint64_t first_ns;   /* first transmission */
+    const uint8_t *send; /* the input, NULL with NODATA */
+    uint8_t *recv;       /* where the value goes; NULL: nowhere, or it is there already */
+    uint32_t seq;
+    uint32_t order; /* number of the last transmission on this lane */
+    uint32_t psum;
+    uint16_t bytes;
+    uint16_t count;        /* elements */
+    uint16_t older, newer; /* list of this lane's flights by transmission */
+    uint8_t call;          /* index into calls */
+    uint8_t flags;         /* enum by_flight_flag */
+};
+
+/* Where a lane stands in the sequence of calls: bytes [at, end) of `shard` of call number `call` are not yet
+ * sent. */
+struct by_cursor {
+    uint32_t call;
+    uint32_t shard, shard_end;
+    uint64_t at, end;
+    uint8_t active;  /* there is a chunk to send */
+    uint8_t entered; /* `shard` and `shard_end` belong to `call` */
+};
+
+/* What a WAIT said about the oldest chunk. */
+struct by_lane_wait {
+    uint32_t seq;
+    uint8_t heard;
+    struct by_wait wait;
+};
+
+struct by_lane {
+    /* from the image */
+    uint16_t tree, parent_port, parent_node, parent_udp_port;
+    uint32_t parent_ip;
+    uint32_t share;
+    uint16_t payload_max, collectives, owner;
+    uint8_t parent_child;
+    uint32_t mask;                  /* window - 1 */
+    uint32_t hop_first, hop_end;    /* records of this tree in HOP lie in this range */
+    uint64_t before[BY_GROUP_RANK]; /* shares of the lanes before this one: allreduce, barrier, the four
+                                       rooted collectives */
+    /* the window */
+    struct by_flight *flights;
+    uint32_t base; /* oldest chunk without a result (== next: none) */
+    uint32_t next; /* chunk to send next */
+    uint32_t inflight;
+    uint32_t order;       /* transmissions so far */
+    uint32_t order_heard; /* the latest one that a result answered */
+    uint16_t oldest, newest;
+    struct by_cursor cursor;
+    uint32_t credit, quantum;
+    uint16_t ready_next, urgent_next; /* rings of lanes that may send */
+    uint8_t in_ready, in_urgent;
+    /* the timer */
+    uint64_t timer_ns; /* runs since */
+    uint8_t backoff;
+    uint8_t probes;                 /* timeouts of the oldest chunk: odd ones send PROBE when it is old */
+    uint32_t srtt, rttvar;          /* ns x 8 and ns x 4 (RFC 6298 in integers); srtt 0: no sample yet */
+    uint32_t rtt_low, rtt_low_next; /* least round trip of this and the last epoch, ns */
+    uint64_t rtt_epoch_ns;
+    struct by_lane_wait wait;
+    struct by_err hint; /* the last ERR that may heal; hint.reason == 0: none */
+};
+
+struct by_ring {
+    uint16_t head, tail; /* lane indices; BY_LANE_NONE: empty */
+};
+
+enum by_call_phase { BY_CALL_FREE, BY_CALL_RUNNING, BY_CALL_ENDED };
+
+struct by_call_state {
+    struct by_call call;
+    uint32_t number;
+    uint32_t optag;
+    uint8_t phase;
+    uint8_t op, dtype, mode; /* on the wire */
+    uint8_t shift;           /* log2 of the wire element's bytes */
+    uint64_t shard_bytes;
+    uint64_t remaining; /* chunks without a result, over all lanes */
+    uint64_t weight_max;
+    struct by_call_status status;
+};
+
+struct by_endpoint {
+    struct by_endpoint_config config; /* with its defaults filled in */
+    struct by_endpoint_counters counters;
+    uint16_t gen, rank, rank_count, lane_count, tree_limit, node;
+    uint32_t tag;     /* of this rank's leaf */
+    uint32_t witness; /* of a whole result */
+    uint32_t group_count;
+    uint32_t orphans[BY_ROOTED_COUNT]; /* ranks without a group of their own */
+    uint32_t inflight;
+    uint32_t window; /* congestion window */
+    uint32_t window_max;
+    uint32_t window_floor;
+    uint32_t window_earned; /* results since the last step up */
+    uint8_t window_opening; /* start-up: doubles each round */
+    uint64_t window_cut_ns; /* no second cut before this */
+    uint64_t deadline_ns;   /* no timer is due earlier */
+    uint64_t now_ns;
+    uint32_t posted; /* number of the next call */
+    int dead;        /* the error that ended this endpoint, or 0 */
+    struct by_ring ready, urgent;
+    struct by_lane *lanes;
+    struct by_group *groups;
+    uint16_t *lane_of_tree;
+    struct by_call_state calls[BY_CALLS_MAX];
+};
+
+BY_STATIC_ASSERT((BY_CALLS_MAX & (BY_CALLS_MAX - 1)) == 0, "a call's slot is its number masked");
+BY_STATIC_ASSERT(BY_WINDOW_MAX < BY_FLIGHT_NONE, "flights are linked by 16-bit indices");
+BY_STATIC_ASSERT(BY_TREES_MAX < BY_LANE_NONE, "lanes are linked by 16-bit indices");
+
+static inline struct by_call_state *by_call_at(struct by_endpoint *endpoint, uint32_t number)
+{
+    return &endpoint->calls[number & (BY_CALLS_MAX - 1)];
+}
+
+static inline struct by_flight *by_flight_at(const struct by_lane *lane, uint32_t seq)
+{
+    return &lane->flights[seq & lane->mask];
+}
+
+/* share.c: which lanes serve what, and how a length is split over them. */
+void by_share_init(struct by_endpoint *endpoint);
+/* Index of the rooted collective in groups and `before`, or -1. */
+int by_share_rooted(unsigned collective);
+/* The group for `collective` and shard or root `rank`; BY_GROUP_NONE when no lane serves it. */
+uint32_t by_share_group(const struct by_endpoint *endpoint, unsigned collective, uint32_t rank);
+int by_share_member(const struct by_endpoint *endpoint, const struct by_lane *lane, uint32_t group);
+/* The bytes [*start, *end) of `total` that `lane` carries as a member of `group`. */
+void by_share_segment(const struct by_endpoint *endpoint, const struct by_lane *lane, uint32_t group,
+                      uint64_t total, uint64_t *start, uint64_t *end);
+/* floor(a * b / c) for b <= c, exact. */
+uint64_t by_share_scale(uint64_t a, uint64_t b, uint64_t c);
+/* Weight of `lane` in a call that uses `group` for `shards` shards: chunks relative to those of other lanes.
+ */
+uint64_t by_share_weight(const struct by_endpoint *endpoint, const struct by_lane *lane, uint32_t group,
+                         uint32_t shards);
+
+/* cursor.c: the walk of a lane over calls, shards and chunks. */
+/* Counts the call's chunks on all lanes and finds its greatest weight. */
+void by_cursor_plan(struct by_endpoint *endpoint, struct by_call_state *call);
+/* Moves to the next chunk if the cursor is not on one; 1 when there is one. */
+int by_cursor_seek(struct by_endpoint *endpoint, struct by_lane *lane);
+/* Takes the chunk under the cursor: fills the flight's buffers, sizes and flags. The cursor must be active.
+ */
+void by_cursor_take(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight);
+
+/* call.c: ends of calls. */
+void by_call_finish(struct by_call_state *call);
+/* Ends `call` with `error`, all others that run with BY_EABORTED, and the endpoint. `status` says who and
+ * what. */
+void by_call_fail(struct by_endpoint *endpoint, struct by_call_state *call, int error,
+                  const struct by_call_status *status);
+
+/* pace.c: round-trip times, timeouts, congestion window. */
+void by_pace_init(struct by_endpoint *endpoint, uint64_t windows);
+void by_pace_sample(struct by_lane *lane, uint64_t now_ns, uint64_t rtt_ns);
+void by_pace_accepted(struct by_endpoint *endpoint);
+enum by_pace_event { BY_PACE_LOSS = 1, BY_PACE_MARK, BY_PACE_SILENCE };
+void by_pace_cut(struct by_endpoint *endpoint, const struct by_lane *lane, enum by_pace_event event);
+/* The lane's current timeout, with its backoff. */
+uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_lane *lane);
+
+/* send.c: what goes out. */
+void by_send_ready(struct by_endpoint *endpoint,
+                   struct by_lane *lane); /* files the lane in the rings that it belongs to */
+void by_send_unlink(struct by_lane *lane, struct by_flight *flight); /* from the list of transmissions */
+void by_send_timer(struct by_endpoint *endpoint,
+                   const struct by_lane *lane); /* the endpoint's deadline is not after the lane's */
+uint32_t by_send_run(struct by_endpoint *endpoint, struct by_tx *tx, uint32_t capacity);
+
+/* accept.c: what comes in. */
+void by_accept(struct by_endpoint *endpoint, const struct by_rx *rx);
+
+/* suspect.c: who is to blame. */
+void by_suspect_hear(struct by_endpoint *endpoint, struct by_lane *lane, uint32_t seq,
+                     const struct by_wait *wait);
+void by_suspect_hops(struct by_endpoint *endpoint, struct by_lane *lane); /* finds the lane's HOP records */
+void by_suspect_fill(const struct by_endpoint *endpoint, const struct by_lane *lane,
+                     struct by_call_status *status);
+
+#endif

@@ -1,0 +1,107 @@
+/*
+ * Who is to blame when a chunk does not come back. WAITs tell which node waits for whom; they come from the
+ * parent, which also passes on what its own parent says, so the endpoint hears of several places and keeps
+ * the one that is nearest to the cause. Pure; the endpoint's thread.
+ *
+ * Every node heard is an ancestor, and an ancestor speaks of a chunk to us only when all nodes between have
+ * it complete. So the highest one that was heard is nearest to the cause, and what the same node says later
+ * replaces what it said before.
+ */
+#include "offload/endpoint/state.h"
+
+/* The longest walk up a tree (hops): a bound against a table with a loop. */
+#define DEPTH_MAX 64u
+
+void by_suspect_hops(struct by_endpoint *endpoint, struct by_lane *lane)
+{
+    struct by_image_header header;
+
+    by_image_header(endpoint->config.image, &header);
+    lane->hop_first = lane->hop_end = 0;
+    for (uint32_t h = 0; h < header.count[BY_SECTION_HOP]; h++) {
+        struct by_image_hop hop;
+
+        by_image_hop(endpoint->config.image, h, &hop);
+        if (hop.job != endpoint->config.job || hop.tree != lane->tree)
+            continue;
+        if (lane->hop_end == 0)
+            lane->hop_first = h;
+        lane->hop_end = h + 1;
+    }
+}
+
+/* The record of `node` (child < 0), or of the child with bit `child` of parent `node`. 1 when there is one.
+ */
+static int find_hop(const struct by_endpoint *endpoint, const struct by_lane *lane, uint16_t node, int child,
+                    struct by_image_hop *hop)
+{
+    for (uint32_t h = lane->hop_first; h < lane->hop_end; h++) {
+        by_image_hop(endpoint->config.image, h, hop);
+        if (hop->job != endpoint->config.job || hop->tree != lane->tree)
+            continue;
+        if (child < 0 ? hop->node == node && hop->parent != node : hop->parent == node && hop->child == child)
+            return 1;
+    }
+    return 0;
+}
+
+/* Whether `upper` is an ancestor of `lower`. */
+static int is_above(const struct by_endpoint *endpoint, const struct by_lane *lane, uint16_t upper,
+                    uint16_t lower)
+{
+    struct by_image_hop hop;
+
+    for (unsigned depth = 0; depth < DEPTH_MAX && find_hop(endpoint, lane, lower, -1, &hop); depth++) {
+        if (hop.parent == upper)
+            return 1;
+        lower = hop.parent;
+    }
+    return 0;
+}
+
+void by_suspect_hear(struct by_endpoint *endpoint, struct by_lane *lane, uint32_t seq,
+                     const struct by_wait *wait)
+{
+    struct by_lane_wait *old = &lane->wait;
+    int replace;
+
+    if (seq != lane->base || lane->base == lane->next)
+        return; /* only the oldest chunk can be the one that a call ends with */
+    replace = !old->heard || old->seq != seq || old->wait.node == wait->node ||
+              is_above(endpoint, lane, wait->node, old->wait.node);
+    if (replace)
+        *old = (struct by_lane_wait){.seq = seq, .heard = 1, .wait = *wait};
+}
+
+void by_suspect_fill(const struct by_endpoint *endpoint, const struct by_lane *lane,
+                     struct by_call_status *status)
+{
+    const struct by_wait *wait = &lane->wait.wait;
+    struct by_image_hop hop;
+
+    status->tree = lane->tree;
+    status->seq = lane->base;
+    status->missing_node = BY_NODE_NONE;
+    status->missing = 0;
+    status->wait_state = 0;
+    if (!lane->wait.heard || lane->wait.seq != lane->base) {
+        status->node = lane->parent_node;
+        if (lane->hint.reason != 0 && lane->hint.seq == lane->base) {
+            status->node = lane->hint.node;
+            status->err = lane->hint;
+        }
+        return;
+    }
+    status->node = wait->node;
+    status->wait_state = wait->state;
+    status->missing = wait->missing;
+    if (wait->state == BY_WAIT_PARENT) {
+        if (find_hop(endpoint, lane, wait->node, -1, &hop))
+            status->missing_node = hop.parent;
+    } else if (wait->missing != 0 &&
+               find_hop(endpoint, lane, wait->node, __builtin_ctzll(wait->missing), &hop)) {
+        status->missing_node = hop.node;
+    } else if (wait->missing != 0 && lane->hop_end > 0) {
+        status->missing_node = wait->node; /* the bit is no other node: it is that host's own rank */
+    }
+}
