@@ -1,2 +1,17 @@
 # plan: the planner, and the commands that make topologies and plans.
-banyan_SRC += control/cli/topo.c
+control_SRC += \
+	control/plan/allreduce.c \
+	control/plan/file.c \
+	control/plan/fixed.c \
+	control/plan/forest.c \
+	control/plan/graph.c \
+	control/plan/optimum.c \
+	control/plan/oracle.c \
+	control/plan/pack.c \
+	control/plan/plan.c \
+	control/plan/simplex.c \
+	control/plan/split.c \
+	control/plan/steiner.c \
+	control/plan/strand.c \
+	control/plan/tree.c
+banyan_SRC += control/cli/topo.c control/cli/plan.c

@@ -1,11 +1,13 @@
 /*
- * A plan: weighted trees for one collective on one fabric, with the certificate of how good they are. The planner makes it, the
- * plan file carries it (docs/man/banyan-plan.5), `verify` checks the file with code of its own, `lower` compiles it into tables.
+ * A plan: weighted trees for one collective on one fabric, with the certificate of how good they are. The
+ * planner makes it, the plan file carries it (docs/man/banyan-plan.5), `verify` checks the file with code of
+ * its own, `lower` compiles it into tables.
  *
- * Trees always list their edges from the root outwards. An edge is a path parent -> ... -> child whose inner nodes only forward.
- * Data runs down the edges (allgather, broadcast), up (reduce-scatter, reduce), or up and then down (allreduce, barrier).
- * A tree's weight is the bandwidth given to it: an exact fraction in the topology's unit. Load of a tree: its weight on each arc of
- * each path, in the direction or directions in which data runs.
+ * Trees always list their edges from the root outwards. An edge is a path parent -> ... -> child whose inner
+ * nodes only forward. Data runs down the edges (allgather, broadcast), up (reduce-scatter, reduce), or up and
+ * then down (allreduce, barrier). A tree's weight is the bandwidth given to it: an exact fraction in the
+ * topology's unit. Load of a tree: its weight on each arc of each path, in the direction or directions in
+ * which data runs.
  */
 #ifndef BY_PLAN_PLAN_H
 #define BY_PLAN_PLAN_H
@@ -13,15 +15,17 @@
 #include "control/topology/topology.h"
 
 struct by_path {
-    uint32_t node_count;   /* >= 2 */
-    uint32_t *nodes;       /* node indices, parent first, child last */
+    uint32_t node_count; /* >= 2 */
+    uint32_t *nodes;     /* node indices, parent first, child last */
 };
 
-/* What a tree carries, where one plan holds trees of both kinds (allreduce on fabrics that are not symmetric). */
+/* What a tree carries, where one plan holds trees of both kinds (allreduce on fabrics that are not
+ * symmetric). */
 enum by_tree_use { BY_TREE_BOTH = 1, BY_TREE_UP, BY_TREE_DOWN };
 
 struct by_tree {
-    uint32_t root; /* node index: a compute node, or a switch that aggregates and multicasts (allreduce, barrier) */
+    uint32_t root; /* node index: a compute node, or a switch that aggregates and multicasts (allreduce,
+                      barrier) */
     enum by_tree_use use;
     struct by_fraction weight;
     uint32_t edge_count;
@@ -37,8 +41,8 @@ struct by_plan {
     struct by_fraction optimum;  /* bound of algbw = total data size / time, in unit */
     struct by_fraction achieved; /* the same for these trees */
     struct by_fraction inv_x;    /* 1/x* of the papers (allgather, reduce-scatter), else num 0 */
-    int64_t k;                   /* trees for each root counted with multiplicity, 0 where it has no meaning */
-    uint32_t cut_count;          /* bottleneck cut: the nodes on the side that the data must leave */
+    int64_t k;          /* trees for each root counted with multiplicity, 0 where it has no meaning */
+    uint32_t cut_count; /* bottleneck cut: the nodes on the side that the data must leave */
     uint32_t *cut;
     struct by_fraction cut_exiting; /* bandwidth leaving that side, in unit */
     uint32_t tree_count;
@@ -49,19 +53,21 @@ struct by_plan {
 };
 
 struct by_plan_options {
-    unsigned collective;     /* enum by_collective */
-    int64_t root;            /* node index for broadcast and reduce */
-    int64_t fixed_k;         /* 0 = the optimal k */
-    bool in_network;         /* false: switches only forward */
-    double time_limit_s;     /* 0 = none */
+    unsigned collective; /* enum by_collective */
+    int64_t root;        /* node index for broadcast and reduce */
+    int64_t fixed_k;     /* 0 = the optimal k */
+    bool in_network;     /* false: switches only forward */
+    double time_limit_s; /* 0 = none */
 };
 
-/* Plans. Returns 0 and a plan that the caller frees, or a negative BY_E* with `problem` filled. One thread for each call. */
-int by_plan_make(const struct by_topology *topology, const struct by_plan_options *options, struct by_plan **plan,
-                 struct by_problem *problem);
+/* Plans. Returns 0 and a plan that the caller frees, or a negative BY_E* with `problem` filled. One thread
+ * for each call. */
+int by_plan_make(const struct by_topology *topology, const struct by_plan_options *options,
+                 struct by_plan **plan, struct by_problem *problem);
 void by_plan_free(struct by_plan *plan);
 /* Plan files: JSON with names instead of indices. */
 int by_plan_write(const struct by_plan *plan, const struct by_topology *topology, void *stream);
-int by_plan_read(const char *path, const struct by_topology *topology, struct by_plan **plan, struct by_problem *problem);
+int by_plan_read(const char *path, const struct by_topology *topology, struct by_plan **plan,
+                 struct by_problem *problem);
 
 #endif

@@ -1,0 +1,293 @@
+/* banyan plan: computes the best trees for a collective on a fabric, prints what was found, writes the plan
+ * file. Single-threaded. */
+#include "control/plan/plan.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/cli/cli.h"
+#include "control/plan/tree.h"
+#include "control/topology/fraction.h"
+#include "offload/wire/types.h"
+
+/* Names of the bottleneck that are listed for people (count). */
+#define CUT_NAMES_MAX 6u
+
+struct arguments {
+    const char *topology;
+    const char *output;
+    const char *root;
+    bool json;
+    struct by_plan_options options;
+};
+
+static const char help[] =
+    "usage: banyan plan TOPO -c COLL [options]\n\n"
+    "Computes trees that carry a collective over the fabric in TOPO (topology JSON, - for standard input) as "
+    "fast as its links\n"
+    "allow, with the cut that proves the bound. Rates are algorithm bandwidths: total data size over "
+    "time.\n\n"
+    "  -c, --collective COLL   allgather, reduce-scatter, allreduce, broadcast, reduce or barrier\n"
+    "  -o, --output PLAN       write the plan file (- for standard output)\n"
+    "      --root NODE         where broadcast starts, or reduce ends\n"
+    "      --fixed-k K         the best plan with K trees for each root\n"
+    "      --in-network MODE   auto: switches that can multicast or aggregate do (default); none: they only "
+    "forward\n"
+    "      --json              print the result as one JSON object\n"
+    "  -h, --help\n";
+
+static const struct option long_options[] = {{"collective", required_argument, NULL, 'c'},
+                                             {"output", required_argument, NULL, 'o'},
+                                             {"root", required_argument, NULL, 'r'},
+                                             {"fixed-k", required_argument, NULL, 'k'},
+                                             {"in-network", required_argument, NULL, 'n'},
+                                             {"json", no_argument, NULL, 'j'},
+                                             {"help", no_argument, NULL, 'h'},
+                                             {NULL, 0, NULL, 0}};
+
+static int read_fixed_k(const char *text, int64_t *k)
+{
+    char *end;
+
+    errno = 0;
+    *k = strtoll(text, &end, 10);
+    if (errno || end == text || *end || *k < 1)
+        return by_cli_fail(BY_EXIT_USAGE, "--fixed-k is '%s'; it must be a positive integer", text);
+    return -1;
+}
+
+/* One option; -1 to go on, else the exit status. */
+static int read_option(int option, struct arguments *arguments)
+{
+    switch (option) {
+    case 'c':
+        arguments->options.collective = by_collective_from_name(optarg);
+        if (arguments->options.collective == 0)
+            return by_cli_fail(BY_EXIT_USAGE,
+                               "no collective '%s'; it must be allgather, reduce-scatter, allreduce, "
+                               "broadcast, reduce or barrier",
+                               optarg);
+        return -1;
+    case 'o':
+        arguments->output = optarg;
+        return -1;
+    case 'r':
+        arguments->root = optarg;
+        return -1;
+    case 'k':
+        return read_fixed_k(optarg, &arguments->options.fixed_k);
+    case 'n':
+        if (strcmp(optarg, "auto") != 0 && strcmp(optarg, "none") != 0)
+            return by_cli_fail(BY_EXIT_USAGE, "--in-network is '%s'; it must be auto or none", optarg);
+        arguments->options.in_network = strcmp(optarg, "auto") == 0;
+        return -1;
+    case 'j':
+        arguments->json = true;
+        return -1;
+    case 'h':
+        fputs(help, stdout);
+        return BY_EXIT_DONE;
+    default:
+        return by_cli_fail(BY_EXIT_USAGE, "`banyan plan --help` lists the options");
+    }
+}
+
+static int read_arguments(int argc, char **argv, struct arguments *arguments)
+{
+    int option, status;
+
+    *arguments = (struct arguments){.options = {.root = -1, .in_network = true}};
+    optind = 0;
+    while ((option = getopt_long(argc, argv, "c:o:h", long_options, NULL)) != -1) {
+        status = read_option(option, arguments);
+        if (status >= 0)
+            return status;
+    }
+    if (optind + 1 != argc)
+        return by_cli_fail(BY_EXIT_USAGE, "%s; `banyan plan --help` says more",
+                           optind == argc ? "name a topology file" : "name one topology file only");
+    if (arguments->options.collective == 0)
+        return by_cli_fail(BY_EXIT_USAGE, "name a collective with -c");
+    arguments->topology = argv[optind];
+    return -1;
+}
+
+static int find_root(const struct by_topology *topology, struct arguments *arguments)
+{
+    bool rooted = arguments->options.collective == BY_COLLECTIVE_BROADCAST ||
+                  arguments->options.collective == BY_COLLECTIVE_REDUCE;
+
+    if (!arguments->root)
+        return rooted ? by_cli_fail(BY_EXIT_USAGE, "%s needs a root; name a compute node with --root",
+                                    by_collective_name(arguments->options.collective))
+                      : -1;
+    if (!rooted)
+        return by_cli_fail(BY_EXIT_USAGE, "%s has no root; leave --root out",
+                           by_collective_name(arguments->options.collective));
+    arguments->options.root = by_topology_find(topology, arguments->root);
+    if (arguments->options.root < 0)
+        return by_cli_fail(BY_EXIT_USAGE, "--root is '%s', which is no node of %s", arguments->root,
+                           arguments->topology);
+    return -1;
+}
+
+struct heights {
+    uint32_t max;
+    double mean; /* over trees, by weight */
+};
+
+static struct heights find_heights(const struct by_plan *plan, uint32_t node_count)
+{
+    struct heights heights = {0, 0};
+    double weight = 0;
+
+    for (uint32_t i = 0; i < plan->tree_count; i++) {
+        uint32_t height = by_tree_height(&plan->trees[i], node_count);
+
+        heights.max = height > heights.max ? height : heights.max;
+        heights.mean += height * by_fraction_value(plan->trees[i].weight);
+        weight += by_fraction_value(plan->trees[i].weight);
+    }
+    heights.mean /= weight > 0 ? weight : 1;
+    return heights;
+}
+
+static uint32_t compute_in_cut(const struct by_plan *plan, const struct by_topology *topology)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < plan->cut_count; i++)
+        count += topology->nodes[plan->cut[i]].compute;
+    return count;
+}
+
+/* "key": {fraction}, "key_float": number */
+static void print_fraction(const char *key, struct by_fraction value)
+{
+    char text[BY_FRACTION_JSON_BYTES];
+
+    printf(" \"%s\": %s, \"%s_float\": %.12g,\n", key, by_fraction_json(value, text), key,
+           by_fraction_value(value));
+}
+
+static void print_json(const struct by_plan *plan, const struct by_topology *topology)
+{
+    struct heights heights = find_heights(plan, topology->node_count);
+    char text[BY_FRACTION_JSON_BYTES];
+
+    printf("{\"collective\": \"%s\", \"compute_nodes\": %u, \"unit\": \"",
+           by_collective_name(plan->collective), plan->compute_count);
+    for (const char *c = plan->unit; *c; c++)
+        printf(*c == '"' || *c == '\\' ? "\\%c" : (unsigned char)*c < ' ' ? "\\u%04x" : "%c", *c);
+    printf("\",\n");
+    print_fraction("optimum", plan->optimum);
+    print_fraction("achieved", plan->achieved);
+    if (plan->inv_x.num > 0)
+        print_fraction("inv_x", plan->inv_x);
+    else
+        printf(" \"inv_x\": null,\n");
+    printf(" \"k\": %lld, \"tree_count\": %u, \"height\": {\"max\": %u, \"mean\": %.4g},\n",
+           (long long)plan->k, plan->tree_count, heights.max, heights.mean);
+    printf(" \"bottleneck\": {\"nodes\": [");
+    for (uint32_t i = 0; i < plan->cut_count; i++)
+        printf("%s\"%s\"", i ? ", " : "", topology->nodes[plan->cut[i]].name);
+    printf("], \"compute_count\": %u, \"exiting\": %s},\n", compute_in_cut(plan, topology),
+           by_fraction_json(plan->cut_exiting, text));
+    printf(" \"seconds\": {\"optimum\": %.6f, \"split\": %.6f, \"pack\": %.6f, \"in_network\": %.6f, "
+           "\"total\": %.6f}}\n",
+           plan->seconds.optimum, plan->seconds.split, plan->seconds.pack, plan->seconds.in_network,
+           plan->seconds.total);
+}
+
+static void print_rate(FILE *stream, const char *what, struct by_fraction rate, const char *unit)
+{
+    char text[BY_FRACTION_TEXT_BYTES];
+
+    if (rate.den == 1)
+        fprintf(stream, "  %-11s %s %s", what, by_fraction_text(rate, text), unit);
+    else
+        fprintf(stream, "  %-11s %.6g %s (%s)", what, by_fraction_value(rate), unit,
+                by_fraction_text(rate, text));
+}
+
+static void print_people(FILE *stream, const struct by_plan *plan, const struct by_topology *topology)
+{
+    struct heights heights = find_heights(plan, topology->node_count);
+    bool optimal = by_fraction_compare(plan->achieved, plan->optimum) == 0;
+    char text[BY_FRACTION_TEXT_BYTES];
+
+    fprintf(stream, "%s on %s: %u compute nodes, %u switches\n", by_collective_name(plan->collective),
+            plan->topology_name, plan->compute_count, topology->node_count - plan->compute_count);
+    print_rate(stream, "optimum", plan->optimum, plan->unit);
+    fputs(", no schedule can be faster\n", stream);
+    print_rate(stream, "achieved", plan->achieved, plan->unit);
+    fprintf(stream, ", %.4g %% of it%s\n",
+            100 * by_fraction_value(plan->achieved) / by_fraction_value(plan->optimum),
+            optimal ? ": optimal" : "");
+    if (plan->inv_x.num > 0)
+        fprintf(stream, "  1/x*        %s\n", by_fraction_text(plan->inv_x, text));
+    fprintf(stream, "  trees       %u", plan->tree_count);
+    if (plan->k > 0)
+        fprintf(stream, ", k = %lld", (long long)plan->k);
+    fprintf(stream, "; height %u, mean %.3g hops\n", heights.max, heights.mean);
+    fprintf(stream, "  bottleneck  %s %s leave {", by_fraction_text(plan->cut_exiting, text), plan->unit);
+    for (uint32_t i = 0; i < plan->cut_count && i < CUT_NAMES_MAX; i++)
+        fprintf(stream, "%s%s", i ? ", " : "", topology->nodes[plan->cut[i]].name);
+    if (plan->cut_count > CUT_NAMES_MAX)
+        fprintf(stream, ", ... %u nodes", plan->cut_count);
+    fprintf(stream, "} with %u of %u compute nodes\n", compute_in_cut(plan, topology), plan->compute_count);
+    fprintf(stream, "  seconds     %.3f (optimum %.3f, switches %.3f, packing %.3f, in the network %.3f)\n",
+            plan->seconds.total, plan->seconds.optimum, plan->seconds.split, plan->seconds.pack,
+            plan->seconds.in_network);
+}
+
+static int write_plan(const struct by_plan *plan, const struct by_topology *topology, const char *path)
+{
+    FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    int error;
+
+    if (!file)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "cannot write the plan to '%s': %s", path, strerror(errno));
+    error = by_plan_write(plan, topology, file);
+    if (file != stdout && fclose(file) != 0)
+        error = -1;
+    return error
+               ? by_cli_fail(BY_EXIT_ENVIRONMENT, "cannot write the plan to '%s': %s", path, strerror(errno))
+               : BY_EXIT_DONE;
+}
+
+int by_command_plan(int argc, char **argv)
+{
+    struct arguments arguments;
+    struct by_topology *topology;
+    struct by_plan *plan = NULL;
+    struct by_problem problem = {0};
+    int status = read_arguments(argc, argv, &arguments);
+
+    if (status >= 0)
+        return status;
+    if (arguments.json && arguments.output && strcmp(arguments.output, "-") == 0)
+        return by_cli_fail(
+            BY_EXIT_USAGE,
+            "standard output cannot hold both the result (--json) and the plan (-o -); name a file");
+    topology = by_cli_topology(arguments.topology);
+    if (!topology)
+        return BY_EXIT_USAGE;
+    status = find_root(topology, &arguments);
+    if (status < 0 && by_plan_make(topology, &arguments.options, &plan, &problem) != 0)
+        status = by_cli_refuse(arguments.topology, &problem);
+    if (status < 0) {
+        if (arguments.json)
+            print_json(plan, topology);
+        else
+            print_people(arguments.output && strcmp(arguments.output, "-") == 0 ? stderr : stdout, plan,
+                         topology);
+        status = arguments.output ? write_plan(plan, topology, arguments.output) : BY_EXIT_DONE;
+    }
+    by_plan_free(plan);
+    by_topology_free(topology);
+    return status;
+}

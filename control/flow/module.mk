@@ -1,0 +1,2 @@
+# flow: integer maximum flow and what it proves.
+control_SRC += control/flow/flow.c

@@ -1,0 +1,35 @@
+/*
+ * What limits a collective: the bottleneck cut, found exactly. ForestColl, NSDI'26, sections 5.2 and 5.5,
+ * appendix E.1 and E.4; instead of a binary search, Newton's method: each violated cut gives the next,
+ * strictly better, candidate. Graphs are those of by_graph_make, so that data runs along the arcs. One thread
+ * for each graph.
+ */
+#ifndef BY_PLAN_OPTIMUM_H
+#define BY_PLAN_OPTIMUM_H
+
+#include "control/plan/graph.h"
+
+/*
+ * Allgather: 1/x* = p/q per unit of capacity, in lowest terms; with capacities p times the graph's there are
+ * q trees for each root. `inside` (by node, caller's memory) receives the set T that data must enter: T holds
+ * `inside_count` compute nodes. BY_EINVAL when a compute node cannot be reached (`problem` names it),
+ * BY_ERANGE when the numbers exceed 60 bits.
+ */
+int by_optimum_allgather(const struct by_graph *graph, int64_t *p, int64_t *q, bool *inside,
+                         struct by_problem *problem);
+/* Broadcast from `root`: the least maximum flow to a compute node, and the side of the cut that data must
+ * enter. */
+int by_optimum_broadcast(const struct by_graph *graph, uint32_t root, int64_t *rate, bool *inside,
+                         struct by_problem *problem);
+/* Allreduce: the least cut between compute nodes, in either direction, and the side that data must enter. */
+int by_optimum_allreduce(const struct by_graph *graph, int64_t *rate, bool *inside,
+                         struct by_problem *problem);
+/*
+ * Fixed k: the least U = p/q such that capacities floor(U * capacity) let `roots[v]` trees start at each v
+ * and reach every compute node; `scaled` (node_count^2, caller's memory) receives these capacities. 0,
+ * BY_EINVAL, BY_ERANGE as above.
+ */
+int by_optimum_fixed(const struct by_graph *graph, const int64_t *roots, int64_t *p, int64_t *q,
+                     int64_t *scaled, struct by_problem *problem);
+
+#endif

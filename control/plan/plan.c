@@ -1,0 +1,225 @@
+/*
+ * Plans: options checked, the collective's planner run, the result described. Allgather, reduce-scatter,
+ * broadcast and reduce are here (all of them are trees rooted at compute nodes, packed by forest.h);
+ * allreduce is in allreduce.c. See plan.h.
+ */
+#include "control/plan/plan.h"
+
+#include "control/plan/allreduce.h"
+#include "control/plan/forest.h"
+#include "control/plan/optimum.h"
+#include "control/topology/alloc.h"
+#include "control/topology/build.h"
+#include "control/topology/fraction.h"
+#include "offload/base/errors.h"
+#include "offload/wire/types.h"
+
+/* Trees for each root that may be asked for (count). */
+#define FIXED_K_MAX 1000000
+
+static const struct by_place nowhere = {0, 0};
+
+static bool is_rooted(unsigned collective)
+{
+    return collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE;
+}
+
+static bool goes_up(unsigned collective)
+{
+    return collective == BY_COLLECTIVE_REDUCE || collective == BY_COLLECTIVE_REDUCE_SCATTER;
+}
+
+static int check_options(const struct by_topology *topology, const struct by_plan_options *options,
+                         struct by_problem *problem)
+{
+    const char *name = by_collective_name(options->collective);
+    bool both_ways =
+        options->collective == BY_COLLECTIVE_ALLREDUCE || options->collective == BY_COLLECTIVE_BARRIER;
+
+    if (options->collective == 0 || options->collective >= BY_COLLECTIVE_COUNT)
+        return by_problem_set(problem, BY_EINVAL, nowhere, "collective number %u is unknown",
+                              options->collective);
+    if (by_topology_compute_count(topology) < 2)
+        return by_problem_set(problem, BY_EINVAL, nowhere,
+                              "the fabric has one compute node; a collective needs at least two");
+    if (is_rooted(options->collective)) {
+        if (options->root < 0 || options->root >= topology->node_count)
+            return by_problem_set(problem, BY_EINVAL, nowhere, "%s needs a root: name a compute node", name);
+        if (!topology->nodes[options->root].compute)
+            return by_problem_set(problem, BY_EINVAL, nowhere,
+                                  "root '%s' is a switch; %s starts or ends at a compute node",
+                                  topology->nodes[options->root].name, name);
+    }
+    if (options->fixed_k < 0 || options->fixed_k > FIXED_K_MAX)
+        return by_problem_set(problem, BY_EINVAL, nowhere, "k is %lld; it must be from 1 to %d",
+                              (long long)options->fixed_k, FIXED_K_MAX);
+    if (options->fixed_k > 0 && both_ways)
+        return by_problem_set(problem, BY_EINVAL, nowhere,
+                              "%s has no k: its trees need not start at every node; a fixed k is for "
+                              "allgather, reduce-scatter, "
+                              "broadcast and reduce",
+                              name);
+    return 0;
+}
+
+/* What the trees are to be packed into. */
+struct task {
+    struct by_graph *graph;
+    bool *inside;      /* the side of the bottleneck that data must enter, in the direction of the graph */
+    int64_t *roots;    /* trees at each node */
+    int64_t *capacity; /* in trees */
+    int64_t p, q;      /* capacity is p/q times the graph's, rounded down where k is fixed */
+    int64_t bound;     /* broadcast: the least flow, in the graph's unit */
+    int64_t k;
+};
+
+/* Finds the bound, and the scale at which trees count 1, with the trees at each root. */
+static int find_bound(struct task *task, const struct by_plan_options *options, struct by_plan *plan,
+                      struct by_problem *problem)
+{
+    const struct by_graph *graph = task->graph;
+    struct by_fraction bound;
+    int error;
+
+    if (is_rooted(options->collective)) {
+        error = by_optimum_broadcast(graph, (uint32_t)options->root, &task->bound, task->inside, problem);
+        if (error)
+            return error;
+        bound = (struct by_fraction){task->bound, 1};
+        task->p = task->q = 1;
+        task->k = task->bound;
+    } else {
+        error = by_optimum_allgather(graph, &task->p, &task->k, task->inside, problem);
+        if (error)
+            return error;
+        task->q = 1;
+        if (by_fraction_divide((struct by_fraction){task->p, task->k}, graph->unit, &plan->inv_x) != 0 ||
+            by_fraction_set((__int128)graph->compute_count * task->k, task->p, &bound) != 0)
+            return by_problem_set(problem, BY_ERANGE, nowhere,
+                                  "the bound needs more than 63 bits; round the bandwidths");
+    }
+    if (by_fraction_multiply(bound, graph->unit, &plan->optimum) != 0)
+        return by_problem_set(problem, BY_ERANGE, nowhere,
+                              "the bound needs more than 63 bits; round the bandwidths");
+    if (options->fixed_k > 0)
+        task->k = options->fixed_k;
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        if (is_rooted(options->collective) ? i == options->root : graph->compute[i])
+            task->roots[i] = task->k;
+    if (options->fixed_k > 0)
+        return by_optimum_fixed(graph, task->roots, &task->p, &task->q, task->capacity, problem);
+    for (size_t i = 0; i < (size_t)graph->node_count * graph->node_count; i++)
+        task->capacity[i] = graph->capacity[i] * task->p;
+    return 0;
+}
+
+/* The certificate: the nodes that data must leave. In a transposed graph data leaves where trees enter. */
+static int describe_cut(const struct task *task, const struct by_plan_options *options, struct by_plan *plan,
+                        struct by_problem *problem)
+{
+    bool leaving = goes_up(options->collective);
+
+    for (uint32_t i = 0; i < task->graph->node_count; i++)
+        if (task->inside[i] == leaving)
+            plan->cut[plan->cut_count++] = i;
+    if (by_fraction_multiply(task->graph->unit,
+                             (struct by_fraction){by_graph_entering_set(task->graph, task->inside), 1},
+                             &plan->cut_exiting) != 0)
+        return by_problem_set(problem, BY_ERANGE, nowhere,
+                              "the cut needs more than 63 bits; round the bandwidths");
+    return 0;
+}
+
+static int make_trees(const struct task *task, const struct by_plan_options *options, struct by_plan *plan,
+                      struct by_problem *problem)
+{
+    struct by_forest forest = {.graph = task->graph, .capacity = task->capacity, .roots = task->roots};
+    struct by_tree_list list = {0};
+    int64_t roots = is_rooted(options->collective) ? 1 : task->graph->compute_count;
+    struct by_fraction scale = {task->q, task->p};
+    int error;
+
+    forest.use = goes_up(options->collective) ? BY_TREE_UP : BY_TREE_DOWN;
+    if (by_fraction_multiply(task->graph->unit, scale, &forest.weight) != 0 ||
+        by_fraction_set((__int128)forest.weight.num * task->k * roots, forest.weight.den, &plan->achieved) !=
+            0)
+        return by_problem_set(problem, BY_ERANGE, nowhere,
+                              "a tree's weight needs more than 63 bits; round the bandwidths");
+    error = by_forest_make(&forest, &list, plan, problem);
+    plan->k = task->k;
+    plan->trees = list.trees;
+    plan->tree_count = list.count;
+    return error;
+}
+
+static int plan_rooted(const struct by_topology *topology, const struct by_plan_options *options,
+                       struct by_plan *plan, struct by_problem *problem)
+{
+    struct task task = {0};
+    size_t n = topology->node_count;
+    double start = by_plan_clock();
+    int error;
+
+    task.graph = by_graph_make(topology, goes_up(options->collective) ? BY_DIRECTION_UP : BY_DIRECTION_DOWN,
+                               options->in_network);
+    task.inside = by_alloc(n, sizeof(*task.inside));
+    task.roots = by_alloc(n, sizeof(*task.roots));
+    task.capacity = by_alloc(n * n, sizeof(*task.capacity));
+    error = find_bound(&task, options, plan, problem);
+    if (!error)
+        error = describe_cut(&task, options, plan, problem);
+    plan->seconds.optimum = by_plan_clock() - start;
+    if (!error)
+        error = make_trees(&task, options, plan, problem);
+    by_graph_free(task.graph);
+    free(task.inside);
+    free(task.roots);
+    free(task.capacity);
+    return error;
+}
+
+int by_plan_make(const struct by_topology *topology, const struct by_plan_options *options,
+                 struct by_plan **plan, struct by_problem *problem)
+{
+    struct by_plan *made;
+    double start = by_plan_clock();
+    int error;
+
+    *plan = NULL;
+    problem->text[0] = '\0';
+    error = check_options(topology, options, problem);
+    if (error)
+        return error;
+    made = by_alloc(1, sizeof(*made));
+    made->topology_name = by_copy_text(topology->name);
+    made->unit = by_copy_text(topology->unit);
+    made->collective = options->collective;
+    made->root = is_rooted(options->collective) ? options->root : -1;
+    made->compute_count = by_topology_compute_count(topology);
+    made->inv_x = (struct by_fraction){0, 1};
+    made->cut = by_alloc(topology->node_count, sizeof(*made->cut));
+    if (options->collective == BY_COLLECTIVE_ALLREDUCE || options->collective == BY_COLLECTIVE_BARRIER)
+        error = by_allreduce_plan(topology, options, made, problem);
+    else
+        error = plan_rooted(topology, options, made, problem);
+    made->seconds.total = by_plan_clock() - start;
+    if (error) {
+        by_plan_free(made);
+        return error;
+    }
+    *plan = made;
+    return 0;
+}
+
+void by_plan_free(struct by_plan *plan)
+{
+    if (!plan)
+        return;
+    for (uint32_t i = 0; i < plan->tree_count; i++)
+        by_tree_free(&plan->trees[i]);
+    free(plan->trees);
+    free(plan->cut);
+    free(plan->topology_name);
+    free(plan->unit);
+    free(plan);
+}

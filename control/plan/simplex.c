@@ -1,0 +1,216 @@
+/*
+ * Revised simplex in integers. See simplex.h. The matrix holds, for each row, the determinant times the
+ * inverse of the basis, then the determinant times the basic amount; the last row holds the prices and the
+ * value. A step replaces each entry e by (e * pivot - alpha * e of the pivot row) / determinant, which is
+ * always exact.
+ */
+#include "control/plan/simplex.h"
+
+#include <gmp.h>
+
+#include "control/topology/alloc.h"
+#include "control/topology/fraction.h"
+#include "offload/base/assert.h"
+#include "offload/base/errors.h"
+
+#define SLACK UINT32_MAX
+
+struct by_simplex {
+    uint32_t rows;
+    uint32_t width; /* rows + 1 */
+    mpz_t *matrix;  /* (rows + 1) x width */
+    mpz_t determinant;
+    mpz_t *alpha; /* by row: the entering column; the last is its reduced cost, negated */
+    mpz_t scratch[2];
+    uint32_t *basic; /* by row: tag of its column, or SLACK */
+    uint32_t steps;
+};
+
+static mpz_t *entry(const struct by_simplex *simplex, uint32_t row, uint32_t column)
+{
+    return &simplex->matrix[(size_t)row * simplex->width + column];
+}
+
+struct by_simplex *by_simplex_new(uint32_t row_count, const int64_t *limits)
+{
+    struct by_simplex *simplex = by_alloc(1, sizeof(*simplex));
+
+    simplex->rows = row_count;
+    simplex->width = row_count + 1;
+    simplex->matrix = by_alloc((size_t)simplex->width * simplex->width, sizeof(*simplex->matrix));
+    simplex->alpha = by_alloc(simplex->width, sizeof(*simplex->alpha));
+    simplex->basic = by_alloc(row_count, sizeof(*simplex->basic));
+    for (size_t i = 0; i < (size_t)simplex->width * simplex->width; i++)
+        mpz_init(simplex->matrix[i]);
+    for (uint32_t i = 0; i < simplex->width; i++)
+        mpz_init(simplex->alpha[i]);
+    mpz_init_set_ui(simplex->determinant, 1);
+    mpz_init(simplex->scratch[0]);
+    mpz_init(simplex->scratch[1]);
+    for (uint32_t i = 0; i < row_count; i++) {
+        mpz_set_ui(*entry(simplex, i, i), 1);
+        mpz_set_si(*entry(simplex, i, row_count), limits[i]);
+        simplex->basic[i] = SLACK;
+    }
+    return simplex;
+}
+
+void by_simplex_free(struct by_simplex *simplex)
+{
+    if (!simplex)
+        return;
+    for (size_t i = 0; i < (size_t)simplex->width * simplex->width; i++)
+        mpz_clear(simplex->matrix[i]);
+    for (uint32_t i = 0; i < simplex->width; i++)
+        mpz_clear(simplex->alpha[i]);
+    mpz_clear(simplex->determinant);
+    mpz_clear(simplex->scratch[0]);
+    mpz_clear(simplex->scratch[1]);
+    free(simplex->matrix);
+    free(simplex->alpha);
+    free(simplex->basic);
+    free(simplex);
+}
+
+/* Whether row a, divided by its alpha, comes before row b: by amount, then by the entries of the inverse. */
+static bool comes_before(struct by_simplex *simplex, uint32_t a, uint32_t b)
+{
+    for (uint32_t k = 0; k < simplex->width; k++) {
+        uint32_t column = (k + simplex->rows) % simplex->width;
+        int order;
+
+        mpz_mul(simplex->scratch[0], *entry(simplex, a, column), simplex->alpha[b]);
+        mpz_mul(simplex->scratch[1], *entry(simplex, b, column), simplex->alpha[a]);
+        order = mpz_cmp(simplex->scratch[0], simplex->scratch[1]);
+        if (order)
+            return order < 0;
+    }
+    return false;
+}
+
+/* Brings the column in `alpha` into the basis as `tag`. */
+static void step(struct by_simplex *simplex, uint32_t tag)
+{
+    uint32_t pivot_row = UINT32_MAX;
+    mpz_t *pivot;
+
+    for (uint32_t i = 0; i < simplex->rows; i++)
+        if (mpz_sgn(simplex->alpha[i]) > 0 &&
+            (pivot_row == UINT32_MAX || comes_before(simplex, i, pivot_row)))
+            pivot_row = i;
+    BY_ASSERT(pivot_row != UINT32_MAX); /* every column uses some row, so the program is bounded */
+    pivot = &simplex->alpha[pivot_row];
+    for (uint32_t i = 0; i < simplex->width; i++) {
+        bool plain = mpz_sgn(simplex->alpha[i]) == 0;
+
+        if (i == pivot_row || (plain && mpz_cmp(*pivot, simplex->determinant) == 0))
+            continue;
+        for (uint32_t k = 0; k < simplex->width; k++) {
+            mpz_t *at = entry(simplex, i, k), *of_pivot = entry(simplex, pivot_row, k);
+
+            if (mpz_sgn(*at) == 0 && (plain || mpz_sgn(*of_pivot) == 0))
+                continue;
+            mpz_mul(*at, *at, *pivot);
+            if (!plain)
+                mpz_submul(*at, simplex->alpha[i], *of_pivot);
+            mpz_divexact(*at, *at, simplex->determinant);
+        }
+    }
+    mpz_set(simplex->determinant, *pivot);
+    simplex->basic[pivot_row] = tag;
+    simplex->steps++;
+}
+
+/* Lets slack columns back in while one has a negative price. */
+static void settle(struct by_simplex *simplex)
+{
+    for (;;) {
+        uint32_t k = 0;
+
+        while (k < simplex->rows && mpz_sgn(*entry(simplex, simplex->rows, k)) >= 0)
+            k++;
+        if (k == simplex->rows)
+            return;
+        for (uint32_t i = 0; i < simplex->width; i++)
+            mpz_set(simplex->alpha[i], *entry(simplex, i, k));
+        step(simplex, SLACK);
+    }
+}
+
+bool by_simplex_offer(struct by_simplex *simplex, const int32_t *counts, uint32_t tag)
+{
+    for (uint32_t i = 0; i < simplex->width; i++) {
+        mpz_set_ui(simplex->alpha[i], 0);
+        for (uint32_t k = 0; k < simplex->rows; k++)
+            if (counts[k])
+                mpz_addmul_ui(simplex->alpha[i], *entry(simplex, i, k), (unsigned long)counts[k]);
+    }
+    mpz_sub(simplex->alpha[simplex->rows], simplex->alpha[simplex->rows], simplex->determinant);
+    if (mpz_sgn(simplex->alpha[simplex->rows]) >= 0)
+        return false;
+    step(simplex, tag);
+    settle(simplex);
+    return true;
+}
+
+bool by_simplex_prices(const struct by_simplex *simplex, int64_t *prices, int64_t *one)
+{
+    size_t bits = mpz_sizeinbase(simplex->determinant, 2), limit = 0, shift;
+    mpz_t value;
+
+    while (((int64_t)1 << limit) < BY_PRICE_MAX)
+        limit++;
+    for (uint32_t k = 0; k < simplex->rows; k++) {
+        size_t more = mpz_sizeinbase(*entry(simplex, simplex->rows, k), 2);
+
+        bits = more > bits ? more : bits;
+    }
+    shift = bits > limit ? bits - limit : 0;
+    mpz_init(value);
+    for (uint32_t k = 0; k < simplex->rows; k++) {
+        mpz_fdiv_q_2exp(value, *entry(simplex, simplex->rows, k), shift);
+        prices[k] = mpz_get_si(value);
+    }
+    mpz_fdiv_q_2exp(value, simplex->determinant, shift);
+    *one = mpz_get_si(value);
+    mpz_clear(value);
+    return shift == 0;
+}
+
+/* over / determinant as a fraction. */
+static int to_fraction(const struct by_simplex *simplex, mpz_t over, struct by_fraction *result)
+{
+    int error = BY_ERANGE;
+    mpq_t ratio;
+
+    mpq_init(ratio);
+    mpz_set(mpq_numref(ratio), over);
+    mpz_set(mpq_denref(ratio), simplex->determinant);
+    mpq_canonicalize(ratio);
+    if (mpz_fits_slong_p(mpq_numref(ratio)) && mpz_fits_slong_p(mpq_denref(ratio))) {
+        *result = (struct by_fraction){mpz_get_si(mpq_numref(ratio)), mpz_get_si(mpq_denref(ratio))};
+        error = 0;
+    }
+    mpq_clear(ratio);
+    return error;
+}
+
+int by_simplex_value(const struct by_simplex *simplex, struct by_fraction *value)
+{
+    return to_fraction(simplex, *entry(simplex, simplex->rows, simplex->rows), value);
+}
+
+uint32_t by_simplex_steps(const struct by_simplex *simplex)
+{
+    return simplex->steps;
+}
+
+bool by_simplex_basic(const struct by_simplex *simplex, uint32_t row, uint32_t *tag,
+                      struct by_fraction *amount, int *error)
+{
+    if (simplex->basic[row] == SLACK || mpz_sgn(*entry(simplex, row, simplex->rows)) == 0)
+        return false;
+    *tag = simplex->basic[row];
+    *error = to_fraction(simplex, *entry(simplex, row, simplex->rows), amount);
+    return true;
+}

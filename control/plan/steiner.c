@@ -1,0 +1,383 @@
+/*
+ * Cheapest trees on symmetric fabrics. See steiner.h. "Sites" are the nodes that a tree may have: compute
+ * nodes and branching switches; everything else lies inside paths between sites.
+ */
+#include "control/plan/steiner.h"
+
+#include "control/topology/alloc.h"
+#include "offload/base/assert.h"
+
+/* Optional switches that are tried in all combinations (count). */
+#define EXHAUSTIVE_MAX 8u
+/* A hop costs this little beside a unit of price: prices are multiplied by it. */
+#define HOP_SCALE ((int64_t)1 << 14)
+#define FAR       INT64_MAX
+
+/* A way between two sites. */
+struct way {
+    int64_t cost;
+    uint32_t a, b; /* site numbers, a < b */
+};
+
+struct by_steiner {
+    const struct by_graph *graph;
+    uint32_t link_count;
+    uint32_t (*ends)[2];
+    uint32_t *link_of; /* by cell */
+    uint32_t site_count;
+    uint32_t *site_node; /* compute nodes first */
+    uint32_t compute_count;
+    int64_t *distance;  /* by node, in one search */
+    bool *settled;      /* by node */
+    uint32_t *previous; /* [site * node_count + node]: the node before on the cheapest path from the site */
+    uint32_t way_count;
+    struct way *ways; /* sorted by cost */
+    /* The subset under trial and the best tree found. */
+    bool *chosen; /* by site */
+    uint32_t *part;
+    uint32_t *degree;
+    struct way *tree;
+    uint32_t tree_count;
+    struct way *best_tree;
+    uint32_t best_count;
+    __int128 best_cost;
+    bool *best_chosen;
+};
+
+static void find_links(struct by_steiner *steiner)
+{
+    const struct by_graph *graph = steiner->graph;
+    uint32_t n = graph->node_count;
+
+    steiner->link_of = by_alloc((size_t)n * n, sizeof(*steiner->link_of));
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t j = i + 1; j < n; j++)
+            steiner->link_count += by_graph_capacity(graph, i, j) > 0;
+    steiner->ends = by_alloc(steiner->link_count, sizeof(*steiner->ends));
+    steiner->link_count = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t j = i + 1; j < n; j++) {
+            steiner->link_of[(size_t)i * n + j] = steiner->link_of[(size_t)j * n + i] = UINT32_MAX;
+            if (by_graph_capacity(graph, i, j) == 0)
+                continue;
+            steiner->ends[steiner->link_count][0] = i;
+            steiner->ends[steiner->link_count][1] = j;
+            steiner->link_of[(size_t)i * n + j] = steiner->link_of[(size_t)j * n + i] = steiner->link_count++;
+        }
+}
+
+struct by_steiner *by_steiner_new(const struct by_graph *graph)
+{
+    struct by_steiner *steiner = by_alloc(1, sizeof(*steiner));
+    uint32_t n = graph->node_count, sites;
+
+    steiner->graph = graph;
+    find_links(steiner);
+    steiner->site_node = by_alloc(n, sizeof(*steiner->site_node));
+    for (uint32_t i = 0; i < n; i++)
+        if (graph->compute[i])
+            steiner->site_node[steiner->site_count++] = i;
+    steiner->compute_count = steiner->site_count;
+    for (uint32_t i = 0; i < n; i++)
+        if (graph->branch[i])
+            steiner->site_node[steiner->site_count++] = i;
+    sites = steiner->site_count;
+    steiner->distance = by_alloc(n, sizeof(*steiner->distance));
+    steiner->settled = by_alloc(n, sizeof(*steiner->settled));
+    steiner->previous = by_alloc((size_t)sites * n, sizeof(*steiner->previous));
+    steiner->ways = by_alloc((size_t)sites * sites / 2 + 1, sizeof(*steiner->ways));
+    steiner->chosen = by_alloc(sites, sizeof(*steiner->chosen));
+    steiner->best_chosen = by_alloc(sites, sizeof(*steiner->best_chosen));
+    steiner->part = by_alloc(sites, sizeof(*steiner->part));
+    steiner->degree = by_alloc(sites, sizeof(*steiner->degree));
+    steiner->tree = by_alloc(sites, sizeof(*steiner->tree));
+    steiner->best_tree = by_alloc(sites, sizeof(*steiner->best_tree));
+    return steiner;
+}
+
+void by_steiner_free(struct by_steiner *steiner)
+{
+    if (!steiner)
+        return;
+    free(steiner->ends);
+    free(steiner->link_of);
+    free(steiner->site_node);
+    free(steiner->distance);
+    free(steiner->settled);
+    free(steiner->previous);
+    free(steiner->ways);
+    free(steiner->chosen);
+    free(steiner->best_chosen);
+    free(steiner->part);
+    free(steiner->degree);
+    free(steiner->tree);
+    free(steiner->best_tree);
+    free(steiner);
+}
+
+uint32_t by_steiner_link_count(const struct by_steiner *steiner)
+{
+    return steiner->link_count;
+}
+
+int64_t by_steiner_link_capacity(const struct by_steiner *steiner, uint32_t link)
+{
+    return by_graph_capacity(steiner->graph, steiner->ends[link][0], steiner->ends[link][1]);
+}
+
+void by_steiner_link_ends(const struct by_steiner *steiner, uint32_t link, uint32_t ends[2])
+{
+    ends[0] = steiner->ends[link][0];
+    ends[1] = steiner->ends[link][1];
+}
+
+/* Cheapest paths from one site to the others, through nodes that are no sites (Dijkstra on a dense graph). */
+static void search_from(struct by_steiner *steiner, uint32_t site, const int64_t *prices)
+{
+    const struct by_graph *graph = steiner->graph;
+    uint32_t n = graph->node_count, *previous = &steiner->previous[(size_t)site * n];
+
+    for (uint32_t i = 0; i < n; i++) {
+        steiner->distance[i] = FAR;
+        steiner->settled[i] = false;
+    }
+    steiner->distance[steiner->site_node[site]] = 0;
+    for (;;) {
+        uint32_t at = UINT32_MAX;
+
+        for (uint32_t i = 0; i < n; i++)
+            if (!steiner->settled[i] && steiner->distance[i] != FAR &&
+                (at == UINT32_MAX || steiner->distance[i] < steiner->distance[at]))
+                at = i;
+        if (at == UINT32_MAX)
+            return;
+        steiner->settled[at] = true;
+        if (at != steiner->site_node[site] && (graph->compute[at] || graph->branch[at]))
+            continue;
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t link = i == at ? UINT32_MAX : steiner->link_of[(size_t)at * n + i];
+            int64_t cost;
+
+            if (link == UINT32_MAX || steiner->settled[i])
+                continue;
+            cost = steiner->distance[at] + prices[link] * HOP_SCALE + 1;
+            if (cost < steiner->distance[i]) {
+                steiner->distance[i] = cost;
+                previous[i] = at;
+            }
+        }
+    }
+}
+
+static int compare_ways(const void *left, const void *right)
+{
+    const struct way *a = left, *b = right;
+
+    if (a->cost != b->cost)
+        return a->cost < b->cost ? -1 : 1;
+    if (a->a != b->a)
+        return a->a < b->a ? -1 : 1;
+    return (a->b > b->b) - (a->b < b->b);
+}
+
+static void find_ways(struct by_steiner *steiner, const int64_t *prices)
+{
+    steiner->way_count = 0;
+    for (uint32_t a = 0; a < steiner->site_count; a++) {
+        search_from(steiner, a, prices);
+        for (uint32_t b = a + 1; b < steiner->site_count; b++) {
+            int64_t cost = steiner->distance[steiner->site_node[b]];
+
+            if (cost != FAR)
+                steiner->ways[steiner->way_count++] = (struct way){cost, a, b};
+        }
+    }
+    qsort(steiner->ways, steiner->way_count, sizeof(*steiner->ways), compare_ways);
+}
+
+static uint32_t part_of(uint32_t *part, uint32_t site)
+{
+    while (part[site] != site) {
+        part[site] = part[part[site]];
+        site = part[site];
+    }
+    return site;
+}
+
+/* Removes chosen switches that ended up as leaves. */
+static void prune_leaves(struct by_steiner *steiner)
+{
+    bool changed = true;
+
+    while (changed) {
+        uint32_t kept = 0;
+
+        changed = false;
+        for (uint32_t i = 0; i < steiner->tree_count; i++) {
+            struct way *way = &steiner->tree[i];
+            bool drop = (way->a >= steiner->compute_count && steiner->degree[way->a] == 1) ||
+                        (way->b >= steiner->compute_count && steiner->degree[way->b] == 1);
+
+            if (drop) {
+                steiner->degree[way->a]--;
+                steiner->degree[way->b]--;
+                changed = true;
+            } else {
+                steiner->tree[kept++] = *way;
+            }
+        }
+        steiner->tree_count = kept;
+    }
+}
+
+/* The minimum spanning tree of compute nodes and chosen switches, without leaves that are switches; remembers
+ * the best of all. */
+static void try_chosen(struct by_steiner *steiner)
+{
+    uint32_t wanted = 0;
+    __int128 cost = 0;
+
+    for (uint32_t i = 0; i < steiner->site_count; i++) {
+        steiner->part[i] = i;
+        steiner->degree[i] = 0;
+        wanted += i < steiner->compute_count || steiner->chosen[i];
+    }
+    steiner->tree_count = 0;
+    for (uint32_t i = 0; i < steiner->way_count && steiner->tree_count + 1 < wanted; i++) {
+        const struct way *way = &steiner->ways[i];
+        uint32_t a, b;
+
+        if ((way->a >= steiner->compute_count && !steiner->chosen[way->a]) ||
+            (way->b >= steiner->compute_count && !steiner->chosen[way->b]))
+            continue;
+        a = part_of(steiner->part, way->a);
+        b = part_of(steiner->part, way->b);
+        if (a == b)
+            continue;
+        steiner->part[a] = b;
+        steiner->degree[way->a]++;
+        steiner->degree[way->b]++;
+        steiner->tree[steiner->tree_count++] = *way;
+    }
+    if (steiner->tree_count + 1 < wanted)
+        return;
+    prune_leaves(steiner);
+    for (uint32_t i = 0; i < steiner->tree_count; i++)
+        cost += steiner->tree[i].cost;
+    if (steiner->best_count > 0 && cost >= steiner->best_cost)
+        return;
+    steiner->best_cost = cost;
+    steiner->best_count = steiner->tree_count;
+    memcpy(steiner->best_tree, steiner->tree, steiner->tree_count * sizeof(*steiner->tree));
+    memcpy(steiner->best_chosen, steiner->chosen, steiner->site_count * sizeof(*steiner->chosen));
+    for (uint32_t i = steiner->compute_count; i < steiner->site_count; i++)
+        steiner->best_chosen[i] = steiner->degree[i] > 0;
+}
+
+static void try_all(struct by_steiner *steiner)
+{
+    uint32_t optional = steiner->site_count - steiner->compute_count;
+
+    for (uint32_t subset = 0; subset < (uint32_t)1 << optional; subset++) {
+        for (uint32_t i = 0; i < optional; i++)
+            steiner->chosen[steiner->compute_count + i] = subset >> i & 1;
+        try_chosen(steiner);
+    }
+}
+
+/* Adds or drops one switch at a time, from the best subset so far, as long as that helps. */
+static void improve(struct by_steiner *steiner)
+{
+    __int128 before;
+
+    do {
+        before = steiner->best_cost;
+        for (uint32_t i = steiner->compute_count; i < steiner->site_count; i++) {
+            memcpy(steiner->chosen, steiner->best_chosen, steiner->site_count * sizeof(*steiner->chosen));
+            steiner->chosen[i] = !steiner->chosen[i];
+            try_chosen(steiner);
+        }
+    } while (steiner->best_cost < before);
+}
+
+static void try_some(struct by_steiner *steiner)
+{
+    for (int all = 0; all < 2; all++) {
+        for (uint32_t i = steiner->compute_count; i < steiner->site_count; i++)
+            steiner->chosen[i] = all;
+        try_chosen(steiner);
+    }
+    improve(steiner);
+}
+
+__int128 by_steiner_price(struct by_steiner *steiner, const int64_t *prices, int32_t *counts, bool *proved)
+{
+    uint32_t n = steiner->graph->node_count;
+    __int128 price = 0;
+
+    steiner->best_count = 0;
+    find_ways(steiner, prices);
+    *proved = steiner->site_count - steiner->compute_count <= EXHAUSTIVE_MAX;
+    if (*proved)
+        try_all(steiner);
+    else
+        try_some(steiner);
+    BY_ASSERT(steiner->best_count > 0); /* the fabric is connected: the caller has found a positive cut */
+    memset(counts, 0, steiner->link_count * sizeof(*counts));
+    for (uint32_t i = 0; i < steiner->best_count; i++) {
+        const struct way *way = &steiner->best_tree[i];
+        uint32_t node = steiner->site_node[way->b];
+
+        while (node != steiner->site_node[way->a]) {
+            uint32_t before = steiner->previous[(size_t)way->a * n + node],
+                     link = steiner->link_of[(size_t)before * n + node];
+
+            counts[link]++;
+            price += prices[link];
+            node = before;
+        }
+    }
+    return price;
+}
+
+/* The path behind a way, from site `from` on. */
+static struct by_path make_path(const struct by_steiner *steiner, const struct way *way, uint32_t from)
+{
+    uint32_t n = steiner->graph->node_count, count = 1, at;
+    struct by_path path;
+
+    for (uint32_t node = steiner->site_node[way->b]; node != steiner->site_node[way->a]; count++)
+        node = steiner->previous[(size_t)way->a * n + node];
+    path.node_count = count;
+    path.nodes = by_alloc(count, sizeof(*path.nodes));
+    at = from == way->a ? count - 1 : 0;
+    for (uint32_t node = steiner->site_node[way->b];; node = steiner->previous[(size_t)way->a * n + node]) {
+        path.nodes[at] = node;
+        at += from == way->a ? -1 : 1;
+        if (node == steiner->site_node[way->a])
+            return path;
+    }
+}
+
+struct by_path *by_steiner_paths(const struct by_steiner *steiner, uint32_t *root, uint32_t *path_count)
+{
+    struct by_path *paths = by_alloc(steiner->best_count, sizeof(*paths));
+    bool *reached = by_alloc(steiner->site_count, sizeof(*reached)),
+         *used = by_alloc(steiner->best_count, sizeof(*used));
+
+    reached[0] = true;
+    *root = steiner->site_node[0];
+    *path_count = 0;
+    while (*path_count < steiner->best_count)
+        for (uint32_t i = 0; i < steiner->best_count; i++) {
+            const struct way *way = &steiner->best_tree[i];
+
+            if (used[i] || (!reached[way->a] && !reached[way->b]))
+                continue;
+            paths[(*path_count)++] = make_path(steiner, way, reached[way->a] ? way->a : way->b);
+            reached[way->a] = reached[way->b] = used[i] = true;
+        }
+    free(reached);
+    free(used);
+    return paths;
+}

@@ -1,0 +1,329 @@
+/*
+ * From paths to the trees of a plan. See tree.h. While it is made, a tree is an array by node: the path from
+ * the node's parent, or none for the root and for nodes outside the tree.
+ */
+#include "control/plan/tree.h"
+
+#include "control/topology/alloc.h"
+#include "control/topology/fraction.h"
+#include "offload/base/assert.h"
+
+struct shape {
+    uint32_t node_count;
+    uint32_t root;
+    bool *inside;
+    struct by_path *from_parent; /* by node; node_count 0 where there is none */
+};
+
+static void shape_make(struct shape *shape, uint32_t node_count, uint32_t root)
+{
+    *shape = (struct shape){.node_count = node_count, .root = root};
+    shape->inside = by_alloc(node_count, sizeof(*shape->inside));
+    shape->from_parent = by_alloc(node_count, sizeof(*shape->from_parent));
+    shape->inside[root] = true;
+}
+
+static void path_free(struct by_path *path)
+{
+    free(path->nodes);
+    *path = (struct by_path){0, NULL};
+}
+
+static void shape_free(struct shape *shape)
+{
+    for (uint32_t i = 0; i < shape->node_count; i++)
+        path_free(&shape->from_parent[i]);
+    free(shape->from_parent);
+    free(shape->inside);
+}
+
+static uint32_t parent_of(const struct shape *shape, uint32_t node)
+{
+    return shape->from_parent[node].nodes[0];
+}
+
+/* Shortens a path that passes a node twice; returns the new count. */
+static uint32_t cut_loops(uint32_t *nodes, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t j = count - 1; j > i; j--)
+            if (nodes[i] == nodes[j]) {
+                memmove(nodes + i, nodes + j, (count - j) * sizeof(*nodes));
+                count -= j - i;
+                break;
+            }
+    return count;
+}
+
+/* Adds a path: from the last of its nodes that the tree has already, with a stop at each switch that may
+ * branch. */
+static void shape_add(struct shape *shape, const struct by_graph *graph, const struct by_path *path)
+{
+    uint32_t *nodes = by_alloc(path->node_count, sizeof(*nodes)), count, start = 0;
+
+    memcpy(nodes, path->nodes, path->node_count * sizeof(*nodes));
+    count = cut_loops(nodes, path->node_count);
+    BY_ASSERT(shape->inside[nodes[0]]);
+    for (uint32_t i = 1; i < count; i++)
+        if (shape->inside[nodes[i]])
+            start = i;
+    for (uint32_t i = start + 1; i < count; i++) {
+        struct by_path *part = &shape->from_parent[nodes[i]];
+
+        if (i + 1 < count && !graph->branch[nodes[i]])
+            continue;
+        part->node_count = i - start + 1;
+        part->nodes = by_alloc(part->node_count, sizeof(*part->nodes));
+        memcpy(part->nodes, nodes + start, part->node_count * sizeof(*part->nodes));
+        shape->inside[nodes[i]] = true;
+        start = i;
+    }
+    free(nodes);
+}
+
+static void count_children(const struct shape *shape, uint32_t *children)
+{
+    memset(children, 0, shape->node_count * sizeof(*children));
+    for (uint32_t i = 0; i < shape->node_count; i++)
+        if (shape->from_parent[i].node_count)
+            children[parent_of(shape, i)]++;
+}
+
+/* Removes switches that lead nowhere. */
+static void prune(struct shape *shape, const struct by_graph *graph)
+{
+    uint32_t *children = by_alloc(shape->node_count, sizeof(*children));
+    bool changed = true;
+
+    count_children(shape, children);
+    while (changed) {
+        changed = false;
+        for (uint32_t i = 0; i < shape->node_count; i++) {
+            if (!shape->inside[i] || graph->compute[i] || children[i] > 0 || i == shape->root)
+                continue;
+            children[parent_of(shape, i)]--;
+            path_free(&shape->from_parent[i]);
+            shape->inside[i] = false;
+            changed = true;
+        }
+    }
+    free(children);
+}
+
+/* Makes each switch with a single child a mere forwarder on the path to it. */
+static void merge_forwarders(struct shape *shape, const struct by_graph *graph)
+{
+    uint32_t *children = by_alloc(shape->node_count, sizeof(*children));
+
+    count_children(shape, children);
+    for (uint32_t i = 0; i < shape->node_count; i++) {
+        struct by_path *lower = &shape->from_parent[i], *upper;
+        uint32_t middle, *nodes;
+
+        while (lower->node_count) {
+            middle = lower->nodes[0];
+            upper = &shape->from_parent[middle];
+            if (graph->compute[middle] || children[middle] != 1 || upper->node_count == 0)
+                break;
+            nodes = by_alloc(upper->node_count + lower->node_count - 1, sizeof(*nodes));
+            memcpy(nodes, upper->nodes, upper->node_count * sizeof(*nodes));
+            memcpy(nodes + upper->node_count, lower->nodes + 1, (lower->node_count - 1) * sizeof(*nodes));
+            free(lower->nodes);
+            lower->nodes = nodes;
+            lower->node_count = cut_loops(nodes, upper->node_count + lower->node_count - 1);
+            path_free(upper);
+            shape->inside[middle] = false;
+        }
+    }
+    free(children);
+}
+
+/* Turns the shape so that it starts at `root`. */
+static void shape_reroot(struct shape *shape, uint32_t root)
+{
+    struct by_path carried = {0, NULL};
+    uint32_t node = root;
+
+    while (node != shape->root) {
+        struct by_path path = shape->from_parent[node];
+        uint32_t parent = path.nodes[0];
+
+        for (uint32_t i = 0; i < path.node_count / 2; i++) {
+            uint32_t swapped = path.nodes[i];
+
+            path.nodes[i] = path.nodes[path.node_count - 1 - i];
+            path.nodes[path.node_count - 1 - i] = swapped;
+        }
+        shape->from_parent[node] = carried;
+        carried = path;
+        node = parent;
+    }
+    shape->from_parent[shape->root] = carried;
+    shape->root = root;
+}
+
+/* Hops from the root to `node`; `depth` remembers, UINT32_MAX is unknown. */
+static uint32_t depth_of(const struct shape *shape, uint32_t node, uint32_t *depth)
+{
+    uint32_t hops = 0, at = node;
+
+    while (depth[at] == UINT32_MAX) {
+        hops += shape->from_parent[at].node_count - 1;
+        at = parent_of(shape, at);
+    }
+    return depth[node] = hops + depth[at];
+}
+
+static uint32_t shape_height(const struct shape *shape)
+{
+    uint32_t *depth = by_alloc(shape->node_count, sizeof(*depth)), height = 0;
+
+    for (uint32_t i = 0; i < shape->node_count; i++)
+        depth[i] = i == shape->root ? 0 : UINT32_MAX;
+    for (uint32_t i = 0; i < shape->node_count; i++)
+        if (shape->inside[i] && depth_of(shape, i, depth) > height)
+            height = depth[i];
+    free(depth);
+    return height;
+}
+
+static void shape_centre(struct shape *shape, const struct by_graph *graph)
+{
+    uint32_t best = shape->root, best_height = UINT32_MAX;
+
+    for (uint32_t i = 0; i < shape->node_count; i++) {
+        uint32_t height;
+
+        if (!shape->inside[i])
+            continue;
+        shape_reroot(shape, i);
+        height = shape_height(shape);
+        if (height < best_height || (height == best_height && graph->compute[best] && !graph->compute[i])) {
+            best = i;
+            best_height = height;
+        }
+    }
+    shape_reroot(shape, best);
+}
+
+/* Moves the shape into a tree, breadth first. */
+static void shape_finish(struct shape *shape, struct by_tree *tree)
+{
+    uint32_t *queue = by_alloc(shape->node_count, sizeof(*queue)), head = 0, tail = 0, room = 0;
+
+    tree->root = shape->root;
+    tree->edge_count = 0;
+    tree->edges = NULL;
+    queue[tail++] = shape->root;
+    while (head < tail) {
+        uint32_t node = queue[head++];
+
+        for (uint32_t i = 0; i < shape->node_count; i++) {
+            if (shape->from_parent[i].node_count == 0 || parent_of(shape, i) != node)
+                continue;
+            BY_GROW(tree->edges, tree->edge_count, room);
+            tree->edges[tree->edge_count++] = shape->from_parent[i];
+            queue[tail++] = i;
+        }
+    }
+    for (uint32_t i = 0; i < tree->edge_count; i++)
+        shape->from_parent[tree->edges[i].nodes[tree->edges[i].node_count - 1]] = (struct by_path){0, NULL};
+    free(queue);
+}
+
+void by_tree_list_add(struct by_tree_list *list, const struct by_graph *graph, uint32_t root,
+                      enum by_tree_use use, struct by_fraction weight, const struct by_path *paths,
+                      uint32_t path_count)
+{
+    struct shape shape;
+    struct by_tree *tree;
+
+    shape_make(&shape, graph->node_count, root);
+    for (uint32_t i = 0; i < path_count; i++)
+        shape_add(&shape, graph, &paths[i]);
+    prune(&shape, graph);
+    if (use == BY_TREE_BOTH)
+        shape_centre(&shape, graph);
+    merge_forwarders(&shape, graph);
+    BY_GROW(list->trees, list->count, list->room);
+    tree = &list->trees[list->count++];
+    tree->use = use;
+    tree->weight = weight;
+    shape_finish(&shape, tree);
+    shape_free(&shape);
+}
+
+void by_tree_free(struct by_tree *tree)
+{
+    for (uint32_t i = 0; i < tree->edge_count; i++)
+        path_free(&tree->edges[i]);
+    free(tree->edges);
+    tree->edges = NULL;
+    tree->edge_count = 0;
+}
+
+void by_tree_list_free(struct by_tree_list *list)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        by_tree_free(&list->trees[i]);
+    free(list->trees);
+    *list = (struct by_tree_list){0};
+}
+
+/* A total order in which equal trees are neighbours; the weight is left out. */
+static int compare_trees(const void *left, const void *right)
+{
+    const struct by_tree *a = left, *b = right;
+
+    if (a->root != b->root)
+        return a->root < b->root ? -1 : 1;
+    if (a->use != b->use)
+        return a->use < b->use ? -1 : 1;
+    if (a->edge_count != b->edge_count)
+        return a->edge_count < b->edge_count ? -1 : 1;
+    for (uint32_t i = 0; i < a->edge_count; i++) {
+        const struct by_path *x = &a->edges[i], *y = &b->edges[i];
+        int order;
+
+        if (x->node_count != y->node_count)
+            return x->node_count < y->node_count ? -1 : 1;
+        order = memcmp(x->nodes, y->nodes, x->node_count * sizeof(*x->nodes));
+        if (order)
+            return order;
+    }
+    return 0;
+}
+
+void by_tree_list_merge(struct by_tree_list *list)
+{
+    uint32_t kept = 0;
+
+    qsort(list->trees, list->count, sizeof(*list->trees), compare_trees);
+    for (uint32_t i = 0; i < list->count; i++) {
+        struct by_fraction sum;
+
+        if (kept > 0 && compare_trees(&list->trees[kept - 1], &list->trees[i]) == 0 &&
+            by_fraction_add(list->trees[kept - 1].weight, list->trees[i].weight, &sum) == 0) {
+            list->trees[kept - 1].weight = sum;
+            by_tree_free(&list->trees[i]);
+        } else {
+            list->trees[kept++] = list->trees[i];
+        }
+    }
+    list->count = kept;
+}
+
+uint32_t by_tree_height(const struct by_tree *tree, uint32_t node_count)
+{
+    uint32_t *depth = by_alloc(node_count, sizeof(*depth)), height = 0;
+
+    for (uint32_t i = 0; i < tree->edge_count; i++) {
+        const struct by_path *path = &tree->edges[i];
+        uint32_t at = depth[path->nodes[0]] + path->node_count - 1;
+
+        depth[path->nodes[path->node_count - 1]] = at;
+        height = at > height ? at : height;
+    }
+    free(depth);
+    return height;
+}
