@@ -6,6 +6,4 @@ agent_SRC := \
 	firmware/agent/refuse.c \
 	firmware/agent/text.c \
 	$(GEN)/proto/control.pb.c
-ifneq ($(wildcard offload/engine/module.mk)$(STUB_ENGINE),)
 include firmware/linux/module.mk
-endif

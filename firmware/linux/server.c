@@ -124,7 +124,9 @@ static int open_tcp(struct listener *listener, const char *text)
         memmove(host, host + 1, strlen(host));
         host[strlen(host) - 1] = 0;
     }
-    if (!colon || getaddrinfo(host[0] ? host : NULL, colon + 1, &hints, &info) != 0) {
+    if (!colon || strlen(colon + 1) > 5 || strtoul(colon + 1, NULL, 10) < 1 ||
+        strtoul(colon + 1, NULL, 10) > 65535 ||
+        getaddrinfo(host[0] ? host : NULL, colon + 1, &hints, &info) != 0) {
         by_say("--control tcp:%s: it is tcp:ADDRESS:PORT with a numeric address, such as tcp:127.0.0.1:%u",
                text, BY_CONTROL_PORT);
         return BY_EFORMAT;
