@@ -1,9 +1,11 @@
 /*
- * The node's side of the protocol: slots, banks and the state machine of offload/wire/PROTOCOL.md, for every tree in which this node is
- * interior or root, and relays for those that it only forwards. One engine belongs to one thread; no function here may run concurrently
- * with another on the same engine. Pure: time is an argument, packets out are actions in the caller's memory.
+ * The node's side of the protocol: slots, banks and the state machine of offload/wire/PROTOCOL.md, for every
+ * tree in which this node is interior or root, and relays for those that it only forwards. One engine belongs
+ * to one thread; no function here may run concurrently with another on the same engine. Pure: time is an
+ * argument, packets out are actions in the caller's memory.
  *
- *   by_engine_size -> memory -> by_engine_init -> by_engine_stage(image) -> by_engine_commit -> by_engine_step ...
+ *   by_engine_size -> memory -> by_engine_init -> by_engine_stage(image) -> by_engine_commit ->
+ * by_engine_step ...
  */
 #ifndef BY_ENGINE_ENGINE_H
 #define BY_ENGINE_ENGINE_H
@@ -17,9 +19,9 @@
 struct by_engine;
 
 struct by_engine_config {
-    uint32_t slot_count_max;   /* slots (two banks each) of all entries together */
-    uint16_t payload_max;      /* bytes; a bank is up to twice this (f16, bf16 accumulate in f32) */
-    uint32_t image_bytes_max;  /* each of the two table banks */
+    uint32_t slot_count_max;  /* slots (two banks each) of all entries together */
+    uint16_t payload_max;     /* bytes; a bank is up to twice this (f16, bf16 accumulate in f32) */
+    uint32_t image_bytes_max; /* each of the two table banks */
     uint32_t entry_count_max;
     uint32_t relay_count_max;
     uint64_t repair_interval_ns; /* least time between two repairs (resend upwards, WAIT) of one bank */
@@ -66,17 +68,21 @@ struct by_engine_counters {
 
 /* Bytes and alignment (64) of the memory for `config`; 0 when a value is out of range. */
 size_t by_engine_size(const struct by_engine_config *config);
-/* Builds an engine with an empty table in `memory` (64-byte aligned, `bytes` >= by_engine_size). 0, BY_EINVAL or BY_ENOMEM. */
-int by_engine_init(struct by_engine **engine, void *memory, size_t bytes, const struct by_engine_config *config);
+/* Builds an engine with an empty table in `memory` (64-byte aligned, `bytes` >= by_engine_size). 0, BY_EINVAL
+ * or BY_ENOMEM. */
+int by_engine_init(struct by_engine **engine, void *memory, size_t bytes,
+                   const struct by_engine_config *config);
 
 /*
- * Copies an image into the idle table bank and checks it against the config and against running entries: an entry with the (job, tree,
- * gen) of an active one must keep its shape (slots, window, payload, children), else BY_EBUSY. The active table goes on unchanged.
- * 0, or what by_image_check returns, with `fault` filled. Staging again replaces what was staged.
+ * Copies an image into the idle table bank and checks it against the config and against running entries: an
+ * entry with the (job, tree, gen) of an active one must keep its shape (slots, window, payload, children),
+ * else BY_EBUSY. The active table goes on unchanged. 0, or what by_image_check returns, with `fault` filled.
+ * Staging again replaces what was staged.
  */
-int by_engine_stage(struct by_engine *engine, const uint8_t *image, size_t bytes, struct by_image_fault *fault);
-/* Makes the staged table the active one, between two packets. Entries that stay keep their slots; new ones start VOID. BY_ESTATE when
- * nothing is staged. */
+int by_engine_stage(struct by_engine *engine, const uint8_t *image, size_t bytes,
+                    struct by_image_fault *fault);
+/* Makes the staged table the active one, between two packets. Entries that stay keep their slots; new ones
+ * start VOID. BY_ESTATE when nothing is staged. */
 int by_engine_commit(struct by_engine *engine);
 /* Forgets what is staged. */
 void by_engine_abort(struct by_engine *engine);
@@ -86,11 +92,12 @@ const uint8_t *by_engine_image(const struct by_engine *engine, size_t *bytes);
 const uint8_t *by_engine_staged(const struct by_engine *engine, size_t *bytes);
 
 /*
- * Handles packets in order until all are done or the next one's actions might not fit. Returns how many were consumed; writes *tx_count
- * actions. tx_capacity must be >= BY_CHILDREN_MAX + 2. `now_ns` is monotonic; only rate limits depend on it.
+ * Handles packets in order until all are done or the next one's actions might not fit. Returns how many were
+ * consumed; writes *tx_count actions. tx_capacity must be >= BY_CHILDREN_MAX + 2. `now_ns` is monotonic; only
+ * rate limits depend on it.
  */
-uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct by_rx *rx, uint32_t rx_count, struct by_tx *tx,
-                        uint32_t tx_capacity, uint32_t *tx_count);
+uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct by_rx *rx, uint32_t rx_count,
+                        struct by_tx *tx, uint32_t tx_capacity, uint32_t *tx_count);
 /* The shell no longer uses the payload behind `ref` for one by_tx. */
 void by_engine_release(struct by_engine *engine, uint32_t ref);
 
@@ -106,9 +113,12 @@ struct by_bank_view {
     uint16_t nleaf;
     uint32_t refs;
 };
-/* The bank of slot `slot` (< window) and bank 0 or 1 of entry index `entry` of the active image. 0 or BY_ENOENT. */
-int by_engine_bank(const struct by_engine *engine, uint32_t entry, uint32_t slot, unsigned bank, struct by_bank_view *view);
-/* The oldest chunk of an entry that is incomplete (AGG or UP), for "who is missing". 0 or BY_ENOENT when there is none. */
+/* The bank of slot `slot` (< window) and bank 0 or 1 of entry index `entry` of the active image. 0 or
+ * BY_ENOENT. */
+int by_engine_bank(const struct by_engine *engine, uint32_t entry, uint32_t slot, unsigned bank,
+                   struct by_bank_view *view);
+/* The oldest chunk of an entry that is incomplete (AGG or UP), for "who is missing". 0 or BY_ENOENT when
+ * there is none. */
 int by_engine_oldest(const struct by_engine *engine, uint32_t entry, struct by_bank_view *view);
 const char *by_bank_state_name(unsigned state);
 

@@ -1,0 +1,185 @@
+/*
+ * CONTRIB: a child's value for a chunk. The first one claims the bank, each is added once, the last one
+ * completes the chunk here: then the sum goes to the parent, or, at the root, to all children (PROTOCOL.md,
+ * "The machine"). Everything that leaves a packet without effect is counted under its own reason. One thread,
+ * that of the engine.
+ */
+#include "offload/engine/state.h"
+
+int by_packet_is_from_child(struct by_step *step, const struct by_packet *packet)
+{
+    const struct by_entry *entry = packet->entry;
+
+    if (packet->header.child >= entry->child_count) {
+        step->engine->counters.drop_child++;
+        return 0;
+    }
+    if (packet->address != step->table->child[entry->first_child + packet->header.child].address) {
+        step->engine->counters.drop_ingress++;
+        return 0;
+    }
+    return 1;
+}
+
+static void claim(struct by_step *step, const struct by_packet *packet)
+{
+    const struct by_header *header = &packet->header;
+    struct by_bank *bank = &step->engine->bank[packet->bank];
+
+    bank->have = 0;
+    bank->want = 0;
+    bank->told = 0;
+    bank->tick_ns = step->now_ns;
+    bank->seq = header->seq;
+    bank->optag = header->optag;
+    bank->witness = 0;
+    bank->psum = 0;
+    bank->count = header->count;
+    bank->nleaf = 0;
+    bank->bytes = 0;
+    bank->state = BY_BANK_AGG;
+    bank->op = header->op;
+    bank->dtype = header->dtype;
+    bank->mode = header->mode;
+    bank->flags = 0;
+    bank->claimer = header->child;
+}
+
+/* All children have contributed: the value is final here. */
+static void complete(struct by_step *step, const struct by_packet *packet, const struct by_reducer *reducer)
+{
+    const struct by_entry *entry = packet->entry;
+    struct by_bank *bank = &step->engine->bank[packet->bank];
+
+    if (bank->flags & BY_BANK_DATA) {
+        if ((bank->flags & BY_BANK_SUMMED) || reducer->acc_bytes != reducer->element_bytes)
+            bank->psum = reducer->store(by_bank_partial(step->engine, packet->bank), bank->count);
+        bank->bytes = (uint16_t)(bank->count * reducer->element_bytes);
+    }
+    bank->told = 0;
+    bank->tick_ns = step->now_ns;
+    if (entry->has_parent) {
+        bank->state = BY_BANK_UP;
+        step->engine->counters.up++;
+        by_send_up(step, entry, packet->bank, 0);
+    } else {
+        bank->state = BY_BANK_DONE;
+        step->engine->counters.complete++;
+        by_send_results(step, entry, packet->bank);
+    }
+}
+
+/* Copies or adds the payload, once its psum holds; 0 when it does not: the sum is then as before. */
+static int add(struct by_step *step, const struct by_packet *packet, const struct by_reducer *reducer)
+{
+    const struct by_header *header = &packet->header;
+    struct by_bank *bank = &step->engine->bank[packet->bank];
+    uint8_t *partial = by_bank_partial(step->engine, packet->bank);
+
+    if (!(bank->flags & BY_BANK_DATA) && reducer->acc_bytes == reducer->element_bytes) {
+        /* Nobody reads the partial sum yet, so that copy and check are one pass. */
+        if (by_psum_copy(partial, packet->payload, packet->bytes) != header->psum)
+            return 0;
+        bank->psum = header->psum;
+        bank->flags |= BY_BANK_DATA;
+        return 1;
+    }
+    if (by_psum(packet->payload, packet->bytes) != header->psum)
+        return 0;
+    if (!(bank->flags & BY_BANK_DATA)) {
+        reducer->load(partial, packet->payload, header->count);
+        bank->flags |= BY_BANK_DATA;
+    } else {
+        reducer->accumulate(partial, packet->payload, header->count);
+        bank->flags |= BY_BANK_SUMMED;
+    }
+    return 1;
+}
+
+static int agrees(const struct by_bank *bank, const struct by_header *header)
+{
+    return bank->op == header->op && bank->dtype == header->dtype && bank->mode == header->mode &&
+           bank->count == header->count && bank->optag == header->optag;
+}
+
+/*
+ * Makes the bank that of the packet's chunk; 1 when the packet may be added to it, 0 when all is said. Only a
+ * bank whose chunk nobody needs is claimed: not one that still sums or waits for the parent, as no sound leaf
+ * can be two windows ahead of that.
+ */
+static int enter_bank(struct by_step *step, const struct by_packet *packet)
+{
+    struct by_engine_counters *counters = &step->engine->counters;
+    struct by_bank *bank = &step->engine->bank[packet->bank];
+    uint32_t ahead = packet->header.seq - bank->seq;
+
+    if (ahead == 0 && bank->state != BY_BANK_VOID) {
+        if (bank->state == BY_BANK_POISON)
+            by_poison_answer(step, packet);
+        else if (!agrees(bank, &packet->header))
+            by_poison_begin(step, packet, BY_ERR_MISMATCH);
+        else if (bank->have >> packet->header.child & 1)
+            by_duplicate_answer(step, packet);
+        else
+            return 1;
+        return 0;
+    }
+    if (ahead == 2 * packet->entry->window && bank->state != BY_BANK_AGG && bank->state != BY_BANK_UP) {
+        if (bank->refs != 0) {
+            counters->drop_busy++;
+            return 0;
+        }
+        claim(step, packet);
+        return 1;
+    }
+    if (ahead == 0 || (int32_t)ahead < 0) {
+        counters->drop_stale++;
+        return 0;
+    }
+    by_window_answer(step, packet);
+    return 0;
+}
+
+void by_contrib_take(struct by_step *step, const struct by_packet *packet)
+{
+    struct by_engine_counters *counters = &step->engine->counters;
+    const struct by_header *header = &packet->header;
+    const struct by_entry *entry = packet->entry;
+    struct by_bank *bank = &step->engine->bank[packet->bank];
+    const struct by_reducer *reducer = step->engine->reducer[header->op << 4 | header->dtype];
+
+    if (!by_packet_is_from_child(step, packet))
+        return;
+    if (header->mode != BY_MODE_FAST)
+        reducer = NULL;
+    if (reducer) {
+        uint32_t bytes = (uint32_t)header->count * reducer->element_bytes;
+
+        if (bytes > entry->payload_max || (!(header->flags & BY_FLAG_NODATA) && bytes != packet->bytes)) {
+            counters->drop_count++;
+            return;
+        }
+    }
+    if (!enter_bank(step, packet))
+        return;
+    if (!reducer) {
+        by_poison_begin(step, packet, BY_ERR_UNSUPPORTED);
+        return;
+    }
+    if (header->flags & BY_FLAG_NODATA) {
+        counters->contrib_nodata++;
+    } else if (!add(step, packet, reducer)) {
+        counters->drop_psum++;
+        return;
+    }
+    counters->contrib++;
+    bank->have |= UINT64_C(1) << header->child;
+    if (!(header->flags & BY_FLAG_ACKONLY))
+        bank->want |= UINT64_C(1) << header->child;
+    bank->nleaf = (uint16_t)(bank->nleaf + header->nleaf);
+    bank->witness += header->witness;
+    if (header->flags & BY_FLAG_CE)
+        bank->flags |= BY_BANK_CE;
+    if (bank->have == entry->all)
+        complete(step, packet, reducer);
+}

@@ -1,0 +1,295 @@
+/*
+ * An engine's memory and its step: packets are taken in batches; first each is decoded and its entry found,
+ * while its bank is on its way to the cache, then each is handled by the file for its type. Neighbours:
+ * load.c (tables), contrib.c, result.c, repair.c (the state machine), send.c (actions), view.c (for people).
+ * One engine belongs to one thread.
+ */
+#include "offload/engine/state.h"
+
+#include "offload/base/bytes.h"
+#include "offload/base/errors.h"
+
+/* Packets decoded ahead (count): enough to hide a miss of the last cache behind the work on the others. */
+#define BATCH 8u
+/* Cache lines of a bank's payload to ask for ahead (count); the processor's own prefetcher does the rest. */
+#define AHEAD 4u
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + BY_LINE - 1) & ~(size_t)(BY_LINE - 1);
+}
+
+/* The least power of two >= 2 * count, for hashes that are at most half full. */
+static uint32_t cells_for(uint32_t count)
+{
+    uint32_t cells = 2;
+
+    while (cells < 2 * count)
+        cells *= 2;
+    return cells;
+}
+
+static uint32_t child_count_max(const struct by_engine_config *config)
+{
+    uint32_t by_image = config->image_bytes_max / 16; /* bytes of a child's record */
+    uint32_t by_entries = config->entry_count_max * BY_CHILDREN_MAX;
+
+    return by_image < by_entries ? by_image : by_entries;
+}
+
+static int config_is_sound(const struct by_engine_config *config)
+{
+    return config->slot_count_max > 0 && config->slot_count_max <= UINT32_MAX / 4 &&
+           config->payload_max >= 8 && config->payload_max <= BY_PAYLOAD_MAX &&
+           config->image_bytes_max >= BY_IMAGE_HEADER_BYTES &&
+           config->image_bytes_max <= BY_IMAGE_BYTES_MAX && config->entry_count_max > 0 &&
+           config->entry_count_max <= BY_ENTRIES_MAX && config->relay_count_max <= BY_RELAYS_MAX;
+}
+
+/* Takes `bytes` from the memory at *at; gives addresses only when there is a memory, so that it can also
+ * count. */
+static void *carve(uint8_t *memory, uint64_t *at, uint64_t bytes)
+{
+    void *result = memory ? memory + *at : NULL;
+
+    *at += (bytes + BY_LINE - 1) & ~(uint64_t)(BY_LINE - 1);
+    return result;
+}
+
+/* Lays out everything behind the engine; returns the bytes in all. With `engine` NULL it only counts. */
+static uint64_t lay_out(struct by_engine *engine, const struct by_engine_config *config)
+{
+    uint8_t *memory = (uint8_t *)engine;
+    size_t half = round_up(config->payload_max);
+    size_t stride = 2 * half + BY_LINE;
+    uint64_t banks = 2 * (uint64_t)config->slot_count_max;
+    uint64_t at = 0;
+    struct by_table unused;
+
+    carve(memory, &at, sizeof(struct by_engine));
+    for (unsigned i = 0; i < 2; i++) {
+        struct by_table *table = engine ? &engine->table[i] : &unused;
+
+        table->image = carve(memory, &at, config->image_bytes_max);
+        table->entry = carve(memory, &at, (uint64_t)config->entry_count_max * sizeof(struct by_entry));
+        table->child = carve(memory, &at, (uint64_t)child_count_max(config) * sizeof(struct by_neighbour));
+        table->relay = carve(memory, &at, (uint64_t)config->relay_count_max * sizeof(struct by_relay));
+        table->entry_cell =
+            carve(memory, &at, (uint64_t)cells_for(config->entry_count_max) * sizeof(uint32_t));
+        table->relay_cell =
+            carve(memory, &at, (uint64_t)cells_for(config->relay_count_max) * sizeof(uint32_t));
+    }
+    {
+        void *used = carve(memory, &at, ((uint64_t)config->slot_count_max + 63) / 64 * 8);
+        void *bank = carve(memory, &at, banks * sizeof(struct by_bank));
+        void *payload = carve(memory, &at, banks * stride);
+
+        if (engine) {
+            engine->slot_used = used;
+            engine->bank = bank;
+            engine->payload = payload;
+            engine->payload_half = half;
+            engine->payload_stride = stride;
+        }
+    }
+    return at;
+}
+
+BY_STATIC_ASSERT(BY_ERR_BYTES <= BY_LINE, "an objection has one line behind a bank's payload");
+
+size_t by_engine_size(const struct by_engine_config *config)
+{
+    uint64_t bytes;
+
+    if (!config_is_sound(config))
+        return 0;
+    bytes = lay_out(NULL, config);
+    return bytes <= SIZE_MAX / 2 ? (size_t)bytes : 0;
+}
+
+int by_engine_init(struct by_engine **engine, void *memory, size_t bytes,
+                   const struct by_engine_config *config)
+{
+    size_t need = by_engine_size(config);
+    struct by_engine *e = memory;
+
+    if (need == 0 || (uintptr_t)memory % BY_LINE != 0)
+        return BY_EINVAL;
+    if (bytes < need)
+        return BY_ENOMEM;
+    by_zero(e, sizeof(*e));
+    e->config.slot_count_max = config->slot_count_max;
+    e->config.payload_max = config->payload_max;
+    e->config.image_bytes_max = config->image_bytes_max;
+    e->config.entry_count_max = config->entry_count_max;
+    e->config.relay_count_max = config->relay_count_max;
+    e->config.repair_interval_ns = config->repair_interval_ns;
+    e->config.isa = config->isa;
+    lay_out(e, config);
+    for (unsigned i = 0; i < 2; i++) {
+        struct by_table *table = &e->table[i];
+
+        table->entry_shift = table->relay_shift = 31; /* two cells, both free */
+        table->entry_cell[0] = table->entry_cell[1] = 0;
+        table->relay_cell[0] = table->relay_cell[1] = 0;
+        table->fan = 1;
+    }
+    e->active = &e->table[0];
+    for (unsigned i = 0; i < 256; i++)
+        e->reducer[i] = by_reducer_get(config->isa, i >> 4, i & 15);
+    by_zero(e->bank, 2 * (size_t)config->slot_count_max * sizeof(struct by_bank));
+    *engine = e;
+    return 0;
+}
+
+/* ---- the step
+ * -------------------------------------------------------------------------------------------------------------
+ */
+
+static void count_malformed(struct by_engine_counters *counters, int32_t error)
+{
+    if (error == BY_EVERSION)
+        counters->drop_version++;
+    else if (error == BY_ECHECKSUM)
+        counters->drop_tag++;
+    else
+        counters->drop_format++;
+}
+
+static int is_own_address(const struct by_table *table, const struct by_rx *rx)
+{
+    if (rx->port == BY_PORT_LOCAL || (rx->port < table->port_count && table->own_ip[rx->port] == rx->dst_ip))
+        return 1;
+    for (uint32_t i = 0; i < table->port_count; i++)
+        if (table->own_ip[i] == rx->dst_ip)
+            return 1;
+    return 0;
+}
+
+/* Passes on a packet that is for others; 0 when it is for us. */
+static int relayed(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t key)
+{
+    const struct by_relay *relay;
+    struct by_tx *tx;
+
+    if (is_own_address(step->table, rx))
+        return 0;
+    relay = by_relay_find(step->table, key, rx->src_ip, rx->dst_ip);
+    if (!relay)
+        return 0;
+    tx = &step->tx[step->tx_count++];
+    tx->kind = BY_TX_RELAY;
+    tx->ecn = rx->ecn;
+    tx->port = relay->port;
+    tx->udp_port = 0;
+    tx->payload_bytes = 0;
+    tx->rx_index = (uint16_t)rx_index;
+    tx->dst_ip = rx->dst_ip;
+    tx->ref = BY_REF_NONE;
+    tx->payload = NULL;
+    step->engine->counters.relay++;
+    return 1;
+}
+
+/* First pass: the header, the entry, the bank. */
+static void classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_index,
+                     struct by_packet *packet)
+{
+    struct by_engine *engine = step->engine;
+    const struct by_entry *entry;
+    const uint8_t *payload;
+    uint32_t key;
+    int32_t bytes = by_header_decode(rx->data, rx->bytes, &packet->header, &packet->payload);
+
+    packet->entry = NULL;
+    if (__builtin_expect(bytes < 0, 0)) {
+        count_malformed(&engine->counters, bytes);
+        return;
+    }
+    key = (uint32_t)packet->header.job << 16 | packet->header.tree;
+    if (step->table->relay_count > 0 && relayed(step, rx, rx_index, key))
+        return;
+    entry = by_entry_find(step->table, key);
+    if (!entry) {
+        engine->counters.drop_entry++;
+        return;
+    }
+    if (entry->gen != packet->header.gen) {
+        engine->counters.drop_gen++;
+        return;
+    }
+    packet->entry = entry;
+    packet->address = by_address(rx->port, rx->src_ip);
+    packet->bytes = (uint16_t)bytes;
+    packet->bank = by_bank_index(entry, packet->header.seq);
+    if (rx->ecn == 3)
+        packet->header.flags |= BY_FLAG_CE;
+    __builtin_prefetch(&engine->bank[packet->bank], 1);
+    payload = by_bank_partial(engine, packet->bank);
+    for (unsigned i = 0; i < AHEAD; i++)
+        __builtin_prefetch(payload + i * BY_LINE, 1);
+}
+
+/* Second pass: the state machine. */
+static void handle(struct by_step *step, const struct by_packet *packet)
+{
+    switch (packet->header.type) {
+    case BY_TYPE_CONTRIB:
+        by_contrib_take(step, packet);
+        break;
+    case BY_TYPE_RESULT:
+        by_result_take(step, packet);
+        break;
+    case BY_TYPE_WAIT:
+        by_wait_take(step, packet);
+        break;
+    case BY_TYPE_ERR:
+        by_err_take(step, packet);
+        break;
+    case BY_TYPE_PROBE:
+        by_probe_take(step, packet);
+        break;
+    default:
+        BY_ASSERT(0); /* by_header_decode refuses others */
+    }
+}
+
+uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct by_rx *rx, uint32_t rx_count,
+                        struct by_tx *tx, uint32_t tx_capacity, uint32_t *tx_count)
+{
+    struct by_step step = {.engine = engine, .table = engine->active, .now_ns = now_ns, .tx = tx};
+    struct by_packet packet[BATCH];
+    uint32_t done = 0;
+
+    BY_ASSERT(tx_capacity >= BY_CHILDREN_MAX + 2);
+    while (done < rx_count) {
+        uint32_t room = tx_capacity - step.tx_count;
+        uint32_t count = 0;
+
+        while (count < BATCH && done + count < rx_count && room >= step.table->fan) {
+            classify(&step, &rx[done + count], done + count, &packet[count]);
+            room -= step.table->fan;
+            count++;
+        }
+        if (count == 0)
+            break;
+        for (uint32_t i = 0; i < count; i++)
+            if (packet[i].entry)
+                handle(&step, &packet[i]);
+        done += count;
+    }
+    engine->counters.rx += done;
+    *tx_count = step.tx_count;
+    return done;
+}
+
+void by_engine_release(struct by_engine *engine, uint32_t ref)
+{
+    BY_ASSERT(ref < 2 * engine->config.slot_count_max && engine->bank[ref].refs > 0);
+    engine->bank[ref].refs--;
+}
+
+const struct by_engine_counters *by_engine_counters(const struct by_engine *engine)
+{
+    return &engine->counters;
+}

@@ -1,0 +1,304 @@
+/*
+ * The two tables of an engine: an image is copied into the idle one, checked, and turned into what the step
+ * needs; a commit swaps them. Nothing here runs for a packet but the two look-ups. One thread, that of the
+ * engine.
+ */
+#include "offload/engine/state.h"
+
+#include "offload/base/bytes.h"
+#include "offload/base/errors.h"
+
+static struct by_table *idle_table(struct by_engine *engine)
+{
+    return engine->active == &engine->table[0] ? &engine->table[1] : &engine->table[0];
+}
+
+static int refuse(struct by_image_fault *fault, int error, const char *section, uint32_t index,
+                  const char *what, uint64_t value)
+{
+    if (fault) {
+        fault->section = section;
+        fault->index = index;
+        fault->what = what;
+        fault->value = value;
+    }
+    return error;
+}
+
+/* ---- checks that need the engine's memory
+ * ----------------------------------------------------------------------------------- */
+
+static int check_overlap(struct by_engine *engine, const struct by_table *table, struct by_image_fault *fault)
+{
+    by_zero(engine->slot_used, ((size_t)engine->config.slot_count_max + 63) / 64 * 8);
+    for (uint32_t i = 0; i < table->entry_count; i++) {
+        const struct by_entry *entry = &table->entry[i];
+
+        for (uint32_t slot = entry->slot_base; slot < entry->slot_base + entry->window; slot++) {
+            uint64_t bit = UINT64_C(1) << (slot & 63);
+
+            if (engine->slot_used[slot / 64] & bit)
+                return refuse(fault, BY_EFORMAT, "entry", i, "slots overlap those of another entry, at slot",
+                              slot);
+            engine->slot_used[slot / 64] |= bit;
+        }
+    }
+    return 0;
+}
+
+/* 1 when two entries of the same job, tree and generation have the same place in the tree and the same slots.
+ */
+static int same_shape(const struct by_table *a_table, const struct by_entry *a,
+                      const struct by_table *b_table, const struct by_entry *b)
+{
+    if (a->slot_base != b->slot_base || a->window != b->window || a->payload_max != b->payload_max ||
+        a->child_count != b->child_count || a->has_parent != b->has_parent)
+        return 0;
+    if (a->has_parent && (a->parent.address != b->parent.address ||
+                          a->parent.udp_port != b->parent.udp_port || a->parent_child != b->parent_child))
+        return 0;
+    for (uint32_t i = 0; i < a->child_count; i++) {
+        const struct by_neighbour *x = &a_table->child[a->first_child + i];
+        const struct by_neighbour *y = &b_table->child[b->first_child + i];
+
+        if (x->address != y->address || x->udp_port != y->udp_port)
+            return 0;
+    }
+    return 1;
+}
+
+/* Finds the entries that run already, and refuses those that have changed under the same generation. */
+static int check_running(const struct by_table *active, struct by_table *table, struct by_image_fault *fault)
+{
+    for (uint32_t i = 0; i < table->entry_count; i++) {
+        struct by_entry *entry = &table->entry[i];
+        const struct by_entry *running = by_entry_find(active, entry->key);
+
+        entry->stays = 0;
+        if (!running || running->gen != entry->gen)
+            continue;
+        if (!same_shape(active, running, table, entry))
+            return refuse(fault, BY_EBUSY, "entry", i,
+                          "differs from the running entry of the same job, tree and generation; the "
+                          "generation must change from",
+                          entry->gen);
+        entry->stays = 1;
+    }
+    return 0;
+}
+
+/* ---- building
+ * ------------------------------------------------------------------------------------------------------------------
+ */
+
+/* Chooses the size of a hash for `count` items, clears it, and returns its shift. */
+static uint32_t clear_cells(uint32_t *cell, uint32_t count)
+{
+    uint32_t log2 = 1;
+
+    while ((UINT32_C(1) << log2) < 2 * count)
+        log2++;
+    by_zero(cell, sizeof(*cell) << log2);
+    return 32 - log2;
+}
+
+static void put_cell(uint32_t *cell, uint32_t shift, uint32_t key, uint32_t index)
+{
+    uint32_t mask = (UINT32_C(1) << (32 - shift)) - 1;
+    uint32_t at = by_cell(key, shift);
+
+    while (cell[at] != 0)
+        at = (at + 1) & mask;
+    cell[at] = index + 1;
+}
+
+static void build_entry(struct by_table *table, uint32_t index, uint16_t gen)
+{
+    struct by_entry *entry = &table->entry[index];
+    struct by_image_entry record;
+    struct by_image_child child;
+
+    by_image_entry(table->image, index, &record);
+    entry->key = (uint32_t)record.job << 16 | record.tree;
+    entry->gen = gen;
+    entry->child_count = record.child_count;
+    entry->parent_child = record.parent_child;
+    entry->slot_base = record.slot_base;
+    entry->first_child = record.first_child;
+    entry->window = record.window;
+    entry->payload_max = record.payload_max;
+    entry->window_log2 = (uint8_t)__builtin_ctz(record.window);
+    entry->has_parent = record.parent_node != BY_NODE_NONE;
+    entry->all = record.child_count == 64 ? UINT64_MAX : (UINT64_C(1) << record.child_count) - 1;
+    entry->parent.address = entry->has_parent ? by_address(record.parent_port, record.parent_ip) : 0;
+    entry->parent.udp_port = record.parent_udp_port;
+    for (uint32_t i = 0; i < record.child_count; i++) {
+        struct by_neighbour *to = &table->child[record.first_child + i];
+
+        by_image_child(table->image, record.first_child + i, &child);
+        to->address = by_address(child.port, child.ip);
+        to->udp_port = child.udp_port;
+    }
+    put_cell(table->entry_cell, table->entry_shift, entry->key, index);
+    if (table->fan < record.child_count + 2u)
+        table->fan = record.child_count + 2u;
+}
+
+/* Everything that the step needs, from a checked image in table->image. */
+static void build(struct by_table *table)
+{
+    struct by_image_header header;
+    struct by_image_job job = {0};
+    struct by_image_relay relay;
+    struct by_image_port port;
+    struct by_image_entry entry;
+    uint32_t job_next = 0;
+
+    by_image_header(table->image, &header);
+    table->node = header.node;
+    table->entry_count = header.count[BY_SECTION_ENTRY];
+    table->relay_count = header.count[BY_SECTION_RELAY];
+    table->port_count = header.count[BY_SECTION_PORT];
+    table->fan = 1; /* a relay */
+    table->entry_shift = clear_cells(table->entry_cell, table->entry_count);
+    table->relay_shift = clear_cells(table->relay_cell, table->relay_count);
+    for (uint32_t i = 0; i < table->port_count; i++) {
+        by_image_port(table->image, i, &port);
+        table->own_ip[i] = port.own_ip;
+    }
+    for (uint32_t i = 0; i < table->entry_count; i++) {
+        by_image_entry(table->image, i, &entry);
+        while (job_next == 0 || job.job != entry.job)
+            by_image_job(table->image, job_next++, &job);
+        build_entry(table, i, job.gen);
+    }
+    for (uint32_t i = 0; i < table->relay_count; i++) {
+        struct by_relay *to = &table->relay[i];
+
+        by_image_relay(table->image, i, &relay);
+        to->key = (uint32_t)relay.job << 16 | relay.tree;
+        to->src_ip = relay.src_ip;
+        to->dst_ip = relay.dst_ip;
+        to->port = relay.port;
+        put_cell(table->relay_cell, table->relay_shift, by_relay_key(to->key, to->src_ip, to->dst_ip), i);
+    }
+}
+
+/* ---- look-ups
+ * ------------------------------------------------------------------------------------------------------------------
+ */
+
+const struct by_entry *by_entry_find(const struct by_table *table, uint32_t key)
+{
+    uint32_t mask = (UINT32_C(1) << (32 - table->entry_shift)) - 1;
+    uint32_t at = by_cell(key, table->entry_shift);
+
+    for (; table->entry_cell[at] != 0; at = (at + 1) & mask) {
+        const struct by_entry *entry = &table->entry[table->entry_cell[at] - 1];
+
+        if (entry->key == key)
+            return entry;
+    }
+    return NULL;
+}
+
+const struct by_relay *by_relay_find(const struct by_table *table, uint32_t key, uint32_t src_ip,
+                                     uint32_t dst_ip)
+{
+    uint32_t mask = (UINT32_C(1) << (32 - table->relay_shift)) - 1;
+    uint32_t at = by_cell(by_relay_key(key, src_ip, dst_ip), table->relay_shift);
+
+    for (; table->relay_cell[at] != 0; at = (at + 1) & mask) {
+        const struct by_relay *relay = &table->relay[table->relay_cell[at] - 1];
+
+        if (relay->key == key && relay->src_ip == src_ip && relay->dst_ip == dst_ip)
+            return relay;
+    }
+    return NULL;
+}
+
+/* ---- stage and commit
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+int by_engine_stage(struct by_engine *engine, const uint8_t *image, size_t bytes,
+                    struct by_image_fault *fault)
+{
+    const struct by_engine_config *config = &engine->config;
+    struct by_image_limits limits = {.entries = config->entry_count_max,
+                                     .slots = config->slot_count_max,
+                                     .relays = config->relay_count_max,
+                                     .payload_max = config->payload_max};
+    struct by_table *table = idle_table(engine);
+    struct by_image_header header;
+    int error;
+
+    engine->staged = NULL;
+    table->bytes = 0;
+    if (bytes > config->image_bytes_max)
+        return refuse(fault, BY_ELIMIT, "header", 0, "image is longer than this node can hold", bytes);
+    by_copy(table->image, image, bytes);
+    error = by_image_check(table->image, bytes, &limits, fault);
+    if (error)
+        return error;
+    by_image_header(table->image, &header);
+    if (header.count[BY_SECTION_RELAY] > config->relay_count_max)
+        return refuse(fault, BY_ELIMIT, "header", 0, "more relays than this node can hold",
+                      header.count[BY_SECTION_RELAY]);
+    build(table);
+    error = check_overlap(engine, table, fault);
+    if (!error)
+        error = check_running(engine->active, table, fault);
+    if (error)
+        return error;
+    table->bytes = bytes;
+    engine->staged = table;
+    return 0;
+}
+
+/* The banks of a new entry. Packets of an entry that had these slots before may still point into them: refs
+ * go on. */
+static void start_banks(struct by_engine *engine, const struct by_entry *entry)
+{
+    for (uint32_t seq = 0; seq < 2 * entry->window; seq++) {
+        struct by_bank *bank = &engine->bank[by_bank_index(entry, seq)];
+
+        bank->have = bank->want = bank->told = 0;
+        bank->tick_ns = 0;
+        bank->seq = seq - 2 * entry->window;
+        bank->nleaf = bank->bytes = 0;
+        bank->flags = 0;
+        bank->state = BY_BANK_VOID;
+    }
+}
+
+int by_engine_commit(struct by_engine *engine)
+{
+    struct by_table *table = engine->staged;
+
+    if (!table)
+        return BY_ESTATE;
+    for (uint32_t i = 0; i < table->entry_count; i++)
+        if (!table->entry[i].stays)
+            start_banks(engine, &table->entry[i]);
+    engine->active = table;
+    engine->staged = NULL;
+    return 0;
+}
+
+void by_engine_abort(struct by_engine *engine)
+{
+    engine->staged = NULL;
+}
+
+const uint8_t *by_engine_image(const struct by_engine *engine, size_t *bytes)
+{
+    *bytes = engine->active->bytes;
+    return *bytes > 0 ? engine->active->image : NULL;
+}
+
+const uint8_t *by_engine_staged(const struct by_engine *engine, size_t *bytes)
+{
+    *bytes = engine->staged ? engine->staged->bytes : 0;
+    return engine->staged ? engine->staged->image : NULL;
+}

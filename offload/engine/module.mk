@@ -1,0 +1,9 @@
+# engine: the node's side of the protocol.
+offload_SRC += \
+	offload/engine/contrib.c \
+	offload/engine/engine.c \
+	offload/engine/load.c \
+	offload/engine/repair.c \
+	offload/engine/result.c \
+	offload/engine/send.c \
+	offload/engine/view.c

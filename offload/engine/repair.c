@@ -1,0 +1,296 @@
+/*
+ * What happens when not all goes well: duplicates (a leaf's timeout made somebody send again), WAIT, PROBE,
+ * disagreement and ERR. A node has no timers: it acts upon what its children send again, and `now` only
+ * spaces out what it would repeat. With a shell that has no clock (now_ns always 0) only the lowest child
+ * causes a sending upwards. One thread, that of the engine.
+ */
+#include "offload/engine/state.h"
+
+#include "offload/base/bytes.h"
+
+/* Begins a new repair interval of the bank if the last one is over; 1 when it did. */
+static int begin_interval(struct by_step *step, struct by_bank *bank)
+{
+    if (step->now_ns - bank->tick_ns < step->engine->config.repair_interval_ns)
+        return 0;
+    bank->tick_ns = step->now_ns;
+    bank->told = 0;
+    return 1;
+}
+
+/* 1 when `child` may be told something: once an interval, and always without a clock, as that answers a
+ * packet of the child's. */
+static int may_tell(struct by_step *step, struct by_bank *bank, unsigned child)
+{
+    uint64_t bit = UINT64_C(1) << child;
+
+    if (step->now_ns == 0)
+        return 1;
+    begin_interval(step, bank);
+    if (bank->told & bit)
+        return 0;
+    bank->told |= bit;
+    return 1;
+}
+
+/* 1 when the parent may be sent something again because of a packet from `child`. */
+static int may_repeat_up(struct by_step *step, struct by_bank *bank, unsigned child)
+{
+    return step->now_ns == 0 ? child == 0 : begin_interval(step, bank);
+}
+
+static void send_wait(struct by_step *step, const struct by_packet *packet, unsigned state, uint64_t missing)
+{
+    const struct by_wait wait = {.node = step->table->node, .state = (uint8_t)state, .missing = missing};
+    uint8_t payload[BY_WAIT_BYTES];
+
+    by_wait_encode(&wait, payload);
+    by_send_to_children(step, packet->entry, &packet->header, BY_TYPE_WAIT,
+                        UINT64_C(1) << packet->header.child, payload, sizeof(payload));
+}
+
+/* Answers a child that asks, or sends again, for the chunk that its bank holds. */
+static void answer(struct by_step *step, const struct by_packet *packet)
+{
+    const struct by_entry *entry = packet->entry;
+    struct by_bank *bank = &step->engine->bank[packet->bank];
+    unsigned child = packet->header.child;
+
+    switch (bank->state) {
+    case BY_BANK_AGG:
+        if (may_tell(step, bank, child))
+            send_wait(step, packet, BY_WAIT_CHILDREN, entry->all & ~bank->have);
+        break;
+    case BY_BANK_UP:
+        if (may_repeat_up(step, bank, child)) {
+            bank->flags &= (uint8_t)~BY_BANK_PASSED;
+            step->engine->counters.repair_up++;
+            by_send_up(step, entry, packet->bank, BY_FLAG_RETX);
+        }
+        if (may_tell(step, bank, child))
+            send_wait(step, packet, BY_WAIT_PARENT, 0);
+        break;
+    case BY_BANK_DONE:
+        step->engine->counters.repair_result++;
+        by_send_result(step, entry, packet->bank, child);
+        break;
+    default:
+        BY_ASSERT(0); /* the callers have dealt with the others */
+    }
+}
+
+void by_duplicate_answer(struct by_step *step, const struct by_packet *packet)
+{
+    step->engine->counters.duplicate++;
+    answer(step, packet);
+}
+
+/* ---- disagreement
+ * -----------------------------------------------------------------------------------------------------------
+ */
+
+static void side_of_bank(struct by_err_side *side, const struct by_bank *bank)
+{
+    side->op = bank->op;
+    side->dtype = bank->dtype;
+    side->mode = bank->mode;
+    side->child = bank->claimer;
+    side->count = bank->count;
+    side->optag = bank->optag;
+}
+
+static void side_of_packet(struct by_err_side *side, const struct by_header *header)
+{
+    side->op = header->op;
+    side->dtype = header->dtype;
+    side->mode = header->mode;
+    side->child = header->child;
+    side->count = header->count;
+    side->optag = header->optag;
+}
+
+static void objection(struct by_step *step, const struct by_packet *packet, unsigned reason,
+                      uint8_t payload[BY_ERR_BYTES])
+{
+    const struct by_bank *bank = &step->engine->bank[packet->bank];
+    struct by_err err;
+
+    err.node = step->table->node;
+    err.reason = (uint8_t)reason;
+    err.seq = packet->header.seq;
+    err.expected_seq = bank->seq;
+    side_of_bank(&err.first, bank);
+    side_of_packet(&err.other, &packet->header);
+    by_err_encode(&err, payload);
+}
+
+/* Voids the bank's chunk for good, and spreads the objection to `children` and, when asked, to the parent. */
+static void poison(struct by_step *step, const struct by_packet *packet, const uint8_t payload[BY_ERR_BYTES],
+                   uint64_t children, int up)
+{
+    const struct by_entry *entry = packet->entry;
+    struct by_bank *bank = &step->engine->bank[packet->bank];
+    struct by_header like = packet->header;
+
+    bank->seq = like.seq;
+    bank->state = BY_BANK_POISON;
+    bank->tick_ns = step->now_ns;
+    bank->told = entry->all;
+    by_copy(by_bank_objection(step->engine, packet->bank), payload, BY_ERR_BYTES);
+    step->engine->counters.poison++;
+    like.flags |= BY_FLAG_POISON;
+    by_send_to_children(step, entry, &like, BY_TYPE_ERR, children, payload, BY_ERR_BYTES);
+    if (up && entry->has_parent)
+        by_send_to_parent(step, entry, &like, BY_TYPE_ERR, payload, BY_ERR_BYTES);
+}
+
+void by_poison_begin(struct by_step *step, const struct by_packet *packet, unsigned reason)
+{
+    uint8_t payload[BY_ERR_BYTES];
+
+    objection(step, packet, reason, payload);
+    poison(step, packet, payload, packet->entry->all, 1);
+}
+
+void by_poison_answer(struct by_step *step, const struct by_packet *packet)
+{
+    const struct by_entry *entry = packet->entry;
+    const uint8_t *payload = by_bank_objection(step->engine, packet->bank);
+    struct by_bank *bank = &step->engine->bank[packet->bank];
+    struct by_header like = packet->header;
+
+    step->engine->counters.drop_poison++;
+    like.flags |= BY_FLAG_POISON;
+    if (entry->has_parent && may_repeat_up(step, bank, like.child))
+        by_send_to_parent(step, entry, &like, BY_TYPE_ERR, payload, BY_ERR_BYTES);
+    if (may_tell(step, bank, like.child))
+        by_send_to_children(step, entry, &like, BY_TYPE_ERR, UINT64_C(1) << like.child, payload,
+                            BY_ERR_BYTES);
+}
+
+void by_window_answer(struct by_step *step, const struct by_packet *packet)
+{
+    uint8_t payload[BY_ERR_BYTES];
+
+    step->engine->counters.drop_window++;
+    objection(step, packet, BY_ERR_WINDOW, payload);
+    by_send_to_children(step, packet->entry, &packet->header, BY_TYPE_ERR,
+                        UINT64_C(1) << packet->header.child, payload, BY_ERR_BYTES);
+}
+
+/* ---- packets that repair
+ * ------------------------------------------------------------------------------------------------------ */
+
+/* 1 when the payload is `bytes` long and holds; else counts why not. */
+static int is_sound(struct by_step *step, const struct by_packet *packet, unsigned bytes)
+{
+    if (packet->bytes != bytes) {
+        step->engine->counters.drop_count++;
+        return 0;
+    }
+    if (by_psum(packet->payload, packet->bytes) != packet->header.psum) {
+        step->engine->counters.drop_psum++;
+        return 0;
+    }
+    return 1;
+}
+
+/* The parent waits: the children learn for whom, once for each time that we ask. */
+void by_wait_take(struct by_step *step, const struct by_packet *packet)
+{
+    struct by_engine_counters *counters = &step->engine->counters;
+    struct by_bank *bank = &step->engine->bank[packet->bank];
+    struct by_wait wait;
+
+    if (!by_packet_is_from_parent(packet)) {
+        counters->drop_ingress++;
+        return;
+    }
+    if (!is_sound(step, packet, BY_WAIT_BYTES))
+        return;
+    if (by_wait_decode(packet->payload, packet->bytes, &wait) != 0) {
+        counters->drop_format++;
+        return;
+    }
+    if (packet->header.seq != bank->seq || bank->state != BY_BANK_UP || (bank->flags & BY_BANK_PASSED)) {
+        counters->drop_state++;
+        return;
+    }
+    bank->flags |= BY_BANK_PASSED;
+    by_send_to_children(step, packet->entry, &packet->header, BY_TYPE_WAIT, packet->entry->all,
+                        packet->payload, BY_WAIT_BYTES);
+}
+
+/* A parent that has lost its place, or knows no such tree, voids nothing here; the leaves must hear of it. */
+static void pass_complaint(struct by_step *step, const struct by_packet *packet, int from_parent)
+{
+    struct by_bank *bank = &step->engine->bank[packet->bank];
+
+    if (!from_parent || packet->header.seq != bank->seq || bank->state != BY_BANK_UP ||
+        (bank->flags & BY_BANK_PASSED)) {
+        step->engine->counters.drop_state++;
+        return;
+    }
+    bank->flags |= BY_BANK_PASSED;
+    by_send_to_children(step, packet->entry, &packet->header, BY_TYPE_ERR, packet->entry->all,
+                        packet->payload, BY_ERR_BYTES);
+}
+
+void by_err_take(struct by_step *step, const struct by_packet *packet)
+{
+    struct by_engine_counters *counters = &step->engine->counters;
+    const struct by_entry *entry = packet->entry;
+    struct by_bank *bank = &step->engine->bank[packet->bank];
+    uint32_t ahead = packet->header.seq - bank->seq;
+    int from_parent = by_packet_is_from_parent(packet);
+    struct by_err err;
+
+    if (!from_parent && !by_packet_is_from_child(step, packet))
+        return;
+    if (!is_sound(step, packet, BY_ERR_BYTES))
+        return;
+    if (by_err_decode(packet->payload, packet->bytes, &err) != 0) {
+        counters->drop_format++;
+        return;
+    }
+    if (err.reason != BY_ERR_MISMATCH && err.reason != BY_ERR_UNSUPPORTED) {
+        pass_complaint(step, packet, from_parent);
+        return;
+    }
+    if ((ahead == 0 && bank->state == BY_BANK_VOID) || (int32_t)ahead < 0) {
+        counters->drop_stale++;
+    } else if (ahead == 0 && bank->state == BY_BANK_POISON) {
+        counters->drop_poison++; /* it has been passed on already */
+    } else if (ahead == 0 ||
+               (ahead == 2 * entry->window && bank->state != BY_BANK_AGG && bank->state != BY_BANK_UP)) {
+        uint64_t sender = from_parent ? 0 : UINT64_C(1) << packet->header.child;
+
+        poison(step, packet, packet->payload, entry->all & ~sender, !from_parent);
+    } else {
+        counters->drop_window++;
+    }
+}
+
+/* A child asks how a chunk stands. */
+void by_probe_take(struct by_step *step, const struct by_packet *packet)
+{
+    struct by_engine_counters *counters = &step->engine->counters;
+    const struct by_entry *entry = packet->entry;
+    const struct by_bank *bank = &step->engine->bank[packet->bank];
+    uint32_t ahead = packet->header.seq - bank->seq;
+
+    if (!by_packet_is_from_child(step, packet))
+        return;
+    if (packet->bytes != 0)
+        counters->drop_count++;
+    else if ((ahead == 0 && bank->state == BY_BANK_VOID) || (int32_t)ahead < 0)
+        counters->drop_stale++;
+    else if (ahead == 0 && bank->state == BY_BANK_POISON)
+        by_poison_answer(step, packet);
+    else if (ahead == 0)
+        answer(step, packet);
+    else if (ahead == 2 * entry->window)
+        send_wait(step, packet, BY_WAIT_CHILDREN, entry->all);
+    else
+        counters->drop_window++;
+}

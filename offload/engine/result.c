@@ -1,0 +1,72 @@
+/*
+ * RESULT: the parent's answer. It is taken once, by a bank that has sent its sum up, and goes to every child;
+ * later copies end here, so that a repair never becomes a flood. One thread, that of the engine.
+ */
+#include "offload/engine/state.h"
+
+int by_packet_is_from_parent(const struct by_packet *packet)
+{
+    const struct by_entry *entry = packet->entry;
+
+    return entry->has_parent && packet->address == entry->parent.address &&
+           (packet->header.child == entry->parent_child || packet->header.child == BY_WIRE_CHILD_ALL);
+}
+
+/* 1 when the bank waits for just this result; else counts why not. */
+static int is_expected(struct by_step *step, const struct by_packet *packet)
+{
+    struct by_engine_counters *counters = &step->engine->counters;
+    const struct by_header *header = &packet->header;
+    const struct by_bank *bank = &step->engine->bank[packet->bank];
+    uint32_t ahead = header->seq - bank->seq;
+
+    if ((int32_t)ahead < 0 || (ahead == 0 && bank->state == BY_BANK_VOID)) {
+        counters->drop_stale++;
+    } else if (ahead != 0 || bank->state == BY_BANK_AGG) {
+        counters->alarm_lost_state++; /* the parent has completed a chunk without us */
+    } else if (bank->state == BY_BANK_POISON) {
+        counters->drop_poison++;
+    } else if (bank->state != BY_BANK_UP || header->op != bank->op || header->dtype != bank->dtype ||
+               header->mode != bank->mode || header->optag != bank->optag) {
+        counters->drop_state++;
+    } else if (header->count != bank->count ||
+               (!(header->flags & BY_FLAG_NODATA) &&
+                packet->bytes != (uint32_t)header->count * by_dtype_bytes(header->dtype))) {
+        counters->drop_count++;
+    } else {
+        return 1;
+    }
+    return 0;
+}
+
+void by_result_take(struct by_step *step, const struct by_packet *packet)
+{
+    struct by_engine *engine = step->engine;
+    const struct by_header *header = &packet->header;
+    const struct by_entry *entry = packet->entry;
+    struct by_bank *bank = &engine->bank[packet->bank];
+
+    if (!by_packet_is_from_parent(packet)) {
+        engine->counters.drop_ingress++;
+        return;
+    }
+    if (!is_expected(step, packet))
+        return;
+    if (!(header->flags & BY_FLAG_NODATA) && by_psum_copy(by_bank_result(engine, entry, packet->bank),
+                                                          packet->payload, packet->bytes) != header->psum) {
+        engine->counters.drop_psum++;
+        return;
+    }
+    bank->flags &= (uint8_t)~BY_BANK_DATA;
+    if (!(header->flags & BY_FLAG_NODATA))
+        bank->flags |= BY_BANK_DATA;
+    if (header->flags & BY_FLAG_CE)
+        bank->flags |= BY_BANK_CE;
+    bank->psum = header->psum;
+    bank->bytes = packet->bytes;
+    bank->nleaf = header->nleaf;
+    bank->witness = header->witness;
+    bank->state = BY_BANK_DONE;
+    engine->counters.result++;
+    by_send_results(step, entry, packet->bank);
+}

@@ -1,0 +1,182 @@
+/*
+ * Banks turned into packets. A header is encoded once for all children and patched for each; payloads are
+ * referenced, and every packet that points into a bank holds it by a count. One thread, that of the engine.
+ */
+#include "offload/engine/state.h"
+
+#include "offload/base/bytes.h"
+
+/* ECT(0) of RFC 3168: routers on the way may mark our packets; marks travel along the tree as BY_FLAG_CE. */
+#define ECN_CAPABLE 2u
+
+/* A header as words, so that a copy is five moves. */
+struct header_words {
+    uint64_t word[BY_WIRE_HEADER_BYTES / 8];
+} __attribute__((may_alias, packed));
+
+static struct by_tx *next_tx(struct by_step *step, const struct by_neighbour *to)
+{
+    struct by_tx *tx = &step->tx[step->tx_count++];
+
+    tx->kind = BY_TX_SEND;
+    tx->ecn = ECN_CAPABLE;
+    tx->port = (uint16_t)(to->address >> 32);
+    tx->udp_port = to->udp_port;
+    tx->rx_index = 0;
+    tx->dst_ip = (uint32_t)to->address;
+    return tx;
+}
+
+/* Points `tx` to `bytes` at `payload` in the bank, and holds the bank while there is something to point to.
+ */
+static void refer(struct by_step *step, struct by_tx *tx, uint32_t bank, const uint8_t *payload,
+                  uint16_t bytes)
+{
+    tx->payload_bytes = bytes;
+    if (bytes == 0) {
+        tx->ref = BY_REF_NONE;
+        tx->payload = NULL;
+        return;
+    }
+    tx->ref = bank;
+    tx->payload = payload;
+    step->engine->bank[bank].refs++;
+}
+
+static void describe(struct by_header *header, const struct by_entry *entry, const struct by_bank *bank)
+{
+    header->flags = bank->flags & BY_BANK_CE ? BY_FLAG_CE : 0;
+    header->op = bank->op;
+    header->dtype = bank->dtype;
+    header->mode = bank->mode;
+    header->job = (uint16_t)(entry->key >> 16);
+    header->tree = (uint16_t)entry->key;
+    header->gen = entry->gen;
+    header->count = bank->count;
+    header->nleaf = bank->nleaf;
+    header->seq = bank->seq;
+    header->witness = bank->witness;
+    header->psum = bank->psum;
+    header->optag = bank->optag;
+}
+
+void by_send_up(struct by_step *step, const struct by_entry *entry, uint32_t index, uint8_t flags)
+{
+    const struct by_bank *bank = &step->engine->bank[index];
+    struct by_tx *tx = next_tx(step, &entry->parent);
+    struct by_header header;
+
+    describe(&header, entry, bank);
+    header.type = BY_TYPE_CONTRIB;
+    header.flags |= flags;
+    if (!(bank->flags & BY_BANK_DATA))
+        header.flags |= BY_FLAG_NODATA;
+    if (bank->want == 0)
+        header.flags |= BY_FLAG_ACKONLY;
+    header.child = entry->parent_child;
+    by_header_encode(&header, tx->header);
+    refer(step, tx, index, by_bank_partial(step->engine, index), bank->bytes);
+}
+
+void by_send_result(struct by_step *step, const struct by_entry *entry, uint32_t index, unsigned child)
+{
+    const struct by_bank *bank = &step->engine->bank[index];
+    struct by_tx *tx = next_tx(step, &step->table->child[entry->first_child + child]);
+    int data = (bank->flags & BY_BANK_DATA) && (bank->want >> child & 1);
+    struct by_header header;
+
+    describe(&header, entry, bank);
+    header.type = BY_TYPE_RESULT;
+    header.flags |= BY_FLAG_RETX;
+    header.child = (uint8_t)child;
+    if (!data) {
+        header.flags |= BY_FLAG_NODATA;
+        header.psum = 0;
+    }
+    by_header_encode(&header, tx->header);
+    refer(step, tx, index, by_bank_result(step->engine, entry, index), data ? bank->bytes : 0);
+}
+
+void by_send_results(struct by_step *step, const struct by_entry *entry, uint32_t index)
+{
+    const struct by_bank *bank = &step->engine->bank[index];
+    const struct by_neighbour *child = &step->table->child[entry->first_child];
+    const uint8_t *payload = by_bank_result(step->engine, entry, index);
+    uint64_t want = bank->flags & BY_BANK_DATA ? bank->want : 0;
+    uint8_t with[BY_WIRE_HEADER_BYTES], without[BY_WIRE_HEADER_BYTES];
+    struct by_header header;
+
+    describe(&header, entry, bank);
+    header.type = BY_TYPE_RESULT;
+    header.child = 0;
+    if (want != 0)
+        by_header_encode(&header, with);
+    if (want != entry->all) {
+        header.psum = 0;
+        by_header_encode(&header, without);
+    }
+    for (unsigned i = 0; i < entry->child_count; i++, want >>= 1) {
+        struct by_tx *tx = next_tx(step, &child[i]);
+
+        if (want & 1) {
+            *(struct header_words *)tx->header = *(const struct header_words *)with;
+            by_header_patch(tx->header, header.flags, (uint8_t)i);
+            refer(step, tx, index, payload, bank->bytes);
+        } else {
+            *(struct header_words *)tx->header = *(const struct header_words *)without;
+            by_header_patch(tx->header, header.flags | BY_FLAG_NODATA, (uint8_t)i);
+            refer(step, tx, index, NULL, 0);
+        }
+    }
+    step->engine->counters.tx_result += entry->child_count;
+}
+
+/* ---- WAIT and ERR
+ * -----------------------------------------------------------------------------------------------------------
+ */
+
+static void send_small(struct by_step *step, const struct by_neighbour *to, const struct by_header *like,
+                       unsigned type, unsigned child, const uint8_t *payload, unsigned bytes)
+{
+    struct by_tx *tx = next_tx(step, to);
+    struct by_header header;
+
+    header.type = (uint8_t)type;
+    header.flags = like->flags & BY_FLAG_POISON;
+    header.child = (uint8_t)child;
+    header.op = like->op;
+    header.dtype = like->dtype;
+    header.mode = like->mode;
+    header.job = like->job;
+    header.tree = like->tree;
+    header.gen = like->gen;
+    header.count = like->count;
+    header.nleaf = 0;
+    header.seq = like->seq;
+    header.witness = 0;
+    header.psum = by_psum(payload, bytes);
+    header.optag = like->optag;
+    by_header_encode(&header, tx->header);
+    tx->ref = BY_REF_NONE;
+    tx->payload = NULL;
+    tx->payload_bytes = (uint16_t)bytes;
+    by_copy(tx->small, payload, bytes);
+    if (type == BY_TYPE_WAIT)
+        step->engine->counters.wait++;
+    else
+        step->engine->counters.err++;
+}
+
+void by_send_to_children(struct by_step *step, const struct by_entry *entry, const struct by_header *like,
+                         unsigned type, uint64_t children, const uint8_t *payload, unsigned bytes)
+{
+    for (unsigned i = 0; i < entry->child_count; i++)
+        if (children >> i & 1)
+            send_small(step, &step->table->child[entry->first_child + i], like, type, i, payload, bytes);
+}
+
+void by_send_to_parent(struct by_step *step, const struct by_entry *entry, const struct by_header *like,
+                       unsigned type, const uint8_t *payload, unsigned bytes)
+{
+    send_small(step, &entry->parent, like, type, entry->parent_child, payload, bytes);
+}

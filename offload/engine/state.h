@@ -1,0 +1,211 @@
+/*
+ * What an engine holds, for the files of this folder only: banks, the two tables, and the step in hand.
+ * Written by load.c (tables) and by contrib.c, result.c and repair.c (banks); send.c turns banks into
+ * packets.
+ *
+ * Memory, in this order and all of it given by the shell: the engine; for each of the two tables the image
+ * and the structures built from it; the bitmap for the check of slots; the banks' headers; the banks'
+ * payloads.
+ */
+#ifndef BY_ENGINE_STATE_H
+#define BY_ENGINE_STATE_H
+
+#include "offload/base/assert.h"
+#include "offload/engine/engine.h"
+#include "offload/reduce/reduce.h"
+
+#define BY_LINE 64u /* bytes of a cache line */
+
+enum by_bank_flag {
+    BY_BANK_DATA = 0x01,   /* a contribution, or the result, had data */
+    BY_BANK_SUMMED = 0x02, /* more than one had: psum is not that of the first */
+    BY_BANK_CE = 0x04,     /* congestion was seen below */
+    BY_BANK_PASSED = 0x08, /* the parent's WAIT went to the children since the last sending upwards */
+};
+
+/*
+ * One bank of a slot: what is known of the chunk `seq`. The payload lies elsewhere (by_bank_partial,
+ * by_bank_result), so that a walk over states touches one line a bank.
+ */
+struct by_bank {
+    uint64_t have;    /* children that have contributed */
+    uint64_t want;    /* those of them that need the value back */
+    uint64_t told;    /* children that got a WAIT or ERR since tick_ns */
+    uint64_t tick_ns; /* when the current repair interval began */
+    uint32_t seq;
+    uint32_t optag;
+    uint32_t witness;
+    uint32_t psum; /* of the partial sum, then of the result */
+    uint32_t refs; /* packets that still point into the payload */
+    uint16_t count;
+    uint16_t nleaf;
+    uint16_t bytes; /* of the partial sum, then of the result */
+    uint8_t state;  /* enum by_bank_state; 0: of no entry yet */
+    uint8_t op;
+    uint8_t dtype;
+    uint8_t mode;
+    uint8_t flags;   /* enum by_bank_flag */
+    uint8_t claimer; /* the child whose contribution op, dtype, mode, count and optag are from */
+};
+BY_STATIC_ASSERT(sizeof(struct by_bank) == BY_LINE, "a bank's header is one cache line");
+
+/* Where a neighbour is: port << 32 | IPv4 address; BY_PORT_LOCAL << 32 for this host's endpoint. */
+static inline uint64_t by_address(uint16_t port, uint32_t ip)
+{
+    return (uint64_t)port << 32 | (port == BY_PORT_LOCAL ? 0 : ip);
+}
+
+struct by_neighbour {
+    uint64_t address;
+    uint16_t udp_port;
+};
+
+struct by_entry {
+    uint32_t key; /* job << 16 | tree */
+    uint16_t gen;
+    uint8_t child_count;
+    uint8_t parent_child;
+    uint32_t slot_base;
+    uint32_t first_child; /* in by_table.child */
+    uint32_t window;
+    uint16_t payload_max;
+    uint8_t window_log2;
+    uint8_t has_parent;
+    uint8_t stays; /* staged: the active table has it too, its banks go on */
+    uint64_t all;  /* bitmap of all children */
+    struct by_neighbour parent;
+};
+
+struct by_relay {
+    uint32_t key; /* job << 16 | tree */
+    uint32_t src_ip;
+    uint32_t dst_ip;
+    uint16_t port;
+};
+
+/* One of the two table banks: an image and what was built from it. Cells are open-addressed hashes: index +
+ * 1, 0 is free. */
+struct by_table {
+    uint8_t *image;
+    size_t bytes; /* 0: empty */
+    struct by_entry *entry;
+    struct by_neighbour *child;
+    struct by_relay *relay;
+    uint32_t *entry_cell;
+    uint32_t *relay_cell;
+    uint32_t entry_count;
+    uint32_t relay_count;
+    uint32_t entry_shift; /* 32 - log2(cells) */
+    uint32_t relay_shift;
+    uint32_t fan; /* the most actions that one packet can cause */
+    uint32_t port_count;
+    uint16_t node;
+    uint32_t own_ip[BY_PORTS_MAX];
+};
+
+struct by_engine {
+    struct by_engine_config config;
+    struct by_table table[2];
+    struct by_table *active;
+    struct by_table *staged; /* NULL: nothing */
+    uint64_t *slot_used;     /* a bit for each slot: scratch of the check */
+    struct by_bank *bank;    /* 2 * slot + bank */
+    uint8_t *payload;
+    size_t payload_half;                   /* bytes from a bank's partial sum to its result */
+    size_t payload_stride;                 /* bytes from a bank's payload to the next one's */
+    const struct by_reducer *reducer[256]; /* op << 4 | dtype */
+    struct by_engine_counters counters;
+};
+
+/* The step in hand: who handles, when, and the actions so far. */
+struct by_step {
+    struct by_engine *engine;
+    const struct by_table *table;
+    uint64_t now_ns;
+    struct by_tx *tx;
+    uint32_t tx_count;
+};
+
+/* A packet whose entry and generation are known. */
+struct by_packet {
+    struct by_header header; /* flags hold CE also when only the IP header said so */
+    const uint8_t *payload;
+    const struct by_entry *entry; /* NULL: nothing is left to do */
+    uint64_t address;             /* by_address() of the sender */
+    uint32_t bank;
+    uint16_t bytes; /* of the payload */
+};
+
+/* Two payloads a bank: a partial sum (in accumulators, up to twice a payload), and the result where it came
+ * from a parent. */
+static inline uint8_t *by_bank_partial(const struct by_engine *engine, uint32_t bank)
+{
+    return engine->payload + bank * engine->payload_stride;
+}
+
+/*
+ * The result of a node below the root has the second half: packets may still point to the partial sum when it
+ * comes. The accumulators, that may need both halves, have been narrowed into the first by then.
+ */
+static inline uint8_t *by_bank_result(const struct by_engine *engine, const struct by_entry *entry,
+                                      uint32_t bank)
+{
+    return by_bank_partial(engine, bank) + (entry->has_parent ? engine->payload_half : 0);
+}
+
+/* BY_ERR_BYTES behind the two halves: the objection that poisoned the bank. */
+static inline uint8_t *by_bank_objection(const struct by_engine *engine, uint32_t bank)
+{
+    return by_bank_partial(engine, bank) + 2 * engine->payload_half;
+}
+
+static inline uint32_t by_bank_index(const struct by_entry *entry, uint32_t seq)
+{
+    return 2 * (entry->slot_base + (seq & (entry->window - 1))) + (seq >> entry->window_log2 & 1);
+}
+
+static inline uint32_t by_cell(uint32_t key, uint32_t shift)
+{
+    return key * 0x9e3779b1u >> shift;
+}
+
+static inline uint32_t by_relay_key(uint32_t key, uint32_t src_ip, uint32_t dst_ip)
+{
+    return ((key * 0x85ebca6bu ^ src_ip) * 0xc2b2ae35u ^ dst_ip) * 0x27d4eb2fu;
+}
+
+/* load.c */
+const struct by_entry *by_entry_find(const struct by_table *table, uint32_t key);
+const struct by_relay *by_relay_find(const struct by_table *table, uint32_t key, uint32_t src_ip,
+                                     uint32_t dst_ip);
+
+/* contrib.c, result.c, repair.c: one packet each; they count what they drop. */
+void by_contrib_take(struct by_step *step, const struct by_packet *packet);
+void by_result_take(struct by_step *step, const struct by_packet *packet);
+void by_wait_take(struct by_step *step, const struct by_packet *packet);
+void by_err_take(struct by_step *step, const struct by_packet *packet);
+void by_probe_take(struct by_step *step, const struct by_packet *packet);
+
+/* 1 when the packet comes from child header.child of its entry; else counts why not, and 0. */
+int by_packet_is_from_child(struct by_step *step, const struct by_packet *packet);
+int by_packet_is_from_parent(const struct by_packet *packet);
+
+/* repair.c: a contribution that is in the bank already; the start of poison; a contribution to a poisoned
+ * bank; one beyond the window. */
+void by_duplicate_answer(struct by_step *step, const struct by_packet *packet);
+void by_poison_begin(struct by_step *step, const struct by_packet *packet, unsigned reason);
+void by_poison_answer(struct by_step *step, const struct by_packet *packet);
+void by_window_answer(struct by_step *step, const struct by_packet *packet);
+
+/* send.c */
+void by_send_up(struct by_step *step, const struct by_entry *entry, uint32_t bank, uint8_t flags);
+void by_send_result(struct by_step *step, const struct by_entry *entry, uint32_t bank, unsigned child);
+void by_send_results(struct by_step *step, const struct by_entry *entry, uint32_t bank);
+/* `type` with `bytes` of `payload` and otherwise the words of `like`, to a child, to all children in
+ * `children`, or to the parent. */
+void by_send_to_children(struct by_step *step, const struct by_entry *entry, const struct by_header *like,
+                         unsigned type, uint64_t children, const uint8_t *payload, unsigned bytes);
+void by_send_to_parent(struct by_step *step, const struct by_entry *entry, const struct by_header *like,
+                       unsigned type, const uint8_t *payload, unsigned bytes);
+
+#endif
