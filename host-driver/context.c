@@ -1,5 +1,4 @@
 /* Contexts: settings and a table image. See comm.h for what belongs to which thread. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +21,7 @@ static int take_transport(struct banyan_context *context, const char *wanted)
     if (strcmp(wanted, "auto") != 0 && strcmp(wanted, "afxdp") != 0 && strcmp(wanted, "udp") != 0)
         return by_fail(BY_EINVAL, "transport '%s' is unknown; BANYAN_TRANSPORT takes auto, afxdp or udp",
                        wanted);
-    snprintf(context->transport, sizeof(context->transport), "%s", wanted);
+    memcpy(context->transport, wanted, strlen(wanted) + 1);
     return 0;
 }
 

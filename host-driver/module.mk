@@ -1,6 +1,7 @@
 # host-driver: libbanyan (shared and static) and banyan-perf.
 LIBS += host-driver
 host-driver_SRC := \
+	host-driver/afxdp.c \
 	host-driver/blocking.c \
 	host-driver/comm.c \
 	host-driver/context.c \
@@ -14,8 +15,15 @@ host-driver_SRC := \
 	host-driver/request.c \
 	host-driver/settings.c \
 	host-driver/transport.c \
-	host-driver/udp.c
-host-driver_LDLIBS := -lm
+	host-driver/udp.c \
+	host-driver/xdp_program.c \
+	host-driver/xdp_socket.c
+host-driver_LDLIBS := -lxdp -lbpf -lelf -lz -lm
+
+# The XDP program's object is embedded.
+XDP_OBJECT := $(GEN)/xdp/steer.bpf.o
+SRCFLAGS_host-driver/xdp_program.c := -DBY_XDP_OBJECT='"$(XDP_OBJECT)"'
+$(B)/obj/host-driver/xdp_program.o: $(XDP_OBJECT)
 
 PROGS += banyan-perf
 banyan-perf_SRC := \

@@ -14,8 +14,8 @@ int by_transport_open(const struct by_transport_config *config, const char *want
 
     if (strcmp(wanted, "udp") == 0)
         return by_udp_open(config, transport);
-    error = by_fail(BY_EUNSUPPORTED, "this build has no AF_XDP");
-    if (strcmp(wanted, "afxdp") == 0)
+    error = by_afxdp_open(config, transport);
+    if (error == 0 || strcmp(wanted, "afxdp") == 0)
         return error;
     snprintf(why, sizeof(why), "afxdp does not work here: %.150s", by_fail_text());
     fprintf(stderr, "banyan: transport udp, because %s\n", why);

@@ -1,0 +1,302 @@
+/*
+ * Packets over AF_XDP sockets: our XDP program takes the job's packets off the interface before the kernel's
+ * stack sees them, everything else goes on as ever. Frames carry our own headers, with the MAC addresses of
+ * the table. One socket for each receive queue of each port. Needs root. One thread, that of the
+ * communicator.
+ */
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "host-driver/error.h"
+#include "host-driver/image_file.h"
+#include "host-driver/transport.h"
+#include "host-driver/xdp_program.h"
+#include "host-driver/xdp_socket.h"
+#include "offload/wire/frame.h"
+
+#define QUEUES_MAX     8u /* receive queues of one interface */
+#define IP_UDP_BYTES   28u
+#define ETHERNET_BYTES 14u
+/* What one frame of the kernel's holds beside its own headroom: larger packets come in pieces. */
+#define WHOLE_BYTES 3400u
+#define SEND_TRIES  4u
+
+struct afxdp {
+    struct by_transport base;
+    struct by_image_port port[BY_PORTS_MAX];
+    struct by_xdp_program program[BY_PORTS_MAX];
+    uint16_t udp_port;
+    uint32_t queue_of_port[BY_PORTS_MAX]; /* socket that sends for the port */
+    uint32_t socket_count;
+    struct by_xdp_socket *sockets[BY_PORTS_MAX * QUEUES_MAX];
+    uint32_t next_socket; /* where rx begins, so that none starves */
+    uint32_t flat_bytes;
+    uint8_t *flat; /* BY_RX_BATCH packets that span frames */
+};
+
+/* ---- receive
+ * ---------------------------------------------------------------------------------------------------------------
+ */
+
+static uint32_t rx_socket(struct afxdp *afxdp, struct by_xdp_socket *socket, uint32_t at, uint32_t room,
+                          struct by_rx *rx)
+{
+    struct by_port_counters *counters = &afxdp->base.ports[socket->port];
+    uint32_t count = 0;
+
+    while (count < room) {
+        uint8_t *flat = afxdp->flat + (size_t)(at + count) * afxdp->flat_bytes;
+        const uint8_t *data = NULL;
+        int32_t bytes = by_xdp_socket_take(socket, flat, afxdp->flat_bytes, &data);
+        struct by_frame frame;
+
+        if (bytes == 0)
+            break;
+        counters->rx_packets++;
+        counters->rx_bytes += bytes > 0 ? (uint32_t)bytes : 0;
+        if (bytes < 0 || by_frame_parse(data, (size_t)bytes, &frame) != 0) {
+            counters->rx_drop++;
+            continue;
+        }
+        rx[count++] = (struct by_rx){.data = frame.data,
+                                     .bytes = frame.bytes,
+                                     .port = socket->port,
+                                     .src_ip = frame.src_ip,
+                                     .dst_ip = frame.dst_ip,
+                                     .ecn = frame.ecn};
+    }
+    return count;
+}
+
+static uint32_t afxdp_rx(struct by_transport *transport, struct by_rx rx[BY_RX_BATCH])
+{
+    struct afxdp *afxdp = (struct afxdp *)transport;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < afxdp->socket_count && count < BY_RX_BATCH; i++) {
+        struct by_xdp_socket *socket = afxdp->sockets[(afxdp->next_socket + i) % afxdp->socket_count];
+
+        count += rx_socket(afxdp, socket, count, BY_RX_BATCH - count, rx + count);
+    }
+    afxdp->next_socket = (afxdp->next_socket + 1) % afxdp->socket_count;
+    return count;
+}
+
+static void afxdp_rx_done(struct by_transport *transport)
+{
+    struct afxdp *afxdp = (struct afxdp *)transport;
+
+    for (uint32_t i = 0; i < afxdp->socket_count; i++)
+        by_xdp_socket_refill(afxdp->sockets[i]);
+}
+
+/* ---- send
+ * ------------------------------------------------------------------------------------------------------------------
+ */
+
+static void send_one(struct afxdp *afxdp, const struct by_tx *tx)
+{
+    struct by_xdp_socket *socket = afxdp->sockets[afxdp->queue_of_port[tx->port]];
+    struct by_port_counters *counters = &afxdp->base.ports[tx->port];
+    const struct by_image_port *port = &afxdp->port[tx->port];
+    uint8_t headers[BY_FRAME_HEADER_BYTES];
+    struct by_frame frame = {.src_ip = port->own_ip,
+                             .dst_ip = tx->dst_ip,
+                             .src_port = afxdp->udp_port,
+                             .dst_port = tx->udp_port,
+                             .ecn = tx->ecn,
+                             .bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + tx->payload_bytes)};
+    struct by_xdp_piece pieces[3] = {{headers, sizeof(headers)},
+                                     {tx->header, BY_WIRE_HEADER_BYTES},
+                                     {by_tx_payload(tx), tx->payload_bytes}};
+
+    memcpy(frame.src_mac, port->own_mac, sizeof(frame.src_mac));
+    memcpy(frame.dst_mac, port->peer_mac, sizeof(frame.dst_mac));
+    by_frame_build(&frame, headers);
+    for (unsigned tries = 0; by_xdp_socket_put(socket, pieces, tx->payload_bytes > 0 ? 3 : 2) != 0; tries++) {
+        if (tries == SEND_TRIES) {
+            counters->tx_drop++;
+            return;
+        }
+        usleep(50); /* the receiver's core must free frames first, and may be ours */
+    }
+    counters->tx_packets++;
+    counters->tx_bytes += by_frame_bytes(frame.bytes);
+}
+
+static void afxdp_tx(struct by_transport *transport, const struct by_tx *const *tx, uint32_t count,
+                     const struct by_rx *rx)
+{
+    struct afxdp *afxdp = (struct afxdp *)transport;
+
+    (void)rx;
+    for (uint32_t i = 0; i < count; i++) {
+        if (tx[i]->port >= transport->port_count)
+            continue;
+        if (tx[i]->kind != BY_TX_SEND)
+            transport->ports[tx[i]->port]
+                .tx_drop++; /* the program takes packets to this host alone: hosts do not relay */
+        else
+            send_one(afxdp, tx[i]);
+    }
+    for (uint32_t i = 0; i < afxdp->socket_count; i++)
+        by_xdp_socket_flush(afxdp->sockets[i]);
+}
+
+static uint32_t afxdp_fds(struct by_transport *transport, struct pollfd *fds)
+{
+    struct afxdp *afxdp = (struct afxdp *)transport;
+    uint32_t count = afxdp->socket_count < BY_PORTS_MAX ? afxdp->socket_count : BY_PORTS_MAX;
+
+    for (uint32_t i = 0; i < count; i++) {
+        fds[i].fd = by_xdp_socket_fd(afxdp->sockets[i]);
+        fds[i].events = POLLIN;
+    }
+    return count;
+}
+
+/* ---- open and close
+ * -------------------------------------------------------------------------------------------------------- */
+
+static void afxdp_close(struct by_transport *transport)
+{
+    struct afxdp *afxdp = (struct afxdp *)transport;
+
+    for (uint32_t i = 0; i < transport->port_count; i++)
+        by_xdp_program_detach(&afxdp->program[i]); /* first: what arrives from now on is the kernel's again */
+    for (uint32_t i = 0; i < afxdp->socket_count; i++)
+        by_xdp_socket_free(afxdp->sockets[i]);
+    free(afxdp->flat);
+    free(afxdp);
+}
+
+static const struct by_transport_ops afxdp_ops = {"afxdp",  afxdp_rx,  afxdp_rx_done,
+                                                  afxdp_tx, afxdp_fds, afxdp_close};
+
+/* Facts of an interface that must fit the table. */
+static int look_at(const struct by_image_port *port, uint16_t payload_max, uint32_t *queues)
+{
+    struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
+    struct ifreq request = {0};
+    uint32_t needed = payload_max + BY_WIRE_HEADER_BYTES + IP_UDP_BYTES;
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int error = 0;
+
+    if (fd < 0)
+        return by_fail(BY_EIO, "no socket: %s", strerror(errno));
+    memcpy(request.ifr_name, port->name, strnlen(port->name, IFNAMSIZ - 1));
+    if (ioctl(fd, SIOCGIFMTU, &request) != 0)
+        error = by_fail(BY_ENOENT, "interface %s of the table: %s", port->name, strerror(errno));
+    else if ((uint32_t)request.ifr_mtu < needed)
+        error =
+            by_fail(BY_ELIMIT,
+                    "%s has an MTU of %d; chunks of %u bytes need %u: raise it, or make tables with --mtu %d",
+                    port->name, request.ifr_mtu, payload_max, needed, request.ifr_mtu);
+    *queues = 1;
+    request.ifr_data = (void *)&channels;
+    if (error == 0 && ioctl(fd, SIOCETHTOOL, &request) == 0 &&
+        channels.rx_count + channels.combined_count > 0)
+        *queues = channels.rx_count + channels.combined_count;
+    close(fd);
+    if (error == 0 && *queues > QUEUES_MAX)
+        error = by_fail(BY_ELIMIT, "%s has %u receive queues, the limit is %u: reduce them with 'ethtool -L'",
+                        port->name, *queues, QUEUES_MAX);
+    return error;
+}
+
+static int add_socket(struct afxdp *afxdp, uint32_t index, uint32_t queue, bool frags)
+{
+    struct by_xdp_socket *socket;
+    int error = by_xdp_socket_open(&socket, afxdp->port[index].name, queue, frags);
+
+    if (error != 0)
+        return error;
+    socket->port = (uint16_t)index;
+    if (queue == 0)
+        afxdp->queue_of_port[index] = afxdp->socket_count;
+    afxdp->sockets[afxdp->socket_count++] = socket;
+    return by_xdp_program_add(&afxdp->program[index], queue, by_xdp_socket_fd(socket));
+}
+
+static int open_port(struct afxdp *afxdp, uint32_t index, const struct by_transport_config *config)
+{
+    const struct by_image_port *port = &afxdp->port[index];
+    struct by_xdp_steer steer = {
+        .interface = port->name,
+        .interface_index = if_nametoindex(port->name),
+        .own_ip = port->own_ip,
+        .udp_port = config->udp_port,
+        .frags = config->payload_max + BY_WIRE_HEADER_BYTES + IP_UDP_BYTES + ETHERNET_BYTES > WHOLE_BYTES,
+        .mode = config->settings->value[BY_SETTING_XDP_MODE],
+    };
+    uint32_t queues = 0;
+    int error;
+
+    if (strcmp(steer.mode, "auto") != 0 && strcmp(steer.mode, "native") != 0 &&
+        strcmp(steer.mode, "generic") != 0)
+        return by_fail(BY_EINVAL, "BANYAN_XDP_MODE is '%s'; it takes auto, native or generic", steer.mode);
+    error = look_at(port, config->payload_max, &queues);
+    if (error == 0)
+        error = by_xdp_program_attach(&afxdp->program[index], &steer);
+    for (uint32_t queue = 0; error == 0 && queue < queues; queue++)
+        error = add_socket(afxdp, index, queue, steer.frags);
+    return error;
+}
+
+static int open_ports(struct afxdp *afxdp, const struct by_transport_config *config)
+{
+    struct by_image_header header;
+    const char *mode = "native";
+    int error = 0;
+
+    by_image_header(config->image, &header);
+    for (uint32_t i = 0; error == 0 && i < header.count[BY_SECTION_PORT]; i++) {
+        by_image_port(config->image, i, &afxdp->port[i]);
+        error = open_port(afxdp, i, config);
+        if (error == 0 && !afxdp->program[i].native)
+            mode = "generic, slower: the driver takes no native program";
+    }
+    afxdp->base.port_count = header.count[BY_SECTION_PORT];
+    afxdp->base.inflight_max =
+        BY_XDP_RX_FRAMES /
+        (1 + (config->payload_max + BY_WIRE_HEADER_BYTES + BY_FRAME_OVERHEAD) / BY_XDP_FRAME_BYTES);
+    snprintf(afxdp->base.note, sizeof(afxdp->base.note), "%s", mode);
+    return error;
+}
+
+int by_afxdp_open(const struct by_transport_config *config, struct by_transport **transport)
+{
+    uint32_t largest = config->payload_max > BY_ERR_BYTES ? config->payload_max : BY_ERR_BYTES;
+    struct afxdp *afxdp;
+    int error;
+
+    if (geteuid() != 0)
+        return by_fail(BY_EPERM, "AF_XDP needs root (CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF)");
+    afxdp = calloc(1, sizeof(*afxdp));
+    if (afxdp == NULL)
+        return by_fail(BY_ENOMEM, "no memory for a transport: %zu bytes", sizeof(*afxdp));
+    for (uint32_t i = 0; i < BY_PORTS_MAX; i++)
+        afxdp->program[i].link_fd = -1;
+    afxdp->base.ops = &afxdp_ops;
+    afxdp->udp_port = config->udp_port;
+    afxdp->flat_bytes = (BY_FRAME_OVERHEAD + BY_WIRE_HEADER_BYTES + largest + 63u) / 64u * 64u;
+    afxdp->flat = aligned_alloc(64, (size_t)afxdp->flat_bytes * BY_RX_BATCH);
+    error = afxdp->flat != NULL ? open_ports(afxdp, config)
+                                : by_fail(BY_ENOMEM, "no memory for %u packets", BY_RX_BATCH);
+    if (error != 0) {
+        afxdp->base.port_count = BY_PORTS_MAX;
+        afxdp_close(&afxdp->base);
+        return error;
+    }
+    *transport = &afxdp->base;
+    return 0;
+}
