@@ -1,0 +1,102 @@
+/* banyan verify: checks a plan with code that shares nothing with the planner. Single-threaded. */
+#include "control/verify/verify.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "control/cli/cli.h"
+
+static const char help[] =
+    "usage: banyan verify TOPO PLAN [--json]\n\n"
+    "Checks a plan file against its topology, in exact arithmetic and independently of the planner: every "
+    "tree, the\n"
+    "load of every link, the shares of the roots, and the cut. Prints OPTIMAL, VALID with the ratio to what "
+    "the cut\n"
+    "allows, or INVALID with the first violation. Exit status: 0, or 1 when the plan is invalid.\n";
+
+/* Decimal digits as JSON: beyond 2^53, 16 digits at the least, in quotes. */
+static void print_digits(const char *digits)
+{
+    const char *quote = strlen(digits) > 15 ? "\"" : "";
+
+    printf("%s%s%s", quote, digits, quote);
+}
+
+static void print_number(const char *key, const struct by_verify_number *number)
+{
+    printf(", \"%s\": {\"num\": ", key);
+    print_digits(number->num);
+    printf(", \"den\": ");
+    print_digits(number->den);
+    printf("}, \"%s_float\": %.12g", key, number->value);
+}
+
+static void print_json(const struct by_verify_report *report)
+{
+    static const char *const words[] = {"?", "OPTIMAL", "VALID", "INVALID"};
+
+    printf("{\"verdict\": \"%s\"", words[report->verdict]);
+    if (report->verdict == BY_VERDICT_INVALID) {
+        printf(", \"reason\": \"");
+        for (const char *c = report->reason; *c; c++)
+            printf(*c == '"' || *c == '\\' ? "\\%c" : (unsigned char)*c < ' ' ? "\\u%04x" : "%c", *c);
+        printf("\"}\n");
+        return;
+    }
+    print_number("achieved", &report->achieved);
+    print_number("bound", &report->bound);
+    print_number("ratio", &report->ratio);
+    printf(", \"tree_count\": %u}\n", report->tree_count);
+}
+
+static void print_people(const struct by_verify_report *report, const char *unit)
+{
+    if (report->verdict == BY_VERDICT_INVALID)
+        printf("INVALID %s\n", report->reason);
+    else if (report->verdict == BY_VERDICT_OPTIMAL)
+        printf("OPTIMAL %.6g %s with %u tree%s; the cut allows no more\n", report->achieved.value, unit,
+               report->tree_count, report->tree_count == 1 ? "" : "s");
+    else
+        printf("VALID %s/%s = %.6g: %.6g %s with %u tree%s, the cut allows %.6g\n", report->ratio.num,
+               report->ratio.den, report->ratio.value, report->achieved.value, unit, report->tree_count,
+               report->tree_count == 1 ? "" : "s", report->bound.value);
+}
+
+int by_command_verify(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    struct by_topology *topology;
+    struct by_verify_report report;
+    struct by_problem problem = {0};
+    bool json = false;
+    int option, status;
+
+    optind = 0;
+    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+        if (option == 'h') {
+            fputs(help, stdout);
+            return BY_EXIT_DONE;
+        }
+        if (option != 'j')
+            return by_cli_fail(BY_EXIT_USAGE, "`banyan verify --help` says more");
+        json = true;
+    }
+    if (optind + 2 != argc)
+        return by_cli_fail(BY_EXIT_USAGE, "name a topology and a plan; `banyan verify --help` says more");
+    topology = by_cli_topology(argv[optind]);
+    if (!topology)
+        return BY_EXIT_USAGE;
+    if (by_verify_file(topology, argv[optind + 1], &report, &problem) != 0) {
+        status = by_cli_refuse(argv[optind + 1], &problem);
+    } else {
+        if (json)
+            print_json(&report);
+        else
+            print_people(&report, topology->unit);
+        status = report.verdict == BY_VERDICT_INVALID ? BY_EXIT_NO : BY_EXIT_DONE;
+    }
+    by_topology_free(topology);
+    return status;
+}

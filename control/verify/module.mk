@@ -1,0 +1,3 @@
+# verify: an independent checker of plan files; includes nothing of plan/.
+control_SRC += control/verify/claim.c control/verify/verify.c
+banyan_SRC += control/cli/verify.c
