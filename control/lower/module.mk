@@ -4,6 +4,7 @@ control_SRC += \
 	control/lower/dump.c \
 	control/lower/dump_json.c \
 	control/lower/emit.c \
+	control/lower/file.c \
 	control/lower/group.c \
 	control/lower/lower.c \
 	control/lower/path.c \

@@ -1,0 +1,62 @@
+/* Numbers on the command line. */
+#include "control/cli/number.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/cli/cli.h"
+
+static int refuse(const char *option, const char *text, uint64_t low, uint64_t high)
+{
+    return by_cli_fail(BY_EXIT_USAGE, "%s %s: give a number between %" PRIu64 " and %" PRIu64, option, text,
+                       low, high);
+}
+
+static int read_number(const char *text, int suffixes, uint64_t *value)
+{
+    unsigned shift = 0;
+    char *end;
+
+    /* strtoull would take a sign and leading blanks. */
+    if (text[0] < '0' || text[0] > '9')
+        return -1;
+    errno = 0;
+    *value = strtoull(text, &end, 10);
+    if (suffixes && *end != 0) {
+        const char *letters = "KMG", *found = strchr(letters, *end >= 'a' ? *end - 'a' + 'A' : *end);
+        if (found == NULL || *found == 0)
+            return -1;
+        shift = 10 * (unsigned)(found - letters + 1);
+        end++;
+    }
+    if (errno != 0 || *end != 0 || *value > UINT64_MAX >> shift)
+        return -1;
+    *value <<= shift;
+    return 0;
+}
+
+int by_cli_number(const char *option, const char *text, uint64_t low, uint64_t high, uint64_t *value)
+{
+    if (read_number(text, 0, value) != 0 || *value < low || *value > high)
+        return refuse(option, text, low, high);
+    return 0;
+}
+
+int by_cli_bytes(const char *option, const char *text, uint64_t low, uint64_t high, uint64_t *value)
+{
+    if (read_number(text, 1, value) != 0 || *value < low || *value > high)
+        return refuse(option, text, low, high);
+    return 0;
+}
+
+int by_cli_probability(const char *option, const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+
+    if (end == text || *end != 0 || !(value >= 0.0 && value <= 1.0))
+        return by_cli_fail(BY_EXIT_USAGE, "%s %s: give a probability between 0 and 1", option, text);
+    return 0;
+}

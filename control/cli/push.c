@@ -1,0 +1,258 @@
+/*
+ * banyan push: table images onto running switches, all or none. Neighbours: control/controller talks to them;
+ * `tables` made the files. Single-threaded.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "control/cli/cli.h"
+#include "control/cli/number.h"
+#include "control/controller/push.h"
+#include "control/lower/file.h"
+#include "control/topology/alloc.h"
+#include "offload/table/image.h"
+
+static const char help[] =
+    "usage: banyan push DIR|FILE... --to NAME=ADDR... | --sockets DIR [options]\n"
+    "\n"
+    "Loads table images onto switches: every switch takes and checks its image before any makes it active.\n"
+    "A folder stands for all switch images (*.table) in it; hosts' images are passed over.\n"
+    "\n"
+    "      --to NAME=ADDR   the control address of switch NAME: unix:PATH or tcp:HOST:PORT; repeat for each "
+    "switch\n"
+    "      --sockets DIR    every switch NAME listens at DIR/NAME.sock\n"
+    "      --timeout S      seconds that one switch may take to answer (default 10)\n"
+    "      --json           one JSON object on stdout\n"
+    "      --help\n";
+
+struct load {
+    char *path;
+    char name[BY_NAME_MAX + 1];
+    char *address;
+    uint8_t *bytes;
+    size_t size;
+};
+
+struct arguments {
+    const char *sockets;
+    uint32_t timeout_ms;
+    int json;
+    uint32_t to_count, to_room;
+    char **to; /* NAME=ADDR */
+    uint32_t load_count, load_room;
+    struct load *loads;
+};
+
+static const struct option options[] = {
+    {"to", required_argument, NULL, 't'},      {"sockets", required_argument, NULL, 's'},
+    {"timeout", required_argument, NULL, 'T'}, {"json", no_argument, NULL, 'J'},
+    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+};
+
+/* Adds one file. A host's image is an error only when it was named itself. */
+static int add_file(struct arguments *arguments, const char *path, int named)
+{
+    struct by_image_header header;
+    struct by_problem problem = {0};
+    struct load load = {0};
+
+    if (by_image_file_read(path, &load.bytes, &load.size, &problem) != 0)
+        return by_cli_refuse(path, &problem);
+    by_image_header(load.bytes, &header);
+    if (header.kind != BY_NODE_SWITCH) {
+        free(load.bytes);
+        if (!named)
+            return 0;
+        return by_cli_fail(BY_EXIT_USAGE, "%s: the image of host %s; hosts load theirs from BANYAN_TABLE",
+                           path, header.name);
+    }
+    for (uint32_t i = 0; i < arguments->load_count; i++) {
+        if (strcmp(arguments->loads[i].name, header.name) != 0)
+            continue;
+        free(load.bytes);
+        return by_cli_fail(BY_EXIT_USAGE, "%s and %s are both for switch %s: give one",
+                           arguments->loads[i].path, path, header.name);
+    }
+    load.path = by_copy_text(path);
+    snprintf(load.name, sizeof(load.name), "%s", header.name);
+    BY_GROW(arguments->loads, arguments->load_count, arguments->load_room);
+    arguments->loads[arguments->load_count++] = load;
+    return 0;
+}
+
+static int is_table(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+
+    return length > 6 && strcmp(entry->d_name + length - 6, ".table") == 0;
+}
+
+static int add_path(struct arguments *arguments, const char *path)
+{
+    struct dirent **entries;
+    struct stat status;
+    char file[4096];
+    int count, result = 0;
+
+    if (stat(path, &status) != 0)
+        return by_cli_fail(BY_EXIT_USAGE, "%s: %s", path, strerror(errno));
+    if (!S_ISDIR(status.st_mode))
+        return add_file(arguments, path, 1);
+    count = scandir(path, &entries, is_table, alphasort);
+    if (count < 0)
+        return by_cli_fail(BY_EXIT_USAGE, "%s: %s", path, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        snprintf(file, sizeof(file), "%.3800s/%.255s", path, entries[i]->d_name);
+        if (result == 0)
+            result = add_file(arguments, file, 0);
+        free(entries[i]);
+    }
+    free(entries);
+    if (result == 0 && count == 0)
+        result =
+            by_cli_fail(BY_EXIT_USAGE, "%s: no *.table in this folder: make them with banyan tables", path);
+    return result;
+}
+
+static int parse(int argc, char **argv, struct arguments *arguments)
+{
+    uint64_t value = 10;
+    int option, status = 0;
+
+    optind = 0;
+    while (status == 0 && (option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+        switch (option) {
+        case 't':
+            BY_GROW(arguments->to, arguments->to_count, arguments->to_room);
+            arguments->to[arguments->to_count++] = optarg;
+            if (strchr(optarg, '=') == NULL)
+                status = by_cli_fail(BY_EXIT_USAGE,
+                                     "--to %s: write NAME=ADDR, such as leaf0=unix:/run/banyan/leaf0.sock",
+                                     optarg);
+            break;
+        case 's':
+            arguments->sockets = optarg;
+            break;
+        case 'T':
+            status = by_cli_number("--timeout", optarg, 1, 3600, &value);
+            break;
+        case 'J':
+            arguments->json = 1;
+            break;
+        case 'h':
+            fputs(help, stdout);
+            return -1;
+        default:
+            return BY_EXIT_USAGE;
+        }
+    }
+    arguments->timeout_ms = (uint32_t)value * 1000;
+    if (status == 0 && (optind == argc || (arguments->to_count == 0 && arguments->sockets == NULL)))
+        return by_cli_fail(BY_EXIT_USAGE, "push needs images, and --to or --sockets; see banyan push --help");
+    for (; status == 0 && optind < argc; optind++)
+        status = add_path(arguments, argv[optind]);
+    return status;
+}
+
+static void find_address(const struct arguments *arguments, struct load *load)
+{
+    size_t length = strlen(load->name);
+    char text[4200];
+
+    for (uint32_t i = 0; i < arguments->to_count; i++)
+        if (strncmp(arguments->to[i], load->name, length) == 0 && arguments->to[i][length] == '=')
+            load->address = by_copy_text(arguments->to[i] + length + 1);
+    if (load->address == NULL && arguments->sockets != NULL) {
+        snprintf(text, sizeof(text), "unix:%.4000s/%s.sock", arguments->sockets, load->name);
+        load->address = by_copy_text(text);
+    }
+}
+
+/* Every image has an address, and every address an image. */
+static int pair(struct arguments *arguments)
+{
+    for (uint32_t i = 0; i < arguments->load_count; i++) {
+        find_address(arguments, &arguments->loads[i]);
+        if (arguments->loads[i].address == NULL)
+            return by_cli_fail(BY_EXIT_USAGE, "%s: no address for switch %s: add --to %s=ADDR",
+                               arguments->loads[i].path, arguments->loads[i].name, arguments->loads[i].name);
+    }
+    for (uint32_t i = 0; i < arguments->to_count; i++) {
+        size_t length = (size_t)(strchr(arguments->to[i], '=') - arguments->to[i]);
+        uint32_t j = 0;
+        while (j < arguments->load_count &&
+               (strlen(arguments->loads[j].name) != length ||
+                strncmp(arguments->loads[j].name, arguments->to[i], length) != 0))
+            j++;
+        if (j == arguments->load_count)
+            return by_cli_fail(BY_EXIT_USAGE, "--to %s: no image for that switch: give %.*s.table",
+                               arguments->to[i], (int)length, arguments->to[i]);
+    }
+    return 0;
+}
+
+static void report(const struct arguments *arguments, const struct by_push_target *targets)
+{
+    json_t *array = json_array(), *object;
+    char hash[17];
+
+    for (uint32_t i = 0; i < arguments->load_count; i++) {
+        snprintf(hash, sizeof(hash), "%016" PRIx64, targets[i].hash);
+        if (!arguments->json)
+            printf("%s: %s is active (%zu bytes)\n", targets[i].name, hash, targets[i].bytes);
+        json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:I}", "switch", targets[i].name, "address",
+                                               targets[i].address, "hash", hash, "bytes",
+                                               (json_int_t)targets[i].bytes));
+    }
+    object = json_pack("{s:o}", "pushed", array);
+    if (arguments->json) {
+        json_dumpf(object, stdout, JSON_INDENT(2));
+        putchar('\n');
+    }
+    json_decref(object);
+}
+
+static int push(struct arguments *arguments)
+{
+    struct by_push_target *targets = by_alloc(arguments->load_count, sizeof(*targets));
+    struct by_problem problem = {0};
+    int status = BY_EXIT_DONE;
+
+    for (uint32_t i = 0; i < arguments->load_count; i++)
+        targets[i] = (struct by_push_target){.name = arguments->loads[i].name,
+                                             .address = arguments->loads[i].address,
+                                             .image = arguments->loads[i].bytes,
+                                             .bytes = arguments->loads[i].size};
+    if (by_push(targets, arguments->load_count, arguments->timeout_ms, &problem) != 0)
+        status = by_cli_fail(BY_EXIT_ENVIRONMENT, "push: %s", problem.text);
+    else
+        report(arguments, targets);
+    free(targets);
+    return status;
+}
+
+int by_command_push(int argc, char **argv)
+{
+    struct arguments arguments = {0};
+    int status = parse(argc, argv, &arguments);
+
+    if (status == 0)
+        status = pair(&arguments);
+    if (status == 0)
+        status = push(&arguments);
+    for (uint32_t i = 0; i < arguments.load_count; i++) {
+        free(arguments.loads[i].path);
+        free(arguments.loads[i].address);
+        free(arguments.loads[i].bytes);
+    }
+    free(arguments.loads);
+    free(arguments.to);
+    return status < 0 ? BY_EXIT_DONE : status;
+}

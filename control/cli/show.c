@@ -1,0 +1,317 @@
+/*
+ * banyan show and banyan diff: a table read back from a switch or from a file, for people and programs; and
+ * what differs between two. Neighbours: control/controller reads, control/lower prints. Single-threaded.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/cli/cli.h"
+#include "control/cli/number.h"
+#include "control/controller/session.h"
+#include "control/lower/dump.h"
+#include "control/lower/file.h"
+#include "offload/base/errors.h"
+
+static const char show_help[] =
+    "usage: banyan show ADDR|FILE [options]\n"
+    "\n"
+    "Prints a table: of the switch at ADDR (unix:PATH or tcp:HOST:PORT), read back from it, or of a FILE.\n"
+    "\n"
+    "      --counters    the switch's counters and ports as well\n"
+    "      --waiting     which children the oldest incomplete chunks wait for\n"
+    "  -o, --output FILE save the image that was read\n"
+    "      --timeout S   seconds that the switch may take to answer (default 10)\n"
+    "      --json        one JSON object on stdout\n"
+    "      --help\n";
+
+static const char diff_help[] = "usage: banyan diff A B [--timeout S] [--json]\n"
+                                "\n"
+                                "Compares two tables, each of a switch (unix:PATH, tcp:HOST:PORT) or a file: "
+                                "`- ` is only in A, `+ ` only in B.\n"
+                                "Exit status 0 when they are the same, 1 when they differ.\n";
+
+static const struct option options[] = {
+    {"counters", no_argument, NULL, 'c'},
+    {"waiting", no_argument, NULL, 'w'},
+    {"output", required_argument, NULL, 'o'},
+    {"timeout", required_argument, NULL, 'T'},
+    {"json", no_argument, NULL, 'J'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct arguments {
+    int counters, waiting, json;
+    const char *output;
+    uint32_t timeout_ms;
+};
+
+/* A table and, when it is a switch's, the session that it came from. */
+struct table {
+    struct by_session *session;
+    by_HelloReply hello;
+    uint8_t *image;
+    size_t bytes;
+};
+
+static int parse(int argc, char **argv, const char *help, struct arguments *arguments)
+{
+    uint64_t value = 10;
+    int option, status = 0;
+
+    optind = 0;
+    while (status == 0 && (option = getopt_long(argc, argv, "ho:", options, NULL)) != -1) {
+        switch (option) {
+        case 'c':
+            arguments->counters = 1;
+            break;
+        case 'w':
+            arguments->waiting = 1;
+            break;
+        case 'o':
+            arguments->output = optarg;
+            break;
+        case 'T':
+            status = by_cli_number("--timeout", optarg, 1, 3600, &value);
+            break;
+        case 'J':
+            arguments->json = 1;
+            break;
+        case 'h':
+            fputs(help, stdout);
+            return -1;
+        default:
+            return BY_EXIT_USAGE;
+        }
+    }
+    arguments->timeout_ms = (uint32_t)value * 1000;
+    return status;
+}
+
+static int is_address(const char *text)
+{
+    return strncmp(text, "unix:", 5) == 0 || strncmp(text, "tcp:", 4) == 0;
+}
+
+/* Reads a table from wherever it is. A switch without one is no error here: image stays NULL. */
+static int open_table(const char *from, uint32_t timeout_ms, struct table *table)
+{
+    struct by_problem problem = {0};
+    int error;
+
+    if (!is_address(from)) {
+        if (by_image_file_read(from, &table->image, &table->bytes, &problem) != 0)
+            return by_cli_refuse(from, &problem);
+        return 0;
+    }
+    error = by_session_open(from, timeout_ms, 0, &table->session, &problem);
+    if (error == 0)
+        error = by_session_hello(table->session, &table->hello, &problem);
+    if (error == 0 && table->hello.table_bytes > 0) {
+        error = by_session_read(table->session, &table->image, &table->bytes, &problem);
+        if (error == 0)
+            error = by_image_explain(table->image, table->bytes, &problem);
+    }
+    if (error != 0)
+        return by_cli_fail(error == BY_EINVAL ? BY_EXIT_USAGE : BY_EXIT_ENVIRONMENT, "%s", problem.text);
+    return 0;
+}
+
+static void close_table(struct table *table)
+{
+    by_session_close(table->session);
+    free(table->image);
+}
+
+static json_t *counters_json(const by_CountersReply *reply)
+{
+    json_t *engine = json_object(), *ports = json_array();
+
+    for (pb_size_t i = 0; i < reply->engine_count; i++)
+        json_object_set_new(engine, reply->engine[i].name, json_integer((json_int_t)reply->engine[i].value));
+    for (pb_size_t i = 0; i < reply->ports_count; i++) {
+        const by_PortCounters *port = &reply->ports[i];
+        json_array_append_new(
+            ports,
+            json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "name", port->name, "rx_packets",
+                      (json_int_t)port->rx_packets, "rx_bytes", (json_int_t)port->rx_bytes, "tx_packets",
+                      (json_int_t)port->tx_packets, "tx_bytes", (json_int_t)port->tx_bytes, "rx_dropped",
+                      (json_int_t)port->rx_dropped, "tx_dropped", (json_int_t)port->tx_dropped));
+    }
+    return json_pack("{s:o, s:o}", "engine", engine, "ports", ports);
+}
+
+static int show_counters(struct table *table, json_t *object)
+{
+    by_CountersReply *reply = calloc(1, sizeof(*reply));
+    struct by_problem problem = {0};
+    int error = reply ? by_session_counters(table->session, reply, &problem) : BY_ENOMEM;
+
+    if (error != 0) {
+        free(reply);
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s", problem.text);
+    }
+    if (object != NULL) {
+        json_object_set_new(object, "counters", counters_json(reply));
+        free(reply);
+        return 0;
+    }
+    for (pb_size_t i = 0; i < reply->engine_count; i++)
+        if (reply->engine[i].value != 0)
+            printf("  counter %s: %" PRIu64 "\n", reply->engine[i].name, (uint64_t)reply->engine[i].value);
+    for (pb_size_t i = 0; i < reply->ports_count; i++) {
+        const by_PortCounters *port = &reply->ports[i];
+        printf("  traffic %s: in %" PRIu64 " packets %" PRIu64 " bytes, out %" PRIu64 " packets %" PRIu64
+               " bytes, dropped %" PRIu64 " in %" PRIu64 " out\n",
+               port->name, (uint64_t)port->rx_packets, (uint64_t)port->rx_bytes, (uint64_t)port->tx_packets,
+               (uint64_t)port->tx_bytes, (uint64_t)port->rx_dropped, (uint64_t)port->tx_dropped);
+    }
+    free(reply);
+    return 0;
+}
+
+/* The nodes behind the bits of `missing` in the entry of (job, tree). */
+static void missing_text(const struct table *table, const by_WaitingEntry *waiting, char text[512])
+{
+    struct by_image_header header;
+    size_t used = 0;
+
+    by_image_header(table->image, &header);
+    text[0] = 0;
+    for (uint32_t i = 0; i < header.count[BY_SECTION_ENTRY]; i++) {
+        struct by_image_entry entry;
+        by_image_entry(table->image, i, &entry);
+        for (uint32_t bit = 0;
+             entry.job == waiting->job && entry.tree == waiting->tree && bit < entry.child_count; bit++) {
+            struct by_image_child child;
+            by_image_child(table->image, entry.first_child + bit, &child);
+            if ((waiting->missing >> bit & 1) && used < 480)
+                used += (size_t)snprintf(text + used, 512 - used, "%snode %u", used ? ", " : "", child.node);
+        }
+    }
+}
+
+static int show_waiting(struct table *table, json_t *object)
+{
+    by_WaitingReply *reply = calloc(1, sizeof(*reply));
+    struct by_problem problem = {0};
+    json_t *array = json_array();
+    char text[512];
+    int error = reply ? by_session_waiting(table->session, reply, &problem) : BY_ENOMEM;
+
+    for (pb_size_t i = 0; error == 0 && i < reply->entries_count && table->image != NULL; i++) {
+        const by_WaitingEntry *entry = &reply->entries[i];
+        missing_text(table, entry, text);
+        if (object == NULL)
+            printf("  waiting job %u tree %u chunk %u: for %s\n", (unsigned)entry->job, (unsigned)entry->tree,
+                   (unsigned)entry->seq, text[0] ? text : "its parent");
+        json_array_append_new(array, json_pack("{s:i, s:i, s:I, s:i, s:s}", "job", (int)entry->job, "tree",
+                                               (int)entry->tree, "seq", (json_int_t)entry->seq, "state",
+                                               (int)entry->state, "missing", text));
+    }
+    free(reply);
+    if (error == 0 && object != NULL)
+        json_object_set(object, "waiting", array);
+    json_decref(array);
+    return error ? by_cli_fail(BY_EXIT_ENVIRONMENT, "%s", problem.text) : 0;
+}
+
+static json_t *switch_json(const by_HelloReply *hello)
+{
+    char nonce[17];
+
+    snprintf(nonce, sizeof(nonce), "%016" PRIx64, (uint64_t)hello->boot_nonce);
+    return json_pack("{s:s, s:s, s:s, s:i, s:I, s:i, s:I}", "name", hello->name, "software", hello->software,
+                     "boot_nonce", nonce, "port_count", (int)hello->port_count, "slot_count",
+                     (json_int_t)hello->slot_count, "payload_max", (int)hello->payload_max, "entry_max",
+                     (json_int_t)hello->entry_max);
+}
+
+static int show(struct table *table, const struct arguments *arguments)
+{
+    json_t *object = arguments->json ? json_object() : NULL;
+    int status = 0;
+
+    if (table->session != NULL && object != NULL)
+        json_object_set_new(object, "switch", switch_json(&table->hello));
+    else if (table->session != NULL)
+        printf("%s at %s: %s, %u ports, %u slots, payload up to %u\n", table->hello.name,
+               by_session_address(table->session), table->hello.software, (unsigned)table->hello.port_count,
+               (unsigned)table->hello.slot_count, (unsigned)table->hello.payload_max);
+    if (object != NULL)
+        json_object_set_new(object, "table",
+                            table->image ? by_dump_json(table->image, table->bytes) : json_null());
+    else if (table->image != NULL)
+        by_dump_text(table->image, table->bytes, stdout);
+    else
+        printf("  no table is active: push one\n");
+    if (arguments->counters && table->session != NULL)
+        status = show_counters(table, object);
+    if (status == 0 && arguments->waiting && table->session != NULL)
+        status = show_waiting(table, object);
+    if (status == 0 && object != NULL) {
+        json_dumpf(object, stdout, JSON_INDENT(2));
+        putchar('\n');
+    }
+    json_decref(object);
+    return status;
+}
+
+int by_command_show(int argc, char **argv)
+{
+    struct arguments arguments = {0};
+    struct by_problem problem = {0};
+    struct table table = {0};
+    int status = parse(argc, argv, show_help, &arguments);
+
+    if (status != 0)
+        return status < 0 ? BY_EXIT_DONE : status;
+    if (optind + 1 != argc)
+        return by_cli_fail(BY_EXIT_USAGE, "show needs one switch or file; see banyan show --help");
+    if ((arguments.counters || arguments.waiting) && !is_address(argv[optind]))
+        return by_cli_fail(BY_EXIT_USAGE,
+                           "%s: a file has no --counters or --waiting: give a switch's address",
+                           argv[optind]);
+    status = open_table(argv[optind], arguments.timeout_ms, &table);
+    if (status == 0 && arguments.output != NULL && table.image != NULL &&
+        by_image_file_write(arguments.output, table.image, table.bytes, &problem) != 0) {
+        by_cli_refuse(arguments.output, &problem);
+        status = BY_EXIT_ENVIRONMENT;
+    }
+    if (status == 0)
+        status = show(&table, &arguments);
+    close_table(&table);
+    return status;
+}
+
+int by_command_diff(int argc, char **argv)
+{
+    struct arguments arguments = {0};
+    struct table a = {0}, b = {0};
+    uint32_t count = 0;
+    int status = parse(argc, argv, diff_help, &arguments);
+
+    if (status != 0)
+        return status < 0 ? BY_EXIT_DONE : status;
+    if (optind + 2 != argc)
+        return by_cli_fail(BY_EXIT_USAGE, "diff needs two switches or files; see banyan diff --help");
+    status = open_table(argv[optind], arguments.timeout_ms, &a);
+    if (status == 0)
+        status = open_table(argv[optind + 1], arguments.timeout_ms, &b);
+    if (status == 0 && (a.image == NULL || b.image == NULL))
+        status = by_cli_fail(BY_EXIT_ENVIRONMENT, "%s: no table is active: push one",
+                             argv[a.image == NULL ? optind : optind + 1]);
+    if (status == 0) {
+        count = by_dump_diff(a.image, b.image, arguments.json ? NULL : stdout);
+        if (arguments.json)
+            printf("{\"same\": %s, \"lines\": %" PRIu32 "}\n", count ? "false" : "true", count);
+        status = count ? BY_EXIT_NO : BY_EXIT_DONE;
+    }
+    close_table(&a);
+    close_table(&b);
+    return status;
+}

@@ -1,0 +1,7 @@
+# controller: the client side of the control channel.
+control_SRC += \
+	control/controller/message.c \
+	control/controller/push.c \
+	control/controller/session.c \
+	$(GEN)/proto/control.pb.c
+banyan_LDLIBS += -lprotobuf-nanopb

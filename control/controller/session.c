@@ -1,0 +1,385 @@
+/* One connection of the controller: a socket, a deadline, and one request at a time. Neighbours: message.c
+ * codes; push.c uses many. */
+#include "control/controller/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "control/topology/alloc.h"
+#include "offload/base/errors.h"
+#include "offload/base/limits.h"
+#include "offload/table/image.h"
+
+#define CHUNK_BYTES 16384u
+
+struct by_session {
+    int fd;
+    uint32_t timeout_ms;
+    uint64_t election_id;
+    uint64_t next_id;
+    char address[256];
+    by_Response response;
+    size_t have; /* bytes of the stream in `in` */
+    uint8_t in[BY_MESSAGE_LENGTH_BYTES + BY_MESSAGE_BYTES_MAX];
+    uint8_t out[BY_MESSAGE_LENGTH_BYTES + BY_MESSAGE_BYTES_MAX];
+};
+
+static int fail(struct by_problem *problem, int error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int fail(struct by_problem *problem, int error, const char *format, ...)
+{
+    va_list arguments;
+
+    problem->line = problem->column = 0;
+    va_start(arguments, format);
+    vsnprintf(problem->text, sizeof(problem->text), format, arguments);
+    va_end(arguments);
+    return error;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Waits for the socket; BY_ETIMEDOUT at the deadline. */
+static int wait_for(const struct by_session *session, short events, int64_t deadline,
+                    struct by_problem *problem)
+{
+    for (;;) {
+        struct pollfd entry = {.fd = session->fd, .events = events};
+        int64_t left = deadline - now_ms();
+        int count = left > 0 ? poll(&entry, 1, (int)left) : 0;
+        if (count > 0)
+            return 0;
+        if (count == 0)
+            return fail(problem, BY_ETIMEDOUT,
+                        "%s: no answer within %u ms: is the switch alive? (--timeout gives it longer)",
+                        session->address, session->timeout_ms);
+        if (errno != EINTR)
+            return fail(problem, BY_EIO, "%s: poll: %s", session->address, strerror(errno));
+    }
+}
+
+static int refused(struct by_problem *problem, const char *address, int number)
+{
+    return fail(problem, BY_EIO,
+                "%s: cannot connect: %s: is the switch running, with this --control address?", address,
+                strerror(number));
+}
+
+/* Connects a non-blocking socket. */
+static int connect_to(struct by_session *session, const struct sockaddr *to, socklen_t bytes,
+                      struct by_problem *problem)
+{
+    int number = 0;
+    socklen_t size = sizeof(number);
+    int error;
+
+    session->fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (session->fd < 0)
+        return fail(problem, BY_EIO, "%s: socket: %s", session->address, strerror(errno));
+    if (connect(session->fd, to, bytes) == 0)
+        return 0;
+    if (errno != EINPROGRESS)
+        return refused(problem, session->address, errno);
+    error = wait_for(session, POLLOUT, now_ms() + session->timeout_ms, problem);
+    if (error != 0)
+        return error;
+    getsockopt(session->fd, SOL_SOCKET, SO_ERROR, &number, &size);
+    return number ? refused(problem, session->address, number) : 0;
+}
+
+static int connect_unix(struct by_session *session, const char *path, struct by_problem *problem)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+
+    if (path[0] == 0 || strlen(path) >= sizeof(to.sun_path))
+        return fail(problem, BY_EINVAL, "%s: a socket's path has 1 to %zu characters: use a shorter folder",
+                    session->address, sizeof(to.sun_path) - 1);
+    memcpy(to.sun_path, path, strlen(path) + 1);
+    return connect_to(session, (const struct sockaddr *)&to, sizeof(to), problem);
+}
+
+static int connect_tcp(struct by_session *session, const char *text, struct by_problem *problem)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
+    const char *colon = strrchr(text, ':');
+    char host[200];
+    int error;
+
+    if (colon == NULL || colon == text || colon[1] == 0 || (size_t)(colon - text) >= sizeof(host))
+        return fail(problem, BY_EINVAL, "%s: not an address: write tcp:HOST:PORT", session->address);
+    memcpy(host, text, (size_t)(colon - text));
+    host[colon - text] = 0;
+    error = getaddrinfo(host, colon + 1, &hints, &found);
+    if (error != 0)
+        return fail(problem, BY_EINVAL, "%s: %s: check host and port", session->address, gai_strerror(error));
+    error = BY_EIO;
+    for (struct addrinfo *entry = found; entry != NULL && error != 0; entry = entry->ai_next) {
+        if (session->fd >= 0)
+            close(session->fd);
+        error = connect_to(session, entry->ai_addr, entry->ai_addrlen, problem);
+    }
+    freeaddrinfo(found);
+    return error;
+}
+
+int by_session_open(const char *address, uint32_t timeout_ms, uint64_t election_id,
+                    struct by_session **result, struct by_problem *problem)
+{
+    struct by_session *session = by_alloc(1, sizeof(*session));
+    int error;
+
+    session->fd = -1;
+    session->timeout_ms = timeout_ms;
+    session->election_id = election_id;
+    session->next_id = 1;
+    snprintf(session->address, sizeof(session->address), "%s", address);
+    if (strncmp(address, "unix:", 5) == 0)
+        error = connect_unix(session, address + 5, problem);
+    else if (strncmp(address, "tcp:", 4) == 0)
+        error = connect_tcp(session, address + 4, problem);
+    else
+        error = fail(problem, BY_EINVAL, "'%s' is not an address: write unix:PATH or tcp:HOST:PORT", address);
+    if (error != 0) {
+        by_session_close(session);
+        return error;
+    }
+    *result = session;
+    return 0;
+}
+
+void by_session_close(struct by_session *session)
+{
+    if (session == NULL)
+        return;
+    if (session->fd >= 0)
+        close(session->fd);
+    free(session);
+}
+
+const char *by_session_address(const struct by_session *session)
+{
+    return session->address;
+}
+
+static int send_all(struct by_session *session, size_t bytes, int64_t deadline, struct by_problem *problem)
+{
+    for (size_t done = 0; done < bytes;) {
+        ssize_t count = send(session->fd, session->out + done, bytes - done, MSG_NOSIGNAL);
+        if (count > 0) {
+            done += (size_t)count;
+            continue;
+        }
+        if (count < 0 && errno != EAGAIN && errno != EINTR)
+            return fail(problem, BY_EIO, "%s: the connection is lost: %s", session->address, strerror(errno));
+        int error = wait_for(session, POLLOUT, deadline, problem);
+        if (error != 0)
+            return error;
+    }
+    return 0;
+}
+
+/* Takes the next response from the stream. */
+static int receive(struct by_session *session, int64_t deadline, struct by_problem *problem)
+{
+    for (;;) {
+        size_t used = 0;
+        int error = by_message_decode(session->in, session->have, &session->response, &used);
+        if (error == 0) {
+            memmove(session->in, session->in + used, session->have - used);
+            session->have -= used;
+            return 0;
+        }
+        if (error != BY_EAGAIN)
+            return fail(problem, error, "%s: the answer is not a banyan switch's: %s", session->address,
+                        by_error_text(error));
+        error = wait_for(session, POLLIN, deadline, problem);
+        if (error != 0)
+            return error;
+        ssize_t count =
+            recv(session->fd, session->in + session->have, sizeof(session->in) - session->have, 0);
+        if (count == 0)
+            return fail(problem, BY_EIO, "%s: the switch closed the connection", session->address);
+        if (count < 0 && errno != EAGAIN && errno != EINTR)
+            return fail(problem, BY_EIO, "%s: the connection is lost: %s", session->address, strerror(errno));
+        if (count > 0)
+            session->have += (size_t)count;
+    }
+}
+
+int by_session_call(struct by_session *session, by_Request *request, const by_Response **response,
+                    struct by_problem *problem)
+{
+    int64_t deadline = now_ms() + session->timeout_ms;
+    size_t bytes;
+    int error;
+
+    request->version = BY_MESSAGE_VERSION;
+    request->id = session->next_id++;
+    request->election_id = session->election_id;
+    bytes = by_message_encode(request, session->out, sizeof(session->out));
+    if (bytes == 0)
+        return fail(problem, BY_EINVAL, "%s: the request cannot be coded", session->address);
+    error = send_all(session, bytes, deadline, problem);
+    if (error == 0)
+        error = receive(session, deadline, problem);
+    if (error != 0)
+        return error;
+    *response = &session->response;
+    if (session->response.id != request->id && session->response.error == 0)
+        return fail(problem, BY_EFORMAT, "%s: answers request %" PRIu64 " instead of %" PRIu64,
+                    session->address, (uint64_t)session->response.id, (uint64_t)request->id);
+    if (session->response.error != 0)
+        return fail(problem, session->response.error, "%s: %s", session->address,
+                    session->response.text[0] ? session->response.text
+                                              : by_error_text(session->response.error));
+    return 0;
+}
+
+/* A call whose answer must have the given body. */
+static int call_for(struct by_session *session, by_Request *request, pb_size_t body,
+                    struct by_problem *problem)
+{
+    const by_Response *response;
+    int error = by_session_call(session, request, &response, problem);
+
+    if (error == 0 && response->which_body != body)
+        error =
+            fail(problem, BY_EFORMAT, "%s: the answer is of another kind than the request", session->address);
+    return error;
+}
+
+int by_session_hello(struct by_session *session, by_HelloReply *reply, struct by_problem *problem)
+{
+    by_Request request = {.which_body = by_Request_hello_tag};
+    int error = call_for(session, &request, by_Response_hello_tag, problem);
+
+    if (error == 0)
+        *reply = session->response.body.hello;
+    return error;
+}
+
+int by_session_stage(struct by_session *session, const uint8_t *image, size_t bytes,
+                     struct by_problem *problem)
+{
+    by_Request *request = by_alloc(1, sizeof(*request));
+    int error = 0;
+
+    if (bytes > BY_IMAGE_BYTES_MAX)
+        error = fail(problem, BY_ELIMIT, "%s: an image of %zu bytes; at most %u", session->address, bytes,
+                     BY_IMAGE_BYTES_MAX);
+    for (size_t offset = 0; offset < bytes && error == 0; offset += CHUNK_BYTES) {
+        size_t count = bytes - offset < CHUNK_BYTES ? bytes - offset : CHUNK_BYTES;
+        request->which_body = by_Request_stage_tag;
+        request->body.stage.total = (uint32_t)bytes;
+        request->body.stage.offset = (uint32_t)offset;
+        request->body.stage.data.size = (pb_size_t)count;
+        memcpy(request->body.stage.data.bytes, image + offset, count);
+        error = call_for(session, request, by_Response_stage_tag, problem);
+        if (error == 0 && session->response.body.stage.received != offset + count)
+            error = fail(problem, BY_EFORMAT, "%s: took %u bytes instead of %zu", session->address,
+                         (unsigned)session->response.body.stage.received, offset + count);
+    }
+    free(request);
+    return error;
+}
+
+int by_session_validate(struct by_session *session, uint64_t hash, struct by_problem *problem)
+{
+    by_Request request = {.which_body = by_Request_validate_tag, .body.validate.hash = hash};
+
+    return call_for(session, &request, by_Response_validate_tag, problem);
+}
+
+int by_session_commit(struct by_session *session, uint64_t hash, struct by_problem *problem)
+{
+    by_Request request = {.which_body = by_Request_commit_tag, .body.commit.hash = hash};
+
+    return call_for(session, &request, by_Response_commit_tag, problem);
+}
+
+int by_session_abort(struct by_session *session, struct by_problem *problem)
+{
+    by_Request request = {.which_body = by_Request_abort_tag};
+    const by_Response *response;
+
+    return by_session_call(session, &request, &response, problem);
+}
+
+int by_session_read(struct by_session *session, uint8_t **image, size_t *bytes, struct by_problem *problem)
+{
+    const by_ReadReply *reply = &session->response.body.read;
+    uint64_t hash = 0;
+    size_t total = 0, have = 0;
+    int error;
+
+    *image = NULL;
+    do {
+        by_Request request = {.which_body = by_Request_read_tag,
+                              .body.read = {.offset = (uint32_t)have, .bytes = CHUNK_BYTES}};
+        error = call_for(session, &request, by_Response_read_tag, problem);
+        if (error == 0 && *image == NULL) {
+            total = reply->total;
+            hash = reply->hash;
+            *image = by_alloc(total <= BY_IMAGE_BYTES_MAX ? total : 0, 1);
+        }
+        if (error == 0 && (reply->total != total || reply->hash != hash))
+            error = fail(problem, BY_EAGAIN, "%s: the table changed while it was read: read it again",
+                         session->address);
+        if (error == 0 && (total > BY_IMAGE_BYTES_MAX || reply->offset != have || reply->data.size == 0 ||
+                           reply->data.size > total - have))
+            error = fail(problem, BY_EFORMAT, "%s: sends a piece of the table that does not fit",
+                         session->address);
+        if (error == 0) {
+            memcpy(*image + have, reply->data.bytes, reply->data.size);
+            have += reply->data.size;
+        }
+    } while (error == 0 && have < total);
+    if (error == 0 && by_image_hash(*image, total) != hash)
+        error = fail(problem, BY_ECHECKSUM,
+                     "%s: what was read does not have the hash that the switch names: read it again",
+                     session->address);
+    if (error != 0) {
+        free(*image);
+        *image = NULL;
+        return error;
+    }
+    *bytes = total;
+    return 0;
+}
+
+int by_session_counters(struct by_session *session, by_CountersReply *reply, struct by_problem *problem)
+{
+    by_Request request = {.which_body = by_Request_counters_tag};
+    int error = call_for(session, &request, by_Response_counters_tag, problem);
+
+    if (error == 0)
+        *reply = session->response.body.counters;
+    return error;
+}
+
+int by_session_waiting(struct by_session *session, by_WaitingReply *reply, struct by_problem *problem)
+{
+    by_Request request = {.which_body = by_Request_waiting_tag};
+    int error = call_for(session, &request, by_Response_waiting_tag, problem);
+
+    if (error == 0)
+        *reply = session->response.body.waiting;
+    return error;
+}

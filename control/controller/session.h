@@ -1,0 +1,48 @@
+/*
+ * A controller's connection to one switch: blocking calls, each with a deadline, over a UNIX socket or TCP.
+ * Every failure has a text that names the switch's address and what to do. A session belongs to one thread.
+ */
+#ifndef BY_CONTROLLER_SESSION_H
+#define BY_CONTROLLER_SESSION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "control/controller/message.h"
+#include "control/topology/topology.h"
+
+struct by_session;
+
+/*
+ * Connects to "unix:PATH" or "tcp:HOST:PORT"; each later call, and this one, gives up after `timeout_ms`.
+ * `election_id` goes with each request that writes. BY_EINVAL (the address), BY_EIO, BY_ETIMEDOUT with
+ * `problem`.
+ */
+int by_session_open(const char *address, uint32_t timeout_ms, uint64_t election_id,
+                    struct by_session **session, struct by_problem *problem);
+void by_session_close(struct by_session *session);
+const char *by_session_address(const struct by_session *session);
+
+/*
+ * Sends a request (version, id and election id are filled in here) and waits for its response. 0; BY_EIO,
+ * BY_ETIMEDOUT, BY_EFORMAT (the channel is then of no more use); or the error that the switch answered, with
+ * its text in `problem`. `response` is valid either way until the next call.
+ */
+int by_session_call(struct by_session *session, by_Request *request, const by_Response **response,
+                    struct by_problem *problem);
+
+/* What the calls of control.proto do, one each. */
+int by_session_hello(struct by_session *session, by_HelloReply *reply, struct by_problem *problem);
+/* Sends an image in pieces, and has it validated: nothing is active yet. */
+int by_session_stage(struct by_session *session, const uint8_t *image, size_t bytes,
+                     struct by_problem *problem);
+int by_session_validate(struct by_session *session, uint64_t hash, struct by_problem *problem);
+int by_session_commit(struct by_session *session, uint64_t hash, struct by_problem *problem);
+int by_session_abort(struct by_session *session, struct by_problem *problem);
+/* Reads the active image back and checks its hash: *image is the caller's to free. BY_ENOENT when none is
+ * active. */
+int by_session_read(struct by_session *session, uint8_t **image, size_t *bytes, struct by_problem *problem);
+int by_session_counters(struct by_session *session, by_CountersReply *reply, struct by_problem *problem);
+int by_session_waiting(struct by_session *session, by_WaitingReply *reply, struct by_problem *problem);
+
+#endif

@@ -1,0 +1,82 @@
+/* Table image files. Neighbours: `tables` writes them; `push`, `show` and `diff` read them. Any thread. */
+#include "control/lower/file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "control/lower/tree.h"
+#include "control/topology/alloc.h"
+#include "offload/base/errors.h"
+#include "offload/table/image.h"
+
+int by_image_explain(const uint8_t *bytes, size_t size, struct by_problem *problem)
+{
+    struct by_image_fault fault = {.section = "header", .what = ""};
+    int error = by_image_check(bytes, size, NULL, &fault);
+
+    if (error == 0)
+        return 0;
+    return by_lower_refuse(problem, error,
+                           "table image refused: %s %u: %s (%llu); make it again with `banyan tables`",
+                           fault.section, fault.index, fault.what, (unsigned long long)fault.value);
+}
+
+static int read_all(FILE *stream, const char *path, uint8_t **bytes, size_t *size, struct by_problem *problem)
+{
+    struct stat status;
+
+    if (fstat(fileno(stream), &status) != 0 || !S_ISREG(status.st_mode))
+        return by_lower_refuse(problem, BY_EIO, "not a regular file");
+    if (status.st_size > (off_t)BY_IMAGE_BYTES_MAX)
+        return by_lower_refuse(problem, BY_ELIMIT, "%lld bytes; a table image has at most %u",
+                               (long long)status.st_size, BY_IMAGE_BYTES_MAX);
+    *size = (size_t)status.st_size;
+    *bytes = by_alloc(*size, 1);
+    if (fread(*bytes, 1, *size, stream) != *size) {
+        free(*bytes);
+        return by_lower_refuse(problem, BY_EIO, "cannot read %s: it ended early", path);
+    }
+    return 0;
+}
+
+int by_image_file_read(const char *path, uint8_t **bytes, size_t *size, struct by_problem *problem)
+{
+    FILE *stream = fopen(path, "rb");
+    int error;
+
+    if (stream == NULL)
+        return by_lower_refuse(problem, errno == ENOENT ? BY_ENOENT : BY_EIO, "cannot open: %s",
+                               strerror(errno));
+    error = read_all(stream, path, bytes, size, problem);
+    fclose(stream);
+    if (error != 0)
+        return error;
+    error = by_image_explain(*bytes, *size, problem);
+    if (error != 0)
+        free(*bytes);
+    return error;
+}
+
+int by_image_file_write(const char *path, const uint8_t *bytes, size_t size, struct by_problem *problem)
+{
+    char temporary[4096];
+    FILE *stream;
+    int failed;
+
+    if (snprintf(temporary, sizeof(temporary), "%s.%ld.part", path, (long)getpid()) >= (int)sizeof(temporary))
+        return by_lower_refuse(problem, BY_EIO, "the path is too long");
+    stream = fopen(temporary, "wb");
+    if (stream == NULL)
+        return by_lower_refuse(problem, BY_EIO, "cannot create: %s", strerror(errno));
+    failed = fwrite(bytes, 1, size, stream) != size;
+    failed |= fclose(stream) != 0;
+    if (failed || rename(temporary, path) != 0) {
+        int number = errno;
+        unlink(temporary);
+        return by_lower_refuse(problem, BY_EIO, "cannot write: %s", strerror(number));
+    }
+    return 0;
+}
