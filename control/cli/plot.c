@@ -1,0 +1,150 @@
+/* banyan plot: draws a fabric, and a plan on it, into an SVG or DOT file. Single-threaded. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/cli/cli.h"
+#include "control/plan/plan.h"
+#include "control/plot/picture.h"
+
+struct arguments {
+    const char *topology, *plan, *output, *root;
+    uint32_t trees;
+};
+
+static void help(FILE *stream)
+{
+    fputs("usage: banyan plot TOPO [PLAN] -o FILE.svg|FILE.dot [options]\n\n"
+          "Draws the fabric; with a plan also the load of each link, the bottleneck, and trees in colours of "
+          "their own.\n\n"
+          "  -o FILE      where to write; the ending chooses the format: .svg or .dot; - is SVG on stdout\n"
+          "  --root NAME  draw the trees of this root (allgather, reduce-scatter: default the first one)\n"
+          "  --trees N    draw at most N trees, 0 to 8 (default 8)\n",
+          stream);
+}
+
+/* Returns -1 to go on, else the exit status. */
+static int read_arguments(int argc, char **argv, struct arguments *arguments)
+{
+    static const struct option options[] = {{"output", required_argument, NULL, 'o'},
+                                            {"root", required_argument, NULL, 'r'},
+                                            {"trees", required_argument, NULL, 't'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    unsigned long trees;
+    char *end;
+    int option;
+
+    optind = 0;
+    while ((option = getopt_long(argc, argv, "o:h", options, NULL)) != -1)
+        switch (option) {
+        case 'o':
+            arguments->output = optarg;
+            break;
+        case 'r':
+            arguments->root = optarg;
+            break;
+        case 't':
+            errno = 0;
+            trees = strtoul(optarg, &end, 10);
+            if (errno != 0 || end == optarg || *end != 0 || trees > BY_PLOT_TREES_MAX)
+                return by_cli_fail(BY_EXIT_USAGE, "--trees %s: give a count of 0 to %u", optarg,
+                                   BY_PLOT_TREES_MAX);
+            arguments->trees = (uint32_t)trees;
+            break;
+        case 'h':
+            help(stdout);
+            return BY_EXIT_DONE;
+        default:
+            help(stderr);
+            return BY_EXIT_USAGE;
+        }
+    if (argc - optind < 1 || argc - optind > 2) {
+        help(stderr);
+        return BY_EXIT_USAGE;
+    }
+    arguments->topology = argv[optind];
+    arguments->plan = argc - optind == 2 ? argv[optind + 1] : NULL;
+    if (arguments->output == NULL)
+        return by_cli_fail(BY_EXIT_USAGE, "plot: say where to write the picture: -o FILE.svg or -o FILE.dot");
+    return -1;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t bytes = strlen(text), tail = strlen(end);
+
+    return bytes >= tail && strcmp(text + bytes - tail, end) == 0;
+}
+
+static int write_picture(const struct arguments *arguments, const struct by_fabric *fabric)
+{
+    bool dot = ends_with(arguments->output, ".dot"), standard = strcmp(arguments->output, "-") == 0;
+    FILE *out;
+    bool bad;
+
+    if (!dot && !standard && !ends_with(arguments->output, ".svg"))
+        return by_cli_fail(BY_EXIT_USAGE,
+                           "plot: %s ends in neither .svg nor .dot; the ending chooses the format",
+                           arguments->output);
+    out = standard ? stdout : fopen(arguments->output, "we");
+    if (out == NULL)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "plot: %s cannot be written: %s", arguments->output,
+                           strerror(errno));
+    if (dot)
+        by_dot_write(fabric, out);
+    else
+        by_picture_write(fabric, out);
+    bad = ferror(out) != 0;
+    bad |= standard ? fflush(out) != 0 : fclose(out) != 0;
+    if (bad)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "plot: writing %s failed: %s", arguments->output,
+                           strerror(errno));
+    return BY_EXIT_DONE;
+}
+
+static int draw(const struct arguments *arguments, const struct by_topology *topology,
+                const struct by_plan *plan)
+{
+    struct by_fabric *fabric;
+    int64_t root = -1;
+    int status;
+
+    if (arguments->root != NULL) {
+        root = by_topology_find(topology, arguments->root);
+        if (root < 0)
+            return by_cli_fail(BY_EXIT_USAGE, "plot: --root %s: %s has no node of this name", arguments->root,
+                               arguments->topology);
+    }
+    fabric = by_fabric_make(topology, plan, root, arguments->trees);
+    status = plan != NULL && root >= 0 && fabric->matching_count == 0
+                 ? by_cli_fail(BY_EXIT_USAGE, "plot: --root %s: no tree of %s has this root", arguments->root,
+                               arguments->plan)
+                 : write_picture(arguments, fabric);
+    by_fabric_free(fabric);
+    return status;
+}
+
+int by_command_plot(int argc, char **argv)
+{
+    struct arguments arguments = {.trees = BY_PLOT_TREES_MAX};
+    struct by_topology *topology;
+    struct by_plan *plan = NULL;
+    struct by_problem problem = {0};
+    int status = read_arguments(argc, argv, &arguments);
+
+    if (status >= 0)
+        return status;
+    topology = by_cli_topology(arguments.topology);
+    if (topology == NULL)
+        return BY_EXIT_USAGE;
+    if (arguments.plan != NULL && by_plan_read(arguments.plan, topology, &plan, &problem) != 0)
+        status = by_cli_refuse(arguments.plan, &problem);
+    else
+        status = draw(&arguments, topology, plan);
+    by_plan_free(plan);
+    by_topology_free(topology);
+    return status;
+}

@@ -1,0 +1,51 @@
+/*
+ * Where each node of a fabric stands on a picture. Fabrics with switches stand in layers (layers.c): hosts at
+ * the bottom, each switch above what it serves, spines on top. Fabrics without switches stand on a grid when
+ * their links are one, else on a circle, in the file's order. Coordinates are in pixels of the picture, y
+ * grows downwards. Single-threaded.
+ */
+#ifndef BY_PLOT_LAYOUT_H
+#define BY_PLOT_LAYOUT_H
+
+#include "control/plot/fabric.h"
+
+#define BY_LAYOUT_MARGIN      28.0
+#define BY_LAYOUT_HOST_RADIUS 19.0
+
+struct by_place {
+    double x, y;
+    double half_width, half_height;
+    uint32_t level; /* 0 = hosts */
+};
+
+enum by_shape { BY_SHAPE_LAYERS = 1, BY_SHAPE_GRID, BY_SHAPE_CIRCLE };
+
+enum by_detail {
+    BY_DETAIL_FULL = 1, /* names below hosts, captions in switches */
+    BY_DETAIL_NUMBERS,  /* hosts show their rank, switches their name */
+};
+
+struct by_layout {
+    struct by_place *places; /* by node */
+    uint32_t level_count;
+    enum by_shape shape;
+    uint32_t columns; /* of a grid */
+    enum by_detail detail;
+    double font;          /* of node names */
+    double width, height; /* of the drawing, margins for names and arcs included */
+};
+
+/* Places all nodes without overlaps. The caller frees. */
+struct by_layout *by_layout_make(const struct by_fabric *fabric);
+void by_layout_free(struct by_layout *layout);
+/* Places fabrics with switches; called by by_layout_make with sizes filled in. */
+void by_layout_layers(const struct by_fabric *fabric, struct by_layout *layout);
+/* Half the width that a node needs: its shape, or the name below it. */
+double by_layout_half_room(const struct by_fabric *fabric, const struct by_layout *layout, uint32_t n);
+/* A name cut to what a picture holds, with a mark where it was cut. */
+#define BY_LABEL_BYTES 20
+const char *by_layout_label(const char *name, char label[BY_LABEL_BYTES]);
+/* How wide `text` is when drawn with the size `font`, on the safe side. */
+double by_layout_text_width(const char *text, double font);
+
+#endif

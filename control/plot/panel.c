@@ -1,0 +1,509 @@
+/* Draws one panel: what lies lower first (the cut's shade, links, trees), then nodes, then labels where they
+ * find room. See panel.h. */
+#include "control/plot/panel.h"
+
+#include <math.h>
+
+#include "control/plot/picture.h"
+#include "control/plot/svg.h"
+#include "control/topology/alloc.h"
+
+#define LABELS_MAX  48u /* more links than this, and only pointing at one shows its numbers */
+#define LABEL_FONT  10.5
+#define TREE_WIDTH  2.6
+#define TIP_BYTES   512
+#define TREE_GAP    5.0
+#define TREES_WIDTH 28.0 /* all trees of one link beside each other fit a node's symbol */
+
+struct box {
+    double x0, y0, x1, y1;
+};
+
+struct panel {
+    const struct by_fabric *fabric;
+    const struct by_layout *layout;
+    FILE *out;
+    struct box *boxes; /* what a label must not cover */
+    uint32_t box_count, box_room;
+};
+
+const char *by_load_color(double part, char color[BY_COLOR_BYTES])
+{
+    static const double stops[4][4] = {
+        {0, 206, 214, 222}, {0.5, 242, 196, 68}, {0.8, 240, 128, 36}, {1, 205, 33, 42}};
+    double rgb[3];
+    unsigned i = 0;
+
+    part = fmin(fmax(part, 0), 1);
+    while (i < 2 && part > stops[i + 1][0])
+        i++;
+    for (unsigned c = 0; c < 3; c++)
+        rgb[c] = stops[i][c + 1] + (stops[i + 1][c + 1] - stops[i][c + 1]) * (part - stops[i][0]) /
+                                       (stops[i + 1][0] - stops[i][0]);
+    snprintf(color, BY_COLOR_BYTES, "#%02x%02x%02x", (unsigned)rgb[0], (unsigned)rgb[1], (unsigned)rgb[2]);
+    return color;
+}
+
+double by_link_width(const struct by_fabric *fabric, double capacity)
+{
+    double most = 0;
+
+    for (uint32_t c = 0; c < fabric->channel_count; c++)
+        most = fmax(most, fmax(fabric->channels[c].capacity[0], fabric->channels[c].capacity[1]));
+    return capacity > 0 && most > 0 ? 1.5 + 4.5 * sqrt(capacity / most) : 0;
+}
+
+void by_panel_facts(const struct by_fabric *fabric, struct by_panel_facts *facts)
+{
+    bool first = true;
+
+    memset(facts, 0, sizeof(*facts));
+    facts->one_bandwidth = facts->one_load = true;
+    for (uint32_t c = 0; c < fabric->channel_count; c++)
+        for (unsigned d = 0; d < 2; d++) {
+            const struct by_channel *channel = &fabric->channels[c];
+            double load = channel->capacity[d] > 0 ? channel->load[d] / channel->capacity[d] : 0;
+
+            if (first) {
+                facts->bandwidth = channel->capacity[d];
+                first = false;
+            }
+            if (facts->load <= 0)
+                facts->load = load;
+            facts->one_bandwidth &= fabs(facts->bandwidth - channel->capacity[d]) < 1e-9 * facts->bandwidth;
+            facts->one_load &= load <= 0 || fabs(facts->load - load) < 1e-6;
+        }
+}
+
+static struct by_curve curve_of(const struct panel *panel, uint32_t from, uint32_t to)
+{
+    const struct by_place *p = &panel->layout->places[from], *q = &panel->layout->places[to];
+    struct by_curve curve = {{p->x, p->y}, {(p->x + q->x) / 2, (p->y + q->y) / 2}, {q->x, q->y}};
+
+    if (panel->layout->shape == BY_SHAPE_LAYERS && p->level == q->level) {
+        curve.control.y -= fmin(110, 56 + 0.16 * fabs(p->x - q->x));
+    } else if (panel->layout->shape ==
+               BY_SHAPE_GRID) { /* what joins the ends of a row or column goes round the nodes between */
+        uint32_t columns = panel->layout->columns, rows = panel->fabric->topology->node_count / columns;
+        uint32_t down = (from > to ? from - to : to - from) / columns;
+
+        if (from / columns == to / columns && columns > 2 &&
+            (from > to ? from - to : to - from) == columns - 1)
+            curve.control.y -= 74;
+        else if (rows > 2 && from % columns == to % columns && down == rows - 1)
+            curve.control.x -= 74;
+    }
+    return curve;
+}
+
+static bool keep_free(struct panel *panel, struct box box, bool force)
+{
+    for (uint32_t i = 0; i < panel->box_count && !force; i++) {
+        const struct box *b = &panel->boxes[i];
+
+        if (box.x0 < b->x1 && b->x0 < box.x1 && box.y0 < b->y1 && b->y0 < box.y1)
+            return false;
+    }
+    BY_GROW(panel->boxes, panel->box_count, panel->box_room);
+    panel->boxes[panel->box_count++] = box;
+    return true;
+}
+
+/* Puts a label on the curve where nothing else is; leaves it out when there is no such place (the tip has
+ * it). */
+static void label_curve(struct panel *panel, const struct by_curve *curve, const char *text, const char *fill)
+{
+    static const double tries[] = {0.5, 0.42, 0.58, 0.34, 0.66, 0.28, 0.72, 0.22, 0.78};
+    double half = by_layout_text_width(text, LABEL_FONT) / 2 + 2;
+
+    for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+        struct by_point at = by_curve_at(curve, tries[i]);
+
+        if (keep_free(panel, (struct box){at.x - half, at.y - 7, at.x + half, at.y + 7}, false)) {
+            by_svg_text(
+                panel->out, at.x, at.y + 3.8,
+                &(struct by_text){.size = LABEL_FONT, .anchor = BY_ANCHOR_MIDDLE, .fill = fill, .halo = 1},
+                text);
+            return;
+        }
+    }
+}
+
+/* The cut's side as one soft shape: wide round strokes along the links inside it and around its nodes. */
+static void draw_cut(struct panel *panel)
+{
+    const struct by_fabric *fabric = panel->fabric;
+
+    if (fabric->plan == NULL || fabric->plan->cut_count == 0)
+        return;
+    fprintf(panel->out, "<g opacity=\"0.16\" stroke-linecap=\"round\" stroke-linejoin=\"round\">\n");
+    for (uint32_t c = 0; c < fabric->channel_count; c++)
+        if (fabric->shaded[fabric->channels[c].a] && fabric->shaded[fabric->channels[c].b]) {
+            struct by_curve curve = curve_of(panel, fabric->channels[c].a, fabric->channels[c].b);
+
+            by_svg_curve(panel->out, &curve, BY_COLOR_CUT, 44, NULL, NULL);
+        }
+    for (uint32_t n = 0; n < fabric->topology->node_count; n++)
+        if (fabric->shaded[n]) {
+            const struct by_place *place = &panel->layout->places[n];
+            double rx = place->half_width + 14, ry = place->half_height + 14;
+
+            fprintf(panel->out,
+                    "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"%.1f\" fill=\"%s\"/>\n",
+                    place->x - rx, place->y - ry, 2 * rx, 2 * ry, ry, BY_COLOR_CUT);
+        }
+    fputs("</g>\n", panel->out);
+}
+
+/* A bar across each link that leaves the cut's side. */
+static void draw_cut_bars(struct panel *panel)
+{
+    const struct by_fabric *fabric = panel->fabric;
+
+    for (uint32_t c = 0; c < fabric->channel_count && fabric->plan != NULL; c++) {
+        const struct by_channel *channel = &fabric->channels[c];
+        bool from_a = fabric->shaded[channel->a], leaves_a = from_a != fabric->shaded_receives;
+
+        if (fabric->shaded[channel->a] == fabric->shaded[channel->b] ||
+            channel->capacity[leaves_a ? 0 : 1] <= 0)
+            continue;
+        struct by_curve curve =
+            curve_of(panel, from_a ? channel->a : channel->b, from_a ? channel->b : channel->a);
+        const struct by_place *inner = &panel->layout->places[from_a ? channel->a : channel->b];
+        double length = fmax(hypot(curve.to.x - curve.from.x, curve.to.y - curve.from.y), 1);
+        double t = fmin(0.45, (hypot(inner->half_width * 0.5, inner->half_height) + 24) / length);
+        struct by_point at = by_curve_at(&curve, t), along = by_curve_direction(&curve, t);
+
+        fprintf(panel->out,
+                "<path d=\"M%.1f %.1fL%.1f %.1f\" stroke=\"%s\" stroke-width=\"2.6\" "
+                "stroke-linecap=\"round\"/>\n",
+                at.x - along.y * 9, at.y + along.x * 9, at.x + along.y * 9, at.y - along.x * 9, BY_COLOR_CUT);
+    }
+}
+
+static void link_tip(const struct panel *panel, const struct by_channel *channel, char tip[TIP_BYTES])
+{
+    const struct by_topology *topology = panel->fabric->topology;
+    const char *a = topology->nodes[channel->a].name, *b = topology->nodes[channel->b].name;
+    char text[4][BY_NUMBER_TEXT_BYTES];
+
+    if (panel->fabric->plan == NULL)
+        snprintf(tip, TIP_BYTES, "%.100s \xe2\x86\x92 %.100s: %s %s; back: %s; %u cable(s)", a, b,
+                 by_number_text(channel->capacity[0], text[0]), topology->unit,
+                 by_number_text(channel->capacity[1], text[1]), channel->cable_count);
+    else
+        snprintf(tip, TIP_BYTES, "%.100s \xe2\x86\x92 %.100s: %s of %s %s; back: %s of %s", a, b,
+                 by_number_text(channel->load[0], text[0]), by_number_text(channel->capacity[0], text[1]),
+                 topology->unit, by_number_text(channel->load[1], text[2]),
+                 by_number_text(channel->capacity[1], text[3]));
+}
+
+static void draw_plain_links(struct panel *panel, bool pale)
+{
+    char tip[TIP_BYTES];
+
+    for (uint32_t c = 0; c < panel->fabric->channel_count; c++) {
+        const struct by_channel *channel = &panel->fabric->channels[c];
+        struct by_curve curve = curve_of(panel, channel->a, channel->b);
+
+        link_tip(panel, channel, tip);
+        by_svg_curve(panel->out, &curve, pale ? "#dfe5ea" : BY_COLOR_LINK,
+                     by_link_width(panel->fabric, fmax(channel->capacity[0], channel->capacity[1])), NULL,
+                     tip);
+        if (!pale && channel->capacity[0] != channel->capacity[1])
+            for (unsigned d = 0; d < 2; d++)
+                if (channel->capacity[d] > 0 && channel->capacity[!d] <= 0) { /* one-way */
+                    struct by_point along = by_curve_direction(&curve, 0.5);
+
+                    if (d == 1)
+                        along = (struct by_point){-along.x, -along.y};
+                    by_svg_arrow(panel->out, by_curve_at(&curve, d ? 0.42 : 0.58), along, 11, BY_COLOR_MUTED);
+                }
+    }
+}
+
+/* Each direction on its own side of the link (traffic keeps right). */
+static void draw_loaded_links(struct panel *panel)
+{
+    char tip[TIP_BYTES], color[BY_COLOR_BYTES];
+
+    for (uint32_t c = 0; c < panel->fabric->channel_count; c++) {
+        const struct by_channel *channel = &panel->fabric->channels[c];
+        struct by_curve curve = curve_of(panel, channel->a, channel->b);
+
+        link_tip(panel, channel, tip);
+        for (unsigned d = 0; d < 2; d++) {
+            double width = by_link_width(panel->fabric, channel->capacity[d]);
+            struct by_curve side = by_curve_shifted(&curve, (d ? -1 : 1) * (width / 2 + 0.6));
+
+            if (channel->capacity[d] > 0)
+                by_svg_curve(panel->out, &side, by_load_color(channel->load[d] / channel->capacity[d], color),
+                             width, NULL, tip);
+        }
+    }
+}
+
+static void label_bandwidths(struct panel *panel)
+{
+    struct by_panel_facts facts;
+    char text[2][BY_NUMBER_TEXT_BYTES], label[3 * BY_NUMBER_TEXT_BYTES];
+
+    by_panel_facts(panel->fabric, &facts);
+    if (facts.one_bandwidth || panel->fabric->channel_count > LABELS_MAX)
+        return;
+    for (uint32_t c = 0; c < panel->fabric->channel_count; c++) {
+        const struct by_channel *channel = &panel->fabric->channels[c];
+        struct by_curve curve = curve_of(panel, channel->a, channel->b);
+
+        by_number_text(channel->capacity[0], text[0]);
+        by_number_text(channel->capacity[1], text[1]);
+        if (strcmp(text[0], text[1]) == 0 || channel->capacity[1] <= 0)
+            snprintf(label, sizeof(label), "%s", text[0]);
+        else if (channel->capacity[0] <= 0)
+            snprintf(label, sizeof(label), "%s", text[1]);
+        else
+            snprintf(label, sizeof(label), "%s / %s", text[0], text[1]);
+        label_curve(panel, &curve, label, BY_COLOR_TEXT);
+    }
+}
+
+static void label_loads(struct panel *panel)
+{
+    struct by_panel_facts facts;
+    char label[32];
+
+    by_panel_facts(panel->fabric, &facts);
+    if (facts.one_load || panel->fabric->channel_count > LABELS_MAX)
+        return;
+    for (uint32_t c = 0; c < panel->fabric->channel_count; c++) {
+        const struct by_channel *channel = &panel->fabric->channels[c];
+        struct by_curve curve = curve_of(panel, channel->a, channel->b);
+        double part[2];
+
+        for (unsigned d = 0; d < 2; d++)
+            part[d] = channel->capacity[d] > 0 ? 100 * channel->load[d] / channel->capacity[d] : 0;
+        if (fabs(part[0] - part[1]) < 0.05 && part[0] > 0) {
+            snprintf(label, sizeof(label), "%.3g%%", part[0]);
+            label_curve(panel, &curve, label, BY_COLOR_TEXT);
+            continue;
+        }
+        for (unsigned d = 0; d < 2; d++) {
+            struct by_curve side = by_curve_shifted(&curve, (d ? -1 : 1) * 16);
+
+            snprintf(label, sizeof(label), "%.3g%%", part[d]);
+            if (channel->load[d] > 0) /* idle directions are pale, which says it */
+                label_curve(panel, &side, label, BY_COLOR_TEXT);
+        }
+    }
+}
+
+/* Place of drawn tree `index` among the drawn trees that use the channel, and how many these are. */
+static uint32_t slot_of(const struct panel *panel, uint32_t index, const struct by_channel *wanted,
+                        uint32_t *count)
+{
+    const struct by_fabric *fabric = panel->fabric;
+    uint32_t slot = 0;
+
+    *count = 0;
+    for (uint32_t i = 0; i < fabric->drawn_count; i++) {
+        const struct by_tree *tree = &fabric->plan->trees[fabric->drawn[i]];
+        bool uses = false;
+
+        for (uint32_t e = 0; e < tree->edge_count && !uses; e++)
+            for (uint32_t h = 0; h + 1 < tree->edges[e].node_count && !uses; h++) {
+                unsigned direction;
+
+                uses = by_fabric_channel(fabric, tree->edges[e].nodes[h], tree->edges[e].nodes[h + 1],
+                                         &direction) == wanted;
+            }
+        if (i == index)
+            slot = *count;
+        *count += uses;
+    }
+    return slot;
+}
+
+static void draw_hop(struct panel *panel, uint32_t index, const struct by_tree *tree, uint32_t parent,
+                     uint32_t child)
+{
+    unsigned direction;
+    const struct by_channel *channel = by_fabric_channel(panel->fabric, parent, child, &direction);
+    uint32_t count, slot;
+    struct by_curve curve;
+    double gap;
+    bool down, up;
+
+    if (channel == NULL)
+        return;
+    slot = slot_of(panel, index, channel, &count);
+    gap = fmin(TREE_GAP, TREES_WIDTH / count);
+    curve = curve_of(panel, channel->a, channel->b);
+    curve = by_curve_shifted(&curve, (slot - (count - 1) / 2.0) * gap);
+    by_svg_curve(panel->out, &curve, by_tree_color(index), fmin(TREE_WIDTH, gap * 0.8),
+                 "stroke-linecap=\"round\"", NULL);
+    by_fabric_flow(panel->fabric, tree, &down, &up);
+    for (unsigned way = 0; way < 2; way++) {
+        bool forward = (way == 0) == (direction == 0); /* along a -> b */
+        double t = 0.5 + (forward ? 1 : -1) * (down && up ? 0.13 : 0.05) +
+                   0.05 * ((double)slot - (count - 1) / 2.0) * (forward ? 1 : -1);
+        struct by_point along = by_curve_direction(&curve, t);
+
+        if (way == 0 ? !down : !up)
+            continue;
+        if (!forward)
+            along = (struct by_point){-along.x, -along.y};
+        by_svg_arrow(panel->out, by_curve_at(&curve, t), along, 10, by_tree_color(index));
+    }
+}
+
+static void draw_trees(struct panel *panel)
+{
+    const struct by_fabric *fabric = panel->fabric;
+
+    for (uint32_t i = 0; i < fabric->drawn_count; i++) {
+        const struct by_tree *tree = &fabric->plan->trees[fabric->drawn[i]];
+        char tip[200], text[BY_NUMBER_TEXT_BYTES];
+
+        snprintf(tip, sizeof(tip), "tree %u, root %.100s, %s %.20s", fabric->drawn[i],
+                 fabric->topology->nodes[tree->root].name,
+                 by_number_text((double)tree->weight.num / (double)tree->weight.den, text),
+                 fabric->topology->unit);
+        fputs("<g><title>", panel->out);
+        by_svg_escape(panel->out, tip);
+        fputs("</title>\n", panel->out);
+        for (uint32_t e = 0; e < tree->edge_count; e++)
+            for (uint32_t h = 0; h + 1 < tree->edges[e].node_count; h++)
+                draw_hop(panel, i, tree, tree->edges[e].nodes[h], tree->edges[e].nodes[h + 1]);
+        fputs("</g>\n", panel->out);
+    }
+}
+
+void by_symbol_draw(FILE *out, unsigned kind, double x, double y, double half_width, double half_height)
+{
+    if (kind == 0)
+        fprintf(out,
+                "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"#2a6fdb\" stroke=\"#ffffff\" "
+                "stroke-width=\"2\"/>\n",
+                x, y, half_width);
+    else
+        fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"7\" %s/>\n",
+                x - half_width, y - half_height, 2 * half_width, 2 * half_height,
+                kind == 1
+                    ? "fill=\"#15324f\" stroke=\"#ffffff\" stroke-width=\"2\""
+                    : "fill=\"#ffffff\" stroke=\"#66727f\" stroke-width=\"1.6\" stroke-dasharray=\"5 3\"");
+}
+
+static const char *caption(const struct by_node *node)
+{
+    return node->multicast && node->aggregate ? "sums, copies"
+           : node->aggregate                  ? "sums"
+           : node->multicast                  ? "copies"
+                                              : "forwards";
+}
+
+static void draw_node(struct panel *panel, uint32_t n, uint32_t rank, bool root)
+{
+    const struct by_node *node = &panel->fabric->topology->nodes[n];
+    const struct by_place *place = &panel->layout->places[n];
+    bool full = panel->layout->detail == BY_DETAIL_FULL, capable = node->multicast || node->aggregate;
+    struct by_text style = {
+        .size = panel->layout->font, .anchor = BY_ANCHOR_MIDDLE, .fill = "#ffffff", .bold = 1};
+    char label[BY_LABEL_BYTES], number[16];
+    unsigned kind = node->compute ? 0 : capable ? 1 : 2;
+
+    fputs("<g><title>", panel->out);
+    by_svg_escape(panel->out, node->name);
+    fputs("</title>\n", panel->out);
+    if (root)
+        fprintf(panel->out,
+                "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"%.1f\" fill=\"#ffffff\" "
+                "stroke=\"%s\" stroke-width=\"2\"/>\n",
+                place->x - place->half_width - 5, place->y - place->half_height - 5,
+                2 * place->half_width + 10, 2 * place->half_height + 10,
+                kind == 0 ? place->half_width + 5 : 11, BY_COLOR_TEXT);
+    by_symbol_draw(panel->out, kind, place->x, place->y, place->half_width, place->half_height);
+    by_layout_label(node->name, label);
+    snprintf(number, sizeof(number), "%u", rank);
+    if (kind == 0) {
+        by_svg_text(panel->out, place->x, place->y + style.size * 0.36, &style, number);
+    } else {
+        style.fill = capable ? "#ffffff" : BY_COLOR_TEXT;
+        by_svg_text(panel->out, place->x, place->y + (full ? -2 : style.size * 0.36), &style, label);
+        style = (struct by_text){
+            .size = 10, .anchor = BY_ANCHOR_MIDDLE, .fill = capable ? "#b9d3ee" : BY_COLOR_MUTED};
+        if (full)
+            by_svg_text(panel->out, place->x, place->y + 13, &style, caption(node));
+    }
+    fputs("</g>\n", panel->out);
+}
+
+/* A host's name: below it in layers, outside the circle. */
+static void name_host(struct panel *panel, uint32_t n, bool draw)
+{
+    const struct by_layout *layout = panel->layout;
+    const struct by_place *place = &layout->places[n];
+    struct by_text style = {
+        .size = layout->font - 1, .anchor = BY_ANCHOR_MIDDLE, .fill = BY_COLOR_TEXT, .halo = 1};
+    char label[BY_LABEL_BYTES];
+    double half =
+        by_layout_text_width(by_layout_label(panel->fabric->topology->nodes[n].name, label), style.size) / 2;
+    double x = place->x, y = place->y + place->half_height + 17;
+
+    if (layout->shape == BY_SHAPE_CIRCLE) {
+        double dx = place->x - layout->width / 2, dy = place->y - layout->height / 2,
+               far = fmax(hypot(dx, dy), 1e-9);
+
+        x = place->x + dx / far * (place->half_width + 8 + half * fabs(dx / far));
+        y = place->y + dy / far * (place->half_width + 14) + 4;
+    } else if (layout->shape == BY_SHAPE_GRID) {
+        x = place->x + place->half_width * 0.6 + half;
+        y = place->y + place->half_height + 11;
+    }
+    if (draw)
+        by_svg_text(panel->out, x, y, &style, label);
+    else
+        keep_free(panel, (struct box){x - half, y - style.size, x + half, y + 3}, true);
+}
+
+void by_panel_draw(const struct by_fabric *fabric, const struct by_layout *layout, enum by_panel_kind kind,
+                   FILE *out)
+{
+    struct panel panel = {.fabric = fabric, .layout = layout, .out = out};
+    const struct by_topology *topology = fabric->topology;
+    bool names = layout->detail == BY_DETAIL_FULL;
+
+    for (uint32_t n = 0; n < topology->node_count; n++) {
+        const struct by_place *place = &layout->places[n];
+
+        keep_free(&panel,
+                  (struct box){place->x - place->half_width - 4, place->y - place->half_height - 4,
+                               place->x + place->half_width + 4, place->y + place->half_height + 4},
+                  true);
+        if (names && topology->nodes[n].compute)
+            name_host(&panel, n, false);
+    }
+    if (kind == BY_PANEL_LOAD) {
+        draw_cut(&panel);
+        draw_loaded_links(&panel);
+        draw_cut_bars(&panel);
+    } else {
+        draw_plain_links(&panel, kind == BY_PANEL_TREES);
+        if (kind == BY_PANEL_TREES)
+            draw_trees(&panel);
+    }
+    for (uint32_t n = 0, rank = 0; n < topology->node_count; n++) {
+        bool root = false;
+
+        for (uint32_t i = 0; i < fabric->drawn_count && kind == BY_PANEL_TREES; i++)
+            root |= fabric->plan->trees[fabric->drawn[i]].root == n;
+        draw_node(&panel, n, rank, root);
+        if (names && topology->nodes[n].compute)
+            name_host(&panel, n, true);
+        rank += topology->nodes[n].compute;
+    }
+    if (kind == BY_PANEL_FABRIC)
+        label_bandwidths(&panel);
+    else if (kind == BY_PANEL_LOAD)
+        label_loads(&panel);
+    free(panel.boxes);
+}

@@ -1,0 +1,23 @@
+/*
+ * A picture of a fabric and of a plan on it, as SVG: the cut that limits the plan, the load of each link, and
+ * trees in their own colours. Neighbours: fabric.h (what is drawn), layout.h (where), panel.h (one drawing),
+ * dot.h (the same facts for Graphviz). Single-threaded.
+ */
+#ifndef BY_PLOT_PICTURE_H
+#define BY_PLOT_PICTURE_H
+
+#include <stdio.h>
+
+#include "control/plot/fabric.h"
+
+/* Trees that one picture shows at most: each has a colour of its own. */
+#define BY_PLOT_TREES_MAX 8u
+
+/* Writes the whole SVG file. */
+void by_picture_write(const struct by_fabric *fabric, FILE *out);
+/* Writes the same as a DOT file for Graphviz. */
+void by_dot_write(const struct by_fabric *fabric, FILE *out);
+/* Colour of the drawn tree number `index`. */
+const char *by_tree_color(uint32_t index);
+
+#endif
