@@ -105,19 +105,16 @@ void by_pace_cut(struct by_endpoint *endpoint, const struct by_lane *lane, enum 
 uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_lane *lane)
 {
     const struct by_endpoint_config *config = &endpoint->config;
-    uint64_t rto = lane->srtt > 0 ? (uint64_t)(lane->srtt >> 3) + lane->rttvar : RTO_FIRST_NS;
-    uint64_t probe = lane->srtt > 0 ? (uint64_t)(lane->srtt >> 2) + lane->rttvar : rto;
+    /* Twice the round trip, where RFC 6298 says once: its least timeout of a second hides that a steady path
+     * has no variance. */
+    uint64_t rto = lane->srtt > 0 ? (uint64_t)(lane->srtt >> 2) + lane->rttvar : RTO_FIRST_NS;
+    /* The first timeout sends one packet only, so it may come early (tail loss probe, RFC 8985, section 7.2).
+     */
+    uint64_t least = lane->backoff == 0 ? config->rto_min_ns / 16 : config->rto_min_ns;
 
-    if (rto < config->rto_min_ns)
-        rto = config->rto_min_ns;
-    if (lane->backoff == 0) {
-        /* The first timeout sends one packet only, so it may come early (tail loss probe, RFC 8985,
-         * section 7.2). */
-        if (probe < config->rto_min_ns / 16)
-            probe = config->rto_min_ns / 16;
-        rto = probe < rto ? probe : rto;
-    } else {
+    if (rto < least)
+        rto = least;
+    if (lane->backoff > 1)
         rto <<= lane->backoff - 1;
-    }
     return rto < config->rto_max_ns ? rto : config->rto_max_ns;
 }

@@ -1,0 +1,221 @@
+/* Random scenarios: shapes, trees, faults, calls, all from one seed. Single-threaded. */
+#include "tests/sim/scenario.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "offload/wire/types.h"
+
+static uint64_t below(struct by_prng *prng, uint64_t bound)
+{
+    return by_prng_below(prng, bound);
+}
+
+static int between(struct by_prng *prng, int low, int high)
+{
+    return low + (int)below(prng, (uint64_t)(high - low + 1));
+}
+
+static int one_in(struct by_prng *prng, unsigned n)
+{
+    return below(prng, n) == 0;
+}
+
+/* Returns 1 when trees must pass through hosts. */
+static int draw_fabric(struct by_prng *prng, struct scenario *scenario)
+{
+    static const uint32_t rates[] = {1000, 10000, 100000};
+    uint32_t mbps = rates[below(prng, 3)];
+    uint32_t latency = (uint32_t)between(prng, 100, 3000);
+    struct fabric *f = &scenario->fabric;
+    int a = between(prng, 2, 4), b = between(prng, 1, 3);
+
+    switch (below(prng, 6)) {
+    case 0:
+        fabric_star(f, between(prng, 1, 8), mbps, latency);
+        snprintf(scenario->name, sizeof(scenario->name), "star");
+        return 0;
+    case 1:
+        fabric_leafspine(f, between(prng, 1, 3), a, b, mbps, latency, 0);
+        snprintf(scenario->name, sizeof(scenario->name), "leaf-spine");
+        return 0;
+    case 2:
+        fabric_leafspine(f, between(prng, 1, 2), a, b, mbps, latency, 1);
+        snprintf(scenario->name, sizeof(scenario->name), "leaf-spine, plain spines");
+        return 0;
+    case 3:
+        fabric_three_level(f, 2, between(prng, 1, 2), b, mbps, latency);
+        snprintf(scenario->name, sizeof(scenario->name), "three levels");
+        return 0;
+    case 4:
+        fabric_chain(f, a, b, mbps, latency);
+        snprintf(scenario->name, sizeof(scenario->name), "chain");
+        return 0;
+    default:
+        fabric_ring(f, between(prng, 3, 6), mbps, latency);
+        snprintf(scenario->name, sizeof(scenario->name), "ring of hosts");
+        return 1;
+    }
+}
+
+static int draw_root(struct by_prng *prng, const struct scenario *scenario, int through_hosts)
+{
+    for (;;) {
+        int node = (int)below(prng, (uint64_t)scenario->fabric.node_count);
+
+        if (scenario->fabric.nodes[node].plain)
+            continue;
+        /* A host may be the root of any tree; a leaf switch too. */
+        if (through_hosts || scenario->fabric.nodes[node].kind == BY_NODE_SWITCH || one_in(prng, 4))
+            return node;
+    }
+}
+
+static void draw_trees(struct by_prng *prng, struct scenario *scenario, int job, int through_hosts,
+                       int window_log)
+{
+    static const uint16_t payloads[] = {64, 256, 1024, 1408};
+    struct fabric_job *j = &scenario->fabric.jobs[job];
+    int count = between(prng, 1, 4);
+    uint16_t payload = payloads[below(prng, 4)];
+    int owned = one_in(prng, 3); /* trees for each owner beside those for all */
+
+    for (int t = 0; t < count || j->tree_count == 0; t++) {
+        struct fabric_tree *tree = fabric_tree_add(
+            &scenario->fabric, job, draw_root(prng, scenario, through_hosts), through_hosts, prng);
+
+        if (tree == NULL)
+            continue;
+        tree->window = (uint16_t)(1 << window_log);
+        tree->payload_max = payload;
+        tree->share = (uint32_t)between(prng, 1, one_in(prng, 4) ? 1000 : 3);
+        if (owned && j->tree_count > 1)
+            tree->collectives = 1u << BY_COLLECTIVE_ALLREDUCE | 1u << BY_COLLECTIVE_BARRIER;
+    }
+    for (int r = 0; owned && r < j->rank_count && j->tree_count < FABRIC_TREES_MAX; r++) {
+        struct fabric_tree *tree;
+
+        if (one_in(prng, 4))
+            continue; /* this shard falls back */
+        tree = fabric_tree_add(&scenario->fabric, job, j->rank_node[r], through_hosts, prng);
+        if (tree == NULL)
+            continue;
+        tree->window = (uint16_t)(1 << window_log);
+        tree->payload_max = payload;
+        tree->owner = (uint16_t)r;
+        tree->collectives = 1u << BY_COLLECTIVE_ALLGATHER | 1u << BY_COLLECTIVE_REDUCE_SCATTER |
+                            1u << BY_COLLECTIVE_BROADCAST;
+    }
+}
+
+static uint64_t draw_count(struct by_prng *prng)
+{
+    switch (below(prng, 6)) {
+    case 0:
+        return below(prng, 3);
+    case 1:
+        return 1 + below(prng, 40);
+    case 2:
+        return 256 * (1 + below(prng, 16));
+    case 3:
+        return 1 + below(prng, 5000);
+    default:
+        return 1 + below(prng, 700);
+    }
+}
+
+static void draw_calls(struct by_prng *prng, struct scenario *scenario, int job)
+{
+    int count = between(prng, 1, 6);
+    int ranks = scenario->fabric.jobs[job].rank_count;
+
+    for (int c = 0; c < count; c++) {
+        unsigned dtype = 1 + (unsigned)below(prng, BY_DTYPE_COUNT - 1);
+        unsigned op = 1 + (unsigned)below(prng, BY_OP_COUNT - 1);
+        struct plan_call *call = &scenario->calls[job][c];
+
+        if (dtype >= BY_DTYPE_F16 && op > BY_OP_MAX)
+            op = BY_OP_SUM;
+        scenario_add_call(scenario, job, 1 + (unsigned)below(prng, BY_COLLECTIVE_COUNT - 1), op, dtype,
+                          draw_count(prng));
+        call->root = (uint16_t)below(prng, (uint64_t)ranks);
+        call->in_place = one_in(prng, 2);
+    }
+}
+
+/* A probability in parts of 2^32: none, 0.1 %, 1 %, 5 %. */
+static uint32_t draw_rate(struct by_prng *prng)
+{
+    static const uint32_t rates[] = {0, 0, 4294967u, 42949672u, 214748364u};
+
+    return rates[below(prng, 5)];
+}
+
+void scenario_draw(struct scenario *scenario, uint64_t seed, uint64_t number)
+{
+    struct by_prng prng = {seed ^ number * 0xd1342543de82ef95u};
+    int through_hosts, jobs;
+
+    scenario_init(scenario, by_prng_next(&prng));
+    through_hosts = draw_fabric(&prng, scenario);
+    jobs = one_in(&prng, 4) ? 2 : 1;
+    for (int j = 0; j < jobs; j++) {
+        fabric_job_add(&scenario->fabric, (uint16_t)(j + 1), (uint16_t)by_prng_next(&prng));
+        draw_trees(&prng, scenario, j, through_hosts, between(&prng, 0, 6));
+        draw_calls(&prng, scenario, j);
+    }
+    scenario->outstanding_max = (uint32_t)between(&prng, 1, 4);
+    scenario->stagger_ns = one_in(&prng, 2) ? 0 : below(&prng, 3000000);
+    scenario->world.fault.loss = draw_rate(&prng);
+    scenario->world.fault.duplicate = draw_rate(&prng);
+    scenario->world.fault.reorder = draw_rate(&prng);
+    scenario->world.corrupt = one_in(&prng, 3) ? draw_rate(&prng) : 0;
+    scenario->world.host_faults = one_in(&prng, 2);
+    scenario->world.hold_ns = 1 + below(&prng, 200000);
+    scenario->world.poll_ns = (uint32_t)below(&prng, 3000);
+    scenario->world.burst = (uint32_t)between(&prng, 1, 64);
+    scenario->world.queue_max = one_in(&prng, 4) ? (uint32_t)between(&prng, 4, 40) : 0;
+    scenario->world.repair_interval_ns = below(&prng, 2) * 5000;
+    scenario->world.endpoint.inflight_max = one_in(&prng, 3) ? (uint32_t)between(&prng, 1, 40) : 0;
+    scenario->world.endpoint.rto_min_ns = (uint64_t)between(&prng, 20000, 2000000);
+}
+
+static double percent(uint32_t parts)
+{
+    return parts / 42949672.96;
+}
+
+void scenario_describe(const struct scenario *scenario, char *text, size_t bytes)
+{
+    const struct fabric *f = &scenario->fabric;
+    size_t at = 0;
+
+#define SAY(...)                                                                                             \
+    do {                                                                                                     \
+        int wrote = snprintf(text + at, bytes - at, __VA_ARGS__);                                            \
+        at += wrote > 0 ? (size_t)wrote : 0;                                                                 \
+        at = at < bytes ? at : bytes - 1;                                                                    \
+    } while (0)
+    SAY("%s: %d nodes, %d cables of %u Mbit/s, %u ns; loss %.2f%% dup %.2f%% reorder %.2f%% corrupt "
+        "%.2f%%%s, hold %llu ns, queue %u\n",
+        scenario->name, f->node_count, f->link_count, f->links[0].mbps, f->links[0].latency_ns,
+        percent(scenario->world.fault.loss), percent(scenario->world.fault.duplicate),
+        percent(scenario->world.fault.reorder), percent(scenario->world.corrupt),
+        scenario->world.host_faults ? " also at hosts" : "", (unsigned long long)scenario->world.hold_ns,
+        scenario->world.queue_max);
+    for (int j = 0; j < f->job_count; j++) {
+        SAY("  job %u gen %u: %d ranks, %d trees, window %u, payload %u, %u calls at a time, stagger %llu "
+            "ns\n",
+            f->jobs[j].job, f->jobs[j].gen, f->jobs[j].rank_count, f->jobs[j].tree_count,
+            f->jobs[j].trees[0].window, f->jobs[j].trees[0].payload_max, scenario->outstanding_max,
+            (unsigned long long)scenario->stagger_ns);
+        for (int c = 0; c < scenario->call_count[j]; c++) {
+            const struct plan_call *call = &scenario->calls[j][c];
+
+            SAY("    %s %s %s root %u count %llu%s\n", by_collective_name(call->collective),
+                by_op_name(call->op), by_dtype_name(call->dtype), call->root, (unsigned long long)call->count,
+                call->in_place ? " in place" : "");
+        }
+    }
+#undef SAY
+}

@@ -1,0 +1,102 @@
+/*
+ * Small fabrics for simulation: nodes, cables, jobs and trees in memory, and the table images that follow
+ * from them. It knows nothing of the planner: trees are breadth-first from a root. Used by the simulator and
+ * by unit tests; single-threaded.
+ */
+#ifndef TESTS_SIM_FABRIC_H
+#define TESTS_SIM_FABRIC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "offload/base/prng.h"
+#include "offload/table/image.h"
+
+#define FABRIC_NODES_MAX 64
+#define FABRIC_LINKS_MAX 128
+#define FABRIC_TREES_MAX 32
+#define FABRIC_JOBS_MAX  4
+#define FABRIC_IP_BASE   0xc6120000u /* 198.18.0.0/15, RFC 2544 */
+#define FABRIC_MTU       9000
+
+#define FABRIC_ROOT   (-1)
+#define FABRIC_ABSENT (-2)
+
+struct fabric_node {
+    char name[16];
+    uint8_t kind;  /* enum by_node_kind */
+    uint8_t plain; /* a switch that can only forward */
+    int port_count;
+    int port_link[BY_PORTS_MAX]; /* link of each port, in the order of the links */
+};
+
+struct fabric_link {
+    int a, b;
+    uint32_t mbps;
+    uint32_t latency_ns;
+};
+
+struct fabric_tree {
+    uint16_t collectives; /* bits */
+    uint16_t owner;
+    uint32_t share;
+    uint16_t window;
+    uint16_t payload_max;
+    int cable_parent[FABRIC_NODES_MAX]; /* along the cables; FABRIC_ROOT, FABRIC_ABSENT */
+    int parent[FABRIC_NODES_MAX];       /* the node that runs the engine; never a plain switch */
+};
+
+struct fabric_job {
+    uint16_t job;
+    uint16_t gen;
+    int rank_count;
+    int rank_node[FABRIC_NODES_MAX];
+    int tree_count;
+    struct fabric_tree trees[FABRIC_TREES_MAX];
+};
+
+struct fabric {
+    int node_count, link_count, job_count;
+    struct fabric_node nodes[FABRIC_NODES_MAX];
+    struct fabric_link links[FABRIC_LINKS_MAX];
+    struct fabric_job jobs[FABRIC_JOBS_MAX];
+};
+
+int fabric_switch(struct fabric *fabric, const char *name, int plain);
+int fabric_host(struct fabric *fabric, const char *name);
+int fabric_cable(struct fabric *fabric, int a, int b, uint32_t mbps, uint32_t latency_ns);
+/* A job over all hosts, in the order of their nodes; its index. */
+int fabric_job_add(struct fabric *fabric, uint16_t job, uint16_t gen);
+
+/*
+ * Adds a breadth-first tree from `root` to every rank of the job; neighbours are visited in an order drawn
+ * from `prng` (may be NULL: by number). Hosts other than the root are passed through only with
+ * `through_hosts`. Switches with no rank below are left out. Returns the tree, or NULL when some rank is out
+ * of reach.
+ */
+struct fabric_tree *fabric_tree_add(struct fabric *fabric, int job, int root, int through_hosts,
+                                    struct by_prng *prng);
+
+/* Address of a node's port on a link. */
+uint32_t fabric_ip(const struct fabric *fabric, int link, int node);
+/* The port of `node` whose cable leads to `peer`, -1: none. */
+int fabric_port_to(const struct fabric *fabric, int node, int peer);
+/* The node at the other end of a port. */
+int fabric_peer(const struct fabric *fabric, int node, int port);
+/* Slots that a node's entries need in all, and the number of its entries and relays. */
+uint32_t fabric_slots(const struct fabric *fabric, int node);
+/* The table image of a node: malloc'd, sealed; *bytes its length. Aborts when it does not pass
+ * by_image_check. */
+uint8_t *fabric_image(const struct fabric *fabric, int node, size_t *bytes);
+
+/* Ready-made fabrics. Hosts are named h0.., switches by their role. */
+void fabric_star(struct fabric *fabric, int hosts, uint32_t mbps, uint32_t latency_ns);
+void fabric_leafspine(struct fabric *fabric, int spines, int leaves, int hosts_per_leaf, uint32_t mbps,
+                      uint32_t latency_ns, int plain_spines);
+void fabric_three_level(struct fabric *fabric, int pods, int leaves_per_pod, int hosts_per_leaf,
+                        uint32_t mbps, uint32_t latency_ns);
+void fabric_chain(struct fabric *fabric, int switches, int hosts_per_switch, uint32_t mbps,
+                  uint32_t latency_ns);
+void fabric_ring(struct fabric *fabric, int hosts, uint32_t mbps, uint32_t latency_ns);
+
+#endif

@@ -1,0 +1,134 @@
+/*
+ * sim: campaigns of random scenarios over the real engine and endpoint. The same seed and scenario number
+ * give the same run, so that a failure is replayed by the command that is printed with it. Single-threaded.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tests/sim/scenario.h"
+
+struct totals {
+    uint64_t scenarios, failed, wrong, checked, bytes, elapsed_ns;
+    struct world_counters world;
+    uint64_t chunks, sent, again, duplicates;
+};
+
+static void usage(FILE *to)
+{
+    fprintf(to,
+            "usage: sim [--count N] [--seconds S] [--seed SEED] [--scenario K] [--verbose]\n"
+            "Runs N random scenarios (100) drawn from SEED, or scenario K alone. Exit 1 when one fails.\n");
+}
+
+static void add(struct totals *totals, const struct scenario_result *r)
+{
+    totals->scenarios++;
+    totals->failed += !r->ok;
+    totals->wrong += r->wrong;
+    totals->checked += r->checked;
+    totals->bytes += r->bytes;
+    totals->elapsed_ns += r->elapsed_ns;
+    totals->world.events += r->world.events;
+    totals->world.sent += r->world.sent;
+    totals->world.lost += r->world.lost;
+    totals->world.duplicated += r->world.duplicated;
+    totals->world.held += r->world.held;
+    totals->world.corrupted += r->world.corrupted;
+    totals->world.overflowed += r->world.overflowed;
+    totals->chunks += r->endpoints.result;
+    totals->sent += r->endpoints.tx;
+    totals->again += r->endpoints.retx;
+    totals->duplicates += r->endpoints.duplicate;
+}
+
+static void print_result(uint64_t seed, uint64_t number, const char *self, const struct scenario *scenario,
+                         const struct scenario_result *r)
+{
+    char text[2048];
+
+    scenario_describe(scenario, text, sizeof(text));
+    printf("scenario %" PRIu64 " of seed 0x%" PRIx64 ": %s%s\n  %s", number, seed,
+           r->ok ? "ok" : "FAILED: ", r->fault, text);
+    printf("  %" PRIu64 " results, %" PRIu64 " sent again, %" PRIu64 " packets, %" PRIu64 " lost, %" PRIu64
+           " ns\n",
+           r->endpoints.result, r->endpoints.retx, r->world.sent, r->world.lost, r->elapsed_ns);
+    if (!r->ok)
+        printf("  replay: %s --seed 0x%" PRIx64 " --scenario %" PRIu64 " --verbose\n", self, seed, number);
+}
+
+static void print_totals(uint64_t seed, const struct totals *t)
+{
+    printf("sim: seed 0x%" PRIx64 ": %" PRIu64 " scenarios, %" PRIu64 " failed, %" PRIu64
+           " elements checked, %" PRIu64 " wrong\n",
+           seed, t->scenarios, t->failed, t->checked, t->wrong);
+    printf("sim: %" PRIu64 " chunks answered, %" PRIu64 " contributions, %" PRIu64 " sent again, %" PRIu64
+           " duplicate results\n",
+           t->chunks, t->sent, t->again, t->duplicates);
+    printf("sim: %" PRIu64 " packets, %" PRIu64 " lost, %" PRIu64 " doubled, %" PRIu64 " held back, %" PRIu64
+           " corrupted, %" PRIu64 " queue overflows; %.3f s of virtual time\n",
+           t->world.sent, t->world.lost, t->world.duplicated, t->world.held, t->world.corrupted,
+           t->world.overflowed, (double)t->elapsed_ns / 1e9);
+}
+
+static uint64_t wall_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {{"count", 1, NULL, 'n'},   {"seconds", 1, NULL, 't'},
+                                            {"seed", 1, NULL, 's'},    {"scenario", 1, NULL, 'k'},
+                                            {"verbose", 0, NULL, 'v'}, {"help", 0, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+    static struct scenario scenario;
+    static struct scenario_result result;
+    uint64_t seed = 1, count = 100, first = 0, limit_ms = UINT64_MAX, start = wall_ms();
+    struct totals totals = {0};
+    int verbose = 0, option;
+
+    while ((option = getopt_long(argc, argv, "n:t:s:k:vh", options, NULL)) != -1) {
+        switch (option) {
+        case 'n':
+            count = strtoull(optarg, NULL, 0);
+            break;
+        case 't':
+            limit_ms = strtoull(optarg, NULL, 0) * 1000;
+            count = UINT64_MAX;
+            break;
+        case 's':
+            seed = strtoull(optarg, NULL, 0);
+            break;
+        case 'k':
+            first = strtoull(optarg, NULL, 0);
+            count = 1;
+            break;
+        case 'v':
+            verbose = 1;
+            break;
+        case 'h':
+            usage(stdout);
+            return 0;
+        default:
+            usage(stderr);
+            return 2;
+        }
+    }
+    for (uint64_t i = 0; i < count && wall_ms() - start < limit_ms; i++) {
+        scenario_draw(&scenario, seed, first + i);
+        scenario_run(&scenario, 0, &result);
+        add(&totals, &result);
+        if (verbose || !result.ok)
+            print_result(seed, first + i, argv[0], &scenario, &result);
+        fflush(stdout);
+    }
+    print_totals(seed, &totals);
+    return totals.failed > 0;
+}

@@ -1,0 +1,19 @@
+# tests/sim: the real engine and endpoint in a simulated fabric.
+SIM_SRC := \
+	tests/sim/draw.c \
+	tests/sim/fabric.c \
+	tests/sim/heap.c \
+	tests/sim/image.c \
+	tests/sim/oracle.c \
+	tests/sim/scenario.c \
+	tests/sim/world.c
+
+TOOLS += sim
+sim_SRC := tests/sim/main.c $(SIM_SRC)
+sim_LIBS := offload
+
+N ?= 1000
+SEED ?= 1
+.PHONY: sim
+sim: $(B)/tools/sim ## run N= random scenarios of SEED= in the simulator
+	$(Q)$(B)/tools/sim --count $(N) --seed $(SEED)

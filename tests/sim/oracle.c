@@ -1,0 +1,189 @@
+/* Inputs and answers: oracle.h says what is exact and why. Pure. */
+#include "tests/sim/oracle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "offload/base/prng.h"
+#include "offload/wire/types.h"
+
+/* An element outside of any encoding: the field that its type uses. */
+union number {
+    uint64_t u;
+    int64_t i;
+    double f;
+};
+
+static int is_float(unsigned dtype)
+{
+    return dtype == BY_DTYPE_F16 || dtype == BY_DTYPE_BF16 || dtype == BY_DTYPE_F32 || dtype == BY_DTYPE_F64;
+}
+
+static int is_signed(unsigned dtype)
+{
+    return dtype == BY_DTYPE_I8 || dtype == BY_DTYPE_I32 || dtype == BY_DTYPE_I64;
+}
+
+static int is_reduced(unsigned collective)
+{
+    return collective == BY_COLLECTIVE_ALLREDUCE || collective == BY_COLLECTIVE_REDUCE ||
+           collective == BY_COLLECTIVE_REDUCE_SCATTER;
+}
+
+/* Cuts an integer to the width of `dtype`, with its sign. */
+static union number narrow(unsigned dtype, uint64_t bits)
+{
+    unsigned unused = 64 - 8 * by_dtype_bytes(dtype);
+    union number n;
+
+    if (is_signed(dtype))
+        n.i = (int64_t)(bits << unused) >> unused;
+    else
+        n.u = bits << unused >> unused;
+    return n;
+}
+
+/* Element `index` of the send buffer of `rank`. */
+static union number value_of(const struct plan_call *call, uint64_t seed, int rank, uint64_t index)
+{
+    struct by_prng prng = {seed ^ (uint64_t)rank << 48 ^ index * 0x9e3779b97f4a7c15u};
+    uint64_t bits = by_prng_next(&prng);
+    union number n;
+
+    if (!is_float(call->dtype))
+        return narrow(call->dtype, bits);
+    if (is_reduced(call->collective) && call->op == BY_OP_PROD)
+        n.f = (bits & 1 ? -1.0 : 1.0) * (rank < 6 && (bits & 6) == 6 ? 2.0 : 1.0);
+    else
+        n.f = (double)(int)(bits % 9) - 4.0; /* 64 ranks: sums up to 256, exact even in bf16 */
+    return n;
+}
+
+static union number combine(unsigned op, unsigned dtype, union number a, union number b)
+{
+    union number n = a;
+
+    if (is_float(dtype)) {
+        switch (op) {
+        case BY_OP_SUM:
+            n.f = a.f + b.f;
+            break;
+        case BY_OP_PROD:
+            n.f = a.f * b.f;
+            break;
+        case BY_OP_MIN:
+            n.f = a.f < b.f ? a.f : b.f;
+            break;
+        default:
+            n.f = a.f > b.f ? a.f : b.f;
+            break;
+        }
+        return n;
+    }
+    switch (op) {
+    case BY_OP_SUM:
+        return narrow(dtype, a.u + b.u);
+    case BY_OP_PROD:
+        return narrow(dtype, a.u * b.u);
+    case BY_OP_MIN:
+        return (is_signed(dtype) ? a.i < b.i : a.u < b.u) ? a : b;
+    case BY_OP_MAX:
+        return (is_signed(dtype) ? a.i > b.i : a.u > b.u) ? a : b;
+    case BY_OP_BAND:
+        return narrow(dtype, a.u & b.u);
+    case BY_OP_BOR:
+        return narrow(dtype, a.u | b.u);
+    default:
+        return narrow(dtype, a.u ^ b.u);
+    }
+}
+
+/* The bits of a small integer as f16: sign, exponent of its highest bit, the rest below it. */
+static uint16_t half_of(double value)
+{
+    uint32_t magnitude = (uint32_t)(value < 0 ? -value : value);
+    uint32_t exponent = 0;
+
+    if (magnitude == 0)
+        return 0;
+    while (magnitude >> (exponent + 1) != 0)
+        exponent++;
+    return (uint16_t)((value < 0 ? 0x8000u : 0) | (exponent + 15) << 10 |
+                      ((magnitude << 10 >> exponent) & 0x3ffu));
+}
+
+static void store(unsigned dtype, uint8_t *at, union number n)
+{
+    float f32;
+    uint32_t bits;
+    uint16_t half;
+
+    switch (dtype) {
+    case BY_DTYPE_F16:
+        half = half_of(n.f);
+        memcpy(at, &half, 2);
+        break;
+    case BY_DTYPE_BF16:
+        f32 = (float)n.f;
+        memcpy(&bits, &f32, 4);
+        half = (uint16_t)(bits >> 16);
+        memcpy(at, &half, 2);
+        break;
+    case BY_DTYPE_F32:
+        f32 = (float)n.f;
+        memcpy(at, &f32, 4);
+        break;
+    default:
+        memcpy(at, &n, by_dtype_bytes(dtype)); /* little-endian: the low bytes come first */
+        break;
+    }
+}
+
+uint64_t oracle_send_count(const struct plan_call *call, int ranks)
+{
+    return call->collective == BY_COLLECTIVE_REDUCE_SCATTER ? call->count * (uint64_t)ranks : call->count;
+}
+
+uint64_t oracle_recv_count(const struct plan_call *call, int ranks)
+{
+    return call->collective == BY_COLLECTIVE_ALLGATHER ? call->count * (uint64_t)ranks : call->count;
+}
+
+void oracle_fill(const struct plan_call *call, uint64_t seed, int rank, int ranks, void *send)
+{
+    uint64_t count = oracle_send_count(call, ranks);
+    unsigned bytes = by_dtype_bytes(call->dtype);
+
+    for (uint64_t i = 0; i < count; i++)
+        store(call->dtype, (uint8_t *)send + i * bytes, value_of(call, seed, rank, i));
+}
+
+uint64_t oracle_offset(const struct plan_call *call, int rank)
+{
+    return call->collective == BY_COLLECTIVE_REDUCE_SCATTER ? call->count * (uint64_t)rank : 0;
+}
+
+uint8_t *oracle_answer(const struct plan_call *call, uint64_t seed, int ranks)
+{
+    int sharded =
+        call->collective == BY_COLLECTIVE_REDUCE_SCATTER || call->collective == BY_COLLECTIVE_ALLGATHER;
+    uint64_t count = sharded ? call->count * (uint64_t)ranks : call->count;
+    unsigned bytes = by_dtype_bytes(call->dtype);
+    uint8_t *answer = malloc(count * bytes + 1);
+
+    for (uint64_t i = 0; i < count; i++) {
+        union number n;
+
+        if (call->collective == BY_COLLECTIVE_ALLGATHER) {
+            n = value_of(call, seed, (int)(i / call->count), i % call->count);
+        } else if (call->collective == BY_COLLECTIVE_BROADCAST) {
+            n = value_of(call, seed, call->root, i);
+        } else {
+            n = value_of(call, seed, 0, i);
+            for (int r = 1; r < ranks; r++)
+                n = combine(call->op, call->dtype, n, value_of(call, seed, r, i));
+        }
+        store(call->dtype, answer + i * bytes, n);
+    }
+    return answer;
+}

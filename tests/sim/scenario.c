@@ -1,0 +1,394 @@
+/*
+ * Running a scenario: each rank posts its calls in order, some at a time, collects them in any order, and
+ * compares every element with the oracle. Buffers are surrounded by guard bytes, and live until the world has
+ * ended, since a queued packet may still point into them. Single-threaded.
+ */
+#include "tests/sim/scenario.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "offload/wire/types.h"
+
+#define GUARD_BYTES 64
+#define GUARD       0xa5
+
+/* The buffers of one call at one rank. */
+struct buffers {
+    uint8_t *block, *send, *recv, *copy; /* copy: of the input, when it must stay as it is */
+    uint64_t block_bytes, send_bytes, recv_bytes;
+    uint32_t id;
+    int running;
+};
+
+struct rank_run {
+    struct run *run;
+    int job, rank, node;
+    int posted, collected, stopped;
+    uint64_t post_ns; /* not before */
+    struct buffers buffers[SCENARIO_CALLS_MAX];
+};
+
+struct run {
+    const struct scenario *scenario;
+    struct scenario_result *result;
+    struct by_prng prng;
+    int expect_errors;
+    int rank_count, finished, done;
+    struct rank_run *ranks;
+    uint8_t *answers[FABRIC_JOBS_MAX][SCENARIO_CALLS_MAX];
+};
+
+void scenario_init(struct scenario *scenario, uint64_t seed)
+{
+    memset(scenario, 0, sizeof(*scenario));
+    scenario->seed = seed;
+    scenario->world = (struct world_config){
+        .seed = seed,
+        .hold_ns = 20000,
+        .poll_ns = 200,
+        .burst = 32,
+        .repair_interval_ns = 2000,
+        .endpoint = {.rto_min_ns = 100000, .rto_max_ns = 5000000, .stall_ns = 2000000000}};
+    scenario->outstanding_max = 2;
+    scenario->limit_ns = UINT64_C(60000000000);
+    scenario->kill_node = -1;
+    scenario->odd_rank = -1;
+}
+
+void scenario_add_call(struct scenario *scenario, int job, unsigned collective, unsigned op, unsigned dtype,
+                       uint64_t count)
+{
+    scenario->calls[job][scenario->call_count[job]++] =
+        (struct plan_call){.collective = (uint8_t)collective,
+                           .op = (uint8_t)op,
+                           .dtype = (uint8_t)dtype,
+                           .count = collective == BY_COLLECTIVE_BARRIER ? 0 : count};
+}
+
+static uint64_t call_seed(const struct scenario *scenario, int job, int call)
+{
+    return scenario->seed * 0x2545f4914f6cdd1du + (uint64_t)job * 1000003u + (uint64_t)call * 7919u;
+}
+
+static void complain(struct run *run, const char *text)
+{
+    if (run->result->ok)
+        snprintf(run->result->fault, sizeof(run->result->fault), "%s", text);
+    run->result->ok = 0;
+}
+
+/* ---- buffers
+ * -----------------------------------------------------------------------------------------------------------------
+ */
+
+static int is_source(const struct plan_call *call, int rank)
+{
+    return call->collective != BY_COLLECTIVE_BROADCAST || call->root == rank;
+}
+
+static int is_sink(const struct plan_call *call, int rank)
+{
+    return call->collective != BY_COLLECTIVE_REDUCE || call->root == rank;
+}
+
+/* Lays out: guard, send (elements aligned, the block's start not), guard, recv, guard. In place: one buffer
+ * for both. */
+static void buffers_make(struct rank_run *rank, const struct plan_call *call, struct buffers *b, int index)
+{
+    const struct scenario *scenario = rank->run->scenario;
+    int ranks = scenario->fabric.jobs[rank->job].rank_count;
+    unsigned element = by_dtype_bytes(call->dtype);
+    uint64_t shard = call->count * element;
+    uint64_t skew = by_prng_below(&rank->run->prng, 8) * element;
+
+    b->send_bytes = oracle_send_count(call, ranks) * element;
+    b->recv_bytes = oracle_recv_count(call, ranks) * element;
+    b->block_bytes = 3 * GUARD_BYTES + 64 + b->send_bytes + b->recv_bytes;
+    b->block = malloc(b->block_bytes);
+    memset(b->block, GUARD, b->block_bytes);
+    b->send = b->block + GUARD_BYTES + skew;
+    b->recv = b->send + b->send_bytes + GUARD_BYTES;
+    if (call->in_place) {
+        if (call->collective == BY_COLLECTIVE_ALLGATHER) {
+            b->recv = b->send;
+            b->send = b->recv + (uint64_t)rank->rank * shard;
+        } else {
+            b->recv = b->send +
+                      (call->collective == BY_COLLECTIVE_REDUCE_SCATTER ? (uint64_t)rank->rank * shard : 0);
+        }
+    }
+    oracle_fill(call, call_seed(scenario, rank->job, index), rank->rank, ranks, b->send);
+    b->copy = malloc(b->send_bytes + 1);
+    memcpy(b->copy, b->send, b->send_bytes);
+}
+
+/* What a rank wrote beyond its buffers, or into an input that it must not touch. */
+static int spilled(const struct rank_run *rank, const struct plan_call *call, const struct buffers *b)
+{
+    const uint8_t *end = b->block + b->block_bytes;
+
+    if (!call->in_place && memcmp(b->copy, b->send, b->send_bytes) != 0)
+        return 1;
+    for (const uint8_t *p = b->block; p < end; p++) {
+        if (p >= b->send && p < b->send + b->send_bytes)
+            continue;
+        if (p >= b->recv && p < b->recv + b->recv_bytes && is_sink(call, rank->rank))
+            continue;
+        if (*p != GUARD)
+            return 1;
+    }
+    return 0;
+}
+
+static void check_call(struct rank_run *rank, const struct plan_call *call, struct buffers *b, int index)
+{
+    struct run *run = rank->run;
+    int ranks = run->scenario->fabric.jobs[rank->job].rank_count;
+    unsigned element = by_dtype_bytes(call->dtype);
+    uint64_t count = oracle_recv_count(call, ranks), wrong = 0;
+    const uint8_t *answer;
+    char text[200];
+
+    if (call->collective == BY_COLLECTIVE_BARRIER) {
+        for (int r = 0; r < run->rank_count; r++)
+            if (run->ranks[r].job == rank->job && run->ranks[r].posted <= index)
+                complain(run, "a rank left a barrier before all had come to it");
+        return;
+    }
+    if (spilled(rank, call, b)) {
+        snprintf(text, sizeof(text), "job %d rank %d call %d: bytes outside of the receive buffer changed",
+                 rank->job, rank->rank, index);
+        complain(run, text);
+    }
+    if (!is_sink(call, rank->rank))
+        return;
+    if (run->answers[rank->job][index] == NULL)
+        run->answers[rank->job][index] =
+            oracle_answer(call, call_seed(run->scenario, rank->job, index), ranks);
+    answer = run->answers[rank->job][index] + oracle_offset(call, rank->rank) * element;
+    for (uint64_t i = 0; i < count; i++)
+        wrong += memcmp(b->recv + i * element, answer + i * element, element) != 0;
+    run->result->checked += count;
+    run->result->bytes += b->recv_bytes;
+    run->result->wrong += wrong;
+    if (wrong > 0) {
+        snprintf(text, sizeof(text), "job %d rank %d call %d (%s): %llu of %llu elements are wrong",
+                 rank->job, rank->rank, index, by_collective_name(call->collective),
+                 (unsigned long long)wrong, (unsigned long long)count);
+        complain(run, text);
+    }
+}
+
+/* ---- ranks
+ * -------------------------------------------------------------------------------------------------------------------
+ */
+
+static const struct plan_call *call_of(const struct rank_run *rank, int index)
+{
+    const struct scenario *scenario = rank->run->scenario;
+
+    if (rank->job == 0 && index == 0 && rank->rank == scenario->odd_rank)
+        return &scenario->odd_call;
+    return &scenario->calls[rank->job][index];
+}
+
+static void rank_collect(struct rank_run *rank, struct by_endpoint *endpoint)
+{
+    struct run *run = rank->run;
+
+    for (int c = 0; c < rank->posted; c++) {
+        struct buffers *b = &rank->buffers[c];
+        struct rank_end *end = &run->result->ranks[rank->job][rank->rank];
+        struct by_call_status status;
+        int error;
+
+        if (!b->running)
+            continue;
+        error = by_endpoint_test(endpoint, b->id, &status);
+        if (error == BY_EAGAIN)
+            continue;
+        b->running = 0;
+        rank->collected++;
+        end->ended++;
+        if (error == 0) {
+            check_call(rank, call_of(rank, c), b, c);
+            continue;
+        }
+        if (end->status.error == 0 || end->status.error == BY_EABORTED)
+            end->status = status;
+        rank->stopped = 1;
+        if (!run->expect_errors) {
+            char text[200];
+
+            snprintf(text, sizeof(text), "job %d rank %d call %d ended with %s (node %u waits for %u)",
+                     rank->job, rank->rank, c, by_error_name(error), status.node, status.missing_node);
+            complain(run, text);
+        }
+    }
+}
+
+/* 1 when something was posted. */
+static int rank_post(struct rank_run *rank, struct world *world, struct by_endpoint *endpoint)
+{
+    struct run *run = rank->run;
+    const struct scenario *scenario = run->scenario;
+    int posted = 0;
+
+    while (!rank->stopped && rank->posted < scenario->call_count[rank->job] &&
+           (uint32_t)(rank->posted - rank->collected) < scenario->outstanding_max) {
+        const struct plan_call *plan = call_of(rank, rank->posted);
+        struct buffers *b = &rank->buffers[rank->posted];
+        struct by_call call = {.collective = plan->collective,
+                               .op = plan->op,
+                               .dtype = plan->dtype,
+                               .mode = BY_MODE_FAST,
+                               .root = plan->root,
+                               .count = plan->count};
+        const char *field;
+        int error;
+
+        if (world_now(world) < rank->post_ns) {
+            world_wake(world, rank->node, rank->post_ns);
+            return posted;
+        }
+        if (b->block == NULL)
+            buffers_make(rank, plan, b, rank->posted);
+        call.send = is_source(plan, rank->rank) ? b->send : NULL;
+        call.recv = is_sink(plan, rank->rank) ? b->recv : NULL;
+        error = by_endpoint_post(endpoint, &call, &b->id, &field);
+        if (error != 0) {
+            char text[200];
+
+            snprintf(text, sizeof(text), "job %d rank %d: post of call %d: %s (%s)", rank->job, rank->rank,
+                     rank->posted, by_error_name(error), field != NULL ? field : "-");
+            complain(run, text);
+            run->done = 1;
+            return posted;
+        }
+        b->running = 1;
+        rank->posted++;
+        posted = 1;
+        rank->post_ns = world_now(world) + by_prng_below(&run->prng, scenario->stagger_ns + 1);
+    }
+    return posted;
+}
+
+static int on_host_step(void *context, struct world *world, int node)
+{
+    struct run *run = context;
+    int posted = 0;
+
+    for (int r = 0; r < run->rank_count; r++) {
+        struct rank_run *rank = &run->ranks[r];
+        struct by_endpoint *endpoint;
+        int total = run->scenario->call_count[rank->job];
+
+        if (rank->node != node || rank->stopped > 1)
+            continue;
+        endpoint = world_endpoint(world, node, rank->job);
+        rank_collect(rank, endpoint);
+        posted |= rank_post(rank, world, endpoint);
+        rank_collect(rank, endpoint); /* an empty call ends at once */
+        if (rank->collected == total || (rank->stopped && rank->collected == rank->posted)) {
+            rank->stopped = 2;
+            run->finished++;
+        }
+    }
+    run->done |= run->finished == run->rank_count;
+    return posted;
+}
+
+/* ---- the run
+ * -----------------------------------------------------------------------------------------------------------------
+ */
+
+static void run_open(struct run *run, const struct scenario *scenario)
+{
+    run->ranks = calloc(FABRIC_JOBS_MAX * FABRIC_NODES_MAX, sizeof(struct rank_run));
+    for (int j = 0; j < scenario->fabric.job_count; j++)
+        for (int r = 0; r < scenario->fabric.jobs[j].rank_count; r++)
+            run->ranks[run->rank_count++] =
+                (struct rank_run){.run = run,
+                                  .job = j,
+                                  .rank = r,
+                                  .node = scenario->fabric.jobs[j].rank_node[r],
+                                  .post_ns = by_prng_below(&run->prng, scenario->stagger_ns + 1)};
+}
+
+static void run_close(struct run *run)
+{
+    for (int r = 0; r < run->rank_count; r++)
+        for (int c = 0; c < SCENARIO_CALLS_MAX; c++) {
+            free(run->ranks[r].buffers[c].block);
+            free(run->ranks[r].buffers[c].copy);
+        }
+    for (int j = 0; j < FABRIC_JOBS_MAX; j++)
+        for (int c = 0; c < SCENARIO_CALLS_MAX; c++)
+            free(run->answers[j][c]);
+    free(run->ranks);
+}
+
+/* A rank on a dead node cannot end. */
+static void bury(struct run *run, int node)
+{
+    for (int r = 0; r < run->rank_count; r++)
+        if (run->ranks[r].node == node && run->ranks[r].stopped < 2) {
+            run->ranks[r].stopped = 2;
+            run->finished++;
+        }
+    run->done |= run->finished == run->rank_count;
+}
+
+/* What must hold at the end of every run, whatever the faults. */
+static void check_counters(struct run *run)
+{
+    struct scenario_result *result = run->result;
+
+    if (result->endpoints.drop_witness > 0)
+        complain(run, "a result lacked a leaf or held one twice");
+    if (run->scenario->world.corrupt == 0 && result->endpoints.drop_psum > 0)
+        complain(run, "a result had a wrong checksum on a fabric that corrupts nothing");
+    if (result->engines.alarm_lost_state > 0)
+        complain(run, "an engine says that it lost state");
+    if (!run->expect_errors && result->engines.poison > 0)
+        complain(run, "an engine poisoned a chunk though all ranks agree");
+    if (result->engines.drop_window > 0)
+        complain(run, "a contribution was beyond its window");
+}
+
+void scenario_run(const struct scenario *scenario, int expect_errors, struct scenario_result *result)
+{
+    struct run run = {.scenario = scenario, .result = result, .expect_errors = expect_errors};
+    struct world *world;
+
+    memset(result, 0, sizeof(*result));
+    result->ok = 1;
+    run.prng.state = scenario->seed ^ 0x72616e6b73u;
+    run_open(&run, scenario);
+    world = world_create(&scenario->fabric, &scenario->world, on_host_step, &run);
+    for (int n = 0; n < scenario->fabric.node_count; n++)
+        if (scenario->fabric.nodes[n].kind == BY_NODE_HOST)
+            world_wake(world, n, 0);
+    if (scenario->kill_node >= 0) {
+        world_run(world, &run.done, scenario->kill_ns);
+        world_kill(world, scenario->kill_node);
+        bury(&run, scenario->kill_node);
+    }
+    world_run(world, &run.done, scenario->limit_ns);
+    result->elapsed_ns = world_now(world);
+    result->world = *world_counters(world);
+    world_sum_endpoints(world, &result->endpoints);
+    world_sum_engines(world, &result->engines);
+    if (!run.done) {
+        char text[200];
+
+        snprintf(text, sizeof(text), "%d of %d ranks have not ended after %llu ns",
+                 run.rank_count - run.finished, run.rank_count, (unsigned long long)result->elapsed_ns);
+        complain(&run, text);
+    }
+    check_counters(&run);
+    world_destroy(world);
+    run_close(&run);
+}

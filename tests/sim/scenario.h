@@ -1,0 +1,63 @@
+/*
+ * A scenario: a fabric with its trees, a world's faults, and the calls that every rank of each job makes; run
+ * to its end with every element checked. Drawn at random from a seed (draw.c) or made by hand (tests).
+ * Single-threaded.
+ */
+#ifndef TESTS_SIM_SCENARIO_H
+#define TESTS_SIM_SCENARIO_H
+
+#include "tests/sim/oracle.h"
+#include "tests/sim/world.h"
+
+#define SCENARIO_CALLS_MAX 80
+
+struct scenario {
+    uint64_t seed;
+    char name[96];
+    struct fabric fabric;
+    struct world_config world;
+    int call_count[FABRIC_JOBS_MAX];
+    struct plan_call calls[FABRIC_JOBS_MAX][SCENARIO_CALLS_MAX];
+    uint32_t outstanding_max; /* calls that a rank keeps running */
+    uint64_t stagger_ns;      /* ranks post up to this long after they could */
+    uint64_t limit_ns;        /* virtual time */
+    /* What goes wrong on purpose. */
+    int kill_node;    /* -1: none */
+    uint64_t kill_ns; /* when it dies */
+    int odd_rank;     /* this rank of job 0 posts odd_call instead of call 0; -1: none */
+    struct plan_call odd_call;
+};
+
+/* How one rank of one job came out. */
+struct rank_end {
+    int ended;                    /* calls that ended */
+    struct by_call_status status; /* of the first call that ended with an error */
+};
+
+struct scenario_result {
+    int ok;
+    char fault[256]; /* what was wrong first */
+    uint64_t wrong;  /* elements */
+    uint64_t checked;
+    uint64_t bytes;      /* of user data whose answers were checked */
+    uint64_t elapsed_ns; /* virtual */
+    struct world_counters world;
+    struct by_endpoint_counters endpoints;
+    struct by_engine_counters engines;
+    struct rank_end ranks[FABRIC_JOBS_MAX][FABRIC_NODES_MAX];
+};
+
+/* A scenario without faults and calls on an empty fabric, with sound values in all else. */
+void scenario_init(struct scenario *scenario, uint64_t seed);
+void scenario_add_call(struct scenario *scenario, int job, unsigned collective, unsigned op, unsigned dtype,
+                       uint64_t count);
+/* Runs it. With expect_errors calls may end with errors (see result->ranks), and only those that end well are
+ * checked. */
+void scenario_run(const struct scenario *scenario, int expect_errors, struct scenario_result *result);
+
+/* Draws scenario `number` of the campaign `seed`. */
+void scenario_draw(struct scenario *scenario, uint64_t seed, uint64_t number);
+/* One paragraph for people. `text` of at least 1024 bytes. */
+void scenario_describe(const struct scenario *scenario, char *text, size_t bytes);
+
+#endif

@@ -1,0 +1,377 @@
+/* When things are sent: windows, the congestion window, repair, timers and backoff. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "offload/endpoint/state.h"
+#include "tests/unit/offload/endpoint/rig.h"
+
+#define RANKS 3
+#define BYTES 64
+
+#define US UINT64_C(1000)
+#define MS UINT64_C(1000000)
+
+static uint8_t data[4096 * BYTES];
+
+/* A rig with one allreduce of `chunks` chunks (over all trees) in place in `data`. */
+static struct rig *start(const struct rig_tree *trees, int tree_count, unsigned chunks,
+                         const struct by_endpoint_config *config)
+{
+    struct rig *rig = malloc(sizeof(*rig));
+    struct by_call call = {.collective = BY_COLLECTIVE_ALLREDUCE,
+                           .op = BY_OP_SUM,
+                           .dtype = BY_DTYPE_U8,
+                           .mode = BY_MODE_FAST,
+                           .count = chunks * BYTES,
+                           .send = data,
+                           .recv = data};
+    uint32_t id;
+
+    rig_open(rig, RANKS, trees, tree_count, config);
+    assert_int_equal(by_endpoint_post(rig->endpoint, &call, &id, NULL), 0);
+    return rig;
+}
+
+static void stop(struct rig *rig)
+{
+    rig_close(rig);
+    free(rig);
+}
+
+/* The contribution for `seq` of tree 0, made up from the one that was sent for seq 0. */
+static struct by_header contrib_of(const struct by_header *first, uint32_t seq)
+{
+    struct by_header h = *first;
+
+    h.seq = seq;
+    return h;
+}
+
+static void a_chunk_is_sent_only_when_the_one_a_window_before_is_answered(void **state)
+{
+    static const uint16_t windows[] = {1, 2, 4, 64};
+
+    (void)state;
+    for (unsigned w = 0; w < sizeof(windows) / sizeof(windows[0]); w++) {
+        uint32_t window = windows[w];
+        struct rig_tree tree = {.window = windows[w]};
+        struct rig *rig = start(&tree, 1, 4 * window, NULL);
+        struct by_header first;
+
+        assert_int_equal(rig_step(rig), window);
+        first = rig->sent[0];
+        for (uint32_t seq = 1; seq < window; seq++) { /* all but the first: the window stays shut */
+            struct by_header h = contrib_of(&first, seq);
+
+            rig_answer(rig, &h, BYTES, 0);
+            assert_false(rig_sent(rig, BY_TYPE_CONTRIB, window));
+        }
+        rig_answer(rig, &first, BYTES, 0);
+        assert_int_equal(by_endpoint_inflight(rig->endpoint), window);
+        assert_true(rig_sent(rig, BY_TYPE_CONTRIB, window));
+        assert_true(rig_sent(rig, BY_TYPE_CONTRIB, 2 * window - 1));
+        assert_false(rig_sent(rig, BY_TYPE_CONTRIB, 2 * window));
+        stop(rig);
+    }
+}
+
+static void windows_run_across_call_boundaries(void **state)
+{
+    struct rig_tree tree = {.window = 8};
+    struct rig *rig = start(&tree, 1, 3, NULL);
+    struct by_call call = {.collective = BY_COLLECTIVE_BARRIER};
+    uint32_t id;
+
+    (void)state;
+    for (int c = 0; c < 10; c++)
+        assert_int_equal(by_endpoint_post(rig->endpoint, &call, &id, NULL), 0);
+    assert_int_equal(rig_step(rig), 8);
+    assert_int_equal(rig->sent[2].optag, by_optag(0, BY_COLLECTIVE_ALLREDUCE, 0, 3 * BYTES));
+    assert_int_equal(rig->sent[3].optag, by_optag(1, BY_COLLECTIVE_BARRIER, 0, 0));
+    assert_int_equal(rig->sent[7].optag, by_optag(5, BY_COLLECTIVE_BARRIER, 0, 0));
+    stop(rig);
+}
+
+static void no_more_is_in_flight_than_the_limit_over_all_trees(void **state)
+{
+    struct rig_tree trees[2] = {{.window = 64}, {.window = 64}};
+    struct by_endpoint_config config = {.inflight_max = 10};
+    struct rig *rig = start(trees, 2, 100, &config);
+
+    (void)state;
+    assert_int_equal(rig_step(rig), 10);
+    assert_int_equal(by_endpoint_inflight(rig->endpoint), 10);
+    assert_int_equal(rig_answer(rig, &rig->sent[0], BYTES, 0), 1);
+    assert_int_equal(by_endpoint_inflight(rig->endpoint), 10);
+    stop(rig);
+}
+
+static void a_tree_with_nothing_in_flight_may_always_send(void **state)
+{
+    struct rig_tree trees[3] = {{.window = 64}, {.window = 64}, {.window = 64}};
+    struct by_endpoint_config config = {.inflight_max = 1};
+    struct rig *rig = start(trees, 3, 30, &config);
+    unsigned seen = 0;
+
+    (void)state;
+    assert_int_equal(rig_step(rig), 3); /* else two ranks could wait for each other on different trees */
+    for (unsigned i = 0; i < 3; i++)
+        seen |= 1u << rig->sent[i].tree;
+    assert_int_equal(seen, 7);
+    stop(rig);
+}
+
+static void a_small_transmit_array_takes_the_work_in_pieces(void **state)
+{
+    struct rig_tree tree = {.window = 64};
+    struct rig *rig = start(&tree, 1, 20, NULL);
+    struct by_tx tx[8];
+    uint32_t count, total = 0;
+
+    (void)state;
+    do {
+        by_endpoint_step(rig->endpoint, rig->now_ns, NULL, 0, tx, 8, &count);
+        total += count;
+    } while (count == 8);
+    assert_int_equal(total, 20);
+    stop(rig);
+}
+
+static void payloads_point_into_the_users_buffer(void **state)
+{
+    struct rig_tree tree = {.window = 64};
+    struct rig *rig = start(&tree, 1, 5, NULL);
+
+    (void)state;
+    assert_int_equal(rig_step(rig), 5);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_ptr_equal(rig->tx[i].payload, data + i * BYTES);
+        assert_int_equal(rig->tx[i].ref, BY_REF_NONE);
+        assert_int_equal(rig->sent[i].psum, by_psum(data + i * BYTES, BYTES));
+        assert_int_equal(rig->sent[i].nleaf, 1);
+        assert_int_equal(rig->sent[i].witness, by_leaf_tag(1, 0));
+        assert_int_equal(rig->sent[i].gen, 7);
+    }
+    stop(rig);
+}
+
+static void a_chunk_that_three_later_ones_overtook_is_sent_again_at_once(void **state)
+{
+    struct rig_tree tree = {.window = 8};
+    struct rig *rig = start(&tree, 1, 64, NULL);
+    struct by_header first, h;
+
+    (void)state;
+    assert_int_equal(rig_step(rig), 8);
+    first = rig->sent[0];
+    rig->now_ns += 10 * US;
+    for (uint32_t seq = 1; seq <= 2; seq++) {
+        h = contrib_of(&first, seq);
+        assert_int_equal(rig_answer(rig, &h, BYTES, 0), 0);
+    }
+    h = contrib_of(&first, 3);
+    assert_int_equal(rig_answer(rig, &h, BYTES, 0), 1);
+    assert_int_equal(rig->sent[0].seq, 0);
+    assert_int_equal(rig->sent[0].flags, BY_FLAG_RETX);
+    assert_int_equal(by_endpoint_counters(rig->endpoint)->retx, 1);
+    for (uint32_t seq = 4; seq < 8; seq++) { /* once is enough: these were sent before the repair */
+        h = contrib_of(&first, seq);
+        assert_int_equal(rig_answer(rig, &h, BYTES, 0), 0);
+    }
+    stop(rig);
+}
+
+static void a_repair_that_was_overtaken_is_repaired_again(void **state)
+{
+    struct rig_tree tree = {.window = 8};
+    struct rig *rig = start(&tree, 1, 64, NULL);
+    struct by_header first, h;
+
+    (void)state;
+    rig_step(rig);
+    first = rig->sent[0];
+    rig->now_ns += 10 * US;
+    for (uint32_t seq = 2; seq < 8; seq++) { /* 0 and 1 are missing */
+        h = contrib_of(&first, seq);
+        rig_answer(rig, &h, BYTES, 0);
+    }
+    assert_int_equal(by_endpoint_counters(rig->endpoint)->retx, 2);
+    rig->now_ns += 10 * US;
+    rig_answer(rig, &first, BYTES, 0); /* opens one chunk, seq 8 */
+    assert_true(rig_sent(rig, BY_TYPE_CONTRIB, 8));
+    assert_false(rig_sent(rig, BY_TYPE_CONTRIB, 9));
+    rig->now_ns += 10 * US;
+    h = contrib_of(&first, 8);
+    rig_answer(rig, &h, BYTES, 0);
+    assert_int_equal(by_endpoint_counters(rig->endpoint)->retx, 2); /* one later answer only */
+    stop(rig);
+}
+
+static void a_silent_tree_is_asked_again_with_growing_pauses_up_to_the_bound(void **state)
+{
+    struct rig_tree tree = {.window = 8};
+    struct by_endpoint_config config = {.rto_min_ns = 2 * MS, .rto_max_ns = 50 * MS, .stall_ns = 100000 * MS};
+    struct rig *rig = start(&tree, 1, 8, &config);
+    static const uint64_t pauses[] = {10 * MS, 10 * MS, 20 * MS, 40 * MS, 50 * MS, 50 * MS};
+
+    (void)state;
+    assert_int_equal(rig_step(rig), 8);
+    for (unsigned i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
+        assert_true(by_endpoint_deadline(rig->endpoint) == rig->now_ns + pauses[i]);
+        rig->now_ns += pauses[i] - 1;
+        assert_int_equal(rig_step(rig), 0);
+        rig->now_ns += 1;
+        assert_int_equal(rig_step(rig), 1); /* the oldest chunk, alone */
+        assert_int_equal(rig->sent[0].seq, 0);
+        assert_int_equal(rig->sent[0].flags, BY_FLAG_RETX);
+    }
+    rig->now_ns +=
+        1 * MS; /* a sign of life: pauses are short again, and all that was sent before counts as lost */
+    rig_answer(rig, &rig->sent[0], BYTES, 0);
+    assert_int_equal(rig->sent_count, 7);
+    assert_true(by_endpoint_deadline(rig->endpoint) <= rig->now_ns + 10 * MS);
+    stop(rig);
+}
+
+static void round_trips_set_the_timeout(void **state)
+{
+    struct rig_tree tree = {.window = 4};
+    struct by_endpoint_config config = {.rto_min_ns = 16 * US};
+    struct rig *rig = start(&tree, 1, 2000, &config);
+    struct by_header first;
+
+    (void)state;
+    rig_step(rig);
+    first = rig->sent[0];
+    for (uint32_t seq = 0; seq < 1000; seq += 4) {
+        rig->now_ns += 100 * US;
+        for (uint32_t i = 0; i < 4; i++) {
+            struct by_header h = contrib_of(&first, seq + i);
+
+            rig_answer(rig, &h, BYTES, 0);
+        }
+    }
+    /* A steady 100 us: the variance has died away; the tail probe comes after about two round trips. */
+    assert_in_range(by_pace_timeout(rig->endpoint, &rig->endpoint->lanes[0]), 190 * US, 230 * US);
+    stop(rig);
+}
+
+static void a_retransmitted_chunk_gives_no_round_trip_time(void **state)
+{
+    struct rig_tree tree = {.window = 1};
+    struct rig *rig = start(&tree, 1, 4, NULL);
+
+    (void)state;
+    rig_step(rig);
+    rig->now_ns += 10 * MS;
+    assert_int_equal(rig_step(rig), 1);
+    rig->now_ns += 5;
+    rig_answer(rig, &rig->sent[0], BYTES, 0); /* five ns after the repair: it answers the first sending */
+    assert_int_equal(rig->endpoint->lanes[0].srtt, 0);
+    stop(rig);
+}
+
+static void the_congestion_window_opens_and_yields_to_marks_but_little_to_chance_loss(void **state)
+{
+    struct rig_tree tree = {.window = 1024};
+    struct rig *rig = start(&tree, 1, 4096, NULL);
+    struct by_header first;
+    uint32_t opened, seq = 0;
+
+    (void)state;
+    assert_int_equal(rig_step(rig), BY_WINDOW_START);
+    first = rig->sent[0];
+    for (int round = 0; round < 6; round++) {
+        uint32_t flying = by_endpoint_inflight(rig->endpoint);
+
+        rig->now_ns += 20 * US;
+        for (uint32_t end = seq + flying; seq < end; seq++) {
+            struct by_header h = contrib_of(&first, seq);
+
+            rig_answer(rig, &h, BYTES, 0);
+        }
+    }
+    opened = rig->endpoint->window;
+    assert_in_range(opened, 512, 1024);
+    /* one loss: the chunk `seq` is overtaken */
+    rig->now_ns += 20 * US;
+    for (uint32_t i = 1; i < 8; i++) {
+        struct by_header h = contrib_of(&first, seq + i);
+
+        rig_answer(rig, &h, BYTES, 0);
+    }
+    assert_int_equal(by_endpoint_counters(rig->endpoint)->retx, 1);
+    assert_in_range(rig->endpoint->window, opened - opened / 32, opened);
+    /* a mark */
+    opened = rig->endpoint->window;
+    rig->now_ns += 40 * US;
+    {
+        struct by_header h = contrib_of(&first, seq + 8), result = rig_result(rig, &h, data, BYTES);
+
+        result.flags |= BY_FLAG_CE;
+        rig_give(rig, &result, data, BYTES);
+        assert_in_range(rig->endpoint->window, opened - opened / 8, opened - opened / 8 + 1);
+        opened = rig->endpoint->window;
+        rig->endpoint->window_opening = 0;
+        h = contrib_of(&first, seq + 9); /* a second mark in the same round trip says nothing new */
+        result = rig_result(rig, &h, data, BYTES);
+        result.flags |= BY_FLAG_CE;
+        rig_give(rig, &result, data, BYTES);
+        assert_true(rig->endpoint->window >= opened);
+    }
+    for (int i = 0; i < 200; i++) {
+        rig->now_ns += 40 * US;
+        by_pace_cut(rig->endpoint, &rig->endpoint->lanes[0], BY_PACE_MARK);
+        rig->endpoint->now_ns = rig->now_ns;
+    }
+    assert_int_equal(rig->endpoint->window, 1024 / 8); /* the floor */
+    stop(rig);
+}
+
+static void sequence_numbers_wrap(void **state)
+{
+    struct rig_tree tree = {.window = 4};
+    struct rig *rig = start(&tree, 1, 40, NULL);
+    uint32_t base = 0xfffffff8u; /* a multiple of twice the window before the wrap */
+    struct by_header first;
+
+    (void)state;
+    rig->endpoint->lanes[0].base = rig->endpoint->lanes[0].next = base;
+    assert_int_equal(rig_step(rig), 4);
+    first = rig->sent[0];
+    for (uint32_t i = 0; i < 40; i++) {
+        struct by_header h = contrib_of(&first, base + i);
+
+        rig_answer(rig, &h, BYTES, 0);
+    }
+    assert_int_equal(by_endpoint_counters(rig->endpoint)->result, 40);
+    assert_int_equal(by_endpoint_inflight(rig->endpoint), 0);
+    stop(rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_chunk_is_sent_only_when_the_one_a_window_before_is_answered),
+        cmocka_unit_test(windows_run_across_call_boundaries),
+        cmocka_unit_test(no_more_is_in_flight_than_the_limit_over_all_trees),
+        cmocka_unit_test(a_tree_with_nothing_in_flight_may_always_send),
+        cmocka_unit_test(a_small_transmit_array_takes_the_work_in_pieces),
+        cmocka_unit_test(payloads_point_into_the_users_buffer),
+        cmocka_unit_test(a_chunk_that_three_later_ones_overtook_is_sent_again_at_once),
+        cmocka_unit_test(a_repair_that_was_overtaken_is_repaired_again),
+        cmocka_unit_test(a_silent_tree_is_asked_again_with_growing_pauses_up_to_the_bound),
+        cmocka_unit_test(round_trips_set_the_timeout),
+        cmocka_unit_test(a_retransmitted_chunk_gives_no_round_trip_time),
+        cmocka_unit_test(the_congestion_window_opens_and_yields_to_marks_but_little_to_chance_loss),
+        cmocka_unit_test(sequence_numbers_wrap),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,311 @@
+/* How a stuck chunk ends: who is asked, who is blamed, what the ranks' disagreement looks like. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "offload/endpoint/state.h"
+
+#define MS    UINT64_C(1000000)
+#define STALL (1000 * MS)
+
+/*
+ * A fabric of three levels: core0 over spine0 and spine1, spine0 over leaf0, spine1 over leaf1, two hosts
+ * under each leaf. The endpoint under test is h0, under leaf0.
+ */
+#include "tests/sim/fabric.h"
+
+struct bench {
+    struct fabric fabric;
+    uint8_t *image;
+    struct by_endpoint *endpoint;
+    uint64_t now_ns;
+    uint32_t id;
+    uint32_t probes, contribs;
+    struct by_header last; /* contribution */
+};
+
+static uint8_t buffer[64];
+
+static int named(const struct bench *b, const char *name)
+{
+    for (int n = 0; n < b->fabric.node_count; n++)
+        if (strcmp(b->fabric.nodes[n].name, name) == 0)
+            return n;
+    return BY_NODE_NONE;
+}
+
+static void bench_give(struct bench *b, const struct by_header *header, const uint8_t *payload,
+                       uint32_t bytes, int from_parent)
+{
+    uint8_t packet[BY_WIRE_HEADER_BYTES + 64];
+    struct by_image_leaf leaf;
+    struct by_rx rx = {.data = packet, .bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + bytes)};
+    struct by_tx tx[16];
+    uint32_t count;
+
+    by_image_leaf(b->image, 0, &leaf);
+    rx.port = leaf.parent_port;
+    rx.src_ip = leaf.parent_ip;
+    if (header != NULL) {
+        by_header_encode(header, packet);
+        memcpy(packet + BY_WIRE_HEADER_BYTES, payload, bytes);
+    }
+    by_endpoint_step(b->endpoint, b->now_ns, &rx, header != NULL && from_parent, tx, 16, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct by_header h;
+        const uint8_t *unused;
+
+        assert_int_equal(by_header_decode(tx[i].header, BY_WIRE_HEADER_BYTES, &h, &unused), 0);
+        b->probes += h.type == BY_TYPE_PROBE;
+        b->contribs += h.type == BY_TYPE_CONTRIB;
+        if (h.type == BY_TYPE_CONTRIB)
+            b->last = h;
+    }
+}
+
+static struct bench *bench_open(void)
+{
+    struct bench *b = calloc(1, sizeof(*b));
+    struct by_endpoint_config config = {.job = 1, .stall_ns = STALL};
+    struct by_call call = {
+        .collective = BY_COLLECTIVE_ALLREDUCE, .op = BY_OP_SUM, .dtype = BY_DTYPE_U8, .mode = BY_MODE_FAST};
+    size_t bytes;
+
+    fabric_three_level(&b->fabric, 2, 1, 2, 1000, 1000);
+    fabric_job_add(&b->fabric, 1, 3);
+    assert_non_null(fabric_tree_add(&b->fabric, 0, named(b, "core0"), 0, NULL));
+    b->image = fabric_image(&b->fabric, named(b, "h0"), &config.image_bytes);
+    config.image = b->image;
+    bytes = by_endpoint_size(&config);
+    assert_int_equal(by_endpoint_init(&b->endpoint, aligned_alloc(64, bytes), bytes, &config), 0);
+    b->now_ns = 5;
+    call.count = sizeof(buffer);
+    call.send = call.recv = buffer;
+    assert_int_equal(by_endpoint_post(b->endpoint, &call, &b->id, NULL), 0);
+    bench_give(b, NULL, NULL, 0, 0);
+    assert_int_equal(b->contribs, 1);
+    return b;
+}
+
+static void bench_close(struct bench *b)
+{
+    free(b->endpoint);
+    free(b->image);
+    free(b);
+}
+
+static void hear_wait(struct bench *b, const char *node, unsigned wait_state, uint64_t missing)
+{
+    struct by_wait wait = {
+        .node = (uint16_t)named(b, node), .state = (uint8_t)wait_state, .missing = missing};
+    struct by_header header = b->last;
+    uint8_t payload[BY_WAIT_BYTES];
+
+    header.type = BY_TYPE_WAIT;
+    header.flags = 0;
+    by_wait_encode(&wait, payload);
+    bench_give(b, &header, payload, BY_WAIT_BYTES, 1);
+}
+
+/* Lets time pass timer by timer until the call ends. */
+static int bench_end(struct bench *b, struct by_call_status *status)
+{
+    int error;
+
+    while ((error = by_endpoint_test(b->endpoint, b->id, status)) == BY_EAGAIN) {
+        assert_true(by_endpoint_deadline(b->endpoint) != UINT64_MAX);
+        assert_true(by_endpoint_deadline(b->endpoint) > b->now_ns);
+        b->now_ns = by_endpoint_deadline(b->endpoint);
+        bench_give(b, NULL, NULL, 0, 0);
+    }
+    return error;
+}
+
+static void a_call_without_progress_ends_in_time_and_names_the_silent_parent(void **state)
+{
+    struct bench *b = bench_open();
+    struct by_call_status status;
+    struct by_call call = {.collective = BY_COLLECTIVE_BARRIER};
+    uint32_t id;
+
+    (void)state;
+    assert_int_equal(bench_end(b, &status), BY_ETIMEDOUT);
+    assert_true(b->now_ns == 5 + STALL);
+    assert_int_equal(status.error, BY_ETIMEDOUT);
+    assert_int_equal(status.tree, 0);
+    assert_int_equal(status.seq, 0);
+    assert_int_equal(status.node, named(b, "leaf0"));
+    assert_int_equal(status.wait_state, 0);
+    assert_int_equal(status.missing_node, BY_NODE_NONE);
+    assert_int_equal(by_endpoint_post(b->endpoint, &call, &id, NULL), BY_ESTATE);
+    bench_close(b);
+}
+
+static void probes_begin_after_a_quarter_of_the_time(void **state)
+{
+    struct bench *b = bench_open();
+
+    (void)state;
+    while (b->probes == 0) {
+        b->now_ns = by_endpoint_deadline(b->endpoint);
+        bench_give(b, NULL, NULL, 0, 0);
+    }
+    assert_in_range(b->now_ns, STALL / 4, STALL / 2);
+    assert_in_range(b->contribs, 3, 20);
+    bench_close(b);
+}
+
+struct heard {
+    const char *node;
+    unsigned state;
+    uint64_t missing;
+};
+
+struct suspect_row {
+    struct heard heard[3];
+    const char *node;
+    unsigned state;
+    const char *missing;
+};
+
+static void the_place_nearest_to_the_cause_is_named(void **state)
+{
+    /* Bits: leaf0: h0 0, h1 1; spines: leaf 0; core0: spine0 0, spine1 1. */
+    static const struct suspect_row rows[] = {
+        {{{"leaf0", BY_WAIT_CHILDREN, 2}}, "leaf0", BY_WAIT_CHILDREN, "h1"},
+        {{{"leaf0", BY_WAIT_PARENT, 0}}, "leaf0", BY_WAIT_PARENT, "spine0"},
+        {{{"leaf0", BY_WAIT_PARENT, 0}, {"spine0", BY_WAIT_PARENT, 0}}, "spine0", BY_WAIT_PARENT, "core0"},
+        {{{"spine0", BY_WAIT_PARENT, 0}, {"leaf0", BY_WAIT_PARENT, 0}}, "spine0", BY_WAIT_PARENT, "core0"},
+        {{{"leaf0", BY_WAIT_PARENT, 0}, {"core0", BY_WAIT_CHILDREN, 2}, {"leaf0", BY_WAIT_PARENT, 0}},
+         "core0",
+         BY_WAIT_CHILDREN,
+         "spine1"},
+        /* first h1 was late, then the core was silent */
+        {{{"leaf0", BY_WAIT_CHILDREN, 2}, {"leaf0", BY_WAIT_PARENT, 0}, {"spine0", BY_WAIT_PARENT, 0}},
+         "spine0",
+         BY_WAIT_PARENT,
+         "core0"},
+        {{{"core0", BY_WAIT_CHILDREN, 3}, {"core0", BY_WAIT_CHILDREN, 2}},
+         "core0",
+         BY_WAIT_CHILDREN,
+         "spine1"},
+    };
+
+    (void)state;
+    for (unsigned r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        struct bench *b = bench_open();
+        struct by_call_status status;
+
+        for (unsigned h = 0; h < 3 && rows[r].heard[h].node != NULL; h++)
+            hear_wait(b, rows[r].heard[h].node, rows[r].heard[h].state, rows[r].heard[h].missing);
+        assert_int_equal(bench_end(b, &status), BY_ETIMEDOUT);
+        assert_int_equal(status.node, named(b, rows[r].node));
+        assert_int_equal(status.wait_state, rows[r].state);
+        assert_int_equal(status.missing_node, named(b, rows[r].missing));
+        bench_close(b);
+    }
+}
+
+static void a_wait_for_another_chunk_or_of_a_wrong_size_says_nothing(void **state)
+{
+    struct bench *b = bench_open();
+    struct by_call_status status;
+    struct by_header header = b->last;
+    uint8_t payload[BY_WAIT_BYTES] = {0};
+
+    (void)state;
+    header.type = BY_TYPE_WAIT;
+    header.flags = 0;
+    bench_give(b, &header, payload, BY_WAIT_BYTES, 1); /* state 0 */
+    bench_give(b, &header, payload, BY_WAIT_BYTES - 4, 1);
+    assert_int_equal(by_endpoint_counters(b->endpoint)->drop_format, 2);
+    b->last.seq += 1;
+    hear_wait(b, "leaf0", BY_WAIT_CHILDREN, 2);
+    assert_int_equal(by_endpoint_counters(b->endpoint)->wait, 1);
+    b->last.seq -= 1;
+    assert_int_equal(bench_end(b, &status), BY_ETIMEDOUT);
+    assert_int_equal(status.wait_state, 0);
+    bench_close(b);
+}
+
+static void hear_err(struct bench *b, unsigned reason, uint32_t seq)
+{
+    struct by_err err = {.node = (uint16_t)named(b, "spine0"),
+                         .reason = (uint8_t)reason,
+                         .seq = seq,
+                         .first = {.op = BY_OP_SUM, .dtype = BY_DTYPE_U8, .child = 0, .count = 64},
+                         .other = {.op = BY_OP_MAX, .dtype = BY_DTYPE_U8, .child = 1, .count = 64}};
+    struct by_header header = b->last;
+    uint8_t payload[BY_ERR_BYTES];
+
+    header.type = BY_TYPE_ERR;
+    header.flags = 0;
+    header.seq = seq;
+    by_err_encode(&err, payload);
+    bench_give(b, &header, payload, BY_ERR_BYTES, 1);
+}
+
+static void ranks_that_disagree_end_with_both_sides_of_it(void **state)
+{
+    struct bench *b = bench_open();
+    struct by_call call = {.collective = BY_COLLECTIVE_BARRIER};
+    struct by_call_status status;
+    uint32_t other;
+
+    (void)state;
+    assert_int_equal(by_endpoint_post(b->endpoint, &call, &other, NULL), 0);
+    hear_err(b, BY_ERR_MISMATCH, 77); /* of a chunk that is not in flight: not for us */
+    assert_int_equal(by_endpoint_test(b->endpoint, b->id, &status), BY_EAGAIN);
+    hear_err(b, BY_ERR_MISMATCH, 0);
+    assert_int_equal(by_endpoint_test(b->endpoint, b->id, &status), BY_EMISMATCH);
+    assert_int_equal(status.node, named(b, "spine0"));
+    assert_int_equal(status.err.first.op, BY_OP_SUM);
+    assert_int_equal(status.err.other.op, BY_OP_MAX);
+    assert_int_equal(by_endpoint_test(b->endpoint, other, &status), BY_EABORTED);
+    assert_int_equal(by_endpoint_post(b->endpoint, &call, &other, NULL), BY_ESTATE);
+    bench_close(b);
+}
+
+static void an_operation_that_a_node_lacks_ends_the_call(void **state)
+{
+    struct bench *b = bench_open();
+
+    (void)state;
+    hear_err(b, BY_ERR_UNSUPPORTED, 0);
+    assert_int_equal(by_endpoint_test(b->endpoint, b->id, NULL), BY_EUNSUPPORTED);
+    bench_close(b);
+}
+
+static void an_error_that_may_heal_is_named_only_when_the_time_is_over(void **state)
+{
+    struct bench *b = bench_open();
+    struct by_call_status status;
+
+    (void)state;
+    hear_err(b, BY_ERR_NO_ENTRY, 0);
+    assert_int_equal(by_endpoint_test(b->endpoint, b->id, NULL), BY_EAGAIN);
+    assert_int_equal(bench_end(b, &status), BY_ETIMEDOUT);
+    assert_int_equal(status.node, named(b, "spine0"));
+    assert_int_equal(status.err.reason, BY_ERR_NO_ENTRY);
+    bench_close(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_without_progress_ends_in_time_and_names_the_silent_parent),
+        cmocka_unit_test(probes_begin_after_a_quarter_of_the_time),
+        cmocka_unit_test(the_place_nearest_to_the_cause_is_named),
+        cmocka_unit_test(a_wait_for_another_chunk_or_of_a_wrong_size_says_nothing),
+        cmocka_unit_test(ranks_that_disagree_end_with_both_sides_of_it),
+        cmocka_unit_test(an_operation_that_a_node_lacks_ends_the_call),
+        cmocka_unit_test(an_error_that_may_heal_is_named_only_when_the_time_is_over),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
