@@ -4,7 +4,9 @@
  * the table. One socket for each receive queue of each port. Needs root. One thread, that of the
  * communicator.
  */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
@@ -182,15 +184,42 @@ static void afxdp_close(struct by_transport *transport)
 static const struct by_transport_ops afxdp_ops = {"afxdp",  afxdp_rx,  afxdp_rx_done,
                                                   afxdp_tx, afxdp_fds, afxdp_close};
 
+/* The program must not be put on an interface that is not the table's, only because it has the same name. */
+static int check_address(const struct by_image_port *port)
+{
+    struct ifaddrs *all = NULL;
+    int found = 0;
+    char ip[16];
+
+    if (getifaddrs(&all) != 0)
+        return by_fail(BY_EIO, "the interfaces cannot be listed: %s", strerror(errno));
+    for (const struct ifaddrs *each = all; each != NULL && !found; each = each->ifa_next) {
+        if (each->ifa_addr == NULL || each->ifa_addr->sa_family != AF_INET ||
+            strcmp(each->ifa_name, port->name) != 0)
+            continue;
+        found = ntohl(((const struct sockaddr_in *)(const void *)each->ifa_addr)->sin_addr.s_addr) ==
+                port->own_ip;
+    }
+    freeifaddrs(all);
+    if (found)
+        return 0;
+    by_ip_text(port->own_ip, ip);
+    return by_fail(BY_ENOENT, "no interface %s with address %s; the table gives this host both", port->name,
+                   ip);
+}
+
 /* Facts of an interface that must fit the table. */
 static int look_at(const struct by_image_port *port, uint16_t payload_max, uint32_t *queues)
 {
     struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
     struct ifreq request = {0};
     uint32_t needed = payload_max + BY_WIRE_HEADER_BYTES + IP_UDP_BYTES;
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int error = 0;
+    int error = check_address(port);
+    int fd;
 
+    if (error != 0)
+        return error;
+    fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return by_fail(BY_EIO, "no socket: %s", strerror(errno));
     memcpy(request.ifr_name, port->name, strnlen(port->name, IFNAMSIZ - 1));

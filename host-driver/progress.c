@@ -3,21 +3,33 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "host-driver/error.h"
 #include "offload/base/bytes.h"
 #include "offload/reduce/reduce.h"
 
 #define ENGINE_TX_LEAST (BY_CHILDREN_MAX + 2u)
+#define HUGE_BYTES      ((size_t)2 << 20)
 #define REPAIR_NS                                                                                            \
     1000000u       /* least time between two repairs of one bank: below the least retransmission timeout */
 #define TYPE_AT 1u /* offsets in the header: offload/wire/PROTOCOL.md */
 #define JOB_AT  4u
 #define TREE_AT 6u
 
+/* Memory that a collective will not have to wait for: touched, and in huge pages where there are any. */
 static void *aligned(size_t bytes)
 {
-    return aligned_alloc(64, (bytes + 63) / 64 * 64);
+    size_t page = bytes >= HUGE_BYTES ? HUGE_BYTES : 64;
+    size_t whole = (bytes + page - 1) / page * page;
+    void *memory = aligned_alloc(page, whole);
+
+    if (memory == NULL)
+        return NULL;
+    if (page == HUGE_BYTES)
+        madvise(memory, whole, MADV_HUGEPAGE);
+    memset(memory, 0, whole);
+    return memory;
 }
 
 static int open_engine(struct by_progress *node, const struct by_progress_config *config,
