@@ -9,3 +9,4 @@ control_SRC += \
 	control/plot/svg.c
 banyan_SRC += control/cli/plot.c
 banyan_LDLIBS += -lm
+banyan_SRC += control/cli/info.c
