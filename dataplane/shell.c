@@ -237,7 +237,8 @@ struct by_engine *by_shell_engine(struct by_shell *shell)
 /* The ports' addresses, from the active table. */
 static void readdress(struct by_shell *shell)
 {
-    const uint8_t *image = by_engine_image(shell->engine, NULL);
+    size_t bytes;
+    const uint8_t *image = by_engine_image(shell->engine, &bytes);
     struct by_image_header header;
 
     by_image_header(image, &header);

@@ -95,7 +95,8 @@ static void bank_text(const struct by_bank_view *view, char *text, size_t bytes)
 static void answer_entries(void *context)
 {
     struct request *request = context;
-    const uint8_t *image = by_engine_image(request->shell->engine, NULL);
+    size_t bytes;
+    const uint8_t *image = by_engine_image(request->shell->engine, &bytes);
     struct by_image_header header;
 
     rte_tel_data_start_dict(request->data);

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "dataplane/say.h"
+#include "offload/base/assert.h"
 #include "offload/base/errors.h"
+#include "proto/control.pb.h"
 
 static int node_stage(void *node, const uint8_t *image, size_t bytes, struct by_image_fault *fault)
 {
@@ -30,22 +32,43 @@ static const uint8_t *node_image(void *node, size_t *bytes)
     return by_engine_image(by_shell_engine(node), bytes);
 }
 
+/* A counter by name and place in its struct. */
+struct counter_row {
+    const char *name;
+    size_t offset;
+};
+
+static const struct counter_row engine_rows[] = {
+#define X(name, help) {#name, offsetof(struct by_engine_counters, name)},
+    BY_ENGINE_COUNTER_LIST(X)
+#undef X
+};
+static const struct counter_row shell_rows[] = {
+#define X(name, help) {"shell_" #name, offsetof(struct by_shell_counters, name)},
+    BY_SHELL_COUNTER_LIST(X)
+#undef X
+};
+#define ENGINE_ROWS (sizeof engine_rows / sizeof engine_rows[0])
+#define SHELL_ROWS  (sizeof shell_rows / sizeof shell_rows[0])
+
+BY_STATIC_ASSERT(ENGINE_ROWS + SHELL_ROWS <= sizeof(((by_CountersReply *)0)->engine) / sizeof(by_Counter),
+                 "all counters fit one answer (control.options)");
+
+/* The engine's counters, then the shell's. */
 static int node_counter(void *node, uint32_t index, struct by_agent_counter *out)
 {
-    static const struct {
-        const char *name;
-        size_t offset;
-    } rows[] = {
-#define X(name, help) {#name, offsetof(struct by_engine_counters, name)},
-        BY_ENGINE_COUNTER_LIST(X)
-#undef X
-    };
     const char *counters = (const char *)by_engine_counters(by_shell_engine(node));
+    const struct counter_row *row = engine_rows;
 
-    if (index >= sizeof rows / sizeof rows[0])
-        return BY_ENOENT;
-    out->name = rows[index].name;
-    memcpy(&out->value, counters + rows[index].offset, sizeof out->value);
+    if (index >= ENGINE_ROWS) {
+        index -= ENGINE_ROWS;
+        counters = (const char *)by_shell_counters(node);
+        row = shell_rows;
+        if (index >= SHELL_ROWS)
+            return BY_ENOENT;
+    }
+    out->name = row[index].name;
+    memcpy(&out->value, counters + row[index].offset, sizeof out->value);
     return 0;
 }
 

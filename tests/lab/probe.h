@@ -1,0 +1,21 @@
+/* The parts of switch-probe: control channel (probe_control.c) and packets (probe_packet.c). */
+#ifndef BY_TESTS_LAB_PROBE_H
+#define BY_TESTS_LAB_PROBE_H
+
+#include "tests/unit/firmware/client.h"
+#include "tests/unit/firmware/star.h"
+
+/* Control channel: address is "unix:PATH" or "tcp:A.B.C.D:PORT". Each returns an exit status. */
+int probe_push(const char *address, const char *path, size_t piece);
+int probe_counters(const char *address);
+/* All counters of a switch, or exit. */
+void probe_read_counters(const char *address, by_Response *response);
+/* The value of one, or exit. */
+uint64_t probe_counter(const by_Response *response, const char *name);
+
+/* Hosts of a star on raw sockets. */
+int probe_star(int hosts, uint32_t chunks, uint16_t count, char **interfaces);
+/* `seq` is that of the next chunk. */
+int probe_malformed(const char *address, int hosts, uint32_t seq, char **interfaces);
+
+#endif
