@@ -31,6 +31,7 @@ struct column {
     uint32_t root;
     uint32_t path_count;
     struct by_path *paths;
+    int64_t greedy_amount; /* what the first filling gave it */
 };
 
 /* The linear program and what it has found. */
@@ -43,6 +44,16 @@ struct program {
     uint32_t column_room;
     struct by_fraction value; /* in units of capacity */
     bool proved;              /* no packing of trees is better */
+    bool greedy; /* the first filling reached the bound: the columns' greedy amounts are the solution */
+};
+
+/* Arrays by link. */
+struct work {
+    uint32_t links;
+    int64_t *limits;
+    int64_t *left;
+    int64_t *prices;
+    int32_t *counts;
 };
 
 static void program_free(struct program *program)
@@ -57,65 +68,137 @@ static void program_free(struct program *program)
     by_steiner_free(program->steiner);
 }
 
-static void add_column(struct program *program)
+static void add_column(struct program *program, int64_t greedy_amount)
 {
     struct column *column;
 
     BY_GROW(program->columns, program->column_count, program->column_room);
     column = &program->columns[program->column_count++];
     column->paths = by_steiner_paths(program->steiner, &column->root, &column->path_count);
+    column->greedy_amount = greedy_amount;
+}
+
+/* Scarce links are dear: the price of a link while filling goes with the inverse of what it has left. */
+static void price_scarcity(struct work *work)
+{
+    int64_t largest = 1;
+
+    for (uint32_t i = 0; i < work->links; i++)
+        largest = work->limits[i] > largest ? work->limits[i] : largest;
+    for (uint32_t i = 0; i < work->links; i++) {
+        __int128 price = work->left[i] ? ((__int128)largest << 10) / work->left[i] : BY_PRICE_MAX;
+
+        work->prices[i] =
+            price < BY_PRICE_MAX >> 10 ? (int64_t)price : BY_PRICE_MAX >> (work->left[i] ? 10 : 0);
+    }
+}
+
+/*
+ * Fills the fabric with one cheap tree after the other, each as heavy as the links left allow. On regular
+ * fabrics this reaches the bound with the fewest trees; elsewhere its trees are the first columns of the
+ * program.
+ */
+static void fill_greedily(struct program *program, int64_t bound, struct work *work)
+{
+    int64_t filled = 0;
+
+    memcpy(work->left, work->limits, work->links * sizeof(*work->left));
+    while (filled < bound) {
+        int64_t amount = bound - filled;
+        bool cheapest;
+
+        price_scarcity(work);
+        by_steiner_price(program->steiner, work->prices, work->counts, &cheapest);
+        for (uint32_t i = 0; i < work->links; i++)
+            if (work->counts[i] && work->left[i] / work->counts[i] < amount)
+                amount = work->left[i] / work->counts[i];
+        if (amount == 0)
+            break;
+        for (uint32_t i = 0; i < work->links; i++)
+            work->left[i] -= amount * work->counts[i];
+        filled += amount;
+        add_column(program, amount);
+        by_simplex_offer(program->simplex, work->counts, program->column_count - 1);
+    }
+    program->greedy = filled == bound;
+    program->value = (struct by_fraction){filled, 1};
 }
 
 /* Adds trees until none improves, the bound is reached, or the work is used up. */
-static int program_solve(struct program *program, int64_t bound)
+static int improve(struct program *program, int64_t bound, struct work *work)
 {
-    uint32_t links = by_steiner_link_count(program->steiner);
-    int64_t *limits = by_alloc(links, sizeof(*limits)), *prices = by_alloc(links, sizeof(*prices)), one;
-    int32_t *counts = by_alloc(links, sizeof(*counts));
-    int error = 0;
+    int error = by_simplex_value(program->simplex, &program->value);
 
-    for (uint32_t i = 0; i < links; i++)
-        limits[i] = by_steiner_link_capacity(program->steiner, i);
-    program->simplex = by_simplex_new(links, limits);
-    for (;;) {
-        bool exact = by_simplex_prices(program->simplex, prices, &one), cheapest;
+    while (!error && by_fraction_compare(program->value, (struct by_fraction){bound, 1}) < 0 &&
+           by_simplex_steps(program->simplex) * (double)work->links * work->links < PROGRAM_WORK_MAX) {
+        int64_t one;
+        bool exact = by_simplex_prices(program->simplex, work->prices, &one), cheapest;
 
-        by_steiner_price(program->steiner, prices, counts, &cheapest);
-        if (!by_simplex_offer(program->simplex, counts, program->column_count)) {
+        by_steiner_price(program->steiner, work->prices, work->counts, &cheapest);
+        if (!by_simplex_offer(program->simplex, work->counts, program->column_count)) {
             program->proved = exact && cheapest;
             break;
         }
-        add_column(program);
+        add_column(program, 0);
         error = by_simplex_value(program->simplex, &program->value);
-        if (error || by_fraction_compare(program->value, (struct by_fraction){bound, 1}) == 0 ||
-            by_simplex_steps(program->simplex) * (double)links * links > PROGRAM_WORK_MAX)
-            break;
     }
-    free(limits);
-    free(prices);
-    free(counts);
     return error;
 }
 
-/* The trees of the program's solution. */
+static int program_solve(struct program *program, int64_t bound)
+{
+    uint32_t links = by_steiner_link_count(program->steiner);
+    struct work work = {.links = links};
+    int error = 0;
+
+    work.limits = by_alloc(links, sizeof(*work.limits));
+    work.left = by_alloc(links, sizeof(*work.left));
+    work.prices = by_alloc(links, sizeof(*work.prices));
+    work.counts = by_alloc(links, sizeof(*work.counts));
+    for (uint32_t i = 0; i < links; i++)
+        work.limits[i] = by_steiner_link_capacity(program->steiner, i);
+    program->simplex = by_simplex_new(links, work.limits);
+    fill_greedily(program, bound, &work);
+    if (!program->greedy)
+        error = improve(program, bound, &work);
+    free(work.limits);
+    free(work.left);
+    free(work.prices);
+    free(work.counts);
+    return error;
+}
+
+/* Appends the trees of one column. */
+static int column_trees(const struct program *program, const struct column *column, struct by_fraction amount,
+                        struct by_tree_list *list)
+{
+    struct by_fraction weight;
+    int error = by_fraction_multiply(amount, program->graph->unit, &weight);
+
+    if (!error)
+        by_tree_list_add(list, program->graph, column->root, BY_TREE_BOTH, weight, column->paths,
+                         column->path_count);
+    return error;
+}
+
+/* The trees of the solution. */
 static int program_trees(const struct program *program, struct by_tree_list *list)
 {
-    for (uint32_t row = 0; row < by_steiner_link_count(program->steiner); row++) {
-        struct by_fraction amount, weight;
-        uint32_t tag;
-        int error = 0;
+    int error = 0;
 
-        if (!by_simplex_basic(program->simplex, row, &tag, &amount, &error))
-            continue;
-        if (!error)
-            error = by_fraction_multiply(amount, program->graph->unit, &weight);
-        if (error)
-            return error;
-        by_tree_list_add(list, program->graph, program->columns[tag].root, BY_TREE_BOTH, weight,
-                         program->columns[tag].paths, program->columns[tag].path_count);
+    for (uint32_t i = 0; i < program->column_count && program->greedy && !error; i++)
+        error = column_trees(program, &program->columns[i],
+                             (struct by_fraction){program->columns[i].greedy_amount, 1}, list);
+    for (uint32_t row = 0; row < by_steiner_link_count(program->steiner) && !program->greedy && !error;
+         row++) {
+        struct by_fraction amount;
+        uint32_t tag;
+
+        if (by_simplex_basic(program->simplex, row, &tag, &amount, &error) && !error)
+            error = column_trees(program, &program->columns[tag], amount, list);
     }
     by_tree_list_merge(list);
-    return 0;
+    return error;
 }
 
 /*
