@@ -16,3 +16,7 @@ unit-engine-load_LDLIBS := -lcmocka
 unit-engine-packets_SRC := tests/unit/offload/engine/packets.c tests/unit/offload/engine/rig.c
 unit-engine-packets_LIBS := offload
 unit-engine-packets_LDLIBS := -lcmocka
+TESTS += unit-engine-poison
+unit-engine-poison_SRC := tests/unit/offload/engine/poison.c tests/unit/offload/engine/rig.c
+unit-engine-poison_LIBS := offload
+unit-engine-poison_LDLIBS := -lcmocka
