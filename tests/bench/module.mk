@@ -3,3 +3,7 @@
 TOOLS += bench-kernels
 bench-kernels_SRC  := tests/bench/kernels.c
 bench-kernels_LIBS := offload
+
+TOOLS += bench-engine
+bench-engine_SRC  := tests/bench/engine.c
+bench-engine_LIBS := offload

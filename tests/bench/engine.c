@@ -1,0 +1,258 @@
+/*
+ * bench-engine: contributions that one core takes in a second, in memory. One switch is the root of a tree;
+ * its children's packets for two windows lie ready; a round gives them to by_engine_step in bursts and
+ * releases the replies at once, as a shell would once they are sent. Between rounds the packets get their
+ * next sequence numbers, which is not timed. Every number is the median of rounds; in each round a plain read
+ * of the same payload bytes is timed as well, so that a change of clock or a busy neighbour meets both: "of
+ * read" is the time of reading divided by the time of the step, 1.00 being as fast as only looking at the
+ * data. Single-threaded.
+ *
+ *   bench-engine [ROUNDS [CHILDREN PAYLOAD]]   only that case
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "offload/engine/engine.h"
+#include "offload/reduce/reduce.h"
+
+#define WINDOW       64u
+#define BURST        32u
+#define TX           (BURST * 9u + BY_CHILDREN_MAX + 2u)
+#define ROUNDS_MAX   10001u
+#define CHILDREN_MAX 8u
+#define CHUNKS       (2u * WINDOW)
+#define PACKET_BYTES 1536u /* from one packet's start to the next one's */
+#define HEADROOM     24u   /* so that payloads begin on a cache line */
+
+struct bench {
+    struct by_engine *engine;
+    void *memory;
+    uint8_t *packets;
+    struct by_rx *rx;
+    unsigned children;
+    uint16_t payload;
+    uint32_t seq; /* of the first packet */
+};
+
+static double now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static void die(const char *what)
+{
+    fprintf(stderr, "bench-engine: %s\n", what);
+    exit(1);
+}
+
+static void load_table(struct bench *bench)
+{
+    struct by_image_header header = {.kind = BY_NODE_SWITCH,
+                                     .slot_count = WINDOW,
+                                     .payload_max = BY_PAYLOAD_DEFAULT,
+                                     .name = "bench",
+                                     .count = {CHILDREN_MAX, 1, 1, bench->children, 0, 0, 0, 0}};
+    struct by_image_job job = {1, 1, (uint16_t)bench->children, BY_RANK_NONE, 1, BY_UDP_PORT};
+    struct by_image_entry entry = {.job = 1,
+                                   .parent_node = BY_NODE_NONE,
+                                   .child_count = (uint8_t)bench->children,
+                                   .window = WINDOW,
+                                   .payload_max = BY_PAYLOAD_DEFAULT,
+                                   .nleaf = (uint16_t)bench->children};
+    size_t bytes = by_image_bytes(header.count);
+    uint8_t *image = malloc(bytes);
+
+    by_image_put_header(image, &header);
+    by_image_put_job(image, 0, &job);
+    by_image_put_entry(image, 0, &entry);
+    for (uint32_t i = 0; i < CHILDREN_MAX; i++) {
+        struct by_image_port port = {.own_ip = 0x0a000100 + i, .mtu = 1500};
+
+        snprintf(port.name, sizeof(port.name), "p%u", (unsigned)i);
+        by_image_put_port(image, i, &port);
+    }
+    for (uint32_t i = 0; i < bench->children; i++) {
+        struct by_image_child child = {(uint16_t)i, (uint16_t)(1 + i), 0x0a000001 + i, BY_UDP_PORT,
+                                       (uint16_t)i};
+
+        by_image_put_child(image, i, &child);
+    }
+    by_image_seal(image);
+    if (by_engine_stage(bench->engine, image, bytes, NULL) != 0 || by_engine_commit(bench->engine) != 0)
+        die("the table was refused");
+    free(image);
+}
+
+static void open_bench(struct bench *bench, unsigned children, uint16_t payload)
+{
+    const struct by_engine_config config = {.slot_count_max = WINDOW,
+                                            .payload_max = BY_PAYLOAD_DEFAULT,
+                                            .image_bytes_max = 1 << 16,
+                                            .entry_count_max = 16,
+                                            .relay_count_max = 16,
+                                            .repair_interval_ns = 1000000,
+                                            .isa = by_isa_best()};
+    size_t bytes = by_engine_size(&config);
+
+    bench->children = children;
+    bench->payload = payload;
+    bench->seq = 0;
+    bench->memory = aligned_alloc(64, bytes);
+    bench->packets = aligned_alloc(64, (size_t)CHUNKS * children * PACKET_BYTES);
+    bench->rx = calloc((size_t)CHUNKS * children, sizeof(*bench->rx));
+    if (!bench->memory || !bench->packets || !bench->rx)
+        die("out of memory");
+    memset(bench->memory, 0, bytes);
+    if (by_engine_init(&bench->engine, bench->memory, bytes, &config) != 0)
+        die("the engine was refused");
+    load_table(bench);
+    for (uint32_t i = 0; i < CHUNKS * children; i++) {
+        uint8_t *data = bench->packets + (size_t)i * PACKET_BYTES + HEADROOM;
+        float *values = (float *)(data + BY_WIRE_HEADER_BYTES);
+
+        for (unsigned v = 0; v < payload / 4u; v++)
+            values[v] = (float)(i + v) * 0.5f;
+        bench->rx[i].data = data;
+        bench->rx[i].bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + payload);
+        bench->rx[i].port = (uint16_t)(i % children);
+        bench->rx[i].src_ip = 0x0a000001 + i % children;
+        bench->rx[i].dst_ip = 0x0a000100 + i % children;
+    }
+}
+
+static void close_bench(struct bench *bench)
+{
+    free(bench->memory);
+    free(bench->packets);
+    free(bench->rx);
+}
+
+/* The headers of the next two windows: one chunk after another, each from all children. */
+static void number_packets(struct bench *bench)
+{
+    for (uint32_t i = 0; i < CHUNKS * bench->children; i++) {
+        uint8_t *data = bench->packets + (size_t)i * PACKET_BYTES + HEADROOM;
+        struct by_header header = {.type = BY_TYPE_CONTRIB,
+                                   .flags = bench->payload ? 0 : BY_FLAG_NODATA | BY_FLAG_ACKONLY,
+                                   .child = (uint8_t)(i % bench->children),
+                                   .op = BY_OP_SUM,
+                                   .dtype = BY_DTYPE_F32,
+                                   .mode = BY_MODE_FAST,
+                                   .job = 1,
+                                   .gen = 1,
+                                   .count = (uint16_t)(bench->payload / 4),
+                                   .nleaf = 1,
+                                   .seq = bench->seq + i / bench->children,
+                                   .witness = i,
+                                   .psum = by_psum(data + BY_WIRE_HEADER_BYTES, bench->payload),
+                                   .optag = 1};
+
+        by_header_encode(&header, data);
+    }
+    bench->seq += CHUNKS;
+}
+
+/* All packets through the engine; the time. */
+static double run_step(struct bench *bench)
+{
+    static struct by_tx tx[TX];
+    uint32_t count = CHUNKS * bench->children, done = 0, replies = 0, tx_count;
+    double start = now_ns(), end;
+
+    while (done < count) {
+        uint32_t burst = count - done < BURST ? count - done : BURST;
+
+        done += by_engine_step(bench->engine, (uint64_t)start, bench->rx + done, burst, tx, TX, &tx_count);
+        for (uint32_t i = 0; i < tx_count; i++)
+            if (tx[i].ref != BY_REF_NONE)
+                by_engine_release(bench->engine, tx[i].ref);
+        replies += tx_count;
+    }
+    end = now_ns();
+    if (replies != count)
+        die("replies are missing");
+    return end - start;
+}
+
+/* Reads the same payloads, eight words at a time; the time. */
+static double run_read(struct bench *bench)
+{
+    static volatile uint64_t sink;
+    uint64_t sum[8] = {0};
+    double start = now_ns(), end;
+
+    for (uint32_t i = 0; i < CHUNKS * bench->children; i++) {
+        const uint64_t *words = (const uint64_t *)(bench->rx[i].data + BY_WIRE_HEADER_BYTES);
+
+        for (unsigned w = 0; w + 8 <= bench->payload / 8u; w += 8)
+            for (unsigned k = 0; k < 8; k++)
+                sum[k] += words[w + k];
+    }
+    end = now_ns();
+    for (unsigned k = 0; k < 8; k++)
+        sink += sum[k];
+    return end - start;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static void measure(unsigned children, uint16_t payload, unsigned rounds)
+{
+    static double step[ROUNDS_MAX], read[ROUNDS_MAX];
+    struct bench bench;
+    double packets;
+
+    open_bench(&bench, children, payload);
+    for (unsigned r = 0; r <= rounds; r++) { /* the first warms up */
+        number_packets(&bench);
+        step[r ? r - 1 : 0] = run_step(&bench);
+        read[r ? r - 1 : 0] = run_read(&bench);
+    }
+    qsort(step, rounds, sizeof(step[0]), compare);
+    qsort(read, rounds, sizeof(read[0]), compare);
+    packets = CHUNKS * children;
+    printf("%8u  %7u  %11.2f  %9.1f  %8.2f", children, payload, packets * 1e3 / step[rounds / 2],
+           step[rounds / 2] / packets, packets * payload / step[rounds / 2]);
+    if (payload)
+        printf("  %7.2f\n", read[rounds / 2] / step[rounds / 2]);
+    else
+        printf("        -\n");
+    fflush(stdout);
+    close_bench(&bench);
+}
+
+int main(int argc, char **argv)
+{
+    static const uint16_t payloads[] = {0, 1024, BY_PAYLOAD_DEFAULT};
+    unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 201;
+
+    if (rounds == 0 || rounds >= ROUNDS_MAX || argc == 3 || argc > 4)
+        die("usage: bench-engine [ROUNDS [CHILDREN PAYLOAD]]");
+    printf("engine step, one core, f32 sum, kernels %s, window %u, bursts of %u, replies released\n",
+           by_isa_name(by_isa_best()), WINDOW, BURST);
+    printf("children  payload  M contrib/s  ns each     GB/s  of read\n");
+    if (argc == 4) {
+        unsigned children = (unsigned)strtoul(argv[2], NULL, 10),
+                 payload = (unsigned)strtoul(argv[3], NULL, 10);
+
+        if (children == 0 || children > CHILDREN_MAX || payload > BY_PAYLOAD_DEFAULT || payload % 8 != 0)
+            die("children are 1 to 8, payloads multiples of 8 up to 1408");
+        measure(children, (uint16_t)payload, rounds);
+        return 0;
+    }
+    for (unsigned p = 0; p < sizeof(payloads) / sizeof(payloads[0]); p++)
+        for (unsigned children = 2; children <= CHILDREN_MAX; children *= 2)
+            measure(children, payloads[p], rounds);
+    return 0;
+}
