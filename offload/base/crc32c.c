@@ -1,17 +1,10 @@
-/* CRC32C by the processor's instruction where the build's baseline has it, by nibbles (64 bytes of table) elsewhere. */
+/* CRC32C by the processor's instruction where the build's baseline has it, by nibbles (64 bytes of table)
+ * elsewhere. */
 #include "offload/base/crc32c.h"
 
-#if defined(__SSE4_2__) || defined(__ARM_FEATURE_CRC32)
+#if defined(BY_CRC32C_WORD)
 
 typedef uint64_t by_word64 __attribute__((aligned(1), may_alias));
-
-#if defined(__SSE4_2__)
-#define CRC64(crc, word) ((uint32_t)__builtin_ia32_crc32di((crc), (word)))
-#define CRC8(crc, byte)  __builtin_ia32_crc32qi((crc), (byte))
-#else
-#define CRC64(crc, word) __builtin_aarch64_crc32cx((crc), (word))
-#define CRC8(crc, byte)  __builtin_aarch64_crc32cb((crc), (byte))
-#endif
 
 uint32_t by_crc32c(uint32_t crc, const void *data, size_t bytes)
 {
@@ -19,9 +12,9 @@ uint32_t by_crc32c(uint32_t crc, const void *data, size_t bytes)
 
     crc = ~crc;
     for (; bytes >= 8; bytes -= 8, p += 8)
-        crc = CRC64(crc, *(const by_word64 *)p);
+        crc = BY_CRC32C_WORD(crc, *(const by_word64 *)p);
     for (; bytes > 0; bytes--)
-        crc = CRC8(crc, *p++);
+        crc = BY_CRC32C_BYTE(crc, *p++);
     return ~crc;
 }
 

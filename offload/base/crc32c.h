@@ -5,7 +5,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The processor's instruction on a word that lies in memory as the CRC sees it: BY_CRC32C_WORD, where the
+ * build's baseline has one. */
+#if defined(__SSE4_2__)
+#define BY_CRC32C_WORD(crc, word) ((uint32_t)__builtin_ia32_crc32di((crc), (word)))
+#define BY_CRC32C_BYTE(crc, byte) __builtin_ia32_crc32qi((crc), (byte))
+#elif defined(__ARM_FEATURE_CRC32) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define BY_CRC32C_WORD(crc, word) __builtin_aarch64_crc32cx((crc), (word))
+#define BY_CRC32C_BYTE(crc, byte) __builtin_aarch64_crc32cb((crc), (byte))
+#endif
+
 /* The CRC of `bytes` at `data`; chain by giving the previous result as `crc`, 0 to start. */
 uint32_t by_crc32c(uint32_t crc, const void *data, size_t bytes);
+
+/* The CRC of 32 bytes, inline: that of a packet's header. */
+static inline uint32_t by_crc32c_of_32(const uint8_t *data)
+{
+#if defined(BY_CRC32C_WORD)
+    typedef uint64_t word_at __attribute__((aligned(1), may_alias));
+    const word_at *word = (const word_at *)data;
+    uint32_t crc = UINT32_MAX;
+
+    for (unsigned i = 0; i < 4; i++)
+        crc = BY_CRC32C_WORD(crc, word[i]);
+    return ~crc;
+#else
+    return by_crc32c(0, data, 32);
+#endif
+}
 
 #endif

@@ -10,21 +10,10 @@
 #include "offload/base/errors.h"
 
 enum {
-    AT_VERSION = 0, /* version in the high half, header length in 8-byte units in the low half */
-    AT_TYPE = 1,
-    AT_FLAGS = 2,
-    AT_CHILD = 3,
-    AT_JOB = 4,
-    AT_TREE = 6,
-    AT_GEN = 8,
-    AT_OP_DTYPE = 10,
-    AT_MODE = 11,
-    AT_SEQ = 12,
-    AT_WITNESS = 16,
-    AT_COUNT = 20,
-    AT_NLEAF = 22,
-    AT_PSUM = 24,
-    AT_OPTAG = 28,
+    AT_HEAD = 0,     /* version, length, type, flags, child, job, tree: 8 bytes */
+    AT_GEN = 8,      /* gen, op, dtype, mode, seq: 8 bytes */
+    AT_WITNESS = 16, /* witness, count, nleaf: 8 bytes */
+    AT_PSUM = 24,    /* psum, optag: 8 bytes */
     AT_TAG = 32,
     AT_CRC = 36,
 };
@@ -38,64 +27,68 @@ BY_STATIC_ASSERT(BY_PAYLOAD_MAX <= UINT16_MAX, "count and payload sizes are 16 b
 #define FLAGS_KNOWN                                                                                          \
     (BY_FLAG_RETX | BY_FLAG_NODATA | BY_FLAG_CE | BY_FLAG_PARTIAL | BY_FLAG_POISON | BY_FLAG_ACKONLY)
 
+/*
+ * The header goes in and out as words of 8 bytes, so that the CRC, and whoever copies the header next, reads
+ * what was stored as it was stored: a wide load after narrow stores would wait for all of them.
+ */
 static void put_tag(uint8_t *bytes)
 {
-    by_put32(bytes + AT_TAG, 0);
-    by_put32(bytes + AT_CRC, by_crc32c(0, bytes, AT_TAG));
+    by_put64(bytes + AT_TAG, by_crc32c_of_32(bytes));
 }
 
 void by_header_encode(const struct by_header *header, uint8_t bytes[BY_WIRE_HEADER_BYTES])
 {
-    bytes[AT_VERSION] = (uint8_t)(BY_WIRE_VERSION << 4 | BY_WIRE_HEADER_BYTES / 8);
-    bytes[AT_TYPE] = header->type;
-    bytes[AT_FLAGS] = header->flags;
-    bytes[AT_CHILD] = header->child;
-    by_put16(bytes + AT_JOB, header->job);
-    by_put16(bytes + AT_TREE, header->tree);
-    by_put16(bytes + AT_GEN, header->gen);
-    bytes[AT_OP_DTYPE] = (uint8_t)(header->op << 4 | (header->dtype & 15));
-    bytes[AT_MODE] = header->mode;
-    by_put32(bytes + AT_SEQ, header->seq);
-    by_put32(bytes + AT_WITNESS, header->witness);
-    by_put16(bytes + AT_COUNT, header->count);
-    by_put16(bytes + AT_NLEAF, header->nleaf);
-    by_put32(bytes + AT_PSUM, header->psum);
-    by_put32(bytes + AT_OPTAG, header->optag);
+    by_put64(bytes + AT_HEAD, (uint64_t)(BY_WIRE_VERSION << 4 | BY_WIRE_HEADER_BYTES / 8) << 56 |
+                                  (uint64_t)header->type << 48 | (uint64_t)header->flags << 40 |
+                                  (uint64_t)header->child << 32 | (uint32_t)header->job << 16 | header->tree);
+    by_put64(bytes + AT_GEN, (uint64_t)header->gen << 48 | (uint64_t)(header->op & 15) << 44 |
+                                 (uint64_t)(header->dtype & 15) << 40 | (uint64_t)header->mode << 32 |
+                                 header->seq);
+    by_put64(bytes + AT_WITNESS,
+             (uint64_t)header->witness << 32 | (uint32_t)header->count << 16 | header->nleaf);
+    by_put64(bytes + AT_PSUM, (uint64_t)header->psum << 32 | header->optag);
     put_tag(bytes);
 }
 
 void by_header_patch(uint8_t bytes[BY_WIRE_HEADER_BYTES], uint8_t flags, uint8_t child)
 {
-    bytes[AT_FLAGS] = flags;
-    bytes[AT_CHILD] = child;
+    uint64_t head = by_get64(bytes + AT_HEAD) & ~((uint64_t)0xffff << 32);
+
+    by_put64(bytes + AT_HEAD, head | (uint64_t)flags << 40 | (uint64_t)child << 32);
     put_tag(bytes);
 }
 
 int32_t by_header_decode(const uint8_t *bytes, size_t size, struct by_header *header, const uint8_t **payload)
 {
+    uint64_t word;
+
     if (size < BY_WIRE_HEADER_BYTES)
         return BY_EFORMAT;
-    if (bytes[AT_VERSION] >> 4 != BY_WIRE_VERSION)
+    if (bytes[AT_HEAD] >> 4 != BY_WIRE_VERSION)
         return BY_EVERSION;
-    if ((bytes[AT_VERSION] & 15) != BY_WIRE_HEADER_BYTES / 8)
+    if ((bytes[AT_HEAD] & 15) != BY_WIRE_HEADER_BYTES / 8)
         return BY_EFORMAT;
-    if (by_get64(bytes + AT_TAG) != by_crc32c(0, bytes, AT_TAG))
+    if (by_get64(bytes + AT_TAG) != by_crc32c_of_32(bytes))
         return BY_ECHECKSUM;
-    header->type = bytes[AT_TYPE];
-    header->flags = bytes[AT_FLAGS];
-    header->child = bytes[AT_CHILD];
-    header->op = bytes[AT_OP_DTYPE] >> 4;
-    header->dtype = bytes[AT_OP_DTYPE] & 15;
-    header->mode = bytes[AT_MODE];
-    header->job = by_get16(bytes + AT_JOB);
-    header->tree = by_get16(bytes + AT_TREE);
-    header->gen = by_get16(bytes + AT_GEN);
-    header->count = by_get16(bytes + AT_COUNT);
-    header->nleaf = by_get16(bytes + AT_NLEAF);
-    header->seq = by_get32(bytes + AT_SEQ);
-    header->witness = by_get32(bytes + AT_WITNESS);
-    header->psum = by_get32(bytes + AT_PSUM);
-    header->optag = by_get32(bytes + AT_OPTAG);
+    word = by_get64(bytes + AT_HEAD);
+    header->type = (uint8_t)(word >> 48);
+    header->flags = (uint8_t)(word >> 40);
+    header->child = (uint8_t)(word >> 32);
+    header->job = (uint16_t)(word >> 16);
+    header->tree = (uint16_t)word;
+    word = by_get64(bytes + AT_GEN);
+    header->gen = (uint16_t)(word >> 48);
+    header->op = word >> 44 & 15;
+    header->dtype = word >> 40 & 15;
+    header->mode = (uint8_t)(word >> 32);
+    header->seq = (uint32_t)word;
+    word = by_get64(bytes + AT_WITNESS);
+    header->witness = (uint32_t)(word >> 32);
+    header->count = (uint16_t)(word >> 16);
+    header->nleaf = (uint16_t)word;
+    word = by_get64(bytes + AT_PSUM);
+    header->psum = (uint32_t)(word >> 32);
+    header->optag = (uint32_t)word;
     *payload = bytes + BY_WIRE_HEADER_BYTES;
     size -= BY_WIRE_HEADER_BYTES;
     if (header->type == 0 || header->type >= BY_TYPE_COUNT || (header->flags & ~FLAGS_KNOWN) != 0 ||
