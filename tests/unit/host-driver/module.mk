@@ -1,0 +1,20 @@
+# Unit tests of the host driver.
+HOST_RIG  := tests/unit/host-driver/rig.c tests/sim/fabric.c tests/sim/image.c
+HOST_LIBS := host-driver offload
+TESTS += test_host_settings test_host_faults test_host_oracle test_host_api test_host_fabric
+test_host_settings_SRC    := tests/unit/host-driver/test_settings.c $(HOST_RIG)
+test_host_faults_SRC      := tests/unit/host-driver/test_faults.c
+test_host_oracle_SRC      := tests/unit/host-driver/test_oracle.c host-driver/tools/perf/oracle.c
+test_host_api_SRC         := tests/unit/host-driver/test_api.c $(HOST_RIG)
+test_host_fabric_SRC      := tests/unit/host-driver/test_fabric.c $(HOST_RIG) host-driver/tools/perf/run.c \
+                             host-driver/tools/perf/world.c host-driver/tools/perf/oracle.c
+test_host_settings_LIBS   := $(HOST_LIBS)
+test_host_faults_LIBS     := $(HOST_LIBS)
+test_host_oracle_LIBS     := offload
+test_host_api_LIBS        := $(HOST_LIBS)
+test_host_fabric_LIBS     := $(HOST_LIBS)
+test_host_settings_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+test_host_faults_LDLIBS   = -lcmocka $(host-driver_LDLIBS)
+test_host_oracle_LDLIBS   := -lcmocka -lm
+test_host_api_LDLIBS      = -lcmocka $(host-driver_LDLIBS)
+test_host_fabric_LDLIBS   = -lcmocka $(host-driver_LDLIBS)

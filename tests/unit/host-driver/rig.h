@@ -1,0 +1,50 @@
+/*
+ * What the tests of the host driver share: table images of small fabrics in a folder of their own, ranks
+ * opened on a fabric in memory, and operations over all of them. Single-threaded unless a test says
+ * otherwise.
+ */
+#ifndef TESTS_UNIT_HOST_RIG_H
+#define TESTS_UNIT_HOST_RIG_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <banyan/banyan.h>
+
+#include "tests/sim/fabric.h"
+
+#define RIG_RANKS_MAX 16
+
+struct rig {
+    char folder[64];
+    struct banyan_fabric *fabric;
+    uint32_t count;
+    struct banyan_context *context[RIG_RANKS_MAX];
+    struct banyan_comm *comm[RIG_RANKS_MAX];
+};
+
+/* Writes every node's image into a new folder, whose name goes to `folder`. */
+void rig_write(const struct fabric *fabric, char folder[64]);
+/* Removes the folder and what rig_write put there. */
+void rig_remove(const char *folder);
+/* The same for `hosts` hosts on the loopback interface, 127.0.0.1 and so on: host 0 is the root of the only
+ * tree. */
+void rig_write_loopback(int hosts, char folder[64]);
+
+/* A star with one tree that carries all collectives, its window `window`. */
+void rig_star(struct fabric *fabric, int hosts, uint16_t window);
+
+/* Opens all hosts' ranks of job `job` on a fabric in memory. */
+void rig_open(struct rig *rig, const struct fabric *fabric, uint32_t job);
+void rig_close(struct rig *rig);
+/* Sets BANYAN_* for the contexts opened next; NULL unsets. */
+void rig_set(const char *name, const char *value);
+
+/* Posts all, waits for all: each must succeed. Frees the requests. */
+void rig_finish(struct rig *rig, struct banyan_request **requests);
+
+#endif

@@ -1,0 +1,208 @@
+/* Settings: where they come from, what is refused, what is said of unknown ones. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host-driver/error.h"
+#include "host-driver/settings.h"
+#include "tests/unit/host-driver/rig.h"
+
+static struct by_settings settings;
+
+/* Loads, with what the library says on stderr caught in `said`. */
+static int load(char *said, size_t bytes)
+{
+    FILE *caught = tmpfile();
+    int before = dup(2);
+    int error;
+    size_t got;
+
+    assert_non_null(caught);
+    fflush(stderr);
+    dup2(fileno(caught), 2);
+    error = by_settings_load(&settings);
+    fflush(stderr);
+    dup2(before, 2);
+    close(before);
+    rewind(caught);
+    got = fread(said, 1, bytes - 1, caught);
+    said[got] = 0;
+    fclose(caught);
+    return error;
+}
+
+static void defaults_hold_where_nothing_is_set(void **state)
+{
+    char said[512];
+    double seconds;
+
+    (void)state;
+    assert_int_equal(load(said, sizeof(said)), 0);
+    assert_string_equal(said, "");
+    assert_string_equal(settings.value[BY_SETTING_TRANSPORT], "auto");
+    assert_string_equal(settings.origin[BY_SETTING_TRANSPORT], "default");
+    assert_int_equal(by_settings_decimal(&settings, BY_SETTING_TIMEOUT, 100, &seconds), 0);
+    assert_true(seconds == 10);
+}
+
+static void the_environment_wins_over_the_file_and_the_file_over_the_default(void **state)
+{
+    char home[] = "/tmp/banyan-home-XXXXXX";
+    char path[64], said[512];
+    FILE *file;
+
+    (void)state;
+    assert_non_null(mkdtemp(home));
+    snprintf(path, sizeof(path), "%s/.banyan.conf", home);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "# a comment\n\n  BANYAN_JOB = 7 \nBANYAN_TIMEOUT=3\n");
+    fclose(file);
+    setenv("HOME", home, 1);
+    rig_set("BANYAN_TIMEOUT", "4.5");
+    assert_int_equal(load(said, sizeof(said)), 0);
+    assert_string_equal(settings.value[BY_SETTING_JOB], "7");
+    assert_string_equal(settings.origin[BY_SETTING_JOB], path);
+    assert_string_equal(settings.value[BY_SETTING_TIMEOUT], "4.5");
+    assert_string_equal(settings.origin[BY_SETTING_TIMEOUT], "environment");
+    rig_set("BANYAN_TIMEOUT", NULL);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "BANYAN_JOB 7\n");
+    fclose(file);
+    assert_int_equal(load(said, sizeof(said)), BY_EINVAL);
+    assert_non_null(strstr(by_fail_text(), ".banyan.conf:1: expected KEY=VALUE"));
+    unlink(path);
+    rmdir(home);
+    setenv("HOME", "/nonexistent", 1);
+}
+
+static void an_unknown_setting_is_named_with_its_nearest_match(void **state)
+{
+    static const struct {
+        const char *name, *nearest;
+    } cases[] = {{"BANYAN_TRANSPROT", "BANYAN_TRANSPORT?"},
+                 {"BANYAN_TIMEOUTS", "BANYAN_TIMEOUT?"},
+                 {"BANYAN_REODER", "BANYAN_REORDER?"},
+                 {"BANYAN_TABEL", "BANYAN_TABLE?"}};
+    char said[1024];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        rig_set(cases[i].name, "1");
+        assert_int_equal(load(said, sizeof(said)), 0);
+        rig_set(cases[i].name, NULL);
+        assert_non_null(strstr(said, cases[i].name));
+        assert_non_null(strstr(said, cases[i].nearest));
+    }
+}
+
+static void a_name_without_end_is_cut_and_a_value_without_end_refused(void **state)
+{
+    char name[400], value[3000], said[1024];
+
+    (void)state;
+    memset(name, 'X', sizeof(name));
+    memcpy(name, "BANYAN_", 7);
+    name[sizeof(name) - 1] = 0;
+    rig_set(name, "1");
+    assert_int_equal(load(said, sizeof(said)), 0);
+    rig_set(name, NULL);
+    assert_non_null(strstr(said, "unknown BANYAN_XXXX"));
+    memset(value, 'v', sizeof(value));
+    value[sizeof(value) - 1] = 0;
+    rig_set("BANYAN_TABLE", value);
+    assert_int_equal(load(said, sizeof(said)), BY_EINVAL);
+    rig_set("BANYAN_TABLE", NULL);
+    assert_non_null(strstr(by_fail_text(), "BANYAN_TABLE from environment has 2999 bytes"));
+}
+
+static void a_number_out_of_range_is_refused_with_its_name_and_range(void **state)
+{
+    static const struct {
+        enum by_setting which;
+        const char *name, *value;
+        int accepted;
+    } cases[] = {
+        {BY_SETTING_LOSS, "BANYAN_LOSS", "0.5", 1},  {BY_SETTING_LOSS, "BANYAN_LOSS", "1", 1},
+        {BY_SETTING_LOSS, "BANYAN_LOSS", "1.01", 0}, {BY_SETTING_LOSS, "BANYAN_LOSS", "-0.1", 0},
+        {BY_SETTING_LOSS, "BANYAN_LOSS", "nan", 0},  {BY_SETTING_LOSS, "BANYAN_LOSS", "", 0},
+        {BY_SETTING_LOSS, "BANYAN_LOSS", "1%", 0},   {BY_SETTING_DUP, "BANYAN_DUP", "inf", 0},
+    };
+    char said[512];
+    double value;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        rig_set(cases[i].name, cases[i].value);
+        assert_int_equal(load(said, sizeof(said)), 0);
+        rig_set(cases[i].name, NULL);
+        assert_int_equal(by_settings_decimal(&settings, cases[i].which, 1, &value),
+                         cases[i].accepted ? 0 : BY_EINVAL);
+        if (!cases[i].accepted)
+            assert_non_null(strstr(by_fail_text(), cases[i].name));
+    }
+}
+
+static void whole_numbers_take_no_sign_no_fraction_and_no_rest(void **state)
+{
+    static const struct {
+        const char *value;
+        int accepted;
+    } cases[] = {{"0", 1},
+                 {"1023", 1},
+                 {"0x10", 1},
+                 {"1024", 0},
+                 {"-1", 0},
+                 {"+1", 0},
+                 {"1.5", 0},
+                 {"7x", 0},
+                 {"", 0},
+                 {" 1", 0},
+                 {"99999999999999999999", 0}};
+    char said[512];
+    uint64_t value;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        rig_set("BANYAN_JOB", cases[i].value);
+        assert_int_equal(load(said, sizeof(said)), 0);
+        rig_set("BANYAN_JOB", NULL);
+        assert_int_equal(by_settings_number(&settings, BY_SETTING_JOB, 1023, &value),
+                         cases[i].accepted ? 0 : BY_EINVAL);
+    }
+}
+
+static void every_setting_can_be_listed(void **state)
+{
+    const char *name, *fallback, *help, *value;
+    uint32_t count = 0;
+
+    (void)state;
+    rig_set("BANYAN_SEED", "77");
+    for (; banyan_setting(count, &name, &fallback, &help, &value) == BANYAN_OK; count++) {
+        assert_int_equal(strncmp(name, "BANYAN_", 7), 0);
+        assert_true(help[0] != 0);
+        assert_string_equal(value, strcmp(name, "BANYAN_SEED") == 0 ? "77" : fallback);
+    }
+    rig_set("BANYAN_SEED", NULL);
+    assert_int_equal(count, BY_SETTING_COUNT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults_hold_where_nothing_is_set),
+        cmocka_unit_test(the_environment_wins_over_the_file_and_the_file_over_the_default),
+        cmocka_unit_test(an_unknown_setting_is_named_with_its_nearest_match),
+        cmocka_unit_test(a_name_without_end_is_cut_and_a_value_without_end_refused),
+        cmocka_unit_test(a_number_out_of_range_is_refused_with_its_name_and_range),
+        cmocka_unit_test(whole_numbers_take_no_sign_no_fraction_and_no_rest),
+        cmocka_unit_test(every_setting_can_be_listed),
+    };
+
+    setenv("HOME", "/nonexistent", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
