@@ -75,9 +75,9 @@ int by_engine_init(struct by_engine **engine, void *memory, size_t bytes,
 
 /*
  * Copies an image into the idle table bank and checks it against the config and against running entries: an
- * entry with the (job, tree, gen) of an active one must keep its shape (slots, window, payload, children),
- * else BY_EBUSY. The active table goes on unchanged. 0, or what by_image_check returns, with `fault` filled.
- * Staging again replaces what was staged.
+ * entry with the (job, tree, gen) of an active one must keep its shape (slots, window, payload, children,
+ * parent), else BY_EBUSY. The active table goes on unchanged. 0, or what by_image_check returns, with `fault`
+ * (may be NULL) filled. Staging again replaces what was staged, also when it fails.
  */
 int by_engine_stage(struct by_engine *engine, const uint8_t *image, size_t bytes,
                     struct by_image_fault *fault);
@@ -93,12 +93,16 @@ const uint8_t *by_engine_staged(const struct by_engine *engine, size_t *bytes);
 
 /*
  * Handles packets in order until all are done or the next one's actions might not fit. Returns how many were
- * consumed; writes *tx_count actions. tx_capacity must be >= BY_CHILDREN_MAX + 2. `now_ns` is monotonic; only
- * rate limits depend on it.
+ * consumed; writes *tx_count actions. tx_capacity must be >= BY_CHILDREN_MAX + 2. `now_ns` is monotonic, and
+ * 0 always means that there is no clock; only rate limits depend on it. rx_count <= 65535.
  */
 uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct by_rx *rx, uint32_t rx_count,
                         struct by_tx *tx, uint32_t tx_capacity, uint32_t *tx_count);
-/* The shell no longer uses the payload behind `ref` for one by_tx. */
+/*
+ * The shell no longer uses the payload behind `ref` for one by_tx: it was sent, or dropped. A bank with
+ * references left cannot be claimed by its next chunk, two windows later (drop_busy): a shell that frees late
+ * must free within a window.
+ */
 void by_engine_release(struct by_engine *engine, uint32_t ref);
 
 const struct by_engine_counters *by_engine_counters(const struct by_engine *engine);

@@ -293,6 +293,8 @@ static int check_child(struct check *check, const struct by_image_entry *entry, 
             return error;
         if (child.node == BY_NODE_NONE || child.node == check->header.node)
             return refuse(check, BY_EFORMAT, "child's node is none, or this node itself", child.node);
+        if (child.node == entry->parent_node)
+            return refuse(check, BY_EFORMAT, "child is also the parent: node", child.node);
     }
     for (uint32_t i = 0; i < at; i++) {
         by_image_child(check->image, entry->first_child + i, &sister);

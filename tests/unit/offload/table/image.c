@@ -147,6 +147,7 @@ static const struct row rows[] = {
     {"entry", 0, "rank", offsetof(struct sample, child[1].rank), 2, 4, BY_EFORMAT},
     {"entry", 1, "twice", offsetof(struct sample, child[3].node), 2, 4, BY_EFORMAT},
     {"entry", 1, "twice", offsetof(struct sample, child[3].ip), 4, 0xc6120001, BY_EFORMAT},
+    {"entry", 1, "also the parent", offsetof(struct sample, child[3].node), 2, 2, BY_EFORMAT},
     {"entry", 1, "local", offsetof(struct sample, child[3].port), 2, BY_PORT_LOCAL, BY_EFORMAT},
     {"entry", 1, "address", offsetof(struct sample, child[3].ip), 4, 0, BY_EFORMAT},
     {"entry", 1, "UDP", offsetof(struct sample, child[3].udp_port), 2, 0, BY_EFORMAT},
