@@ -1,5 +1,15 @@
 # cli: the banyan command's subcommands that make, move and run tables.
 banyan_SRC += \
+	control/cli/lab.c \
+	control/cli/lab_host.c \
+	control/cli/lab_net.c \
+	control/cli/lab_options.c \
+	control/cli/lab_plan.c \
+	control/cli/lab_process.c \
+	control/cli/lab_report.c \
+	control/cli/lab_run.c \
+	control/cli/lab_state.c \
+	control/cli/lab_switch.c \
 	control/cli/number.c \
 	control/cli/push.c \
 	control/cli/show.c \

@@ -1,0 +1,199 @@
+/*
+ * banyan lab: a fabric of any topology file on this machine, in network namespaces with real switches, or in
+ * one process. Whatever happens - an error, Ctrl-C, a child's death, a call of exit() - what was made is
+ * undone; what even that cannot undo (SIGKILL) is undone by the state file, by `lab down` or the next run.
+ * Single-threaded.
+ */
+#include "control/cli/lab.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "control/topology/alloc.h"
+
+volatile int lab_stopping;
+
+/* For atexit, which passes nothing: the lab that exists now. Children leave by _exit and exec, and never come
+ * here. */
+static struct lab *current;
+
+static void on_signal(int number)
+{
+    lab_stopping = number;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static void at_exit(void)
+{
+    if (current != NULL)
+        lab_run_undo(current);
+    current = NULL;
+}
+
+static void free_lab(struct lab *lab)
+{
+    for (uint32_t i = 0; lab->topology != NULL && i < lab->topology->node_count; i++) {
+        if (lab->before != NULL)
+            free(lab->before[i]);
+        if (lab->after != NULL)
+            free(lab->after[i]);
+    }
+    free(lab->before);
+    free(lab->after);
+    for (uint32_t i = 0; i < LAB_JOBS_MAX; i++)
+        json_decref(lab->reports[i]);
+    free(lab->processes);
+    free(lab->ns);
+    lab_plan_free(lab);
+    by_topology_free(lab->topology);
+}
+
+/* What the options ask of this fabric and this machine. */
+static int check(struct lab *lab)
+{
+    const struct lab_options *options = &lab->options;
+    uint32_t ranks = by_topology_compute_count(lab->topology);
+    int64_t node;
+
+    if (options->root >= ranks)
+        return by_cli_fail(BY_EXIT_USAGE, "--root %u: %s has ranks 0 to %u", options->root, options->topology,
+                           ranks - 1);
+    if (options->kill_node != NULL) {
+        node = by_topology_find(lab->topology, options->kill_node);
+        if (node < 0 || lab->topology->nodes[node].compute)
+            return by_cli_fail(BY_EXIT_USAGE, "--kill %s: no switch of that name in %s", options->kill_node,
+                               options->topology);
+        if (options->in_process)
+            return by_cli_fail(BY_EXIT_USAGE, "--kill needs switches of their own: leave out --in-process");
+    }
+    if (!options->in_process && geteuid() != 0)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "lab: network namespaces need root: use sudo, or "
+                                                "--in-process to run in one process without them");
+    return lab_process_find(lab);
+}
+
+static int open_lab(struct lab *lab)
+{
+    int status;
+
+    lab->topology = by_cli_topology(lab->options.topology);
+    if (lab->topology == NULL)
+        return BY_EXIT_USAGE;
+    status = check(lab);
+    if (status != 0)
+        return status;
+    lab_state_sweep(NULL, false, true);
+    current = lab;
+    atexit(at_exit);
+    status = lab_state_open(lab);
+    if (status == 0)
+        status = lab_plan(lab);
+    if (status == 0 && !lab->options.json)
+        lab_report_plans(lab);
+    return status;
+}
+
+static int run(struct lab *lab)
+{
+    int status = open_lab(lab), verdict;
+
+    if (status == 0)
+        status = lab->options.in_process ? lab_run_in_process(lab) : lab_run_namespaces(lab);
+    if (lab->reports[0] != NULL && !lab_stopping) {
+        verdict = lab_report(lab);
+        status = status != 0 ? status : verdict;
+    }
+    if (lab_stopping) {
+        lab_progress(lab, NULL);
+        status = by_cli_fail(BY_EXIT_ENVIRONMENT, "lab: stopped by %s", strsignal(lab_stopping));
+    }
+    if (lab->options.keep && lab->has_folder && !lab->options.json)
+        printf("# tables, logs and reports: %s\n", lab->folder);
+    lab_run_undo(lab);
+    current = NULL;
+    return status;
+}
+
+/* How to use what stands now. */
+static void explain(const struct lab *lab)
+{
+    printf("# lab %s is up; its tables, sockets and logs are in %s\n", lab->id, lab->folder);
+    for (uint32_t i = 0; i < lab->topology->node_count; i++) {
+        const char *name = lab->topology->nodes[i].name;
+        if (lab->topology->nodes[i].compute)
+            printf("host   %-12s ip netns exec %s env BANYAN_TABLE=%s/%s.table COMMAND\n", name, lab->ns[i],
+                   lab->folder, name);
+        else
+            printf("switch %-12s banyan show unix:%s/%s.sock\n", name, lab->folder, name);
+    }
+    printf("# `banyan lab down %s` ends it\n", lab->id);
+}
+
+static int up(struct lab *lab)
+{
+    int status;
+
+    lab->detached = true;
+    status = lab->options.in_process
+                 ? by_cli_fail(BY_EXIT_USAGE, "lab up builds namespaces: leave out --in-process")
+                 : open_lab(lab);
+    if (status == 0)
+        status = lab_run_fabric(lab);
+    if (status == 0 && !lab_stopping)
+        status = lab_state_note(lab, "up");
+    if (status != 0 || lab_stopping) {
+        lab_run_undo(lab);
+        current = NULL;
+        return status ? status : BY_EXIT_ENVIRONMENT;
+    }
+    current = NULL;
+    lab_progress(lab, NULL);
+    explain(lab);
+    return 0;
+}
+
+static int down(const struct lab_options *options)
+{
+    if (lab_state_sweep(options->topology, options->all, false) == 0)
+        return options->topology
+                   ? by_cli_fail(BY_EXIT_NO, "lab: no lab of %s is there to be ended", options->topology)
+                   : 0;
+    return 0;
+}
+
+int by_command_lab(int argc, char **argv)
+{
+    struct lab lab = {0};
+    const char *verb = argc > 1 ? argv[1] : "";
+    bool is_run = strcmp(verb, "run") == 0, is_up = strcmp(verb, "up") == 0,
+         is_down = strcmp(verb, "down") == 0;
+    int status;
+
+    if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0) {
+        char *arguments[] = {argv[0], "--help", NULL};
+        lab_options_read(2, arguments, &lab.options);
+        return BY_EXIT_DONE;
+    }
+    if (!is_run && !is_up && !is_down)
+        return by_cli_fail(BY_EXIT_USAGE, "lab %s: say run, up or down; see banyan lab --help", verb);
+    status = lab_options_read(argc - 1, argv + 1, &lab.options);
+    if (status != 0)
+        return status < 0 ? BY_EXIT_DONE : status;
+    if (is_down)
+        return down(&lab.options);
+    catch_signals();
+    status = is_run ? run(&lab) : up(&lab);
+    free_lab(&lab);
+    return status;
+}

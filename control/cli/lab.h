@@ -1,0 +1,176 @@
+/*
+ * The lab: a fabric of any topology file in network namespaces, real switches, one process for each host.
+ * Shared by the files lab*.c: lab.c (the command), lab_options.c, lab_plan.c (plans and tables), lab_state.c
+ * (what must be undone), lab_net.c (namespaces and cables), lab_process.c (children), lab_switch.c,
+ * lab_host.c, lab_run.c (the sequence), lab_report.c (what is printed). Single-threaded; children are
+ * processes.
+ */
+#ifndef BY_CLI_LAB_H
+#define BY_CLI_LAB_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "control/cli/cli.h"
+#include "control/controller/session.h"
+#include "control/lower/lower.h"
+#include "control/plan/plan.h"
+#include "offload/wire/types.h"
+
+#define LAB_JOBS_MAX 8u
+#define LAB_PATH     512u
+/* How long a switch may take until it is ready, and a control call (milliseconds). */
+#define LAB_READY_MS 60000u
+#define LAB_CALL_MS  10000u
+
+struct lab_options {
+    const char *topology;
+    bool collective[BY_COLLECTIVE_COUNT];
+    const char *collectives; /* as given, for banyan-perf */
+    const char *bytes, *dtype, *op, *transport, *driver;
+    const char *loss, *dup, *reorder, *seed; /* NULL: no fault injection */
+    const char *report;
+    const char *kill_node; /* NULL, or a node that is killed during the run */
+    double kill_seconds;
+    uint32_t iterations, warmup, root, jobs;
+    uint32_t stall_s; /* an operation without progress fails after this */
+    uint32_t limit_s; /* the whole run of the hosts */
+    struct by_lower_options lower;
+    bool in_process, json, keep, quiet, all;
+    const char *id; /* lab down */
+};
+
+/* A child: a switch, or a host's process of one job. */
+struct lab_process {
+    pid_t pid; /* 0: never started */
+    uint32_t node;
+    uint32_t job;      /* 0: a switch */
+    int out;           /* its stdout, or -1 */
+    bool ready, ended; /* switches say that they are ready */
+    bool expected;     /* its end is our doing */
+    int status;        /* as from waitpid, once ended */
+    char line[512];    /* stdout's unfinished line */
+    size_t line_bytes;
+};
+
+struct lab_plan {
+    unsigned collective;
+    struct by_plan *plan;
+    const char *verdict;
+};
+
+struct lab {
+    struct lab_options options;
+    struct by_topology *topology;
+    struct by_lowering *lowering;
+    uint32_t plan_count;
+    struct lab_plan plans[BY_COLLECTIVE_COUNT];
+    char id[32];
+    char folder[LAB_PATH];
+    bool has_folder, detached;
+    char programs[LAB_PATH]; /* where banyan-switchd and banyan-perf are */
+    char (*ns)[80];          /* namespace of each node; "" where there is none */
+    uint32_t process_count;
+    struct lab_process *processes;
+    by_CountersReply **before, **after; /* of each switch, by node; NULL where there is none */
+    json_t *reports[LAB_JOBS_MAX];      /* an array by rank for each job (in process: of one) */
+    char error[1024];                   /* why hosts failed, "" when they did not */
+    double seconds;                     /* the hosts' run */
+};
+
+/* Set by SIGINT, SIGTERM, SIGHUP: everything that waits looks at it, and ends. */
+extern volatile int lab_stopping;
+/* Seconds on a monotonic clock. */
+double lab_now(void);
+
+/* Options of up, run and down. -1 after --help, 0, or BY_EXIT_USAGE. argv[0] is the verb. */
+int lab_options_read(int argc, char **argv, struct lab_options *options);
+
+/* Plans, verifies, lowers; writes plan files and tables into the folder. An exit status, 0 when done. */
+int lab_plan(struct lab *lab);
+void lab_plan_free(struct lab *lab);
+
+/* A folder of its own, with a state file from which a later `down` can undo everything. */
+int lab_state_open(struct lab *lab);
+/* Notes what is about to exist: "ns NAME" or "process PID START NAME". 0 or BY_EXIT_ENVIRONMENT. */
+int lab_state_note(struct lab *lab, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Start time of a process in clock ticks since boot, 0 when there is none: tells a process from a later one
+ * of the same number. */
+unsigned long long lab_state_started(pid_t pid);
+/* Removes the folder. */
+void lab_state_close(struct lab *lab);
+/* Undoes labs whose owner is gone (and, with an id or `all`, those left up). Returns how many; `quiet` says
+ * nothing. */
+int lab_state_sweep(const char *id, bool all, bool quiet);
+
+/* Namespaces, cables, addresses. 0 or BY_EXIT_ENVIRONMENT after an error was printed. */
+int lab_net_up(struct lab *lab);
+void lab_net_delete(const char *ns);
+void lab_net_down(struct lab *lab);
+
+/* Where the other programs are. 0 or BY_EXIT_ENVIRONMENT. */
+int lab_process_find(struct lab *lab);
+/* Starts `argv[0]` (a program of ours) in a node's namespace. Output: `log` holds stderr; stdout goes to a
+ * pipe, or to `log` as well. `environment` are NAME=VALUE, NULL-terminated, or NULL. NULL after an error was
+ * printed. */
+struct lab_process *lab_process_start(struct lab *lab, uint32_t node, uint32_t job, char *const *argv,
+                                      char *const *environment, const char *log, bool pipe_out);
+/* Waits up to `ms` for output and ends; handles both. Lines of stdout go to `line` (may be NULL). */
+void lab_process_poll(struct lab *lab, int ms,
+                      void (*line)(struct lab *, struct lab_process *, const char *));
+/* Ends all of job `job` (0: switches): SIGTERM, and SIGKILL after `grace_ms`. */
+void lab_process_stop(struct lab *lab, uint32_t job, uint32_t grace_ms);
+/* "exit status 3", "signal 9" */
+const char *lab_process_end(const struct lab_process *process, char text[32]);
+
+/* A node's name. */
+static inline const char *lab_name(const struct lab *lab, uint32_t node)
+{
+    return lab->topology->nodes[node].name;
+}
+static inline bool lab_has_faults(const struct lab_options *options)
+{
+    return options->loss != NULL || options->dup != NULL || options->reorder != NULL;
+}
+
+/* Switches. NULL or BY_EXIT_ENVIRONMENT after an error was printed. */
+struct lab_process *lab_switch_start(struct lab *lab, uint32_t node);
+int lab_switch_await(struct lab *lab);
+int lab_switch_push(struct lab *lab);
+/* The first switch that ended by itself, or NULL. */
+struct lab_process *lab_switch_dead(struct lab *lab);
+/* Prints what a switch did and its last words; returns BY_EXIT_ENVIRONMENT. */
+int lab_switch_fail(const struct lab *lab, const struct lab_process *process, const char *what);
+/* Counters of every switch that lives, by node; the caller frees each and all. */
+by_CountersReply **lab_switch_counters(struct lab *lab);
+
+/* Hosts: one process of a job; or all of a job in one process. NULL after an error was printed. */
+struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t job);
+struct lab_process *lab_host_start_all(struct lab *lab, uint32_t job);
+/* Looks after the hosts until all have ended, or will not. */
+void lab_host_watch(struct lab *lab);
+/* Ends those that are left and prints why hosts failed: BY_EXIT_ENVIRONMENT when one did, else 0. */
+int lab_host_end(struct lab *lab);
+void lab_host_reports(struct lab *lab);
+/* The last line of a log that says something, for an error. */
+void lab_last_line(const char *path, char *text, size_t bytes);
+
+/* Runs a lab that has its plans. An exit status. */
+int lab_run_namespaces(struct lab *lab);
+int lab_run_in_process(struct lab *lab);
+/* Namespaces and switches with tables; part of run, and all of up. */
+int lab_run_fabric(struct lab *lab);
+/* Undoes everything that exists, in whatever state. */
+void lab_run_undo(struct lab *lab);
+
+/* A line that is written over, on a terminal; nothing elsewhere. NULL erases it. */
+void lab_progress(const struct lab *lab, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The plans' lines, before the run. */
+void lab_report_plans(const struct lab *lab);
+/* After the run: links, summary, JSON. Returns the exit status that the results deserve. */
+int lab_report(struct lab *lab);
+
+#endif

@@ -1,0 +1,276 @@
+/*
+ * The lab's hosts: one banyan-perf for each host and job, or one for all in process; watched until all have
+ * ended, or will not; what they reported. All waiting is bounded: operations by --timeout, the run by
+ * --limit.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "control/cli/lab.h"
+#include "control/topology/fraction.h"
+
+/* What hosts get after the first one failed, beyond an operation's own timeout, to say why they fail as well
+ * (seconds). */
+#define GRACE_S       10
+#define ARGUMENTS_MAX 192
+
+void lab_last_line(const char *path, char *text, size_t bytes)
+{
+    FILE *stream = fopen(path, "r");
+    char line[1024];
+
+    text[0] = 0;
+    while (stream != NULL && fgets(line, sizeof(line), stream) != NULL) {
+        line[strcspn(line, "\n")] = 0;
+        if (line[0] != 0)
+            snprintf(text, bytes, "%.500s", line);
+    }
+    if (stream != NULL)
+        fclose(stream);
+}
+
+/* The proven optima, for the column %opt: "allreduce=10,allgather=40/3". */
+static void optimum_text(const struct lab *lab, char *text, size_t bytes)
+{
+    size_t used = 0;
+
+    text[0] = 0;
+    for (uint32_t i = 0; i < lab->plan_count && strcmp(lab->topology->unit, "GB/s") == 0; i++) {
+        char fraction[BY_FRACTION_TEXT_BYTES];
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s=%s", used ? "," : "",
+                                 by_collective_name(lab->plans[i].collective),
+                                 by_fraction_text(lab->plans[i].plan->optimum, fraction));
+    }
+}
+
+/* Options of banyan-perf that hosts and --in-process share. Returns their count. */
+static int perf_arguments(const struct lab *lab, char *argv[], char numbers[4][16], char *optimum,
+                          char *report)
+{
+    const struct lab_options *options = &lab->options;
+    const char *const fixed[] = {"-c", options->collectives, "-b", options->bytes, "-e",       options->bytes,
+                                 "-d", options->dtype,       "-o", options->op,    "--report", report};
+    int count = 0;
+
+    argv[count++] = "banyan-perf";
+    for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+        argv[count++] = (char *)(uintptr_t)fixed[i];
+    snprintf(numbers[0], 16, "%u", options->iterations);
+    snprintf(numbers[1], 16, "%u", options->warmup);
+    snprintf(numbers[2], 16, "%u", options->root);
+    snprintf(numbers[3], 16, "%u", options->stall_s);
+    argv[count++] = "-n";
+    argv[count++] = numbers[0];
+    argv[count++] = "-w";
+    argv[count++] = numbers[1];
+    argv[count++] = "-r";
+    argv[count++] = numbers[2];
+    argv[count++] = "-T";
+    argv[count++] = numbers[3];
+    if (optimum[0] != 0) {
+        argv[count++] = "--optimum";
+        argv[count++] = optimum;
+    }
+    return count;
+}
+
+static int fault_arguments(const struct lab *lab, char *argv[], int count, char *seed, size_t seed_bytes,
+                           uint32_t node)
+{
+    const struct lab_options *options = &lab->options;
+
+    if (!lab_has_faults(&lab->options))
+        return count;
+    snprintf(seed, seed_bytes, "%llu", (options->seed ? strtoull(options->seed, NULL, 10) : 1ull) + node);
+    argv[count++] = "--loss";
+    argv[count++] = (char *)(uintptr_t)(options->loss ? options->loss : "0");
+    argv[count++] = "--dup";
+    argv[count++] = (char *)(uintptr_t)(options->dup ? options->dup : "0");
+    argv[count++] = "--reorder";
+    argv[count++] = (char *)(uintptr_t)(options->reorder ? options->reorder : "0");
+    argv[count++] = "--seed";
+    argv[count++] = seed;
+    return count;
+}
+
+static void host_files(const struct lab *lab, uint32_t node, uint32_t job, char log[LAB_PATH + 64],
+                       char report[LAB_PATH + 64])
+{
+    snprintf(log, LAB_PATH + 64, "%.480s/%.47s.job%u.log", lab->folder, lab_name(lab, node), job);
+    snprintf(report, LAB_PATH + 64, "%.480s/%.47s.job%u.json", lab->folder, lab_name(lab, node), job);
+}
+
+struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t job)
+{
+    char *argv[ARGUMENTS_MAX], numbers[4][16], optimum[512], log[LAB_PATH + 64], report[LAB_PATH + 64],
+        seed[24];
+    char table[LAB_PATH + 64], job_text[16];
+    /* Two processes cannot share an interface's AF_XDP queue. */
+    const char *transport =
+        lab->options.jobs > 1 && strcmp(lab->options.transport, "auto") == 0 ? "udp" : lab->options.transport;
+    bool switches = lab->topology->node_count > lab->lowering->map.rank_count;
+    int count;
+
+    host_files(lab, node, job, log, report);
+    optimum_text(lab, optimum, sizeof(optimum));
+    count = perf_arguments(lab, argv, numbers, optimum, report);
+    if (!switches)
+        count = fault_arguments(lab, argv, count, seed, sizeof(seed), node);
+    snprintf(table, sizeof(table), "%.480s/%.47s.table", lab->folder, lab_name(lab, node));
+    snprintf(job_text, sizeof(job_text), "%u", job);
+    argv[count++] = "--table";
+    argv[count++] = table;
+    argv[count++] = "--job";
+    argv[count++] = job_text;
+    argv[count++] = "--transport";
+    argv[count++] = (char *)(uintptr_t)transport;
+    argv[count] = NULL;
+    return lab_process_start(lab, node, job, argv, NULL, log, true);
+}
+
+/* All hosts and switches of one job in one process. */
+struct lab_process *lab_host_start_all(struct lab *lab, uint32_t job)
+{
+    char *argv[ARGUMENTS_MAX], numbers[4][16], optimum[512], log[LAB_PATH + 64], report[LAB_PATH + 64],
+        seed[24], text[16];
+    int count;
+
+    host_files(lab, 0, job, log, report);
+    optimum_text(lab, optimum, sizeof(optimum));
+    count = perf_arguments(lab, argv, numbers, optimum, report);
+    count = fault_arguments(lab, argv, count, seed, sizeof(seed), 0);
+    snprintf(text, sizeof(text), "%u", job);
+    argv[count++] = "--job";
+    argv[count++] = text;
+    argv[count++] = "--in-process";
+    argv[count++] = lab->folder;
+    argv[count] = NULL;
+    return lab_process_start(lab, 0, job, argv, NULL, log, true);
+}
+
+/* Rank 0 of each job speaks: its table goes straight to people. */
+static void host_line(struct lab *lab, struct lab_process *process, const char *line)
+{
+    if (process->job == 0 || lab->options.json)
+        return;
+    lab_progress(lab, NULL);
+    if (lab->options.jobs > 1)
+        printf("job %u: ", process->job);
+    printf("%s\n", line);
+    fflush(stdout);
+}
+
+/* Why a host failed, from its own words; kept for the report, and shown. */
+static void note_failure(struct lab *lab, const struct lab_process *process)
+{
+    char log[LAB_PATH + 64], report[LAB_PATH + 64], text[512], end[32], line[700];
+
+    host_files(lab, process->node, process->job, log, report);
+    lab_last_line(log, text, sizeof(text));
+    snprintf(line, sizeof(line), "host %s (%s): %.500s", lab_name(lab, process->node),
+             lab_process_end(process, end), text[0] ? text : "it said nothing");
+    lab_progress(lab, NULL);
+    fprintf(stderr, "banyan: lab: %s\n", line);
+    if (lab->error[0] == 0)
+        snprintf(lab->error, sizeof(lab->error), "%s", line);
+}
+
+/* A host that ended otherwise than with right or wrong results. */
+static bool has_failed(const struct lab_process *process)
+{
+    return process->ended && !(WIFEXITED(process->status) && WEXITSTATUS(process->status) <= BY_EXIT_NO);
+}
+
+static void kill_one(struct lab *lab)
+{
+    for (uint32_t i = 0; i < lab->process_count; i++) {
+        struct lab_process *process = &lab->processes[i];
+        if (process->job != 0 || strcmp(lab_name(lab, process->node), lab->options.kill_node) != 0)
+            continue;
+        process->expected = true;
+        kill(process->pid, SIGKILL);
+        lab_progress(lab, NULL);
+        if (!lab->options.json)
+            printf("# %s is killed after %.1f s\n", lab->options.kill_node, lab_now() - lab->seconds);
+    }
+}
+
+/* Looks after the hosts until all have ended, or will not. */
+void lab_host_watch(struct lab *lab)
+{
+    double start = lab_now(), first_failure = 0;
+    bool killed = lab->options.kill_node == NULL, told = false;
+
+    lab->seconds = start;
+    for (;;) {
+        uint32_t left = 0, failed = 0, all = 0;
+        double now = lab_now();
+        lab_process_poll(lab, 100, host_line);
+        for (uint32_t i = 0; i < lab->process_count; i++) {
+            all += lab->processes[i].job != 0;
+            left += lab->processes[i].job != 0 && !lab->processes[i].ended;
+            failed += lab->processes[i].job != 0 && has_failed(&lab->processes[i]);
+        }
+        if (left == 0)
+            break;
+        lab_progress(lab, "running, %.0f s, %u of %u hosts have finished", now - start, all - left, all);
+        if (!killed && now - start >= lab->options.kill_seconds) {
+            killed = true;
+            kill_one(lab);
+        }
+        if (!told && lab_switch_dead(lab) != NULL) {
+            told = true;
+            lab_switch_fail(lab, lab_switch_dead(lab), "ended during the run");
+        }
+        if (failed > 0 && first_failure == 0)
+            first_failure = now;
+        if (first_failure > 0 && now - first_failure > lab->options.stall_s + GRACE_S)
+            break;
+        if (lab_stopping)
+            break;
+        if (now - start > lab->options.limit_s) {
+            lab_progress(lab, NULL);
+            by_cli_fail(0, "lab: the run did not end within %u s (--limit)", lab->options.limit_s);
+            snprintf(lab->error, sizeof(lab->error), "the run did not end within %u s", lab->options.limit_s);
+            break;
+        }
+    }
+    lab->seconds = lab_now() - start;
+}
+
+void lab_host_reports(struct lab *lab)
+{
+    for (uint32_t job = 1; job <= lab->options.jobs; job++) {
+        lab->reports[job - 1] = json_array();
+        for (uint32_t node = 0; node < lab->topology->node_count; node++) {
+            char log[LAB_PATH + 64], path[LAB_PATH + 64];
+            json_t *report;
+            /* In one process rank 0 reports for all, under the name of node 0. */
+            if (lab->options.in_process ? node > 0 : !lab->topology->nodes[node].compute)
+                continue;
+            host_files(lab, node, job, log, path);
+            report = json_load_file(path, 0, NULL);
+            json_array_append_new(lab->reports[job - 1], report ? report : json_null());
+        }
+    }
+}
+
+int lab_host_end(struct lab *lab)
+{
+    int status = 0;
+
+    for (uint32_t job = 1; job <= lab->options.jobs; job++)
+        lab_process_stop(lab, job, 3000);
+    /* What is left in the pipes of those that ended. */
+    lab_process_poll(lab, 0, host_line);
+    for (uint32_t i = 0; i < lab->process_count; i++) {
+        if (lab->processes[i].job == 0 || !has_failed(&lab->processes[i]))
+            continue;
+        status = BY_EXIT_ENVIRONMENT;
+        if (!lab_stopping)
+            note_failure(lab, &lab->processes[i]);
+    }
+    return status;
+}

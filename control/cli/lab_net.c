@@ -1,0 +1,279 @@
+/*
+ * The lab's network: a namespace for each node, a veth pair for each link, addresses and neighbours from the
+ * tables' own scheme. All by iproute2's batch mode, so that a fabric of hundreds of links takes one `ip` for
+ * each namespace. Switch ports get no address: their kernel must not answer for the switch. Offloads that
+ * rewrite or merge frames are turned off by the ethtool ioctl, because the bytes on a cable are counted and
+ * no hardware would fill in a checksum.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "control/cli/lab.h"
+#include "control/topology/alloc.h"
+
+/* Routing table of interface 0 of a host; any number that nobody else uses. */
+#define TABLE_BASE 1000
+
+/* Feeds `batch` to `ip -batch -`, in namespace `ns` or here. */
+static int run_ip(const char *ns, const char *batch, size_t bytes)
+{
+    int ends[2], status = 0;
+    pid_t pid;
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "lab: pipe: %s", strerror(errno));
+    pid = fork();
+    if (pid == 0) {
+        dup2(ends[0], STDIN_FILENO);
+        if (ns != NULL)
+            execlp("ip", "ip", "-n", ns, "-batch", "-", (char *)NULL);
+        else
+            execlp("ip", "ip", "-batch", "-", (char *)NULL);
+        fprintf(stderr, "banyan: lab: cannot run `ip`: %s: install iproute2\n", strerror(errno));
+        _exit(127);
+    }
+    close(ends[0]);
+    for (size_t done = 0; pid > 0 && done < bytes;) {
+        ssize_t count = write(ends[1], batch + done, bytes - done);
+        if (count <= 0 && errno != EINTR)
+            break; /* `ip` ended early: its status says why */
+        done += count > 0 ? (size_t)count : 0;
+    }
+    close(ends[1]);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "lab: `ip -batch` failed in %s%s; its reason is above",
+                           ns ? "namespace " : "the host", ns ? ns : "");
+    return 0;
+}
+
+void lab_net_delete(const char *ns)
+{
+    char path[160];
+    pid_t pid;
+
+    snprintf(path, sizeof(path), "/run/netns/%.120s", ns);
+    if (access(path, F_OK) != 0)
+        return;
+    pid = fork();
+    if (pid == 0) {
+        execlp("ip", "ip", "netns", "delete", ns, (char *)NULL);
+        _exit(127);
+    }
+    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+/* Names that people can type: lab-ID-NODE where the node's name allows, else its number. */
+static void name_namespace(const struct lab *lab, uint32_t node, char name[80])
+{
+    const char *text = lab->topology->nodes[node].name;
+    size_t plain = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.");
+
+    if (text[plain] == 0)
+        snprintf(name, 80, "lab-%.20s-%.47s", lab->id, text);
+    else
+        snprintf(name, 80, "lab-%.20s-%u", lab->id, node);
+}
+
+static int add_namespaces(struct lab *lab)
+{
+    char *batch = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&batch, &bytes);
+    int status = 0;
+
+    lab->ns = by_alloc(lab->topology->node_count, sizeof(*lab->ns));
+    for (uint32_t i = 0; i < lab->topology->node_count && status == 0; i++) {
+        name_namespace(lab, i, lab->ns[i]);
+        status = lab_state_note(lab, "ns %s", lab->ns[i]);
+        fprintf(stream, "netns add %s\n", lab->ns[i]);
+    }
+    fclose(stream);
+    if (status == 0)
+        status = run_ip(NULL, batch, bytes);
+    free(batch);
+    return status;
+}
+
+static char *mac_text(uint32_t ip, char text[18])
+{
+    uint8_t mac[6];
+
+    by_address_mac(ip, mac);
+    snprintf(text, 18, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+    return text;
+}
+
+static int add_cables(struct lab *lab)
+{
+    const struct by_topology *topology = lab->topology;
+    char *batch = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&batch, &bytes);
+    int status;
+
+    for (uint32_t i = 0; i < topology->link_count; i++) {
+        uint32_t a = topology->links[i].a, b = topology->links[i].b;
+        char name_a[16], name_b[16], mac_a[18], mac_b[18];
+        by_address_interface(topology, a, by_address_port(&lab->lowering->map, i, a), name_a);
+        by_address_interface(topology, b, by_address_port(&lab->lowering->map, i, b), name_b);
+        fprintf(stream,
+                "link add %s mtu %u address %s numtxqueues 1 numrxqueues 1 netns %s type veth peer name %s "
+                "mtu %u address %s "
+                "numtxqueues 1 numrxqueues 1 netns %s\n",
+                name_a, lab->lowering->mtu, mac_text(by_address_ip(topology, i, a), mac_a), lab->ns[a],
+                name_b, lab->lowering->mtu, mac_text(by_address_ip(topology, i, b), mac_b), lab->ns[b]);
+    }
+    fclose(stream);
+    status = run_ip(NULL, batch, bytes);
+    free(batch);
+    return status;
+}
+
+/*
+ * Inside a node: interfaces up; on hosts an address, the neighbour across each cable, and a routing table for
+ * each interface, so that what is sent from an interface's address leaves by it, also to nodes behind the
+ * switch there.
+ */
+static int configure(struct lab *lab, uint32_t node)
+{
+    const struct by_topology *topology = lab->topology;
+    char *batch = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&batch, &bytes);
+    int status;
+
+    fprintf(stream, "link set lo up\n");
+    for (uint32_t port = 0; port < lab->lowering->map.port_count[node]; port++) {
+        uint32_t link = by_address_link(&lab->lowering->map, node, port),
+                 peer = by_address_peer(topology, link, node);
+        uint32_t own_ip = by_address_ip(topology, link, node), peer_ip = by_address_ip(topology, link, peer);
+        char name[16], own[BY_ADDRESS_TEXT], other[BY_ADDRESS_TEXT], mac[18];
+        by_address_interface(topology, node, port, name);
+        by_address_text(own_ip, own);
+        by_address_text(peer_ip, other);
+        if (!topology->nodes[node].compute) {
+            fprintf(stream, "link set %s arp off up\n", name);
+            continue;
+        }
+        fprintf(stream, "addr add %s/31 dev %s\nlink set %s up\n", own, name, name);
+        fprintf(stream, "neigh replace %s lladdr %s dev %s nud permanent\n", other, mac_text(peer_ip, mac),
+                name);
+        fprintf(stream, "route add default via %s dev %s table %u\n", other, name, TABLE_BASE + port);
+        fprintf(stream, "rule add from %s lookup %u\n", own, TABLE_BASE + port);
+        if (port == 0)
+            fprintf(stream, "route add default via %s dev %s\n", other, name);
+    }
+    fclose(stream);
+    status = run_ip(lab->ns[node], batch, bytes);
+    free(batch);
+    return status;
+}
+
+static void write_setting(const char *path, const char *value)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return; /* a kernel without that feature needs no setting for it */
+    if (write(fd, value, strlen(value)) < 0)
+        fprintf(stderr, "banyan: lab: %s: %s\n", path, strerror(errno));
+    close(fd);
+}
+
+static void offload_off(int fd, const char *interface, uint32_t command)
+{
+    struct ethtool_value value = {.cmd = command, .data = 0};
+    struct ifreq request = {.ifr_data = (char *)&value};
+
+    snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", interface);
+    /* Not every kernel has every offload: one that cannot be set is one that is not there. */
+    (void)ioctl(fd, SIOCETHTOOL, &request);
+}
+
+/* In a child inside the namespace: what `ip` cannot set. */
+static int prepare_inside(const struct lab *lab, uint32_t node)
+{
+    static const uint32_t commands[] = {ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO, ETHTOOL_STXCSUM,
+                                        ETHTOOL_SRXCSUM};
+    char path[128];
+    int fd;
+
+    snprintf(path, sizeof(path), "/run/netns/%.80s", lab->ns[node]);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || setns(fd, CLONE_NEWNET) != 0) {
+        fprintf(stderr, "banyan: lab: namespace %s: %s\n", lab->ns[node], strerror(errno));
+        return 1;
+    }
+    write_setting("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
+    write_setting("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+    write_setting("/proc/sys/net/ipv4/conf/all/rp_filter", "0");
+    write_setting("/proc/sys/net/ipv4/conf/default/rp_filter", "0");
+    write_setting("/proc/sys/net/ipv4/ip_forward", "0");
+    fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    for (uint32_t port = 0; port < lab->lowering->map.port_count[node]; port++) {
+        char name[16];
+        by_address_interface(lab->topology, node, port, name);
+        for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+            offload_off(fd, name, commands[i]);
+        snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/rp_filter", name);
+        write_setting(path, "0");
+    }
+    close(fd);
+    return 0;
+}
+
+static int prepare(struct lab *lab, uint32_t node)
+{
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(prepare_inside(lab, node));
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (pid < 0 || status != 0)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "lab: cannot prepare namespace %s", lab->ns[node]);
+    return 0;
+}
+
+int lab_net_up(struct lab *lab)
+{
+    int status;
+
+    lab_progress(lab, "making %u namespaces and %u cables", lab->topology->node_count,
+                 lab->topology->link_count);
+    status = add_namespaces(lab);
+    if (status == 0)
+        status = add_cables(lab);
+    for (uint32_t i = 0; i < lab->topology->node_count && status == 0; i++) {
+        if (lab_stopping)
+            return BY_EXIT_ENVIRONMENT;
+        status = prepare(lab, i);
+        if (status == 0)
+            status = configure(lab, i);
+    }
+    return status;
+}
+
+void lab_net_down(struct lab *lab)
+{
+    for (uint32_t i = 0; lab->ns != NULL && i < lab->topology->node_count; i++)
+        if (lab->ns[i][0] != 0)
+            lab_net_delete(lab->ns[i]);
+    free(lab->ns);
+    lab->ns = NULL;
+}

@@ -1,0 +1,299 @@
+/* The command line of `banyan lab`. */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/cli/lab.h"
+#include "control/cli/number.h"
+
+static const char help[] =
+    "usage: banyan lab run TOPO [options]     build the fabric, run collectives on it, check, tear down\n"
+    "       banyan lab up TOPO [options]      build it with its tables loaded, and leave it\n"
+    "       banyan lab down [TOPO|ID] [--all] undo what `up`, or a crash, left\n"
+    "\n"
+    "A network namespace for each node, a veth pair for each link, banyan-switchd on each switch, "
+    "banyan-perf on each host.\n"
+    "Needs root, but for --in-process: then all runs in one process over memory.\n"
+    "\n"
+    "  -c, --collective LIST  all, or some of allreduce, reduce-scatter, allgather, broadcast, reduce, "
+    "barrier (default all)\n"
+    "  -b, --bytes SIZE       data of each collective; K, M, G are binary (default 16M)\n"
+    "  -n, --iters N          operations timed (default 5);  -w, --warmup N before those (default 1)\n"
+    "  -d, --dtype TYPE       element type (default f32);    -o, --op OP (default sum);  -r, --root RANK "
+    "(default 0)\n"
+    "      --transport T      of the hosts: auto, afxdp or udp (default auto; udp with several jobs)\n"
+    "      --driver D         of the switches: auto, af_packet or af_xdp (default auto)\n"
+    "      --mtu N            of every link (default 1500)\n"
+    "      --loss P --dup P --reorder P --seed N\n"
+    "                         faults injected at every switch (at hosts where there is no switch)\n"
+    "      --jobs N           that many jobs at once on the same switches (default 1, at most 8)\n"
+    "      --in-process       no namespaces, no root: one process\n"
+    "      --kill NODE@S      kill the switch NODE after S seconds of the run\n"
+    "      --timeout S        an operation without progress fails after this (default 10)\n"
+    "      --limit S          the run is ended after this (default 600)\n"
+    "      --window W --slots N   as for banyan tables\n"
+    "      --report FILE      everything as JSON;  --json the same on stdout\n"
+    "      --keep             leave the folder with tables, logs and reports\n"
+    "      --help\n"
+    "Exit status: 0 every element right; 1 wrong elements; 2 bad usage or input; 3 a switch, a host or the "
+    "system failed.\n";
+
+enum {
+    OPT_TRANSPORT = 256,
+    OPT_DRIVER,
+    OPT_MTU,
+    OPT_LOSS,
+    OPT_DUP,
+    OPT_REORDER,
+    OPT_SEED,
+    OPT_JOBS,
+    OPT_IN_PROCESS,
+    OPT_KILL,
+    OPT_TIMEOUT,
+    OPT_LIMIT,
+    OPT_WINDOW,
+    OPT_SLOTS,
+    OPT_REPORT,
+    OPT_JSON,
+    OPT_KEEP,
+    OPT_ALL,
+    OPT_HELP
+};
+
+static const struct option long_options[] = {
+    {"collective", required_argument, NULL, 'c'},
+    {"bytes", required_argument, NULL, 'b'},
+    {"iters", required_argument, NULL, 'n'},
+    {"warmup", required_argument, NULL, 'w'},
+    {"dtype", required_argument, NULL, 'd'},
+    {"op", required_argument, NULL, 'o'},
+    {"root", required_argument, NULL, 'r'},
+    {"transport", required_argument, NULL, OPT_TRANSPORT},
+    {"driver", required_argument, NULL, OPT_DRIVER},
+    {"mtu", required_argument, NULL, OPT_MTU},
+    {"loss", required_argument, NULL, OPT_LOSS},
+    {"dup", required_argument, NULL, OPT_DUP},
+    {"reorder", required_argument, NULL, OPT_REORDER},
+    {"seed", required_argument, NULL, OPT_SEED},
+    {"jobs", required_argument, NULL, OPT_JOBS},
+    {"in-process", no_argument, NULL, OPT_IN_PROCESS},
+    {"kill", required_argument, NULL, OPT_KILL},
+    {"timeout", required_argument, NULL, OPT_TIMEOUT},
+    {"limit", required_argument, NULL, OPT_LIMIT},
+    {"window", required_argument, NULL, OPT_WINDOW},
+    {"slots", required_argument, NULL, OPT_SLOTS},
+    {"report", required_argument, NULL, OPT_REPORT},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"keep", no_argument, NULL, OPT_KEEP},
+    {"all", no_argument, NULL, OPT_ALL},
+    {"help", no_argument, NULL, OPT_HELP},
+    {NULL, 0, NULL, 0},
+};
+
+static int number(const char *option, const char *text, uint64_t low, uint64_t high, uint32_t *value)
+{
+    uint64_t wide = 0;
+    int status = by_cli_number(option, text, low, high, &wide);
+
+    *value = (uint32_t)wide;
+    return status;
+}
+
+static int one_of(const char *option, const char *text, const char *const *words, const char **value)
+{
+    char list[128] = "";
+
+    for (size_t i = 0; words[i] != NULL; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            *value = text;
+            return 0;
+        }
+        strncat(list, i ? ", " : "", sizeof(list) - strlen(list) - 1);
+        strncat(list, words[i], sizeof(list) - strlen(list) - 1);
+    }
+    return by_cli_fail(BY_EXIT_USAGE, "%s %s: it is one of %s", option, text, list);
+}
+
+static int read_collectives(const char *text, struct lab_options *options)
+{
+    char copy[256], *rest = NULL;
+
+    memset(options->collective, 0, sizeof(options->collective));
+    options->collectives = text;
+    for (unsigned i = 1; strcmp(text, "all") == 0 && i < BY_COLLECTIVE_COUNT; i++)
+        options->collective[i] = true;
+    if (strcmp(text, "all") == 0)
+        return 0;
+    if (text[0] == 0 || strlen(text) >= sizeof(copy))
+        return by_cli_fail(BY_EXIT_USAGE, "--collective '%s': give all, or names with commas between", text);
+    memcpy(copy, text, strlen(text) + 1);
+    for (char *name = strtok_r(copy, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
+        unsigned collective = by_collective_from_name(name);
+        if (collective == 0)
+            return by_cli_fail(
+                BY_EXIT_USAGE,
+                "--collective %s: there are allreduce, reduce-scatter, allgather, broadcast, reduce, barrier",
+                name);
+        options->collective[collective] = true;
+    }
+    return 0;
+}
+
+static int read_kill(char *text, struct lab_options *options)
+{
+    char *at = strrchr(text, '@'), *end = NULL;
+
+    if (at != NULL)
+        options->kill_seconds = strtod(at + 1, &end);
+    if (at == NULL || at == text || end == at + 1 || *end != 0 ||
+        !(options->kill_seconds >= 0 && options->kill_seconds <= 3600))
+        return by_cli_fail(BY_EXIT_USAGE, "--kill %s: write NODE@SECONDS, such as leaf0@2", text);
+    *at = 0;
+    options->kill_node = text;
+    return 0;
+}
+
+static int probability(const char *option, const char *text, const char **value)
+{
+    *value = text;
+    return by_cli_probability(option, text);
+}
+
+static int read_fault(int option, const char *value, struct lab_options *options)
+{
+    uint64_t seed;
+
+    switch (option) {
+    case OPT_LOSS:
+        return probability("--loss", value, &options->loss);
+    case OPT_DUP:
+        return probability("--dup", value, &options->dup);
+    case OPT_REORDER:
+        return probability("--reorder", value, &options->reorder);
+    default:
+        options->seed = value;
+        return by_cli_number("--seed", value, 0, UINT64_MAX, &seed);
+    }
+}
+
+static int read_work(int option, char *value, struct lab_options *options)
+{
+    uint64_t bytes;
+
+    switch (option) {
+    case 'c':
+        return read_collectives(value, options);
+    case 'b':
+        options->bytes = value;
+        return by_cli_bytes("--bytes", value, 0, (uint64_t)1 << 36, &bytes);
+    case 'n':
+        return number("--iters", value, 1, 1000000, &options->iterations);
+    case 'w':
+        return number("--warmup", value, 0, 1000000, &options->warmup);
+    case 'd':
+        options->dtype = value;
+        return by_dtype_from_name(value)
+                   ? 0
+                   : by_cli_fail(BY_EXIT_USAGE,
+                                 "--dtype %s: there are i8, u8, i32, u32, i64, u64, f16, bf16, f32, f64",
+                                 value);
+    case 'o':
+        options->op = value;
+        return by_op_from_name(value)
+                   ? 0
+                   : by_cli_fail(BY_EXIT_USAGE, "--op %s: there are sum, prod, min, max, band, bor, bxor",
+                                 value);
+    default:
+        return number("--root", value, 0, BY_RANKS_MAX, &options->root);
+    }
+}
+
+static int read_fabric(int option, char *value, struct lab_options *options)
+{
+    static const char *const transports[] = {"auto", "afxdp", "udp", NULL};
+    static const char *const drivers[] = {"auto", "af_packet", "af_xdp", NULL};
+
+    switch (option) {
+    case OPT_TRANSPORT:
+        return one_of("--transport", value, transports, &options->transport);
+    case OPT_DRIVER:
+        return one_of("--driver", value, drivers, &options->driver);
+    case OPT_MTU:
+        return number("--mtu", value, 576, 9216, &options->lower.mtu);
+    case OPT_WINDOW:
+        return number("--window", value, 1, BY_WINDOW_MAX, &options->lower.window);
+    case OPT_SLOTS:
+        return number("--slots", value, 1, 1u << 24, &options->lower.slots);
+    case OPT_JOBS:
+        return number("--jobs", value, 1, LAB_JOBS_MAX, &options->jobs);
+    case OPT_KILL:
+        return read_kill(value, options);
+    case OPT_TIMEOUT:
+        return number("--timeout", value, 1, 3600, &options->stall_s);
+    case OPT_LIMIT:
+        return number("--limit", value, 1, 86400, &options->limit_s);
+    default:
+        return read_fault(option, value, options);
+    }
+}
+
+static int read_one(int option, char *value, struct lab_options *options)
+{
+    switch (option) {
+    case OPT_IN_PROCESS:
+        options->in_process = true;
+        return 0;
+    case OPT_JSON:
+        options->json = true;
+        return 0;
+    case OPT_KEEP:
+        options->keep = true;
+        return 0;
+    case OPT_ALL:
+        options->all = true;
+        return 0;
+    case OPT_REPORT:
+        options->report = value;
+        return 0;
+    case OPT_HELP:
+        fputs(help, stdout);
+        return -1;
+    case '?':
+        return BY_EXIT_USAGE;
+    default:
+        return option < 256 ? read_work(option, value, options) : read_fabric(option, value, options);
+    }
+}
+
+int lab_options_read(int argc, char **argv, struct lab_options *options)
+{
+    int option, status = 0;
+
+    *options = (struct lab_options){.collectives = "all",
+                                    .bytes = "16M",
+                                    .dtype = "f32",
+                                    .op = "sum",
+                                    .transport = "auto",
+                                    .driver = "auto",
+                                    .iterations = 5,
+                                    .warmup = 1,
+                                    .jobs = 1,
+                                    .stall_s = 10,
+                                    .limit_s = 600};
+    options->lower.mtu = BY_LOWER_MTU;
+    for (unsigned i = 1; i < BY_COLLECTIVE_COUNT; i++)
+        options->collective[i] = true;
+    optind = 0;
+    while (status == 0 && (option = getopt_long(argc, argv, "c:b:n:w:d:o:r:", long_options, NULL)) != -1)
+        status = read_one(option, optarg, options);
+    if (status != 0)
+        return status;
+    if (optind < argc)
+        options->topology = argv[optind++];
+    if (optind < argc)
+        return by_cli_fail(BY_EXIT_USAGE, "'%s' is one argument too many; see banyan lab --help",
+                           argv[optind]);
+    if (options->topology == NULL && strcmp(argv[0], "down") != 0)
+        return by_cli_fail(BY_EXIT_USAGE, "lab %s needs a topology file; see banyan lab --help", argv[0]);
+    return 0;
+}

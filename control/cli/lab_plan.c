@@ -1,0 +1,139 @@
+/* The lab's plans: one for each collective asked for, verified, lowered for every job, and written beside the
+ * logs. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/cli/lab.h"
+#include "control/lower/dump.h"
+#include "control/lower/file.h"
+#include "control/topology/alloc.h"
+#include "control/verify/verify.h"
+#include "offload/base/errors.h"
+
+/* The node of a rank. */
+static int64_t node_of_rank(const struct by_topology *topology, uint32_t rank)
+{
+    for (uint32_t i = 0; i < topology->node_count; i++)
+        if (topology->nodes[i].compute && rank-- == 0)
+            return i;
+    return -1;
+}
+
+/* Holds a plan against the independent verifier, through the same file that a user would check. */
+static int verify(struct lab *lab, struct lab_plan *entry)
+{
+    static const char *const words[] = {
+        [BY_VERDICT_OPTIMAL] = "OPTIMAL", [BY_VERDICT_VALID] = "VALID", [BY_VERDICT_INVALID] = "INVALID"};
+    const char *name = by_collective_name(entry->collective);
+    struct by_verify_report report = {0};
+    struct by_problem problem = {0};
+    char path[LAB_PATH + 64];
+    FILE *stream;
+    int failed;
+
+    snprintf(path, sizeof(path), "%s/%s.plan", lab->folder, name);
+    stream = fopen(path, "w");
+    if (stream == NULL)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s: %s", path, strerror(errno));
+    failed = by_plan_write(entry->plan, lab->topology, stream) != 0;
+    if (fclose(stream) != 0 || failed)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s: cannot write the plan", path);
+    if (by_verify_file(lab->topology, path, &report, &problem) != 0)
+        return by_cli_refuse(path, &problem);
+    if (report.verdict == BY_VERDICT_INVALID)
+        return by_cli_fail(BY_EXIT_NO, "%s: the plan is INVALID: %s", path, report.reason);
+    entry->verdict = words[report.verdict];
+    return 0;
+}
+
+static int make_plan(struct lab *lab, unsigned collective)
+{
+    struct by_plan_options options = {.collective = collective, .root = -1, .in_network = true};
+    struct lab_plan *entry = &lab->plans[lab->plan_count];
+    struct by_problem problem = {0};
+
+    if (lab_stopping)
+        return BY_EXIT_ENVIRONMENT;
+    if (collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE)
+        options.root = node_of_rank(lab->topology, lab->options.root);
+    lab_progress(lab, "planning %s", by_collective_name(collective));
+    if (by_plan_make(lab->topology, &options, &entry->plan, &problem) != 0)
+        return by_cli_refuse(lab->options.topology, &problem);
+    entry->collective = collective;
+    lab->plan_count++;
+    return verify(lab, entry);
+}
+
+static int lower(struct lab *lab)
+{
+    const struct by_plan *plans[BY_COLLECTIVE_COUNT];
+    struct by_lower_job jobs[LAB_JOBS_MAX];
+    struct by_problem problem = {0};
+
+    for (uint32_t i = 0; i < lab->plan_count; i++)
+        plans[i] = lab->plans[i].plan;
+    for (uint32_t i = 0; i < lab->options.jobs; i++)
+        jobs[i] =
+            (struct by_lower_job){.job = (uint16_t)(i + 1), .plan_count = lab->plan_count, .plans = plans};
+    if (by_lower(lab->topology, jobs, lab->options.jobs, &lab->options.lower, &lab->lowering, &problem) != 0)
+        return by_cli_refuse(lab->options.topology, &problem);
+    return 0;
+}
+
+static int write_tables(struct lab *lab)
+{
+    for (uint32_t i = 0; i < lab->topology->node_count; i++) {
+        const char *name = lab->topology->nodes[i].name;
+        struct by_problem problem = {0};
+        char path[LAB_PATH + 64];
+        uint8_t *bytes;
+        size_t size;
+        FILE *stream;
+        int error;
+        if (strchr(name, '/') != NULL || name[0] == '.')
+            return by_cli_fail(BY_EXIT_USAGE, "%s: node '%s': its name cannot be a file's name: rename it",
+                               lab->options.topology, name);
+        error = by_lowering_image(lab->lowering, i, &bytes, &size, &problem);
+        if (error != 0)
+            return by_cli_refuse(lab->options.topology, &problem);
+        snprintf(path, sizeof(path), "%s/%s.txt", lab->folder, name);
+        stream = fopen(path, "w");
+        if (stream != NULL) {
+            by_dump_text(bytes, size, stream);
+            fclose(stream);
+        }
+        snprintf(path, sizeof(path), "%s/%s.table", lab->folder, name);
+        error = by_image_file_write(path, bytes, size, &problem);
+        free(bytes);
+        if (error != 0) {
+            by_cli_refuse(path, &problem);
+            return BY_EXIT_ENVIRONMENT;
+        }
+    }
+    return 0;
+}
+
+int lab_plan(struct lab *lab)
+{
+    /* Ranks meet by allreduce and barrier, whatever else they run. */
+    int status = make_plan(lab, BY_COLLECTIVE_ALLREDUCE);
+
+    for (unsigned i = 1; i < BY_COLLECTIVE_COUNT && status == 0; i++)
+        if (lab->options.collective[i] && i != BY_COLLECTIVE_ALLREDUCE && i != BY_COLLECTIVE_BARRIER)
+            status = make_plan(lab, i);
+    if (status == 0)
+        status = lower(lab);
+    if (status == 0)
+        status = write_tables(lab);
+    return status;
+}
+
+void lab_plan_free(struct lab *lab)
+{
+    for (uint32_t i = 0; i < lab->plan_count; i++)
+        by_plan_free(lab->plans[i].plan);
+    by_lowering_free(lab->lowering);
+    lab->plan_count = 0;
+    lab->lowering = NULL;
+}

@@ -1,0 +1,216 @@
+/*
+ * The lab's children: banyan-switchd and banyan-perf, each in its node's namespace (entered with setns alone,
+ * so that mounts stay as they are) and in a process group of its own: Ctrl-C reaches the lab, which ends them
+ * in order. They die with the lab, unless it is left up.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "control/cli/lab.h"
+#include "control/topology/alloc.h"
+
+double lab_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+int lab_process_find(struct lab *lab)
+{
+    static const char *const needed[] = {"banyan-perf", "banyan-switchd"};
+    ssize_t bytes = readlink("/proc/self/exe", lab->programs, sizeof(lab->programs) - 1);
+    char path[LAB_PATH + 32];
+
+    lab->programs[bytes > 0 ? bytes : 0] = 0;
+    char *slash = strrchr(lab->programs, '/');
+    if (slash != NULL)
+        *slash = 0;
+    for (size_t i = 0; i < (lab->options.in_process ? 1 : 2); i++) {
+        snprintf(path, sizeof(path), "%s/%s", lab->programs, needed[i]);
+        if (access(path, X_OK) != 0)
+            return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s: %s: build it first (`make`)", path, strerror(errno));
+    }
+    return 0;
+}
+
+static int enter(const char *ns)
+{
+    char path[128];
+    int fd;
+
+    snprintf(path, sizeof(path), "/run/netns/%.80s", ns);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && setns(fd, CLONE_NEWNET) == 0 ? 0 : -1;
+}
+
+/* The child's half of a start. Does not return. */
+static void become(const struct lab *lab, uint32_t node, char *const *argv, char *const *environment,
+                   const char *log, int out, pid_t parent)
+{
+    char path[LAB_PATH + 64];
+    int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    setpgid(0, 0);
+    if (!lab->detached) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+            _exit(1);
+    }
+    dup2(null, STDIN_FILENO);
+    dup2(out >= 0 ? out : fd, STDOUT_FILENO);
+    dup2(fd, STDERR_FILENO);
+    for (int i = 1; i < NSIG; i++)
+        signal(i, SIG_DFL);
+    if (lab->ns != NULL && enter(lab->ns[node]) != 0) {
+        fprintf(stderr, "banyan: lab: cannot enter namespace %s: %s\n", lab->ns[node], strerror(errno));
+        _exit(126);
+    }
+    for (; environment != NULL && *environment != NULL; environment++)
+        putenv(*environment);
+    snprintf(path, sizeof(path), "%s/%s", lab->programs, argv[0]);
+    execv(path, argv);
+    fprintf(stderr, "banyan: lab: cannot run %s: %s\n", path, strerror(errno));
+    _exit(127);
+}
+
+struct lab_process *lab_process_start(struct lab *lab, uint32_t node, uint32_t job, char *const *argv,
+                                      char *const *environment, const char *log, bool pipe_out)
+{
+    struct lab_process *process = &lab->processes[lab->process_count];
+    int ends[2] = {-1, -1};
+    pid_t parent = getpid();
+
+    if (pipe_out && pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+        by_cli_fail(BY_EXIT_ENVIRONMENT, "lab: pipe: %s", strerror(errno));
+        return NULL;
+    }
+    if (pipe_out) /* the writer must not meet a full pipe as an error */
+        fcntl(ends[1], F_SETFL, 0);
+    fflush(NULL);
+    *process = (struct lab_process){.node = node, .job = job, .out = ends[0]};
+    process->pid = fork();
+    if (process->pid == 0)
+        become(lab, node, argv, environment, log, ends[1], parent);
+    if (ends[1] >= 0)
+        close(ends[1]);
+    if (process->pid < 0) {
+        process->pid = 0;
+        if (ends[0] >= 0)
+            close(ends[0]);
+        by_cli_fail(BY_EXIT_ENVIRONMENT, "lab: fork: %s", strerror(errno));
+        return NULL;
+    }
+    setpgid(process->pid, process->pid);
+    lab->process_count++;
+    lab_state_note(lab, "process %ld %llu %s", (long)process->pid, lab_state_started(process->pid),
+                   lab->topology->nodes[node].name);
+    return process;
+}
+
+/* Splits what came from a child into lines. */
+static void take_output(struct lab *lab, struct lab_process *process,
+                        void (*line)(struct lab *, struct lab_process *, const char *))
+{
+    char bytes[4096];
+    ssize_t count = read(process->out, bytes, sizeof(bytes));
+
+    if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) {
+        close(process->out);
+        process->out = -1;
+        return;
+    }
+    for (ssize_t i = 0; i < count; i++) {
+        bool full = process->line_bytes == sizeof(process->line) - 1;
+        if (bytes[i] != '\n' && !full) {
+            process->line[process->line_bytes++] = bytes[i];
+            continue;
+        }
+        process->line[process->line_bytes] = 0;
+        process->line_bytes = 0;
+        if (line != NULL)
+            line(lab, process, process->line);
+    }
+}
+
+void lab_process_poll(struct lab *lab, int ms, void (*line)(struct lab *, struct lab_process *, const char *))
+{
+    struct pollfd *entries = by_alloc(lab->process_count, sizeof(*entries));
+    struct lab_process **of = by_alloc(lab->process_count, sizeof(struct lab_process *));
+    nfds_t count = 0;
+
+    for (uint32_t i = 0; i < lab->process_count; i++) {
+        if (lab->processes[i].out < 0)
+            continue;
+        entries[count] = (struct pollfd){.fd = lab->processes[i].out, .events = POLLIN};
+        of[count++] = &lab->processes[i];
+    }
+    if (poll(entries, count, ms) > 0)
+        for (nfds_t i = 0; i < count; i++)
+            if (entries[i].revents != 0)
+                take_output(lab, of[i], line);
+    for (uint32_t i = 0; i < lab->process_count; i++) {
+        struct lab_process *process = &lab->processes[i];
+        if (process->pid > 0 && !process->ended &&
+            waitpid(process->pid, &process->status, WNOHANG) == process->pid)
+            process->ended = true;
+    }
+    free(entries);
+    free(of);
+}
+
+static uint32_t running(const struct lab *lab, uint32_t job)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < lab->process_count; i++)
+        count += lab->processes[i].pid > 0 && !lab->processes[i].ended && lab->processes[i].job == job;
+    return count;
+}
+
+static void signal_all(struct lab *lab, uint32_t job, int number)
+{
+    for (uint32_t i = 0; i < lab->process_count; i++) {
+        struct lab_process *process = &lab->processes[i];
+        if (process->pid <= 0 || process->ended || process->job != job)
+            continue;
+        process->expected = true;
+        kill(process->pid, number);
+    }
+}
+
+void lab_process_stop(struct lab *lab, uint32_t job, uint32_t grace_ms)
+{
+    double deadline = lab_now() + grace_ms / 1e3;
+
+    if (running(lab, job) == 0)
+        return;
+    signal_all(lab, job, SIGTERM);
+    while (running(lab, job) > 0 && lab_now() < deadline)
+        lab_process_poll(lab, 20, NULL);
+    signal_all(lab, job, SIGKILL);
+    for (deadline = lab_now() + 5; running(lab, job) > 0 && lab_now() < deadline;)
+        lab_process_poll(lab, 20, NULL);
+}
+
+const char *lab_process_end(const struct lab_process *process, char text[32])
+{
+    if (!process->ended)
+        snprintf(text, 32, "still running");
+    else if (WIFEXITED(process->status))
+        snprintf(text, 32, "exit status %d", WEXITSTATUS(process->status));
+    else
+        snprintf(text, 32, "signal %d", WTERMSIG(process->status));
+    return text;
+}

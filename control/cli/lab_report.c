@@ -1,0 +1,359 @@
+/*
+ * What a lab prints: the plans before the run, and after it the bytes counted on each cable beside those that
+ * the tables predict. The prediction replays what banyan-perf does on every rank: for each result the
+ * operations of both halves, its own barriers, and the small allreduces by which ranks agree on times and
+ * counts.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "control/cli/lab.h"
+#include "control/lower/traffic.h"
+#include "control/topology/alloc.h"
+#include "control/topology/fraction.h"
+
+/* Bytes of what ranks agree on in one small allreduce: a 64-bit number. */
+#define AGREEMENT_BYTES 8
+
+struct link_bytes {
+    struct by_traffic_arc counted, predicted;
+    bool known; /* counted */
+};
+
+void lab_progress(const struct lab *lab, const char *format, ...)
+{
+    static bool shown;
+    va_list arguments;
+
+    if (lab->options.quiet || !isatty(STDERR_FILENO))
+        return;
+    if (format == NULL) {
+        if (shown)
+            fputs("\r\033[K", stderr);
+        shown = false;
+        return;
+    }
+    fputs("\r\033[Klab: ", stderr);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fflush(stderr);
+    shown = true;
+}
+
+void lab_report_plans(const struct lab *lab)
+{
+    lab_progress(lab, NULL);
+    printf("# %s: %u hosts, %u switches, %u links, MTU %u; %u trees, window %u, payload %u\n",
+           lab->topology->name, lab->lowering->map.rank_count,
+           lab->topology->node_count - lab->lowering->map.rank_count, lab->topology->link_count,
+           lab->lowering->mtu, lab->lowering->tree_count, lab->lowering->window, lab->lowering->payload_max);
+    for (uint32_t i = 0; i < lab->plan_count; i++) {
+        const struct by_plan *plan = lab->plans[i].plan;
+        char achieved[BY_FRACTION_TEXT_BYTES], optimum[BY_FRACTION_TEXT_BYTES];
+        printf("# plan %-14s %u trees, %s of at most %s %s, verified %s\n",
+               by_collective_name(plan->collective), plan->tree_count,
+               by_fraction_text(plan->achieved, achieved), by_fraction_text(plan->optimum, optimum),
+               lab->topology->unit, lab->plans[i].verdict);
+    }
+    for (uint32_t i = 0; i < lab->lowering->note_count; i++)
+        printf("# note: %s\n", lab->lowering->notes[i]);
+    fflush(stdout);
+}
+
+/* ---- prediction
+ * -------------------------------------------------------------------------------------------------------- */
+
+static void add_calls(const struct lab *lab, struct by_traffic_call call, uint64_t times,
+                      struct by_traffic_arc *arcs)
+{
+    uint32_t count = 2 * lab->topology->link_count;
+    struct by_traffic_arc *one = by_alloc(count, sizeof(*one));
+
+    if (by_traffic_add(lab->lowering, &call, one) == 0)
+        for (uint32_t i = 0; i < count; i++) {
+            arcs[i].packets += times * one[i].packets;
+            arcs[i].bytes += times * one[i].bytes;
+        }
+    free(one);
+}
+
+/* One line of banyan-perf's table, as every rank runs it. */
+static void predict_result(const struct lab *lab, uint16_t job, const json_t *result,
+                           struct by_traffic_arc *arcs)
+{
+    unsigned collective = by_collective_from_name(json_string_value(json_object_get(result, "collective")));
+    unsigned dtype = by_dtype_from_name(json_string_value(json_object_get(result, "dtype")));
+    uint64_t count = (uint64_t)json_integer_value(json_object_get(result, "count"));
+    uint64_t operations =
+        2 * ((uint64_t)json_integer_value(json_object_get(result, "operations")) + lab->options.warmup);
+    bool barrier = collective == BY_COLLECTIVE_BARRIER,
+         checks_bits = collective == BY_COLLECTIVE_ALLREDUCE && count > 0;
+    struct by_traffic_call call = {.job = job,
+                                   .collective = collective,
+                                   .root = lab->options.root,
+                                   .shard_bytes = count * by_dtype_bytes(dtype)};
+
+    /* In place the data change with each operation: one more, on fresh data, is checked. */
+    add_calls(lab, call, operations + (barrier ? 0 : 1), arcs);
+    add_calls(lab, (struct by_traffic_call){.job = job, .collective = BY_COLLECTIVE_BARRIER}, 2, arcs);
+    /* The slowest time and the count of wrong elements of each half; for an allreduce also the extremes of
+     * the checksums. */
+    add_calls(lab,
+              (struct by_traffic_call){
+                  .job = job, .collective = BY_COLLECTIVE_ALLREDUCE, .shard_bytes = AGREEMENT_BYTES},
+              checks_bits ? 8 : 4, arcs);
+}
+
+static void predict(const struct lab *lab, struct by_traffic_arc *arcs)
+{
+    for (uint32_t job = 1; job <= lab->options.jobs; job++) {
+        const json_t *results = json_object_get(json_array_get(lab->reports[job - 1], 0), "results");
+        for (size_t i = 0; i < json_array_size(results); i++)
+            predict_result(lab, (uint16_t)job, json_array_get(results, i), arcs);
+    }
+}
+
+/* ---- counting
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+/* A switch's own counters of one port over the run; transmitted or received. */
+static bool from_switch(const struct lab *lab, uint32_t link, uint32_t node, bool sent,
+                        struct by_traffic_arc *counted)
+{
+    uint32_t port = by_address_port(&lab->lowering->map, link, node);
+    const by_CountersReply *before = lab->before ? lab->before[node] : NULL,
+                           *after = lab->after ? lab->after[node] : NULL;
+
+    if (before == NULL || after == NULL || port >= before->ports_count || port >= after->ports_count)
+        return false;
+    if (sent) {
+        counted->packets = after->ports[port].tx_packets - before->ports[port].tx_packets;
+        counted->bytes = after->ports[port].tx_bytes - before->ports[port].tx_bytes;
+    } else {
+        counted->packets = after->ports[port].rx_packets - before->ports[port].rx_packets;
+        counted->bytes = after->ports[port].rx_bytes - before->ports[port].rx_bytes;
+    }
+    return true;
+}
+
+/* What the host's processes sent by one interface, all jobs together. */
+static bool from_host(const struct lab *lab, uint32_t link, uint32_t node, struct by_traffic_arc *counted)
+{
+    uint32_t rank = lab->lowering->map.rank[node];
+    bool found = false;
+    char interface[16];
+
+    if (rank == UINT32_MAX)
+        return false;
+    by_address_interface(lab->topology, node, by_address_port(&lab->lowering->map, link, node), interface);
+    for (uint32_t job = 0; job < lab->options.jobs; job++) {
+        const json_t *ports = json_object_get(json_array_get(lab->reports[job], rank), "ports");
+        for (size_t i = 0; i < json_array_size(ports); i++) {
+            const json_t *port = json_array_get(ports, i);
+            const char *name = json_string_value(json_object_get(port, "name"));
+            if (name == NULL || strcmp(name, interface) != 0)
+                continue;
+            counted->packets += (uint64_t)json_integer_value(json_object_get(port, "tx_packets"));
+            counted->bytes += (uint64_t)json_integer_value(json_object_get(port, "tx_bytes"));
+            found = true;
+        }
+    }
+    return found;
+}
+
+/* In one process the fabric in memory counts its own cables. */
+static bool from_memory(const struct lab *lab, uint32_t link, uint32_t from, struct by_traffic_arc *counted)
+{
+    const char *name = lab->topology->nodes[from].name;
+    bool found = false;
+    char interface[16];
+
+    by_address_interface(lab->topology, from, by_address_port(&lab->lowering->map, link, from), interface);
+    for (uint32_t job = 0; job < lab->options.jobs; job++) {
+        const json_t *links = json_object_get(json_array_get(lab->reports[job], 0), "links");
+        for (size_t i = 0; i < json_array_size(links); i++) {
+            const json_t *entry = json_array_get(links, i);
+            const char *node = json_string_value(json_object_get(entry, "from"));
+            const char *port = json_string_value(json_object_get(entry, "from_port"));
+            if (node == NULL || port == NULL || strcmp(node, name) != 0 || strcmp(port, interface) != 0)
+                continue;
+            counted->packets += (uint64_t)json_integer_value(json_object_get(entry, "packets"));
+            counted->bytes += (uint64_t)json_integer_value(json_object_get(entry, "bytes"));
+            found = true;
+        }
+    }
+    return found;
+}
+
+/* [2 * link] from end a to end b, [2 * link + 1] back. */
+static struct link_bytes *measure(const struct lab *lab)
+{
+    uint32_t count = 2 * lab->topology->link_count;
+    struct link_bytes *links = by_alloc(count, sizeof(*links));
+    struct by_traffic_arc *predicted = by_alloc(count, sizeof(*predicted));
+
+    predict(lab, predicted);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct by_link *cable = &lab->topology->links[i / 2];
+        uint32_t from = i % 2 ? cable->b : cable->a, to = i % 2 ? cable->a : cable->b;
+        links[i].predicted = predicted[i];
+        if (lab->options.in_process)
+            links[i].known = from_memory(lab, i / 2, from, &links[i].counted);
+        else
+            links[i].known = from_switch(lab, i / 2, from, true, &links[i].counted) ||
+                             from_switch(lab, i / 2, to, false, &links[i].counted) ||
+                             from_host(lab, i / 2, from, &links[i].counted);
+    }
+    free(predicted);
+    return links;
+}
+
+/* ---- output
+ * ------------------------------------------------------------------------------------------------------------
+ */
+
+static double ratio_of(const struct link_bytes *link)
+{
+    return link->predicted.bytes ? (double)link->counted.bytes / (double)link->predicted.bytes : 0;
+}
+
+static void print_links(const struct lab *lab, const struct link_bytes *links)
+{
+    double least = 0, most = 0;
+
+    printf("# link: bytes counted%s beside bytes that the plan predicts, both ways\n",
+           lab->options.in_process ? "" : " by the nodes");
+    printf("#%31s  %14s %14s %7s  %14s %14s %7s\n", "", "->", "predicted", "ratio", "<-", "predicted",
+           "ratio");
+    for (uint32_t i = 0; i < lab->topology->link_count; i++) {
+        char name[100];
+        snprintf(name, sizeof(name), "%.47s - %.47s", lab->topology->nodes[lab->topology->links[i].a].name,
+                 lab->topology->nodes[lab->topology->links[i].b].name);
+        printf(" %-31s", name);
+        for (uint32_t way = 0; way < 2; way++) {
+            const struct link_bytes *link = &links[2 * i + way];
+            double ratio = ratio_of(link);
+            if (!link->known) {
+                printf("  %14s %14" PRIu64 " %7s", "-", link->predicted.bytes, "-");
+                continue;
+            }
+            printf("  %14" PRIu64 " %14" PRIu64 " %7.4f", link->counted.bytes, link->predicted.bytes, ratio);
+            if (link->predicted.bytes > 0) {
+                least = least == 0 || ratio < least ? ratio : least;
+                most = ratio > most ? ratio : most;
+            }
+        }
+        putchar('\n');
+    }
+    if (most > 0)
+        printf("# counted / predicted: %.4f to %.4f%s\n", least, most,
+               most > 1.0 ? " (what is above 1 was sent again)" : "");
+}
+
+static json_t *link_json(const struct link_bytes *link)
+{
+    return json_pack(
+        "{s:o, s:o, s:I, s:I, s:o}", "counted",
+        link->known ? json_integer((json_int_t)link->counted.bytes) : json_null(), "counted_packets",
+        link->known ? json_integer((json_int_t)link->counted.packets) : json_null(), "predicted",
+        (json_int_t)link->predicted.bytes, "predicted_packets", (json_int_t)link->predicted.packets, "ratio",
+        link->known && link->predicted.bytes ? json_real(ratio_of(link)) : json_null());
+}
+
+static json_t *links_json(const struct lab *lab, const struct link_bytes *links)
+{
+    json_t *array = json_array();
+
+    for (uint32_t i = 0; i < lab->topology->link_count; i++)
+        json_array_append_new(array, json_pack("{s:s, s:s, s:o, s:o}", "a",
+                                               lab->topology->nodes[lab->topology->links[i].a].name, "b",
+                                               lab->topology->nodes[lab->topology->links[i].b].name, "ab",
+                                               link_json(&links[2 * i]), "ba", link_json(&links[2 * i + 1])));
+    return array;
+}
+
+static json_t *plans_json(const struct lab *lab)
+{
+    json_t *array = json_array();
+
+    for (uint32_t i = 0; i < lab->plan_count; i++) {
+        const struct by_plan *plan = lab->plans[i].plan;
+        char achieved[BY_FRACTION_JSON_BYTES], optimum[BY_FRACTION_JSON_BYTES];
+        json_array_append_new(array,
+                              json_pack("{s:s, s:o, s:f, s:o, s:f, s:s, s:i}", "collective",
+                                        by_collective_name(plan->collective), "optimum",
+                                        json_loads(by_fraction_json(plan->optimum, optimum), 0, NULL),
+                                        "optimum_float", by_fraction_value(plan->optimum), "achieved",
+                                        json_loads(by_fraction_json(plan->achieved, achieved), 0, NULL),
+                                        "achieved_float", by_fraction_value(plan->achieved), "verdict",
+                                        lab->plans[i].verdict, "trees", (int)plan->tree_count));
+    }
+    return array;
+}
+
+/* Wrong elements over all jobs, as rank 0 of each counted them for all ranks. -1 when a job has no results.
+ */
+static int64_t count_wrong(const struct lab *lab)
+{
+    int64_t wrong = 0;
+
+    for (uint32_t job = 0; job < lab->options.jobs; job++) {
+        const json_t *report = json_array_get(lab->reports[job], 0);
+        if (!json_is_integer(json_object_get(report, "wrong")) ||
+            json_array_size(json_object_get(report, "results")) == 0)
+            return -1;
+        wrong += json_integer_value(json_object_get(report, "wrong"));
+    }
+    return wrong;
+}
+
+static json_t *everything(const struct lab *lab, const struct link_bytes *links, int64_t wrong)
+{
+    json_t *jobs = json_array();
+
+    for (uint32_t job = 0; job < lab->options.jobs; job++) {
+        json_t *report = json_array_get(lab->reports[job], 0), *results = json_object_get(report, "results");
+        json_array_append_new(jobs, json_pack("{s:i, s:O, s:O}", "job", (int)job + 1, "results",
+                                              results ? results : json_null(), "ranks", lab->reports[job]));
+    }
+    return json_pack("{s:s, s:s, s:i, s:b, s:f, s:o, s:o, s:o, s:o, s:o}", "topology", lab->topology->name,
+                     "file", lab->options.topology, "mtu", (int)lab->lowering->mtu, "in_process",
+                     lab->options.in_process, "seconds", lab->seconds, "plans", plans_json(lab), "jobs", jobs,
+                     "links", links_json(lab, links), "wrong", wrong < 0 ? json_null() : json_integer(wrong),
+                     "error", lab->error[0] ? json_string(lab->error) : json_null());
+}
+
+int lab_report(struct lab *lab)
+{
+    struct link_bytes *links = measure(lab);
+    int64_t wrong = count_wrong(lab);
+    int status = wrong > 0 ? BY_EXIT_NO : wrong < 0 || lab->error[0] ? BY_EXIT_ENVIRONMENT : BY_EXIT_DONE;
+    json_t *object;
+
+    lab_progress(lab, NULL);
+    if (!lab->options.json && lab->error[0] == 0) {
+        print_links(lab, links);
+        if (wrong >= 0)
+            printf("# %" PRId64 " wrong elements%s, %.1f s\n", wrong,
+                   lab->options.jobs > 1 ? " over all jobs" : "", lab->seconds);
+        else
+            printf("# no results\n");
+    }
+    if (lab->options.json || lab->options.report != NULL) {
+        object = everything(lab, links, wrong);
+        if (lab->options.json) {
+            json_dumpf(object, stdout, JSON_INDENT(1));
+            putchar('\n');
+        }
+        if (lab->options.report != NULL && json_dump_file(object, lab->options.report, JSON_INDENT(1)) != 0)
+            status = by_cli_fail(BY_EXIT_ENVIRONMENT, "%s: cannot write the report", lab->options.report);
+        json_decref(object);
+    }
+    free(links);
+    return status;
+}

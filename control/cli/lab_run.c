@@ -1,0 +1,83 @@
+/*
+ * The run itself: namespaces, switches, tables, hosts, and everything undone in the opposite order. A failure
+ * anywhere leaves by the same door: lab_run_undo looks at what exists. Neighbours: lab_net.c, lab_switch.c,
+ * lab_host.c do the parts.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "control/cli/lab.h"
+#include "control/topology/alloc.h"
+
+int lab_run_fabric(struct lab *lab)
+{
+    uint32_t n = lab->topology->node_count;
+    int status;
+
+    lab->processes = by_alloc((size_t)n * (lab->options.jobs + 1), sizeof(*lab->processes));
+    status = lab_net_up(lab);
+    for (uint32_t i = 0; i < n && status == 0; i++)
+        if (!lab->topology->nodes[i].compute && lab_switch_start(lab, i) == NULL)
+            status = BY_EXIT_ENVIRONMENT;
+    if (status == 0 && lab->process_count > 0)
+        status = lab_switch_await(lab);
+    if (status == 0 && lab->process_count > 0)
+        status = lab_switch_push(lab);
+    return status;
+}
+
+int lab_run_namespaces(struct lab *lab)
+{
+    int status = lab_run_fabric(lab);
+
+    if (status == 0 && lab->topology->node_count > lab->lowering->map.rank_count)
+        lab->before = lab_switch_counters(lab);
+    for (uint32_t job = 1; job <= lab->options.jobs && status == 0; job++)
+        for (uint32_t node = 0; node < lab->topology->node_count && status == 0; node++)
+            if (lab->topology->nodes[node].compute && lab_host_start(lab, node, job) == NULL)
+                status = BY_EXIT_ENVIRONMENT;
+    if (status != 0)
+        return status;
+    lab_host_watch(lab);
+    status = lab_host_end(lab);
+    if (lab_stopping)
+        return BY_EXIT_ENVIRONMENT;
+    if (lab->before != NULL)
+        lab->after = lab_switch_counters(lab);
+    lab_host_reports(lab);
+    return status != 0 || lab->error[0] != 0 ? BY_EXIT_ENVIRONMENT : 0;
+}
+
+int lab_run_in_process(struct lab *lab)
+{
+    int status = 0;
+
+    lab->processes = by_alloc(lab->options.jobs, sizeof(*lab->processes));
+    /* One after the other: each job's process holds the whole fabric. */
+    for (uint32_t job = 1; job <= lab->options.jobs && status == 0; job++) {
+        if (lab_host_start_all(lab, job) == NULL)
+            return BY_EXIT_ENVIRONMENT;
+        lab_host_watch(lab);
+        status = lab_host_end(lab);
+    }
+    lab_host_reports(lab);
+    return status != 0 || lab_stopping || lab->error[0] != 0 ? BY_EXIT_ENVIRONMENT : 0;
+}
+
+void lab_run_undo(struct lab *lab)
+{
+    lab_progress(lab, NULL);
+    if (lab->processes != NULL) {
+        for (uint32_t job = lab->options.jobs; job > 0; job--)
+            lab_process_stop(lab, job, 2000);
+        lab_process_stop(lab, 0, 5000);
+        for (uint32_t i = 0; i < lab->process_count; i++)
+            if (lab->processes[i].out >= 0)
+                close(lab->processes[i].out);
+        free(lab->processes);
+        lab->processes = NULL;
+        lab->process_count = 0;
+    }
+    lab_net_down(lab);
+    lab_state_close(lab);
+}

@@ -1,0 +1,169 @@
+/*
+ * The lab's switches: started with the faults asked for, awaited, given their tables, asked for their
+ * counters. All waiting is bounded.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/cli/lab.h"
+#include "control/controller/push.h"
+#include "control/lower/file.h"
+#include "control/topology/alloc.h"
+
+#define ARGUMENTS_MAX 192
+
+struct lab_process *lab_switch_start(struct lab *lab, uint32_t node)
+{
+    const struct lab_options *options = &lab->options;
+    char *argv[ARGUMENTS_MAX], interfaces[BY_PORTS_MAX][16], control[LAB_PATH + 64], log[LAB_PATH + 64],
+        slots[16], payload[16], seed[24];
+    int count = 0;
+
+    snprintf(control, sizeof(control), "unix:%.480s/%.47s.sock", lab->folder, lab_name(lab, node));
+    snprintf(log, sizeof(log), "%.480s/%.47s.log", lab->folder, lab_name(lab, node));
+    snprintf(slots, sizeof(slots), "%u", lab->lowering->slots ? lab->lowering->slots : 1);
+    snprintf(payload, sizeof(payload), "%u", lab->lowering->payload_max);
+    /* Every switch draws its own faults. */
+    snprintf(seed, sizeof(seed), "%llu", (options->seed ? strtoull(options->seed, NULL, 10) : 1ull) + node);
+    argv[count++] = "banyan-switchd";
+    argv[count++] = "--name";
+    argv[count++] = lab->topology->nodes[node].name;
+    for (uint32_t port = 0; port < lab->lowering->map.port_count[node]; port++) {
+        by_address_interface(lab->topology, node, port, interfaces[port]);
+        argv[count++] = "--iface";
+        argv[count++] = interfaces[port];
+    }
+    argv[count++] = "--control";
+    argv[count++] = control;
+    argv[count++] = "--driver";
+    argv[count++] = (char *)(uintptr_t)options->driver;
+    argv[count++] = "--slots";
+    argv[count++] = slots;
+    argv[count++] = "--payload-max";
+    argv[count++] = payload;
+    if (lab_has_faults(&lab->options)) {
+        argv[count++] = "--loss";
+        argv[count++] = (char *)(uintptr_t)(options->loss ? options->loss : "0");
+        argv[count++] = "--dup";
+        argv[count++] = (char *)(uintptr_t)(options->dup ? options->dup : "0");
+        argv[count++] = "--reorder";
+        argv[count++] = (char *)(uintptr_t)(options->reorder ? options->reorder : "0");
+        argv[count++] = "--seed";
+        argv[count++] = seed;
+    }
+    argv[count] = NULL;
+    return lab_process_start(lab, node, 0, argv, NULL, log, true);
+}
+
+static void switch_line(struct lab *lab, struct lab_process *process, const char *line)
+{
+    (void)lab;
+    if (process->job == 0 && strstr(line, ": ready") != NULL)
+        process->ready = true;
+}
+
+/* The first switch that ended by itself, or NULL. */
+struct lab_process *lab_switch_dead(struct lab *lab)
+{
+    for (uint32_t i = 0; i < lab->process_count; i++)
+        if (lab->processes[i].job == 0 && lab->processes[i].ended && !lab->processes[i].expected)
+            return &lab->processes[i];
+    return NULL;
+}
+
+int lab_switch_fail(const struct lab *lab, const struct lab_process *process, const char *what)
+{
+    char log[LAB_PATH + 64], text[512], end[32];
+
+    snprintf(log, sizeof(log), "%.480s/%.47s.log", lab->folder, lab_name(lab, process->node));
+    lab_last_line(log, text, sizeof(text));
+    lab_progress(lab, NULL);
+    return by_cli_fail(BY_EXIT_ENVIRONMENT, "lab: switch %s %s (%s): %s", lab_name(lab, process->node), what,
+                       lab_process_end(process, end), text[0] ? text : "it said nothing");
+}
+
+int lab_switch_await(struct lab *lab)
+{
+    double deadline = lab_now() + LAB_READY_MS / 1e3;
+
+    for (;;) {
+        uint32_t ready = 0;
+        struct lab_process *missing = NULL, *dead;
+        lab_process_poll(lab, 50, switch_line);
+        for (uint32_t i = 0; i < lab->process_count; i++) {
+            ready += lab->processes[i].ready;
+            if (!lab->processes[i].ready)
+                missing = &lab->processes[i];
+        }
+        lab_progress(lab, "%u of %u switches are ready", ready, lab->process_count);
+        dead = lab_switch_dead(lab);
+        if (dead != NULL)
+            return lab_switch_fail(lab, dead, "ended while it started");
+        if (missing == NULL)
+            return 0;
+        if (lab_stopping)
+            return BY_EXIT_ENVIRONMENT;
+        if (lab_now() > deadline)
+            return lab_switch_fail(lab, missing, "is not ready after 60 seconds");
+    }
+}
+
+int lab_switch_push(struct lab *lab)
+{
+    uint32_t n = lab->topology->node_count, count = 0;
+    struct by_push_target *targets = by_alloc(n, sizeof(*targets));
+    char(*addresses)[LAB_PATH + 64] = by_alloc(n, sizeof(*addresses));
+    struct by_problem problem = {0};
+    int status = 0;
+
+    lab_progress(lab, "loading tables");
+    for (uint32_t i = 0; i < n && status == 0; i++) {
+        char path[LAB_PATH + 64];
+        uint8_t *bytes;
+        if (lab->topology->nodes[i].compute)
+            continue;
+        snprintf(path, sizeof(path), "%.480s/%.47s.table", lab->folder, lab_name(lab, i));
+        snprintf(addresses[count], sizeof(addresses[count]), "unix:%.480s/%.47s.sock", lab->folder,
+                 lab_name(lab, i));
+        if (by_image_file_read(path, &bytes, &targets[count].bytes, &problem) != 0)
+            status = by_cli_refuse(path, &problem);
+        targets[count].name = lab_name(lab, i);
+        targets[count].address = addresses[count];
+        if (status == 0)
+            targets[count++].image = bytes;
+    }
+    if (status == 0 && by_push(targets, count, LAB_CALL_MS, &problem) != 0)
+        status = by_cli_fail(BY_EXIT_ENVIRONMENT, "lab: %s", problem.text);
+    for (uint32_t i = 0; i < count; i++)
+        free((uint8_t *)(uintptr_t)targets[i].image);
+    free(targets);
+    free(addresses);
+    return status;
+}
+
+/* Reads the counters of every switch that lives. */
+by_CountersReply **lab_switch_counters(struct lab *lab)
+{
+    by_CountersReply **all = by_alloc(lab->topology->node_count, sizeof(*all));
+
+    for (uint32_t i = 0; i < lab->process_count; i++) {
+        const struct lab_process *process = &lab->processes[i];
+        struct by_session *session = NULL;
+        struct by_problem problem = {0};
+        char address[LAB_PATH + 64];
+        if (process->job != 0 || process->ended)
+            continue;
+        snprintf(address, sizeof(address), "unix:%.480s/%.47s.sock", lab->folder,
+                 lab_name(lab, process->node));
+        all[process->node] = by_alloc(1, sizeof(**all));
+        if (by_session_open(address, LAB_CALL_MS, 0, &session, &problem) != 0 ||
+            by_session_counters(session, all[process->node], &problem) != 0) {
+            lab_progress(lab, NULL);
+            by_cli_fail(0, "lab: switch %s: %s", lab_name(lab, process->node), problem.text);
+            free(all[process->node]);
+            all[process->node] = NULL;
+        }
+        by_session_close(session);
+    }
+    return all;
+}
