@@ -24,8 +24,9 @@
 #include "offload/base/errors.h"
 
 #define ARGUMENTS_MAX 128u
-/* Hugepage memory (bytes) below which we go without: packet pools of a switch of a few ports. */
-#define HUGE_LEAST (192ull << 20)
+/* Hugepage memory that packet buffers need (bytes): in all, and for each port. With less we go without. */
+#define HUGE_BASE     (64ull << 20)
+#define HUGE_PER_PORT (12ull << 20)
 /* Memory (MiB) reserved without hugepages; pages are only taken when touched. */
 #define NO_HUGE_MIB "2048"
 #define PREFIX_HEAD "banyan."
@@ -129,17 +130,22 @@ static bool has_extra(const struct by_eal_config *config, const char *option)
     return false;
 }
 
+static unsigned long long huge_needed(const struct by_eal_config *config)
+{
+    return HUGE_BASE + HUGE_PER_PORT * config->port_count;
+}
+
 static bool choose_no_huge(const struct by_eal_config *config)
 {
     unsigned long long bytes = huge_free();
 
     if (config->no_huge || has_extra(config, "--no-huge"))
         return true;
-    if (bytes >= HUGE_LEAST)
+    if (bytes >= huge_needed(config))
         return false;
     by_say("no hugepages (%llu MiB free, %llu needed): running without; `sysctl vm.nr_hugepages=%llu` gives "
            "them",
-           bytes >> 20, HUGE_LEAST >> 20, HUGE_LEAST >> 21);
+           bytes >> 20, huge_needed(config) >> 20, huge_needed(config) >> 21);
     return true;
 }
 
@@ -157,7 +163,8 @@ int by_eal_start(const struct by_eal_config *config)
         return BY_EINVAL;
     }
     if (no_huge && config->pci_count > 0) {
-        by_say("--pci %s needs hugepages: `sysctl vm.nr_hugepages=%llu`", config->pci[0], HUGE_LEAST >> 21);
+        by_say("--pci %s needs hugepages: `sysctl vm.nr_hugepages=%llu`", config->pci[0],
+               huge_needed(config) >> 21);
         return BY_EIO;
     }
     lcore_text(lcores, sizeof lcores);
@@ -212,11 +219,11 @@ void by_eal_stop(void)
     runtime_dir[0] = 0;
 }
 
-void *by_eal_memory(const char *what, size_t bytes)
+void *by_eal_memory(const char *what, size_t bytes, bool device)
 {
     void *memory;
 
-    if (rte_eal_has_hugepages())
+    if (device)
         return rte_zmalloc(what, bytes, 64);
     memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
@@ -225,11 +232,11 @@ void *by_eal_memory(const char *what, size_t bytes)
     return memory;
 }
 
-void by_eal_memory_free(void *memory, size_t bytes)
+void by_eal_memory_free(void *memory, size_t bytes, bool device)
 {
     if (!memory)
         return;
-    if (rte_eal_has_hugepages())
+    if (device)
         rte_free(memory);
     else
         munmap(memory, bytes);

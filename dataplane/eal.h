@@ -11,7 +11,8 @@ struct by_eal_config {
     const char *name; /* of the switch: part of the file prefix, under which dpdk-telemetry.py finds it */
     const char *const *pci; /* addresses to probe; no other PCI device is touched */
     unsigned pci_count;
-    char **extra; /* the user's own EAL arguments */
+    unsigned port_count; /* of all ports: what packet buffers will need */
+    char **extra;        /* the user's own EAL arguments */
     unsigned extra_count;
     bool no_huge; /* do not use hugepages even where there are some */
 };
@@ -24,9 +25,11 @@ struct by_eal_config {
 int by_eal_start(const struct by_eal_config *config);
 /* Leaves the EAL and removes what it put below /var/run/dpdk. */
 void by_eal_stop(void);
-/* Memory that DPDK's devices can reach: zeroed, 64-byte aligned, from hugepages when these are in use. NULL
- * when there is none. */
-void *by_eal_memory(const char *what, size_t bytes);
-void by_eal_memory_free(void *memory, size_t bytes);
+/*
+ * Zeroed memory, 64-byte aligned, or NULL. With `device` real devices can read it: it comes from DPDK's heap,
+ * so that there must be enough hugepages. Else it is taken page by page as it is touched.
+ */
+void *by_eal_memory(const char *what, size_t bytes, bool device);
+void by_eal_memory_free(void *memory, size_t bytes, bool device);
 
 #endif

@@ -41,7 +41,7 @@ static void release(struct by_shell *shell)
     rte_mempool_free(shell->share_pool);
     rte_mempool_free(shell->header_pool);
     rte_mempool_free(shell->frame_pool);
-    by_eal_memory_free(shell->engine_memory, shell->engine_bytes);
+    by_eal_memory_free(shell->engine_memory, shell->engine_bytes, shell->engine_for_device);
     free(shell->ports);
     free(shell);
 }
@@ -145,7 +145,9 @@ static int make_engine(struct by_shell *shell, const struct by_shell_config *con
                config->slot_count, shell->payload_max, config->entry_count, config->relay_count);
         return BY_ELIMIT;
     }
-    shell->engine_memory = by_eal_memory("engine", shell->engine_bytes);
+    for (unsigned i = 0; i < shell->port_count; i++)
+        shell->engine_for_device = shell->engine_for_device || shell->ports[i].kind == BY_PORT_PCI;
+    shell->engine_memory = by_eal_memory("engine", shell->engine_bytes, shell->engine_for_device);
     if (!shell->engine_memory) {
         by_say("no memory for %u slots of 2 x %u bytes (%zu MiB): use fewer (--slots) or give more hugepages",
                config->slot_count, 2 * shell->payload_max, shell->engine_bytes >> 20);

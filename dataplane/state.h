@@ -36,7 +36,8 @@ struct by_shell {
     uint64_t control_due_ns;
     void *engine_memory;
     size_t engine_bytes;
-    uint32_t first_port; /* of the next round: no port is always first */
+    bool engine_for_device; /* a NIC reads payloads out of it */
+    uint32_t first_port;    /* of the next round: no port is always first */
     uint32_t batch_count;
     struct by_rx rx[BY_BATCH_ROOM];
     struct rte_mbuf *frames[BY_BATCH_ROOM]; /* of rx; NULL once a relay has taken it */

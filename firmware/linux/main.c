@@ -166,6 +166,7 @@ int main(int argc, char **argv)
     if ((result = by_server_open(&server, options.control, options.control_count)) != 0)
         return status_of(result);
     eal.name = options.name;
+    eal.port_count = options.port_count;
     eal.no_huge = options.no_huge;
     eal.extra = options.eal;
     eal.extra_count = options.eal_count;

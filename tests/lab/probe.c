@@ -6,8 +6,9 @@
  *   switch-probe image FILE HOSTS TREES WINDOW PAYLOAD MTU
  *   switch-probe push ADDRESS FILE [BYTES of a piece]
  *   switch-probe counters ADDRESS
- *   switch-probe star HOSTS CHUNKS COUNT INTERFACE...
+ *   switch-probe star HOSTS CHUNKS COUNT SEQ INTERFACE...
  *   switch-probe malformed ADDRESS HOSTS SEQ INTERFACE...
+ *   switch-probe flood HOSTS SECONDS WINDOW COUNT SEQ INTERFACE...
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +21,9 @@ static int usage(void)
     fputs("usage: switch-probe image FILE HOSTS TREES WINDOW PAYLOAD MTU\n"
           "       switch-probe push ADDRESS FILE [PIECE]\n"
           "       switch-probe counters ADDRESS\n"
-          "       switch-probe star HOSTS CHUNKS COUNT INTERFACE...\n"
-          "       switch-probe malformed ADDRESS HOSTS SEQ INTERFACE...\n",
+          "       switch-probe star HOSTS CHUNKS COUNT SEQ INTERFACE...\n"
+          "       switch-probe malformed ADDRESS HOSTS SEQ INTERFACE...\n"
+          "       switch-probe flood HOSTS SECONDS WINDOW COUNT SEQ INTERFACE...\n",
           stderr);
     return 2;
 }
@@ -53,9 +55,13 @@ int main(int argc, char **argv)
         return probe_push(argv[2], argv[3], argc == 5 ? (size_t)atoi(argv[4]) : 65536);
     if (argc == 3 && strcmp(argv[1], "counters") == 0)
         return probe_counters(argv[2]);
-    if (argc > 5 && strcmp(argv[1], "star") == 0 && argc == 5 + atoi(argv[2]))
-        return probe_star(atoi(argv[2]), (uint32_t)atoi(argv[3]), (uint16_t)atoi(argv[4]), argv + 5);
+    if (argc > 6 && strcmp(argv[1], "star") == 0 && argc == 6 + atoi(argv[2]))
+        return probe_star(atoi(argv[2]), (uint32_t)atoi(argv[3]), (uint16_t)atoi(argv[4]),
+                          (uint32_t)atoi(argv[5]), argv + 6);
     if (argc > 5 && strcmp(argv[1], "malformed") == 0 && argc == 5 + atoi(argv[3]))
         return probe_malformed(argv[2], atoi(argv[3]), (uint32_t)atoi(argv[4]), argv + 5);
+    if (argc > 7 && strcmp(argv[1], "flood") == 0 && argc == 7 + atoi(argv[2]))
+        return probe_flood(atoi(argv[2]), (unsigned)atoi(argv[3]), (uint32_t)atoi(argv[4]),
+                           (uint16_t)atoi(argv[5]), (uint32_t)atoi(argv[6]), argv + 7);
     return usage();
 }

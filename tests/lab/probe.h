@@ -14,8 +14,12 @@ void probe_read_counters(const char *address, by_Response *response);
 uint64_t probe_counter(const by_Response *response, const char *name);
 
 /* Hosts of a star on raw sockets. */
-int probe_star(int hosts, uint32_t chunks, uint16_t count, char **interfaces);
+int probe_socket(const char *interface);
 /* `seq` is that of the next chunk. */
+int probe_star(int hosts, uint32_t chunks, uint16_t count, uint32_t seq, char **interfaces);
 int probe_malformed(const char *address, int hosts, uint32_t seq, char **interfaces);
+/* Load for `seconds`, beginning with chunk `seq`. */
+int probe_flood(int hosts, unsigned seconds, uint32_t window, uint16_t count, uint32_t seq,
+                char **interfaces);
 
 #endif

@@ -32,20 +32,24 @@ static uint32_t fresh_seq;
 static struct star star = {.trees = 1, .window = 16, .payload_max = BY_PAYLOAD_DEFAULT};
 static int sockets[STAR_HOSTS_MAX];
 
+int probe_socket(const char *interface)
+{
+    struct sockaddr_ll address = {.sll_family = AF_PACKET,
+                                  .sll_protocol = htons(ALL_TYPES),
+                                  .sll_ifindex = (int)if_nametoindex(interface)};
+    int fd = socket(AF_PACKET, SOCK_RAW, htons(ALL_TYPES));
+
+    if (fd < 0 || address.sll_ifindex == 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0) {
+        fprintf(stderr, "switch-probe: %s: %s\n", interface, strerror(errno));
+        exit(1);
+    }
+    return fd;
+}
+
 static void open_sockets(int hosts, char **interfaces)
 {
-    for (int i = 0; i < hosts; i++) {
-        struct sockaddr_ll address = {.sll_family = AF_PACKET,
-                                      .sll_protocol = htons(ALL_TYPES),
-                                      .sll_ifindex = (int)if_nametoindex(interfaces[i])};
-
-        sockets[i] = socket(AF_PACKET, SOCK_RAW, htons(ALL_TYPES));
-        if (sockets[i] < 0 || address.sll_ifindex == 0 ||
-            bind(sockets[i], (struct sockaddr *)&address, sizeof address) != 0) {
-            fprintf(stderr, "switch-probe: %s: %s\n", interfaces[i], strerror(errno));
-            exit(1);
-        }
-    }
+    for (int i = 0; i < hosts; i++)
+        sockets[i] = probe_socket(interfaces[i]);
     star.hosts = (uint16_t)hosts;
 }
 
@@ -152,13 +156,13 @@ static int run_chunk(uint32_t seq, uint16_t count)
     return missing != 0;
 }
 
-int probe_star(int hosts, uint32_t chunks, uint16_t count, char **interfaces)
+int probe_star(int hosts, uint32_t chunks, uint16_t count, uint32_t seq, char **interfaces)
 {
     if (hosts < 1 || hosts > (int)STAR_HOSTS_MAX || count > BY_PAYLOAD_MAX / 4)
         return 2;
     open_sockets(hosts, interfaces);
-    for (uint32_t seq = 0; seq < chunks; seq++)
-        if (run_chunk(seq, count) != 0)
+    for (uint32_t i = 0; i < chunks; i++)
+        if (run_chunk(seq + i, count) != 0)
             return 1;
     printf("switch-probe: %" PRIu32 " chunks of %u elements from %d hosts: all sums right\n", chunks, count,
            hosts);

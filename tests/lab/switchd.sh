@@ -1,0 +1,183 @@
+#!/usr/bin/env bash
+# banyan-switchd by hand on veth ports: tables, sums, malformed packets, injected faults, bad ports, no hugepages, no root, clean ends.
+#   switchd.sh [BUILD]        BUILD: folder with bin/ and tools/ (default build/release). Needs root. Exit 0: all passed, 1: one failed,
+#                             77: skipped (not root). Removes all that it made, also after a failure or Ctrl-C.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+build=$(realpath "${1:-build/release}")
+switchd=$build/bin/banyan-switchd
+probe=$build/tools/switch-probe
+[ "$(id -u)" -eq 0 ] || { echo "switchd.sh: skipped: namespaces need root" >&2; exit 77; }
+for program in "$switchd" "$probe"; do
+    [ -x "$program" ] || { echo "switchd.sh: $program is missing: make build-all build-tools" >&2; exit 1; }
+done
+
+ns=bysw$$
+dir=$(mktemp -d)
+pid=0
+passed=0
+failed=0
+saved_huge=
+cleanup() {
+    [ "$pid" -eq 0 ] || kill -KILL "$pid" 2>/dev/null
+    wait 2>/dev/null
+    [ -z "$saved_huge" ] || sysctl -qw "vm.nr_hugepages=$saved_huge"
+    ip netns del "$ns" 2>/dev/null
+    rm -rf "$dir"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+pass() { passed=$((passed + 1)); echo "  PASS   $1"; }
+fail() { failed=$((failed + 1)); echo "  FAIL   $1"; [ ! -s "$dir/err" ] || sed 's/^/         /' "$dir/err"; }
+check() { # check NAME COMMAND...: the command's success
+    local name=$1
+    shift
+    if "$@" >"$dir/out.check" 2>&1; then pass "$name"; else fail "$name"; sed 's/^/         /' "$dir/out.check"; fi
+}
+inside() { ip netns exec "$ns" "$@"; }
+
+# A fresh namespace with N veth pairs: p0.. for the switch, h0.. for its hosts.
+links() { # links COUNT MTU
+    ip netns del "$ns" 2>/dev/null
+    ip netns add "$ns" && inside sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
+    ip -n "$ns" link set lo up
+    for ((i = 0; i < $1; i++)); do
+        ip -n "$ns" link add "p$i" mtu "$2" type veth peer name "h$i" mtu "$2"
+        ip -n "$ns" link set "p$i" up
+        ip -n "$ns" link set "h$i" up
+    done
+}
+# Starts the switch in the background; success when it says that it is ready.
+start() {
+    : >"$dir/out"
+    ip netns exec "$ns" "$switchd" --name test "$@" >"$dir/out" 2>"$dir/err" &
+    pid=$!
+    for ((i = 0; i < 500; i++)); do
+        grep -q ready "$dir/out" && return 0
+        kill -0 "$pid" 2>/dev/null || break
+        sleep 0.02
+    done
+    wait "$pid"
+    pid=0
+    return 1
+}
+# Ends it with a signal; success when it exits 0 and leaves nothing behind.
+stop() { # stop [SIGNAL]
+    local status left
+    kill -"${1:-TERM}" "$pid"
+    wait "$pid"
+    status=$?
+    left=$(ls -d /var/run/dpdk/banyan.test."$pid" "$dir"/*.sock 2>/dev/null)
+    pid=0
+    [ "$status" -eq 0 ] && [ -z "$left" ] && return 0
+    echo "status $status, left behind: $left"
+    return 1
+}
+# Runs the switch to its end: its status must be $1 and its message must hold $2.
+refused() { # refused STATUS TEXT ARGUMENTS...
+    local status=$1 text=$2 got
+    shift 2
+    timeout 20 ip netns exec "$ns" "$@" >"$dir/out" 2>"$dir/err"
+    got=$?
+    [ "$got" -eq "$status" ] && grep -qF -- "$text" "$dir/err" && [ ! -s "$dir/out" ] && return 0
+    echo "status $got, expected $status and '$text'"
+    return 1
+}
+counter() { "$probe" counters "unix:$dir/c.sock" | awk -v name="$1" '$1 == name {print $2}'; }
+equal() { [ "$1" = "$2" ] || { echo "$1, expected $2"; return 1; }; }
+
+control="--control unix:$dir/c.sock"
+two="--iface p0 --iface p1"
+four="--iface p0 --iface p1 --iface p2 --iface p3"
+
+# ---- sums, tables and counters ------------------------------------------------------------------------------------------------
+links 4 1500
+"$probe" image "$dir/two" 2 1 16 1408 1500
+"$probe" image "$dir/four" 4 3 64 1408 1500
+check "a switch starts and says that it is ready" start $two $control --control tcp:127.0.0.1:46248
+check "stdout holds one line and nothing else" equal "$(cat "$dir/out")" "banyan-switchd: test: ready, 2 ports, control unix:$dir/c.sock"
+check "without hugepages it says so in one line and runs" grep -q "no hugepages" "$dir/err"
+check "a table is pushed in pieces of 7 bytes and read back" "$probe" push "unix:$dir/c.sock" "$dir/two" 7
+check "the same over TCP, again" inside "$probe" push tcp:127.0.0.1:46248 "$dir/two"
+check "a star of two hosts gets right sums" inside "$probe" star 2 100 352 0 h0 h1
+check "malformed packets are counted and not answered" inside "$probe" malformed "unix:$dir/c.sock" 2 100 h0 h1
+check "payloads were shared, not copied" equal "$(counter shell_tx_shared) $(counter shell_tx_copied)" "200 0"
+head -c 200 "$dir/two" >"$dir/cut"
+check "a truncated image is refused by push" bash -c '! "$0" push "$1" "$2"' "$probe" "unix:$dir/c.sock" "$dir/cut"
+cp "$dir/two" "$dir/flipped" && printf '\xff' | dd of="$dir/flipped" bs=1 seek=300 conv=notrunc status=none
+check "a bit-flipped image is refused by push" bash -c '! "$0" push "$1" "$2"' "$probe" "unix:$dir/c.sock" "$dir/flipped"
+check "an image with more ports is refused by push" bash -c '! "$0" push "$1" "$2"' "$probe" "unix:$dir/c.sock" "$dir/four"
+check "and the active table still works" inside "$probe" star 2 1 352 101 h0 h1
+if command -v dpdk-telemetry.py >/dev/null; then
+    check "dpdk-telemetry.py shows the counters" bash -c \
+        'for c in counters ports entries slots,0; do echo "/banyan/$c"; done | dpdk-telemetry.py -f "banyan.test.$0" | grep -c shell_tx_shared' "$pid"
+fi
+ticks() { awk '{print $14 + $15}' "/proc/$pid/stat"; }
+before=$(ticks)
+sleep 2
+check "an idle switch uses no CPU (at most 2 ticks in 2 s)" test $(($(ticks) - before)) -le 2
+check "SIGTERM ends it with 0 and leaves nothing behind" stop TERM
+
+# ---- faults, drivers, MTUs ----------------------------------------------------------------------------------------------------
+check "it loads a table at start" start $four $control --table "$dir/four" --loss 0.05 --dup 0.1 --reorder 0.1 --seed 7
+check "four hosts get right sums under loss, duplication and reordering" inside "$probe" star 4 100 352 0 h0 h1 h2 h3
+check "faults were injected" test "$(counter shell_fault_dropped)" -gt 0 -a "$(counter shell_fault_duplicated)" -gt 0 -a "$(counter shell_fault_held)" -gt 0
+check "SIGINT ends it as well" stop INT
+if start $two $control --driver af_xdp --table "$dir/two"; then
+    check "the same sums over net_af_xdp" inside "$probe" star 2 100 352 0 h0 h1
+    check "it ends" stop TERM
+    check "and has detached its programs" bash -c '! ip -n "$0" link show p0 | grep -q xdp' "$ns"
+else
+    fail "net_af_xdp opens a veth port"
+fi
+check "a killed switch leaves a socket" start $two $control --table "$dir/two"
+kill -KILL "$pid" && wait "$pid" 2>/dev/null
+check "which the next one replaces" start $two $control --table "$dir/two"
+check "a second switch on the same socket is refused" refused 2 "another switch listens" "$switchd" --name other --iface p2 $control
+check "the first one still runs" inside "$probe" star 2 3 352 0 h0 h1
+check "it ends" stop TERM
+links 4 9000
+"$probe" image "$dir/jumbo" 4 1 16 8192 9000
+check "jumbo frames: 8192 bytes of payload" start $four $control --table "$dir/jumbo"
+check "right sums in jumbo frames" inside "$probe" star 4 50 2048 0 h0 h1 h2 h3
+check "it ends" stop TERM
+
+# ---- hugepages ----------------------------------------------------------------------------------------------------------------
+links 2 1500
+saved_huge=$(sysctl -n vm.nr_hugepages)
+sysctl -qw vm.nr_hugepages=$((saved_huge + 256))
+if [ "$(awk '/HugePages_Free/ {print $2}' /proc/meminfo)" -ge 256 ]; then
+    check "with hugepages it starts without a word" start $two $control --table "$dir/two"
+    check "and uses them" test "$(awk '/HugePages_Free/ {print $2}' /proc/meminfo)" -lt 256
+    check "right sums" inside "$probe" star 2 10 352 0 h0 h1
+    check "it gives them back" stop TERM
+    check "stderr is empty" test ! -s "$dir/err"
+else
+    echo "  SKIP   hugepages: the kernel gives none"
+fi
+sysctl -qw "vm.nr_hugepages=$saved_huge"
+saved_huge=
+
+# ---- what is refused ----------------------------------------------------------------------------------------------------------
+check "an interface that does not exist: 2, naming what does" refused 2 "--iface nope: there is no such interface; there are: lo, h0, p0, h1, p1" "$switchd" --name t --iface p0 --iface nope $control
+check "a PCI address that does not exist: 2" refused 2 "--pci 0000:ff:1f.7: there is no such device" "$switchd" --name t --pci 0000:ff:1f.7 $control
+check "a virtual device that does not exist: 2" refused 2 "--vdev net_nope0: there is no such virtual device" "$switchd" --name t --vdev net_nope0 $control
+check "a port given twice: 2" refused 2 "port p0 is given twice" "$switchd" --name t --iface p0 --iface p0 $control
+check "a payload larger than the MTU: 2, with the numbers" refused 2 "a payload of 8192 bytes needs an MTU of 8260, it has 1500" "$switchd" --name t --iface p0 $control --payload-max 8192
+check "a table that is none: 2" refused 2 "not a table image" "$switchd" --name t --iface p0 $control --table /etc/passwd
+check "a truncated table: 2" refused 2 "--table $dir/cut" "$switchd" --name t --iface p0 $control --table "$dir/cut"
+check "a bit-flipped table: 2" refused 2 "CRC32C" "$switchd" --name t --iface p0 $control --table "$dir/flipped"
+check "a table with more ports: 2" refused 2 "with 4 ports; this is a switch with 1" "$switchd" --name t --iface p0 $control --table "$dir/four"
+check "a probability above 1: 2" refused 2 "--loss 1.01" "$switchd" --name t --iface p0 $control --loss 1.01
+check "an address that is none: 2" refused 2 "tcp:ADDRESS:PORT" "$switchd" --name t --iface p0 --control tcp:127.0.0.1:99999
+check "a folder that is missing: 3" refused 3 "make the folder first" "$switchd" --name t --iface p0 --control "unix:$dir/none/c.sock"
+check "no port: 2" refused 2 "no port" "$switchd" --name t $control
+check "no name: 2" refused 2 "--name is missing" "$switchd" --iface p0 $control
+check "an unknown board: 2" refused 2 "there are: x86-dpdk, lab-veth" "$switchd" --name t --iface p0 $control --board toaster
+install -d -m 777 "$dir/open" && cp "$switchd" "$dir/open/" && chmod 755 "$dir"
+check "no root: 3, naming the remedy" refused 3 "run as root, or give the program CAP_NET_RAW" setpriv --reuid 65534 --regid 65534 --clear-groups "$dir/open/banyan-switchd" --name t --iface p0 --control "unix:$dir/open/c.sock"
+check "nothing is left in DPDK's folder" bash -c '! ls -d /var/run/dpdk/banyan.t.* /var/run/dpdk/banyan.test.* 2>/dev/null | grep -v "\.$$\$"'
+
+echo "switchd.sh: $passed passed, $failed failed"
+[ "$failed" -eq 0 ]
