@@ -1,14 +1,17 @@
 /*
- * Every limit of the core on one screen: unit, value, reason. Shells size their memory from these and from the board.
+ * Every limit of the core on one screen: unit, value, reason. Shells size their memory from these and from
+ * the board.
  */
 #ifndef BY_BASE_LIMITS_H
 #define BY_BASE_LIMITS_H
 
 /* Children of one entry (count): one bit each in a 64-bit bitmap. */
 #define BY_CHILDREN_MAX 64u
-/* Ports of one node (count): a port index fits a byte with room, and a per-port array stays on a few cache lines. */
+/* Ports of one node (count): a port index fits a byte with room, and a per-port array stays on a few cache
+ * lines. */
 #define BY_PORTS_MAX 64u
-/* Jobs known to one node at a time (count); job ids on the wire are 16 bits, and must be below this: direct index. */
+/* Jobs known to one node at a time (count); job ids on the wire are 16 bits, and must be below this: direct
+ * index. */
 #define BY_JOBS_MAX 1024u
 /* Trees of one job (count): `tree` is 16 bits on the wire; a bound on the direct index. */
 #define BY_TREES_MAX 8192u
@@ -30,7 +33,8 @@
 #define BY_IMAGE_BYTES_MAX (64u << 20)
 /* Calls that an endpoint holds at a time (count, a power of two). */
 #define BY_CALLS_MAX 64u
-/* UDP port of a node (host order). Unassigned at IANA; a job's host may listen elsewhere, its table says where. */
+/* UDP port of a node (host order). Unassigned at IANA; a job's host may listen elsewhere, its table says
+ * where. */
 #define BY_UDP_PORT 46247u
 /* TCP port of a node's control channel (host order). */
 #define BY_CONTROL_PORT 46248u

@@ -127,6 +127,21 @@ static void a_result_without_data_is_passed_on_without_data(void **state)
     assert_int_equal(rig_action(&rig, &below, 0, NULL).nleaf, 77);
 }
 
+/* Whatever went up: a node never passes its own partial sum for the result. */
+static void a_result_without_data_is_not_filled_with_the_partial_sum(void **state)
+{
+    struct rig_packet packet;
+
+    (void)state;
+    rig_start(&rig, &below, 1);
+    for (unsigned c = 0; c < 3; c++)
+        say(&below, &rows[0], c, 0);
+    rig_release(&rig);
+    packet = rig_result(&below, 0, NULL, 2);
+    rig_send(&rig, &packet);
+    rig_expect_results(&rig, &below, 0, NULL, 2);
+}
+
 static void a_chunk_of_no_elements_with_data_is_a_value_too(void **state)
 {
     (void)state;
@@ -291,6 +306,7 @@ int main(void)
         cmocka_unit_test_teardown(a_root_answers_each_child_as_it_asked, stop),
         cmocka_unit_test_teardown(a_node_below_passes_on_what_its_children_need, stop),
         cmocka_unit_test_teardown(a_result_without_data_is_passed_on_without_data, stop),
+        cmocka_unit_test_teardown(a_result_without_data_is_not_filled_with_the_partial_sum, stop),
         cmocka_unit_test_teardown(a_chunk_of_no_elements_with_data_is_a_value_too, stop),
         cmocka_unit_test_teardown(two_levels_sum_all_leaves_and_repair_what_is_lost, stop),
     };

@@ -4,6 +4,7 @@
  */
 #include "tests/unit/offload/engine/rig.h"
 
+#include "offload/base/prng.h"
 #include "offload/table/image.h"
 
 static struct rig rig;
@@ -349,6 +350,43 @@ static void hundreds_of_tables_one_after_another_leave_nothing_behind(void **sta
     }
 }
 
+/* Many keys in a table that is half full: each is found, and none that is not there. */
+static void every_entry_of_a_full_table_is_found(void **state)
+{
+    enum { COUNT = 64 };
+    struct rig_entry many[COUNT];
+    struct by_prng prng = {.state = 5};
+
+    (void)state;
+    for (unsigned round = 0; round < 100; round++) {
+        uint32_t key = 0;
+
+        for (uint32_t i = 0; i < COUNT; i++) {
+            key += 1 + (uint32_t)by_prng_below(&prng, 90);
+            many[i] = (struct rig_entry){.job = (uint16_t)(key / 100),
+                                         .tree = (uint16_t)(key % 100),
+                                         .gen = (uint16_t)round,
+                                         .root = 1,
+                                         .children = 1,
+                                         .window = 1,
+                                         .slot_base = i};
+        }
+        assert_int_equal(stage(many, COUNT, NULL), 0);
+        assert_int_equal(by_engine_commit(rig.engine), 0);
+        for (uint32_t i = 0; i < COUNT; i++) {
+            struct rig_entry other = many[i];
+
+            contribute(&many[i], 0, 0);
+            assert_int_equal(rig.tx_count, 1);
+            assert_int_equal(rig_bank(&rig, i, 0, 0).state, BY_BANK_DONE);
+            rig_release(&rig);
+            other.job += 500;
+            contribute(&other, 0, 0);
+            rig_expect_drop_of(&rig, drop_entry);
+        }
+    }
+}
+
 #define STARTED(f) cmocka_unit_test_setup_teardown(f, start, stop)
 #define OPEN(f)    cmocka_unit_test_setup_teardown(f, open_only, stop)
 
@@ -367,6 +405,7 @@ int main(void)
         STARTED(entries_that_stay_go_on_where_they_are),
         STARTED(a_new_generation_starts_anew_and_old_packets_die),
         STARTED(slots_still_being_sent_are_not_reused_by_a_new_entry),
+        OPEN(every_entry_of_a_full_table_is_found),
         OPEN(hundreds_of_tables_one_after_another_leave_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

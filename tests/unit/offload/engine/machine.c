@@ -343,6 +343,26 @@ static void each_element_type_is_summed_in_its_own_way(void **state)
     }
 }
 
+/* Its accumulators are wider than what leaves the node. */
+static void a_half_with_one_contribution_leaves_as_it_came(void **state)
+{
+    static const uint8_t bytes[6] = {0, 0x3c, 0xff, 0x7b, 1, 0x80};
+    struct rig_packet packet = rig_contrib(&below, 0, 0, NULL, 3);
+
+    (void)state;
+    packet.payload = bytes;
+    packet.bytes = sizeof(bytes);
+    packet.header.dtype = BY_DTYPE_F16;
+    rig_send(&rig, &packet);
+    packet = rig_credit(&below, 1, 0, 3, 0);
+    packet.header.dtype = BY_DTYPE_F16;
+    rig_send(&rig, &packet);
+    assert_int_equal(rig.tx_count, 1);
+    rig_action(&rig, &below, 0, NULL);
+    assert_int_equal(rig.tx[0].payload_bytes, sizeof(bytes));
+    assert_memory_equal(rig.tx[0].payload, bytes, sizeof(bytes));
+}
+
 static void the_largest_chunk_of_every_type_fits_a_bank(void **state)
 {
     static const uint8_t dtypes[] = {BY_DTYPE_I8, BY_DTYPE_F16, BY_DTYPE_BF16, BY_DTYPE_F32, BY_DTYPE_F64};
@@ -441,6 +461,7 @@ static void the_oldest_incomplete_chunk_is_found(void **state)
     contribute(&root, 1, 2, 1);
     contribute(&root, 0, 2, 1);
     complete(&root, 1);
+    contribute(&root, 1, 9, 1); /* younger, in an earlier slot */
     assert_int_equal(by_engine_oldest(rig.engine, 0, &view), 0);
     assert_int_equal(view.seq, 2);
     assert_int_equal(view.missing, 4);
@@ -470,6 +491,7 @@ int main(void)
         ROOT(a_bank_that_still_sums_is_not_claimed_by_an_impatient_child),
         ROOT(sequence_numbers_wrap),
         BELOW(each_element_type_is_summed_in_its_own_way),
+        BELOW(a_half_with_one_contribution_leaves_as_it_came),
         BELOW(the_largest_chunk_of_every_type_fits_a_bank),
         BELOW(congestion_seen_by_any_child_or_the_parent_reaches_all),
         ROOT(a_bank_that_is_still_being_sent_is_not_claimed),
