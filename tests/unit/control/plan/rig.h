@@ -1,0 +1,27 @@
+/* What the planner's tests share: presets by text, planning, and checking each plan by the independent
+ * verifier. */
+#ifndef TESTS_PLAN_RIG_H
+#define TESTS_PLAN_RIG_H
+
+#include "control/plan/plan.h"
+#include "control/verify/verify.h"
+#include "offload/wire/types.h"
+
+/* A topology from JSON text or from a preset's name and parameters ("4" "10", in the preset's order, ended by
+ * NULL). */
+struct by_topology *rig_parse(const char *json);
+struct by_topology *rig_preset(const char *name, const char *capable, ...);
+/* Plans, or fails the test with the problem's text. `root` -1 where there is none. */
+struct by_plan *rig_plan(const struct by_topology *topology, unsigned collective, int64_t root,
+                         int64_t fixed_k, bool in_network);
+/* The plan as its file's text; the caller frees it. */
+char *rig_text(const struct by_plan *plan, const struct by_topology *topology);
+/* Checks the plan with the verifier and asserts `verdict`. */
+void rig_verify(const struct by_plan *plan, const struct by_topology *topology, enum by_verdict verdict);
+/* rig_plan and rig_verify in one. */
+struct by_plan *rig_verified(const struct by_topology *topology, unsigned collective, int64_t root,
+                             int64_t fixed_k, bool in_network, enum by_verdict verdict);
+/* Asserts that `value` is num / den. */
+void rig_assert_fraction(struct by_fraction value, int64_t num, int64_t den);
+
+#endif

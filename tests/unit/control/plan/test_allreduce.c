@@ -1,0 +1,139 @@
+/* Allreduce rooted in the network: few, low trees at the rate of the cut on regular fabrics; honest rates
+ * elsewhere. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "control/plan/tree.h"
+#include "tests/unit/control/plan/rig.h"
+
+static void a_star_has_one_tree_rooted_at_the_switch(void **state)
+{
+    static const unsigned collectives[] = {BY_COLLECTIVE_ALLREDUCE, BY_COLLECTIVE_BARRIER};
+    struct by_topology *topology = rig_preset("star", "all", "8", "10", NULL);
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct by_plan *plan = rig_verified(topology, collectives[i], -1, 0, true, BY_VERDICT_OPTIMAL);
+
+        rig_assert_fraction(plan->achieved, 10, 1);
+        assert_int_equal(plan->tree_count, 1);
+        assert_int_equal(plan->trees[0].root, by_topology_find(topology, "switch0"));
+        assert_int_equal(plan->trees[0].use, BY_TREE_BOTH);
+        assert_int_equal(plan->trees[0].edge_count, 8);
+        by_plan_free(plan);
+    }
+    by_topology_free(topology);
+}
+
+static void a_star_that_only_forwards_takes_two_phases(void **state)
+{
+    struct by_topology *topology = rig_preset("star", "all", "8", "10", NULL);
+    struct by_plan *plan = rig_verified(topology, BY_COLLECTIVE_ALLREDUCE, -1, 0, false, BY_VERDICT_VALID);
+
+    (void)state;
+    rig_assert_fraction(plan->achieved, 40, 7);
+    rig_assert_fraction(plan->optimum, 10, 1);
+    by_plan_free(plan);
+    by_topology_free(topology);
+}
+
+static void regular_fabrics_reach_the_cut_with_few_low_trees(void **state)
+{
+    static const struct {
+        const char *name, *capable, *texts[6];
+        int64_t rate;
+        uint32_t trees, height;
+    } cases[] = {
+        {"leafspine", "all", {"2", "1", "2"}, 10, 1, 2},
+        {"leafspine", "all", {"4", "2", "4"}, 10, 1, 2},
+        {"leafspine", "all", {"2", "2", "2", "10", "5"}, 10, 2, 2},
+        {"leafspine", "leaf", {"2", "1", "2"}, 10, 1, 3},
+        {"twobox", "all", {"4"}, 40, 4, 3},
+        {"twobox", "all", {"2", "100", "10", "4"}, 20, 2, 3},
+        {"twobox", "all", {"8", "100", "10", "16"}, 80, 8, 3},
+        {"h100", "all", {"2"}, 400, 8, 3},
+        {"h100", "all", {"8"}, 400, 8, 3},
+        {"fattree", "all", {"4"}, 10, 1, 3},
+        {"rail", "all", {"4", "4"}, 40, 4, 3},
+        {"dragonfly", "all", {"5", "2", "2"}, 10, 1, 4},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *const *t = cases[i].texts;
+        struct by_topology *topology =
+            rig_preset(cases[i].name, cases[i].capable, t[0], t[1], t[2], t[3], t[4], NULL);
+        struct by_plan *plan =
+            rig_verified(topology, BY_COLLECTIVE_ALLREDUCE, -1, 0, true, BY_VERDICT_OPTIMAL);
+
+        print_message("%s: %u trees\n", topology->name, plan->tree_count);
+        rig_assert_fraction(plan->achieved, cases[i].rate, 1);
+        assert_int_equal(plan->tree_count, cases[i].trees);
+        for (uint32_t j = 0; j < plan->tree_count; j++)
+            assert_true(by_tree_height(&plan->trees[j], topology->node_count) <= cases[i].height);
+        by_plan_free(plan);
+        by_topology_free(topology);
+    }
+}
+
+/* Zhou and Sun 2026: K/(K-1) on rings, K/2 on complete graphs, U 2^(U-1) / (2^U - 1) on cubes, for links
+ * of 1. */
+static void fabrics_without_switches_have_their_closed_forms(void **state)
+{
+    static const struct {
+        const char *name, *size;
+        int64_t num, den;
+    } cases[] = {{"ring", "4", 4, 3},     {"ring", "9", 9, 8},       {"complete", "5", 5, 2},
+                 {"complete", "8", 4, 1}, {"hypercube", "3", 12, 7}, {"hypercube", "5", 80, 31}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct by_topology *topology = rig_preset(cases[i].name, NULL, cases[i].size, "1", NULL);
+        struct by_plan *plan = rig_verified(topology, BY_COLLECTIVE_ALLREDUCE, -1, 0, true, BY_VERDICT_VALID);
+
+        rig_assert_fraction(plan->achieved, cases[i].num, cases[i].den);
+        by_plan_free(plan);
+        by_topology_free(topology);
+    }
+}
+
+/* The same trees cannot serve both ways here: there are pairs, the first carrying up. */
+static void a_fabric_that_is_not_symmetric_gets_pairs_of_trees(void **state)
+{
+    struct by_topology *topology = rig_parse("{\"name\": \"cycle\", \"nodes\": [{\"name\": \"a\", \"kind\": "
+                                             "\"compute\"}, {\"name\": \"b\", \"kind\": \"compute\"},"
+                                             "{\"name\": \"c\", \"kind\": \"compute\"}], \"links\": "
+                                             "[{\"from\": \"a\", \"to\": \"b\", \"bandwidth\": 1},"
+                                             "{\"from\": \"b\", \"to\": \"c\", \"bandwidth\": 1}, {\"from\": "
+                                             "\"c\", \"to\": \"a\", \"bandwidth\": 1}]}");
+    struct by_plan *plan = rig_verified(topology, BY_COLLECTIVE_ALLREDUCE, -1, 0, true, BY_VERDICT_VALID);
+
+    (void)state;
+    rig_assert_fraction(plan->achieved, 3, 4); /* K / (2 (K - 1)) on a cycle of K */
+    assert_int_equal(plan->tree_count % 2, 0);
+    for (uint32_t i = 0; i < plan->tree_count; i += 2) {
+        assert_int_equal(plan->trees[i].use, BY_TREE_UP);
+        assert_int_equal(plan->trees[i + 1].use, BY_TREE_DOWN);
+        assert_int_equal(plan->trees[i].root, plan->trees[i + 1].root);
+    }
+    by_plan_free(plan);
+    by_topology_free(topology);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_star_has_one_tree_rooted_at_the_switch),
+        cmocka_unit_test(a_star_that_only_forwards_takes_two_phases),
+        cmocka_unit_test(regular_fabrics_reach_the_cut_with_few_low_trees),
+        cmocka_unit_test(fabrics_without_switches_have_their_closed_forms),
+        cmocka_unit_test(a_fabric_that_is_not_symmetric_gets_pairs_of_trees),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,11 @@
+# Unit tests of control/topology.
+TESTS += topology-fraction topology-read topology-preset
+topology-fraction_SRC := tests/unit/control/topology/test_fraction.c
+topology-read_SRC     := tests/unit/control/topology/test_read.c
+topology-preset_SRC   := tests/unit/control/topology/test_preset.c
+topology-fraction_LIBS := control offload
+topology-read_LIBS     := control offload
+topology-preset_LIBS   := control offload
+topology-fraction_LDLIBS := -lcmocka -ljansson -lgmp
+topology-read_LDLIBS     := -lcmocka -ljansson -lgmp
+topology-preset_LDLIBS   := -lcmocka -ljansson -lgmp
