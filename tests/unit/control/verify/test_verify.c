@@ -188,14 +188,14 @@ static void no_root(json_t *plan)
     json_object_set_new(plan, "root", json_null());
 }
 
+/* Two trees of 1 and 7/3 are no whole numbers of equal trees, k of which make 10/3. */
 static void wrong_k(json_t *plan)
 {
-    json_object_set_new(plan, "k", json_integer(7));
+    json_t *copy = json_deep_copy(tree(plan, 0));
+
+    json_object_set_new(copy, "weight", fraction(7, 3));
     set_weight(plan, 0, 1, 1);
-    set_weight(plan, 1, 10, 3);
-    json_array_append(json_object_get(plan, "trees"), tree(plan, 0));
-    json_array_append(json_object_get(plan, "trees"), tree(plan, 0));
-    json_object_set_new(json_array_get(json_object_get(plan, "trees"), 4), "weight", fraction(7, 3));
+    json_array_append_new(json_object_get(plan, "trees"), copy);
 }
 
 static void overstated_rate(json_t *plan)
