@@ -40,6 +40,11 @@ ARCH     := $(shell $(CC) -dumpmachine 2>/dev/null | cut -d- -f1)
 BASELINE_x86_64  := -march=x86-64-v2
 BASELINE_aarch64 := -march=armv8-a+crc
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Wundef -Werror
+ifneq ($(findstring clang,$(CC)),)
+WARN     += -Wno-ignored-optimization-argument -Wno-unknown-warning-option
+else
+NOLOOPS  := -fno-tree-loop-distribute-patterns # no calls of memset or memcpy in place of loops
+endif
 BASE     := -std=gnu11 -O2 -g -fno-strict-overflow -fno-common -I. -I$(GEN) -DBY_VERSION='"$(VERSION)"' $(BASELINE_$(ARCH)) $(WARN)
 ifneq ($(SANITIZE),)
 BASE     += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all
@@ -49,7 +54,7 @@ PICFLAG  := -fPIC
 
 # The core sees no C library: only the compiler's own freestanding headers.
 FREESTANDING := -std=c11 -ffreestanding -nostdinc -isystem $(shell $(CC) -print-file-name=include 2>/dev/null) -fno-stack-protector \
-                -fno-tree-loop-distribute-patterns
+                $(NOLOOPS)
 FLAGS_offload     := $(FREESTANDING)
 FLAGS_dataplane    = -D_GNU_SOURCE $(shell pkg-config --cflags libdpdk 2>/dev/null) -Wno-pedantic
 FLAGS_firmware     = -D_GNU_SOURCE

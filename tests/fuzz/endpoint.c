@@ -1,0 +1,138 @@
+/* Calls and sequences of packets at one host: nothing is written outside the call's buffers, and every call
+ * ends. */
+#include "offload/endpoint/endpoint.h"
+#include "offload/reduce/reduce.h"
+#include "tests/fuzz/input.h"
+
+#define TX_MAX    32
+#define BYTES_MAX 2048 /* of each buffer */
+
+struct host {
+    struct by_endpoint *endpoint;
+    const uint8_t *image;
+    uint64_t now_ns;
+};
+
+static void step(struct host *host, const struct by_rx *rx, uint32_t rx_count)
+{
+    struct by_tx tx[TX_MAX];
+    uint32_t tx_count = 0;
+
+    FUZZ_CHECK(by_endpoint_step(host->endpoint, host->now_ns, rx, rx_count, tx, TX_MAX, &tx_count) <=
+               rx_count);
+    FUZZ_CHECK(tx_count <= TX_MAX);
+    for (uint32_t i = 0; i < tx_count; i++) {
+        struct by_header header;
+        const uint8_t *payload;
+
+        FUZZ_CHECK(tx[i].kind == BY_TX_SEND && tx[i].payload_bytes <= FUZZ_PAYLOAD);
+        FUZZ_CHECK(by_header_decode(tx[i].header, BY_WIRE_HEADER_BYTES, &header, &payload) == 0);
+        FUZZ_CHECK(header.type == BY_TYPE_CONTRIB || header.type == BY_TYPE_PROBE);
+        if (tx[i].payload_bytes > 0) /* reads all of it */
+            FUZZ_CHECK(by_psum(tx[i].payload, tx[i].payload_bytes) == header.psum);
+    }
+}
+
+static void give(struct host *host, struct input *input, uint32_t choice)
+{
+    uint8_t packet[BY_WIRE_HEADER_BYTES + FUZZ_PAYLOAD + 8] = {0};
+    struct by_header header;
+    struct by_rx rx = {.data = packet, .src_ip = FABRIC_IP_BASE + (choice >> 4 & 15)};
+    struct by_image_header image;
+    uint32_t bytes;
+
+    fuzz_header(input, &header, 0);
+    header.optag = by_optag(choice >> 8 & 1, 1 + (choice >> 9 & 7) % 6, 0, choice >> 12 & 1 ? 40 : 16);
+    header.nleaf = 4;
+    if (choice & 2) { /* a true witness */
+        header.witness = 0;
+        for (uint16_t rank = 0; rank < 4; rank++)
+            header.witness += by_leaf_tag(header.job, rank);
+    }
+    bytes = header.flags & BY_FLAG_NODATA ? 0 : header.count * by_dtype_bytes(header.dtype);
+    if (bytes > FUZZ_PAYLOAD + 8)
+        bytes = FUZZ_PAYLOAD + 8;
+    for (uint32_t i = 0; i < bytes; i++)
+        packet[BY_WIRE_HEADER_BYTES + i] = (uint8_t)(choice + i);
+    header.psum = by_psum(packet + BY_WIRE_HEADER_BYTES, bytes);
+    by_header_encode(&header, packet);
+    rx.bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + bytes);
+    by_image_header(host->image, &image);
+    for (uint32_t l = 0; l < image.count[BY_SECTION_LEAF] && !(choice & 4); l++) {
+        struct by_image_leaf leaf;
+
+        by_image_leaf(host->image, l, &leaf);
+        if (leaf.job == header.job && leaf.tree == header.tree) {
+            rx.port = leaf.parent_port;
+            rx.src_ip = leaf.parent_ip;
+        }
+    }
+    step(host, &rx, 1);
+}
+
+static void post(struct host *host, uint32_t choice, uint8_t *send, uint8_t *recv, uint32_t *open)
+{
+    struct by_call call = {.collective = (uint8_t)(1 + (choice >> 4 & 7)),
+                           .op = (uint8_t)(1 + (choice >> 7 & 7)),
+                           .dtype = (uint8_t)(1 + (choice >> 10 & 7)),
+                           .mode = BY_MODE_FAST,
+                           .root = (uint16_t)(choice >> 13 & 3),
+                           .count = choice & 4 ? 16 : 40,
+                           .send = send,
+                           .recv = recv};
+    const char *field = NULL;
+    uint32_t id;
+
+    if (by_endpoint_post(host->endpoint, &call, &id, &field) == 0)
+        (*open)++;
+}
+
+static void play(struct host *host, struct input *input)
+{
+    uint8_t *send = calloc(1, BYTES_MAX),
+            *recv = calloc(1, BYTES_MAX); /* 4 ranks x 40 elements of 8 bytes fit */
+    uint32_t open = 0;
+
+    FUZZ_CHECK(send != NULL && recv != NULL);
+    while (input->size > 0) {
+        uint32_t choice = input_bytes(input, 2);
+
+        if ((choice & 1) && open < 4)
+            post(host, choice, send, recv, &open);
+        else
+            give(host, input, choice);
+        host->now_ns += choice >> 15 ? 50000000 : 1000;
+        step(host, NULL, 0);
+    }
+    by_endpoint_abort(host->endpoint);
+    step(host, NULL, 0);
+    FUZZ_CHECK(by_endpoint_inflight(host->endpoint) == 0);
+    free(recv);
+    free(send);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static uint8_t *image; /* the same for every input */
+    static size_t image_bytes;
+    struct input input = {data, size};
+    struct host host = {.now_ns = 1000000000};
+    struct by_endpoint_config config = {.job = 1, .isa = by_isa_best()};
+    void *memory;
+    size_t need;
+
+    if (image == NULL) {
+        static struct fabric fabric;
+
+        fuzz_fabric(&fabric);
+        image = fabric_image(&fabric, fabric.jobs[0].rank_node[0], &image_bytes);
+    }
+    config.image = host.image = image;
+    config.image_bytes = image_bytes;
+    need = by_endpoint_size(&config);
+    memory = aligned_alloc(64, (need + 63) / 64 * 64);
+    FUZZ_CHECK(need > 0 && memory != NULL && by_endpoint_init(&host.endpoint, memory, need, &config) == 0);
+    play(&host, &input);
+    free(memory);
+    return 0;
+}

@@ -1,0 +1,56 @@
+/*
+ * What all fuzz targets share: reading decisions from the fuzzer's bytes, and a fabric whose table images the
+ * engine and the endpoint load. A target is one function, LLVMFuzzerTestOneInput, called again and again in
+ * one process; it must leave no state behind.
+ */
+#ifndef TESTS_FUZZ_INPUT_H
+#define TESTS_FUZZ_INPUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/fabric.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct input {
+    const uint8_t *data;
+    size_t size;
+};
+
+/* The next bytes as a number; zeros once the input has ended. */
+static inline uint32_t input_bytes(struct input *input, unsigned count)
+{
+    uint32_t value = 0;
+
+    while (count-- > 0) {
+        value = value << 8 | (input->size ? *input->data : 0);
+        if (input->size) {
+            input->data++;
+            input->size--;
+        }
+    }
+    return value;
+}
+
+/* Stops the fuzzer with this input when a promise of an interface is broken. */
+#define FUZZ_CHECK(condition)                                                                                \
+    do {                                                                                                     \
+        if (!(condition))                                                                                    \
+            abort();                                                                                         \
+    } while (0)
+
+/* One spine over two leaves with two hosts each; two jobs, two trees each, small windows and payloads. */
+void fuzz_fabric(struct fabric *fabric);
+#define FUZZ_WINDOW  4u
+#define FUZZ_PAYLOAD 64u
+#define FUZZ_LEAF    "leaf0"
+
+/* A header drawn from the input, near what job 1 of fuzz_fabric would say, so that many packets pass the
+ * first checks. */
+struct by_header;
+void fuzz_header(struct input *input, struct by_header *header, uint32_t base_seq);
+
+#endif

@@ -1,0 +1,41 @@
+# fuzz: libFuzzer targets, built by clang in a variant of their own (FUZZ=1). `make fuzz TIME=60` runs each for so many seconds.
+FUZZERS := fuzz-wire fuzz-image fuzz-engine fuzz-endpoint fuzz-agent fuzz-topology fuzz-plan
+TIME    ?= 60
+
+ifeq ($(FUZZ),1)
+TOOLS += $(FUZZERS)
+FUZZ_FABRIC := tests/fuzz/input.c tests/sim/fabric.c tests/sim/image.c
+fuzz-wire_SRC     := tests/fuzz/wire.c $(FUZZ_FABRIC)
+fuzz-image_SRC    := tests/fuzz/image.c tests/unit/offload/table/sample.c
+fuzz-engine_SRC   := tests/fuzz/engine.c $(FUZZ_FABRIC)
+fuzz-endpoint_SRC := tests/fuzz/endpoint.c $(FUZZ_FABRIC)
+fuzz-agent_SRC    := tests/fuzz/agent.c
+fuzz-topology_SRC := tests/fuzz/topology.c
+fuzz-plan_SRC     := tests/fuzz/plan.c
+fuzz-wire_LIBS     := offload
+fuzz-image_LIBS    := offload
+fuzz-engine_LIBS   := offload
+fuzz-endpoint_LIBS := offload
+fuzz-agent_LIBS    := agent offload
+fuzz-topology_LIBS := control offload
+fuzz-plan_LIBS     := control offload
+fuzz-wire_LDLIBS     := -fsanitize=fuzzer
+fuzz-image_LDLIBS    := -fsanitize=fuzzer
+fuzz-engine_LDLIBS   := -fsanitize=fuzzer
+fuzz-endpoint_LDLIBS := -fsanitize=fuzzer
+fuzz-agent_LDLIBS    := -fsanitize=fuzzer -lprotobuf-nanopb
+fuzz-topology_LDLIBS := -fsanitize=fuzzer -ljansson -lgmp -lm
+fuzz-plan_LDLIBS     := -fsanitize=fuzzer -ljansson -lgmp -lm
+endif
+
+FUZZ_MAKE = $(MAKE) --no-print-directory CC=$(CLANG) FUZZ=1 SANITIZE=$(SANITIZERS),fuzzer-no-link
+
+.PHONY: fuzz fuzz-smoke fuzz-run
+fuzz: ## run every fuzz target for TIME= seconds (default 60), with address and undefined behaviour sanitizers
+	$(Q)$(FUZZ_MAKE) fuzz-run TIME=$(TIME)
+
+fuzz-smoke:
+	$(Q)$(FUZZ_MAKE) fuzz-run TIME=3
+
+fuzz-run: $(foreach f,$(FUZZERS),$(B)/tools/$(f))
+	$(Q)tests/fuzz/run.sh $(B)/tools $(TIME) $(FUZZERS)
