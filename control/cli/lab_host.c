@@ -269,7 +269,8 @@ int lab_host_end(struct lab *lab)
         if (lab->processes[i].job == 0 || !has_failed(&lab->processes[i]))
             continue;
         status = BY_EXIT_ENVIRONMENT;
-        if (!lab_stopping)
+        /* One that we ended has nothing to tell. */
+        if (!lab_stopping && !lab->processes[i].expected)
             note_failure(lab, &lab->processes[i]);
     }
     return status;

@@ -37,6 +37,7 @@ static int read_all(FILE *stream, const char *path, uint8_t **bytes, size_t *siz
     *bytes = by_alloc(*size, 1);
     if (fread(*bytes, 1, *size, stream) != *size) {
         free(*bytes);
+        *bytes = NULL;
         return by_lower_refuse(problem, BY_EIO, "cannot read %s: it ended early", path);
     }
     return 0;
@@ -47,6 +48,7 @@ int by_image_file_read(const char *path, uint8_t **bytes, size_t *size, struct b
     FILE *stream = fopen(path, "rb");
     int error;
 
+    *bytes = NULL;
     if (stream == NULL)
         return by_lower_refuse(problem, errno == ENOENT ? BY_ENOENT : BY_EIO, "cannot open: %s",
                                strerror(errno));
@@ -55,8 +57,10 @@ int by_image_file_read(const char *path, uint8_t **bytes, size_t *size, struct b
     if (error != 0)
         return error;
     error = by_image_explain(*bytes, *size, problem);
-    if (error != 0)
+    if (error != 0) {
         free(*bytes);
+        *bytes = NULL;
+    }
     return error;
 }
 

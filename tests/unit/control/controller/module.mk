@@ -1,0 +1,5 @@
+# Unit tests of control/controller, against real agents.
+TESTS += unit-controller
+unit-controller_SRC    := tests/unit/control/controller/controller.c tests/unit/control/lower/bench.c
+unit-controller_LIBS   := control agent offload
+unit-controller_LDLIBS := -lcmocka -ljansson -lgmp -lprotobuf-nanopb -lpthread
