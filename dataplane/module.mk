@@ -7,6 +7,7 @@ dataplane_SRC := \
 	dataplane/hold.c \
 	dataplane/idle.c \
 	dataplane/loop.c \
+	dataplane/pool.c \
 	dataplane/port.c \
 	dataplane/replicate.c \
 	dataplane/say.c \

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_errno.h>
 #include <rte_mbuf.h>
 
 #include "dataplane/eal.h"
+#include "dataplane/pool.h"
 #include "dataplane/say.h"
 #include "dataplane/state.h"
 #include "offload/base/errors.h"
@@ -41,7 +41,7 @@ static void release(struct by_shell *shell)
     rte_mempool_free(shell->share_pool);
     rte_mempool_free(shell->header_pool);
     rte_mempool_free(shell->frame_pool);
-    by_eal_memory_free(shell->engine_memory, shell->engine_bytes, shell->engine_for_device);
+    by_eal_memory_free(shell->engine_memory, shell->engine_bytes, shell->has_device);
     free(shell->ports);
     free(shell);
 }
@@ -62,6 +62,7 @@ static int probe_ports(struct by_shell *shell, const struct by_shell_config *con
     for (unsigned i = 0; i < config->port_count; i++) {
         result = by_port_probe(&shell->ports[i], i, &config->ports[i], config->driver);
         shell->port_count = i + 1;
+        shell->has_device = shell->has_device || config->ports[i].kind == BY_PORT_PCI;
         if (result != 0)
             return result;
     }
@@ -96,19 +97,6 @@ static int choose_payload(struct by_shell *shell, const struct by_shell_config *
     return 0;
 }
 
-static struct rte_mempool *make_pool(const char *name, unsigned count, size_t private_bytes, size_t room)
-{
-    struct rte_mempool *pool = rte_pktmbuf_pool_create(
-        name, count, count >= 2048 ? 256 : 0, (uint16_t)private_bytes, (uint16_t)room, SOCKET_ID_ANY);
-
-    if (!pool)
-        by_say("no memory for %u packet buffers of %zu bytes (%s): %s; give more hugepages (`sysctl "
-               "vm.nr_hugepages=512`) or run with "
-               "--no-huge",
-               count, room, name, rte_strerror(rte_errno));
-    return pool;
-}
-
 static int make_pools(struct by_shell *shell)
 {
     unsigned frames = FRAMES_BASE;
@@ -121,9 +109,11 @@ static int make_pools(struct by_shell *shell)
                                                                                      : FRAMES_PER_PORT;
         room = RTE_MAX(room, by_port_buffer_bytes(port));
     }
-    shell->frame_pool = make_pool("frames", frames, 0, room + RTE_PKTMBUF_HEADROOM);
-    shell->header_pool = shell->frame_pool ? make_pool("headers", HEADERS, 0, HEADER_ROOM) : NULL;
-    shell->share_pool = shell->header_pool ? make_pool("shares", SHARES, by_share_private_bytes(), 0) : NULL;
+    shell->frame_pool = by_pool_make("frames", frames, 0, room + RTE_PKTMBUF_HEADROOM, shell->has_device);
+    if (shell->frame_pool)
+        shell->header_pool = by_pool_make("headers", HEADERS, 0, HEADER_ROOM, shell->has_device);
+    if (shell->header_pool)
+        shell->share_pool = by_pool_make("shares", SHARES, by_share_private_bytes(), 0, shell->has_device);
     return shell->share_pool ? 0 : BY_ENOMEM;
 }
 
@@ -145,9 +135,7 @@ static int make_engine(struct by_shell *shell, const struct by_shell_config *con
                config->slot_count, shell->payload_max, config->entry_count, config->relay_count);
         return BY_ELIMIT;
     }
-    for (unsigned i = 0; i < shell->port_count; i++)
-        shell->engine_for_device = shell->engine_for_device || shell->ports[i].kind == BY_PORT_PCI;
-    shell->engine_memory = by_eal_memory("engine", shell->engine_bytes, shell->engine_for_device);
+    shell->engine_memory = by_eal_memory("engine", shell->engine_bytes, shell->has_device);
     if (!shell->engine_memory) {
         by_say("no memory for %u slots of 2 x %u bytes (%zu MiB): use fewer (--slots) or give more hugepages",
                config->slot_count, 2 * shell->payload_max, shell->engine_bytes >> 20);

@@ -20,6 +20,7 @@ struct by_shell {
     struct by_engine *engine;
     struct by_port *ports;
     unsigned port_count;
+    bool has_device; /* a NIC reads packet buffers and the engine's memory */
     uint32_t payload_max;
     uint64_t now_ns;
     _Atomic int stopping;
@@ -36,8 +37,7 @@ struct by_shell {
     uint64_t control_due_ns;
     void *engine_memory;
     size_t engine_bytes;
-    bool engine_for_device; /* a NIC reads payloads out of it */
-    uint32_t first_port;    /* of the next round: no port is always first */
+    uint32_t first_port; /* of the next round: no port is always first */
     uint32_t batch_count;
     struct by_rx rx[BY_BATCH_ROOM];
     struct rte_mbuf *frames[BY_BATCH_ROOM]; /* of rx; NULL once a relay has taken it */

@@ -127,6 +127,12 @@ check "SIGINT ends it as well" stop INT
 if start $two $control --driver af_xdp --table "$dir/two"; then
     check "the same sums over net_af_xdp" inside "$probe" star 2 100 352 0 h0 h1
     check "it ends" stop TERM
+    links 8 1500
+    "$probe" image "$dir/eight" 8 1 16 1408 1500
+    check "eight ports over net_af_xdp" start $(printf -- "--iface p%d " {0..7}) $control --driver af_xdp --table "$dir/eight"
+    check "right sums" inside "$probe" star 8 200 352 0 h{0..7}
+    check "every frame of these left the switch: nothing was sent again" equal "$(counter repair_result)" 0
+    check "it ends" stop TERM
     check "and has detached its programs" bash -c '! ip -n "$0" link show p0 | grep -q xdp' "$ns"
 else
     fail "net_af_xdp opens a veth port"
@@ -179,5 +185,5 @@ install -d -m 777 "$dir/open" && cp "$switchd" "$dir/open/" && chmod 755 "$dir"
 check "no root: 3, naming the remedy" refused 3 "run as root, or give the program CAP_NET_RAW" setpriv --reuid 65534 --regid 65534 --clear-groups "$dir/open/banyan-switchd" --name t --iface p0 --control "unix:$dir/open/c.sock"
 check "nothing is left in DPDK's folder" bash -c '! ls -d /var/run/dpdk/banyan.t.* /var/run/dpdk/banyan.test.* 2>/dev/null | grep -v "\.$$\$"'
 
-echo "switchd.sh: $passed passed, $failed failed"
+echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
