@@ -15,4 +15,4 @@ unit: build-tests ## build and run the unit tests
 	$(Q)tests/run.sh $(B)/tests $(TESTS)
 
 sanitizers: ## unit tests and simulation in a build with sanitizers
-	$(Q)$(MAKE) --no-print-directory SANITIZE=$(SANITIZERS) unit sim
+	$(Q)$(MAKE) --no-print-directory SANITIZE=$(SANITIZERS) unit sim N=60

@@ -19,7 +19,7 @@ part() {
     shift 2
     log=$logs/$name.log
     start=$(date +%s)
-    printf '  TEST   %-12s %s\n' "$name" "$what"
+    printf '  TEST   %-14s %s\n' "$name" "$what"
     "$@" >"$log" 2>&1 </dev/null || status=$?
     while read -r line; do # a part may hold several counted runs
         p=$((p + ${line%% *}))
@@ -34,10 +34,10 @@ part() {
     passed=$((passed + p))
     failed=$((failed + f))
     if [ "$f" -ne 0 ]; then
-        printf '  FAIL   %-12s %d failed; its log, %s:\n' "$name" "$f" "$log"
+        printf '  FAIL   %-14s %d failed; its log, %s:\n' "$name" "$f" "$log"
         sed 's/^/         | /' "$log"
     else
-        printf '  PASS   %-12s %d in %d s\n' "$name" "$p" $(($(date +%s) - start))
+        printf '  PASS   %-14s %d in %d s\n' "$name" "$p" $(($(date +%s) - start))
         grep -E '^(note|NOTE|lab): ' "$log" | sed 's/^/         /'
     fi
     return "$f"
@@ -46,8 +46,9 @@ run() { $make --no-print-directory -j"$jobs" "$@"; }
 
 if part build "libraries, programs and tests, with $jobs jobs" run build-all build-tests build-tools; then
     part unit "unit tests and golden packets" run unit
-    part sim "simulation: real engines and endpoints under loss, duplication and reordering" run sim
+    part sim "simulation: real engines and endpoints under loss, duplication and reordering" run sim N=200
     part lab "short runs of the lab" run lab-smoke
+    part lab-switchd "banyan-switchd by hand: tables, faults, bad input" run lab-switchd
     part lint "includes, symbols, format, analysers, manuals" run lint
     part lint-selftest "a planted fault for each check of lint" run lint-selftest
     part sanitizers "unit tests and simulation under address and undefined behaviour sanitizers" run sanitizers
