@@ -1,0 +1,95 @@
+# shellcheck shell=bash disable=SC2034
+# For the lab's scripts, which source it: `. lab-common.sh NAME "$@"`. Gives $banyan (build folder: first argument, default build/release),
+# a scratch folder $dir, pass, fail, check and finish. Everything made is removed at the end, also after a failure or Ctrl-C.
+name=$1
+build=$(realpath "${2:-build/release}")
+banyan=$build/bin/banyan
+for program in banyan banyan-perf banyan-switchd; do
+    [ -x "$build/bin/$program" ] || { echo "$name: $build/bin/$program is missing: make" >&2; exit 1; }
+done
+dir=$(mktemp -d)
+passed=0
+failed=0
+children=()
+cleanup() {
+    local child
+    for child in "${children[@]}"; do kill -KILL "$child" 2>/dev/null; done
+    wait 2>/dev/null
+    [ "$(type -t cleanup_more)" != function ] || cleanup_more
+    rm -rf "$dir"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+need_root() {
+    [ "$(id -u)" -eq 0 ] || { echo "$name: skipped: network namespaces need root" >&2; exit 77; }
+}
+pass() { passed=$((passed + 1)); echo "  PASS   $1"; }
+fail() { # fail WHAT [FILE...]: the files are shown
+    failed=$((failed + 1))
+    echo "  FAIL   $1"
+    shift
+    [ $# -eq 0 ] || sed 's/^/         | /' "$@"
+}
+# check WHAT COMMAND...: passes when the command succeeds; else its output is shown.
+check() {
+    local what=$1
+    shift
+    if "$@" >"$dir/check.out" 2>&1; then pass "$what"; else fail "$what" "$dir/check.out"; fi
+}
+# refused WHAT STATUS TEXT COMMAND...: passes when the command exits with STATUS and says TEXT.
+refused() {
+    local what=$1 status=$2 text=$3 got
+    shift 3
+    "$@" >"$dir/check.out" 2>&1
+    got=$?
+    if [ $got -eq "$status" ] && grep -qF -- "$text" "$dir/check.out"; then
+        pass "$what"
+    else
+        echo "(exit status $got instead of $status, or no '$text')" >>"$dir/check.out"
+        fail "$what" "$dir/check.out"
+    fi
+}
+finish() {
+    echo "$passed passed, $failed failed"
+    [ "$failed" -eq 0 ]
+    exit
+}
+
+# The fabrics that the lab is shown on.
+make_topologies() {
+    "$banyan" topo star --hosts 4 >"$dir/star4.json"
+    "$banyan" topo star --hosts 8 >"$dir/star8.json"
+    "$banyan" topo leafspine >"$dir/leafspine.json"
+    "$banyan" topo twobox >"$dir/twobox.json"
+    "$banyan" topo ring --hosts 4 >"$dir/ring4.json"
+    "$banyan" topo leafspine --capable leaf >"$dir/relay-spine.json" # the spine neither multicasts nor aggregates
+}
+all_topologies="star4 star8 leafspine twobox ring4 relay-spine"
+
+# lab_right WHAT TOPOLOGY OPTIONS...: a run whose every element is right, and whose cables all carried what the plan predicts (nothing was
+# forgotten) and at most $most times that. Its output stays in $dir/run.out.
+lab_right() {
+    local what=$1 topology=$2
+    shift 2
+    if ! "$banyan" lab run "$dir/$topology.json" "$@" >"$dir/run.out" 2>&1; then
+        fail "$what" "$dir/run.out"
+        return 1
+    fi
+    # "# counted / predicted: LEAST to MOST ..." and "# 0 wrong elements ..."
+    if ! awk -v most="${most:-1.08}" '
+        /^# counted \/ predicted: / { seen = 1; if ($5 < 0.98 || $7 > most) { print "ratio out of range: " $0; bad = 1 } }
+        /^# 0 wrong elements/ { right = 1 }
+        END { exit !(seen && right && !bad) }' "$dir/run.out" >"$dir/check.out"; then
+        fail "$what" "$dir/check.out" "$dir/run.out"
+        return 1
+    fi
+    pass "$what"
+}
+# is_json: reads JSON from its input, and fails if it is none.
+is_json() { perl -MJSON::PP -0777 -ne 'decode_json($_)'; }
+# Nothing of this script's own labs is left: their namespaces carry the number of the process that made them.
+left_of() { # left_of PID
+    ip netns list | grep -q "^lab-$1[.-]" && { ip netns list | grep "^lab-$1[.-]"; return 0; }
+    ls -d /run/banyan/lab-"$1" 2>/dev/null
+}
