@@ -140,5 +140,23 @@ help: ## print this list
 deps: ## install the Debian packages that are missing (needs root, else names them)
 	$(Q)tests/deps.sh $(if $(filter 1,$(V)),-v)
 
+# Packagers: DESTDIR is where files go now, PREFIX where they will live. Manual pages and units follow PREFIX.
+INSTALL_UNITS := $(wildcard firmware/linux/*.service)
+.PHONY: install
+install: build-all ## install programs, library, header, pkg-config file, manuals and units under PREFIX
+	$(Q)install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/pkgconfig include/banyan lib/systemd/system)
+	$(Q)install -m 755 $(foreach p,$(PROGS),$(B)/bin/$(p)) $(DESTDIR)$(PREFIX)/bin/
+	$(Q)install -m 755 $(B)/lib/libbanyan.so.0 $(DESTDIR)$(PREFIX)/lib/
+	$(Q)ln -sf libbanyan.so.0 $(DESTDIR)$(PREFIX)/lib/libbanyan.so
+	$(Q)install -m 644 $(B)/lib/libbanyan.a $(DESTDIR)$(PREFIX)/lib/
+	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(host-driver_LDLIBS)|' \
+	    host-driver/banyan.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/banyan.pc
+	$(Q)install -m 644 $(wildcard host-driver/include/banyan/*.h) $(DESTDIR)$(PREFIX)/include/banyan/
+	$(Q)for unit in $(INSTALL_UNITS); do sed -e 's|/usr/local/bin|$(PREFIX)/bin|g' -e 's|/usr/bin/banyan|$(PREFIX)/bin/banyan|g' \
+	    $$unit >$(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/} || exit 1; done
+	$(Q)for page in docs/man/*.[1-9]; do \
+	    install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit 1; done
+	@echo "  INSTALL $(DESTDIR)$(PREFIX)"
+
 clean: ## remove everything that was built
 	rm -rf $(O)
