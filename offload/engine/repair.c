@@ -39,6 +39,15 @@ static int may_repeat_up(struct by_step *step, struct by_bank *bank, unsigned ch
     return step->now_ns == 0 ? child == 0 : begin_interval(step, bank);
 }
 
+/* 1 when one more WAIT from the parent may go to the children, and counts it. */
+static int may_pass_wait(struct by_bank *bank)
+{
+    if ((bank->flags & BY_BANK_WAITS) == BY_WAITS_MAX * BY_BANK_WAIT_ONE)
+        return 0;
+    bank->flags = (uint8_t)(bank->flags + BY_BANK_WAIT_ONE);
+    return 1;
+}
+
 static void send_wait(struct by_step *step, const struct by_packet *packet, unsigned state, uint64_t missing)
 {
     const struct by_wait wait = {.node = step->table->node, .state = (uint8_t)state, .missing = missing};
@@ -63,7 +72,7 @@ static void answer(struct by_step *step, const struct by_packet *packet)
         break;
     case BY_BANK_UP:
         if (may_repeat_up(step, bank, child)) {
-            bank->flags &= (uint8_t)~BY_BANK_PASSED;
+            bank->flags &= (uint8_t) ~(BY_BANK_PASSED | BY_BANK_WAITS);
             step->engine->counters.repair_up++;
             by_send_up(step, entry, packet->bank, BY_FLAG_RETX);
         }
@@ -195,7 +204,7 @@ static int is_sound(struct by_step *step, const struct by_packet *packet, unsign
     return 1;
 }
 
-/* The parent waits: the children learn for whom, once for each time that we ask. */
+/* An ancestor waits: the children learn for whom. Each time that we ask, every ancestor may answer once. */
 void by_wait_take(struct by_step *step, const struct by_packet *packet)
 {
     struct by_engine_counters *counters = &step->engine->counters;
@@ -212,11 +221,10 @@ void by_wait_take(struct by_step *step, const struct by_packet *packet)
         counters->drop_format++;
         return;
     }
-    if (packet->header.seq != bank->seq || bank->state != BY_BANK_UP || (bank->flags & BY_BANK_PASSED)) {
+    if (packet->header.seq != bank->seq || bank->state != BY_BANK_UP || !may_pass_wait(bank)) {
         counters->drop_state++;
         return;
     }
-    bank->flags |= BY_BANK_PASSED;
     by_send_to_children(step, packet->entry, &packet->header, BY_TYPE_WAIT, packet->entry->all,
                         packet->payload, BY_WAIT_BYTES);
 }

@@ -17,11 +17,17 @@
 #define BY_LINE 64u /* bytes of a cache line */
 
 enum by_bank_flag {
-    BY_BANK_DATA = 0x01,   /* a contribution, or the result, had data */
-    BY_BANK_SUMMED = 0x02, /* more than one had: psum is not that of the first */
-    BY_BANK_CE = 0x04,     /* congestion was seen below */
-    BY_BANK_PASSED = 0x08, /* the parent's WAIT went to the children since the last sending upwards */
+    BY_BANK_DATA = 0x01,     /* a contribution, or the result, had data */
+    BY_BANK_SUMMED = 0x02,   /* more than one had: psum is not that of the first */
+    BY_BANK_CE = 0x04,       /* congestion was seen below */
+    BY_BANK_PASSED = 0x08,   /* the parent's ERR went to the children since the last sending upwards */
+    BY_BANK_WAIT_ONE = 0x10, /* the high half counts the parent's WAITs that went there since then */
+    BY_BANK_WAITS = 0xf0,
 };
+
+/* WAITs that one sending upwards may bring down (packets): each ancestor that waits says so once, the nearest
+ * first, so that a tree of this height is heard up to its root; a bound against a parent that babbles. */
+#define BY_WAITS_MAX 15u
 
 /*
  * One bank of a slot: what is known of the chunk `seq`. The payload lies elsewhere (by_bank_partial,

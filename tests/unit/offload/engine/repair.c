@@ -234,7 +234,7 @@ static void results_that_do_not_fit_the_chunk_are_dropped(void **state)
     rig_expect_results(&rig, &below, 0, nine, 2);
 }
 
-static void a_wait_of_the_parent_goes_to_all_children_once_for_each_sending(void **state)
+static void waits_of_all_ancestors_go_to_all_children_up_to_a_bound_for_each_sending(void **state)
 {
     const struct by_wait wait = {.node = 33, .state = BY_WAIT_CHILDREN, .missing = UINT64_C(1) << 50};
     uint8_t bytes[BY_WAIT_BYTES];
@@ -247,14 +247,16 @@ static void a_wait_of_the_parent_goes_to_all_children_once_for_each_sending(void
     rig_expect_drop_of(&rig, drop_state); /* nothing was sent up */
     contribute_all(&below, 0);
     for (unsigned round = 0; round < 2; round++) {
-        rig_send(&rig, &packet);
-        assert_int_equal(rig.tx_count, 2);
-        for (unsigned c = 0; c < 2; c++) {
+        for (unsigned c = 0; c < 2 * 15; c++) { /* the height of a tree: each ancestor speaks once */
             const uint8_t *payload;
-            struct by_header header = rig_action(&rig, &below, c, &payload);
+            struct by_header header;
 
+            if (c % 2 == 0)
+                rig_send(&rig, &packet);
+            assert_int_equal(rig.tx_count, 2);
+            header = rig_action(&rig, &below, c % 2, &payload);
             assert_int_equal(header.type, BY_TYPE_WAIT);
-            assert_int_equal(header.child, c);
+            assert_int_equal(header.child, c % 2);
             assert_int_equal(header.seq, 0);
             assert_memory_equal(payload, bytes, BY_WAIT_BYTES);
         }
@@ -336,7 +338,7 @@ int main(void)
         BELOW(a_second_result_is_never_multicast_again),
         BELOW(a_result_for_a_chunk_that_is_incomplete_here_is_an_alarm),
         BELOW(results_that_do_not_fit_the_chunk_are_dropped),
-        BELOW(a_wait_of_the_parent_goes_to_all_children_once_for_each_sending),
+        BELOW(waits_of_all_ancestors_go_to_all_children_up_to_a_bound_for_each_sending),
         BELOW(a_probe_learns_how_its_chunk_stands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
