@@ -69,17 +69,32 @@ static void deliver(const struct by_flight *flight, const uint8_t *payload)
         by_copy(flight->recv, payload, flight->bytes);
 }
 
-/* Round trip, and what this answer says about earlier transmissions. */
+/*
+ * Round trip, and what this answer says about earlier transmissions. Only a chunk that was sent once says it
+ * for sure: the answer to one that was sent again may belong to an earlier sending of this rank, or to that
+ * of another, and to believe it would declare lost what is still on its way. After a timeout, when nothing
+ * else may be there to learn from, such an answer revives two flights, each of which may revive two more: a
+ * window that was lost as a whole is back after a few round trips, and a late answer costs two packets.
+ */
 static void heed_timing(struct by_endpoint *endpoint, struct by_lane *lane, const struct by_flight *flight)
 {
     uint64_t rtt = endpoint->now_ns - flight->sent_ns;
 
-    if (!(flight->flags & BY_FLIGHT_RETX))
+    if (!(flight->flags & BY_FLIGHT_RETX)) {
         by_pace_sample(lane, endpoint->now_ns, rtt);
-    else if (rtt < lane->rtt_low)
-        return; /* too soon: this answers an earlier transmission */
-    if ((int32_t)(flight->order - lane->order_heard) > 0)
-        lane->order_heard = flight->order;
+        if ((int32_t)(flight->order - lane->order_heard) > 0)
+            lane->order_heard = flight->order;
+    } else if (flight->flags & BY_FLIGHT_TIMED) {
+        if (rtt >= lane->rtt_low) {
+            lane->revive = BY_REVIVE_COUNT;
+            lane->revive_order = flight->order;
+        }
+    } else if (rtt >= lane->rtt_low / 2) {
+        if (lane->threshold > BY_LOSS_THRESHOLD)
+            lane->threshold--;
+    } else if (lane->threshold < BY_LOSS_THRESHOLD_MAX) {
+        lane->threshold++; /* answered sooner than a repair could be: it was late, not lost */
+    }
 }
 
 static void take_result(struct by_endpoint *endpoint, struct by_lane *lane, const struct by_header *header,
@@ -189,7 +204,9 @@ void by_accept(struct by_endpoint *endpoint, const struct by_rx *rx)
         return;
     if (rx->ecn == 3)
         by_pace_cut(endpoint, lane, BY_PACE_MARK);
-    if (header.type == BY_TYPE_RESULT)
+    if (header.type != BY_TYPE_RESULT && by_psum(payload, (uint32_t)bytes) != header.psum)
+        endpoint->counters.drop_psum++;
+    else if (header.type == BY_TYPE_RESULT)
         take_result(endpoint, lane, &header, payload, (uint32_t)bytes);
     else if (header.type == BY_TYPE_WAIT)
         take_wait(endpoint, lane, &header, payload, (uint32_t)bytes);

@@ -8,7 +8,7 @@
 #define ALIGNMENT 64u
 #define TX_MIN    4u
 
-#define RTO_MIN_NS UINT64_C(2000000)
+#define RTO_MIN_NS UINT64_C(50000)
 #define RTO_MAX_NS UINT64_C(200000000)
 #define STALL_NS   UINT64_C(10000000000)
 
@@ -112,6 +112,7 @@ static void lane_init(struct by_endpoint *endpoint, uint32_t index, const struct
     lane->oldest = lane->newest = BY_FLIGHT_NONE;
     lane->ready_next = lane->urgent_next = BY_LANE_NONE;
     lane->quantum = BY_CREDIT_ONE;
+    lane->threshold = BY_LOSS_THRESHOLD;
     endpoint->lane_of_tree[leaf->tree] = (uint16_t)index;
     by_suspect_hops(endpoint, lane);
 }

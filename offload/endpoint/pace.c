@@ -9,8 +9,6 @@
  */
 #include "offload/endpoint/state.h"
 
-/* A round trip beyond this many times the least one of the last seconds means queues, not chance. */
-#define INFLATED 3u
 /* Length of an epoch of the least round trip. */
 #define EPOCH_NS 1000000000u
 /* A first timeout needs a first guess (ns). */
@@ -24,7 +22,7 @@ void by_pace_init(struct by_endpoint *endpoint, uint64_t windows)
         max = endpoint->config.inflight_max;
     endpoint->window_max = max;
     endpoint->window = max < BY_WINDOW_START ? max : BY_WINDOW_START;
-    endpoint->window_floor = max / 8 > BY_WINDOW_FLOOR ? max / 8 : BY_WINDOW_FLOOR;
+    endpoint->window_floor = max / 4 > BY_WINDOW_FLOOR ? max / 4 : BY_WINDOW_FLOOR;
     if (endpoint->window_floor > max)
         endpoint->window_floor = max;
     endpoint->window_opening = 1;
@@ -81,6 +79,21 @@ void by_pace_accepted(struct by_endpoint *endpoint)
         endpoint->window = endpoint->window_max;
 }
 
+/*
+ * The cut for a lost chunk: a quarter of the way to what fills the path and a quarter more. Without a queue
+ * that is nothing. With one it buys time: a repair waits behind what is in flight, and the tree's window must
+ * not run out before it is back.
+ */
+static uint32_t cut_for_loss(const struct by_endpoint *endpoint, const struct by_lane *lane)
+{
+    uint64_t fills = lane->srtt > 0 ? (uint64_t)endpoint->window * lane->rtt_low /
+                                          (lane->srtt >> 3 > 0 ? lane->srtt >> 3 : 1)
+                                    : endpoint->window;
+    uint64_t target = fills + fills / 4 + 1;
+
+    return endpoint->window > target ? (uint32_t)(endpoint->window - target + 3) / 4 : 0;
+}
+
 void by_pace_cut(struct by_endpoint *endpoint, const struct by_lane *lane, enum by_pace_event event)
 {
     uint32_t smooth = lane->srtt >> 3;
@@ -90,13 +103,12 @@ void by_pace_cut(struct by_endpoint *endpoint, const struct by_lane *lane, enum 
         return;
     if (event == BY_PACE_SILENCE)
         cut = endpoint->window / 2;
-    else if (event == BY_PACE_MARK || smooth / INFLATED > lane->rtt_low)
+    else if (event == BY_PACE_MARK)
         cut = endpoint->window / 8;
     else
-        cut = endpoint->window / 64;
-    /* Start-up ends at the first sign of a queue, not at the first chance loss. */
-    if (cut > endpoint->window / 64)
-        endpoint->window_opening = 0;
+        cut = cut_for_loss(endpoint, lane);
+    if (cut > 0)
+        endpoint->window_opening = 0; /* start-up ends at the first sign of a queue, not at a chance loss */
     endpoint->window =
         endpoint->window - cut > endpoint->window_floor ? endpoint->window - cut : endpoint->window_floor;
     endpoint->window_cut_ns = endpoint->now_ns + (smooth > 0 ? smooth : endpoint->config.rto_min_ns);
@@ -105,16 +117,15 @@ void by_pace_cut(struct by_endpoint *endpoint, const struct by_lane *lane, enum 
 uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_lane *lane)
 {
     const struct by_endpoint_config *config = &endpoint->config;
-    /* Twice the round trip, where RFC 6298 says once: its least timeout of a second hides that a steady path
-     * has no variance. */
-    uint64_t rto = lane->srtt > 0 ? (uint64_t)(lane->srtt >> 2) + lane->rttvar : RTO_FIRST_NS;
-    /* The first timeout sends one packet only, so it may come early (tail loss probe, RFC 8985, section 7.2).
+    /*
+     * Twice the round trip, where RFC 6298 says once: its least timeout of a second hides that a steady path
+     * has no variance. Early all the same, since a timeout sends one packet (tail loss probe, RFC 8985,
+     * section 7.2).
      */
-    uint64_t least = lane->backoff == 0 ? config->rto_min_ns / 16 : config->rto_min_ns;
+    uint64_t rto = lane->srtt > 0 ? (uint64_t)(lane->srtt >> 2) + lane->rttvar : RTO_FIRST_NS;
 
-    if (rto < least)
-        rto = least;
-    if (lane->backoff > 1)
-        rto <<= lane->backoff - 1;
+    if (rto < config->rto_min_ns)
+        rto = config->rto_min_ns;
+    rto <<= lane->backoff;
     return rto < config->rto_max_ns ? rto : config->rto_max_ns;
 }

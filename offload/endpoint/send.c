@@ -87,7 +87,14 @@ static void ring_push(struct by_endpoint *endpoint, struct by_ring *ring, struct
 static int has_lost(const struct by_lane *lane)
 {
     return lane->oldest != BY_FLIGHT_NONE &&
-           (int32_t)(lane->order_heard - lane->flights[lane->oldest].order) >= (int32_t)BY_LOSS_THRESHOLD;
+           (int32_t)(lane->order_heard - lane->flights[lane->oldest].order) >= (int32_t)lane->threshold;
+}
+
+/* The first answer after a timeout: what was sent before the timeout may be lost as well. */
+static int may_revive(const struct by_lane *lane)
+{
+    return lane->revive > 0 && lane->oldest != BY_FLIGHT_NONE &&
+           (int32_t)(lane->revive_order - lane->flights[lane->oldest].order) > 0;
 }
 
 /* There is a next chunk, and the result of the one that held its slot has been accepted. */
@@ -98,7 +105,7 @@ static int has_next(const struct by_lane *lane)
 
 void by_send_ready(struct by_endpoint *endpoint, struct by_lane *lane)
 {
-    if (has_lost(lane) || (lane->inflight == 0 && has_next(lane)))
+    if (has_lost(lane) || may_revive(lane) || (lane->inflight == 0 && has_next(lane)))
         ring_push(endpoint, &endpoint->urgent, lane, 1);
     if (has_next(lane))
         ring_push(endpoint, &endpoint->ready, lane, 0);
@@ -182,10 +189,12 @@ static void send_next(struct by_endpoint *endpoint, struct by_lane *lane, struct
     by_send_timer(endpoint, lane);
 }
 
+/* `timed`: because of a timeout, not because later chunks were answered. */
 static void send_again(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight,
-                       struct by_tx *tx)
+                       int timed, struct by_tx *tx)
 {
-    flight->flags |= BY_FLIGHT_RETX;
+    flight->flags =
+        (uint8_t)((flight->flags & ~BY_FLIGHT_TIMED) | BY_FLIGHT_RETX | (timed ? BY_FLIGHT_TIMED : 0));
     by_send_unlink(lane, flight);
     transmit(endpoint, lane, flight, tx);
     endpoint->counters.retx++;
@@ -206,7 +215,10 @@ static uint32_t run_urgent(struct by_endpoint *endpoint, struct by_tx *tx, uint3
             break;
         if (has_lost(lane)) {
             by_pace_cut(endpoint, lane, BY_PACE_LOSS);
-            send_again(endpoint, lane, &lane->flights[lane->oldest], &tx[count++]);
+            send_again(endpoint, lane, &lane->flights[lane->oldest], 0, &tx[count++]);
+        } else if (may_revive(lane)) {
+            lane->revive--;
+            send_again(endpoint, lane, &lane->flights[lane->oldest], 1, &tx[count++]);
         } else if (lane->inflight == 0 && has_next(lane)) {
             send_next(endpoint, lane, &tx[count++]);
         }
@@ -238,8 +250,7 @@ static uint32_t run_ready(struct by_endpoint *endpoint, struct by_tx *tx, uint32
     return count;
 }
 
-/* A lane's timer ran out: its oldest chunk goes again, and alone. When it is answered, all that was sent
- * before it counts as lost. */
+/* A lane's timer ran out: its oldest chunk goes again, and alone. */
 static int timer_expire(struct by_endpoint *endpoint, struct by_lane *lane, struct by_tx *tx)
 {
     struct by_flight *flight = by_flight_at(lane, lane->base);
@@ -260,7 +271,7 @@ static int timer_expire(struct by_endpoint *endpoint, struct by_lane *lane, stru
     if (age >= endpoint->config.stall_ns / 4 && (lane->probes++ & 1u) == 0)
         packet_build(endpoint, lane, flight, BY_TYPE_PROBE, tx);
     else
-        send_again(endpoint, lane, flight, tx);
+        send_again(endpoint, lane, flight, 1, tx);
     return 1;
 }
 

@@ -17,9 +17,12 @@
 #define BY_FLIGHT_NONE 0xffffu
 #define BY_GROUP_NONE  0xffffffffu
 
-/* Answers to later transmissions of a lane that make an earlier one count as lost (RFC 9002, section 6.1.1:
- * tolerates reordering). */
-#define BY_LOSS_THRESHOLD 3u
+/* Answers to later transmissions of a lane that make an earlier one count as lost: the least number, and how
+ * far it grows on a path that reorders (RFC 8985, section 3.3.2, has the same idea in time). */
+#define BY_LOSS_THRESHOLD     2u
+#define BY_LOSS_THRESHOLD_MAX 32u
+/* Flights that go again when the first answer after a timeout comes (count). */
+#define BY_REVIVE_COUNT 2u
 /* A lane's credit for one chunk, and the least that a lane gains at each turn: the bound on turns without a
  * chunk. */
 #define BY_CREDIT_ONE 64u
@@ -28,7 +31,7 @@
 
 /* Congestion window (chunks over all lanes). */
 #define BY_WINDOW_START 64u
-#define BY_WINDOW_FLOOR 16u
+#define BY_WINDOW_FLOOR 8u
 
 /* Groups: two for all ranks, one for each rooted collective, then one for each rooted collective and rank. */
 enum by_group_index { BY_GROUP_ALLREDUCE, BY_GROUP_BARRIER, BY_GROUP_ANY, BY_GROUP_RANK = 6 };
@@ -41,10 +44,11 @@ struct by_group {
 };
 
 enum by_flight_flag {
-    BY_FLIGHT_SENT = 0x01,   /* waits for its result; else the slot is free */
-    BY_FLIGHT_RETX = 0x02,   /* was sent more than once: gives no round-trip time (Karn) */
-    BY_FLIGHT_NODATA = 0x04, /* contributes nothing */
-    BY_FLIGHT_ACKONLY = 0x08 /* needs no value back */
+    BY_FLIGHT_SENT = 0x01,    /* waits for its result; else the slot is free */
+    BY_FLIGHT_RETX = 0x02,    /* was sent more than once: gives no round-trip time (Karn) */
+    BY_FLIGHT_NODATA = 0x04,  /* contributes nothing */
+    BY_FLIGHT_ACKONLY = 0x08, /* needs no value back */
+    BY_FLIGHT_TIMED = 0x10    /* was last sent because of a timeout, or revived after one */
 };
 
 struct by_flight {
@@ -74,6 +78,7 @@ struct by_cursor {
 
 /* What a WAIT said about the oldest chunk. */
 struct by_lane_wait {
+    uint64_t heard_ns;
     uint32_t seq;
     uint8_t heard;
     struct by_wait wait;
@@ -95,8 +100,11 @@ struct by_lane {
     uint32_t base; /* oldest chunk without a result (== next: none) */
     uint32_t next; /* chunk to send next */
     uint32_t inflight;
-    uint32_t order;       /* transmissions so far */
-    uint32_t order_heard; /* the latest one that a result answered */
+    uint32_t order;        /* transmissions so far */
+    uint32_t order_heard;  /* the latest one that a result answered for sure */
+    uint32_t threshold;    /* answers to later ones that make a flight count as lost */
+    uint32_t revive;       /* flights to send again after a timeout, */
+    uint32_t revive_order; /* if their last transmission is before this one */
     uint16_t oldest, newest;
     struct by_cursor cursor;
     uint32_t credit, quantum;

@@ -5,7 +5,8 @@
  *
  * Every node heard is an ancestor, and an ancestor speaks of a chunk to us only when all nodes between have
  * it complete. So the highest one that was heard is nearest to the cause, and what the same node says later
- * replaces what it said before.
+ * replaces what it said before. Who has not repeated itself over several questions may have died since: then
+ * a nearer one counts, or the silence of the parent itself.
  */
 #include "offload/endpoint/state.h"
 
@@ -59,6 +60,12 @@ static int is_above(const struct by_endpoint *endpoint, const struct by_lane *la
     return 0;
 }
 
+/* What was heard has not been repeated, though several questions have been asked since. */
+static int is_stale(const struct by_endpoint *endpoint, const struct by_lane *lane)
+{
+    return endpoint->now_ns - lane->wait.heard_ns > endpoint->config.stall_ns / 8 * 3;
+}
+
 void by_suspect_hear(struct by_endpoint *endpoint, struct by_lane *lane, uint32_t seq,
                      const struct by_wait *wait)
 {
@@ -67,10 +74,10 @@ void by_suspect_hear(struct by_endpoint *endpoint, struct by_lane *lane, uint32_
 
     if (seq != lane->base || lane->base == lane->next)
         return; /* only the oldest chunk can be the one that a call ends with */
-    replace = !old->heard || old->seq != seq || old->wait.node == wait->node ||
+    replace = !old->heard || old->seq != seq || old->wait.node == wait->node || is_stale(endpoint, lane) ||
               is_above(endpoint, lane, wait->node, old->wait.node);
     if (replace)
-        *old = (struct by_lane_wait){.seq = seq, .heard = 1, .wait = *wait};
+        *old = (struct by_lane_wait){.heard_ns = endpoint->now_ns, .seq = seq, .heard = 1, .wait = *wait};
 }
 
 void by_suspect_fill(const struct by_endpoint *endpoint, const struct by_lane *lane,
@@ -84,7 +91,7 @@ void by_suspect_fill(const struct by_endpoint *endpoint, const struct by_lane *l
     status->missing_node = BY_NODE_NONE;
     status->missing = 0;
     status->wait_state = 0;
-    if (!lane->wait.heard || lane->wait.seq != lane->base) {
+    if (!lane->wait.heard || lane->wait.seq != lane->base || is_stale(endpoint, lane)) {
         status->node = lane->parent_node;
         if (lane->hint.reason != 0 && lane->hint.seq == lane->base) {
             status->node = lane->hint.node;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tests/sim/goodput.h"
 #include "tests/sim/scenario.h"
 
 struct totals {
@@ -21,6 +22,7 @@ static void usage(FILE *to)
 {
     fprintf(to,
             "usage: sim [--count N] [--seconds S] [--seed SEED] [--scenario K] [--verbose]\n"
+            "       sim --goodput [--seed SEED]\n"
             "Runs N random scenarios (100) drawn from SEED, or scenario K alone. Exit 1 when one fails.\n");
 }
 
@@ -74,6 +76,33 @@ static void print_totals(uint64_t seed, const struct totals *t)
            t->world.overflowed, (double)t->elapsed_ns / 1e9);
 }
 
+static int print_goodput(uint64_t seed)
+{
+    static const struct {
+        const char *name;
+        uint32_t parts;
+    } rates[] = {{"none", 0}, {"0.01%", 429496u}, {"0.1%", 4294967u}, {"1%", 42949672u}};
+    uint32_t bdp = goodput_bdp();
+    int wrong = 0;
+
+    printf("goodput: allreduce of 8 MB, 8 hosts, two levels, 10 Gbit/s; a round trip holds %u chunks\n", bdp);
+    printf("%8s %8s %10s %8s %12s\n", "window", "loss", "Gbit/s", "ratio", "sent again");
+    for (uint16_t window = 8; window <= 256; window = (uint16_t)(window * 2)) {
+        double lossless = 0;
+
+        for (unsigned r = 0; r < sizeof(rates) / sizeof(rates[0]); r++) {
+            struct goodput g = goodput_run(seed, rates[r].parts, 8u << 20, window);
+
+            if (r == 0)
+                lossless = g.gbps;
+            printf("%8u %8s %10.3f %8.3f %11.2f%%%s\n", window, rates[r].name, g.gbps, g.gbps / lossless,
+                   100.0 * (double)g.again / (double)g.chunks, g.ok ? "" : "  WRONG");
+            wrong |= !g.ok;
+        }
+    }
+    return wrong;
+}
+
 static uint64_t wall_ms(void)
 {
     struct timespec now;
@@ -86,15 +115,15 @@ int main(int argc, char **argv)
 {
     static const struct option options[] = {{"count", 1, NULL, 'n'},   {"seconds", 1, NULL, 't'},
                                             {"seed", 1, NULL, 's'},    {"scenario", 1, NULL, 'k'},
-                                            {"verbose", 0, NULL, 'v'}, {"help", 0, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+                                            {"goodput", 0, NULL, 'g'}, {"verbose", 0, NULL, 'v'},
+                                            {"help", 0, NULL, 'h'},    {NULL, 0, NULL, 0}};
     static struct scenario scenario;
     static struct scenario_result result;
     uint64_t seed = 1, count = 100, first = 0, limit_ms = UINT64_MAX, start = wall_ms();
     struct totals totals = {0};
-    int verbose = 0, option;
+    int verbose = 0, goodput = 0, option;
 
-    while ((option = getopt_long(argc, argv, "n:t:s:k:vh", options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "n:t:s:k:gvh", options, NULL)) != -1) {
         switch (option) {
         case 'n':
             count = strtoull(optarg, NULL, 0);
@@ -110,6 +139,9 @@ int main(int argc, char **argv)
             first = strtoull(optarg, NULL, 0);
             count = 1;
             break;
+        case 'g':
+            goodput = 1;
+            break;
         case 'v':
             verbose = 1;
             break;
@@ -121,6 +153,8 @@ int main(int argc, char **argv)
             return 2;
         }
     }
+    if (goodput)
+        return print_goodput(seed);
     for (uint64_t i = 0; i < count && wall_ms() - start < limit_ms; i++) {
         scenario_draw(&scenario, seed, first + i);
         scenario_run(&scenario, 0, &result);

@@ -9,8 +9,16 @@ SIM_SRC := \
 	tests/sim/world.c
 
 TOOLS += sim
-sim_SRC := tests/sim/main.c $(SIM_SRC)
+sim_SRC := tests/sim/main.c tests/sim/goodput.c $(SIM_SRC)
 sim_LIBS := offload
+
+TESTS += test_sim_campaign test_sim_failure
+test_sim_campaign_SRC    := tests/sim/test_campaign.c tests/sim/goodput.c $(SIM_SRC)
+test_sim_campaign_LIBS   := offload
+test_sim_campaign_LDLIBS := -lcmocka
+test_sim_failure_SRC     := tests/sim/test_failure.c $(SIM_SRC)
+test_sim_failure_LIBS    := offload
+test_sim_failure_LDLIBS  := -lcmocka
 
 N ?= 1000
 SEED ?= 1

@@ -28,6 +28,7 @@ struct rank_run {
     int posted, collected, stopped;
     uint64_t post_ns; /* not before */
     struct buffers buffers[SCENARIO_CALLS_MAX];
+    struct buffers old[SCENARIO_CALLS_MAX]; /* of before a reload */
 };
 
 struct run {
@@ -54,6 +55,7 @@ void scenario_init(struct scenario *scenario, uint64_t seed)
     scenario->outstanding_max = 2;
     scenario->limit_ns = UINT64_C(60000000000);
     scenario->kill_node = -1;
+    scenario->freeze_node = -1;
     scenario->odd_rank = -1;
 }
 
@@ -323,6 +325,8 @@ static void run_close(struct run *run)
         for (int c = 0; c < SCENARIO_CALLS_MAX; c++) {
             free(run->ranks[r].buffers[c].block);
             free(run->ranks[r].buffers[c].copy);
+            free(run->ranks[r].old[c].block);
+            free(run->ranks[r].old[c].copy);
         }
     for (int j = 0; j < FABRIC_JOBS_MAX; j++)
         for (int c = 0; c < SCENARIO_CALLS_MAX; c++)
@@ -339,6 +343,28 @@ static void bury(struct run *run, int node)
             run->finished++;
         }
     run->done |= run->finished == run->rank_count;
+}
+
+/* A controller has installed gen + 1: endpoints are new, and the ranks make their calls once more, in fresh
+ * buffers. */
+static void start_over(struct run *run, struct world *world)
+{
+    struct fabric fabric = run->scenario->fabric;
+
+    for (int j = 0; j < fabric.job_count; j++)
+        fabric.jobs[j].gen++;
+    world_reload(world, &fabric);
+    for (int r = 0; r < run->rank_count; r++) {
+        struct rank_run *rank = &run->ranks[r];
+
+        memcpy(rank->old, rank->buffers, sizeof(rank->old));
+        memset(rank->buffers, 0, sizeof(rank->buffers));
+        rank->posted = rank->collected = rank->stopped = 0;
+        rank->post_ns = world_now(world) + by_prng_below(&run->prng, run->scenario->stagger_ns + 1);
+        world_wake(world, rank->node, world_now(world));
+    }
+    run->finished = 0;
+    run->done = 0;
 }
 
 /* What must hold at the end of every run, whatever the faults. */
@@ -371,6 +397,14 @@ void scenario_run(const struct scenario *scenario, int expect_errors, struct sce
     for (int n = 0; n < scenario->fabric.node_count; n++)
         if (scenario->fabric.nodes[n].kind == BY_NODE_HOST)
             world_wake(world, n, 0);
+    if (scenario->freeze_node >= 0) {
+        world_run(world, &run.done, scenario->freeze_ns);
+        world_freeze(world, scenario->freeze_node, scenario->thaw_ns);
+    }
+    if (scenario->reload_ns > 0) {
+        world_run(world, &run.done, scenario->reload_ns);
+        start_over(&run, world);
+    }
     if (scenario->kill_node >= 0) {
         world_run(world, &run.done, scenario->kill_ns);
         world_kill(world, scenario->kill_node);

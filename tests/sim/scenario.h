@@ -24,7 +24,10 @@ struct scenario {
     /* What goes wrong on purpose. */
     int kill_node;    /* -1: none */
     uint64_t kill_ns; /* when it dies */
-    int odd_rank;     /* this rank of job 0 posts odd_call instead of call 0; -1: none */
+    int freeze_node;  /* -1: none */
+    uint64_t freeze_ns, thaw_ns;
+    uint64_t reload_ns; /* then all tables come anew with gen + 1, and all ranks start over; 0: never */
+    int odd_rank;       /* this rank of job 0 posts odd_call instead of call 0; -1: none */
     struct plan_call odd_call;
 };
 

@@ -55,7 +55,8 @@ struct node {
     struct packets arrived;   /* from cables */
     struct packets to_engine; /* from this host's endpoints */
     struct packets to_endpoint[FABRIC_JOBS_MAX];
-    uint64_t poll_ns; /* when the next step is due; UINT64_MAX: none */
+    uint64_t poll_ns;   /* when the next step is due; UINT64_MAX: none */
+    uint64_t frozen_ns; /* does not run before */
     int dead;
 };
 
@@ -462,6 +463,10 @@ static void on_poll(struct world *world, int index, uint64_t at_ns)
     if (node->poll_ns != at_ns || node->dead)
         return; /* a nearer one came first */
     node->poll_ns = UINT64_MAX;
+    if (world->now_ns < node->frozen_ns) {
+        world_wake(world, index, node->frozen_ns);
+        return;
+    }
     if (world->fabric.nodes[index].kind == BY_NODE_SWITCH)
         step_engine(world, index, &node->arrived);
     else
@@ -654,6 +659,12 @@ void world_kill(struct world *world, int node)
 {
     world->nodes[node].dead = 1;
     packets_clear(world, &world->nodes[node].arrived);
+}
+
+void world_freeze(struct world *world, int node, uint64_t until_ns)
+{
+    world->nodes[node].frozen_ns = until_ns;
+    world_wake(world, node, until_ns);
 }
 
 void world_calm(struct world *world)

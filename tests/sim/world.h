@@ -45,6 +45,8 @@ void world_wake(struct world *world, int node, uint64_t at_ns);
 void world_run(struct world *world, const int *done, uint64_t until_ns);
 /* From now on the node takes and sends nothing. */
 void world_kill(struct world *world, int node);
+/* The node does not run until `until_ns`; what arrives waits. */
+void world_freeze(struct world *world, int node, uint64_t until_ns);
 /* Switches all faults off (to let an end be reached). */
 void world_calm(struct world *world);
 /* Installs the fabric's images anew (another gen, other trees): engines stage and commit, endpoints start

@@ -52,7 +52,10 @@ static void bench_give(struct bench *b, const struct by_header *header, const ui
     rx.port = leaf.parent_port;
     rx.src_ip = leaf.parent_ip;
     if (header != NULL) {
-        by_header_encode(header, packet);
+        struct by_header whole = *header;
+
+        whole.psum = by_psum(payload, bytes);
+        by_header_encode(&whole, packet);
         memcpy(packet + BY_WIRE_HEADER_BYTES, payload, bytes);
     }
     by_endpoint_step(b->endpoint, b->now_ns, &rx, header != NULL && from_parent, tx, 16, &count);
@@ -112,8 +115,15 @@ static void hear_wait(struct bench *b, const char *node, unsigned wait_state, ui
     bench_give(b, &header, payload, BY_WAIT_BYTES, 1);
 }
 
-/* Lets time pass timer by timer until the call ends. */
-static int bench_end(struct bench *b, struct by_call_status *status)
+struct heard {
+    const char *node;
+    unsigned state;
+    uint64_t missing;
+};
+
+/* Lets time pass timer by timer until the call ends; each question is answered by what `heard` says (may be
+ * NULL). */
+static int bench_end(struct bench *b, const struct heard heard[3], struct by_call_status *status)
 {
     int error;
 
@@ -122,6 +132,8 @@ static int bench_end(struct bench *b, struct by_call_status *status)
         assert_true(by_endpoint_deadline(b->endpoint) > b->now_ns);
         b->now_ns = by_endpoint_deadline(b->endpoint);
         bench_give(b, NULL, NULL, 0, 0);
+        for (unsigned h = 0; heard != NULL && h < 3 && heard[h].node != NULL; h++)
+            hear_wait(b, heard[h].node, heard[h].state, heard[h].missing);
     }
     return error;
 }
@@ -134,7 +146,7 @@ static void a_call_without_progress_ends_in_time_and_names_the_silent_parent(voi
     uint32_t id;
 
     (void)state;
-    assert_int_equal(bench_end(b, &status), BY_ETIMEDOUT);
+    assert_int_equal(bench_end(b, NULL, &status), BY_ETIMEDOUT);
     assert_true(b->now_ns == 5 + STALL);
     assert_int_equal(status.error, BY_ETIMEDOUT);
     assert_int_equal(status.tree, 0);
@@ -159,12 +171,6 @@ static void probes_begin_after_a_quarter_of_the_time(void **state)
     assert_in_range(b->contribs, 3, 20);
     bench_close(b);
 }
-
-struct heard {
-    const char *node;
-    unsigned state;
-    uint64_t missing;
-};
 
 struct suspect_row {
     struct heard heard[3];
@@ -201,12 +207,30 @@ static void the_place_nearest_to_the_cause_is_named(void **state)
         struct bench *b = bench_open();
         struct by_call_status status;
 
-        for (unsigned h = 0; h < 3 && rows[r].heard[h].node != NULL; h++)
-            hear_wait(b, rows[r].heard[h].node, rows[r].heard[h].state, rows[r].heard[h].missing);
-        assert_int_equal(bench_end(b, &status), BY_ETIMEDOUT);
+        assert_int_equal(bench_end(b, rows[r].heard, &status), BY_ETIMEDOUT);
         assert_int_equal(status.node, named(b, rows[r].node));
         assert_int_equal(status.wait_state, rows[r].state);
         assert_int_equal(status.missing_node, named(b, rows[r].missing));
+        bench_close(b);
+    }
+}
+
+static void who_has_fallen_silent_is_believed_no_longer(void **state)
+{
+    static const struct heard before[] = {{"leaf0", BY_WAIT_PARENT, 0}, {"spine0", BY_WAIT_PARENT, 0}};
+    static const struct heard after[3] = {{"leaf0", BY_WAIT_PARENT, 0}};
+    struct by_call_status status;
+
+    (void)state;
+    for (unsigned leaf_lives = 0; leaf_lives < 2; leaf_lives++) {
+        struct bench *b = bench_open();
+
+        for (unsigned h = 0; h < 2; h++)
+            hear_wait(b, before[h].node, before[h].state, before[h].missing);
+        assert_int_equal(bench_end(b, leaf_lives ? after : NULL, &status), BY_ETIMEDOUT);
+        assert_int_equal(status.node, named(b, "leaf0"));
+        assert_int_equal(status.wait_state, leaf_lives ? BY_WAIT_PARENT : 0);
+        assert_int_equal(status.missing_node, leaf_lives ? (unsigned)named(b, "spine0") : BY_NODE_NONE);
         bench_close(b);
     }
 }
@@ -228,7 +252,7 @@ static void a_wait_for_another_chunk_or_of_a_wrong_size_says_nothing(void **stat
     hear_wait(b, "leaf0", BY_WAIT_CHILDREN, 2);
     assert_int_equal(by_endpoint_counters(b->endpoint)->wait, 1);
     b->last.seq -= 1;
-    assert_int_equal(bench_end(b, &status), BY_ETIMEDOUT);
+    assert_int_equal(bench_end(b, NULL, &status), BY_ETIMEDOUT);
     assert_int_equal(status.wait_state, 0);
     bench_close(b);
 }
@@ -271,6 +295,32 @@ static void ranks_that_disagree_end_with_both_sides_of_it(void **state)
     bench_close(b);
 }
 
+static void a_corrupted_objection_ends_nothing(void **state)
+{
+    struct bench *b = bench_open();
+    struct by_err err = {.reason = BY_ERR_MISMATCH};
+    struct by_header header = b->last;
+    uint8_t packet[BY_WIRE_HEADER_BYTES + BY_ERR_BYTES];
+    struct by_rx rx = {.data = packet, .bytes = sizeof(packet)};
+    struct by_image_leaf leaf;
+    struct by_tx tx[4];
+    uint32_t count;
+
+    (void)state;
+    by_image_leaf(b->image, 0, &leaf);
+    rx.port = leaf.parent_port;
+    rx.src_ip = leaf.parent_ip;
+    header.type = BY_TYPE_ERR;
+    header.flags = 0;
+    by_err_encode(&err, packet + BY_WIRE_HEADER_BYTES);
+    header.psum = by_psum(packet + BY_WIRE_HEADER_BYTES, BY_ERR_BYTES) + 1;
+    by_header_encode(&header, packet);
+    by_endpoint_step(b->endpoint, b->now_ns, &rx, 1, tx, 4, &count);
+    assert_int_equal(by_endpoint_test(b->endpoint, b->id, NULL), BY_EAGAIN);
+    assert_int_equal(by_endpoint_counters(b->endpoint)->drop_psum, 1);
+    bench_close(b);
+}
+
 static void an_operation_that_a_node_lacks_ends_the_call(void **state)
 {
     struct bench *b = bench_open();
@@ -289,7 +339,7 @@ static void an_error_that_may_heal_is_named_only_when_the_time_is_over(void **st
     (void)state;
     hear_err(b, BY_ERR_NO_ENTRY, 0);
     assert_int_equal(by_endpoint_test(b->endpoint, b->id, NULL), BY_EAGAIN);
-    assert_int_equal(bench_end(b, &status), BY_ETIMEDOUT);
+    assert_int_equal(bench_end(b, NULL, &status), BY_ETIMEDOUT);
     assert_int_equal(status.node, named(b, "spine0"));
     assert_int_equal(status.err.reason, BY_ERR_NO_ENTRY);
     bench_close(b);
@@ -301,8 +351,10 @@ int main(void)
         cmocka_unit_test(a_call_without_progress_ends_in_time_and_names_the_silent_parent),
         cmocka_unit_test(probes_begin_after_a_quarter_of_the_time),
         cmocka_unit_test(the_place_nearest_to_the_cause_is_named),
+        cmocka_unit_test(who_has_fallen_silent_is_believed_no_longer),
         cmocka_unit_test(a_wait_for_another_chunk_or_of_a_wrong_size_says_nothing),
         cmocka_unit_test(ranks_that_disagree_end_with_both_sides_of_it),
+        cmocka_unit_test(a_corrupted_objection_ends_nothing),
         cmocka_unit_test(an_operation_that_a_node_lacks_ends_the_call),
         cmocka_unit_test(an_error_that_may_heal_is_named_only_when_the_time_is_over),
     };
