@@ -6,6 +6,7 @@ dataplane_SRC := \
 	dataplane/handoff.c \
 	dataplane/hold.c \
 	dataplane/idle.c \
+	dataplane/interface.c \
 	dataplane/loop.c \
 	dataplane/pool.c \
 	dataplane/port.c \

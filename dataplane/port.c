@@ -6,13 +6,10 @@
 #include "dataplane/port.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,21 +19,10 @@
 #include "dataplane/say.h"
 #include "offload/base/errors.h"
 
-/* Rings of net_af_packet: frames each way (count), bytes of a frame and of a block, for MTUs up to
- * SMALL_MTU_MAX and above. Whole frames fill a block (the driver counts on it), blocks are whole pages. */
-#define RING_FRAMES       1024u
-#define RING_FRAME_BYTES  2048u
-#define RING_BLOCK_BYTES  65536u
-#define SMALL_MTU_MAX     1900u
-#define JUMBO_FRAMES      512u
-#define JUMBO_FRAME_BYTES 10240u
-#define JUMBO_BLOCK_BYTES 40960u
-#define DESCRIPTORS       1024u
+#define DESCRIPTORS 1024u
 /* Least receive buffer (bytes): what other drivers expect. */
 #define BUFFER_BYTES_MIN 2048u
-/* Frames that net_af_xdp takes: a page less mbuf, headroom and alignment. */
-#define AF_XDP_MTU_MAX 3400u
-#define FDS_MAX        1024
+#define FDS_MAX          1024
 
 uint32_t by_port_payload_max(const struct by_port *port)
 {
@@ -47,25 +33,12 @@ uint32_t by_port_buffer_bytes(const struct by_port *port)
 {
     uint32_t bytes = port->mtu + (uint32_t)RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
 
-    if (port->kind == BY_PORT_IFACE && port->driver == BY_DRIVER_AF_PACKET && port->mtu > SMALL_MTU_MAX)
-        bytes = JUMBO_FRAME_BYTES;
+    if (port->kind == BY_PORT_IFACE)
+        bytes = by_interface_buffer_bytes(port->driver, port->mtu);
     return bytes > BUFFER_BYTES_MIN ? bytes : BUFFER_BYTES_MIN;
 }
 
-/* Names of interfaces (or of PCI network devices) that exist, for an error. */
-static void list_interfaces(char *text, size_t bytes)
-{
-    struct if_nameindex *list = if_nameindex();
-    size_t used = 0;
-
-    text[0] = 0;
-    for (struct if_nameindex *i = list; i && i->if_index; i++)
-        if (used + strlen(i->if_name) + 3 < bytes)
-            used += (size_t)snprintf(text + used, bytes - used, "%s%s", used ? ", " : "", i->if_name);
-    if (list)
-        if_freenameindex(list);
-}
-
+/* PCI network devices that exist, for an error. */
 static void list_pci(char *text, size_t bytes)
 {
     DIR *dir = opendir("/sys/bus/pci/devices");
@@ -111,63 +84,12 @@ static void find_bells(struct by_port *port, const uint8_t before[FDS_MAX])
     }
 }
 
-/* Reads the MTU and brings the interface up. */
-static int ready_interface(struct by_port *port)
-{
-    struct ifreq request = {0};
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int result = 0;
-
-    if (fd < 0) {
-        by_say("--iface %s: no socket: %s", port->name, strerror(errno));
-        return BY_EIO;
-    }
-    snprintf(request.ifr_name, sizeof request.ifr_name, "%.*s", IFNAMSIZ - 1, port->name);
-    if (ioctl(fd, SIOCGIFMTU, &request) != 0) {
-        by_say("--iface %s: MTU: %s", port->name, strerror(errno));
-        result = BY_EIO;
-        goto out;
-    }
-    port->mtu = (uint16_t)(request.ifr_mtu > 65535 ? 65535 : request.ifr_mtu);
-    if (ioctl(fd, SIOCGIFFLAGS, &request) != 0 || (request.ifr_flags & IFF_UP))
-        goto out;
-    request.ifr_flags |= IFF_UP;
-    if (ioctl(fd, SIOCSIFFLAGS, &request) != 0) {
-        by_say("--iface %s is down and cannot be brought up: %s; `ip link set %s up`", port->name,
-               strerror(errno), port->name);
-        result = errno == EPERM ? BY_EPERM : BY_EIO;
-    }
-out:
-    close(fd);
-    return result;
-}
-
-/* May this process open a raw socket? */
-static int check_raw(const char *name)
-{
-    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-
-    if (fd < 0) {
-        by_say("--iface %s: no right to open raw sockets (%s): run as root, or give the program CAP_NET_RAW, "
-               "CAP_NET_ADMIN and CAP_BPF",
-               name, strerror(errno));
-        return BY_EPERM;
-    }
-    close(fd);
-    return 0;
-}
-
 static int check_one(const struct by_port_spec *spec)
 {
     char path[320], existing[512];
 
-    if (spec->kind == BY_PORT_IFACE && if_nametoindex(spec->text) == 0) {
-        list_interfaces(existing, sizeof existing);
-        by_say("--iface %s: there is no such interface; there are: %s", spec->text, existing);
-        return BY_ENOENT;
-    }
     if (spec->kind == BY_PORT_IFACE)
-        return check_raw(spec->text);
+        return by_interface_check(spec->text);
     snprintf(path, sizeof path, "/sys/bus/pci/devices/%s", spec->text);
     if (spec->kind == BY_PORT_PCI && (strchr(spec->text, '/') || access(path, F_OK) != 0)) {
         list_pci(existing, sizeof existing);
@@ -206,31 +128,16 @@ static int plug(struct by_port *port, const char *device, const char *arguments)
 static int probe_interface(struct by_port *port, unsigned index, unsigned driver)
 {
     char device[64], arguments[256];
-    bool jumbo;
-    int result = ready_interface(port);
+    int result = by_interface_ready(port->name, &port->mtu);
 
     if (result != 0)
         return result;
-    if (driver == BY_DRIVER_AF_XDP && port->mtu > AF_XDP_MTU_MAX) {
-        by_say("--iface %s: MTU %u does not fit a frame of net_af_xdp (at most %u): use --driver af_packet "
-               "or a smaller MTU",
-               port->name, port->mtu, AF_XDP_MTU_MAX);
-        return BY_ELIMIT;
-    }
-    if (driver == BY_DRIVER_AUTO)
-        driver = BY_DRIVER_AF_PACKET;
-    port->driver = (uint8_t)driver;
-    if (driver == BY_DRIVER_AF_XDP) {
-        snprintf(device, sizeof device, "net_af_xdp%u", index);
-        snprintf(arguments, sizeof arguments, "iface=%s,start_queue=0,queue_count=1", port->name);
-    } else {
-        jumbo = port->mtu > SMALL_MTU_MAX;
-        snprintf(device, sizeof device, "net_af_packet%u", index);
-        snprintf(arguments, sizeof arguments,
-                 "iface=%s,qpairs=1,framesz=%u,blocksz=%u,framecnt=%u,qdisc_bypass=1", port->name,
-                 jumbo ? JUMBO_FRAME_BYTES : RING_FRAME_BYTES, jumbo ? JUMBO_BLOCK_BYTES : RING_BLOCK_BYTES,
-                 jumbo ? JUMBO_FRAMES : RING_FRAMES);
-    }
+    port->automatic = driver == BY_DRIVER_AUTO;
+    port->driver = (uint8_t)(port->automatic ? by_interface_driver(port->name, port->mtu) : driver);
+    port->index = (uint16_t)index;
+    result = by_interface_device(port->name, index, port->driver, port->mtu, device, arguments);
+    if (result != 0)
+        return result;
     if (plug(port, device, arguments) != 0) {
         by_say("--iface %s: %s cannot be opened on it (%s)", port->name, device, rte_strerror(rte_errno));
         return BY_EIO;
@@ -305,14 +212,44 @@ static void choose_config(struct by_port *port, const struct rte_eth_dev_info *i
         config->rxmode.mtu = info->max_rx_pktlen - overhead;
 }
 
-int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t payload_max)
+/* Configures and starts the device; the failed step, or NULL. */
+static const char *start_device(struct by_port *port, struct rte_mempool *pool, int *result)
 {
-    uint8_t before[FDS_MAX];
     struct rte_eth_dev_info info;
     struct rte_eth_conf config;
     uint16_t rx_count = DESCRIPTORS, tx_count = DESCRIPTORS;
-    const char *step = "rte_eth_dev_info_get";
-    int result;
+
+    if ((*result = rte_eth_dev_info_get(port->id, &info)) != 0)
+        return "rte_eth_dev_info_get";
+    choose_config(port, &info, &config);
+    if ((*result = rte_eth_dev_configure(port->id, 1, 1, &config)) != 0)
+        return "rte_eth_dev_configure";
+    if ((*result = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &rx_count, &tx_count)) != 0)
+        return "rte_eth_dev_adjust_nb_rx_tx_desc";
+    if ((*result = rte_eth_rx_queue_setup(port->id, 0, rx_count, SOCKET_ID_ANY, NULL, pool)) != 0)
+        return "rte_eth_rx_queue_setup";
+    if ((*result = rte_eth_tx_queue_setup(port->id, 0, tx_count, SOCKET_ID_ANY, NULL)) != 0)
+        return "rte_eth_tx_queue_setup";
+    if ((*result = rte_eth_dev_start(port->id)) != 0)
+        return "rte_eth_dev_start";
+    port->started = true;
+    return NULL;
+}
+
+/* An interface that net_af_xdp could not take after all: net_af_packet can where sockets can. */
+static int fall_back(struct by_port *port)
+{
+    by_say("--iface %s: net_af_xdp does not work here, using net_af_packet", port->name);
+    by_port_close(port);
+    port->bell_count = 0;
+    return probe_interface(port, port->index, BY_DRIVER_AF_PACKET);
+}
+
+int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t payload_max)
+{
+    uint8_t before[FDS_MAX];
+    const char *failed;
+    int result = 0;
 
     if (by_port_payload_max(port) < payload_max) {
         by_say("port %s: a payload of %u bytes needs an MTU of %u, it has %u: raise the MTU or use "
@@ -322,33 +259,21 @@ int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t paylo
         return BY_ELIMIT;
     }
     open_fds(before);
-    if ((result = rte_eth_dev_info_get(port->id, &info)) != 0)
-        goto err;
-    choose_config(port, &info, &config);
-    step = "rte_eth_dev_configure";
-    if ((result = rte_eth_dev_configure(port->id, 1, 1, &config)) != 0)
-        goto err;
-    step = "rte_eth_dev_adjust_nb_rx_tx_desc";
-    if ((result = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &rx_count, &tx_count)) != 0)
-        goto err;
-    step = "rte_eth_rx_queue_setup";
-    if ((result = rte_eth_rx_queue_setup(port->id, 0, rx_count, SOCKET_ID_ANY, NULL, pool)) != 0)
-        goto err;
-    step = "rte_eth_tx_queue_setup";
-    if ((result = rte_eth_tx_queue_setup(port->id, 0, tx_count, SOCKET_ID_ANY, NULL)) != 0)
-        goto err;
-    step = "rte_eth_dev_start";
-    if ((result = rte_eth_dev_start(port->id)) != 0)
-        goto err;
-    port->started = true;
+    failed = start_device(port, pool, &result);
+    if (failed && port->automatic && port->driver == BY_DRIVER_AF_XDP) {
+        if ((result = fall_back(port)) != 0)
+            return result;
+        failed = start_device(port, pool, &result);
+    }
+    if (failed) {
+        by_say("port %s: %s of %s failed: %s", port->name, failed, port->device, rte_strerror(-result));
+        return BY_EIO;
+    }
     /* Frames carry the addresses of the table, which need not be the device's. A device that cannot do it
      * filters by its own. */
     rte_eth_promiscuous_enable(port->id);
     find_bells(port, before);
     return 0;
-err:
-    by_say("port %s: %s of %s failed: %s", port->name, step, port->device, rte_strerror(-result));
-    return BY_EIO;
 }
 
 void by_port_close(struct by_port *port)

@@ -10,6 +10,7 @@
 
 #include <rte_mbuf.h>
 
+#include "dataplane/interface.h"
 #include "offload/base/limits.h"
 
 /* Packets of one receive or transmit call (count): enough to pay for a system call, few enough for the
@@ -25,7 +26,6 @@
 #define BY_PORT_MTU_OVERHEAD   68u
 
 enum by_port_kind { BY_PORT_IFACE = 1, BY_PORT_VDEV, BY_PORT_PCI };
-enum by_port_driver { BY_DRIVER_AUTO = 1, BY_DRIVER_AF_PACKET, BY_DRIVER_AF_XDP };
 
 /* What the user asked for. */
 struct by_port_spec {
@@ -45,7 +45,9 @@ struct by_port {
     char name[BY_NAME_MAX + 1];
     char device[64]; /* DPDK's name */
     uint8_t kind;
-    uint8_t driver;  /* of an interface */
+    uint8_t driver;  /* of an interface: enum by_port_driver */
+    bool automatic;  /* we chose it, so that another may be taken */
+    uint16_t index;  /* on the command line */
     bool hotplugged; /* a virtual device that we made */
     bool started;
     bool multi_segs; /* takes chains of mbufs */

@@ -49,9 +49,12 @@ links() { # links COUNT MTU
     done
 }
 # Starts the switch in the background; success when it says that it is ready.
-start() {
+start() { start_with "" "$@"; }
+start_with() { # start_with "PROGRAM ..." ARGUMENTS...: through another program
+    local through=$1
+    shift
     : >"$dir/out"
-    ip netns exec "$ns" "$switchd" --name test "$@" >"$dir/out" 2>"$dir/err" &
+    ip netns exec "$ns" $through "$switchd" --name test "$@" >"$dir/out" 2>"$dir/err" &
     pid=$!
     for ((i = 0; i < 500; i++)); do
         grep -q ready "$dir/out" && return 0
@@ -95,7 +98,7 @@ four="--iface p0 --iface p1 --iface p2 --iface p3"
 links 4 1500
 "$probe" image "$dir/two" 2 1 16 1408 1500
 "$probe" image "$dir/four" 4 3 64 1408 1500
-check "a switch starts and says that it is ready" start $two $control --control tcp:127.0.0.1:46248
+check "a switch starts and says that it is ready" start $two $control --control tcp:127.0.0.1:46248 --driver af_packet
 check "stdout holds one line and nothing else" equal "$(cat "$dir/out")" "banyan-switchd: test: ready, 2 ports, control unix:$dir/c.sock"
 check "without hugepages it says so in one line and runs" grep -q "no hugepages" "$dir/err"
 check "a table is pushed in pieces of 7 bytes and read back" "$probe" push "unix:$dir/c.sock" "$dir/two" 7
@@ -124,6 +127,10 @@ check "it loads a table at start" start $four $control --table "$dir/four" --los
 check "four hosts get right sums under loss, duplication and reordering" inside "$probe" star 4 100 352 0 h0 h1 h2 h3
 check "faults were injected" test "$(counter shell_fault_dropped)" -gt 0 -a "$(counter shell_fault_duplicated)" -gt 0 -a "$(counter shell_fault_held)" -gt 0
 check "SIGINT ends it as well" stop INT
+check "without the right to load programs it falls back to net_af_packet" start_with "setpriv --bounding-set -sys_admin,-bpf,-perfmon" $two $control --table "$dir/two"
+check "and says so" grep -q "iface p0: net_af_xdp does not work here, using net_af_packet" "$dir/err"
+check "right sums all the same" inside "$probe" star 2 10 352 0 h0 h1
+check "it ends" stop TERM
 if start $two $control --driver af_xdp --table "$dir/two"; then
     check "the same sums over net_af_xdp" inside "$probe" star 2 100 352 0 h0 h1
     check "it ends" stop TERM

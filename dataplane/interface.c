@@ -1,0 +1,162 @@
+/*
+ * Kernel interfaces as ports. net_af_xdp costs the least CPU for each packet where it works: frames that fit
+ * a page, an interface with one receive queue (its sockets are bound to queues). net_af_packet works on every
+ * interface and MTU. docs/decisions says what was measured. Start-up only.
+ */
+#include "dataplane/interface.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <xdp/libxdp.h>
+
+#include "dataplane/say.h"
+#include "offload/base/errors.h"
+
+/* Rings of net_af_packet: frames each way (count), bytes of a frame and of a block, for MTUs up to
+ * SMALL_MTU_MAX and above. Whole frames fill a block (the driver counts on it), blocks are whole pages. */
+#define RING_FRAMES       1024u
+#define RING_FRAME_BYTES  2048u
+#define RING_BLOCK_BYTES  65536u
+#define SMALL_MTU_MAX     1900u
+#define JUMBO_FRAMES      512u
+#define JUMBO_FRAME_BYTES 10240u
+#define JUMBO_BLOCK_BYTES 40960u
+/* Ethernet header and FCS (bytes). */
+#define FRAME_BYTES_BESIDE_MTU 18u
+/* Frames that net_af_xdp takes: a page less mbuf, headroom and alignment. */
+#define AF_XDP_MTU_MAX 3400u
+
+/* Names of interfaces that exist, for an error. */
+static void list_interfaces(char *text, size_t bytes)
+{
+    struct if_nameindex *list = if_nameindex();
+    size_t used = 0;
+
+    text[0] = 0;
+    for (struct if_nameindex *i = list; i && i->if_index; i++)
+        if (used + strlen(i->if_name) + 3 < bytes)
+            used += (size_t)snprintf(text + used, bytes - used, "%s%s", used ? ", " : "", i->if_name);
+    if (list)
+        if_freenameindex(list);
+}
+
+/* May this process open a raw socket? */
+static int check_raw(const char *name)
+{
+    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+    if (fd < 0) {
+        by_say("--iface %s: no right to open raw sockets (%s): run as root, or give the program CAP_NET_RAW, "
+               "CAP_NET_ADMIN and CAP_BPF",
+               name, strerror(errno));
+        return BY_EPERM;
+    }
+    close(fd);
+    return 0;
+}
+
+int by_interface_check(const char *name)
+{
+    char existing[512];
+
+    if (if_nametoindex(name) != 0)
+        return check_raw(name);
+    list_interfaces(existing, sizeof existing);
+    by_say("--iface %s: there is no such interface; there are: %s", name, existing);
+    return BY_ENOENT;
+}
+
+/* Reads the MTU and brings the interface up. */
+int by_interface_ready(const char *name, uint16_t *mtu)
+{
+    struct ifreq request = {0};
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int result = 0;
+
+    if (fd < 0) {
+        by_say("--iface %s: no socket: %s", name, strerror(errno));
+        return BY_EIO;
+    }
+    snprintf(request.ifr_name, sizeof request.ifr_name, "%.*s", IFNAMSIZ - 1, name);
+    if (ioctl(fd, SIOCGIFMTU, &request) != 0) {
+        by_say("--iface %s: MTU: %s", name, strerror(errno));
+        result = BY_EIO;
+        goto out;
+    }
+    *mtu = (uint16_t)(request.ifr_mtu > 65535 ? 65535 : request.ifr_mtu);
+    if (ioctl(fd, SIOCGIFFLAGS, &request) != 0 || (request.ifr_flags & IFF_UP))
+        goto out;
+    request.ifr_flags |= IFF_UP;
+    if (ioctl(fd, SIOCSIFFLAGS, &request) != 0) {
+        by_say("--iface %s is down and cannot be brought up: %s; `ip link set %s up`", name, strerror(errno),
+               name);
+        result = errno == EPERM ? BY_EPERM : BY_EIO;
+    }
+out:
+    close(fd);
+    return result;
+}
+
+/* Receive queues that are in use; 1 where the driver does not say. */
+static unsigned receive_queues(const char *name)
+{
+    struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
+    struct ifreq request = {.ifr_data = (char *)&channels};
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    unsigned count = 1;
+
+    snprintf(request.ifr_name, sizeof request.ifr_name, "%.*s", IFNAMSIZ - 1, name);
+    if (fd >= 0 && ioctl(fd, SIOCETHTOOL, &request) == 0)
+        count = channels.rx_count + channels.combined_count;
+    if (fd >= 0)
+        close(fd);
+    return count;
+}
+
+unsigned by_interface_driver(const char *name, uint16_t mtu)
+{
+    return mtu <= SMALL_MTU_MAX && receive_queues(name) <= 1 ? BY_DRIVER_AF_XDP : BY_DRIVER_AF_PACKET;
+}
+
+int by_interface_device(const char *name, unsigned index, unsigned driver, uint16_t mtu, char device[64],
+                        char arguments[256])
+{
+    bool jumbo = mtu > SMALL_MTU_MAX;
+
+    if (driver == BY_DRIVER_AF_XDP && mtu > AF_XDP_MTU_MAX) {
+        by_say("--iface %s: MTU %u does not fit a frame of net_af_xdp (at most %u): use --driver af_packet "
+               "or a smaller MTU",
+               name, mtu, AF_XDP_MTU_MAX);
+        return BY_ELIMIT;
+    }
+    if (driver == BY_DRIVER_AF_XDP) {
+        /* Their warnings tell of what they do instead, and there is nothing for the user to do; errors come
+         * back as such. */
+        libbpf_set_print(NULL);
+        libxdp_set_print(NULL);
+        snprintf(device, 64, "net_af_xdp%u", index);
+        snprintf(arguments, 256, "iface=%s,start_queue=0,queue_count=1", name);
+        return 0;
+    }
+    snprintf(device, 64, "net_af_packet%u", index);
+    snprintf(arguments, 256, "iface=%s,qpairs=1,framesz=%u,blocksz=%u,framecnt=%u,qdisc_bypass=1", name,
+             jumbo ? JUMBO_FRAME_BYTES : RING_FRAME_BYTES, jumbo ? JUMBO_BLOCK_BYTES : RING_BLOCK_BYTES,
+             jumbo ? JUMBO_FRAMES : RING_FRAMES);
+    return 0;
+}
+
+uint32_t by_interface_buffer_bytes(unsigned driver, uint16_t mtu)
+{
+    if (mtu <= SMALL_MTU_MAX)
+        return RING_FRAME_BYTES;
+    return driver == BY_DRIVER_AF_PACKET ? JUMBO_FRAME_BYTES : mtu + FRAME_BYTES_BESIDE_MTU;
+}
