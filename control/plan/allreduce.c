@@ -5,7 +5,8 @@
  * So the question is how many trees fit into undirected links: a fractional packing of (Steiner) trees,
  * solved exactly as a linear program whose columns are priced one by one (simplex.h, steiner.h). Where every
  * switch branches this reaches the cut on all regular fabrics, which reduce-scatter and allgather cannot:
- * they root all trees at compute nodes and send N - 1 shards over each host's link twice.
+ * they root all trees at compute nodes and send N - 1 shards over each host's link twice. Where links or
+ * switches differ between the directions, the same program has pairs of trees as its columns (pairs.h).
  *
  * Reduce-scatter plus allgather (ForestColl's optimum, at half its rate each way) is the other candidate: it
  * needs no linear program, and is the best of all on many fabrics whose switches do not branch.
@@ -14,221 +15,18 @@
 
 #include "control/plan/forest.h"
 #include "control/plan/optimum.h"
-#include "control/plan/simplex.h"
-#include "control/plan/steiner.h"
+#include "control/plan/packing.h"
+#include "control/plan/pairs.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
 #include "control/topology/fraction.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 
-/* Links up to which the linear program is tried (count): its matrix has that many rows and columns. */
-#define PROGRAM_LINKS_MAX 512u
-/* Work after which it is left with what it has (steps x links^2): some ten seconds. */
-#define PROGRAM_WORK_MAX 100000000.0
-
-struct column {
-    uint32_t root;
-    uint32_t path_count;
-    struct by_path *paths;
-    int64_t greedy_amount; /* what the first filling gave it */
-};
-
-/* The linear program and what it has found. */
-struct program {
-    const struct by_graph *graph;
-    struct by_steiner *steiner;
-    struct by_simplex *simplex;
-    struct column *columns;
-    uint32_t column_count;
-    uint32_t column_room;
-    struct by_fraction value; /* in units of capacity */
-    bool proved;              /* no packing of trees is better */
-    bool greedy; /* the first filling reached the bound: the columns' greedy amounts are the solution */
-};
-
-/* Arrays by link. */
-struct work {
-    uint32_t links;
-    int64_t *limits;
-    int64_t *left;
-    int64_t *prices;
-    int32_t *counts;
-};
-
-static void program_free(struct program *program)
+static int refuse_range(struct by_problem *problem)
 {
-    for (uint32_t i = 0; i < program->column_count; i++) {
-        for (uint32_t j = 0; j < program->columns[i].path_count; j++)
-            free(program->columns[i].paths[j].nodes);
-        free(program->columns[i].paths);
-    }
-    free(program->columns);
-    by_simplex_free(program->simplex);
-    by_steiner_free(program->steiner);
-}
-
-static void add_column(struct program *program, int64_t greedy_amount)
-{
-    struct column *column;
-
-    BY_GROW(program->columns, program->column_count, program->column_room);
-    column = &program->columns[program->column_count++];
-    column->paths = by_steiner_paths(program->steiner, &column->root, &column->path_count);
-    column->greedy_amount = greedy_amount;
-}
-
-/* Scarce links are dear: the price of a link while filling goes with the inverse of what it has left. */
-static void price_scarcity(struct work *work)
-{
-    int64_t largest = 1;
-
-    for (uint32_t i = 0; i < work->links; i++)
-        largest = work->limits[i] > largest ? work->limits[i] : largest;
-    for (uint32_t i = 0; i < work->links; i++) {
-        __int128 price = work->left[i] ? ((__int128)largest << 10) / work->left[i] : BY_PRICE_MAX;
-
-        work->prices[i] =
-            price < BY_PRICE_MAX >> 10 ? (int64_t)price : BY_PRICE_MAX >> (work->left[i] ? 10 : 0);
-    }
-}
-
-/*
- * Fills the fabric with one cheap tree after the other, each as heavy as the links left allow. On regular
- * fabrics this reaches the bound with the fewest trees; elsewhere its trees are the first columns of the
- * program.
- */
-static void fill_greedily(struct program *program, int64_t bound, struct work *work)
-{
-    int64_t filled = 0;
-
-    memcpy(work->left, work->limits, work->links * sizeof(*work->left));
-    while (filled < bound) {
-        int64_t amount = bound - filled;
-        bool cheapest;
-
-        price_scarcity(work);
-        by_steiner_price(program->steiner, work->prices, work->counts, &cheapest);
-        for (uint32_t i = 0; i < work->links; i++)
-            if (work->counts[i] && work->left[i] / work->counts[i] < amount)
-                amount = work->left[i] / work->counts[i];
-        if (amount == 0)
-            break;
-        for (uint32_t i = 0; i < work->links; i++)
-            work->left[i] -= amount * work->counts[i];
-        filled += amount;
-        add_column(program, amount);
-        by_simplex_offer(program->simplex, work->counts, program->column_count - 1);
-    }
-    program->greedy = filled == bound;
-    program->value = (struct by_fraction){filled, 1};
-}
-
-/* Adds trees until none improves, the bound is reached, or the work is used up. */
-static int improve(struct program *program, int64_t bound, struct work *work)
-{
-    int error = by_simplex_value(program->simplex, &program->value);
-
-    while (!error && by_fraction_compare(program->value, (struct by_fraction){bound, 1}) < 0 &&
-           by_simplex_steps(program->simplex) * (double)work->links * work->links < PROGRAM_WORK_MAX) {
-        int64_t one;
-        bool exact = by_simplex_prices(program->simplex, work->prices, &one), cheapest;
-
-        by_steiner_price(program->steiner, work->prices, work->counts, &cheapest);
-        if (!by_simplex_offer(program->simplex, work->counts, program->column_count)) {
-            program->proved = exact && cheapest;
-            break;
-        }
-        add_column(program, 0);
-        error = by_simplex_value(program->simplex, &program->value);
-    }
-    return error;
-}
-
-static int program_solve(struct program *program, int64_t bound)
-{
-    uint32_t links = by_steiner_link_count(program->steiner);
-    struct work work = {.links = links};
-    int error = 0;
-
-    work.limits = by_alloc(links, sizeof(*work.limits));
-    work.left = by_alloc(links, sizeof(*work.left));
-    work.prices = by_alloc(links, sizeof(*work.prices));
-    work.counts = by_alloc(links, sizeof(*work.counts));
-    for (uint32_t i = 0; i < links; i++)
-        work.limits[i] = by_steiner_link_capacity(program->steiner, i);
-    program->simplex = by_simplex_new(links, work.limits);
-    fill_greedily(program, bound, &work);
-    if (!program->greedy)
-        error = improve(program, bound, &work);
-    free(work.limits);
-    free(work.left);
-    free(work.prices);
-    free(work.counts);
-    return error;
-}
-
-/* Appends the trees of one column. */
-static int column_trees(const struct program *program, const struct column *column, struct by_fraction amount,
-                        struct by_tree_list *list)
-{
-    struct by_fraction weight;
-    int error = by_fraction_multiply(amount, program->graph->unit, &weight);
-
-    if (!error)
-        by_tree_list_add(list, program->graph, column->root, BY_TREE_BOTH, weight, column->paths,
-                         column->path_count);
-    return error;
-}
-
-/* The trees of the solution. */
-static int program_trees(const struct program *program, struct by_tree_list *list)
-{
-    int error = 0;
-
-    for (uint32_t i = 0; i < program->column_count && program->greedy && !error; i++)
-        error = column_trees(program, &program->columns[i],
-                             (struct by_fraction){program->columns[i].greedy_amount, 1}, list);
-    for (uint32_t row = 0; row < by_steiner_link_count(program->steiner) && !program->greedy && !error;
-         row++) {
-        struct by_fraction amount;
-        uint32_t tag;
-
-        if (by_simplex_basic(program->simplex, row, &tag, &amount, &error) && !error)
-            error = column_trees(program, &program->columns[tag], amount, list);
-    }
-    by_tree_list_merge(list);
-    return error;
-}
-
-/*
- * Whether no packing of trees beats `rate`, seen quickly: prices give the bound (capacity x price) / (price
- * of the cheapest tree). Tried are equal prices on all links, and on those of compute nodes.
- */
-static bool rate_is_proved(const struct by_graph *graph, struct by_steiner *steiner, struct by_fraction rate)
-{
-    uint32_t links = by_steiner_link_count(steiner);
-    int64_t *prices = by_alloc(links, sizeof(*prices));
-    int32_t *counts = by_alloc(links, sizeof(*counts));
-    bool proved = false;
-
-    for (int hosts_only = 0; hosts_only < 2 && !proved; hosts_only++) {
-        __int128 whole = 0, tree;
-        bool cheapest;
-
-        for (uint32_t i = 0; i < links; i++) {
-            uint32_t ends[2];
-
-            by_steiner_link_ends(steiner, i, ends);
-            prices[i] = hosts_only ? graph->compute[ends[0]] + graph->compute[ends[1]] : 1;
-            whole += (__int128)prices[i] * by_steiner_link_capacity(steiner, i);
-        }
-        tree = by_steiner_price(steiner, prices, counts, &cheapest);
-        proved = cheapest && tree > 0 && whole * rate.den == tree * rate.num;
-    }
-    free(prices);
-    free(counts);
-    return proved;
+    return by_problem_set(problem, BY_ERANGE, (struct by_place){0, 0},
+                          "an exact rate or weight needs more than 63 bits; round the bandwidths");
 }
 
 /* The trees of reduce-scatter plus allgather on one graph: `share` of the allgather's rate, used as `use`. */
@@ -249,8 +47,7 @@ static int rs_ag_trees(const struct by_graph *graph, int64_t p, int64_t q, struc
     if (!error)
         error = by_fraction_multiply(unit, share, &forest.weight);
     if (error)
-        error = by_problem_set(problem, error, (struct by_place){0, 0},
-                               "a tree's weight needs more than 63 bits; round the bandwidths");
+        error = refuse_range(problem);
     else
         error = by_forest_make(&forest, list, plan, problem);
     free(capacity);
@@ -258,44 +55,7 @@ static int rs_ag_trees(const struct by_graph *graph, int64_t p, int64_t q, struc
     return error;
 }
 
-/* Symmetric fabrics: the better of the linear program and reduce-scatter plus allgather. */
-static int plan_symmetric(const struct by_graph *graph, int64_t bound, struct by_tree_list *list,
-                          struct by_plan *plan, struct by_problem *problem)
-{
-    struct program program = {.graph = graph, .steiner = by_steiner_new(graph), .value = {0, 1}};
-    bool *inside = by_alloc(graph->node_count, sizeof(*inside)), branching = false, use_program;
-    struct by_fraction rs_ag;
-    double start = by_plan_clock();
-    int64_t p, q;
-    int error = by_optimum_allgather(graph, &p, &q, inside, problem);
-
-    if (!error && by_fraction_set((__int128)graph->compute_count * q, (__int128)2 * p, &rs_ag) != 0)
-        error = by_problem_set(problem, BY_ERANGE, (struct by_place){0, 0},
-                               "the rate needs more than 63 bits; round the bandwidths");
-    for (uint32_t i = 0; i < graph->node_count; i++)
-        branching |= graph->branch[i];
-    use_program = !error && by_steiner_link_count(program.steiner) <= PROGRAM_LINKS_MAX &&
-                  (branching || !rate_is_proved(graph, program.steiner, rs_ag));
-    if (use_program && program_solve(&program, bound) != 0)
-        use_program = false;
-    use_program = use_program && by_fraction_compare(program.value, rs_ag) >= 0;
-    plan->seconds.pack += by_plan_clock() - start;
-    if (use_program)
-        error = program_trees(&program, list);
-    else if (!error)
-        error = rs_ag_trees(graph, p, q, (struct by_fraction){1, 2}, BY_TREE_BOTH, list, plan, problem);
-    if (!error)
-        error = by_fraction_multiply(use_program ? program.value : rs_ag, graph->unit, &plan->achieved);
-    if (error && !problem->text[0])
-        by_problem_set(problem, error, (struct by_place){0, 0},
-                       "a tree's weight needs more than 63 bits; round the bandwidths");
-    program_free(&program);
-    free(inside);
-    return error;
-}
-
-/* Splits the heavier of two trees so that both weigh the same; returns the common weight and leaves the rest
- * in `*rest`. */
+/* Takes the common part off two weights. */
 static int pair_weight(struct by_fraction *up, struct by_fraction *down, struct by_fraction *common)
 {
     *common = by_fraction_compare(*up, *down) <= 0 ? *up : *down;
@@ -345,38 +105,117 @@ static int pair_trees(struct by_tree_list *up, struct by_tree_list *down, struct
     return 0;
 }
 
+/* The three graphs of one topology and what is known about them. */
+struct task {
+    struct by_graph *both, *up, *down;
+    int64_t bound;               /* the least cut, in units of capacity */
+    int64_t up_p, up_q;          /* reduce-scatter: 1/x* */
+    int64_t down_p, down_q;      /* allgather */
+    struct by_fraction up_share; /* of the links' time for reduce-scatter */
+    struct by_fraction down_share;
+    struct by_fraction two_phases; /* rate of both together */
+};
+
 /*
- * Other fabrics: reduce-scatter with rate a beside allgather with rate b share the links; both together take
- * the time 1/a + 1/b, and the trees that carry up get the share b / (a + b).
+ * Reduce-scatter of rate a and then allgather of rate b take the time 1/a + 1/b, so side by side the first
+ * gets the share b / (a + b) of every link.
  */
-static int plan_directed(const struct by_graph *up, const struct by_graph *down, struct by_tree_list *list,
-                         struct by_plan *plan, struct by_problem *problem)
+static int find_two_phases(struct task *task, struct by_problem *problem)
 {
-    struct by_tree_list up_list = {0}, down_list = {0};
-    bool *inside = by_alloc(up->node_count, sizeof(*inside));
-    struct by_fraction a, b, sum, share_up, share_down;
-    int64_t up_p, up_q, down_p, down_q;
-    int error = by_optimum_allgather(up, &up_p, &up_q, inside, problem);
+    bool *inside = by_alloc(task->both->node_count, sizeof(*inside));
+    int64_t n = task->both->compute_count;
+    struct by_fraction a, b, sum;
+    int error = by_optimum_allgather(task->up, &task->up_p, &task->up_q, inside, problem);
 
     if (!error)
-        error = by_optimum_allgather(down, &down_p, &down_q, inside, problem);
-    if (!error && (by_fraction_set((__int128)up->compute_count * up_q, up_p, &a) != 0 ||
-                   by_fraction_set((__int128)up->compute_count * down_q, down_p, &b) != 0 ||
-                   by_fraction_add(a, b, &sum) != 0 || by_fraction_divide(b, sum, &share_up) != 0 ||
-                   by_fraction_divide(a, sum, &share_down) != 0 ||
-                   by_fraction_multiply(a, share_up, &plan->achieved) != 0 ||
-                   by_fraction_multiply(plan->achieved, up->unit, &plan->achieved) != 0))
-        error = by_problem_set(problem, BY_ERANGE, (struct by_place){0, 0},
-                               "the rate needs more than 63 bits; round the bandwidths");
+        error = by_optimum_allgather(task->down, &task->down_p, &task->down_q, inside, problem);
+    free(inside);
+    if (error)
+        return error;
+    if (by_fraction_set((__int128)n * task->up_q, task->up_p, &a) != 0 ||
+        by_fraction_set((__int128)n * task->down_q, task->down_p, &b) != 0 ||
+        by_fraction_add(a, b, &sum) != 0 || by_fraction_divide(b, sum, &task->up_share) != 0 ||
+        by_fraction_divide(a, sum, &task->down_share) != 0 ||
+        by_fraction_multiply(a, task->up_share, &task->two_phases) != 0)
+        return refuse_range(problem);
+    return 0;
+}
+
+/* Trees for reduce-scatter beside allgather, in pairs. */
+static int pair_two_phases(const struct task *task, struct by_tree_list *list, struct by_plan *plan,
+                           struct by_problem *problem)
+{
+    struct by_tree_list up = {0}, down = {0};
+    int error = rs_ag_trees(task->up, task->up_p, task->up_q, task->up_share, BY_TREE_UP, &up, plan, problem);
+
     if (!error)
-        error = rs_ag_trees(up, up_p, up_q, share_up, BY_TREE_UP, &up_list, plan, problem);
-    if (!error)
-        error = rs_ag_trees(down, down_p, down_q, share_down, BY_TREE_DOWN, &down_list, plan, problem);
-    if (!error && pair_trees(&up_list, &down_list, list) != 0)
-        error = by_problem_set(problem, BY_ERANGE, (struct by_place){0, 0},
-                               "a tree's weight needs more than 63 bits; round the bandwidths");
-    by_tree_list_free(&up_list);
-    by_tree_list_free(&down_list);
+        error = rs_ag_trees(task->down, task->down_p, task->down_q, task->down_share, BY_TREE_DOWN, &down,
+                            plan, problem);
+    if (!error && pair_trees(&up, &down, list) != 0)
+        error = refuse_range(problem);
+    by_tree_list_free(&up);
+    by_tree_list_free(&down);
+    return error;
+}
+
+/* Whether some switch does one thing and not the other: then trees up and down may differ to advantage. */
+static bool has_half_capable(const struct task *task)
+{
+    for (uint32_t i = 0; i < task->both->node_count; i++)
+        if (task->up->branch[i] != task->down->branch[i])
+            return true;
+    return false;
+}
+
+/* The best of: trees for both ways (symmetric links only), pairs of trees, reduce-scatter beside allgather.
+ */
+static int choose_trees(const struct task *task, struct by_tree_list *list, struct by_plan *plan,
+                        struct by_problem *problem)
+{
+    struct by_fraction rate = {0, 1}, pairs = {0, 1}, bound = {task->bound, 1};
+    struct by_tree_list pair_list = {0};
+    bool symmetric = by_graph_is_symmetric(task->both);
+    double start = by_plan_clock();
+    int error = 0;
+
+    if (symmetric)
+        error = by_packing_symmetric(task->both, task->bound, task->two_phases, list, &rate);
+    if (!error && by_fraction_compare(rate, bound) < 0 && (!symmetric || has_half_capable(task)))
+        error = by_pairs_pack(task->up, task->down, task->bound, rate.num ? rate : task->two_phases,
+                              &pair_list, &pairs);
+    plan->seconds.pack += by_plan_clock() - start;
+    if (error)
+        error = refuse_range(problem);
+    if (!error && pairs.num > 0) {
+        by_tree_list_free(list);
+        *list = pair_list;
+        pair_list = (struct by_tree_list){0};
+        rate = pairs;
+    } else if (!error && rate.num == 0) {
+        rate = task->two_phases;
+        error = symmetric ? rs_ag_trees(task->both, task->down_p, task->down_q, (struct by_fraction){1, 2},
+                                        BY_TREE_BOTH, list, plan, problem)
+                          : pair_two_phases(task, list, plan, problem);
+    }
+    if (!error && by_fraction_multiply(rate, task->both->unit, &plan->achieved) != 0)
+        error = refuse_range(problem);
+    by_tree_list_free(&pair_list);
+    return error;
+}
+
+/* The bound and its cut: data must enter the side that the least cut closes off. */
+static int find_bound(struct task *task, struct by_plan *plan, struct by_problem *problem)
+{
+    bool *inside = by_alloc(task->both->node_count, sizeof(*inside));
+    int error = by_optimum_allreduce(task->both, &task->bound, inside, problem);
+
+    if (!error &&
+        by_fraction_multiply(task->both->unit, (struct by_fraction){task->bound, 1}, &plan->optimum) != 0)
+        error = refuse_range(problem);
+    for (uint32_t i = 0; i < task->both->node_count && !error; i++)
+        if (!inside[i])
+            plan->cut[plan->cut_count++] = i;
+    plan->cut_exiting = plan->optimum;
     free(inside);
     return error;
 }
@@ -384,34 +223,22 @@ static int plan_directed(const struct by_graph *up, const struct by_graph *down,
 int by_allreduce_plan(const struct by_topology *topology, const struct by_plan_options *options,
                       struct by_plan *plan, struct by_problem *problem)
 {
-    struct by_graph *both = by_graph_make(topology, BY_DIRECTION_BOTH, options->in_network);
+    struct task task = {.both = by_graph_make(topology, BY_DIRECTION_BOTH, options->in_network),
+                        .up = by_graph_make(topology, BY_DIRECTION_UP, options->in_network),
+                        .down = by_graph_make(topology, BY_DIRECTION_DOWN, options->in_network)};
     struct by_tree_list list = {0};
-    bool *inside = by_alloc(topology->node_count, sizeof(*inside));
     double start = by_plan_clock();
-    int64_t rate;
-    int error = by_optimum_allreduce(both, &rate, inside, problem);
+    int error = find_bound(&task, plan, problem);
 
-    if (!error && by_fraction_multiply(both->unit, (struct by_fraction){rate, 1}, &plan->optimum) != 0)
-        error = by_problem_set(problem, BY_ERANGE, (struct by_place){0, 0},
-                               "the bound needs more than 63 bits; round the bandwidths");
-    for (uint32_t i = 0; i < topology->node_count && !error; i++)
-        if (!inside[i])
-            plan->cut[plan->cut_count++] = i;
-    plan->cut_exiting = plan->optimum;
+    if (!error)
+        error = find_two_phases(&task, problem);
     plan->seconds.optimum = by_plan_clock() - start;
-    if (!error && by_graph_is_symmetric(both)) {
-        error = plan_symmetric(both, rate, &list, plan, problem);
-    } else if (!error) {
-        struct by_graph *up = by_graph_make(topology, BY_DIRECTION_UP, options->in_network);
-        struct by_graph *down = by_graph_make(topology, BY_DIRECTION_DOWN, options->in_network);
-
-        error = plan_directed(up, down, &list, plan, problem);
-        by_graph_free(up);
-        by_graph_free(down);
-    }
+    if (!error)
+        error = choose_trees(&task, &list, plan, problem);
     plan->trees = list.trees;
     plan->tree_count = list.count;
-    by_graph_free(both);
-    free(inside);
+    by_graph_free(task.both);
+    by_graph_free(task.up);
+    by_graph_free(task.down);
     return error;
 }

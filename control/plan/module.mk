@@ -1,6 +1,8 @@
 # plan: the planner, and the commands that make topologies and plans.
 control_SRC += \
 	control/plan/allreduce.c \
+	control/plan/arbor.c \
+	control/plan/arborescence.c \
 	control/plan/file.c \
 	control/plan/fixed.c \
 	control/plan/forest.c \
@@ -8,6 +10,8 @@ control_SRC += \
 	control/plan/optimum.c \
 	control/plan/oracle.c \
 	control/plan/pack.c \
+	control/plan/packing.c \
+	control/plan/pairs.c \
 	control/plan/plan.c \
 	control/plan/simplex.c \
 	control/plan/split.c \

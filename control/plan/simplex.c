@@ -13,7 +13,8 @@
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 
-#define SLACK UINT32_MAX
+#define SLACK        UINT32_MAX
+#define ROUNDED_BITS 20
 
 struct by_simplex {
     uint32_t rows;
@@ -177,27 +178,53 @@ bool by_simplex_prices(const struct by_simplex *simplex, int64_t *prices, int64_
     return shift == 0;
 }
 
-/* over / determinant as a fraction. */
-static int to_fraction(const struct by_simplex *simplex, mpz_t over, struct by_fraction *result)
+/* over / determinant as a fraction; false when it does not fit. */
+static bool to_fraction(const struct by_simplex *simplex, mpz_t over, struct by_fraction *result)
 {
-    int error = BY_ERANGE;
+    bool fits;
     mpq_t ratio;
 
     mpq_init(ratio);
     mpz_set(mpq_numref(ratio), over);
     mpz_set(mpq_denref(ratio), simplex->determinant);
     mpq_canonicalize(ratio);
-    if (mpz_fits_slong_p(mpq_numref(ratio)) && mpz_fits_slong_p(mpq_denref(ratio))) {
+    fits = mpz_fits_slong_p(mpq_numref(ratio)) && mpz_fits_slong_p(mpq_denref(ratio));
+    if (fits)
         *result = (struct by_fraction){mpz_get_si(mpq_numref(ratio)), mpz_get_si(mpq_denref(ratio))};
-        error = 0;
-    }
     mpq_clear(ratio);
-    return error;
+    return fits;
 }
 
-int by_simplex_value(const struct by_simplex *simplex, struct by_fraction *value)
+/* The greatest multiple of 2^-ROUNDED_BITS that is at most over / determinant. Row limits fit 61 bits less
+ * the scale of the caller. */
+static void to_rounded(const struct by_simplex *simplex, mpz_t over, struct by_fraction *result)
 {
-    return to_fraction(simplex, *entry(simplex, simplex->rows, simplex->rows), value);
+    int error;
+    mpz_t number;
+
+    mpz_init(number);
+    mpz_mul_2exp(number, over, ROUNDED_BITS);
+    mpz_fdiv_q(number, number, simplex->determinant);
+    error = mpz_fits_slong_p(number)
+                ? by_fraction_set(mpz_get_si(number), (__int128)1 << ROUNDED_BITS, result)
+                : BY_ERANGE;
+    if (error) { /* an amount above 2^43: whole numbers do */
+        mpz_fdiv_q(number, over, simplex->determinant);
+        *result = (struct by_fraction){mpz_get_si(number), 1};
+    }
+    mpz_clear(number);
+}
+
+bool by_simplex_reaches(const struct by_simplex *simplex, int64_t bound)
+{
+    bool reached;
+    mpz_t product;
+
+    mpz_init(product);
+    mpz_mul_si(product, simplex->determinant, bound);
+    reached = mpz_cmp(*entry(simplex, simplex->rows, simplex->rows), product) >= 0;
+    mpz_clear(product);
+    return reached;
 }
 
 uint32_t by_simplex_steps(const struct by_simplex *simplex)
@@ -205,12 +232,40 @@ uint32_t by_simplex_steps(const struct by_simplex *simplex)
     return simplex->steps;
 }
 
-bool by_simplex_basic(const struct by_simplex *simplex, uint32_t row, uint32_t *tag,
-                      struct by_fraction *amount, int *error)
+/* Fills the parts, exactly or rounded; false when an exact one does not fit. */
+static bool fill_parts(const struct by_simplex *simplex, bool rounded, struct by_simplex_part *parts,
+                       uint32_t *count)
 {
-    if (simplex->basic[row] == SLACK || mpz_sgn(*entry(simplex, row, simplex->rows)) == 0)
-        return false;
-    *tag = simplex->basic[row];
-    *error = to_fraction(simplex, *entry(simplex, row, simplex->rows), amount);
+    *count = 0;
+    for (uint32_t i = 0; i < simplex->rows; i++) {
+        struct by_simplex_part *part = &parts[*count];
+
+        if (simplex->basic[i] == SLACK || mpz_sgn(*entry(simplex, i, simplex->rows)) == 0)
+            continue;
+        part->tag = simplex->basic[i];
+        if (rounded)
+            to_rounded(simplex, *entry(simplex, i, simplex->rows), &part->amount);
+        else if (!to_fraction(simplex, *entry(simplex, i, simplex->rows), &part->amount))
+            return false;
+        *count += part->amount.num > 0;
+    }
     return true;
+}
+
+uint32_t by_simplex_solution(const struct by_simplex *simplex, struct by_simplex_part *parts,
+                             struct by_fraction *value)
+{
+    uint32_t count;
+
+    if (to_fraction(simplex, *entry(simplex, simplex->rows, simplex->rows), value) &&
+        fill_parts(simplex, false, parts, &count))
+        return count;
+    fill_parts(simplex, true, parts, &count);
+    *value = (struct by_fraction){0, 1};
+    for (uint32_t i = 0; i < count; i++) {
+        int error = by_fraction_add(*value, parts[i].amount, value);
+
+        BY_ASSERT(error == 0); /* one common denominator, and limits far from overflow */
+    }
+    return count;
 }

@@ -31,13 +31,22 @@ bool by_simplex_offer(struct by_simplex *simplex, const int32_t *counts, uint32_
  * below `*one`. Returns false when the prices had to be shortened to BY_PRICE_MAX, so that they only guide.
  */
 bool by_simplex_prices(const struct by_simplex *simplex, int64_t *prices, int64_t *one);
-/* The value so far; BY_ERANGE when it does not fit. */
-int by_simplex_value(const struct by_simplex *simplex, struct by_fraction *value);
+/* Whether the value has reached `bound`. */
+bool by_simplex_reaches(const struct by_simplex *simplex, int64_t bound);
 /* Steps taken: the measure of the work done. */
 uint32_t by_simplex_steps(const struct by_simplex *simplex);
-/* The basic column of a row: false when it is slack or zero; else its tag and amount. BY_ERANGE through
- * `*error`. */
-bool by_simplex_basic(const struct by_simplex *simplex, uint32_t row, uint32_t *tag,
-                      struct by_fraction *amount, int *error);
+/* A column of the solution. */
+struct by_simplex_part {
+    uint32_t tag;
+    struct by_fraction amount;
+};
+
+/*
+ * The solution: fills `parts` (room for one a row) and returns how many there are; `*value` is their sum.
+ * Where an exact amount does not fit 63 bits, all are rounded down to multiples of 2^-20: still within all
+ * limits, and a little less.
+ */
+uint32_t by_simplex_solution(const struct by_simplex *simplex, struct by_simplex_part *parts,
+                             struct by_fraction *value);
 
 #endif

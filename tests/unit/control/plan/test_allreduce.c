@@ -125,6 +125,42 @@ static void a_fabric_that_is_not_symmetric_gets_pairs_of_trees(void **state)
     by_topology_free(topology);
 }
 
+/* Hosts that send 10 and receive 20: reduce-scatter and allgather need 12 and 24 over 5 each, the network 10.
+ */
+static void an_unequal_star_reduces_in_the_network_with_one_pair(void **state)
+{
+    struct by_topology *topology = rig_preset("star", "all", "6", "10", NULL);
+    struct by_plan *plan;
+
+    (void)state;
+    for (uint32_t i = 0; i < topology->arc_count; i++)
+        if (topology->nodes[topology->arcs[i].to].compute)
+            topology->arcs[i].capacity *= 2;
+    plan = rig_verified(topology, BY_COLLECTIVE_ALLREDUCE, -1, 0, true, BY_VERDICT_OPTIMAL);
+    rig_assert_fraction(plan->achieved, 10, 1);
+    assert_int_equal(plan->tree_count, 2);
+    assert_int_equal(plan->trees[0].root, by_topology_find(topology, "switch0"));
+    by_plan_free(plan);
+    by_topology_free(topology);
+}
+
+/* A switch that only multicasts: each host still hears the N - 1 others, or sends as often. */
+static void half_a_capability_is_used_as_far_as_it_goes(void **state)
+{
+    (void)state;
+    for (int half = 0; half < 2; half++) {
+        struct by_topology *topology = rig_preset("star", "all", "6", "10", NULL);
+        struct by_plan *plan;
+
+        topology->nodes[6].multicast = half;
+        topology->nodes[6].aggregate = !half;
+        plan = rig_verified(topology, BY_COLLECTIVE_ALLREDUCE, -1, 0, true, BY_VERDICT_VALID);
+        rig_assert_fraction(plan->achieved, 6, 1);
+        by_plan_free(plan);
+        by_topology_free(topology);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +169,8 @@ int main(void)
         cmocka_unit_test(regular_fabrics_reach_the_cut_with_few_low_trees),
         cmocka_unit_test(fabrics_without_switches_have_their_closed_forms),
         cmocka_unit_test(a_fabric_that_is_not_symmetric_gets_pairs_of_trees),
+        cmocka_unit_test(an_unequal_star_reduces_in_the_network_with_one_pair),
+        cmocka_unit_test(half_a_capability_is_used_as_far_as_it_goes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

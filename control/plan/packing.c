@@ -1,0 +1,237 @@
+/*
+ * Packing trees into undirected links: a fractional packing of (Steiner) trees as a linear program whose
+ * columns are priced one by one (simplex.h, steiner.h). See packing.h.
+ */
+#include "control/plan/packing.h"
+
+#include "control/plan/simplex.h"
+#include "control/plan/steiner.h"
+#include "control/topology/alloc.h"
+#include "control/topology/fraction.h"
+
+/* Links up to which the linear program is tried (count): its matrix has that many rows and columns. */
+#define PROGRAM_LINKS_MAX 512u
+/* Work after which it is left with what it has (steps x links^2): some ten seconds. */
+#define PROGRAM_WORK_MAX 100000000u
+
+struct column {
+    uint32_t root;
+    uint32_t path_count;
+    struct by_path *paths;
+    int64_t greedy_amount; /* what the first filling gave it */
+};
+
+/* The linear program and what it has found. */
+struct program {
+    const struct by_graph *graph;
+    struct by_steiner *steiner;
+    struct by_simplex *simplex;
+    struct column *columns;
+    uint32_t column_count;
+    uint32_t column_room;
+    struct by_fraction value; /* in units of capacity */
+    bool greedy; /* the first filling reached the bound: the columns' greedy amounts are the solution */
+};
+
+/* Arrays by link. */
+struct work {
+    uint32_t links;
+    int64_t *limits;
+    int64_t *left;
+    int64_t *prices;
+    int32_t *counts;
+};
+
+static void program_free(struct program *program)
+{
+    for (uint32_t i = 0; i < program->column_count; i++) {
+        for (uint32_t j = 0; j < program->columns[i].path_count; j++)
+            free(program->columns[i].paths[j].nodes);
+        free(program->columns[i].paths);
+    }
+    free(program->columns);
+    by_simplex_free(program->simplex);
+    by_steiner_free(program->steiner);
+}
+
+static void add_column(struct program *program, int64_t greedy_amount)
+{
+    struct column *column;
+
+    BY_GROW(program->columns, program->column_count, program->column_room);
+    column = &program->columns[program->column_count++];
+    column->paths = by_steiner_paths(program->steiner, &column->root, &column->path_count);
+    column->greedy_amount = greedy_amount;
+}
+
+/* Scarce links are dear: the price of a link while filling goes with the inverse of what it has left. */
+static void price_scarcity(struct work *work)
+{
+    int64_t largest = 1;
+
+    for (uint32_t i = 0; i < work->links; i++)
+        largest = work->limits[i] > largest ? work->limits[i] : largest;
+    for (uint32_t i = 0; i < work->links; i++) {
+        __int128 price = work->left[i] ? ((__int128)largest << 10) / work->left[i] : BY_PRICE_MAX;
+
+        work->prices[i] =
+            price < BY_PRICE_MAX >> 10 ? (int64_t)price : BY_PRICE_MAX >> (work->left[i] ? 10 : 0);
+    }
+}
+
+/*
+ * Fills the fabric with one cheap tree after the other, each as heavy as the links left allow. On regular
+ * fabrics this reaches the bound with the fewest trees; elsewhere its trees are the first columns of the
+ * program.
+ */
+static void fill_greedily(struct program *program, int64_t bound, struct work *work)
+{
+    int64_t filled = 0;
+
+    memcpy(work->left, work->limits, work->links * sizeof(*work->left));
+    while (filled < bound) {
+        int64_t amount = bound - filled;
+        bool cheapest;
+
+        price_scarcity(work);
+        by_steiner_price(program->steiner, work->prices, work->counts, &cheapest);
+        for (uint32_t i = 0; i < work->links; i++)
+            if (work->counts[i] && work->left[i] / work->counts[i] < amount)
+                amount = work->left[i] / work->counts[i];
+        if (amount == 0)
+            break;
+        for (uint32_t i = 0; i < work->links; i++)
+            work->left[i] -= amount * work->counts[i];
+        filled += amount;
+        add_column(program, amount);
+        by_simplex_offer(program->simplex, work->counts, program->column_count - 1);
+    }
+    program->greedy = filled == bound;
+    program->value = (struct by_fraction){filled, 1};
+}
+
+/* Adds trees until none improves, the bound is reached, or the work is used up. */
+static void improve(struct program *program, int64_t bound, struct work *work)
+{
+    while (!by_simplex_reaches(program->simplex, bound) &&
+           (uint64_t)by_simplex_steps(program->simplex) * work->links * work->links < PROGRAM_WORK_MAX) {
+        int64_t one;
+        bool cheapest;
+
+        by_simplex_prices(program->simplex, work->prices, &one);
+        by_steiner_price(program->steiner, work->prices, work->counts, &cheapest);
+        if (!by_simplex_offer(program->simplex, work->counts, program->column_count))
+            break;
+        add_column(program, 0);
+    }
+}
+
+static void program_solve(struct program *program, int64_t bound)
+{
+    uint32_t links = by_steiner_link_count(program->steiner);
+    struct work work = {.links = links};
+
+    work.limits = by_alloc(links, sizeof(*work.limits));
+    work.left = by_alloc(links, sizeof(*work.left));
+    work.prices = by_alloc(links, sizeof(*work.prices));
+    work.counts = by_alloc(links, sizeof(*work.counts));
+    for (uint32_t i = 0; i < links; i++)
+        work.limits[i] = by_steiner_link_capacity(program->steiner, i);
+    program->simplex = by_simplex_new(links, work.limits);
+    fill_greedily(program, bound, &work);
+    if (!program->greedy)
+        improve(program, bound, &work);
+    free(work.limits);
+    free(work.left);
+    free(work.prices);
+    free(work.counts);
+}
+
+/* The solution as parts (room for one a link or column) with their sum. */
+static uint32_t program_parts(const struct program *program, struct by_simplex_part *parts,
+                              struct by_fraction *value)
+{
+    if (!program->greedy)
+        return by_simplex_solution(program->simplex, parts, value);
+    *value = program->value;
+    for (uint32_t i = 0; i < program->column_count; i++)
+        parts[i] = (struct by_simplex_part){i, {program->columns[i].greedy_amount, 1}};
+    return program->column_count;
+}
+
+/* Appends the trees of the solution when it reaches `least`. */
+static int program_trees(const struct program *program, struct by_fraction least, struct by_tree_list *list,
+                         struct by_fraction *rate)
+{
+    uint32_t links = by_steiner_link_count(program->steiner);
+    struct by_simplex_part *parts =
+        by_alloc(links > program->column_count ? links : program->column_count, sizeof(*parts));
+    uint32_t count = program_parts(program, parts, rate);
+    int error = 0;
+
+    if (by_fraction_compare(*rate, least) < 0) {
+        *rate = (struct by_fraction){0, 1};
+        count = 0;
+    }
+    for (uint32_t i = 0; i < count && !error; i++) {
+        const struct column *column = &program->columns[parts[i].tag];
+        struct by_fraction weight;
+
+        error = by_fraction_multiply(parts[i].amount, program->graph->unit, &weight);
+        if (!error)
+            by_tree_list_add(list, program->graph, column->root, BY_TREE_BOTH, weight, column->paths,
+                             column->path_count);
+    }
+    by_tree_list_merge(list);
+    free(parts);
+    return error;
+}
+
+/*
+ * Whether no packing of trees beats `rate`, seen quickly: prices give the bound (capacity x price) / (price
+ * of the cheapest tree). Tried are equal prices on all links, and on those of compute nodes.
+ */
+static bool rate_is_proved(const struct by_graph *graph, struct by_steiner *steiner, struct by_fraction rate)
+{
+    uint32_t links = by_steiner_link_count(steiner);
+    int64_t *prices = by_alloc(links, sizeof(*prices));
+    int32_t *counts = by_alloc(links, sizeof(*counts));
+    bool proved = false;
+
+    for (int hosts_only = 0; hosts_only < 2 && !proved; hosts_only++) {
+        __int128 whole = 0, tree;
+        bool cheapest;
+
+        for (uint32_t i = 0; i < links; i++) {
+            uint32_t ends[2];
+
+            by_steiner_link_ends(steiner, i, ends);
+            prices[i] = hosts_only ? graph->compute[ends[0]] + graph->compute[ends[1]] : 1;
+            whole += (__int128)prices[i] * by_steiner_link_capacity(steiner, i);
+        }
+        tree = by_steiner_price(steiner, prices, counts, &cheapest);
+        proved = cheapest && tree > 0 && whole * rate.den == tree * rate.num;
+    }
+    free(prices);
+    free(counts);
+    return proved;
+}
+
+int by_packing_symmetric(const struct by_graph *graph, int64_t bound, struct by_fraction least,
+                         struct by_tree_list *list, struct by_fraction *rate)
+{
+    struct program program = {.graph = graph, .steiner = by_steiner_new(graph), .value = {0, 1}};
+    bool branching = false;
+    int error = 0;
+
+    *rate = (struct by_fraction){0, 1};
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        branching |= graph->branch[i];
+    if (by_steiner_link_count(program.steiner) <= PROGRAM_LINKS_MAX &&
+        (branching || !rate_is_proved(graph, program.steiner, least))) {
+        program_solve(&program, bound);
+        error = program_trees(&program, least, list, rate);
+    }
+    program_free(&program);
+    return error;
+}

@@ -1,0 +1,242 @@
+/* The planner's parts alone: arborescences and packings against all there are, programs against known values.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/plan/arborescence.h"
+#include "control/plan/oracle.h"
+#include "control/plan/pack.h"
+#include "control/plan/simplex.h"
+#include "control/plan/split.h"
+#include "control/topology/fraction.h"
+#include "offload/base/prng.h"
+
+#define NODES_MAX 6u
+#define RUNS      300u
+
+/* The cost of the arborescence given by parents, or NONE when they form none. */
+static int64_t cost_of(uint32_t n, const int64_t *cost, uint32_t root, const uint32_t *parent)
+{
+    int64_t sum = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = i, steps = 0;
+
+        if (i == root)
+            continue;
+        if (parent[i] == i || cost[parent[i] * n + i] == BY_ARBORESCENCE_NONE)
+            return BY_ARBORESCENCE_NONE;
+        while (at != root && steps++ < n)
+            at = parent[at];
+        if (at != root)
+            return BY_ARBORESCENCE_NONE;
+        sum += cost[parent[i] * n + i];
+    }
+    return sum;
+}
+
+static int64_t cheapest_of_all(uint32_t n, const int64_t *cost, uint32_t root)
+{
+    uint32_t parent[NODES_MAX] = {0};
+    int64_t least = BY_ARBORESCENCE_NONE;
+
+    for (;;) {
+        int64_t value = cost_of(n, cost, root, parent);
+        uint32_t i = 0;
+
+        least = value < least ? value : least;
+        while (i < n && (i == root || ++parent[i] == n)) {
+            parent[i] = 0;
+            i++;
+        }
+        if (i == n)
+            return least;
+    }
+}
+
+static void an_arborescence_is_the_cheapest_of_all(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= RUNS; seed++) {
+        struct by_prng prng = {seed};
+        uint32_t n = 2 + (uint32_t)by_prng_below(&prng, NODES_MAX - 2),
+                 root = (uint32_t)by_prng_below(&prng, n);
+        uint32_t parent[NODES_MAX] = {0};
+        int64_t cost[NODES_MAX * NODES_MAX], expected;
+
+        for (uint32_t i = 0; i < n * n; i++)
+            cost[i] = by_prng_below(&prng, 3) ? (int64_t)by_prng_below(&prng, 10) : BY_ARBORESCENCE_NONE;
+        expected = cheapest_of_all(n, cost, root);
+        print_message("seed %llu\n", (unsigned long long)seed);
+        assert_int_equal(by_arborescence_find(n, cost, root, parent), expected != BY_ARBORESCENCE_NONE);
+        if (expected != BY_ARBORESCENCE_NONE)
+            assert_int_equal(cost_of(n, cost, root, parent), expected);
+    }
+}
+
+/* max x + y + z with x + y <= 1, y + z <= 1, x + z <= 1: 3/2, at 1/2 each. */
+static void a_program_finds_the_fractional_optimum(void **state)
+{
+    static const int64_t limits[] = {1, 1, 1};
+    static const int32_t columns[][3] = {{1, 0, 1}, {1, 1, 0}, {0, 1, 1}};
+    struct by_simplex *simplex = by_simplex_new(3, limits);
+    struct by_simplex_part parts[3];
+    struct by_fraction value;
+    int64_t prices[3], one;
+
+    (void)state;
+    for (uint32_t round = 0; round < 4; round++)
+        for (uint32_t i = 0; i < 3; i++)
+            by_simplex_offer(simplex, columns[i], i);
+    assert_int_equal(by_simplex_solution(simplex, parts, &value), 3);
+    assert_true(value.num == 3 && value.den == 2);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_true(parts[i].amount.num == 1 && parts[i].amount.den == 2);
+    assert_true(by_simplex_prices(simplex, prices, &one));
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(2 * prices[i], one);
+    assert_true(by_simplex_reaches(simplex, 1));
+    assert_false(by_simplex_reaches(simplex, 2));
+    by_simplex_free(simplex);
+}
+
+/* Twelve hosts whose pairs share limits of large primes: the exact solution needs more than 63 bits and is
+ * rounded down. */
+static void a_solution_beyond_63_bits_is_rounded_down_within_the_limits(void **state)
+{
+    enum { ROWS = 24 };
+    int64_t limits[ROWS];
+    int32_t columns[64][ROWS] = {{0}};
+    struct by_simplex_part parts[ROWS];
+    struct by_simplex *simplex;
+    struct by_fraction value;
+    struct by_prng prng = {1};
+    uint32_t count;
+
+    (void)state;
+    for (uint32_t i = 0; i < ROWS; i++)
+        limits[i] = 1000000007 + 2 * (int64_t)by_prng_below(&prng, 1000);
+    for (uint32_t i = 0; i < 64; i++)
+        for (uint32_t k = 0; k < ROWS; k++)
+            columns[i][k] = (int32_t)by_prng_below(&prng, 10);
+    simplex = by_simplex_new(ROWS, limits);
+    for (uint32_t round = 0, entered = 1; entered && round < 100; round++) {
+        entered = 0;
+        for (uint32_t i = 0; i < 64; i++)
+            entered += by_simplex_offer(simplex, columns[i], i);
+    }
+    count = by_simplex_solution(simplex, parts, &value);
+    for (uint32_t k = 0; k < ROWS; k++) {
+        struct by_fraction load = {0, 1}, part;
+
+        for (uint32_t i = 0; i < count; i++) {
+            assert_true(parts[i].amount.den <= 1 << 20);
+            assert_int_equal(by_fraction_multiply(parts[i].amount,
+                                                  (struct by_fraction){columns[parts[i].tag][k], 1}, &part),
+                             0);
+            assert_int_equal(by_fraction_add(load, part, &load), 0);
+        }
+        assert_true(by_fraction_compare(load, (struct by_fraction){limits[k], 1}) <= 0);
+    }
+    assert_true(value.num > 0);
+    by_simplex_free(simplex);
+}
+
+/* A random Eulerian graph: cycles through random nodes. */
+static void random_eulerian(struct by_prng *prng, uint32_t n, int64_t *capacity)
+{
+    memset(capacity, 0, (size_t)n * n * sizeof(*capacity));
+    for (uint32_t cycle = 0; cycle < 2 * n; cycle++) {
+        uint32_t start = (uint32_t)by_prng_below(prng, n), at = start,
+                 length = 2 + (uint32_t)by_prng_below(prng, 3);
+        int64_t amount = 1 + (int64_t)by_prng_below(prng, 5);
+
+        for (uint32_t i = 1; i <= length; i++) {
+            uint32_t to = i == length ? start : (at + 1 + (uint32_t)by_prng_below(prng, n - 1)) % n;
+
+            if (to == at)
+                continue;
+            capacity[at * n + to] += amount;
+            at = to;
+        }
+        if (at != start)
+            capacity[at * n + start] += amount;
+    }
+}
+
+/* Splitting keeps the oracle's answer, the balance, and as much physical capacity behind the strands as they
+ * claim. */
+static void splitting_keeps_every_tree_and_packing_finds_them_all(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= RUNS; seed++) {
+        enum { N = 9, COMPUTE = 5 };
+        struct by_prng prng = {seed};
+        int64_t capacity[N * N], physical[N * N], used[N * N] = {0}, roots[N] = {0};
+        bool compute[N] = {false}, remove[N] = {false};
+        struct by_split split = {N, capacity, roots, compute, remove, compute, NULL};
+        struct by_packing packing;
+        int64_t trees[N] = {0};
+
+        print_message("seed %llu\n", (unsigned long long)seed);
+        random_eulerian(&prng, N, capacity);
+        memcpy(physical, capacity, sizeof(physical));
+        for (uint32_t i = 0; i < N; i++)
+            *(i < COMPUTE ? &compute[i] : &remove[i]) = true;
+        do /* as many trees at each root as the graph carries */
+            for (uint32_t i = 0; i < COMPUTE; i++)
+                roots[i]++;
+        while (by_oracle_check(N, capacity, roots, compute, NULL) < 0);
+        for (uint32_t i = 0; i < COMPUTE; i++)
+            roots[i]--;
+        split.strands = by_strands_new(N, capacity);
+        by_split_run(&split);
+        assert_true(by_oracle_check(N, capacity, roots, compute, NULL) < 0);
+        for (uint32_t i = 0; i < N * N; i++) {
+            const struct by_strand_list *list = &split.strands->lists[i];
+            int64_t sum = 0;
+
+            for (uint32_t j = 0; j < list->count; j++) {
+                sum += list->strands[j].amount;
+                for (uint32_t h = 1; h < list->strands[j].length; h++)
+                    used[list->strands[j].nodes[h - 1] * N + list->strands[j].nodes[h]] +=
+                        list->strands[j].amount;
+            }
+            assert_int_equal(sum, capacity[i]);
+        }
+        for (uint32_t i = 0; i < N * N; i++)
+            assert_true(used[i] <= physical[i]);
+        by_pack_run(N, capacity, roots, compute, &packing);
+        for (uint32_t i = 0; i < packing.count; i++) {
+            trees[packing.bundles[i].root] += packing.bundles[i].count;
+            assert_int_equal(packing.bundles[i].edge_count, COMPUTE - 1);
+            for (uint32_t e = 0; e < COMPUTE - 1; e++)
+                capacity[packing.bundles[i].edges[e].from * N + packing.bundles[i].edges[e].to] -=
+                    packing.bundles[i].count;
+        }
+        for (uint32_t i = 0; i < N; i++)
+            assert_int_equal(trees[i], roots[i]);
+        for (uint32_t i = 0; i < N * N; i++)
+            assert_true(capacity[i] >= 0);
+        by_pack_free(&packing);
+        by_strands_free(split.strands);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_arborescence_is_the_cheapest_of_all),
+        cmocka_unit_test(a_program_finds_the_fractional_optimum),
+        cmocka_unit_test(a_solution_beyond_63_bits_is_rounded_down_within_the_limits),
+        cmocka_unit_test(splitting_keeps_every_tree_and_packing_finds_them_all),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
