@@ -125,8 +125,7 @@ static unsigned receive(struct by_shell *shell, uint16_t index)
     return count;
 }
 
-/* One round over all ports. Returns the frames received. */
-static unsigned round_once(struct by_shell *shell)
+unsigned by_shell_round(struct by_shell *shell)
 {
     struct by_held held;
     unsigned received = 0;
@@ -165,7 +164,7 @@ void by_shell_run(struct by_shell *shell)
     while (!atomic_load_explicit(&shell->stopping, memory_order_relaxed)) {
         shell->now_ns = clock_ns();
         serve(shell);
-        if (round_once(shell) > 0) {
+        if (by_shell_round(shell) > 0) {
             by_idle_busy(&shell->idle);
         } else if (by_idle_wait(&shell->idle, shell->hold.count ? BY_HOLD_NS : SLEEP_NS)) {
             shell->counters.sleeps++;

@@ -1,0 +1,151 @@
+/* Loss, duplication and reordering at receive: every frame is dropped, passed, doubled or passed later, and
+ * none is lost or leaked. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "dataplane/hold.h"
+#include "tests/unit/dataplane/memory.h"
+
+#define FRAMES 20000u
+#define HALF   0x80000000u
+#define TENTH  0x1999999au
+
+static struct rte_mempool *pool;
+
+static int make_pool(void **state)
+{
+    int result = memory_start(state);
+
+    if (result == 0)
+        pool = rte_pktmbuf_pool_create("hold", 1023, 0, 0, 2048 + RTE_PKTMBUF_HEADROOM, SOCKET_ID_ANY);
+    return result != 0 || !pool;
+}
+
+/* What became of `FRAMES` frames. */
+struct tally {
+    unsigned passed, verdicts[BY_FAULT_HOLD + 1], latest_distance;
+    uint32_t order_hash;
+};
+
+static void count(struct tally *tally, struct by_held *held, uint32_t now)
+{
+    uint32_t number = held->frame->hash.usr;
+
+    tally->passed++;
+    tally->order_hash = tally->order_hash * 31 + number;
+    if (now - number > tally->latest_distance)
+        tally->latest_distance = now - number;
+    assert_int_equal(held->port, number % 7);
+    rte_pktmbuf_free(held->frame);
+}
+
+static struct tally run(uint64_t seed, uint32_t loss, uint32_t duplicate, uint32_t reorder)
+{
+    struct by_hold hold = {
+        .fault = {.prng = {seed}, .loss = loss, .duplicate = duplicate, .reorder = reorder}};
+    struct tally tally = {0};
+    struct by_held out[3];
+
+    for (uint32_t i = 0; i < FRAMES; i++) {
+        struct rte_mbuf *frame = rte_pktmbuf_alloc(pool);
+        unsigned verdict, made;
+
+        assert_non_null(frame);
+        frame->hash.usr = i;
+        made = by_hold_pass(&hold, i, frame, (uint16_t)(i % 7), out, &verdict);
+        tally.verdicts[verdict]++;
+        for (unsigned k = 0; k < made; k++)
+            count(&tally, &out[k], i);
+    }
+    while (by_hold_due(&hold, UINT64_MAX, &out[0]))
+        count(&tally, &out[0], FRAMES);
+    assert_int_equal(hold.count, 0);
+    assert_int_equal(rte_mempool_in_use_count(pool), 0);
+    return tally;
+}
+
+static void without_faults_every_frame_passes_in_order(void **state)
+{
+    struct tally tally = run(1, 0, 0, 0);
+
+    (void)state;
+    assert_int_equal(tally.passed, FRAMES);
+    assert_int_equal(tally.latest_distance, 0);
+}
+
+static void lost_frames_are_freed_at_their_rate(void **state)
+{
+    struct tally tally = run(2, HALF, 0, 0);
+
+    (void)state;
+    assert_int_equal(tally.passed + tally.verdicts[BY_FAULT_DROP], FRAMES);
+    assert_in_range(tally.verdicts[BY_FAULT_DROP], FRAMES * 48 / 100, FRAMES * 52 / 100);
+}
+
+static void doubled_frames_come_twice(void **state)
+{
+    struct tally tally = run(3, 0, TENTH, 0);
+
+    (void)state;
+    assert_int_equal(tally.passed, FRAMES + tally.verdicts[BY_FAULT_DUPLICATE]);
+    assert_in_range(tally.verdicts[BY_FAULT_DUPLICATE], FRAMES * 9 / 100, FRAMES * 11 / 100);
+}
+
+static void held_frames_come_later_but_not_much(void **state)
+{
+    struct tally tally = run(4, 0, 0, TENTH);
+
+    (void)state;
+    assert_int_equal(tally.passed, FRAMES);
+    assert_in_range(tally.verdicts[BY_FAULT_HOLD], FRAMES * 9 / 100, FRAMES * 11 / 100);
+    assert_in_range(tally.latest_distance, 1, BY_HOLD_DISTANCE + BY_HOLD_MAX);
+}
+
+static void a_seed_repeats_the_run(void **state)
+{
+    (void)state;
+    assert_int_equal(run(5, TENTH, TENTH, TENTH).order_hash, run(5, TENTH, TENTH, TENTH).order_hash);
+    assert_int_not_equal(run(5, TENTH, TENTH, TENTH).order_hash, run(6, TENTH, TENTH, TENTH).order_hash);
+}
+
+static void when_all_are_held_the_room_is_bounded(void **state)
+{
+    struct tally tally = run(7, 0, 0, UINT32_MAX);
+
+    (void)state;
+    assert_int_equal(tally.passed, FRAMES);
+}
+
+static void a_frame_that_nothing_overtakes_is_passed_on_after_its_time(void **state)
+{
+    struct by_hold hold = {.fault = {.prng = {1}, .reorder = UINT32_MAX}};
+    struct by_held out[3];
+    unsigned verdict;
+
+    (void)state;
+    assert_int_equal(by_hold_pass(&hold, 100, rte_pktmbuf_alloc(pool), 3, out, &verdict), 0);
+    assert_int_equal(verdict, BY_FAULT_HOLD);
+    assert_int_equal(by_hold_due(&hold, 100 + BY_HOLD_NS - 1, out), 0);
+    assert_int_equal(by_hold_due(&hold, 100 + BY_HOLD_NS, out), 1);
+    assert_int_equal(out[0].port, 3);
+    rte_pktmbuf_free(out[0].frame);
+    assert_int_equal(rte_mempool_in_use_count(pool), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_faults_every_frame_passes_in_order),
+        cmocka_unit_test(lost_frames_are_freed_at_their_rate),
+        cmocka_unit_test(doubled_frames_come_twice),
+        cmocka_unit_test(held_frames_come_later_but_not_much),
+        cmocka_unit_test(a_seed_repeats_the_run),
+        cmocka_unit_test(when_all_are_held_the_room_is_bounded),
+        cmocka_unit_test(a_frame_that_nothing_overtakes_is_passed_on_after_its_time),
+    };
+
+    return cmocka_run_group_tests(tests, make_pool, memory_stop);
+}

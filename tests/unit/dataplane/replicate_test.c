@@ -1,0 +1,361 @@
+/*
+ * The shell on memory ports: a result for many children is one payload in the engine's bank, sent by
+ * reference; a port that takes no chains gets copies; a relay leaves in the buffer that it came in; what is
+ * not ours is counted; and nothing leaks, whatever fails.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "offload/base/bytes.h"
+#include "tests/unit/dataplane/memory.h"
+
+#define HOSTS   4u
+#define COUNT   16u
+#define PAYLOAD (4u * COUNT)
+
+static const struct star star = {.hosts = HOSTS, .trees = 1, .window = 4, .payload_max = 64, .mtu = 1500};
+
+/* Every host's contribution to chunk `seq` but the one of `skip`. */
+static void contribute(struct by_shell *shell, uint32_t seq, unsigned skip)
+{
+    for (unsigned host = 0; host < HOSTS; host++) {
+        uint8_t packet[256], frame[256];
+        size_t bytes = star_contribution(&star, host, 0, seq, COUNT, packet);
+
+        if (host != skip)
+            memory_inject(shell, host, frame, star_frame(host, packet, bytes, frame));
+    }
+}
+
+/* The frame must be the result of `seq` for `host`; its payload, in one or two segments, is returned. */
+static const uint8_t *check_result(struct rte_mbuf *frame, unsigned host, uint32_t seq, uint8_t room[2048])
+{
+    struct by_frame fields;
+    struct by_header header;
+    const uint8_t *payload;
+    const uint8_t *whole = rte_pktmbuf_read(frame, 0, frame->pkt_len, room);
+
+    assert_int_equal(by_frame_parse(whole, frame->pkt_len, &fields), 0);
+    assert_int_equal(fields.dst_ip, star_host_ip(host));
+    assert_int_equal(fields.src_ip, star_port_ip(host));
+    assert_int_equal(by_header_decode(fields.data, fields.bytes, &header, &payload), PAYLOAD);
+    assert_int_equal(header.type, BY_TYPE_RESULT);
+    assert_int_equal(header.child, host);
+    assert_int_equal(header.seq, seq);
+    for (unsigned k = 0; k < COUNT; k++) {
+        int32_t value;
+
+        memcpy(&value, payload + 4 * k, 4);
+        assert_int_equal(value, star_sum(&star, seq, k));
+    }
+    return payload;
+}
+
+static unsigned references(struct by_shell *shell, uint32_t seq)
+{
+    struct by_bank_view view;
+
+    assert_int_equal(
+        by_engine_bank(by_shell_engine(shell), 0, seq % star.window, seq / star.window & 1, &view), 0);
+    return view.refs;
+}
+
+static unsigned buffers_in_use(const struct by_shell *shell)
+{
+    return rte_mempool_in_use_count(shell->frame_pool) + rte_mempool_in_use_count(shell->header_pool) +
+           rte_mempool_in_use_count(shell->share_pool);
+}
+
+static void a_result_for_many_children_is_one_payload(void **state)
+{
+    struct by_shell *shell = memory_shell(HOSTS);
+    struct rte_mbuf *frames[HOSTS];
+    uint8_t room[2048];
+
+    (void)state;
+    memory_load(shell, &star);
+    contribute(shell, 0, HOSTS);
+    assert_int_equal(by_shell_round(shell), HOSTS);
+    for (unsigned host = 0; host < HOSTS; host++) {
+        frames[host] = memory_sent(shell, host);
+        assert_non_null(frames[host]);
+        assert_int_equal(frames[host]->nb_segs, 2);
+        check_result(frames[host], host, 0, room);
+        assert_ptr_equal(frames[host]->next, frames[0]->next);
+        assert_null(memory_sent(shell, host));
+    }
+    assert_in_range((uintptr_t)rte_pktmbuf_mtod(frames[0]->next, uint8_t *), (uintptr_t)shell->engine_memory,
+                    (uintptr_t)shell->engine_memory + shell->engine_bytes - PAYLOAD);
+    assert_int_equal(rte_mbuf_refcnt_read(frames[0]->next), HOSTS);
+    for (unsigned host = 0; host < HOSTS; host++) {
+        assert_int_equal(references(shell, 0), HOSTS); /* released together, with the last */
+        rte_pktmbuf_free(frames[host]);
+    }
+    assert_int_equal(references(shell, 0), 0);
+    assert_int_equal(buffers_in_use(shell), 0);
+    assert_int_equal(by_shell_counters(shell)->tx_shared, HOSTS);
+    assert_int_equal(by_shell_counters(shell)->tx_copied, 0);
+    by_shell_close(shell);
+}
+
+static void ports_that_take_no_chains_get_copies_beside_those_that_do(void **state)
+{
+    struct by_shell *shell = memory_shell(HOSTS);
+    uint8_t room[2048];
+
+    (void)state;
+    memory_load(shell, &star);
+    shell->ports[1].multi_segs = false;
+    shell->ports[2].multi_segs = false;
+    contribute(shell, 0, HOSTS);
+    by_shell_round(shell);
+    for (unsigned host = 0; host < HOSTS; host++) {
+        struct rte_mbuf *frame = memory_sent(shell, host);
+
+        assert_non_null(frame);
+        assert_int_equal(frame->nb_segs, shell->ports[host].multi_segs ? 2 : 1);
+        check_result(frame, host, 0, room);
+        rte_pktmbuf_free(frame);
+    }
+    assert_int_equal(references(shell, 0), 0);
+    assert_int_equal(buffers_in_use(shell), 0);
+    assert_int_equal(by_shell_counters(shell)->tx_shared, 2);
+    assert_int_equal(by_shell_counters(shell)->tx_copied, 2);
+    by_shell_close(shell);
+}
+
+/* A pool is emptied, a chunk completes, and its results are lost: they are counted, nothing leaks, and a
+ * duplicate brings them. */
+static void without_buffers_results_are_dropped_and_counted(void **state)
+{
+    struct by_shell *shell = memory_shell(HOSTS);
+    struct rte_mempool *pools[] = {shell->header_pool, shell->share_pool};
+    uint8_t room[2048];
+
+    (void)state;
+    memory_load(shell, &star);
+    for (unsigned i = 0; i < 2; i++) {
+        struct rte_mbuf *hoard[8192];
+        unsigned count = 0, got = 0;
+
+        while (count < 8192 && (hoard[count] = rte_pktmbuf_alloc(pools[i])))
+            count++;
+        contribute(shell, i, HOSTS);
+        by_shell_round(shell);
+        for (unsigned host = 0; host < HOSTS; host++) {
+            struct rte_mbuf *frame = memory_sent(shell, host);
+
+            got += frame != NULL;
+            rte_pktmbuf_free(frame);
+        }
+        /* Without segments a copy in a frame's buffer does it; without headers nothing can be sent. */
+        assert_int_equal(got, i == 0 ? 0 : HOSTS);
+        for (unsigned k = 0; k < count; k++)
+            rte_pktmbuf_free(hoard[k]);
+        assert_int_equal(references(shell, i), 0);
+        assert_int_equal(buffers_in_use(shell), 0);
+    }
+    assert_int_equal(by_shell_counters(shell)->tx_no_memory, HOSTS);
+    contribute(shell, 0, HOSTS);
+    by_shell_round(shell);
+    for (unsigned host = 0; host < HOSTS; host++) {
+        struct rte_mbuf *frame = memory_sent(shell, host);
+
+        assert_non_null(frame);
+        check_result(frame, host, 0, room);
+        rte_pktmbuf_free(frame);
+    }
+    assert_int_equal(buffers_in_use(shell), 0);
+    by_shell_close(shell);
+}
+
+/* An image with one relay: from host 0 to host 1 through the switch. */
+static void load_relay(struct by_shell *shell)
+{
+    struct by_image_header header = {.kind = BY_NODE_SWITCH, .payload_max = 64, .name = "relay"};
+    struct by_image_job job = {.job = STAR_JOB,
+                               .gen = STAR_GEN,
+                               .rank_count = 2,
+                               .rank = BY_RANK_NONE,
+                               .tree_count = 1,
+                               .udp_port = 50000};
+    struct by_image_relay relay = {
+        .job = STAR_JOB, .src_ip = star_host_ip(0), .dst_ip = star_host_ip(1), .port = 1};
+    struct by_image_fault fault = {0};
+    uint8_t image[1024];
+
+    header.count[BY_SECTION_PORT] = 2;
+    header.count[BY_SECTION_JOB] = 1;
+    header.count[BY_SECTION_RELAY] = 1;
+    assert_true(by_image_bytes(header.count) <= sizeof image);
+    memset(image, 0, sizeof image);
+    by_image_put_header(image, &header);
+    for (unsigned i = 0; i < 2; i++) {
+        struct by_image_port port = {.name = "p",
+                                     .own_ip = star_port_ip(i),
+                                     .peer_ip = star_host_ip(i),
+                                     .peer_node = (uint16_t)(1 + i),
+                                     .mtu = 1500};
+
+        port.name[1] = (char)('0' + i);
+        star_mac(port.own_ip, port.own_mac);
+        star_mac(port.peer_ip, port.peer_mac);
+        by_image_put_port(image, i, &port);
+    }
+    by_image_put_job(image, 0, &job);
+    by_image_put_relay(image, 0, &relay);
+    by_image_seal(image);
+    assert_int_equal(by_engine_stage(by_shell_engine(shell), image, by_image_bytes(header.count), &fault), 0);
+    assert_int_equal(by_shell_commit(shell), 0);
+}
+
+static void a_relay_leaves_in_the_buffer_that_it_came_in(void **state)
+{
+    struct by_shell *shell = memory_shell(2);
+    struct by_frame fields = {.src_ip = star_host_ip(0),
+                              .dst_ip = star_host_ip(1),
+                              .src_port = 50000,
+                              .dst_port = 50000,
+                              .bytes = BY_WIRE_HEADER_BYTES + 64};
+    uint8_t frame[256], mac[6];
+    struct rte_mbuf *in, *out;
+
+    (void)state;
+    load_relay(shell);
+    star_contribution(&star, 0, 0, 0, COUNT, frame + BY_FRAME_HEADER_BYTES);
+    star_mac(star_host_ip(0), fields.src_mac);
+    star_mac(star_port_ip(0), fields.dst_mac);
+    by_frame_build(&fields, frame);
+    in = memory_inject(shell, 0, frame, BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES + 64);
+    by_shell_round(shell);
+    out = memory_sent(shell, 1);
+    assert_ptr_equal(in, out);
+    star_mac(star_host_ip(1), mac);
+    assert_memory_equal(rte_pktmbuf_mtod(out, uint8_t *), mac, 6);
+    star_mac(star_port_ip(1), mac);
+    assert_memory_equal(rte_pktmbuf_mtod(out, uint8_t *) + 6, mac, 6);
+    assert_memory_equal(rte_pktmbuf_mtod(out, uint8_t *) + 12, frame + 12, out->data_len - 12u);
+    assert_int_equal(by_shell_counters(shell)->tx_relayed, 1);
+    rte_pktmbuf_free(out);
+    assert_int_equal(buffers_in_use(shell), 0);
+    by_shell_close(shell);
+}
+
+static void an_arp_request_for_the_ports_address_is_answered(void **state)
+{
+    static const uint8_t head[] = {0x08, 0x06, 0, 1, 8, 0, 6, 4, 0, 1};
+    struct by_shell *shell = memory_shell(HOSTS);
+    uint8_t request[60] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, mac[6];
+    const uint8_t *reply;
+    struct rte_mbuf *frame;
+
+    (void)state;
+    star_mac(star_host_ip(2), request + 6);
+    memcpy(request + 12, head, sizeof head);
+    star_mac(star_host_ip(2), request + 22);
+    by_put32(request + 28, star_host_ip(2));
+    by_put32(request + 38, star_port_ip(2));
+    memory_inject(shell, 2, request, sizeof request);
+    by_shell_round(shell);
+    assert_null(memory_sent(shell, 2)); /* no table: no address */
+    memory_load(shell, &star);
+    memory_inject(shell, 2, request, sizeof request);
+    by_shell_round(shell);
+    frame = memory_sent(shell, 2);
+    assert_non_null(frame);
+    reply = rte_pktmbuf_mtod(frame, const uint8_t *);
+    star_mac(star_port_ip(2), mac);
+    assert_memory_equal(reply + 22, mac, 6);
+    assert_int_equal(by_get32(reply + 28), star_port_ip(2));
+    assert_int_equal(by_get16(reply + 20), 2);
+    rte_pktmbuf_free(frame);
+    by_put32(request + 38, star_port_ip(3));
+    memory_inject(shell, 2, request, sizeof request);
+    by_shell_round(shell);
+    assert_null(memory_sent(shell, 2));
+    assert_int_equal(by_shell_counters(shell)->arp_replies, 1);
+    assert_int_equal(buffers_in_use(shell), 0);
+    by_shell_close(shell);
+}
+
+static void a_port_counts_whole_frames(void **state)
+{
+    struct by_shell *shell = memory_shell(HOSTS);
+    struct by_port_counters counters;
+
+    (void)state;
+    memory_load(shell, &star);
+    contribute(shell, 0, HOSTS);
+    by_shell_round(shell);
+    for (unsigned host = 0; host < HOSTS; host++) {
+        by_port_read(by_shell_port(shell, host), &counters);
+        assert_int_equal(counters.rx_packets, 1);
+        assert_int_equal(counters.rx_bytes, BY_PORT_FRAME_OVERHEAD + PAYLOAD);
+        assert_int_equal(counters.tx_packets, 1);
+        assert_int_equal(counters.tx_bytes, BY_PORT_FRAME_OVERHEAD + PAYLOAD);
+        rte_pktmbuf_free(memory_sent(shell, host));
+    }
+    by_shell_close(shell);
+}
+
+static void before_a_table_nothing_is_answered(void **state)
+{
+    struct by_shell *shell = memory_shell(HOSTS);
+
+    (void)state;
+    contribute(shell, 0, HOSTS);
+    by_shell_round(shell);
+    for (unsigned host = 0; host < HOSTS; host++)
+        assert_null(memory_sent(shell, host));
+    assert_int_equal(by_shell_counters(shell)->rx_unaddressed, HOSTS);
+    assert_int_equal(buffers_in_use(shell), 0);
+    by_shell_close(shell);
+}
+
+static void a_wave_of_chunks_over_the_batch_is_served_in_full(void **state)
+{
+    struct by_shell *shell = memory_shell(HOSTS);
+    uint8_t room[2048];
+    unsigned results = 0;
+
+    (void)state;
+    memory_load(shell, &star);
+    for (uint32_t base = 0; base < 400; base += star.window) {
+        for (uint32_t seq = base; seq < base + star.window; seq++)
+            contribute(shell, seq, HOSTS);
+        by_shell_round(shell);
+        for (unsigned host = 0; host < HOSTS; host++) {
+            for (uint32_t seq = base; seq < base + star.window; seq++) {
+                struct rte_mbuf *frame = memory_sent(shell, host);
+
+                assert_non_null(frame);
+                check_result(frame, host, seq, room);
+                rte_pktmbuf_free(frame);
+                results++;
+            }
+        }
+    }
+    assert_int_equal(results, 400 * HOSTS);
+    assert_int_equal(buffers_in_use(shell), 0);
+    by_shell_close(shell);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_result_for_many_children_is_one_payload),
+        cmocka_unit_test(ports_that_take_no_chains_get_copies_beside_those_that_do),
+        cmocka_unit_test(without_buffers_results_are_dropped_and_counted),
+        cmocka_unit_test(a_relay_leaves_in_the_buffer_that_it_came_in),
+        cmocka_unit_test(an_arp_request_for_the_ports_address_is_answered),
+        cmocka_unit_test(a_port_counts_whole_frames),
+        cmocka_unit_test(before_a_table_nothing_is_answered),
+        cmocka_unit_test(a_wave_of_chunks_over_the_batch_is_served_in_full),
+    };
+
+    return cmocka_run_group_tests(tests, memory_start, memory_stop);
+}
