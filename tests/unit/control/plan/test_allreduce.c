@@ -125,8 +125,8 @@ static void a_fabric_that_is_not_symmetric_gets_pairs_of_trees(void **state)
     by_topology_free(topology);
 }
 
-/* Hosts that send 10 and receive 20: reduce-scatter and allgather need 12 and 24 over 5 each, the network 10.
- */
+/* Hosts that send 10 and receive 20: reduce-scatter (12) and allgather (24) in turn give 8, the network
+ * gives 10. */
 static void an_unequal_star_reduces_in_the_network_with_one_pair(void **state)
 {
     struct by_topology *topology = rig_preset("star", "all", "6", "10", NULL);
