@@ -16,45 +16,51 @@ banyan_status_t banyan_allreduce(struct banyan_comm *comm, const void *send, voi
                                  banyan_dtype_t dtype, banyan_op_t op)
 {
     struct banyan_request *request = 0;
+    banyan_status_t status = banyan_allreduce_init(comm, send, recv, count, dtype, op, &request);
 
-    return finish(banyan_allreduce_init(comm, send, recv, count, dtype, op, &request), request);
+    return finish(status, request);
 }
 
 banyan_status_t banyan_reduce_scatter(struct banyan_comm *comm, const void *send, void *recv, uint64_t count,
                                       banyan_dtype_t dtype, banyan_op_t op)
 {
     struct banyan_request *request = 0;
+    banyan_status_t status = banyan_reduce_scatter_init(comm, send, recv, count, dtype, op, &request);
 
-    return finish(banyan_reduce_scatter_init(comm, send, recv, count, dtype, op, &request), request);
+    return finish(status, request);
 }
 
 banyan_status_t banyan_allgather(struct banyan_comm *comm, const void *send, void *recv, uint64_t count,
                                  banyan_dtype_t dtype)
 {
     struct banyan_request *request = 0;
+    banyan_status_t status = banyan_allgather_init(comm, send, recv, count, dtype, &request);
 
-    return finish(banyan_allgather_init(comm, send, recv, count, dtype, &request), request);
+    return finish(status, request);
 }
 
 banyan_status_t banyan_broadcast(struct banyan_comm *comm, void *buffer, uint64_t count, banyan_dtype_t dtype,
                                  uint32_t root)
 {
     struct banyan_request *request = 0;
+    banyan_status_t status = banyan_broadcast_init(comm, buffer, count, dtype, root, &request);
 
-    return finish(banyan_broadcast_init(comm, buffer, count, dtype, root, &request), request);
+    return finish(status, request);
 }
 
 banyan_status_t banyan_reduce(struct banyan_comm *comm, const void *send, void *recv, uint64_t count,
                               banyan_dtype_t dtype, banyan_op_t op, uint32_t root)
 {
     struct banyan_request *request = 0;
+    banyan_status_t status = banyan_reduce_init(comm, send, recv, count, dtype, op, root, &request);
 
-    return finish(banyan_reduce_init(comm, send, recv, count, dtype, op, root, &request), request);
+    return finish(status, request);
 }
 
 banyan_status_t banyan_barrier(struct banyan_comm *comm)
 {
     struct banyan_request *request = 0;
+    banyan_status_t status = banyan_barrier_init(comm, &request);
 
-    return finish(banyan_barrier_init(comm, &request), request);
+    return finish(status, request);
 }

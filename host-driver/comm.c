@@ -183,16 +183,21 @@ banyan_status_t banyan_comm_create(struct banyan_context *context, uint32_t job,
 }
 
 /* An inner node that leaves takes others' last results with it, if these were lost: so it answers until
- * nobody asks any more. */
+ * nobody asks any more. The silence must be longer than the longest pause between two retransmissions, which
+ * grows only where packets are lost. */
 static void linger(struct banyan_comm *comm)
 {
     uint64_t quiet_since = by_clock_ns();
 
     if (comm->progress.engine == NULL || comm->context->fabric != NULL || atomic_load(&comm->error) != 0)
         return;
-    while (by_clock_ns() - quiet_since < comm->linger_ns && !atomic_load(&comm->abort_wanted)) {
+    while (!atomic_load(&comm->abort_wanted)) {
+        int clean = by_engine_counters(comm->progress.engine)->duplicate == 0 &&
+                    by_endpoint_counters(comm->progress.endpoint)->retx == 0;
         struct pollfd fds[BY_PORTS_MAX];
 
+        if (by_clock_ns() - quiet_since >= (clean ? comm->linger_ns / 10 : comm->linger_ns))
+            return;
         if (by_progress_step(&comm->progress, by_clock_ns()) > 0)
             quiet_since = by_clock_ns();
         else

@@ -59,3 +59,5 @@ $(B)/lib/banyan.pc: host-driver/banyan.pc.in
 	$(call say,GEN,$@)
 	@mkdir -p $(@D)
 	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(host-driver_LDLIBS)|' $< >$@
+
+include $(wildcard host-driver/*/module.mk)

@@ -8,7 +8,8 @@
     X(TRANSPORT, "auto", "what moves packets: auto, afxdp or udp; auto takes afxdp where it works")          \
     X(XDP_MODE, "auto", "how afxdp attaches to an interface: auto, native or generic")                       \
     X(TIMEOUT, "10", "seconds without progress after which an operation fails")                              \
-    X(LINGER, "100", "milliseconds of silence that an inner node of a tree waits for before it leaves")      \
+    X(LINGER, "500",                                                                                         \
+      "milliseconds of silence after which an inner node of a tree leaves; a tenth if nothing was lost")     \
     X(INFLIGHT, "0", "chunks in flight at most, over all trees; 0 = what windows and receive buffers hold")  \
     X(SPIN, "20", "empty polls before a waiting rank sleeps")                                                \
     X(LOG, "1", "what goes to stderr: 0 nothing, 1 one line for each communicator, 2 one for each rank")     \

@@ -18,3 +18,9 @@ test_host_faults_LDLIBS   = -lcmocka $(host-driver_LDLIBS)
 test_host_oracle_LDLIBS   := -lcmocka -lm
 test_host_api_LDLIBS      = -lcmocka $(host-driver_LDLIBS)
 test_host_fabric_LDLIBS   = -lcmocka $(host-driver_LDLIBS)
+
+TESTS += test_host_examples
+test_host_examples_SRC    := tests/unit/host-driver/test_examples.c $(HOST_RIG)
+test_host_examples_LIBS   := $(HOST_LIBS)
+test_host_examples_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+$(B)/tests/test_host_examples: | $(addprefix $(B)/tools/example-,$(EXAMPLES))

@@ -1,0 +1,9 @@
+# Examples of the public interface, one file for each group of functions; linked with the shared library, as a user would.
+EXAMPLES := abort allgather allreduce barrier broadcast capability counters in_process persistent reduce reduce_scatter
+TOOLS += $(addprefix example-,$(EXAMPLES))
+define EXAMPLE_RULE
+example-$(1)_SRC := host-driver/examples/$(1).c
+example-$(1)_LDLIBS = $$(LIBBANYAN_SO) -Wl,-rpath,'$$$$ORIGIN/../lib'
+$(B)/tools/example-$(1): $$(LIBBANYAN_SO)
+endef
+$(foreach e,$(EXAMPLES),$(eval $(call EXAMPLE_RULE,$(e))))
