@@ -36,6 +36,7 @@ struct afxdp {
     struct by_transport base;
     struct by_image_port port[BY_PORTS_MAX];
     struct by_xdp_program program[BY_PORTS_MAX];
+    int reserved[BY_PORTS_MAX]; /* sockets that hold the job's address, so that no second process takes it */
     uint16_t udp_port;
     uint32_t queue_of_port[BY_PORTS_MAX]; /* socket that sends for the port */
     uint32_t socket_count;
@@ -173,8 +174,11 @@ static void afxdp_close(struct by_transport *transport)
 {
     struct afxdp *afxdp = (struct afxdp *)transport;
 
-    for (uint32_t i = 0; i < transport->port_count; i++)
+    for (uint32_t i = 0; i < transport->port_count; i++) {
         by_xdp_program_detach(&afxdp->program[i]); /* first: what arrives from now on is the kernel's again */
+        if (afxdp->reserved[i] >= 0)
+            close(afxdp->reserved[i]);
+    }
     for (uint32_t i = 0; i < afxdp->socket_count; i++)
         by_xdp_socket_free(afxdp->sockets[i]);
     free(afxdp->flat);
@@ -242,6 +246,27 @@ static int look_at(const struct by_image_port *port, uint16_t payload_max, uint3
     return error;
 }
 
+static int reserve(struct afxdp *afxdp, uint32_t index)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(afxdp->port[index].own_ip),
+                                  .sin_port = htons(afxdp->udp_port)};
+    int least = 1;
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    char ip[16];
+
+    afxdp->reserved[index] = fd;
+    if (fd < 0)
+        return by_fail(BY_EIO, "no socket: %s", strerror(errno));
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)); /* nobody reads it */
+    if (bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+        return 0;
+    by_ip_text(afxdp->port[index].own_ip, ip);
+    return by_fail(errno == EADDRINUSE ? BY_EBUSY : BY_EIO,
+                   "%s:%u (%s) cannot be bound: %s; does another process run this job here?", ip,
+                   afxdp->udp_port, afxdp->port[index].name, strerror(errno));
+}
+
 static int add_socket(struct afxdp *afxdp, uint32_t index, uint32_t queue, bool frags)
 {
     struct by_xdp_socket *socket;
@@ -274,6 +299,8 @@ static int open_port(struct afxdp *afxdp, uint32_t index, const struct by_transp
         strcmp(steer.mode, "generic") != 0)
         return by_fail(BY_EINVAL, "BANYAN_XDP_MODE is '%s'; it takes auto, native or generic", steer.mode);
     error = look_at(port, config->payload_max, &queues);
+    if (error == 0)
+        error = reserve(afxdp, index);
     if (error == 0)
         error = by_xdp_program_attach(&afxdp->program[index], &steer);
     for (uint32_t queue = 0; error == 0 && queue < queues; queue++)
@@ -314,7 +341,7 @@ int by_afxdp_open(const struct by_transport_config *config, struct by_transport 
     if (afxdp == NULL)
         return by_fail(BY_ENOMEM, "no memory for a transport: %zu bytes", sizeof(*afxdp));
     for (uint32_t i = 0; i < BY_PORTS_MAX; i++)
-        afxdp->program[i].link_fd = -1;
+        afxdp->program[i].link_fd = afxdp->reserved[i] = -1;
     afxdp->base.ops = &afxdp_ops;
     afxdp->udp_port = config->udp_port;
     afxdp->flat_bytes = (BY_FRAME_OVERHEAD + BY_WIRE_HEADER_BYTES + largest + 63u) / 64u * 64u;

@@ -24,3 +24,9 @@ test_host_examples_SRC    := tests/unit/host-driver/test_examples.c $(HOST_RIG)
 test_host_examples_LIBS   := $(HOST_LIBS)
 test_host_examples_LDLIBS = -lcmocka $(host-driver_LDLIBS)
 $(B)/tests/test_host_examples: | $(addprefix $(B)/tools/example-,$(EXAMPLES))
+
+TESTS += test_host_afxdp
+test_host_afxdp_SRC    := tests/unit/host-driver/test_afxdp.c $(HOST_RIG)
+test_host_afxdp_LIBS   := $(HOST_LIBS)
+test_host_afxdp_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+$(B)/tests/test_host_afxdp: | $(B)/bin/banyan-perf
