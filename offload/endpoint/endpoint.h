@@ -20,23 +20,29 @@ struct by_endpoint_config {
     const uint8_t *image; /* the host's checked table image; must outlive the endpoint */
     size_t image_bytes;
     uint16_t job;
-    uint32_t inflight_max; /* chunks in flight over all trees; 0 = sum of the windows */
-    uint64_t rto_min_ns;   /* least retransmission timeout; 0 = 2 ms */
-    uint64_t rto_max_ns;   /* 0 = 200 ms */
-    uint64_t stall_ns;     /* without any progress for this long a call ends with BY_ETIMEDOUT; 0 = 10 s */
+    /* Chunks in flight over all trees; 0 = sum of the windows. A tree with none in flight may always send
+     * one. */
+    uint32_t inflight_max;
+    uint64_t rto_min_ns; /* least timeout; each sends one packet of its tree; 0 = 50 us */
+    uint64_t rto_max_ns; /* 0 = 200 ms */
+    uint64_t stall_ns;   /* without any progress for this long a call ends with BY_ETIMEDOUT; 0 = 10 s */
     unsigned isa;
 };
 
 /*
  * A collective call. Counts are elements. All ranks post the same calls in the same order.
+ *
  *   allreduce       send[count] -> recv[count]
  *   reduce          send[count] -> recv[count] at root (recv may be NULL elsewhere)
- *   broadcast       root's send[count] -> recv[count] of the others (root's recv may be NULL; else it gets a
- * copy) allgather       send[count] of each -> recv[rank_count * count] reduce-scatter  send[rank_count *
- * count] -> recv[count] barrier         nothing In place as MPI_IN_PLACE means it: allreduce, reduce: send ==
- * recv; allgather: send == recv + rank * count; reduce-scatter: recv == send (the result in the first count
- * elements is NOT allowed to overwrite unsent input: the endpoint handles it by requiring recv == send + rank
- * * count elements).
+ *   broadcast       root's send[count] -> recv[count] of the others
+ *                   (root's recv may be NULL; else it gets a copy)
+ *   allgather       send[count] of each -> recv[rank_count * count]
+ *   reduce-scatter  send[rank_count * count] -> recv[count]
+ *   barrier         nothing
+ *
+ * In place: allreduce, reduce, broadcast's root: recv == send; allgather: send == recv + rank * count;
+ * reduce-scatter: recv == send + rank * count (a result may only overwrite the input that made it). Any other
+ * overlap is refused.
  */
 struct by_call {
     uint8_t collective; /* enum by_collective */
@@ -91,7 +97,10 @@ int by_endpoint_init(struct by_endpoint **endpoint, void *memory, size_t bytes,
 /*
  * Queues a call; `*id` names it until it is collected by by_endpoint_test with an end. BY_EINVAL (with the
  * field in `*field` when not NULL), BY_EUNSUPPORTED (operator x type), BY_EAGAIN (BY_CALLS_MAX calls are
- * outstanding), BY_ESTATE after a fatal error. Buffers stay the endpoint's until the call has ended.
+ * outstanding, or the one posted so many calls ago has not been collected), BY_ESTATE after a fatal error:
+ * every end with an error but BY_EINVAL and BY_EUNSUPPORTED of this function is one, and ends all other calls
+ * with BY_EABORTED. Buffers stay the endpoint's until the call has ended; a packet that is still queued in
+ * the shell may point into them a little longer, but nobody needs it then.
  */
 int by_endpoint_post(struct by_endpoint *endpoint, const struct by_call *call, uint32_t *id,
                      const char **field);
@@ -102,13 +111,14 @@ int by_endpoint_test(struct by_endpoint *endpoint, uint32_t id, struct by_call_s
 void by_endpoint_abort(struct by_endpoint *endpoint);
 
 /*
- * Takes all packets (returns rx_count unless tx is full: then how many were consumed), then sends what
- * windows and timers allow, up to tx_capacity (>= 4). `now_ns` is monotonic. Call again at once while
- * *tx_count == tx_capacity.
+ * Takes all packets (returns rx_count: taking one sends nothing by itself), then sends what windows and
+ * timers allow, up to tx_capacity (>= 4). `now_ns` is monotonic. Call again at once while *tx_count ==
+ * tx_capacity.
  */
 uint32_t by_endpoint_step(struct by_endpoint *endpoint, uint64_t now_ns, const struct by_rx *rx,
                           uint32_t rx_count, struct by_tx *tx, uint32_t tx_capacity, uint32_t *tx_count);
-/* When a timer is due (monotonic ns), UINT64_MAX when none runs. */
+/* When to step at the latest if no packet comes (monotonic ns), UINT64_MAX when no timer runs. It may be
+ * early: then the step does nothing but find the right time. A post wants a step at once, too. */
 uint64_t by_endpoint_deadline(const struct by_endpoint *endpoint);
 /* Chunks sent and not yet answered. */
 uint32_t by_endpoint_inflight(const struct by_endpoint *endpoint);

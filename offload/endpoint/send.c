@@ -9,8 +9,7 @@
 
 #define ECT 2u /* ECN-capable transport, RFC 3168 */
 
-/* ---- the list of a lane's flights by transmission
- * ---------------------------------------------------------------------------- */
+/* ---- the list of a lane's flights by transmission ---- */
 
 static uint16_t slot_of(const struct by_lane *lane, const struct by_flight *flight)
 {
@@ -40,9 +39,7 @@ static void link_newest(struct by_lane *lane, struct by_flight *flight)
     lane->newest = slot_of(lane, flight);
 }
 
-/* ---- rings of lanes
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- rings of lanes ---- */
 
 static struct by_lane *ring_pop(struct by_endpoint *endpoint, struct by_ring *ring, int urgent)
 {
@@ -111,9 +108,7 @@ void by_send_ready(struct by_endpoint *endpoint, struct by_lane *lane)
         ring_push(endpoint, &endpoint->ready, lane, 0);
 }
 
-/* ---- packets
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- packets ---- */
 
 void by_send_timer(struct by_endpoint *endpoint, const struct by_lane *lane)
 {
@@ -200,9 +195,7 @@ static void send_again(struct by_endpoint *endpoint, struct by_lane *lane, struc
     endpoint->counters.retx++;
 }
 
-/* ---- turns
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- turns ---- */
 
 static uint32_t run_urgent(struct by_endpoint *endpoint, struct by_tx *tx, uint32_t capacity)
 {

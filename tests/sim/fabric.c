@@ -179,9 +179,7 @@ struct fabric_tree *fabric_tree_add(struct fabric *fabric, int job, int root, in
     return tree;
 }
 
-/* ---- shapes
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- shapes ---- */
 
 static int numbered(struct fabric *fabric, const char *prefix, int number, int kind, int plain)
 {

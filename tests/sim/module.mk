@@ -1,9 +1,11 @@
 # tests/sim: the real engine and endpoint in a simulated fabric.
 SIM_SRC := \
+	tests/sim/cable.c \
 	tests/sim/draw.c \
 	tests/sim/fabric.c \
 	tests/sim/heap.c \
 	tests/sim/image.c \
+	tests/sim/node.c \
 	tests/sim/oracle.c \
 	tests/sim/scenario.c \
 	tests/sim/world.c

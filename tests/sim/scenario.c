@@ -81,9 +81,7 @@ static void complain(struct run *run, const char *text)
     run->result->ok = 0;
 }
 
-/* ---- buffers
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- buffers ---- */
 
 static int is_source(const struct plan_call *call, int rank)
 {
@@ -183,9 +181,7 @@ static void check_call(struct rank_run *rank, const struct plan_call *call, stru
     }
 }
 
-/* ---- ranks
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- ranks ---- */
 
 static const struct plan_call *call_of(const struct rank_run *rank, int index)
 {
@@ -302,9 +298,7 @@ static int on_host_step(void *context, struct world *world, int node)
     return posted;
 }
 
-/* ---- the run
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- the run ---- */
 
 static void run_open(struct run *run, const struct scenario *scenario)
 {
