@@ -31,12 +31,12 @@ static int refuse_range(struct by_problem *problem)
 
 /* The trees of reduce-scatter plus allgather on one graph: `share` of the allgather's rate, used as `use`. */
 static int rs_ag_trees(const struct by_graph *graph, int64_t p, int64_t q, struct by_fraction share,
-                       enum by_tree_use use, struct by_tree_list *list, struct by_plan *plan,
+                       enum by_tree_use use, double deadline, struct by_tree_list *list, struct by_plan *plan,
                        struct by_problem *problem)
 {
     size_t n = graph->node_count;
     int64_t *capacity = by_alloc(n * n, sizeof(*capacity)), *roots = by_alloc(n, sizeof(*roots));
-    struct by_forest forest = {graph, capacity, roots, {0, 1}, use};
+    struct by_forest forest = {graph, capacity, roots, {0, 1}, use, deadline};
     struct by_fraction unit;
     int error = by_fraction_divide(graph->unit, (struct by_fraction){p, 1}, &unit);
 
@@ -114,6 +114,7 @@ struct task {
     struct by_fraction up_share; /* of the links' time for reduce-scatter */
     struct by_fraction down_share;
     struct by_fraction two_phases; /* rate of both together */
+    double deadline;               /* a time of by_plan_clock, 0 for none */
 };
 
 /*
@@ -146,11 +147,12 @@ static int pair_two_phases(const struct task *task, struct by_tree_list *list, s
                            struct by_problem *problem)
 {
     struct by_tree_list up = {0}, down = {0};
-    int error = rs_ag_trees(task->up, task->up_p, task->up_q, task->up_share, BY_TREE_UP, &up, plan, problem);
+    int error = rs_ag_trees(task->up, task->up_p, task->up_q, task->up_share, BY_TREE_UP, task->deadline, &up,
+                            plan, problem);
 
     if (!error)
-        error = rs_ag_trees(task->down, task->down_p, task->down_q, task->down_share, BY_TREE_DOWN, &down,
-                            plan, problem);
+        error = rs_ag_trees(task->down, task->down_p, task->down_q, task->down_share, BY_TREE_DOWN,
+                            task->deadline, &down, plan, problem);
     if (!error && pair_trees(&up, &down, list) != 0)
         error = refuse_range(problem);
     by_tree_list_free(&up);
@@ -179,10 +181,10 @@ static int choose_trees(const struct task *task, struct by_tree_list *list, stru
     int error = 0;
 
     if (symmetric)
-        error = by_packing_symmetric(task->both, task->bound, task->two_phases, list, &rate);
+        error = by_packing_symmetric(task->both, task->bound, task->two_phases, list, task->deadline, &rate);
     if (!error && by_fraction_compare(rate, bound) < 0 && (!symmetric || has_half_capable(task)))
         error = by_pairs_pack(task->up, task->down, task->bound, rate.num ? rate : task->two_phases,
-                              &pair_list, &pairs);
+                              &pair_list, task->deadline, &pairs);
     plan->seconds.pack += by_plan_clock() - start;
     if (error)
         error = refuse_range(problem);
@@ -194,7 +196,7 @@ static int choose_trees(const struct task *task, struct by_tree_list *list, stru
     } else if (!error && rate.num == 0) {
         rate = task->two_phases;
         error = symmetric ? rs_ag_trees(task->both, task->down_p, task->down_q, (struct by_fraction){1, 2},
-                                        BY_TREE_BOTH, list, plan, problem)
+                                        BY_TREE_BOTH, task->deadline, list, plan, problem)
                           : pair_two_phases(task, list, plan, problem);
     }
     if (!error && by_fraction_multiply(rate, task->both->unit, &plan->achieved) != 0)
@@ -228,7 +230,10 @@ int by_allreduce_plan(const struct by_topology *topology, const struct by_plan_o
                         .down = by_graph_make(topology, BY_DIRECTION_DOWN, options->in_network)};
     struct by_tree_list list = {0};
     double start = by_plan_clock();
-    int error = find_bound(&task, plan, problem);
+    int error;
+
+    task.deadline = options->time_limit_s > 0 ? start + options->time_limit_s : 0;
+    error = find_bound(&task, plan, problem);
 
     if (!error)
         error = find_two_phases(&task, problem);

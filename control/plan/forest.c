@@ -1,8 +1,6 @@
 /* From scaled capacities to finished trees. See forest.h. */
 #include "control/plan/forest.h"
 
-#include <time.h>
-
 #include "control/plan/oracle.h"
 #include "control/plan/pack.h"
 #include "control/plan/split.h"
@@ -11,14 +9,6 @@
 #include "control/topology/fraction.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
-
-double by_plan_clock(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 /* Which nodes trees will span: compute nodes, and branching switches that every tree can reach. Others are to
  * be removed. */
@@ -131,19 +121,24 @@ int by_forest_make(const struct by_forest *forest, struct by_tree_list *list, st
     if (choose_members(forest, members, removed))
         error = check_balance(forest, problem);
     if (!error) {
-        struct by_split split = {n, capacity, forest->roots, members, removed, forest->graph->compute, NULL};
+        struct by_split split = {
+            n, capacity, forest->roots, members, removed, forest->graph->compute, NULL, forest->deadline};
 
         split.strands = strands = by_strands_new(n, capacity);
-        by_split_run(&split);
+        error = by_split_run(&split);
         split_end = by_plan_clock();
-        by_pack_run(n, capacity, forest->roots, members, &packing);
+        if (!error)
+            error = by_pack_run(n, capacity, forest->roots, members, forest->deadline, &packing);
         pack_end = by_plan_clock();
-        for (uint32_t i = 0; i < packing.count; i++)
+        for (uint32_t i = 0; i < packing.count && !error; i++)
             lay_bundle(forest, &packing.bundles[i], strands, list);
         by_tree_list_merge(list);
         plan->seconds.split += split_end - start;
         plan->seconds.pack += pack_end - split_end;
         plan->seconds.in_network += by_plan_clock() - pack_end;
+        if (error)
+            by_problem_set(problem, error, (struct by_place){0, 0},
+                           "the time limit passed before all trees were packed; allow more time");
     }
     by_pack_free(&packing);
     by_strands_free(strands);

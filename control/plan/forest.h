@@ -6,6 +6,7 @@
 #ifndef BY_PLAN_FOREST_H
 #define BY_PLAN_FOREST_H
 
+#include "control/plan/clock.h"
 #include "control/plan/tree.h"
 
 struct by_forest {
@@ -14,6 +15,7 @@ struct by_forest {
     const int64_t *roots;         /* trees that start at each node */
     struct by_fraction weight;    /* bandwidth of one tree, in the topology's unit */
     enum by_tree_use use;
+    double deadline; /* a time of by_plan_clock, 0 for none: then BY_ETIMEDOUT */
 };
 
 /*
@@ -24,8 +26,5 @@ struct by_forest {
  */
 int by_forest_make(const struct by_forest *forest, struct by_tree_list *list, struct by_plan *plan,
                    struct by_problem *problem);
-
-/* Seconds on a clock that only moves forward, for `seconds` of plans. */
-double by_plan_clock(void);
 
 #endif

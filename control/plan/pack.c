@@ -10,8 +10,10 @@
 #include "control/plan/pack.h"
 
 #include "control/flow/flow.h"
+#include "control/plan/clock.h"
 #include "control/topology/alloc.h"
 #include "offload/base/assert.h"
+#include "offload/base/errors.h"
 
 struct packer {
     uint32_t node_count;
@@ -216,16 +218,21 @@ static void grow_bundle(struct packer *packer, struct by_packing *packing)
     memcpy(bundle->edges, packer->edges, bundle->edge_count * sizeof(*bundle->edges));
 }
 
-void by_pack_run(uint32_t node_count, const int64_t *capacity, const int64_t *roots, const bool *members,
-                 struct by_packing *packing)
+int by_pack_run(uint32_t node_count, const int64_t *capacity, const int64_t *roots, const bool *members,
+                double deadline, struct by_packing *packing)
 {
     struct packer packer;
+    int error = 0;
 
     *packing = (struct by_packing){0};
     packer_make(&packer, node_count, capacity, roots, members);
-    while (packer.waiting_sum > 0)
+    while (packer.waiting_sum > 0 && !error) {
         grow_bundle(&packer, packing);
+        if (deadline > 0 && by_plan_clock() > deadline)
+            error = BY_ETIMEDOUT;
+    }
     packer_free(&packer);
+    return error;
 }
 
 void by_pack_free(struct by_packing *packing)

@@ -30,10 +30,11 @@ struct by_packing {
 
 /*
  * Packs roots[v] trees rooted at each v, all spanning the members. by_oracle_check with the members as
- * targets must have passed, and no other node may have capacity. The caller releases the result.
+ * targets must have passed, and no other node may have capacity. `deadline` is a time of by_plan_clock, 0 for
+ * none: BY_ETIMEDOUT when it passes. The caller releases the result either way.
  */
-void by_pack_run(uint32_t node_count, const int64_t *capacity, const int64_t *roots, const bool *members,
-                 struct by_packing *packing);
+int by_pack_run(uint32_t node_count, const int64_t *capacity, const int64_t *roots, const bool *members,
+                double deadline, struct by_packing *packing);
 void by_pack_free(struct by_packing *packing);
 
 #endif

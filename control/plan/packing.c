@@ -4,6 +4,7 @@
  */
 #include "control/plan/packing.h"
 
+#include "control/plan/clock.h"
 #include "control/plan/simplex.h"
 #include "control/plan/steiner.h"
 #include "control/topology/alloc.h"
@@ -111,9 +112,9 @@ static void fill_greedily(struct program *program, int64_t bound, struct work *w
 }
 
 /* Adds trees until none improves, the bound is reached, or the work is used up. */
-static void improve(struct program *program, int64_t bound, struct work *work)
+static void improve(struct program *program, int64_t bound, double deadline, struct work *work)
 {
-    while (!by_simplex_reaches(program->simplex, bound) &&
+    while (!by_simplex_reaches(program->simplex, bound) && (deadline <= 0 || by_plan_clock() < deadline) &&
            (uint64_t)by_simplex_steps(program->simplex) * work->links * work->links < PROGRAM_WORK_MAX) {
         int64_t one;
         bool cheapest;
@@ -126,7 +127,7 @@ static void improve(struct program *program, int64_t bound, struct work *work)
     }
 }
 
-static void program_solve(struct program *program, int64_t bound)
+static void program_solve(struct program *program, int64_t bound, double deadline)
 {
     uint32_t links = by_steiner_link_count(program->steiner);
     struct work work = {.links = links};
@@ -140,7 +141,7 @@ static void program_solve(struct program *program, int64_t bound)
     program->simplex = by_simplex_new(links, work.limits);
     fill_greedily(program, bound, &work);
     if (!program->greedy)
-        improve(program, bound, &work);
+        improve(program, bound, deadline, &work);
     free(work.limits);
     free(work.left);
     free(work.prices);
@@ -218,7 +219,7 @@ static bool rate_is_proved(const struct by_graph *graph, struct by_steiner *stei
 }
 
 int by_packing_symmetric(const struct by_graph *graph, int64_t bound, struct by_fraction least,
-                         struct by_tree_list *list, struct by_fraction *rate)
+                         struct by_tree_list *list, double deadline, struct by_fraction *rate)
 {
     struct program program = {.graph = graph, .steiner = by_steiner_new(graph), .value = {0, 1}};
     bool branching = false;
@@ -229,7 +230,7 @@ int by_packing_symmetric(const struct by_graph *graph, int64_t bound, struct by_
         branching |= graph->branch[i];
     if (by_steiner_link_count(program.steiner) <= PROGRAM_LINKS_MAX &&
         (branching || !rate_is_proved(graph, program.steiner, least))) {
-        program_solve(&program, bound);
+        program_solve(&program, bound, deadline);
         error = program_trees(&program, least, list, rate);
     }
     program_free(&program);

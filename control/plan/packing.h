@@ -11,10 +11,10 @@
  * Packs trees that branch at compute nodes and at switches with graph->branch, each loading the links it
  * passes once in each direction. `bound` is what no schedule exceeds, `least` what is known to be possible
  * otherwise; both in units of capacity. Appends the trees and sets `*rate` when they reach `least` or more;
- * else, or where trying is hopeless or too long, appends nothing and sets
- * `*rate` to zero. 0 or BY_ERANGE.
+ * else, or where trying is hopeless or too long, appends nothing and sets `*rate` to zero. After `deadline`
+ * (a time of by_plan_clock, 0 for none) it is left with what it has. 0 or BY_ERANGE.
  */
 int by_packing_symmetric(const struct by_graph *graph, int64_t bound, struct by_fraction least,
-                         struct by_tree_list *list, struct by_fraction *rate);
+                         struct by_tree_list *list, double deadline, struct by_fraction *rate);
 
 #endif

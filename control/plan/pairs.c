@@ -3,6 +3,7 @@
 #include "control/plan/pairs.h"
 
 #include "control/plan/arbor.h"
+#include "control/plan/clock.h"
 #include "control/plan/simplex.h"
 #include "control/topology/alloc.h"
 #include "control/topology/fraction.h"
@@ -50,7 +51,7 @@ static void program_free(struct program *program)
 }
 
 /* Adds pairs until none improves, the bound is reached, or there are enough. */
-static void solve(struct program *program, int64_t bound)
+static void solve(struct program *program, int64_t bound, double deadline)
 {
     uint32_t rows = by_arbor_row_count(program->arbor);
     int64_t *limits = by_alloc(rows, sizeof(*limits)), *prices = by_alloc(rows, sizeof(*prices)), one;
@@ -60,7 +61,8 @@ static void solve(struct program *program, int64_t bound)
         limits[i] = by_arbor_row_capacity(program->arbor, i);
     program->simplex = by_simplex_new(rows, limits);
     program->columns = by_alloc(PAIRS_COLUMNS_MAX, sizeof(*program->columns));
-    while (program->column_count < PAIRS_COLUMNS_MAX && !by_simplex_reaches(program->simplex, bound)) {
+    while (program->column_count < PAIRS_COLUMNS_MAX && (deadline <= 0 || by_plan_clock() < deadline) &&
+           !by_simplex_reaches(program->simplex, bound)) {
         struct column *column = &program->columns[program->column_count];
 
         by_simplex_prices(program->simplex, prices, &one);
@@ -96,7 +98,8 @@ static int append_pairs(const struct program *program, const struct by_graph *up
 }
 
 int by_pairs_pack(const struct by_graph *up, const struct by_graph *down, int64_t bound,
-                  struct by_fraction least, struct by_tree_list *list, struct by_fraction *rate)
+                  struct by_fraction least, struct by_tree_list *list, double deadline,
+                  struct by_fraction *rate)
 {
     struct program program = {.arbor = by_arbor_new(up, down)};
     struct by_simplex_part *parts;
@@ -110,7 +113,7 @@ int by_pairs_pack(const struct by_graph *up, const struct by_graph *down, int64_
         program_free(&program);
         return 0;
     }
-    solve(&program, bound);
+    solve(&program, bound, deadline);
     parts = by_alloc(by_arbor_row_count(program.arbor), sizeof(*parts));
     count = by_simplex_solution(program.simplex, parts, &value);
     if (by_fraction_compare(value, least) > 0) {

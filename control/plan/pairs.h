@@ -11,9 +11,10 @@
  * Packs pairs into the links (`up` and `down` are the graphs of one topology for these directions). `bound`
  * and `least` are in units of capacity. Appends the pairs, first up, then down, and sets `*rate` when they
  * reach more than `least`; else, or where the fabric is too large to try, appends nothing and sets `*rate` to
- * zero. 0 or BY_ERANGE.
+ * zero. After `deadline` it is left with what it has. 0 or BY_ERANGE.
  */
 int by_pairs_pack(const struct by_graph *up, const struct by_graph *down, int64_t bound,
-                  struct by_fraction least, struct by_tree_list *list, struct by_fraction *rate);
+                  struct by_fraction least, struct by_tree_list *list, double deadline,
+                  struct by_fraction *rate);
 
 #endif

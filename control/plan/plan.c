@@ -17,6 +17,10 @@
 /* Trees for each root that may be asked for (count). */
 #define FIXED_K_MAX 1000000
 
+/* Nodes of a fabric that is planned as a whole (count): the planner's tables have an entry for each two
+ * nodes. */
+#define PLAN_NODES_MAX 4096u
+
 static const struct by_place nowhere = {0, 0};
 
 static bool is_rooted(unsigned collective)
@@ -42,6 +46,10 @@ static int check_options(const struct by_topology *topology, const struct by_pla
     if (by_topology_compute_count(topology) < 2)
         return by_problem_set(problem, BY_EINVAL, nowhere,
                               "the fabric has one compute node; a collective needs at least two");
+    if (topology->node_count > PLAN_NODES_MAX)
+        return by_problem_set(problem, BY_ELIMIT, nowhere,
+                              "the fabric has %u nodes; the planner's limit is %u", topology->node_count,
+                              PLAN_NODES_MAX);
     if (is_rooted(options->collective)) {
         if (options->root < 0 || options->root >= topology->node_count)
             return by_problem_set(problem, BY_EINVAL, nowhere, "%s needs a root: name a compute node", name);
@@ -71,6 +79,7 @@ struct task {
     int64_t p, q;      /* capacity is p/q times the graph's, rounded down where k is fixed */
     int64_t bound;     /* broadcast: the least flow, in the graph's unit */
     int64_t k;
+    double deadline; /* a time of by_plan_clock, 0 for none */
 };
 
 /* Finds the bound, and the scale at which trees count 1, with the trees at each root. */
@@ -139,6 +148,7 @@ static int make_trees(const struct task *task, const struct by_plan_options *opt
     struct by_fraction scale = {task->q, task->p};
     int error;
 
+    forest.deadline = task->deadline;
     forest.use = goes_up(options->collective) ? BY_TREE_UP : BY_TREE_DOWN;
     if (by_fraction_multiply(task->graph->unit, scale, &forest.weight) != 0 ||
         by_fraction_set((__int128)forest.weight.num * task->k * roots, forest.weight.den, &plan->achieved) !=
@@ -162,6 +172,7 @@ static int plan_rooted(const struct by_topology *topology, const struct by_plan_
 
     task.graph = by_graph_make(topology, goes_up(options->collective) ? BY_DIRECTION_UP : BY_DIRECTION_DOWN,
                                options->in_network);
+    task.deadline = options->time_limit_s > 0 ? start + options->time_limit_s : 0;
     task.inside = by_alloc(n, sizeof(*task.inside));
     task.roots = by_alloc(n, sizeof(*task.roots));
     task.capacity = by_alloc(n * n, sizeof(*task.capacity));

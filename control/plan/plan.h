@@ -57,7 +57,7 @@ struct by_plan_options {
     int64_t root;        /* node index for broadcast and reduce */
     int64_t fixed_k;     /* 0 = the optimal k */
     bool in_network;     /* false: switches only forward */
-    double time_limit_s; /* 0 = none */
+    double time_limit_s; /* 0 = none; past it BY_ETIMEDOUT, or (allreduce) what was found until then */
 };
 
 /* Plans. Returns 0 and a plan that the caller frees, or a negative BY_E* with `problem` filled. One thread

@@ -6,9 +6,11 @@
 #include "control/plan/split.h"
 
 #include "control/flow/flow.h"
+#include "control/plan/clock.h"
 #include "control/plan/oracle.h"
 #include "control/topology/alloc.h"
 #include "offload/base/assert.h"
+#include "offload/base/errors.h"
 
 /* Attempts to split a whole switch evenly before its pairs are taken one by one (count). */
 #define EVEN_ATTEMPTS_MAX 96u
@@ -380,21 +382,25 @@ static void remove_switch(struct by_split *split, uint32_t node, struct learned 
         BY_ASSERT(split->capacity[(size_t)i * n + node] == 0 && split->capacity[(size_t)node * n + i] == 0);
 }
 
-void by_split_run(struct by_split *split)
+int by_split_run(struct by_split *split)
 {
     uint32_t *level = by_alloc(split->node_count, sizeof(*level)), highest = 0;
     struct learned cuts = {0};
+    int error = 0;
 
     find_levels(split, level);
     for (uint32_t i = 0; i < split->node_count; i++)
         highest = split->remove[i] && level[i] > highest ? level[i] : highest;
     for (uint32_t at = highest + 1; at-- > 0;)
         for (uint32_t i = 0; i < split->node_count; i++)
-            if (split->remove[i] && level[i] == at)
+            if (split->remove[i] && level[i] == at && !error) {
                 remove_switch(split, i, &cuts);
+                error = split->deadline > 0 && by_plan_clock() > split->deadline ? BY_ETIMEDOUT : 0;
+            }
     for (uint32_t i = 0; i < cuts.count; i++)
         free(cuts.side[i]);
     free(cuts.side);
     free(cuts.spare);
     free(level);
+    return error;
 }

@@ -19,10 +19,11 @@ struct by_split {
     const bool *remove;         /* switches to remove; none of them is a target or a root */
     const bool *compute;        /* by node: only guides the choice of pairs */
     struct by_strands *strands; /* changed along with `capacity` */
+    double deadline;            /* a time of by_plan_clock, 0 for none */
 };
 
 /* Every node must have as much capacity in as out, and by_oracle_check must pass. Both hold afterwards, and
- * removed switches have no capacity left. */
-void by_split_run(struct by_split *split);
+ * removed switches have no capacity left. BY_ETIMEDOUT when the deadline passes first. */
+int by_split_run(struct by_split *split);
 
 #endif

@@ -192,7 +192,8 @@ static void find_ways(struct by_steiner *steiner, const int64_t *prices)
                 steiner->ways[steiner->way_count++] = (struct way){cost, a, b};
         }
     }
-    qsort(steiner->ways, steiner->way_count, sizeof(*steiner->ways), compare_ways);
+    if (steiner->way_count > 1)
+        qsort(steiner->ways, steiner->way_count, sizeof(*steiner->ways), compare_ways);
 }
 
 static uint32_t part_of(uint32_t *part, uint32_t site)

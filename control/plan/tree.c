@@ -298,7 +298,8 @@ void by_tree_list_merge(struct by_tree_list *list)
 {
     uint32_t kept = 0;
 
-    qsort(list->trees, list->count, sizeof(*list->trees), compare_trees);
+    if (list->count > 1)
+        qsort(list->trees, list->count, sizeof(*list->trees), compare_trees);
     for (uint32_t i = 0; i < list->count; i++) {
         struct by_fraction sum;
 

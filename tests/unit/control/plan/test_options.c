@@ -80,6 +80,21 @@ static void bandwidths_beyond_exact_arithmetic_are_refused_not_rounded(void **st
     (void)state;
 }
 
+static void a_time_limit_ends_planning_with_an_error(void **state)
+{
+    struct by_topology *topology = rig_preset("mi250", NULL, "2", NULL);
+    struct by_plan_options options = {
+        .collective = BY_COLLECTIVE_ALLGATHER, .root = -1, .time_limit_s = 1e-6};
+    struct by_problem problem = {0};
+    struct by_plan *plan = NULL;
+
+    (void)state;
+    assert_int_equal(by_plan_make(topology, &options, &plan, &problem), BY_ETIMEDOUT);
+    assert_non_null(strstr(problem.text, "time limit"));
+    assert_null(plan);
+    by_topology_free(topology);
+}
+
 /* A plan goes to a file and comes back the same. */
 static void a_plan_file_reads_back_the_same(void **state)
 {
@@ -146,6 +161,7 @@ int main(void)
         cmocka_unit_test(a_node_that_cannot_be_reached_the_right_way_is_named),
         cmocka_unit_test(an_unbalanced_switch_that_only_forwards_is_named_with_both_sums),
         cmocka_unit_test(bandwidths_beyond_exact_arithmetic_are_refused_not_rounded),
+        cmocka_unit_test(a_time_limit_ends_planning_with_an_error),
         cmocka_unit_test(a_plan_file_reads_back_the_same),
         cmocka_unit_test(a_plan_for_another_fabric_is_refused_by_the_reader),
     };
