@@ -38,6 +38,11 @@ int by_idle_watch(struct by_idle *idle, int fd)
     return epoll_ctl(idle->epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : BY_EIO;
 }
 
+bool by_idle_will_sleep(const struct by_idle *idle)
+{
+    return idle->empty_rounds >= YIELD_ROUNDS;
+}
+
 bool by_idle_wait(struct by_idle *idle, uint64_t most_ns)
 {
     struct epoll_event event;

@@ -23,6 +23,9 @@ int by_idle_watch(struct by_idle *idle, int fd);
 bool by_idle_wait(struct by_idle *idle, uint64_t most_ns);
 void by_idle_close(struct by_idle *idle);
 
+/* Will the next by_idle_wait sleep? */
+bool by_idle_will_sleep(const struct by_idle *idle);
+
 /* A round with work. */
 static inline void by_idle_busy(struct by_idle *idle)
 {

@@ -12,6 +12,8 @@
 
 /* While packets flow the control channel is looked at this often (ns). */
 #define CONTROL_EVERY_NS 1000000u
+/* Longest sleep while a port holds frames that it could not send (ns). */
+#define UNSETTLED_NS 100000u
 /* Longest sleep (ns): a bound for what no descriptor tells. */
 #define SLEEP_NS 1000000000u
 
@@ -159,6 +161,19 @@ static void serve(struct by_shell *shell)
     }
 }
 
+/* How long the loop may sleep: until a held frame is due, or until a port can be asked again to send. */
+static uint64_t sleep_most(struct by_shell *shell)
+{
+    uint64_t most = shell->hold.count ? BY_HOLD_NS : SLEEP_NS;
+
+    if (!by_idle_will_sleep(&shell->idle))
+        return most;
+    for (unsigned i = 0; i < shell->port_count; i++)
+        if (!by_port_settle(&shell->ports[i]) && most > UNSETTLED_NS)
+            most = UNSETTLED_NS;
+    return most;
+}
+
 void by_shell_run(struct by_shell *shell)
 {
     while (!atomic_load_explicit(&shell->stopping, memory_order_relaxed)) {
@@ -166,7 +181,7 @@ void by_shell_run(struct by_shell *shell)
         serve(shell);
         if (by_shell_round(shell) > 0) {
             by_idle_busy(&shell->idle);
-        } else if (by_idle_wait(&shell->idle, shell->hold.count ? BY_HOLD_NS : SLEEP_NS)) {
+        } else if (by_idle_wait(&shell->idle, sleep_most(shell))) {
             shell->counters.sleeps++;
             shell->control_due_ns = 0;
         }

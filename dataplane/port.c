@@ -6,6 +6,7 @@
 #include "dataplane/port.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,9 @@
 #include "offload/base/errors.h"
 
 #define DESCRIPTORS 1024u
+/* What a packet socket may have on its way (bytes): a full transmit ring. With the kernel's default of 208
+ * KiB the ring is not sent to its end when receivers are late. */
+#define SEND_BYTES (16 << 20)
 /* Least receive buffer (bytes): what other drivers expect. */
 #define BUFFER_BYTES_MIN 2048u
 #define FDS_MAX          1024
@@ -73,14 +77,18 @@ static void open_fds(uint8_t map[FDS_MAX])
  * them. */
 static void find_bells(struct by_port *port, const uint8_t before[FDS_MAX])
 {
+    const int send_bytes = SEND_BYTES;
+
     for (int fd = 0; fd < FDS_MAX && port->bell_count < BY_PORT_BELLS; fd++) {
         int domain = 0;
         socklen_t size = sizeof domain;
 
         if (before[fd] || getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0)
             continue;
-        if (domain == AF_PACKET || domain == AF_XDP)
-            port->bells[port->bell_count++] = fd;
+        if (domain != AF_PACKET && domain != AF_XDP)
+            continue;
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &send_bytes, sizeof send_bytes);
+        port->bells[port->bell_count++] = fd;
     }
 }
 
@@ -313,6 +321,19 @@ void by_port_flush(struct by_port *port)
         rte_pktmbuf_free_bulk(port->queue + done, (unsigned)(port->queued - done));
     }
     port->queued = 0;
+    port->unsettled = true;
+}
+
+bool by_port_settle(struct by_port *port)
+{
+    if (!port->unsettled)
+        return true;
+    port->unsettled = false;
+    for (unsigned i = 0; i < port->bell_count; i++)
+        if (send(port->bells[i], NULL, 0, MSG_DONTWAIT) < 0 &&
+            (errno == EAGAIN || errno == ENOBUFS || errno == EBUSY))
+            port->unsettled = true;
+    return !port->unsettled;
 }
 
 void by_port_read(const struct by_port *port, struct by_port_counters *counters)

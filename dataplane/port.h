@@ -55,6 +55,7 @@ struct by_port {
     uint16_t id;     /* DPDK's */
     uint16_t mtu;    /* bytes of IP packet */
     uint16_t queued;
+    bool unsettled; /* frames were sent since by_port_settle */
     uint32_t own_ip;
     uint8_t own_mac[6], peer_mac[6];
     unsigned bell_count;
@@ -91,6 +92,12 @@ static inline uint16_t by_port_receive(struct by_port *port, struct rte_mbuf **f
 static inline void by_port_send(struct by_port *port, struct rte_mbuf *frame);
 /* Sends what is queued: retried a bounded number of times, then dropped and counted. */
 void by_port_flush(struct by_port *port);
+/*
+ * Makes the kernel send what is still in a packet socket's ring: a transmit call may leave frames there when
+ * receivers are late, and only the next one would send them. To be called before a sleep. False when some are
+ * still left.
+ */
+bool by_port_settle(struct by_port *port);
 /* The port's counters with what the driver lost. */
 void by_port_read(const struct by_port *port, struct by_port_counters *counters);
 

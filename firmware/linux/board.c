@@ -91,9 +91,13 @@ int by_board_read(const char *name, struct by_board *board)
     }
     if (!root)
         root = json_load_file(name, JSON_REJECT_DUPLICATES, &error);
+    if (!root && error.line < 0) {
+        by_say("--board %s", error.text);
+        return BY_ENOENT;
+    }
     if (!root) {
         by_say("%s:%d:%d: %s", name, error.line, error.column, error.text);
-        return error.line < 0 ? BY_ENOENT : BY_EFORMAT;
+        return BY_EFORMAT;
     }
     result = read_root(root, name, board);
     json_decref(root);
