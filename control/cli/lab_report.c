@@ -296,6 +296,52 @@ static json_t *plans_json(const struct lab *lab)
     return array;
 }
 
+/* What each switch's engine counted during the run: the words of `banyan show --counters`, without zeros. */
+static json_t *switches_json(const struct lab *lab)
+{
+    json_t *object = json_object();
+
+    for (uint32_t node = 0; node < lab->topology->node_count && lab->before != NULL && lab->after != NULL;
+         node++) {
+        const by_CountersReply *before = lab->before[node], *after = lab->after[node];
+        json_t *counters;
+        if (before == NULL || after == NULL)
+            continue;
+        counters = json_object();
+        for (pb_size_t i = 0; i < after->engine_count && i < before->engine_count; i++)
+            if (after->engine[i].value != before->engine[i].value)
+                json_object_set_new(
+                    counters, after->engine[i].name,
+                    json_integer((json_int_t)(after->engine[i].value - before->engine[i].value)));
+        json_object_set_new(object, lab->topology->nodes[node].name, counters);
+    }
+    return object;
+}
+
+/* After a failure: what switches dropped, for whoever looks for the reason. */
+static void print_drops(const struct lab *lab)
+{
+    json_t *switches = switches_json(lab), *counters, *value;
+    const char *name, *counter;
+
+    json_object_foreach(switches, name, counters)
+    {
+        bool any = false;
+        json_object_foreach(counters, counter, value)
+        {
+            if (strncmp(counter, "drop_", 5) != 0 && strcmp(counter, "poison") != 0 &&
+                strncmp(counter, "alarm", 5) != 0)
+                continue;
+            printf("%s%s %" JSON_INTEGER_FORMAT, any ? ", " : "# switch dropped: ", counter,
+                   json_integer_value(value));
+            any = true;
+        }
+        if (any)
+            printf(" (%s)\n", name);
+    }
+    json_decref(switches);
+}
+
 /* Wrong elements over all jobs, as rank 0 of each counted them for all ranks. -1 when a job has no results.
  */
 static int64_t count_wrong(const struct lab *lab)
@@ -321,11 +367,12 @@ static json_t *everything(const struct lab *lab, const struct link_bytes *links,
         json_array_append_new(jobs, json_pack("{s:i, s:O, s:O}", "job", (int)job + 1, "results",
                                               results ? results : json_null(), "ranks", lab->reports[job]));
     }
-    return json_pack("{s:s, s:s, s:i, s:b, s:f, s:o, s:o, s:o, s:o, s:o}", "topology", lab->topology->name,
-                     "file", lab->options.topology, "mtu", (int)lab->lowering->mtu, "in_process",
-                     lab->options.in_process, "seconds", lab->seconds, "plans", plans_json(lab), "jobs", jobs,
-                     "links", links_json(lab, links), "wrong", wrong < 0 ? json_null() : json_integer(wrong),
-                     "error", lab->error[0] ? json_string(lab->error) : json_null());
+    return json_pack("{s:s, s:s, s:i, s:b, s:f, s:o, s:o, s:o, s:o, s:o, s:o}", "topology",
+                     lab->topology->name, "file", lab->options.topology, "mtu", (int)lab->lowering->mtu,
+                     "in_process", lab->options.in_process, "seconds", lab->seconds, "plans", plans_json(lab),
+                     "jobs", jobs, "links", links_json(lab, links), "switches", switches_json(lab), "wrong",
+                     wrong < 0 ? json_null() : json_integer(wrong), "error",
+                     lab->error[0] ? json_string(lab->error) : json_null());
 }
 
 int lab_report(struct lab *lab)
@@ -344,6 +391,8 @@ int lab_report(struct lab *lab)
         else
             printf("# no results\n");
     }
+    if (!lab->options.json && lab->error[0] != 0)
+        print_drops(lab);
     if (lab->options.json || lab->options.report != NULL) {
         object = everything(lab, links, wrong);
         if (lab->options.json) {
