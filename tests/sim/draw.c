@@ -13,7 +13,7 @@ static uint64_t below(struct by_prng *prng, uint64_t bound)
 
 static int between(struct by_prng *prng, int low, int high)
 {
-    return low + (int)below(prng, (uint64_t)(high - low + 1));
+    return low + (int)below(prng, (uint64_t)high - (uint64_t)low + 1);
 }
 
 static int one_in(struct by_prng *prng, unsigned n)
