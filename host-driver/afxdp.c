@@ -90,7 +90,8 @@ static uint32_t afxdp_rx(struct by_transport *transport, struct by_rx rx[BY_RX_B
 
         count += rx_socket(afxdp, socket, count, BY_RX_BATCH - count, rx + count);
     }
-    afxdp->next_socket = (afxdp->next_socket + 1) % afxdp->socket_count;
+    if (afxdp->socket_count > 0)
+        afxdp->next_socket = (afxdp->next_socket + 1) % afxdp->socket_count;
     return count;
 }
 

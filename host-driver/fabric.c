@@ -156,7 +156,7 @@ banyan_status_t banyan_fabric_open(const char *folder, struct banyan_fabric **ou
     if (error == 0)
         error = list_tables(folder, &paths, &count);
     if (error == 0) {
-        fabric->nodes = calloc(count, sizeof(*fabric->nodes));
+        fabric->nodes = calloc(count > 0 ? count : 1, sizeof(*fabric->nodes));
         if (fabric->nodes == NULL)
             error = by_fail(BY_ENOMEM, "no memory for %u nodes", count);
     }

@@ -71,7 +71,8 @@ static int load(struct by_xdp_program *program, const struct by_xdp_steer *steer
 
 static int attach_as(struct by_xdp_program *program, const struct by_xdp_steer *steer, bool native)
 {
-    LIBBPF_OPTS(bpf_link_create_opts, options, .flags = native ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE);
+    struct bpf_link_create_opts options = {.sz = sizeof(options),
+                                           .flags = native ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE};
     const char *name = steer->frags ? "by_steer_frags" : "by_steer";
     struct bpf_program *chosen = bpf_object__find_program_by_name(program->object, name);
     int fd;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0
 /*
- * Steers a job's packets to its AF_XDP sockets: UDP to our address and port goes to the socket of the receive queue, everything else goes
- * on to the kernel as if we were not there. One copy of the program for each interface and job; the loader (host-driver/xdp_program.c) sets
- * the two constants. Two entry points, because a program for frames of more than a page must say so by its section.
+ * Steers a job's packets to its AF_XDP sockets: UDP to our address and port goes to the socket of the receive
+ * queue, everything else goes on to the kernel as if we were not there. One copy of the program for each
+ * interface and job; the loader (host-driver/xdp_program.c) sets the two constants. Two entry points, because
+ * a program for frames of more than a page must say so by its section.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -36,9 +37,11 @@ static __always_inline int steer(struct xdp_md *ctx)
 
     if ((void *)(udp + 1) > end)
         return XDP_PASS;
-    if (ethernet->h_proto != bpf_htons(ETH_P_IP) || ip->version != 4 || ip->ihl != 5 || ip->protocol != IPPROTO_UDP)
+    if (ethernet->h_proto != bpf_htons(ETH_P_IP) || ip->version != 4 || ip->ihl != 5 ||
+        ip->protocol != IPPROTO_UDP)
         return XDP_PASS;
-    if (ip->daddr != by_own_ip || udp->dest != (__be16)by_udp_port || (ip->frag_off & bpf_htons(FRAGMENT_BITS)) != 0)
+    if (ip->daddr != by_own_ip || udp->dest != (__be16)by_udp_port ||
+        (ip->frag_off & bpf_htons(FRAGMENT_BITS)) != 0)
         return XDP_PASS;
     /* A queue without a socket passes the packet to the kernel. */
     return bpf_redirect_map(&by_sockets, ctx->rx_queue_index, XDP_PASS);

@@ -185,6 +185,7 @@ static void read_block(unsigned dtype, const uint8_t *bytes, uint32_t count, uni
     case BY_DTYPE_F64:
         EACH(double, f, element);
     default:
+        memset(out, 0, count * sizeof(*out));
         break;
     }
 }
@@ -381,7 +382,7 @@ uint64_t perf_oracle_wrong_sum(const struct perf_oracle *oracle, uint64_t first,
     bool bounded = oracle->random_data && oracle->op == BY_OP_SUM && is_float(oracle->dtype);
     const uint8_t *bytes = buffer;
     union wide want[BLOCK], got[BLOCK];
-    double bound[BLOCK];
+    double bound[BLOCK] = {0};
     uint64_t wrong = 0;
 
     for (uint64_t at = 0; at < count; at += BLOCK) {

@@ -32,13 +32,13 @@ void perf_print_heading(const struct perf_world *world, const struct perf_option
     printf("# banyan-perf %s: %u ranks, transport %s, %u operations timed after %u\n", BY_VERSION,
            world->size, banyan_comm_transport(world->ranks[0].comm), options->iterations, options->warmup);
     printf("#\n");
-    printf("#%-14s %12s %12s %6s %6s %5s  %32s  %32s %7s\n", "", "", "", "", "", "",
-           "out-of-place           ", "in-place            ", "");
-    printf("#%-14s %12s %12s %6s %6s %5s  %10s %7s %7s %5s  %10s %7s %7s %5s %6s\n", " collective", "size",
+    printf("#%-14s %12s %12s %6s %6s %5s  %33s  %33s\n", "", "", "", "", "", "", "out-of-place          ",
+           "in-place            ");
+    printf("#%-14s %12s %12s %6s %6s %5s  %10s %7s %7s %6s  %10s %7s %7s %6s %6s\n", " collective", "size",
            "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw",
            "#wrong", "%opt");
-    printf("#%-14s %12s %12s %6s %6s %5s  %10s %7s %7s %6s  %10s %7s %7s %6s\n", "", "(B)", "(elements)", "",
-           "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
+    printf("#%-14s %12s %12s %6s %6s %5s  %10s %7s %7s %6s  %10s %7s %7s %6s %6s\n", "", "(B)", "(elements)",
+           "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "", "");
     fflush(stdout);
 }
 

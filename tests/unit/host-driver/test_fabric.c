@@ -1,5 +1,6 @@
 /* Collectives over the fabric in memory: all six, on several shapes, with and without faults; and what is
  * said when they fail. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,8 +42,8 @@ static const char *run_all(const char *folder, uint64_t bytes)
         if (perf_run(&world, &options, c, &result, &failed) != BANYAN_OK) {
             said = banyan_last_error();
         } else if (result.out_of_place.wrong + result.in_place.wrong > 0) {
-            snprintf(failure, sizeof(failure), "%s: %llu wrong", by_collective_name(c),
-                     (unsigned long long)(result.out_of_place.wrong + result.in_place.wrong));
+            snprintf(failure, sizeof(failure), "%s: %" PRIu64 " wrong", by_collective_name(c),
+                     result.out_of_place.wrong + result.in_place.wrong);
             said = failure;
         }
     }

@@ -122,14 +122,14 @@ static void a_name_without_end_is_cut_and_a_value_without_end_refused(void **sta
 static void a_number_out_of_range_is_refused_with_its_name_and_range(void **state)
 {
     static const struct {
-        enum by_setting which;
         const char *name, *value;
+        enum by_setting which;
         int accepted;
     } cases[] = {
-        {BY_SETTING_LOSS, "BANYAN_LOSS", "0.5", 1},  {BY_SETTING_LOSS, "BANYAN_LOSS", "1", 1},
-        {BY_SETTING_LOSS, "BANYAN_LOSS", "1.01", 0}, {BY_SETTING_LOSS, "BANYAN_LOSS", "-0.1", 0},
-        {BY_SETTING_LOSS, "BANYAN_LOSS", "nan", 0},  {BY_SETTING_LOSS, "BANYAN_LOSS", "", 0},
-        {BY_SETTING_LOSS, "BANYAN_LOSS", "1%", 0},   {BY_SETTING_DUP, "BANYAN_DUP", "inf", 0},
+        {"BANYAN_LOSS", "0.5", BY_SETTING_LOSS, 1},  {"BANYAN_LOSS", "1", BY_SETTING_LOSS, 1},
+        {"BANYAN_LOSS", "1.01", BY_SETTING_LOSS, 0}, {"BANYAN_LOSS", "-0.1", BY_SETTING_LOSS, 0},
+        {"BANYAN_LOSS", "nan", BY_SETTING_LOSS, 0},  {"BANYAN_LOSS", "", BY_SETTING_LOSS, 0},
+        {"BANYAN_LOSS", "1%", BY_SETTING_LOSS, 0},   {"BANYAN_DUP", "inf", BY_SETTING_DUP, 0},
     };
     char said[512];
     double value;
