@@ -11,7 +11,7 @@
     X(LINGER, "500",                                                                                         \
       "milliseconds of silence after which an inner node of a tree leaves; a tenth if nothing was lost")     \
     X(INFLIGHT, "0", "chunks in flight at most, over all trees; 0 = what windows and receive buffers hold")  \
-    X(SPIN, "0", "empty polls before a waiting rank sleeps")                                                \
+    X(SPIN, "0", "empty polls before a waiting rank sleeps")                                                 \
     X(LOG, "1", "what goes to stderr: 0 nothing, 1 one line for each communicator, 2 one for each rank")     \
     X(LOSS, "0", "fault injection: probability that a received packet is dropped")                           \
     X(DUP, "0", "fault injection: probability that a received packet is doubled")                            \

@@ -160,6 +160,7 @@ static int read_list(const char *option, const char *text, unsigned (*from_name)
 {
     char copy[256];
     char *rest = NULL;
+    bool named = false;
 
     memset(set, 0, count * sizeof(*set));
     if (strcmp(text, "all") == 0) {
@@ -176,8 +177,9 @@ static int read_list(const char *option, const char *text, unsigned (*from_name)
         if (value == 0)
             return bad(option, name, wanted);
         set[value] = true;
+        named = true;
     }
-    return 0;
+    return named ? 0 : bad(option, text, wanted);
 }
 
 /* A positive number or fraction: "12.5", "40/7". */

@@ -30,3 +30,8 @@ test_host_afxdp_SRC    := tests/unit/host-driver/test_afxdp.c $(HOST_RIG)
 test_host_afxdp_LIBS   := $(HOST_LIBS)
 test_host_afxdp_LDLIBS = -lcmocka $(host-driver_LDLIBS)
 $(B)/tests/test_host_afxdp: | $(B)/bin/banyan-perf
+
+TESTS += test_host_options
+test_host_options_SRC    := tests/unit/host-driver/test_options.c host-driver/tools/perf/options.c
+test_host_options_LIBS   := offload
+test_host_options_LDLIBS := -lcmocka
