@@ -274,40 +274,54 @@ static void count_rows(const struct by_arbor *arbor, const struct side *side, in
     }
 }
 
+/* Trees of a pair under trial, and the price of the best pair; negative as long as there is none. */
+struct trial {
+    uint32_t *up_tree;
+    uint32_t *down_tree;
+    __int128 least;
+};
+
+/* Tries the pair of trees rooted at `node`. */
+static void try_root(struct by_arbor *arbor, uint32_t node, struct trial *trial)
+{
+    uint32_t up_root = arbor->up.site_of[node], down_root = arbor->down.site_of[node];
+    __int128 up, down;
+
+    if (up_root == UINT32_MAX || down_root == UINT32_MAX)
+        return;
+    up = best_from(arbor, &arbor->up, up_root, trial->up_tree);
+    down = best_from(arbor, &arbor->down, down_root, trial->down_tree);
+    if (up < 0 || down < 0 || (trial->least >= 0 && up + down >= trial->least))
+        return;
+    trial->least = up + down;
+    arbor->root = node;
+    memcpy(arbor->up.best, trial->up_tree, arbor->up.site_count * sizeof(*trial->up_tree));
+    memcpy(arbor->down.best, trial->down_tree, arbor->down.site_count * sizeof(*trial->down_tree));
+}
+
 void by_arbor_price(struct by_arbor *arbor, const int64_t *prices, int32_t *counts)
 {
-    uint32_t *up_tree = by_alloc(arbor->up.site_count, sizeof(*up_tree));
-    uint32_t *down_tree = by_alloc(arbor->down.site_count, sizeof(*down_tree));
-    __int128 least = -1;
+    struct trial trial = {by_alloc(arbor->up.site_count, sizeof(uint32_t)),
+                          by_alloc(arbor->down.site_count, sizeof(uint32_t)), -1};
 
     for (uint32_t i = 0; i < arbor->up.site_count; i++)
         search_from(arbor, &arbor->up, i, prices);
     for (uint32_t i = 0; i < arbor->down.site_count; i++)
         search_from(arbor, &arbor->down, i, prices);
     /* Of equal pairs the first stays: switches go first, since trees from there are lower. */
-    for (uint32_t i = 0; i < 2 * arbor->node_count; i++) {
-        uint32_t node = i % arbor->node_count, up_root = arbor->up.site_of[node],
-                 down_root = arbor->down.site_of[node];
-        bool switches = i < arbor->node_count;
-        __int128 up, down;
-
-        if (switches == arbor->down.graph->compute[node] || up_root == UINT32_MAX || down_root == UINT32_MAX)
-            continue;
-        up = best_from(arbor, &arbor->up, up_root, up_tree);
-        down = best_from(arbor, &arbor->down, down_root, down_tree);
-        if (up < 0 || down < 0 || (least >= 0 && up + down >= least))
-            continue;
-        least = up + down;
-        arbor->root = node;
-        memcpy(arbor->up.best, up_tree, arbor->up.site_count * sizeof(*up_tree));
-        memcpy(arbor->down.best, down_tree, arbor->down.site_count * sizeof(*down_tree));
-    }
-    BY_ASSERT(least >= 0); /* a positive cut in each direction: every compute node reaches every other */
+    for (uint32_t i = 0; i < arbor->node_count; i++)
+        if (!arbor->down.graph->compute[i])
+            try_root(arbor, i, &trial);
+    for (uint32_t i = 0; i < arbor->node_count; i++)
+        if (arbor->down.graph->compute[i])
+            try_root(arbor, i, &trial);
+    BY_ASSERT(trial.least >=
+              0); /* a positive cut in each direction: every compute node reaches every other */
     memset(counts, 0, arbor->row_count * sizeof(*counts));
     count_rows(arbor, &arbor->up, counts);
     count_rows(arbor, &arbor->down, counts);
-    free(up_tree);
-    free(down_tree);
+    free(trial.up_tree);
+    free(trial.down_tree);
 }
 
 /* The path that leads to site `to` from its parent. */

@@ -206,6 +206,7 @@ static int read_tree(const struct reader *reader, const json_t *value, struct by
         struct by_path *path = &tree->edges[tree->edge_count++];
 
         error = read_path(reader, json_array_get(edges, i), path);
+        BY_ASSERT(error || path->nodes);
         if (!error && (!reached[path->nodes[0]] || reached[path->nodes[path->node_count - 1]]))
             error = refuse(reader, "the edges of a tree rooted at %s do not form a tree, parents first",
                            reader->topology->nodes[tree->root].name);

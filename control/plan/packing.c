@@ -9,6 +9,7 @@
 #include "control/plan/steiner.h"
 #include "control/topology/alloc.h"
 #include "control/topology/fraction.h"
+#include "offload/base/assert.h"
 
 /* Links up to which the linear program is tried (count): its matrix has that many rows and columns. */
 #define PROGRAM_LINKS_MAX 512u
@@ -170,6 +171,7 @@ static int program_trees(const struct program *program, struct by_fraction least
     uint32_t count = program_parts(program, parts, rate);
     int error = 0;
 
+    BY_ASSERT(count == 0 || program->columns);
     if (by_fraction_compare(*rate, least) < 0) {
         *rate = (struct by_fraction){0, 1};
         count = 0;

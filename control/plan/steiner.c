@@ -22,26 +22,26 @@ struct way {
 struct by_steiner {
     const struct by_graph *graph;
     uint32_t link_count;
-    uint32_t (*ends)[2];
-    uint32_t *link_of; /* by cell */
     uint32_t site_count;
-    uint32_t *site_node; /* compute nodes first */
     uint32_t compute_count;
-    int64_t *distance;  /* by node, in one search */
-    bool *settled;      /* by node */
-    uint32_t *previous; /* [site * node_count + node]: the node before on the cheapest path from the site */
     uint32_t way_count;
-    struct way *ways; /* sorted by cost */
+    uint32_t (*ends)[2];
+    uint32_t *link_of;   /* by cell */
+    uint32_t *site_node; /* compute nodes first */
+    int64_t *distance;   /* by node, in one search */
+    bool *settled;       /* by node */
+    uint32_t *previous;  /* [site * node_count + node]: the node before on the cheapest path from the site */
+    struct way *ways;    /* sorted by cost */
     /* The subset under trial and the best tree found. */
+    __int128 best_cost;
     bool *chosen; /* by site */
+    bool *best_chosen;
     uint32_t *part;
     uint32_t *degree;
     struct way *tree;
-    uint32_t tree_count;
     struct way *best_tree;
+    uint32_t tree_count;
     uint32_t best_count;
-    __int128 best_cost;
-    bool *best_chosen;
 };
 
 static void find_links(struct by_steiner *steiner)

@@ -9,11 +9,11 @@ static struct by_strand_list *list_of(const struct by_strands *strands, uint32_t
     return &strands->lists[(size_t)from * strands->node_count + to];
 }
 
-/* Adds a strand; takes ownership of `nodes`. */
-static void append(struct by_strand_list *list, int64_t amount, uint32_t *nodes, uint32_t length)
+/* Adds a strand and takes its nodes over. */
+static void append(struct by_strand_list *list, struct by_strand strand)
 {
     BY_GROW(list->strands, list->count, list->room);
-    list->strands[list->count++] = (struct by_strand){amount, length, nodes};
+    list->strands[list->count++] = strand;
 }
 
 struct by_strands *by_strands_new(uint32_t node_count, const int64_t *capacity)
@@ -31,7 +31,8 @@ struct by_strands *by_strands_new(uint32_t node_count, const int64_t *capacity)
             nodes = by_alloc(2, sizeof(*nodes));
             nodes[0] = from;
             nodes[1] = to;
-            append(list_of(strands, from, to), capacity[(size_t)from * node_count + to], nodes, 2);
+            append(list_of(strands, from, to),
+                   (struct by_strand){capacity[(size_t)from * node_count + to], 2, nodes});
         }
     return strands;
 }
@@ -85,7 +86,7 @@ void by_strands_join(struct by_strands *strands, uint32_t u, uint32_t w, uint32_
 
             memcpy(nodes, head->nodes, head->length * sizeof(*nodes));
             memcpy(nodes + head->length, tail->nodes + 1, (tail->length - 1) * sizeof(*nodes));
-            append(list_of(strands, u, t), part, nodes, length);
+            append(list_of(strands, u, t), (struct by_strand){part, length, nodes});
         }
         by_strands_take(strands, u, w, part);
         by_strands_take(strands, w, t, part);

@@ -39,6 +39,7 @@ static void shape_free(struct shape *shape)
 
 static uint32_t parent_of(const struct shape *shape, uint32_t node)
 {
+    BY_ASSERT(shape->from_parent[node].nodes);
     return shape->from_parent[node].nodes[0];
 }
 
@@ -146,7 +147,7 @@ static void shape_reroot(struct shape *shape, uint32_t root)
 
     while (node != shape->root) {
         struct by_path path = shape->from_parent[node];
-        uint32_t parent = path.nodes[0];
+        uint32_t parent = parent_of(shape, node);
 
         for (uint32_t i = 0; i < path.node_count / 2; i++) {
             uint32_t swapped = path.nodes[i];

@@ -37,7 +37,7 @@ static int64_t least_cut(const struct net *net)
     int64_t least = INT64_MAX;
 
     for (uint32_t set = 0; set < 1u << net->nodes; set++) {
-        bool side[NODES_MAX];
+        bool side[NODES_MAX] = {false};
         int64_t value;
 
         for (uint32_t i = 0; i < net->nodes; i++)

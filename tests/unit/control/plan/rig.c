@@ -24,18 +24,14 @@ struct by_topology *rig_parse(const char *json)
     return topology;
 }
 
-struct by_topology *rig_preset(const char *name, const char *capable, ...)
+struct by_topology *rig_preset_list(const char *name, const char *capable, const char *const *parameters)
 {
     const char *texts[BY_PRESET_PARAMETERS_MAX] = {NULL};
     struct by_topology *topology;
     struct by_problem problem = {0};
-    va_list arguments;
-    size_t count = 0;
 
-    va_start(arguments, capable);
-    for (const char *text = va_arg(arguments, const char *); text; text = va_arg(arguments, const char *))
-        texts[count++] = text;
-    va_end(arguments);
+    for (size_t i = 0; i < BY_PRESET_PARAMETERS_MAX && parameters[i]; i++)
+        texts[i] = parameters[i];
     if (by_preset_make(by_preset_find(name), texts, capable, &topology, &problem) != 0)
         fail_msg("%s: %s", name, problem.text);
     return topology;

@@ -7,10 +7,11 @@
 #include "control/verify/verify.h"
 #include "offload/wire/types.h"
 
-/* A topology from JSON text or from a preset's name and parameters ("4" "10", in the preset's order, ended by
- * NULL). */
+/* A topology from JSON text, or from a preset's name and parameters ("4", "10", in the preset's order, ended
+ * by NULL). */
 struct by_topology *rig_parse(const char *json);
-struct by_topology *rig_preset(const char *name, const char *capable, ...);
+struct by_topology *rig_preset_list(const char *name, const char *capable, const char *const *parameters);
+#define rig_preset(name, capable, ...) rig_preset_list((name), (capable), (const char *const[]){__VA_ARGS__})
 /* Plans, or fails the test with the problem's text. `root` -1 where there is none. */
 struct by_plan *rig_plan(const struct by_topology *topology, unsigned collective, int64_t root,
                          int64_t fixed_k, bool in_network);
