@@ -64,8 +64,7 @@ void lab_report_plans(const struct lab *lab)
     fflush(stdout);
 }
 
-/* ---- prediction
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- prediction ---- */
 
 static void add_calls(const struct lab *lab, struct by_traffic_call call, uint64_t times,
                       struct by_traffic_arc *arcs)
@@ -117,9 +116,7 @@ static void predict(const struct lab *lab, struct by_traffic_arc *arcs)
     }
 }
 
-/* ---- counting
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- counting ---- */
 
 /* A switch's own counters of one port over the run; transmitted or received. */
 static bool from_switch(const struct lab *lab, uint32_t link, uint32_t node, bool sent,
@@ -213,9 +210,7 @@ static struct link_bytes *measure(const struct lab *lab)
     return links;
 }
 
-/* ---- output
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- output ---- */
 
 static double ratio_of(const struct link_bytes *link)
 {

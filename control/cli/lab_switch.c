@@ -144,7 +144,7 @@ int lab_switch_push(struct lab *lab)
 /* Reads the counters of every switch that lives. */
 by_CountersReply **lab_switch_counters(struct lab *lab)
 {
-    by_CountersReply **all = by_alloc(lab->topology->node_count, sizeof(*all));
+    by_CountersReply **all = by_alloc(lab->topology->node_count, sizeof(by_CountersReply *));
 
     for (uint32_t i = 0; i < lab->process_count; i++) {
         const struct lab_process *process = &lab->processes[i];

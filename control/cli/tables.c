@@ -133,11 +133,13 @@ static int parse(int argc, char **argv, struct arguments *arguments)
     }
     for (; status == 0 && optind < argc; optind++)
         status = add_path(arguments, argv[optind]);
-    if (status == 0 &&
-        (arguments->topology == NULL || arguments->job_count == 0 || arguments->output == NULL))
-        status = by_cli_fail(
-            BY_EXIT_USAGE, "tables needs a topology, at least one plan and -o DIR; see banyan tables --help");
-    return status;
+    if (status != 0)
+        return status;
+    if (arguments->topology != NULL && arguments->job_count > 0 && arguments->output != NULL)
+        return 0;
+    by_cli_fail(BY_EXIT_USAGE,
+                "tables needs a topology, at least one plan and -o DIR; see banyan tables --help");
+    return BY_EXIT_USAGE;
 }
 
 static int read_plans(struct arguments *arguments, const struct by_topology *topology)

@@ -77,7 +77,7 @@ static int prepare(struct by_push_target *target, uint32_t timeout_ms, uint64_t 
 
 int by_push(struct by_push_target *targets, uint32_t count, uint32_t timeout_ms, struct by_problem *problem)
 {
-    struct by_session **sessions = by_alloc(count, sizeof(*sessions));
+    struct by_session **sessions = by_alloc(count, sizeof(struct by_session *));
     uint64_t election = by_push_election();
     uint32_t done = 0;
     int error = 0;

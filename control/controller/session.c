@@ -223,8 +223,9 @@ static int receive(struct by_session *session, int64_t deadline, struct by_probl
     }
 }
 
-int by_session_call(struct by_session *session, by_Request *request, const by_Response **response,
-                    struct by_problem *problem)
+/* Sends a request (version, id and election id are filled in here) and takes its response into
+ * session->response. */
+static int call(struct by_session *session, by_Request *request, struct by_problem *problem)
 {
     int64_t deadline = now_ms() + session->timeout_ms;
     size_t bytes;
@@ -241,7 +242,6 @@ int by_session_call(struct by_session *session, by_Request *request, const by_Re
         error = receive(session, deadline, problem);
     if (error != 0)
         return error;
-    *response = &session->response;
     if (session->response.id != request->id && session->response.error == 0)
         return fail(problem, BY_EFORMAT, "%s: answers request %" PRIu64 " instead of %" PRIu64,
                     session->address, (uint64_t)session->response.id, (uint64_t)request->id);
@@ -256,10 +256,9 @@ int by_session_call(struct by_session *session, by_Request *request, const by_Re
 static int call_for(struct by_session *session, by_Request *request, pb_size_t body,
                     struct by_problem *problem)
 {
-    const by_Response *response;
-    int error = by_session_call(session, request, &response, problem);
+    int error = call(session, request, problem);
 
-    if (error == 0 && response->which_body != body)
+    if (error == 0 && session->response.which_body != body)
         error =
             fail(problem, BY_EFORMAT, "%s: the answer is of another kind than the request", session->address);
     return error;
@@ -317,9 +316,8 @@ int by_session_commit(struct by_session *session, uint64_t hash, struct by_probl
 int by_session_abort(struct by_session *session, struct by_problem *problem)
 {
     by_Request request = {.which_body = by_Request_abort_tag};
-    const by_Response *response;
 
-    return by_session_call(session, &request, &response, problem);
+    return call(session, &request, problem);
 }
 
 int by_session_read(struct by_session *session, uint8_t **image, size_t *bytes, struct by_problem *problem)

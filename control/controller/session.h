@@ -24,14 +24,9 @@ void by_session_close(struct by_session *session);
 const char *by_session_address(const struct by_session *session);
 
 /*
- * Sends a request (version, id and election id are filled in here) and waits for its response. 0; BY_EIO,
- * BY_ETIMEDOUT, BY_EFORMAT (the channel is then of no more use); or the error that the switch answered, with
- * its text in `problem`. `response` is valid either way until the next call.
+ * What the calls of control.proto do, one each. 0; BY_EIO, BY_ETIMEDOUT, BY_EFORMAT (the channel is then of
+ * no more use); or the error that the switch answered, with its text in `problem`.
  */
-int by_session_call(struct by_session *session, by_Request *request, const by_Response **response,
-                    struct by_problem *problem);
-
-/* What the calls of control.proto do, one each. */
 int by_session_hello(struct by_session *session, by_HelloReply *reply, struct by_problem *problem);
 /* Sends an image in pieces, and has it validated: nothing is active yet. */
 int by_session_stage(struct by_session *session, const uint8_t *image, size_t bytes,
