@@ -7,13 +7,15 @@
 /* Exit statuses, as in banyan(1). */
 enum by_exit { BY_EXIT_DONE = 0, BY_EXIT_NO = 1, BY_EXIT_USAGE = 2, BY_EXIT_ENVIRONMENT = 3 };
 
-/* A subcommand: argv[0] is its own name ("plan"). Returns an enum by_exit. Parses its options with getopt_long after optind = 0. */
+/* A subcommand: argv[0] is its own name ("plan"). Returns an enum by_exit. Parses its options with
+ * getopt_long after optind = 0. */
 typedef int by_command_fn(int argc, char **argv);
 
-by_command_fn by_command_topo, by_command_plan, by_command_verify, by_command_tables, by_command_push, by_command_show,
-    by_command_diff, by_command_lab, by_command_plot, by_command_info;
+by_command_fn by_command_topo, by_command_plan, by_command_verify, by_command_tables, by_command_push,
+    by_command_show, by_command_diff, by_command_lab, by_command_plot, by_command_info;
 
-/* Prints `banyan: file:line:col: text` (or without line and column when line is 0) to stderr; returns BY_EXIT_USAGE. */
+/* Prints `banyan: file:line:col: text` (or without line and column when line is 0) to stderr; returns
+ * BY_EXIT_USAGE. */
 int by_cli_refuse(const char *file, const struct by_problem *problem);
 /* Prints `banyan: <formatted>` to stderr; returns `status`. */
 int by_cli_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -67,8 +67,6 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
     }
     arguments->topology = argv[optind];
     arguments->plan = argc - optind == 2 ? argv[optind + 1] : NULL;
-    if (arguments->output == NULL)
-        return by_cli_fail(BY_EXIT_USAGE, "plot: say where to write the picture: -o FILE.svg or -o FILE.dot");
     return -1;
 }
 
@@ -137,6 +135,8 @@ int by_command_plot(int argc, char **argv)
 
     if (status >= 0)
         return status;
+    if (arguments.output == NULL)
+        return by_cli_fail(BY_EXIT_USAGE, "plot: say where to write the picture: -o FILE.svg or -o FILE.dot");
     topology = by_cli_topology(arguments.topology);
     if (topology == NULL)
         return BY_EXIT_USAGE;

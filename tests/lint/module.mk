@@ -28,10 +28,11 @@ lint-format:
 
 # One stamp for a source; it depends on the object, so on every header that the source reads. clang gets gcc's flags, less gcc's own headers.
 lint_clang_include = $(subst $(shell $(CC) -print-file-name=include),$(shell $(CLANG) -print-file-name=include),$(1))
-lint_tidy_flags = $(filter-out -fno-tree-% -W%,$(BASE) $(call lint_clang_include,$(FLAGS_$(call room,$<))) $(SRCFLAGS_$<)) -Wno-everything -D_Float128=__float128
+lint_tidy_flags = $(filter-out -fno-tree-% -W%,$(BASE) $(call lint_clang_include,$(FLAGS_$(call room,$<))) $(SRCFLAGS_$<)) -Wno-everything -Xclang -analyzer-config -Xclang max-nodes=60000 \
+                  -D_Float128=__float128
 $(B)/lint/%.tidy: %.c .clang-tidy $(B)/obj/%.o
 	@mkdir -p $(@D)
-	$(Q)clang-tidy --quiet $< -- $(lint_tidy_flags) >$@.log 2>$@.err || { cat $@.log; grep -v 'warnings\? \(generated\|treated\)' $@.err; exit 1; }
+	$(Q)clang-tidy --quiet $(if $(filter tests/%,$<),--checks=-clang-analyzer-*) $< -- $(lint_tidy_flags) >$@.log 2>$@.err || { cat $@.log; grep -v 'warnings\? \(generated\|treated\)' $@.err; exit 1; }
 	@touch $@
 lint-tidy:
 	$(Q)$(MAKE) --no-print-directory --keep-going $(patsubst %.c,$(B)/lint/%.tidy,$(lint_sources))
@@ -39,10 +40,10 @@ lint-tidy:
 
 lint-cppcheck:
 	@mkdir -p $(B)/lint/cppcheck
-	$(Q)cppcheck --quiet --enable=warning,performance,portability --inline-suppr --std=c11 --error-exitcode=1 \
+	$(Q)cppcheck --quiet --enable=warning,performance --inline-suppr --std=c11 --error-exitcode=1 \
 	    --suppressions-list=tests/lint/cppcheck.txt --cppcheck-build-dir=$(B)/lint/cppcheck -j $(or $(LINT_JOBS),2) \
-	    --template='{file}:{line}: {severity}: {message} [{id}]' -D__linux__ -D_GNU_SOURCE -DBY_VERSION='"$(VERSION)"' -I. -I$(GEN) \
-	    -Ihost-driver/include $(filter-out %.bpf.c,$(lint_sources))
+	    --template='{file}:{line}: {severity}: {message} [{id}]' -D__linux__ -D_GNU_SOURCE -DBY_VERSION='"$(VERSION)"' -I. -Ihost-driver/include \
+	    $(filter-out %.bpf.c tests/unit/%,$(lint_sources))
 	@echo "$(words $(lint_sources)) sources checked"
 
 lint-man:

@@ -151,15 +151,15 @@ int by_planted(int a)
     return *p;
 }
 END
-fault "a sizeof of the wrong thing is caught by clang-tidy" control/planted.c "bugprone-sizeof-expression" tidy control/planted.c <<'END'
+fault "memory that is too small is caught by clang-tidy" control/planted.c "bugprone-misplaced-operator-in-strlen-in-alloc" tidy control/planted.c <<'END'
+#include <stdlib.h>
 #include <string.h>
-struct thing {
-    char text[64];
-};
-void by_planted(struct thing *thing);
-void by_planted(struct thing *thing)
+char *by_planted(const char *text);
+char *by_planted(const char *text)
 {
-    memset(thing, 0, sizeof(&thing->text));
+    char *copy = malloc(strlen(text + 1));
+
+    return copy ? strcpy(copy, text) : copy;
 }
 END
 fault "a read beyond an array is caught by cppcheck" control/planted.c "out of bounds" cppcheck_one control/planted.c <<'END'
