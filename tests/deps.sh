@@ -7,7 +7,7 @@ base=(build-essential pkg-config git clang llvm libclang-rt-14-dev clang-format 
       dpdk libdpdk-dev libbpf-dev libxdp-dev libelf-dev zlib1g-dev
       libjansson-dev libgmp-dev libcmocka-dev nanopb libnanopb-dev protobuf-compiler
       iproute2 ethtool mandoc)
-bench=(openmpi-bin libopenmpi-dev mpich libmpich-dev)
+bench=(dpdk-dev openmpi-bin libopenmpi-dev mpich libmpich-dev)
 
 verbose=0
 sets=()

@@ -7,3 +7,7 @@ bench-kernels_LIBS := offload
 TOOLS += bench-engine
 bench-engine_SRC  := tests/bench/engine.c
 bench-engine_LIBS := offload
+
+.PHONY: bench
+bench: all build-tools ## kernels, engine, switch and whole allreduces, as ratios taken in one run (PART=kernels|engine|switchd|mpi)
+	$(Q)tests/bench/bench.sh $(B) $(PART)

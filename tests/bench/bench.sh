@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# What `make bench` does: bench.sh BUILD. Each measurement compares within one run, on this machine, so that the ratios say something on any
+# machine: kernels to plain memory, banyan-switchd to testpmd, banyan to two MPIs. Everything also goes to BUILD/../bench.txt.
+# Parts that cannot run here (not root, a package missing) say so. Exit 1 when one failed.
+set -u
+build=$1
+shift
+cd "$(dirname "$0")/../.." || exit 3
+report=$(dirname "$build")/bench.txt
+status=0
+wanted=("$@")
+
+part() { # NAME "what it is" COMMAND...
+    local name=$1 what=$2 result=0
+    shift 2
+    if [ ${#wanted[@]} -gt 0 ] && [[ " ${wanted[*]} " != *" $name "* ]]; then return; fi
+    printf '\n# ---- %s: %s\n' "$name" "$what"
+    "$@" || result=$?
+    case $result in
+    0) ;;
+    77) echo "# $name: skipped" ;;
+    *)
+        echo "# $name: failed with status $result"
+        status=1
+        ;;
+    esac
+}
+
+# testpmd and the MPIs are needed here alone.
+with_packages() {
+    tests/deps.sh bench || return 77
+    O=$(dirname "$build") "$@"
+}
+
+everything() {
+    echo "# $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) cores, $(uname -sr)"
+    part kernels "reduction kernels, GB/s, beside a plain read of the same memory" "$build/tools/bench-kernels"
+    part engine "the engine's step in memory, contributions a second on one core" "$build/tools/bench-engine"
+    part switchd "banyan-switchd copying to 1, 2, 4 and 8 ports, beside dpdk-testpmd on ports of the same kind" with_packages tests/bench/switchd.sh "$build"
+    part mpi "allreduce beside Open MPI and MPICH over the same kind of links" with_packages tests/bench/mpi.sh
+    return $status
+}
+set -o pipefail
+everything 2>&1 | tee "$report"
+result=$?
+printf '\n# all of this is in %s\n' "$report"
+exit $result
