@@ -213,6 +213,31 @@ static void print_rate(FILE *stream, const char *what, struct by_fraction rate, 
                 by_fraction_text(rate, text));
 }
 
+/* The bottleneck, told from the side with fewer compute nodes: data leave the one and enter the other. */
+static void print_cut(FILE *stream, const struct by_plan *plan, const struct by_topology *topology)
+{
+    uint32_t inside = compute_in_cut(plan, topology);
+    bool enter = 2 * inside > plan->compute_count;
+    uint32_t count = enter ? topology->node_count - plan->cut_count : plan->cut_count;
+    uint32_t printed = 0;
+    char text[BY_FRACTION_TEXT_BYTES];
+
+    fprintf(stream, "  bottleneck  %s %s %s {", by_fraction_text(plan->cut_exiting, text), plan->unit,
+            enter ? "enter" : "leave");
+    for (uint32_t node = 0; node < topology->node_count && printed < CUT_NAMES_MAX; node++) {
+        bool in_cut = false;
+
+        for (uint32_t i = 0; i < plan->cut_count && !in_cut; i++)
+            in_cut = plan->cut[i] == node;
+        if (in_cut != enter)
+            fprintf(stream, "%s%s", printed++ ? ", " : "", topology->nodes[node].name);
+    }
+    if (count > CUT_NAMES_MAX)
+        fprintf(stream, ", ... %u nodes", count);
+    fprintf(stream, "} with %u of %u compute nodes\n", enter ? plan->compute_count - inside : inside,
+            plan->compute_count);
+}
+
 static void print_people(FILE *stream, const struct by_plan *plan, const struct by_topology *topology)
 {
     struct heights heights = find_heights(plan, topology->node_count);
@@ -221,7 +246,7 @@ static void print_people(FILE *stream, const struct by_plan *plan, const struct 
 
     fprintf(stream, "%s on %s: %u compute nodes, %u switches\n", by_collective_name(plan->collective),
             plan->topology_name, plan->compute_count, topology->node_count - plan->compute_count);
-    print_rate(stream, "optimum", plan->optimum, plan->unit);
+    print_rate(stream, "bound", plan->optimum, plan->unit);
     fputs(", no schedule can be faster\n", stream);
     print_rate(stream, "achieved", plan->achieved, plan->unit);
     fprintf(stream, ", %.4g %% of it%s\n",
@@ -233,15 +258,11 @@ static void print_people(FILE *stream, const struct by_plan *plan, const struct 
     if (plan->k > 0)
         fprintf(stream, ", k = %lld", (long long)plan->k);
     fprintf(stream, "; height %u, mean %.3g hops\n", heights.max, heights.mean);
-    fprintf(stream, "  bottleneck  %s %s leave {", by_fraction_text(plan->cut_exiting, text), plan->unit);
-    for (uint32_t i = 0; i < plan->cut_count && i < CUT_NAMES_MAX; i++)
-        fprintf(stream, "%s%s", i ? ", " : "", topology->nodes[plan->cut[i]].name);
-    if (plan->cut_count > CUT_NAMES_MAX)
-        fprintf(stream, ", ... %u nodes", plan->cut_count);
-    fprintf(stream, "} with %u of %u compute nodes\n", compute_in_cut(plan, topology), plan->compute_count);
-    fprintf(stream, "  seconds     %.3f (optimum %.3f, switches %.3f, packing %.3f, in the network %.3f)\n",
-            plan->seconds.total, plan->seconds.optimum, plan->seconds.split, plan->seconds.pack,
-            plan->seconds.in_network);
+    print_cut(stream, plan, topology);
+    fprintf(stream,
+            "  planned in  %.3g ms (optimum %.3g, switches %.3g, packing %.3g, in the network %.3g)\n",
+            1e3 * plan->seconds.total, 1e3 * plan->seconds.optimum, 1e3 * plan->seconds.split,
+            1e3 * plan->seconds.pack, 1e3 * plan->seconds.in_network);
 }
 
 static int write_plan(const struct by_plan *plan, const struct by_topology *topology, const char *path)
