@@ -233,15 +233,15 @@ static void print_links(const struct lab *lab, const struct link_bytes *links)
         for (uint32_t way = 0; way < 2; way++) {
             const struct link_bytes *link = &links[2 * i + way];
             double ratio = ratio_of(link);
-            if (!link->known) {
-                printf("  %14s %14" PRIu64 " %7s", "-", link->predicted.bytes, "-");
-                continue;
-            }
-            printf("  %14" PRIu64 " %14" PRIu64 " %7.4f", link->counted.bytes, link->predicted.bytes, ratio);
-            if (link->predicted.bytes > 0) {
+            char counted[24] = "-", text[16] = "-";
+            if (link->known)
+                snprintf(counted, sizeof(counted), "%" PRIu64, link->counted.bytes);
+            if (link->known && link->predicted.bytes > 0) {
+                snprintf(text, sizeof(text), "%.4f", ratio);
                 least = least == 0 || ratio < least ? ratio : least;
                 most = ratio > most ? ratio : most;
             }
+            printf("  %14s %14" PRIu64 " %7s", counted, link->predicted.bytes, text);
         }
         putchar('\n');
     }

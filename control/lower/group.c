@@ -245,7 +245,7 @@ static void merge_groups(struct by_groups *groups)
 /* Rules over the plans of a job: none twice; an allreduce of one-way trees needs reduce-scatter and allgather
  * for itself. */
 static int check_plans(const struct by_address_map *map, const struct by_lower_job *job,
-                       struct by_groups *groups, struct by_problem *problem)
+                       struct by_problem *problem)
 {
     for (uint32_t i = 0; i < job->plan_count; i++) {
         const struct by_plan *plan = job->plans[i];
@@ -263,15 +263,6 @@ static int check_plans(const struct by_address_map *map, const struct by_lower_j
                 return by_lower_refuse(problem, BY_EINVAL, "job %u: two %s plans%s: give one", job->job,
                                        by_collective_name(plan->collective),
                                        plan->root >= 0 ? " for the same root" : "");
-        for (uint32_t j = 0; j < plan->tree_count && plan->collective == BY_COLLECTIVE_ALLREDUCE; j++) {
-            if (plan->trees[j].use != BY_TREE_UP && plan->trees[j].use != BY_TREE_DOWN)
-                continue;
-            by_group_note(
-                groups,
-                "job %u: the fabric is not symmetric: allreduce runs as reduce-scatter, then allgather",
-                job->job);
-            break;
-        }
     }
     return 0;
 }
@@ -302,13 +293,39 @@ static int check_owners(const struct by_address_map *map, const struct by_lower_
     return error;
 }
 
+/*
+ * A job that has only one-way trees must still serve allreduce and barrier. Every tree can run both ways, so
+ * those of reduce-scatter do: right, though the way down was not planned for data.
+ */
+static void lend_allreduce(const struct by_lower_job *job, struct by_groups *groups)
+{
+    const uint16_t wanted = BIT(BY_COLLECTIVE_ALLREDUCE), lent = wanted | BIT(BY_COLLECTIVE_BARRIER);
+    int found = 0;
+
+    for (uint32_t i = 0; i < groups->count; i++)
+        if (groups->groups[i].collectives & wanted)
+            return;
+    for (uint32_t i = 0; i < groups->count && plans_have(job, BY_COLLECTIVE_ALLREDUCE); i++) {
+        if (!(groups->groups[i].collectives & BIT(BY_COLLECTIVE_REDUCE_SCATTER)))
+            continue;
+        groups->groups[i].collectives |= lent;
+        found = 1;
+    }
+    if (found)
+        by_group_note(groups,
+                      "job %u: the fabric is not symmetric: allreduce runs up and down the reduce-scatter "
+                      "trees, whose way down was "
+                      "not planned for it",
+                      job->job);
+}
+
 int by_groups_make(const struct by_address_map *map, const struct by_lower_job *job, struct by_groups *groups,
                    struct by_problem *problem)
 {
     int error;
 
     memset(groups, 0, sizeof(*groups));
-    error = check_plans(map, job, groups, problem);
+    error = check_plans(map, job, problem);
     for (uint32_t i = 0; i < job->plan_count && error == 0; i++)
         error = add_plan(map, job, job->plans[i], groups, problem);
     if (error == 0)
@@ -329,6 +346,7 @@ int by_groups_make(const struct by_address_map *map, const struct by_lower_job *
             groups->groups[i].collectives |= BIT(BY_COLLECTIVE_BARRIER);
     }
     merge_groups(groups);
+    lend_allreduce(job, groups);
     return 0;
 }
 

@@ -28,6 +28,27 @@ static uint32_t arc_from(const struct by_link *link, uint32_t from)
     return link->a == from ? link->arc_ab : link->arc_ba;
 }
 
+/*
+ * May answers leave `from` by this cable? With an arc in that direction; or where two one-way links between
+ * the same nodes describe the two directions with different bandwidths: the cable itself is full duplex, and
+ * answers are bare headers.
+ */
+static int answers_by(const struct by_address_map *map, uint32_t link, uint32_t from)
+{
+    const struct by_topology *topology = map->topology;
+    uint32_t peer = by_address_peer(topology, link, from);
+
+    if (arc_from(&topology->links[link], from) != UINT32_MAX)
+        return 1;
+    for (uint32_t port = 0; port < map->port_count[from]; port++) {
+        uint32_t other = by_address_link(map, from, port);
+        if (by_address_peer(topology, other, from) == peer &&
+            arc_from(&topology->links[other], from) != UINT32_MAX)
+            return 1;
+    }
+    return 0;
+}
+
 /* Weight in units of 2^-20, saturated: good enough to share cables out, and the same on every machine. */
 static uint64_t weight_units(struct by_fraction weight)
 {
@@ -131,16 +152,15 @@ static int way_back(const struct by_address_map *map, uint32_t start, const stru
     for (uint32_t i = 0; i < count; i++) {
         uint32_t to = i == 0 ? start : way[i - 1].to;
         steps[count - 1 - i] = (struct by_hop_step){.link = way[i].link, .to = to};
-        missing += arc_from(&topology->links[way[i].link], way[i].to) == UINT32_MAX;
+        missing += !answers_by(map, way[i].link, way[i].to);
     }
     if (missing == 0) {
         *back = steps;
         *back_count = count;
         return 0;
     }
-    if (arc_from(&topology->links[way[count - 1].link], end) == UINT32_MAX ||
-        arc_from(&topology->links[way[0].link], way[0].to) == UINT32_MAX) {
-        uint32_t here = arc_from(&topology->links[way[0].link], way[0].to) == UINT32_MAX ? start : end;
+    if (!answers_by(map, way[count - 1].link, end) || !answers_by(map, way[0].link, way[0].to)) {
+        uint32_t here = answers_by(map, way[0].link, way[0].to) ? end : start;
         free(steps);
         return by_lower_refuse(problem, BY_EUNSUPPORTED,
                                "%s: between '%s' and '%s' the cable at '%s' is one-way, and nodes that add "

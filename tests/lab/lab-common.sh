@@ -64,6 +64,14 @@ make_topologies() {
     "$banyan" topo twobox >"$dir/twobox.json"
     "$banyan" topo ring --hosts 4 >"$dir/ring4.json"
     "$banyan" topo leafspine --capable leaf >"$dir/relay-spine.json" # the spine neither multicasts nor aggregates
+    # Three hosts around a ring of switches that goes one way.
+    cat >"$dir/one-way.json" <<'JSON'
+{"name": "one-way", "unit": "GB/s",
+ "nodes": [{"name": "h0", "kind": "compute"}, {"name": "h1", "kind": "compute"}, {"name": "h2", "kind": "compute"},
+           {"name": "s0", "kind": "switch"}, {"name": "s1", "kind": "switch"}, {"name": "s2", "kind": "switch"}],
+ "links": [{"between": ["h0", "s0"], "bandwidth": 10}, {"between": ["h1", "s1"], "bandwidth": 10}, {"between": ["h2", "s2"], "bandwidth": 10},
+           {"from": "s0", "to": "s1", "bandwidth": 10}, {"from": "s1", "to": "s2", "bandwidth": 10}, {"from": "s2", "to": "s0", "bandwidth": 10}]}
+JSON
 }
 all_topologies="star4 star8 leafspine twobox ring4 relay-spine"
 

@@ -25,8 +25,8 @@ for i in 0 1 2 3; do ip -n "$ns" link add "p$i" type veth peer name "h$i"; done
 ip netns exec "$ns" "$build/bin/banyan-switchd" --name switch0 --iface p0 --iface p1 --iface p2 --iface p3 \
     --control "unix:$dir/switch0.sock" --control tcp:127.0.0.1:46248 >"$dir/switch.out" 2>"$dir/switch.err" &
 switch=$!
-children+=($switch)
-for ((i = 0; i < 300; i++)); do grep -q ready "$dir/switch.out" && break; sleep 0.1; done
+children+=("$switch")
+for ((i = 0; i < 300; i++)); do grep -q ready "$dir/switch.out" 2>/dev/null && break; sleep 0.1; done
 address=unix:$dir/switch0.sock
 
 refused "a switch without a table says so" 0 "no table is active" show "$address"

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
 . tests/lab/lab-common.sh lab-smoke "${1:-build/release}"
 make_topologies
-for topology in $all_topologies; do
+for topology in $all_topologies one-way; do
     lab_right "$topology in one process: all collectives right" "$topology" --in-process --bytes 1M --iters 1
 done
 most=3 lab_right "leafspine in one process with loss, duplication and reordering" leafspine --in-process --bytes 1M --iters 1 \

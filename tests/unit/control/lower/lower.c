@@ -326,7 +326,7 @@ static void data_that_run_up_take_the_up_direction(void **state)
     by_topology_free(topology);
 }
 
-static void one_way_trees_of_an_allreduce_become_reduce_scatter_and_allgather(void **state)
+static void one_way_trees_of_an_allreduce_serve_all_that_it_needs(void **state)
 {
     static const char *const trees[] = {"1 up h0: h0>h1", "1 up h1: h1>h0", "1 down h0: h0>h1",
                                         "2 down h1: h1>h0", NULL};
@@ -336,10 +336,25 @@ static void one_way_trees_of_an_allreduce_become_reduce_scatter_and_allgather(vo
     (void)state;
     assert_int_equal(lowering->tree_count, 2);
     for (uint32_t i = 0; i < 2; i++) {
-        assert_int_equal(lowering->trees[i].collectives, BIT(ALLGATHER) | BIT(REDUCE_SCATTER));
+        assert_int_equal(lowering->trees[i].collectives,
+                         BIT(ALLGATHER) | BIT(REDUCE_SCATTER) | BIT(ALLREDUCE) | BIT(BARRIER));
         assert_int_equal(lowering->trees[i].owner, i);
     }
-    assert_non_null(strstr(lowering->notes[0], "reduce-scatter, then allgather"));
+    assert_non_null(strstr(lowering->notes[1], "not symmetric"));
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
+static void two_one_way_links_between_the_same_nodes_answer_each_other(void **state)
+{
+    static const char *const trees[] = {"5 h0: h0>h1", NULL};
+    struct by_topology *topology = bench_topology("h0 h1", "h0>h1 h1>h0");
+    struct by_lowering *lowering = lower_one(topology, BY_COLLECTIVE_BROADCAST, "h0", trees);
+
+    (void)state;
+    assert_int_equal(lowering->trees[0].hops[1].down[0].link, 0);
+    assert_int_equal(lowering->trees[0].hops[1].up[0].link, 0);
+    assert_int_equal(walk(lowering), 2);
     by_lowering_free(lowering);
     by_topology_free(topology);
 }
@@ -530,7 +545,8 @@ int main(void)
         cmocka_unit_test(parallel_cables_are_filled_evenly),
         cmocka_unit_test(one_way_links_between_switches_answer_by_another_way),
         cmocka_unit_test(data_that_run_up_take_the_up_direction),
-        cmocka_unit_test(one_way_trees_of_an_allreduce_become_reduce_scatter_and_allgather),
+        cmocka_unit_test(one_way_trees_of_an_allreduce_serve_all_that_it_needs),
+        cmocka_unit_test(two_one_way_links_between_the_same_nodes_answer_each_other),
         cmocka_unit_test(windows_are_halved_until_the_slots_suffice),
         cmocka_unit_test(two_jobs_live_on_the_same_nodes),
         cmocka_unit_test(the_same_input_gives_the_same_bytes),
