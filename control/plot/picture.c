@@ -177,6 +177,8 @@ static void describe_fabric(const struct by_fabric *fabric, char line[LINE_BYTES
     if (facts.one_bandwidth)
         snprintf(line + used, LINE_BYTES - (size_t)used, " of %s %.20s each way",
                  by_number_text(facts.bandwidth, number), topology->unit);
+    else if (fabric->plan != NULL)
+        snprintf(line + used, LINE_BYTES - (size_t)used, "; lines are as wide as their bandwidth");
     else
         snprintf(line + used, LINE_BYTES - (size_t)used, "; numbers are %.20s each way", topology->unit);
 }
