@@ -52,13 +52,16 @@ static int make_plan(struct lab *lab, unsigned collective)
     struct by_plan_options options = {.collective = collective, .root = -1, .in_network = true};
     struct lab_plan *entry = &lab->plans[lab->plan_count];
     struct by_problem problem = {0};
+    int error;
 
     if (lab_stopping)
         return BY_EXIT_ENVIRONMENT;
     if (collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE)
         options.root = node_of_rank(lab->topology, lab->options.root);
     lab_progress(lab, "planning %s", by_collective_name(collective));
-    if (by_plan_make(lab->topology, &options, &entry->plan, &problem) != 0)
+    error = by_plan_make(lab->topology, &options, &entry->plan, &problem);
+    lab_progress(lab, NULL);
+    if (error != 0)
         return by_cli_refuse(lab->options.topology, &problem);
     entry->collective = collective;
     lab->plan_count++;

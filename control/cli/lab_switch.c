@@ -134,8 +134,10 @@ int lab_switch_push(struct lab *lab)
         if (status == 0)
             targets[count++].image = bytes;
     }
-    if (status == 0 && by_push(targets, count, LAB_CALL_MS, &problem) != 0)
+    if (status == 0 && by_push(targets, count, LAB_CALL_MS, &problem) != 0) {
+        lab_progress(lab, NULL);
         status = by_cli_fail(BY_EXIT_ENVIRONMENT, "lab: %s", problem.text);
+    }
     for (uint32_t i = 0; i < count; i++)
         free((uint8_t *)(uintptr_t)targets[i].image);
     free(targets);
