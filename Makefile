@@ -36,7 +36,8 @@ MAKEFLAGS += --no-builtin-rules
 VERSION  := 0.1.0
 
 # ---- flags -----------------------------------------------------------------------------------------------------------------
-ARCH     := $(shell $(CC) -dumpmachine 2>/dev/null | cut -d- -f1)
+# Before `make deps` there may be no compiler yet: then the machine says what it is.
+ARCH     := $(or $(shell $(CC) -dumpmachine 2>/dev/null | cut -d- -f1),$(shell uname -m))
 BASELINE_x86_64  := -march=x86-64-v2
 BASELINE_aarch64 := -march=armv8-a+crc
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Wundef -Werror

@@ -46,7 +46,7 @@ run() { $make --no-print-directory -j"$jobs" "$@"; }
 
 if part build "libraries, programs and tests, with $jobs jobs" run build-all build-tests build-tools; then
     part unit "unit tests and golden packets" run unit
-    part sim "simulation: real engines and endpoints under loss, duplication and reordering" run sim N=200
+    part sim "simulation: real engines and endpoints under loss, duplication and reordering" run sim N=1000
     part lab "real switches, hosts and links in network namespaces: sums, faults, failures, refusals" run lab-short
     part lint "includes, symbols, format, analysers, manuals" run lint
     part lint-selftest "a planted fault for each check of lint" run lint-selftest

@@ -1,5 +1,5 @@
 # offload/xdp: programs for the kernel's own virtual machine, built by clang and embedded where they are loaded. No part of liboffload.
-XDP_CFLAGS := -target bpf -O2 -g -Wall -Wextra -Werror -idirafter /usr/include/$(shell $(CC) -print-multiarch)
+XDP_CFLAGS := -target bpf -O2 -g -Wall -Wextra -Werror -idirafter /usr/include/$(shell $(CC) -print-multiarch 2>/dev/null)
 
 $(GEN)/xdp/%.bpf.o: offload/xdp/%.bpf.c
 	$(call say,BPF,$<)
