@@ -53,7 +53,10 @@ static struct rte_mbuf *share_make(struct by_shell *shell, const struct by_tx *t
     share->info.free_cb = share_free;
     share->info.fcb_opaque = share;
     rte_mbuf_ext_refcnt_set(&share->info, 1);
-    rte_pktmbuf_attach_extbuf(segment, payload, rte_mem_virt2iova(payload), tx->payload_bytes, &share->info);
+    /* Bus addresses are virtual addresses wherever chains are sent (shell.c); asking DPDK for one reads a
+     * file. */
+    rte_pktmbuf_attach_extbuf(segment, payload, (rte_iova_t)(uintptr_t)payload, tx->payload_bytes,
+                              &share->info);
     segment->data_off = 0;
     segment->data_len = tx->payload_bytes;
     segment->pkt_len = tx->payload_bytes;

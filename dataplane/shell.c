@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_eal.h>
 #include <rte_mbuf.h>
 
 #include "dataplane/eal.h"
@@ -151,6 +152,10 @@ static int start_ports(struct by_shell *shell)
 
         if (result != 0)
             return result;
+        /* A card that sees physical addresses cannot read a payload out of the engine's memory, which need
+         * not be contiguous there. */
+        if (shell->ports[i].kind == BY_PORT_PCI && rte_eal_iova_mode() != RTE_IOVA_VA)
+            shell->ports[i].multi_segs = false;
     }
     return 0;
 }

@@ -9,6 +9,8 @@
  *   switch-probe star HOSTS CHUNKS COUNT SEQ INTERFACE...
  *   switch-probe malformed ADDRESS HOSTS SEQ INTERFACE...
  *   switch-probe flood HOSTS SECONDS WINDOW COUNT SEQ INTERFACE...
+ *   switch-probe replicate HOSTS SECONDS WINDOW COUNT INTERFACE...
+ *   switch-probe blast SECONDS BYTES INTERFACE
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +25,9 @@ static int usage(void)
           "       switch-probe counters ADDRESS\n"
           "       switch-probe star HOSTS CHUNKS COUNT SEQ INTERFACE...\n"
           "       switch-probe malformed ADDRESS HOSTS SEQ INTERFACE...\n"
-          "       switch-probe flood HOSTS SECONDS WINDOW COUNT SEQ INTERFACE...\n",
+          "       switch-probe flood HOSTS SECONDS WINDOW COUNT SEQ INTERFACE...\n"
+          "       switch-probe replicate HOSTS SECONDS WINDOW COUNT INTERFACE...\n"
+          "       switch-probe blast SECONDS BYTES INTERFACE\n",
           stderr);
     return 2;
 }
@@ -63,5 +67,10 @@ int main(int argc, char **argv)
     if (argc > 7 && strcmp(argv[1], "flood") == 0 && argc == 7 + atoi(argv[2]))
         return probe_flood(atoi(argv[2]), (unsigned)atoi(argv[3]), (uint32_t)atoi(argv[4]),
                            (uint16_t)atoi(argv[5]), (uint32_t)atoi(argv[6]), argv + 7);
+    if (argc > 6 && strcmp(argv[1], "replicate") == 0 && argc == 6 + atoi(argv[2]))
+        return probe_replicate(atoi(argv[2]), (unsigned)atoi(argv[3]), (uint32_t)atoi(argv[4]),
+                               (uint16_t)atoi(argv[5]), argv + 6);
+    if (argc == 5 && strcmp(argv[1], "blast") == 0)
+        return probe_blast((unsigned)atoi(argv[2]), (size_t)atoi(argv[3]), argv[4]);
     return usage();
 }

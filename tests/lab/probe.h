@@ -21,5 +21,10 @@ int probe_malformed(const char *address, int hosts, uint32_t seq, char **interfa
 /* Load for `seconds`, beginning with chunk `seq`. */
 int probe_flood(int hosts, unsigned seconds, uint32_t window, uint16_t count, uint32_t seq,
                 char **interfaces);
+/* Load that makes the switch replicate one host's chunks to all; prints the results that it sent each second.
+ */
+int probe_replicate(int hosts, unsigned seconds, uint32_t window, uint16_t count, char **interfaces);
+/* Sends frames of `bytes` as fast as it can. */
+int probe_blast(unsigned seconds, size_t bytes, const char *interface);
 
 #endif

@@ -13,7 +13,7 @@ for program in "$switchd" "$probe"; do
 done
 
 ns=bysw$$
-dir=$(mktemp -d)
+dir=$(mktemp -d -t banyan-switchd-XXXXXX)
 pid=0
 passed=0
 failed=0
@@ -56,7 +56,7 @@ start_with() { # start_with "PROGRAM ..." ARGUMENTS...: through another program
     : >"$dir/out"
     ip netns exec "$ns" $through "$switchd" --name test "$@" >"$dir/out" 2>"$dir/err" &
     pid=$!
-    for ((i = 0; i < 500; i++)); do
+    for ((i = 0; i < 1500; i++)); do
         grep -q ready "$dir/out" && return 0
         kill -0 "$pid" 2>/dev/null || break
         sleep 0.02
