@@ -3,7 +3,7 @@ include $(wildcard tests/*/module.mk tests/unit/*/module.mk tests/unit/*/*/modul
 
 SANITIZERS := address,undefined
 
-.PHONY: test unit sanitizers build-tests build-tools
+.PHONY: test unit sanitizers install-check build-tests build-tools
 test: deps ## everything: unit, golden, simulation, sanitizers, fuzz smoke, lint, lab; closes with `N passed, N failed`
 	$(Q)tests/test.sh "$(MAKE)"
 
@@ -13,6 +13,9 @@ build-tools: $(foreach t,$(TOOLS),$(B)/tools/$(t))
 
 unit: build-tests ## build and run the unit tests
 	$(Q)tests/run.sh $(B)/tests $(TESTS)
+
+install-check: build-all
+	$(Q)tests/install.sh "$(MAKE)"
 
 sanitizers: ## unit tests and simulation in a build with sanitizers
 	$(Q)$(MAKE) --no-print-directory SANITIZE=$(SANITIZERS) unit sim N=60

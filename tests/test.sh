@@ -48,6 +48,7 @@ if part build "libraries, programs and tests, with $jobs jobs" run build-all bui
     part unit "unit tests and golden packets" run unit
     part sim "simulation: real engines and endpoints under loss, duplication and reordering" run sim N=1000
     part lab "real switches, hosts and links in network namespaces: sums, faults, failures, refusals" run lab-short
+    part install "an installation is used by programs of others" run install-check
     part lint "includes, symbols, format, analysers, manuals" run lint
     part lint-selftest "a planted fault for each check of lint" run lint-selftest
     part sanitizers "unit tests and simulation under address and undefined behaviour sanitizers" run sanitizers

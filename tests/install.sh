@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Installs into a temporary folder and uses what is there, as a packager's build would: install.sh MAKE. The tree is not needed afterwards: a
+# program finds header and library through pkg-config, links against the shared one and the static one, and runs.
+set -u
+make=$1
+cd "$(dirname "$0")/.."
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+passed=0
+failed=0
+check() { # WHAT COMMAND...
+    local what=$1
+    shift
+    if "$@" >"$root/log" 2>&1; then
+        passed=$((passed + 1))
+        echo "  PASS   $what"
+    else
+        failed=$((failed + 1))
+        echo "  FAIL   $what"
+        sed 's/^/         | /' "$root/log"
+    fi
+}
+says() { # TEXT COMMAND...
+    local text=$1
+    shift
+    "$@" | grep -qF -- "$text"
+}
+cat >"$root/program.c" <<'END'
+#include <banyan/banyan.h>
+int main(void)
+{
+    return banyan_version() != BANYAN_VERSION;
+}
+END
+prefix=$root/stage/opt/banyan
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+check "make install with DESTDIR and PREFIX" $make --no-print-directory install DESTDIR="$root/stage" PREFIX=/opt/banyan
+flags() { pkg-config --define-variable=prefix="$prefix" "$@" banyan; }
+# shellcheck disable=SC2046 # words are wanted
+check "a program links against the shared library" gcc -o "$root/shared" "$root/program.c" $(flags --cflags --libs)
+check "and runs" env LD_LIBRARY_PATH="$prefix/lib" "$root/shared"
+# shellcheck disable=SC2046
+check "a program links against the static library" gcc -o "$root/static" "$root/program.c" $(flags --cflags) "$prefix/lib/libbanyan.a" $(pkg-config --static --libs-only-l banyan | sed 's/-lbanyan//')
+check "and runs" "$root/static"
+check "only banyan_ is seen in the shared library" bash -c "! nm -D --defined-only '$prefix/lib/libbanyan.so.0' | awk '{print \$3}' | grep -v -e '^banyan_' -e '^LIBBANYAN' -e '^BANYAN' | grep ."
+for program in banyan banyan-perf banyan-switchd; do
+    check "$program --version" says "banyan" "$prefix/bin/$program" --version
+done
+check "banyan info -c finds banyan-perf beside it" says BANYAN_TABLE "$prefix/bin/banyan" info -c
+check "the pkg-config file names the prefix" says "/opt/banyan/include" pkg-config --variable=includedir banyan
+check "the unit starts the installed program" grep -q '^ExecStart=/opt/banyan/bin/banyan-switchd' "$prefix/lib/systemd/system/banyan-switchd.service"
+check "manual pages are in their sections" test -s "$prefix/share/man/man1/banyan.1" -a -s "$prefix/share/man/man5/banyan-plan.5" -a -s "$prefix/share/man/man3/libbanyan.3"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
