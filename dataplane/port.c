@@ -8,6 +8,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/if_packet.h>
+#include <linux/if_xdp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -337,11 +339,34 @@ bool by_port_settle(struct by_port *port)
     return !port->unsettled;
 }
 
-void by_port_read(const struct by_port *port, struct by_port_counters *counters)
+/* Frames that the port's sockets had no room for, since the start. A packet socket forgets what it has told.
+ */
+static uint64_t count_lost(struct by_port *port)
+{
+    uint64_t lost = 0;
+
+    for (unsigned i = 0; i < port->bell_count; i++) {
+        struct tpacket_stats packet = {0};
+        struct xdp_statistics xdp = {0};
+        socklen_t packet_size = sizeof packet, xdp_size = sizeof xdp;
+
+        if (getsockopt(port->bells[i], SOL_PACKET, PACKET_STATISTICS, &packet, &packet_size) == 0)
+            port->lost += packet.tp_drops;
+        else if (getsockopt(port->bells[i], SOL_XDP, XDP_STATISTICS, &xdp, &xdp_size) == 0)
+            lost += xdp.rx_dropped + xdp.rx_ring_full;
+    }
+    return lost + port->lost;
+}
+
+void by_port_read(struct by_port *port, struct by_port_counters *counters)
 {
     struct rte_eth_stats stats;
 
     *counters = port->counters;
-    if (port->started && rte_eth_stats_get(port->id, &stats) == 0)
+    if (!port->started)
+        return;
+    if (port->bell_count > 0)
+        counters->rx_dropped += count_lost(port);
+    else if (rte_eth_stats_get(port->id, &stats) == 0)
         counters->rx_dropped += stats.imissed + stats.rx_nombuf;
 }

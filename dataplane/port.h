@@ -60,6 +60,7 @@ struct by_port {
     uint8_t own_mac[6], peer_mac[6];
     unsigned bell_count;
     int bells[BY_PORT_BELLS];
+    uint64_t lost; /* what the packet sockets have told of, so far */
     struct by_port_counters counters;
     struct rte_mbuf *queue[BY_PORT_BURST];
 };
@@ -98,8 +99,8 @@ void by_port_flush(struct by_port *port);
  * still left.
  */
 bool by_port_settle(struct by_port *port);
-/* The port's counters with what the driver lost. */
-void by_port_read(const struct by_port *port, struct by_port_counters *counters);
+/* The port's counters, with what was lost before the switch saw it. */
+void by_port_read(struct by_port *port, struct by_port_counters *counters);
 
 #include "dataplane/port_inline.h"
 

@@ -270,7 +270,7 @@ unsigned by_shell_port_count(const struct by_shell *shell)
     return shell->port_count;
 }
 
-const struct by_port *by_shell_port(const struct by_shell *shell, unsigned index)
+struct by_port *by_shell_port(struct by_shell *shell, unsigned index)
 {
     return index < shell->port_count ? &shell->ports[index] : NULL;
 }

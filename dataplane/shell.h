@@ -79,7 +79,7 @@ struct by_engine *by_shell_engine(struct by_shell *shell);
 int by_shell_commit(struct by_shell *shell);
 uint32_t by_shell_payload_max(const struct by_shell *shell);
 unsigned by_shell_port_count(const struct by_shell *shell);
-const struct by_port *by_shell_port(const struct by_shell *shell, unsigned index);
+struct by_port *by_shell_port(struct by_shell *shell, unsigned index);
 const struct by_shell_counters *by_shell_counters(const struct by_shell *shell);
 
 #endif

@@ -61,7 +61,7 @@ static void answer_ports(void *context)
 
     rte_tel_data_start_dict(request->data);
     for (unsigned i = 0; i < request->shell->port_count; i++) {
-        const struct by_port *port = &request->shell->ports[i];
+        struct by_port *port = &request->shell->ports[i];
         struct rte_tel_data *row = rte_tel_data_alloc();
         struct by_port_counters counters;
         char name[BY_NAME_MAX + 1];

@@ -74,7 +74,7 @@ static int node_counter(void *node, uint32_t index, struct by_agent_counter *out
 
 static int node_port(void *node, uint32_t index, struct by_agent_port *out)
 {
-    const struct by_port *port = by_shell_port(node, index);
+    struct by_port *port = by_shell_port(node, index);
     struct by_port_counters counters;
 
     if (!port)

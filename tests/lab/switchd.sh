@@ -127,6 +127,15 @@ check "it loads a table at start" start $four $control --table "$dir/four" --los
 check "four hosts get right sums under loss, duplication and reordering" inside "$probe" star 4 100 352 0 h0 h1 h2 h3
 check "faults were injected" test "$(counter shell_fault_dropped)" -gt 0 -a "$(counter shell_fault_duplicated)" -gt 0 -a "$(counter shell_fault_held)" -gt 0
 check "SIGINT ends it as well" stop INT
+for driver in af_packet af_xdp; do
+    check "a switch on net_$driver is stopped" start $two $control --driver $driver --table "$dir/two"
+    kill -STOP "$pid"
+    check "frames come in the meantime" inside "$probe" blast 1 1490 h0
+    kill -CONT "$pid"
+    check "those that the port had no room for are counted" test "$("$probe" counters "unix:$dir/c.sock" | awk '/^port p0/ {print $10}')" -gt 1000
+    check "right sums afterwards" inside "$probe" star 2 10 352 0 h0 h1
+    check "it ends" stop TERM
+done
 check "without the right to load programs it falls back to net_af_packet" start_with "setpriv --bounding-set -sys_admin,-bpf,-perfmon" $two $control --table "$dir/two"
 check "and says so" grep -q "iface p0: net_af_xdp does not work here, using net_af_packet" "$dir/err"
 check "right sums all the same" inside "$probe" star 2 10 352 0 h0 h1
