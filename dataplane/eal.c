@@ -23,7 +23,9 @@
 #include "dataplane/say.h"
 #include "offload/base/errors.h"
 
+/* Arguments of EAL (count), and those that are ours beside the PCI addresses. */
 #define ARGUMENTS_MAX 128u
+#define OWN_ARGUMENTS 16u
 /* Hugepage memory that packet buffers need (bytes): in all, and for each port. With less we go without. */
 #define HUGE_BASE     (64ull << 20)
 #define HUGE_PER_PORT (12ull << 20)
@@ -149,24 +151,13 @@ static bool choose_no_huge(const struct by_eal_config *config)
     return true;
 }
 
-int by_eal_start(const struct by_eal_config *config)
+/* The arguments for EAL: ours where the user gave none. Returns their number. */
+static int build_arguments(const struct by_eal_config *config, bool no_huge, char *arguments[ARGUMENTS_MAX])
 {
     static char program[] = "banyan-switchd";
     static char lcores[256], prefix[128];
-    char *arguments[ARGUMENTS_MAX];
     int count = 0;
-    bool no_huge = choose_no_huge(config);
 
-    if (config->extra_count + 2 * config->pci_count + 16 > ARGUMENTS_MAX) {
-        by_say("too many EAL arguments: %u, at most %u", config->extra_count,
-               ARGUMENTS_MAX - 16 - 2 * config->pci_count);
-        return BY_EINVAL;
-    }
-    if (no_huge && config->pci_count > 0) {
-        by_say("--pci %s needs hugepages: `sysctl vm.nr_hugepages=%llu`", config->pci[0],
-               huge_needed(config) >> 21);
-        return BY_EIO;
-    }
     lcore_text(lcores, sizeof lcores);
     snprintf(prefix, sizeof prefix, "%s%s.%ld", PREFIX_HEAD, config->name, (long)getpid());
     arguments[count++] = program;
@@ -196,15 +187,32 @@ int by_eal_start(const struct by_eal_config *config)
     }
     for (unsigned i = 0; i < config->extra_count; i++)
         arguments[count++] = config->extra[i];
+    return count;
+}
+
+int by_eal_start(const struct by_eal_config *config)
+{
+    char *arguments[ARGUMENTS_MAX], base[sizeof runtime_dir];
+    bool no_huge = choose_no_huge(config);
+
+    if (config->extra_count + 2 * config->pci_count + OWN_ARGUMENTS > ARGUMENTS_MAX) {
+        by_say("too many EAL arguments: %u, at most %u", config->extra_count,
+               ARGUMENTS_MAX - OWN_ARGUMENTS - 2 * config->pci_count);
+        return BY_EINVAL;
+    }
+    if (no_huge && config->pci_count > 0) {
+        by_say("--pci %s needs hugepages: `sysctl vm.nr_hugepages=%llu`", config->pci[0],
+               huge_needed(config) >> 21);
+        return BY_EIO;
+    }
     rte_openlog_stream(stderr);
-    if (rte_eal_init(count, arguments) < 0) {
+    if (rte_eal_init(build_arguments(config, no_huge, arguments), arguments) < 0) {
         by_say("DPDK does not start: %s", rte_strerror(rte_errno));
         remove_folder(rte_eal_get_runtime_dir());
         return rte_errno == EINVAL ? BY_EINVAL : BY_EIO;
     }
     snprintf(runtime_dir, sizeof runtime_dir, "%s", rte_eal_get_runtime_dir());
-    char base[256];
-    snprintf(base, sizeof base, "%s", runtime_dir);
+    memcpy(base, runtime_dir, sizeof base);
     if (strrchr(base, '/'))
         *strrchr(base, '/') = 0;
     remove_stale_folders(base);
