@@ -125,15 +125,17 @@ bounded() { # LINES (0: it ends by itself) COMMAND...
     shift
     timeout --kill-after=10 "$run_limit" "$@" >"$work/out" 2>"$work/err" </dev/null &
     child=$!
-    while [ "$lines" -gt 0 ] && kill -0 "$child" 2>/dev/null && [ $polls -lt 15 ]; do
-        [ "$(grep -c '^mpi_allreduce ' "$work/out")" -lt "$lines" ] || polls=$((polls + 1))
-        sleep 0.2
-    done
-    if [ $polls -eq 15 ]; then
-        kill -TERM "$child" 2>/dev/null
-        sweep
-    fi
-    { wait "$child" || result=$?; } 2>/dev/null # the shell would tell of a killed one
+    { # the shell itself would tell of one that a signal ended
+        while [ "$lines" -gt 0 ] && kill -0 "$child" && [ $polls -lt 15 ]; do
+            [ "$(grep -c '^mpi_allreduce ' "$work/out")" -lt "$lines" ] || polls=$((polls + 1))
+            sleep 0.2
+        done
+        if [ $polls -eq 15 ]; then
+            kill -TERM "$child"
+            sweep
+        fi
+        wait "$child" || result=$?
+    } 2>/dev/null
     child=
     return $result
 }
@@ -250,13 +252,13 @@ mpi_run() { # openmpi|mpich MTU off|on
     sweep
     while read -r size algbw wrong; do
         lines=$((lines + 1))
+        data=$((data + size * ($(iterations "$size") + warmup + 1)))
         if [ "$wrong" != 0 ]; then
             say "$1: $wrong wrong elements at $size bytes"
             [ $status -ne 0 ] || status=1
             continue
         fi
         samples["$1 $size $2 $3"]+=" $algbw"
-        data=$((data + size * ($(iterations "$size") + warmup + 1)))
     done < <(sed -nE 's/^mpi_allreduce .*bytes=([0-9]+) .*algbw=([0-9.]+) wrong=([0-9]+)$/\1 \2 \3/p' "$work/out")
     if [ $lines -ne ${#sizes[@]} ]; then
         failed "$1" "MTU $2, offload $3, status $result$([ $result -ne 124 ] || echo ", no end within $run_limit s")"
