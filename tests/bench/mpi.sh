@@ -118,7 +118,7 @@ sweep() {
 }
 
 # Runs a command with its own time limit such that a signal to this script ends it at once; output to $work/out and $work/err. Once
-# it has printed so many lines of results it has a few seconds to end, then is ended: MPICH 4.0 over UCX's TCP does not always
+# it has printed so many lines of results it has a second to end, then is ended: MPICH 4.0 over UCX's TCP does not always
 # return from MPI_Finalize.
 bounded() { # LINES (0: it ends by itself) COMMAND...
     local lines=$1 result=0 polls=0
@@ -126,11 +126,11 @@ bounded() { # LINES (0: it ends by itself) COMMAND...
     timeout --kill-after=10 "$run_limit" "$@" >"$work/out" 2>"$work/err" </dev/null &
     child=$!
     { # the shell itself would tell of one that a signal ended
-        while [ "$lines" -gt 0 ] && kill -0 "$child" && [ $polls -lt 15 ]; do
+        while [ "$lines" -gt 0 ] && kill -0 "$child" && [ $polls -lt 6 ]; do
             [ "$(grep -c '^mpi_allreduce ' "$work/out")" -lt "$lines" ] || polls=$((polls + 1))
             sleep 0.2
         done
-        if [ $polls -eq 15 ]; then
+        if [ $polls -eq 6 ]; then
             kill -TERM "$child"
             sweep
         fi
