@@ -4,18 +4,6 @@
 
 #include "control/cli/cli.h"
 
-/* Until each command has landed, one that is missing is NULL. */
-#pragma weak by_command_topo
-#pragma weak by_command_plan
-#pragma weak by_command_verify
-#pragma weak by_command_tables
-#pragma weak by_command_push
-#pragma weak by_command_show
-#pragma weak by_command_diff
-#pragma weak by_command_lab
-#pragma weak by_command_plot
-#pragma weak by_command_info
-
 struct command {
     const char *name;
     by_command_fn *run;
@@ -58,7 +46,7 @@ int main(int argc, char **argv)
         return BY_EXIT_DONE;
     }
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-        if (strcmp(argv[1], commands[i].name) == 0 && commands[i].run != NULL)
+        if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);
     fprintf(stderr, "banyan: no command '%s'; `banyan --help` lists them\n", argv[1]);
     return BY_EXIT_USAGE;
