@@ -126,7 +126,7 @@ static void take_result(struct by_endpoint *endpoint, struct by_lane *lane, cons
     flight->flags = 0;
     lane->inflight--;
     endpoint->inflight--;
-    lane->timer_ns = endpoint->now_ns;
+    lane->timer_ns = lane->heard_ns = endpoint->now_ns;
     lane->backoff = 0;
     if (header->seq == lane->base)
         lane->probes = 0;

@@ -243,11 +243,19 @@ static uint32_t run_ready(struct by_endpoint *endpoint, struct by_tx *tx, uint32
     return count;
 }
 
+/* Since when the lane's oldest chunk has waited without any progress of the lane. */
+static uint64_t waits_since(const struct by_lane *lane)
+{
+    uint64_t first_ns = by_flight_at(lane, lane->base)->first_ns;
+
+    return first_ns > lane->heard_ns ? first_ns : lane->heard_ns;
+}
+
 /* A lane's timer ran out: its oldest chunk goes again, and alone. */
 static int timer_expire(struct by_endpoint *endpoint, struct by_lane *lane, struct by_tx *tx)
 {
     struct by_flight *flight = by_flight_at(lane, lane->base);
-    uint64_t age = endpoint->now_ns - flight->first_ns;
+    uint64_t age = endpoint->now_ns - waits_since(lane);
 
     if (age >= endpoint->config.stall_ns) {
         struct by_call_status status = {.node = BY_NODE_NONE, .missing_node = BY_NODE_NONE};
@@ -281,7 +289,7 @@ static uint32_t run_timers(struct by_endpoint *endpoint, struct by_tx *tx, uint3
 
         if (lane->inflight == 0)
             continue;
-        stalled = by_flight_at(lane, lane->base)->first_ns + endpoint->config.stall_ns;
+        stalled = waits_since(lane) + endpoint->config.stall_ns;
         due = lane->timer_ns + by_pace_timeout(endpoint, lane);
         due = stalled < due ? stalled : due;
         if (endpoint->now_ns >= due) {

@@ -112,6 +112,7 @@ struct by_lane {
     uint8_t in_ready, in_urgent;
     /* the timer */
     uint64_t timer_ns; /* runs since */
+    uint64_t heard_ns; /* the last result accepted: progress */
     uint8_t backoff;
     uint8_t probes;                 /* timeouts of the oldest chunk: odd ones send PROBE when it is old */
     uint32_t srtt, rttvar;          /* ns x 8 and ns x 4 (RFC 6298 in integers); srtt 0: no sample yet */
