@@ -6,6 +6,8 @@ control_SRC += \
 	control/topology/preset.c \
 	control/topology/preset_box.c \
 	control/topology/preset_fabric.c \
+	control/topology/preset_irregular.c \
 	control/topology/preset_regular.c \
 	control/topology/read.c \
-	control/topology/topology.c
+	control/topology/topology.c \
+	control/topology/vary.c

@@ -1,6 +1,6 @@
 /*
  * Fabrics by name: a table of presets, each with its parameters and defaults, and the function that makes it.
- * `banyan topo` prints them; tests and the demo build on them. Pure functions: any thread.
+ * `banyan topo` prints them, varied by vary.h; tests and the demo build on them. Pure functions: any thread.
  */
 #ifndef BY_TOPOLOGY_PRESET_H
 #define BY_TOPOLOGY_PRESET_H
@@ -46,11 +46,13 @@ const struct by_preset *by_preset_find(const char *name);
 int by_preset_make(const struct by_preset *preset, const char *const *texts, const char *capable,
                    struct by_topology **topology, struct by_problem *problem);
 
-/* Makers, one for each row of the table (preset_regular.c, preset_fabric.c, preset_box.c). */
+/* Makers, one for each row of the table (preset_regular.c, preset_fabric.c, preset_box.c,
+ * preset_irregular.c). */
 typedef int by_preset_fn(struct by_builder *builder, const struct by_preset_values *values,
                          struct by_problem *problem);
 by_preset_fn by_preset_star, by_preset_ring, by_preset_complete, by_preset_torus, by_preset_hypercube,
     by_preset_random, by_preset_leafspine, by_preset_fattree, by_preset_dragonfly, by_preset_rail,
-    by_preset_twobox, by_preset_a100, by_preset_h100, by_preset_mi250;
+    by_preset_twobox, by_preset_a100, by_preset_h100, by_preset_mi250, by_preset_hetero, by_preset_pcie,
+    by_preset_regular;
 
 #endif
