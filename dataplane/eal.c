@@ -35,7 +35,24 @@
 
 static char runtime_dir[256];
 
-/* Bytes of free hugepages of all sizes. */
+/* A number of pages that the kernel tells of one size of hugepage; 0 when it does not. */
+static unsigned long huge_count(const char *size, const char *what)
+{
+    char path[320];
+    unsigned long count = 0;
+    FILE *file;
+
+    snprintf(path, sizeof path, "/sys/kernel/mm/hugepages/%s/%s", size, what);
+    file = fopen(path, "r");
+    if (!file)
+        return 0;
+    if (fscanf(file, "%lu", &count) != 1)
+        count = 0;
+    fclose(file);
+    return count;
+}
+
+/* Bytes of hugepages of all sizes that are free and not promised to another process. */
 static unsigned long long huge_free(void)
 {
     DIR *dir = opendir("/sys/kernel/mm/hugepages");
@@ -44,19 +61,14 @@ static unsigned long long huge_free(void)
     if (!dir)
         return 0;
     for (struct dirent *entry; (entry = readdir(dir));) {
-        unsigned long kib, count;
-        char path[320];
-        FILE *file;
+        unsigned long kib, unused, promised;
 
         if (sscanf(entry->d_name, "hugepages-%lukB", &kib) != 1)
             continue;
-        snprintf(path, sizeof path, "/sys/kernel/mm/hugepages/%s/free_hugepages", entry->d_name);
-        file = fopen(path, "r");
-        if (!file)
-            continue;
-        if (fscanf(file, "%lu", &count) == 1)
-            total += (unsigned long long)kib * 1024 * count;
-        fclose(file);
+        unused = huge_count(entry->d_name, "free_hugepages");
+        promised = huge_count(entry->d_name, "resv_hugepages");
+        if (unused > promised)
+            total += (unsigned long long)kib * 1024 * (unused - promised);
     }
     closedir(dir);
     return total;
