@@ -6,7 +6,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <banyan/banyan.h>
 
@@ -77,25 +76,4 @@ const char *banyan_op_name(banyan_op_t op)
 const char *banyan_dtype_name(banyan_dtype_t dtype)
 {
     return by_dtype_name((unsigned)dtype);
-}
-
-banyan_status_t banyan_setting(uint32_t index, const char **name, const char **fallback, const char **help,
-                               const char **value)
-{
-    const struct by_setting_info *info = by_setting_info(index);
-
-    if (info == NULL)
-        return BANYAN_ENOENT;
-    if (name != NULL)
-        *name = info->name;
-    if (fallback != NULL)
-        *fallback = info->fallback;
-    if (help != NULL)
-        *help = info->help;
-    if (value != NULL) {
-        const char *text = getenv(info->name);
-
-        *value = text != NULL ? text : info->fallback;
-    }
-    return BANYAN_OK;
 }

@@ -11,20 +11,23 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <banyan/banyan.h>
+
 #include "host-driver/error.h"
 
 #define PREFIX        "BANYAN_"
 #define PREFIX_BYTES  (sizeof(PREFIX) - 1)
 #define NAME_MAX_SEEN 48u /* longer names are not compared for the nearest match */
 
-#define X(setting, fallback, help) {PREFIX #setting, fallback, help},
-static const struct by_setting_info infos[BY_SETTING_COUNT] = {BY_SETTING_LIST(X)};
-#undef X
+struct setting_info {
+    const char *name; /* "BANYAN_TABLE" */
+    const char *fallback;
+    const char *help;
+};
 
-const struct by_setting_info *by_setting_info(uint32_t index)
-{
-    return index < BY_SETTING_COUNT ? &infos[index] : NULL;
-}
+#define X(setting, fallback, help) {PREFIX #setting, fallback, help},
+static const struct setting_info infos[BY_SETTING_COUNT] = {BY_SETTING_LIST(X)};
+#undef X
 
 /* Edit distance (Wagner and Fischer, JACM 1974), for names only: both at most NAME_MAX_SEEN. */
 static unsigned distance(const char *a, const char *b)
@@ -186,4 +189,29 @@ int by_settings_decimal(const struct by_settings *settings, enum by_setting whic
                        settings->origin[which], max);
     *value = number;
     return 0;
+}
+
+banyan_status_t banyan_setting(uint32_t index, const char **name, const char **fallback, const char **help,
+                               const char **value, const char **origin)
+{
+    static _Thread_local struct by_settings seen;
+    static _Thread_local int error = BY_ESTATE; /* until they have been read */
+
+    if (index == 0 || error == BY_ESTATE)
+        error = by_settings_load(&seen);
+    if (error != 0)
+        return (banyan_status_t)error;
+    if (index >= BY_SETTING_COUNT)
+        return BANYAN_ENOENT;
+    if (name != NULL)
+        *name = infos[index].name;
+    if (fallback != NULL)
+        *fallback = infos[index].fallback;
+    if (help != NULL)
+        *help = infos[index].help;
+    if (value != NULL)
+        *value = seen.value[index];
+    if (origin != NULL)
+        *origin = seen.origin[index];
+    return BANYAN_OK;
 }

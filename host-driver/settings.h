@@ -16,18 +16,10 @@ enum by_setting { BY_SETTING_LIST(X) BY_SETTING_COUNT };
 
 #define BY_SETTING_BYTES_MAX 1024u /* of a value with its terminating zero; longer ones are refused */
 
-struct by_setting_info {
-    const char *name; /* "BANYAN_TABLE" */
-    const char *fallback;
-    const char *help;
-};
-
 struct by_settings {
     char value[BY_SETTING_COUNT][BY_SETTING_BYTES_MAX];
     char origin[BY_SETTING_COUNT][64]; /* "default", "environment", or a file's path (cut) */
 };
-
-const struct by_setting_info *by_setting_info(uint32_t index);
 
 /* Loads all settings; warns on stderr of each unknown BANYAN_* with the nearest match. 0 or an error with its
  * text set. */

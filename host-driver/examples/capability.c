@@ -4,7 +4,7 @@
 
 int main(void)
 {
-    const char *name, *fallback, *help, *value;
+    const char *name, *fallback, *help, *value, *origin;
 
     printf("version %d, made for %d\n", banyan_version(), BANYAN_VERSION);
     for (banyan_dtype_t dtype = BANYAN_I8; dtype <= BANYAN_F64; dtype++) {
@@ -15,7 +15,7 @@ int main(void)
         printf("\n");
     }
     printf("%d is: %s\n", BANYAN_ETIMEDOUT, banyan_strerror(BANYAN_ETIMEDOUT));
-    for (uint32_t i = 0; banyan_setting(i, &name, &fallback, &help, &value) == BANYAN_OK; i++)
-        printf("%s=%s (default '%s'): %s\n", name, value, fallback, help);
+    for (uint32_t i = 0; banyan_setting(i, &name, &fallback, &help, &value, &origin) == BANYAN_OK; i++)
+        printf("%s=%s (%s; default '%s'): %s\n", name, value, origin, fallback, help);
     return banyan_version() == BANYAN_VERSION ? 0 : 1;
 }

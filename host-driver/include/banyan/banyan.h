@@ -137,13 +137,15 @@ BANYAN_API const char *banyan_op_name(banyan_op_t op);
 BANYAN_API const char *banyan_dtype_name(banyan_dtype_t dtype);
 
 /*
- * Enumerates the settings: name of the environment variable, default, help and effective value of setting
- * `index`, counted from 0. Each pointer may be NULL when it is not wanted. `value` points to the
- * environment's text, or to the default. BANYAN_ENOENT beyond the last one (sets no error text). Any thread,
- * as long as nobody changes the environment.
+ * Enumerates the settings: name of the environment variable, default, help, value in force and its origin
+ * ("default", "environment" or the path of a file) of setting `index`, counted from 0. Index 0 reads the
+ * files and the environment anew, and warns on stderr of unknown settings. Each pointer may be NULL when it
+ * is not wanted; the texts are the calling thread's until it asks for index 0 again. BANYAN_ENOENT beyond the
+ * last one (sets no error text); BANYAN_EINVAL when a file has a malformed line or a value is too long. Any
+ * thread, as long as nobody changes the environment.
  */
 BANYAN_API banyan_status_t banyan_setting(uint32_t index, const char **name, const char **fallback,
-                                          const char **help, const char **value);
+                                          const char **help, const char **value, const char **origin);
 
 /* ---- Fabric in this process
  * -------------------------------------------------------------------------------------------------- */

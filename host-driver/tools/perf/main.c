@@ -176,10 +176,8 @@ int main(int argc, char **argv)
 
     if (code != PERF_RIGHT || finished)
         return (int)code;
-    if (options.settings) {
-        perf_print_settings(options.json);
-        return PERF_RIGHT;
-    }
+    if (options.settings)
+        return (int)perf_print_settings(options.json);
     code = perf_world_open(&world, &options, options.bytes_max);
     if (code == PERF_RIGHT) {
         catch_signals();

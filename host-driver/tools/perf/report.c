@@ -233,28 +233,41 @@ void perf_print_json(FILE *stream, const struct perf_world *world, const struct 
     fflush(stream);
 }
 
-void perf_print_settings(bool json)
+/* One setting of the list, for people or as an element of JSON. */
+static void print_setting(bool json, bool first, const char *const text[5])
 {
-    const char *name, *fallback, *help, *value;
+    static const char *const keys[] = {"name", "value", "origin", "default", "help"};
 
-    if (json)
-        printf("{\"settings\": [");
-    for (uint32_t i = 0; banyan_setting(i, &name, &fallback, &help, &value) == BANYAN_OK; i++) {
-        if (!json) {
-            printf("%-20s %-10s %s (default: %s)\n", name, value[0] != 0 ? value : "-", help,
-                   fallback[0] != 0 ? fallback : "none");
-            continue;
+    if (!json) {
+        printf("%-20s %-10s %-12s %s (default: %s)\n", text[0], text[1][0] != 0 ? text[1] : "-", text[2],
+               text[4], text[3][0] != 0 ? text[3] : "none");
+        return;
+    }
+    for (unsigned i = 0; i < 5; i++) {
+        printf("%s\"%s\": ", i > 0 ? ", " : first ? "\n  {" : ",\n  {", keys[i]);
+        json_string(stdout, text[i]);
+    }
+    printf("}");
+}
+
+enum perf_exit perf_print_settings(bool json)
+{
+    const char *text[5]; /* name, value, origin, default, help */
+
+    for (uint32_t i = 0;; i++) {
+        banyan_status_t status = banyan_setting(i, &text[0], &text[3], &text[4], &text[1], &text[2]);
+
+        if (status == BANYAN_ENOENT)
+            break;
+        if (status != BANYAN_OK) {
+            fprintf(stderr, "banyan-perf: %s\n", banyan_last_error());
+            return PERF_USAGE;
         }
-        printf("%s\n  {\"name\": ", i > 0 ? "," : "");
-        json_string(stdout, name);
-        printf(", \"value\": ");
-        json_string(stdout, value);
-        printf(", \"default\": ");
-        json_string(stdout, fallback);
-        printf(", \"help\": ");
-        json_string(stdout, help);
-        printf("}");
+        if (i == 0 && json)
+            printf("{\"settings\": [");
+        print_setting(json, i == 0, text);
     }
     if (json)
         printf("]}\n");
+    return PERF_RIGHT;
 }

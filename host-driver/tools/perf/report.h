@@ -20,8 +20,8 @@ void perf_print_trailer(const struct perf_results *results);
  * cables too. */
 void perf_print_json(FILE *stream, const struct perf_world *world, const struct perf_rank *rank,
                      const struct perf_results *results, bool counters);
-/* All BANYAN_* settings, for people or as JSON. */
-void perf_print_settings(bool json);
+/* All BANYAN_* settings, for people or as JSON. PERF_USAGE when they cannot be read, reported. */
+enum perf_exit perf_print_settings(bool json);
 /* Sum of wrong elements over all results. */
 uint64_t perf_wrong(const struct perf_results *results);
 

@@ -14,6 +14,7 @@ test_host_oracle_LIBS     := offload
 test_host_api_LIBS        := $(HOST_LIBS)
 test_host_fabric_LIBS     := $(HOST_LIBS)
 test_host_settings_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+$(B)/tests/test_host_settings: | $(B)/bin/banyan-perf
 test_host_faults_LDLIBS   = -lcmocka $(host-driver_LDLIBS)
 test_host_oracle_LDLIBS   := -lcmocka -lm
 test_host_api_LDLIBS      = -lcmocka $(host-driver_LDLIBS)

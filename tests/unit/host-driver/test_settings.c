@@ -1,8 +1,11 @@
 /* Settings: where they come from, what is refused, what is said of unknown ones. */
+#include <libgen.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "host-driver/error.h"
@@ -10,6 +13,7 @@
 #include "tests/unit/host-driver/rig.h"
 
 static struct by_settings settings;
+static const char *programs; /* this program's folder */
 
 /* Loads, with what the library says on stderr caught in `said`. */
 static int load(char *said, size_t bytes)
@@ -177,21 +181,81 @@ static void whole_numbers_take_no_sign_no_fraction_and_no_rest(void **state)
 
 static void every_setting_can_be_listed(void **state)
 {
-    const char *name, *fallback, *help, *value;
+    const char *name, *fallback, *help, *value, *origin;
     uint32_t count = 0;
 
     (void)state;
     rig_set("BANYAN_SEED", "77");
-    for (; banyan_setting(count, &name, &fallback, &help, &value) == BANYAN_OK; count++) {
+    for (; banyan_setting(count, &name, &fallback, &help, &value, &origin) == BANYAN_OK; count++) {
+        bool given = strcmp(name, "BANYAN_SEED") == 0;
+
         assert_int_equal(strncmp(name, "BANYAN_", 7), 0);
         assert_true(help[0] != 0);
-        assert_string_equal(value, strcmp(name, "BANYAN_SEED") == 0 ? "77" : fallback);
+        assert_string_equal(value, given ? "77" : fallback);
+        assert_string_equal(origin, given ? "environment" : "default");
     }
     rig_set("BANYAN_SEED", NULL);
     assert_int_equal(count, BY_SETTING_COUNT);
 }
 
-int main(void)
+/* Runs `banyan-perf --settings OPTION`; its exit status, and what it says on stdout and stderr together. */
+static int run_settings(const char *option, char *said, size_t bytes)
+{
+    char command[512];
+    FILE *pipe;
+    size_t got;
+
+    snprintf(command, sizeof(command), "%s/../bin/banyan-perf --settings %s 2>&1", programs, option);
+    pipe = popen(command, "r");
+    assert_non_null(pipe);
+    got = fread(said, 1, bytes - 1, pipe);
+    said[got] = 0;
+    return WEXITSTATUS(pclose(pipe));
+}
+
+static void the_list_shows_where_each_value_comes_from_and_warns_of_unknown_ones(void **state)
+{
+    char home[] = "/tmp/banyan-home-XXXXXX";
+    char path[64], said[8192];
+    FILE *file;
+
+    (void)state;
+    assert_non_null(mkdtemp(home));
+    snprintf(path, sizeof(path), "%s/.banyan.conf", home);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "BANYAN_JOB=7\nBANYAN_SPUN=3\n");
+    fclose(file);
+    setenv("HOME", home, 1);
+    rig_set("BANYAN_TIMEOUT", "4.5");
+    rig_set("BANYAN_TRANSPROT", "udp");
+    assert_int_equal(run_settings("", said, sizeof(said)), 0);
+    assert_non_null(strstr(said,
+                           "environment sets BANYAN_TRANSPROT, which is unknown and ignored; did you mean "
+                           "BANYAN_TRANSPORT?"));
+    assert_non_null(strstr(said, ".banyan.conf sets BANYAN_SPUN"));
+    assert_non_null(strstr(said, "did you mean BANYAN_SPIN?"));
+    assert_non_null(strstr(said, "BANYAN_TIMEOUT       4.5        environment  seconds"));
+    assert_non_null(strstr(said, "BANYAN_SPIN          0          default "));
+    assert_non_null(strstr(said, "BANYAN_JOB           7          /tmp/banyan-home-"));
+    assert_int_equal(run_settings("--json", said, sizeof(said)), 0);
+    assert_non_null(
+        strstr(said, "\"name\": \"BANYAN_TIMEOUT\", \"value\": \"4.5\", \"origin\": \"environment\""));
+    rig_set("BANYAN_TIMEOUT", NULL);
+    rig_set("BANYAN_TRANSPROT", NULL);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "BANYAN_JOB 7\n");
+    fclose(file);
+    assert_int_equal(run_settings("--json", said, sizeof(said)), 2);
+    assert_non_null(strstr(said, ".banyan.conf:1: expected KEY=VALUE"));
+    assert_null(strchr(said, '{'));
+    unlink(path);
+    rmdir(home);
+    setenv("HOME", "/nonexistent", 1);
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_hold_where_nothing_is_set),
@@ -201,8 +265,10 @@ int main(void)
         cmocka_unit_test(a_number_out_of_range_is_refused_with_its_name_and_range),
         cmocka_unit_test(whole_numbers_take_no_sign_no_fraction_and_no_rest),
         cmocka_unit_test(every_setting_can_be_listed),
+        cmocka_unit_test(the_list_shows_where_each_value_comes_from_and_warns_of_unknown_ones),
     };
 
+    programs = argc > 0 ? dirname(argv[0]) : ".";
     setenv("HOME", "/nonexistent", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
