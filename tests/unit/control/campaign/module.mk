@@ -1,0 +1,10 @@
+# The planner's campaign of random fabrics: a tool, run by `make planner-check` (tests/oracle).
+TOOLS += plan-campaign
+plan-campaign_SRC := \
+	tests/unit/control/campaign/campaign.c \
+	tests/unit/control/campaign/cuts.c \
+	tests/unit/control/campaign/fabric.c \
+	tests/unit/control/campaign/program.c \
+	tests/unit/control/campaign/ratio.c
+plan-campaign_LIBS   := control offload
+plan-campaign_LDLIBS := -ljansson -lgmp
