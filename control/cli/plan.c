@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "control/cli/cli.h"
-#include "control/plan/tree.h"
 #include "control/topology/fraction.h"
 #include "offload/wire/types.h"
 
@@ -145,7 +144,7 @@ static struct heights find_heights(const struct by_plan *plan, uint32_t node_cou
     double weight = 0;
 
     for (uint32_t i = 0; i < plan->tree_count; i++) {
-        uint32_t height = by_tree_height(&plan->trees[i], node_count);
+        uint32_t height = by_plan_height(plan, &plan->trees[i], node_count);
 
         heights.max = height > heights.max ? height : heights.max;
         heights.mean += height * by_fraction_value(plan->trees[i].weight);

@@ -113,7 +113,7 @@ static int add_plan(const struct by_address_map *map, const struct by_lower_job 
             error = by_lower_refuse(problem, BY_EINVAL,
                                     "%s: its weight is not above zero: leave the tree out", where);
         if (error == 0)
-            error = by_hops_make(map, tree, flow, &load, where, &hops, problem);
+            error = by_hops_make(map, plan, tree, flow, &load, where, &hops, problem);
         if (error == 0) {
             error = find_owner(map, plan, tree, bit, where, &owner, problem);
             if (error != 0)

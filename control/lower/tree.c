@@ -13,6 +13,7 @@
 /* A tree while it is being read: by node. */
 struct draft {
     const struct by_address_map *map;
+    const struct by_plan *plan;
     const struct by_tree *tree;
     const char *where;
     struct by_problem *problem;
@@ -38,16 +39,16 @@ static int read_edges(struct draft *draft)
                                draft->where);
     draft->seen[tree->root] = 1;
     for (uint32_t i = 0; i < tree->edge_count; i++) {
-        const struct by_path *path = &tree->edges[i];
-        for (uint32_t j = 0; j < path->node_count; j++)
-            if (path->nodes[j] >= topology->node_count)
+        const struct by_path path = by_plan_edge(draft->plan, tree, i);
+        for (uint32_t j = 0; j < path.node_count; j++)
+            if (path.nodes[j] >= topology->node_count)
                 return by_lower_refuse(
                     draft->problem, BY_EINVAL,
                     "%s: edge %u names a node that this fabric does not have: plan again for this topology",
                     draft->where, i);
-        uint32_t parent = path->node_count ? path->nodes[0] : 0;
-        uint32_t child = path->node_count ? path->nodes[path->node_count - 1] : 0;
-        if (path->node_count < 2 || !draft->seen[parent] || draft->seen[child])
+        uint32_t parent = path.nodes[0];
+        uint32_t child = path.nodes[path.node_count - 1];
+        if (!draft->seen[parent] || draft->seen[child])
             return by_lower_refuse(draft->problem, BY_EINVAL,
                                    "%s: edge %u from '%s' to '%s' does not extend the tree: it must start at "
                                    "a node reached before and "
@@ -114,15 +115,15 @@ static uint32_t *whole_path(const struct draft *draft, uint32_t node, uint32_t *
     uint32_t top = node, total = 1, *nodes;
 
     do {
-        total += draft->tree->edges[draft->edge[top]].node_count - 1;
+        total += by_plan_edge(draft->plan, draft->tree, draft->edge[top]).node_count - 1;
         top = draft->parent[top];
     } while (passes(draft, top));
     nodes = by_alloc(total, sizeof(uint32_t));
     *count = total;
     for (uint32_t at = node, end = total; at != top; at = draft->parent[at]) {
-        const struct by_path *path = &draft->tree->edges[draft->edge[at]];
-        end -= path->node_count - 1;
-        memcpy(&nodes[end - 1], path->nodes, path->node_count * sizeof(uint32_t));
+        const struct by_path path = by_plan_edge(draft->plan, draft->tree, draft->edge[at]);
+        end -= path.node_count - 1;
+        memcpy(&nodes[end - 1], path.nodes, path.node_count * sizeof(uint32_t));
     }
     return nodes;
 }
@@ -192,12 +193,12 @@ static void count_leaves(const struct by_topology *topology, struct by_hops *hop
     }
 }
 
-int by_hops_make(const struct by_address_map *map, const struct by_tree *tree, enum by_flow flow,
-                 struct by_lower_load *load, const char *where, struct by_hops *hops,
+int by_hops_make(const struct by_address_map *map, const struct by_plan *plan, const struct by_tree *tree,
+                 enum by_flow flow, struct by_lower_load *load, const char *where, struct by_hops *hops,
                  struct by_problem *problem)
 {
     uint32_t n = map->topology->node_count;
-    struct draft draft = {.map = map, .tree = tree, .where = where, .problem = problem};
+    struct draft draft = {.map = map, .plan = plan, .tree = tree, .where = where, .problem = problem};
     int error;
 
     memset(hops, 0, sizeof(*hops));

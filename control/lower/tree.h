@@ -28,8 +28,8 @@ struct by_lower_load {
  * of this fabric), BY_EUNSUPPORTED (a switch branches that cannot; no way back), BY_ELIMIT (children). On
  * success the caller frees `hops`.
  */
-int by_hops_make(const struct by_address_map *map, const struct by_tree *tree, enum by_flow flow,
-                 struct by_lower_load *load, const char *where, struct by_hops *hops,
+int by_hops_make(const struct by_address_map *map, const struct by_plan *plan, const struct by_tree *tree,
+                 enum by_flow flow, struct by_lower_load *load, const char *where, struct by_hops *hops,
                  struct by_problem *problem);
 void by_hops_free(struct by_hops *hops);
 /* Total order; 0 when both trees are the same, cables included. */

@@ -64,27 +64,6 @@ static int pair_weight(struct by_fraction *up, struct by_fraction *down, struct 
     return 0;
 }
 
-static struct by_tree copy_tree(const struct by_tree *from, struct by_fraction weight)
-{
-    struct by_tree tree = *from;
-
-    tree.weight = weight;
-    tree.edges = by_alloc(from->edge_count, sizeof(*tree.edges));
-    for (uint32_t i = 0; i < from->edge_count; i++) {
-        tree.edges[i].node_count = from->edges[i].node_count;
-        tree.edges[i].nodes = by_alloc(from->edges[i].node_count, sizeof(*tree.edges[i].nodes));
-        memcpy(tree.edges[i].nodes, from->edges[i].nodes,
-               from->edges[i].node_count * sizeof(*tree.edges[i].nodes));
-    }
-    return tree;
-}
-
-static void append_tree(struct by_tree_list *list, struct by_tree tree)
-{
-    BY_GROW(list->trees, list->count, list->room);
-    list->trees[list->count++] = tree;
-}
-
 /* Pairs the trees of each root: both lists are sorted by root and have equal sums for each. Empties their
  * weights. */
 static int pair_trees(struct by_tree_list *up, struct by_tree_list *down, struct by_tree_list *list)
@@ -97,8 +76,8 @@ static int pair_trees(struct by_tree_list *up, struct by_tree_list *down, struct
         BY_ASSERT(up->trees[i].root == down->trees[j].root);
         if (pair_weight(&up->trees[i].weight, &down->trees[j].weight, &common) != 0)
             return BY_ERANGE;
-        append_tree(list, copy_tree(&up->trees[i], common));
-        append_tree(list, copy_tree(&down->trees[j], common));
+        by_tree_list_copy(list, up, i, common);
+        by_tree_list_copy(list, down, j, common);
         i += up->trees[i].weight.num == 0;
         j += down->trees[j].weight.num == 0;
     }
@@ -240,8 +219,7 @@ int by_allreduce_plan(const struct by_topology *topology, const struct by_plan_o
     plan->seconds.optimum = by_plan_clock() - start;
     if (!error)
         error = choose_trees(&task, &list, plan, problem);
-    plan->trees = list.trees;
-    plan->tree_count = list.count;
+    by_tree_list_move(&list, plan);
     by_graph_free(task.both);
     by_graph_free(task.up);
     by_graph_free(task.down);

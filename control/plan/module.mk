@@ -4,6 +4,7 @@ control_SRC += \
 	control/plan/arbor.c \
 	control/plan/arborescence.c \
 	control/plan/file.c \
+	control/plan/file_read.c \
 	control/plan/fixed.c \
 	control/plan/forest.c \
 	control/plan/graph.c \
@@ -12,10 +13,12 @@ control_SRC += \
 	control/plan/pack.c \
 	control/plan/packing.c \
 	control/plan/pairs.c \
+	control/plan/paths.c \
 	control/plan/plan.c \
 	control/plan/simplex.c \
 	control/plan/split.c \
 	control/plan/steiner.c \
 	control/plan/strand.c \
-	control/plan/tree.c
+	control/plan/tree.c \
+	control/plan/tree_list.c
 banyan_SRC += control/cli/topo.c control/cli/plan.c

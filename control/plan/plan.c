@@ -157,8 +157,7 @@ static int make_trees(const struct task *task, const struct by_plan_options *opt
                               "a tree's weight needs more than 63 bits; round the bandwidths");
     error = by_forest_make(&forest, &list, plan, problem);
     plan->k = task->k;
-    plan->trees = list.trees;
-    plan->tree_count = list.count;
+    by_tree_list_move(&list, plan);
     return error;
 }
 
@@ -226,8 +225,8 @@ void by_plan_free(struct by_plan *plan)
 {
     if (!plan)
         return;
-    for (uint32_t i = 0; i < plan->tree_count; i++)
-        by_tree_free(&plan->trees[i]);
+    by_paths_free(&plan->paths);
+    free(plan->edges);
     free(plan->trees);
     free(plan->cut);
     free(plan->topology_name);

@@ -4,20 +4,17 @@
  * its own, `lower` compiles it into tables.
  *
  * Trees always list their edges from the root outwards. An edge is a path parent -> ... -> child whose inner
- * nodes only forward. Data runs down the edges (allgather, broadcast), up (reduce-scatter, reduce), or up and
- * then down (allreduce, barrier). A tree's weight is the bandwidth given to it: an exact fraction in the
- * topology's unit. Load of a tree: its weight on each arc of each path, in the direction or directions in
- * which data runs.
+ * nodes only forward. A plan of a thousand nodes has a million edges over some hundred thousand different
+ * paths, so paths are kept once, in a table, and an edge is the number of its path. Data runs down the edges
+ * (allgather, broadcast), up (reduce-scatter, reduce), or up and then down (allreduce, barrier). A tree's
+ * weight is the bandwidth given to it: an exact fraction in the topology's unit. Load of a tree: its weight
+ * on each arc of each path, in the direction or directions in which data runs.
  */
 #ifndef BY_PLAN_PLAN_H
 #define BY_PLAN_PLAN_H
 
+#include "control/plan/paths.h"
 #include "control/topology/topology.h"
-
-struct by_path {
-    uint32_t node_count; /* >= 2 */
-    uint32_t *nodes;     /* node indices, parent first, child last */
-};
 
 /* What a tree carries, where one plan holds trees of both kinds (allreduce on fabrics that are not
  * symmetric). */
@@ -29,7 +26,7 @@ struct by_tree {
     enum by_tree_use use;
     struct by_fraction weight;
     uint32_t edge_count;
-    struct by_path *edges; /* parents come before their children */
+    size_t first_edge; /* in the plan's (or list's) `edges`; parents come before their children */
 };
 
 struct by_plan {
@@ -47,6 +44,9 @@ struct by_plan {
     struct by_fraction cut_exiting; /* bandwidth leaving that side, in unit */
     uint32_t tree_count;
     struct by_tree *trees;
+    struct by_paths paths;
+    size_t edge_count; /* of all trees */
+    uint32_t *edges;   /* path numbers */
     struct {
         double optimum, split, pack, in_network, total;
     } seconds;
@@ -65,6 +65,14 @@ struct by_plan_options {
 int by_plan_make(const struct by_topology *topology, const struct by_plan_options *options,
                  struct by_plan **plan, struct by_problem *problem);
 void by_plan_free(struct by_plan *plan);
+/* Edge number `edge` of a tree: a view, valid as long as the plan. */
+static inline struct by_path by_plan_edge(const struct by_plan *plan, const struct by_tree *tree,
+                                          uint32_t edge)
+{
+    return by_paths_get(&plan->paths, plan->edges[tree->first_edge + edge]);
+}
+/* Hops on physical links from the root to the farthest node. */
+uint32_t by_plan_height(const struct by_plan *plan, const struct by_tree *tree, uint32_t node_count);
 /* Plan files: JSON with names instead of indices. */
 int by_plan_write(const struct by_plan *plan, const struct by_topology *topology, void *stream);
 int by_plan_read(const char *path, const struct by_topology *topology, struct by_plan **plan,

@@ -207,28 +207,28 @@ static void shape_centre(struct shape *shape, const struct by_graph *graph)
     shape_reroot(shape, best);
 }
 
-/* Moves the shape into a tree, breadth first. */
-static void shape_finish(struct shape *shape, struct by_tree *tree)
+/* Appends the shape to the list, breadth first. */
+static void shape_finish(struct shape *shape, struct by_tree_list *list, enum by_tree_use use,
+                         struct by_fraction weight)
 {
-    uint32_t *queue = by_alloc(shape->node_count, sizeof(*queue)), head = 0, tail = 0, room = 0;
+    uint32_t *queue = by_alloc(shape->node_count, sizeof(*queue)), head = 0, tail = 0;
+    uint32_t *edges = by_alloc(shape->node_count, sizeof(*edges)), edge_count = 0;
 
-    tree->root = shape->root;
-    tree->edge_count = 0;
-    tree->edges = NULL;
     queue[tail++] = shape->root;
     while (head < tail) {
         uint32_t node = queue[head++];
 
         for (uint32_t i = 0; i < shape->node_count; i++) {
-            if (shape->from_parent[i].node_count == 0 || parent_of(shape, i) != node)
+            const struct by_path *path = &shape->from_parent[i];
+
+            if (path->node_count == 0 || parent_of(shape, i) != node)
                 continue;
-            BY_GROW(tree->edges, tree->edge_count, room);
-            tree->edges[tree->edge_count++] = shape->from_parent[i];
+            edges[edge_count++] = by_paths_add(&list->paths, path->nodes, path->node_count);
             queue[tail++] = i;
         }
     }
-    for (uint32_t i = 0; i < tree->edge_count; i++)
-        shape->from_parent[tree->edges[i].nodes[tree->edges[i].node_count - 1]] = (struct by_path){0, NULL};
+    by_tree_list_append(list, shape->root, use, weight, edges, edge_count);
+    free(edges);
     free(queue);
 }
 
@@ -237,7 +237,6 @@ void by_tree_list_add(struct by_tree_list *list, const struct by_graph *graph, u
                       uint32_t path_count)
 {
     struct shape shape;
-    struct by_tree *tree;
 
     shape_make(&shape, graph->node_count, root);
     for (uint32_t i = 0; i < path_count; i++)
@@ -246,86 +245,6 @@ void by_tree_list_add(struct by_tree_list *list, const struct by_graph *graph, u
     if (use == BY_TREE_BOTH)
         shape_centre(&shape, graph);
     merge_forwarders(&shape, graph);
-    BY_GROW(list->trees, list->count, list->room);
-    tree = &list->trees[list->count++];
-    tree->use = use;
-    tree->weight = weight;
-    shape_finish(&shape, tree);
+    shape_finish(&shape, list, use, weight);
     shape_free(&shape);
-}
-
-void by_tree_free(struct by_tree *tree)
-{
-    for (uint32_t i = 0; i < tree->edge_count; i++)
-        path_free(&tree->edges[i]);
-    free(tree->edges);
-    tree->edges = NULL;
-    tree->edge_count = 0;
-}
-
-void by_tree_list_free(struct by_tree_list *list)
-{
-    for (uint32_t i = 0; i < list->count; i++)
-        by_tree_free(&list->trees[i]);
-    free(list->trees);
-    *list = (struct by_tree_list){0};
-}
-
-/* A total order in which equal trees are neighbours; the weight is left out. */
-static int compare_trees(const void *left, const void *right)
-{
-    const struct by_tree *a = left, *b = right;
-
-    if (a->root != b->root)
-        return a->root < b->root ? -1 : 1;
-    if (a->use != b->use)
-        return a->use < b->use ? -1 : 1;
-    if (a->edge_count != b->edge_count)
-        return a->edge_count < b->edge_count ? -1 : 1;
-    for (uint32_t i = 0; i < a->edge_count; i++) {
-        const struct by_path *x = &a->edges[i], *y = &b->edges[i];
-        int order;
-
-        if (x->node_count != y->node_count)
-            return x->node_count < y->node_count ? -1 : 1;
-        order = memcmp(x->nodes, y->nodes, x->node_count * sizeof(*x->nodes));
-        if (order)
-            return order;
-    }
-    return 0;
-}
-
-void by_tree_list_merge(struct by_tree_list *list)
-{
-    uint32_t kept = 0;
-
-    if (list->count > 1)
-        qsort(list->trees, list->count, sizeof(*list->trees), compare_trees);
-    for (uint32_t i = 0; i < list->count; i++) {
-        struct by_fraction sum;
-
-        if (kept > 0 && compare_trees(&list->trees[kept - 1], &list->trees[i]) == 0 &&
-            by_fraction_add(list->trees[kept - 1].weight, list->trees[i].weight, &sum) == 0) {
-            list->trees[kept - 1].weight = sum;
-            by_tree_free(&list->trees[i]);
-        } else {
-            list->trees[kept++] = list->trees[i];
-        }
-    }
-    list->count = kept;
-}
-
-uint32_t by_tree_height(const struct by_tree *tree, uint32_t node_count)
-{
-    uint32_t *depth = by_alloc(node_count, sizeof(*depth)), height = 0;
-
-    for (uint32_t i = 0; i < tree->edge_count; i++) {
-        const struct by_path *path = &tree->edges[i];
-        uint32_t at = depth[path->nodes[0]] + path->node_count - 1;
-
-        depth[path->nodes[path->node_count - 1]] = at;
-        height = at > height ? at : height;
-    }
-    free(depth);
-    return height;
 }

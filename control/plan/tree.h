@@ -9,15 +9,20 @@
 #include "control/plan/graph.h"
 #include "control/plan/plan.h"
 
-/* A growing list of finished trees. */
+/* A growing list of finished trees, with the table of their paths. All zero is an empty list. */
 struct by_tree_list {
     uint32_t count;
     uint32_t room;
     struct by_tree *trees;
+    struct by_paths paths;
+    size_t edge_count;
+    size_t edge_room;
+    uint32_t *edges;
 };
 
 void by_tree_list_free(struct by_tree_list *list);
-void by_tree_free(struct by_tree *tree);
+/* Moves all trees into `plan`, which has none; the list is empty afterwards. */
+void by_tree_list_move(struct by_tree_list *list, struct by_plan *plan);
 
 /*
  * Makes a tree of `path_count` paths (parents before children; each path from a node already reached to a new
@@ -30,9 +35,13 @@ void by_tree_free(struct by_tree *tree);
 void by_tree_list_add(struct by_tree_list *list, const struct by_graph *graph, uint32_t root,
                       enum by_tree_use use, struct by_fraction weight, const struct by_path *paths,
                       uint32_t path_count);
+/* Appends a tree as it is: `edges` are numbers of paths of the list's table, parents before children. */
+void by_tree_list_append(struct by_tree_list *list, uint32_t root, enum by_tree_use use,
+                         struct by_fraction weight, const uint32_t *edges, uint32_t edge_count);
+/* Appends a copy of tree number `tree` of another list, with the weight given. */
+void by_tree_list_copy(struct by_tree_list *list, const struct by_tree_list *from, uint32_t tree,
+                       struct by_fraction weight);
 /* Joins trees that are equal but for their weight. */
 void by_tree_list_merge(struct by_tree_list *list);
-/* Hops from the root to the farthest node, on physical links. */
-uint32_t by_tree_height(const struct by_tree *tree, uint32_t node_count);
 
 #endif

@@ -48,12 +48,14 @@ static void write_trees(const struct by_fabric *fabric, FILE *out)
         bool down, up;
 
         by_fabric_flow(fabric, tree, &down, &up);
-        for (uint32_t e = 0; e < tree->edge_count; e++)
-            for (uint32_t h = 0; h + 1 < tree->edges[e].node_count; h++) {
+        for (uint32_t e = 0; e < tree->edge_count; e++) {
+            const struct by_path path = by_plan_edge(fabric->plan, tree, e);
+
+            for (uint32_t h = 0; h + 1 < path.node_count; h++) {
                 fputs("  ", out);
-                quoted(out, fabric->topology->nodes[tree->edges[e].nodes[h]].name);
+                quoted(out, fabric->topology->nodes[path.nodes[h]].name);
                 fputs(" -> ", out);
-                quoted(out, fabric->topology->nodes[tree->edges[e].nodes[h + 1]].name);
+                quoted(out, fabric->topology->nodes[path.nodes[h + 1]].name);
                 fprintf(out, " [color=\"%s\", dir=%s, constraint=false, tooltip=\"tree %u\"];\n",
                         by_tree_color(i),
                         down && up ? "both"
@@ -61,6 +63,7 @@ static void write_trees(const struct by_fabric *fabric, FILE *out)
                                    : "back",
                         fabric->drawn[i]);
             }
+        }
     }
 }
 

@@ -76,11 +76,13 @@ static void add_loads(struct by_fabric *fabric)
         bool down, up;
 
         by_fabric_flow(fabric, tree, &down, &up);
-        for (uint32_t e = 0; e < tree->edge_count; e++)
-            for (uint32_t i = 0; i + 1 < tree->edges[e].node_count; i++) {
+        for (uint32_t e = 0; e < tree->edge_count; e++) {
+            const struct by_path path = by_plan_edge(fabric->plan, tree, e);
+
+            for (uint32_t i = 0; i + 1 < path.node_count; i++) {
                 unsigned direction;
-                struct by_channel *channel = by_fabric_channel(fabric, tree->edges[e].nodes[i],
-                                                               tree->edges[e].nodes[i + 1], &direction);
+                struct by_channel *channel =
+                    by_fabric_channel(fabric, path.nodes[i], path.nodes[i + 1], &direction);
 
                 if (channel == NULL)
                     continue; /* an invalid plan: `banyan verify` says so; a picture leaves it out */
@@ -89,6 +91,7 @@ static void add_loads(struct by_fabric *fabric)
                 if (up)
                     channel->load[!direction] += weight;
             }
+        }
     }
 }
 

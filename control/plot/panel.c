@@ -309,13 +309,15 @@ static uint32_t slot_of(const struct panel *panel, uint32_t index, const struct 
         const struct by_tree *tree = &fabric->plan->trees[fabric->drawn[i]];
         bool uses = false;
 
-        for (uint32_t e = 0; e < tree->edge_count && !uses; e++)
-            for (uint32_t h = 0; h + 1 < tree->edges[e].node_count && !uses; h++) {
+        for (uint32_t e = 0; e < tree->edge_count && !uses; e++) {
+            const struct by_path path = by_plan_edge(fabric->plan, tree, e);
+
+            for (uint32_t h = 0; h + 1 < path.node_count && !uses; h++) {
                 unsigned direction;
 
-                uses = by_fabric_channel(fabric, tree->edges[e].nodes[h], tree->edges[e].nodes[h + 1],
-                                         &direction) == wanted;
+                uses = by_fabric_channel(fabric, path.nodes[h], path.nodes[h + 1], &direction) == wanted;
             }
+        }
         if (i == index)
             slot = *count;
         *count += uses;
@@ -371,9 +373,12 @@ static void draw_trees(struct panel *panel)
         fputs("<g><title>", panel->out);
         by_svg_escape(panel->out, tip);
         fputs("</title>\n", panel->out);
-        for (uint32_t e = 0; e < tree->edge_count; e++)
-            for (uint32_t h = 0; h + 1 < tree->edges[e].node_count; h++)
-                draw_hop(panel, i, tree, tree->edges[e].nodes[h], tree->edges[e].nodes[h + 1]);
+        for (uint32_t e = 0; e < tree->edge_count; e++) {
+            const struct by_path path = by_plan_edge(fabric->plan, tree, e);
+
+            for (uint32_t h = 0; h + 1 < path.node_count; h++)
+                draw_hop(panel, i, tree, path.nodes[h], path.nodes[h + 1]);
+        }
         fputs("</g>\n", panel->out);
     }
 }

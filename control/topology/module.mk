@@ -2,7 +2,10 @@
 control_SRC += \
 	control/topology/build.c \
 	control/topology/fraction.c \
+	control/topology/json.c \
+	control/topology/links.c \
 	control/topology/locate.c \
+	control/topology/names.c \
 	control/topology/preset.c \
 	control/topology/preset_box.c \
 	control/topology/preset_fabric.c \

@@ -1,199 +1,434 @@
-/* Reading a plan file for verification. See claim.h. */
+/*
+ * Reading a plan file for verification. See claim.h, checker.h. What is no plan at all (not JSON, another
+ * format) is an error; whatever else is wrong makes the plan invalid, with the reason.
+ */
 #include "control/verify/claim.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "control/topology/alloc.h"
+#include "control/topology/json.h"
+#include "control/topology/names.h"
+#include "control/verify/checker.h"
+#include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-bool by_claim_violate(const struct by_claim *claim, const char *format, ...)
-{
-    va_list arguments;
+#define FORMAT     "banyan-plan-2"
+#define FORMAT_OLD "banyan-plan-1" /* the same, without "paths" */
 
-    va_start(arguments, format);
-    vsnprintf(claim->reason, claim->reason_bytes, format, arguments);
-    va_end(arguments);
-    return false;
-}
+/* Digits of an integer (count). */
+#define DIGITS_MAX 60u
 
-const char *by_claim_name(const struct by_claim *claim, uint32_t node)
+/* Members of the plan, in the order in which they are looked at: paths before trees. */
+enum member {
+    MEMBER_FORMAT,
+    MEMBER_TOPOLOGY,
+    MEMBER_UNIT,
+    MEMBER_COLLECTIVE,
+    MEMBER_ROOT,
+    MEMBER_INV_X,
+    MEMBER_OPTIMUM,
+    MEMBER_ACHIEVED,
+    MEMBER_K,
+    MEMBER_BOTTLENECK,
+    MEMBER_PATHS,
+    MEMBER_TREES,
+    MEMBER_COUNT
+};
+static const char *const member_names[MEMBER_COUNT] = {"format", "topology",   "unit",    "collective",
+                                                       "root",   "inv_x",      "optimum", "achieved",
+                                                       "k",      "bottleneck", "paths",   "trees"};
+
+struct reader {
+    struct by_claim *claim;
+    struct by_json json;
+    struct by_names *names;
+    struct by_claim_arrays *arrays;
+    uint32_t path_room, node_room, node_count;
+    uint32_t listed_paths; /* of the file's "paths"; further ones stand in trees */
+    uint32_t tree_room;
+    size_t edge_count, edge_room;
+};
+
+void by_claim_arrays_free(struct by_claim_arrays *arrays)
 {
-    return claim->topology->nodes[node].name;
+    free(arrays->path_start);
+    free(arrays->path_nodes);
+    free(arrays->edges);
 }
 
 /* A non-negative integer: a JSON integer or a string of digits. */
-static bool read_integer(const json_t *value, mpz_t result)
+static bool read_integer(struct reader *reader, mpz_t result)
 {
-    const char *digits = json_string_value(value);
+    char digits[DIGITS_MAX + 1];
+    const char *text;
+    size_t bytes;
+    int64_t small;
 
-    if (json_is_integer(value)) {
-        mpz_set_si(result, json_integer_value(value));
-        return mpz_sgn(result) >= 0;
+    if (by_json_integer(&reader->json, &small)) {
+        mpz_set_si(result, small);
+        return small >= 0;
     }
-    if (!digits || *digits == '\0' || strspn(digits, "0123456789") != json_string_length(value) ||
-        strlen(digits) > 60)
+    if (by_json_peek(&reader->json) != '"' || !by_json_string(&reader->json, &text, &bytes) || bytes == 0 ||
+        bytes > DIGITS_MAX)
         return false;
-    return mpz_set_str(result, digits, 10) == 0;
+    memcpy(digits, text, bytes);
+    digits[bytes] = '\0';
+    return strspn(digits, "0123456789") == bytes && mpz_set_str(result, digits, 10) == 0;
 }
 
-static bool read_fraction(const struct by_claim *claim, const json_t *object, const char *what, mpq_t result)
+static bool read_fraction(struct reader *reader, const char *what, mpq_t result)
 {
-    if (!read_integer(json_object_get(object, "num"), mpq_numref(result)) ||
-        !read_integer(json_object_get(object, "den"), mpq_denref(result)) ||
-        mpz_sgn(mpq_denref(result)) == 0) {
+    bool has_num = false, has_den = false, right = by_json_peek(&reader->json) == '{';
+    const char *key;
+    size_t bytes;
+
+    for (bool first = true; right && by_json_member(&reader->json, &first, &key, &bytes);) {
+        if (by_json_is(key, bytes, "num") && !has_num)
+            right = has_num = read_integer(reader, mpq_numref(result));
+        else if (by_json_is(key, bytes, "den") && !has_den)
+            right = has_den = read_integer(reader, mpq_denref(result));
+        else
+            right = false;
+    }
+    if (!right || !has_num || !has_den || mpz_sgn(mpq_denref(result)) == 0) {
         mpq_set_ui(result, 0, 1);
-        return by_claim_violate(claim, "%s is no fraction {\"num\": ..., \"den\": ...} of integers", what);
+        return by_claim_violate(reader->claim, "%s is no fraction {\"num\": ..., \"den\": ...} of integers",
+                                what);
     }
     mpq_canonicalize(result);
     return true;
 }
 
-static bool read_small(const struct by_claim *claim, const json_t *value, const char *what, int64_t *result)
+static bool read_small(struct reader *reader, const char *what, int64_t *result)
 {
-    if (!json_is_integer(value) || json_integer_value(value) < 0)
-        return by_claim_violate(claim, "%s is no count", what);
-    *result = json_integer_value(value);
+    if (!by_json_integer(&reader->json, result) || *result < 0)
+        return by_claim_violate(reader->claim, "%s is no count", what);
     return true;
 }
 
-static bool read_node(const struct by_claim *claim, const json_t *value, const char *what, uint32_t *node)
+static bool read_node(struct reader *reader, const char *what, uint32_t *node)
 {
-    const char *name = json_string_value(value);
-    int64_t index = name ? by_topology_find(claim->topology, name) : -1;
+    const char *text = "(not a string)";
+    size_t bytes = strlen(text);
+    int64_t index = -1;
 
+    if (by_json_peek(&reader->json) == '"' && by_json_string(&reader->json, &text, &bytes))
+        index = by_names_find(reader->names, text, bytes);
     if (index < 0)
-        return by_claim_violate(claim, "%s names '%.60s', which is no node of the topology", what,
-                                name ? name : "(not a string)");
+        return by_claim_violate(reader->claim, "%s names '%.*s', which is no node of the topology", what,
+                                bytes > 60 ? 60 : (int)bytes, text);
     *node = (uint32_t)index;
     return true;
 }
 
-static bool read_path(const struct by_claim *claim, const json_t *value, struct by_claim_path *path)
+/* A path, added to the table. */
+static bool read_path(struct reader *reader)
 {
-    size_t count = json_array_size(value);
+    struct by_claim *claim = reader->claim;
+    struct by_claim_arrays *arrays = reader->arrays;
+    uint32_t start = reader->node_count;
 
-    if (count < 2)
-        return by_claim_violate(claim, "an edge has fewer than two nodes");
-    path->nodes = by_alloc(count, sizeof(*path->nodes));
-    path->count = (uint32_t)count;
-    for (size_t i = 0; i < count; i++)
-        if (!read_node(claim, json_array_get(value, i), "an edge", &path->nodes[i]))
+    if (by_json_peek(&reader->json) != '[')
+        return by_claim_violate(claim, "an edge is neither an array of nodes nor the number of a path");
+    for (bool first = true; by_json_element(&reader->json, &first);) {
+        if (reader->node_count - start > claim->topology->node_count || reader->node_count > UINT32_MAX - 2)
+            return by_claim_violate(claim, "an edge has more nodes than the topology");
+        BY_GROW(arrays->path_nodes, reader->node_count, reader->node_room);
+        if (!read_node(reader, "an edge", &arrays->path_nodes[reader->node_count++]))
             return false;
-    return true;
-}
-
-static bool read_tree(struct by_claim *claim, const json_t *value)
-{
-    struct by_claim_tree *tree = &claim->trees[claim->tree_count++];
-    const json_t *edges = json_object_get(value, "edges");
-    const char *use = json_string_value(json_object_get(value, "use"));
-
-    mpq_init(tree->weight);
-    if (!read_node(claim, json_object_get(value, "root"), "the root of a tree", &tree->root) ||
-        !read_fraction(claim, json_object_get(value, "weight"), "the weight of a tree", tree->weight))
+    }
+    if (reader->json.failed)
         return false;
-    tree->use = !use                       ? 0
-                : strcmp(use, "both") == 0 ? BY_CLAIM_BOTH
-                : strcmp(use, "up") == 0   ? BY_CLAIM_UP
-                : strcmp(use, "down") == 0 ? BY_CLAIM_DOWN
-                                           : 0;
-    if (tree->use == 0)
-        return by_claim_violate(claim, "the use of a tree is '%.40s', not both, up or down",
-                                use ? use : "(missing)");
-    if (!json_is_array(edges))
-        return by_claim_violate(claim, "a tree has no edges");
-    tree->edges = by_alloc(json_array_size(edges), sizeof(*tree->edges));
-    for (size_t i = 0; i < json_array_size(edges); i++)
-        if (!read_path(claim, json_array_get(edges, i), &tree->edges[tree->edge_count++]))
-            return false;
+    if (reader->node_count - start < 2)
+        return by_claim_violate(claim, "an edge has fewer than two nodes");
+    if (claim->path_count + 2 > reader->path_room) {
+        reader->path_room = reader->path_room ? reader->path_room * 2 : 64;
+        arrays->path_start = by_realloc(arrays->path_start, reader->path_room, sizeof(*arrays->path_start));
+    }
+    arrays->path_start[claim->path_count++] = start;
+    arrays->path_start[claim->path_count] = reader->node_count;
     return true;
 }
 
-static bool read_cut(struct by_claim *claim, const json_t *bottleneck)
+static bool read_paths(struct reader *reader)
 {
-    const json_t *nodes = json_object_get(bottleneck, "nodes");
+    if (by_json_peek(&reader->json) != '[')
+        return by_claim_violate(reader->claim, "\"paths\" is no array");
+    for (bool first = true; by_json_element(&reader->json, &first);)
+        if (!read_path(reader))
+            return false;
+    reader->listed_paths = reader->claim->path_count;
+    return true;
+}
 
-    if (!json_is_array(nodes))
-        return by_claim_violate(claim, "the plan has no bottleneck with nodes");
-    for (size_t i = 0; i < json_array_size(nodes); i++) {
+static bool read_edges(struct reader *reader, struct by_claim_tree *tree)
+{
+    struct by_claim *claim = reader->claim;
+
+    if (by_json_peek(&reader->json) != '[')
+        return by_claim_violate(claim, "a tree has no edges");
+    tree->first_edge = reader->edge_count;
+    for (bool first = true; by_json_element(&reader->json, &first);) {
+        int64_t number;
+
+        if (tree->edge_count > claim->topology->node_count)
+            return by_claim_violate(claim, "a tree has more edges than the topology has nodes");
+        if (!by_json_integer(&reader->json, &number)) {
+            if (!read_path(reader))
+                return false;
+            number = claim->path_count - 1;
+        } else if (number < 0 || number >= reader->listed_paths) {
+            return by_claim_violate(claim, "an edge has the number %lld, but there are %u paths",
+                                    (long long)number, reader->listed_paths);
+        }
+        BY_GROW(reader->arrays->edges, reader->edge_count, reader->edge_room);
+        reader->arrays->edges[reader->edge_count++] = (uint32_t)number;
+        tree->edge_count++;
+    }
+    return true;
+}
+
+static bool read_use(struct reader *reader, struct by_claim_tree *tree)
+{
+    static const char *const uses[] = {"both", "up", "down"};
+    const char *text = "(missing)";
+    size_t bytes = strlen(text);
+
+    if (by_json_peek(&reader->json) == '"')
+        by_json_string(&reader->json, &text, &bytes);
+    for (uint32_t i = 0; i < 3; i++)
+        if (by_json_is(text, bytes, uses[i]))
+            tree->use = i + 1;
+    return tree->use || by_claim_violate(reader->claim, "the use of a tree is '%.*s', not both, up or down",
+                                         bytes > 40 ? 40 : (int)bytes, text);
+}
+
+static bool read_tree(struct reader *reader)
+{
+    enum { ROOT = 1, USE = 2, WEIGHT = 4, EDGES = 8, ALL = 15 };
+    struct by_claim *claim = reader->claim;
+    struct by_claim_tree *tree;
+    unsigned seen = 0;
+    const char *key;
+    size_t bytes;
+
+    BY_GROW(claim->trees, claim->tree_count, reader->tree_room);
+    tree = &claim->trees[claim->tree_count++];
+    *tree = (struct by_claim_tree){0};
+    mpq_init(tree->weight);
+    if (by_json_peek(&reader->json) != '{')
+        return by_claim_violate(claim, "a tree is no object");
+    for (bool first = true, right = true; by_json_member(&reader->json, &first, &key, &bytes);) {
+        unsigned now = by_json_is(key, bytes, "root")     ? ROOT
+                       : by_json_is(key, bytes, "use")    ? USE
+                       : by_json_is(key, bytes, "weight") ? WEIGHT
+                       : by_json_is(key, bytes, "edges")  ? EDGES
+                                                          : 0;
+
+        if (!now || (seen & now))
+            return by_claim_violate(claim, "a tree has an unknown or repeated member '%.*s'",
+                                    bytes > 40 ? 40 : (int)bytes, key);
+        seen |= now;
+        if (now == ROOT)
+            right = read_node(reader, "the root of a tree", &tree->root);
+        else if (now == USE)
+            right = read_use(reader, tree);
+        else if (now == WEIGHT)
+            right = read_fraction(reader, "the weight of a tree", tree->weight);
+        else
+            right = read_edges(reader, tree);
+        if (!right)
+            return false;
+    }
+    return seen == ALL || by_claim_violate(claim, "a tree must have root, use, weight and edges");
+}
+
+static bool read_trees(struct reader *reader)
+{
+    if (by_json_peek(&reader->json) != '[')
+        return by_claim_violate(reader->claim, "the plan has no trees");
+    for (bool first = true; by_json_element(&reader->json, &first);)
+        if (!read_tree(reader))
+            return false;
+    return reader->claim->tree_count > 0 || by_claim_violate(reader->claim, "the plan has no trees");
+}
+
+static bool read_cut_nodes(struct reader *reader)
+{
+    struct by_claim *claim = reader->claim;
+
+    for (bool first = true; by_json_element(&reader->json, &first);) {
         uint32_t node = 0;
 
-        if (!read_node(claim, json_array_get(nodes, i), "the bottleneck", &node))
+        if (!read_node(reader, "the bottleneck", &node))
             return false;
         if (claim->cut[node])
             return by_claim_violate(claim, "the bottleneck names node %s twice", by_claim_name(claim, node));
         claim->cut[node] = true;
     }
-    return read_small(claim, json_object_get(bottleneck, "compute_count"), "compute_count of the bottleneck",
-                      &claim->cut_compute_count) &&
-           read_fraction(claim, json_object_get(bottleneck, "exiting"), "exiting of the bottleneck",
-                         claim->exiting);
-}
-
-static bool read_head(struct by_claim *claim, const json_t *root)
-{
-    const struct by_topology *topology = claim->topology;
-    const char *name = json_string_value(json_object_get(root, "topology"));
-    const char *unit = json_string_value(json_object_get(root, "unit"));
-    const char *collective = json_string_value(json_object_get(root, "collective"));
-    const json_t *from = json_object_get(root, "root"), *inv_x = json_object_get(root, "inv_x");
-    uint32_t node = 0;
-
-    if (!name || strcmp(name, topology->name) != 0)
-        return by_claim_violate(claim, "the plan is for topology '%.60s', this is '%.60s'",
-                                name ? name : "(missing)", topology->name);
-    if (!unit || strcmp(unit, topology->unit) != 0)
-        return by_claim_violate(claim, "the plan counts in '%.40s', the topology in '%.40s'",
-                                unit ? unit : "(missing)", topology->unit);
-    claim->collective = collective ? by_collective_from_name(collective) : 0;
-    if (claim->collective == 0)
-        return by_claim_violate(claim, "the collective is '%.40s', which is unknown",
-                                collective ? collective : "(missing)");
-    if (from && !json_is_null(from)) {
-        if (!read_node(claim, from, "the root", &node))
-            return false;
-        claim->root = node;
-    }
-    if (inv_x && !json_is_null(inv_x)) {
-        claim->has_inv_x = true;
-        if (!read_fraction(claim, inv_x, "inv_x", claim->inv_x))
-            return false;
-    }
-    return read_fraction(claim, json_object_get(root, "optimum"), "optimum", claim->optimum) &&
-           read_fraction(claim, json_object_get(root, "achieved"), "achieved", claim->achieved) &&
-           read_small(claim, json_object_get(root, "k"), "k", &claim->k);
-}
-
-bool by_claim_read(struct by_claim *claim, const json_t *root)
-{
-    const json_t *trees = json_object_get(root, "trees");
-
-    mpq_inits(claim->optimum, claim->achieved, claim->inv_x, claim->exiting, NULL);
-    claim->root = -1;
-    claim->cut = by_alloc(claim->topology->node_count, sizeof(*claim->cut));
-    if (!read_head(claim, root) || !read_cut(claim, json_object_get(root, "bottleneck")))
-        return false;
-    if (!json_is_array(trees) || json_array_size(trees) == 0)
-        return by_claim_violate(claim, "the plan has no trees");
-    claim->trees = by_alloc(json_array_size(trees), sizeof(*claim->trees));
-    for (size_t i = 0; i < json_array_size(trees); i++)
-        if (!read_tree(claim, json_array_get(trees, i)))
-            return false;
     return true;
 }
 
-void by_claim_free(struct by_claim *claim)
+static bool read_bottleneck(struct reader *reader)
 {
-    for (uint32_t i = 0; i < claim->tree_count; i++) {
-        for (uint32_t j = 0; j < claim->trees[i].edge_count; j++)
-            free(claim->trees[i].edges[j].nodes);
-        free(claim->trees[i].edges);
-        mpq_clear(claim->trees[i].weight);
+    bool nodes = false, count = false, exiting = false, right = by_json_peek(&reader->json) == '{';
+    const char *key;
+    size_t bytes;
+
+    if (!right)
+        return by_claim_violate(reader->claim, "the plan has no bottleneck with nodes");
+    for (bool first = true; right && by_json_member(&reader->json, &first, &key, &bytes);) {
+        if (by_json_is(key, bytes, "nodes") && !nodes && by_json_peek(&reader->json) == '[')
+            right = nodes = read_cut_nodes(reader);
+        else if (by_json_is(key, bytes, "compute_count") && !count)
+            right = count =
+                read_small(reader, "compute_count of the bottleneck", &reader->claim->cut_compute_count);
+        else if (by_json_is(key, bytes, "exiting") && !exiting)
+            right = exiting = read_fraction(reader, "exiting of the bottleneck", reader->claim->exiting);
+        else
+            right = by_claim_violate(reader->claim, "the bottleneck has an unknown or repeated member");
     }
-    free(claim->trees);
-    free(claim->cut);
-    mpq_clears(claim->optimum, claim->achieved, claim->inv_x, claim->exiting, NULL);
+    return right &&
+           ((nodes && count && exiting) ||
+            by_claim_violate(reader->claim, "the bottleneck must have nodes, compute_count and exiting"));
+}
+
+/* A text that must be what the topology says. */
+static bool read_same(struct reader *reader, const char *wanted, const char *format)
+{
+    const char *text = "(missing)";
+    size_t bytes = strlen(text);
+    char shown[64];
+
+    if (by_json_peek(&reader->json) == '"')
+        by_json_string(&reader->json, &text, &bytes);
+    if (by_json_is(text, bytes, wanted))
+        return true;
+    snprintf(shown, sizeof(shown), "%.*s", bytes > 60 ? 60 : (int)bytes, text);
+    return by_claim_violate(reader->claim,
+                            format[0] == 'n' ? "the plan is for topology '%s', this is '%.60s'"
+                                             : "the plan counts in '%s', the topology in '%.60s'",
+                            shown, wanted);
+}
+
+static bool read_collective(struct reader *reader)
+{
+    const char *text = "(missing)";
+    size_t bytes = strlen(text);
+    char name[48];
+
+    if (by_json_peek(&reader->json) == '"')
+        by_json_string(&reader->json, &text, &bytes);
+    snprintf(name, sizeof(name), "%.*s", bytes > 40 ? 40 : (int)bytes, text);
+    reader->claim->collective = bytes <= 40 ? by_collective_from_name(name) : 0;
+    return reader->claim->collective ||
+           by_claim_violate(reader->claim, "the collective is '%s', which is unknown", name);
+}
+
+/* One member; the parser stands before its value. */
+static bool read_member(struct reader *reader, enum member member)
+{
+    struct by_claim *claim = reader->claim;
+    bool null = by_json_peek(&reader->json) == 'n';
+    uint32_t node = 0;
+
+    switch (member) {
+    case MEMBER_TOPOLOGY:
+        return read_same(reader, claim->topology->name, "name");
+    case MEMBER_UNIT:
+        return read_same(reader, claim->topology->unit, "unit");
+    case MEMBER_COLLECTIVE:
+        return read_collective(reader);
+    case MEMBER_ROOT:
+        if (!null && !read_node(reader, "the root", &node))
+            return false;
+        claim->root = null ? -1 : (int64_t)node;
+        return true;
+    case MEMBER_INV_X:
+        claim->has_inv_x = !null;
+        return null || read_fraction(reader, "inv_x", claim->inv_x);
+    case MEMBER_OPTIMUM:
+        return read_fraction(reader, "optimum", claim->optimum);
+    case MEMBER_ACHIEVED:
+        return read_fraction(reader, "achieved", claim->achieved);
+    case MEMBER_K:
+        return read_small(reader, "k", &claim->k);
+    case MEMBER_BOTTLENECK:
+        return read_bottleneck(reader);
+    case MEMBER_PATHS:
+        return read_paths(reader);
+    case MEMBER_TREES:
+        return read_trees(reader);
+    default:
+        return true;
+    }
+}
+
+/* Finds the members of the plan; 0 when it is JSON of this format. */
+static int find_members(struct reader *reader, size_t *places, struct by_problem *problem)
+{
+    const char *key, *text = "(missing)";
+    size_t bytes, length = strlen(text);
+    bool known;
+
+    for (bool first = true; by_json_member(&reader->json, &first, &key, &bytes);) {
+        by_json_peek(&reader->json);
+        for (int i = 0; i < MEMBER_COUNT; i++)
+            if (by_json_is(key, bytes, member_names[i])) {
+                if (places[i]) {
+                    reader->json.failed = true;
+                    snprintf(reader->json.mistake, sizeof(reader->json.mistake), "\"%s\" appears twice",
+                             member_names[i]);
+                }
+                places[i] = reader->json.at;
+            }
+        by_json_skip(&reader->json);
+    }
+    if (by_json_finish(&reader->json, problem) != 0)
+        return BY_EFORMAT;
+    if (places[MEMBER_FORMAT]) {
+        reader->json.at = places[MEMBER_FORMAT];
+        if (by_json_peek(&reader->json) == '"')
+            by_json_string(&reader->json, &text, &length);
+    }
+    known = by_json_is(text, length, FORMAT) || by_json_is(text, length, FORMAT_OLD);
+    if (!known)
+        return by_problem_set(problem, BY_EFORMAT, (struct by_place){0, 0},
+                              "the format is '%.*s'; this banyan checks '%s'", length > 40 ? 40 : (int)length,
+                              text, FORMAT);
+    return 0;
+}
+
+int by_claim_read(struct by_claim *claim, const char *text, size_t bytes, struct by_claim_arrays *arrays,
+                  bool *right, struct by_problem *problem)
+{
+    struct reader reader = {.claim = claim, .arrays = arrays};
+    size_t places[MEMBER_COUNT] = {0};
+    int error;
+
+    *right = true;
+    by_json_open(&reader.json, text, bytes);
+    error = find_members(&reader, places, problem);
+    if (!error)
+        reader.names = by_names_new(claim->topology);
+    arrays->path_start = by_alloc(reader.path_room = 2, sizeof(*arrays->path_start));
+    for (int i = 0; i < MEMBER_COUNT && !error && *right; i++) {
+        bool optional = i == MEMBER_ROOT || i == MEMBER_INV_X || i == MEMBER_PATHS;
+
+        reader.json.at = places[i];
+        reader.json.depth = 1;
+        if (places[i])
+            *right = read_member(&reader, (enum member)i);
+        else if (!optional)
+            *right = by_claim_violate(claim, "the plan has no \"%s\"", member_names[i]);
+    }
+    claim->path_start = arrays->path_start;
+    claim->path_nodes = arrays->path_nodes;
+    claim->edges = arrays->edges;
+    by_names_free(reader.names);
+    by_json_close(&reader.json);
+    return error;
 }

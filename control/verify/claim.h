@@ -1,31 +1,29 @@
-/* What a plan file claims, as the verifier reads it. Private to verify/. One thread for each claim. */
+/*
+ * What a plan claims, as the verifier sees it: read from a plan file, or filled by a caller that has the plan
+ * in memory. Nothing in it is believed. One thread for each claim.
+ */
 #ifndef BY_VERIFY_CLAIM_H
 #define BY_VERIFY_CLAIM_H
 
 #include <gmp.h>
-#include <jansson.h>
 
 #include "control/topology/topology.h"
+#include "control/verify/verify.h"
 
 enum by_claim_use { BY_CLAIM_BOTH = 1, BY_CLAIM_UP, BY_CLAIM_DOWN };
 
-struct by_claim_path {
-    uint32_t count;
-    uint32_t *nodes;
-};
-
 struct by_claim_tree {
     uint32_t root;
-    enum by_claim_use use;
+    uint32_t use; /* enum by_claim_use */
     mpq_t weight;
     uint32_t edge_count;
-    struct by_claim_path *edges;
+    size_t first_edge; /* in `edges` */
 };
 
 struct by_claim {
     const struct by_topology *topology;
     unsigned collective;
-    int64_t root; /* -1 when the file says null */
+    int64_t root; /* -1 when the plan has none */
     mpq_t optimum, achieved, inv_x, exiting;
     bool has_inv_x;
     int64_t k;
@@ -33,17 +31,18 @@ struct by_claim {
     bool *cut; /* by node */
     uint32_t tree_count;
     struct by_claim_tree *trees;
-    char *reason; /* where the first violation is written */
-    size_t reason_bytes;
+    uint32_t path_count;
+    const uint32_t *path_start; /* by path, and one more: where its nodes begin; at least two nodes each */
+    const uint32_t *path_nodes; /* indices of nodes of the topology */
+    const uint32_t *edges;      /* path numbers, all below path_count */
+    char reason[400];           /* the first violation */
 };
 
-/* Reads everything into `claim` (also to be freed after a failure); false with `claim->reason` filled when
- * something is not as a plan must be. */
-bool by_claim_read(struct by_claim *claim, const json_t *root);
-void by_claim_free(struct by_claim *claim);
-/* Writes the first violation; returns false. */
-bool by_claim_violate(const struct by_claim *claim, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-const char *by_claim_name(const struct by_claim *claim, uint32_t node);
+/* Initialises the numbers, `cut` and `root`; `topology` is kept. by_claim_clear releases these and the trees,
+ * not the paths and edges. */
+void by_claim_init(struct by_claim *claim, const struct by_topology *topology);
+void by_claim_clear(struct by_claim *claim);
+/* Checks everything; fills `report`. */
+void by_claim_check(struct by_claim *claim, struct by_verify_report *report);
 
 #endif

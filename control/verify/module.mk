@@ -1,3 +1,8 @@
 # verify: an independent checker of plan files; includes nothing of plan/.
-control_SRC += control/verify/claim.c control/verify/verify.c
+control_SRC += \
+	control/verify/claim.c \
+	control/verify/load.c \
+	control/verify/shape.c \
+	control/verify/share.c \
+	control/verify/verify.c
 banyan_SRC += control/cli/verify.c

@@ -54,8 +54,10 @@ static uint32_t node_of(const struct by_topology *topology, const char *name)
     return (uint32_t)node;
 }
 
-static void read_tree(const struct by_topology *topology, const char *text, struct by_tree *tree)
+/* Adds the tree to the plan, whose arrays have room. */
+static void read_tree(const struct by_topology *topology, const char *text, struct by_plan *plan)
 {
+    struct by_tree *tree = &plan->trees[plan->tree_count++];
     char word[256];
     long num, den = 1;
     int length;
@@ -73,12 +75,13 @@ static void read_tree(const struct by_topology *topology, const char *text, stru
     if (sscanf(text, " %255[^:]:%n", word, &length) != 1)
         fail_msg("no root in '%s'", text);
     tree->root = node_of(topology, word);
-    tree->edges = by_alloc(128, sizeof(*tree->edges));
+    tree->first_edge = plan->edge_count;
     for (text += length; sscanf(text, " %255s%n", word, &length) == 1; text += length) {
-        struct by_path *path = &tree->edges[tree->edge_count++];
-        path->nodes = by_alloc(16, sizeof(uint32_t));
+        uint32_t nodes[16], count = 0;
         for (char *name = strtok(word, ">"); name != NULL; name = strtok(NULL, ">"))
-            path->nodes[path->node_count++] = node_of(topology, name);
+            nodes[count++] = node_of(topology, name);
+        plan->edges[plan->edge_count++] = by_paths_add(&plan->paths, nodes, count);
+        tree->edge_count++;
     }
 }
 
@@ -86,25 +89,25 @@ struct by_plan *bench_plan(const struct by_topology *topology, unsigned collecti
                            const char *const *trees)
 {
     struct by_plan *plan = by_alloc(1, sizeof(*plan));
+    uint32_t count = 0;
+    size_t edges = 0;
 
     plan->collective = collective;
     plan->root = root ? (int64_t)node_of(topology, root) : -1;
     plan->compute_count = by_topology_compute_count(topology);
-    while (trees[plan->tree_count] != NULL)
-        plan->tree_count++;
-    plan->trees = by_alloc(plan->tree_count, sizeof(*plan->trees));
-    for (uint32_t i = 0; i < plan->tree_count; i++)
-        read_tree(topology, trees[i], &plan->trees[i]);
+    for (; trees[count] != NULL; count++)
+        edges += strlen(trees[count]);
+    plan->trees = by_alloc(count, sizeof(*plan->trees));
+    plan->edges = by_alloc(edges, sizeof(*plan->edges)); /* no edge is shorter than a character */
+    for (uint32_t i = 0; i < count; i++)
+        read_tree(topology, trees[i], plan);
     return plan;
 }
 
 void bench_plan_free(struct by_plan *plan)
 {
-    for (uint32_t i = 0; i < plan->tree_count; i++) {
-        for (uint32_t j = 0; j < plan->trees[i].edge_count; j++)
-            free(plan->trees[i].edges[j].nodes);
-        free(plan->trees[i].edges);
-    }
+    by_paths_free(&plan->paths);
+    free(plan->edges);
     free(plan->trees);
     free(plan);
 }

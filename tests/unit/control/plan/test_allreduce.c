@@ -75,7 +75,7 @@ static void regular_fabrics_reach_the_cut_with_few_low_trees(void **state)
         rig_assert_fraction(plan->achieved, cases[i].rate, 1);
         assert_int_equal(plan->tree_count, cases[i].trees);
         for (uint32_t j = 0; j < plan->tree_count; j++)
-            assert_true(by_tree_height(&plan->trees[j], topology->node_count) <= cases[i].height);
+            assert_true(by_plan_height(plan, &plan->trees[j], topology->node_count) <= cases[i].height);
         by_plan_free(plan);
         by_topology_free(topology);
     }

@@ -8,7 +8,6 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "control/plan/tree.h"
 #include "tests/unit/control/plan/rig.h"
 
 /* ForestColl, NSDI'26, figure 5: two boxes of 4, 10 b inside, b outside: 1/x* = 1/b, k = 1. */
@@ -106,7 +105,7 @@ static void a_star_sends_each_shard_once(void **state)
         rig_assert_fraction(plan->achieved, 80, 7);
         assert_int_equal(plan->tree_count, 8);
         for (uint32_t j = 0; j < 8; j++)
-            assert_int_equal(by_tree_height(&plan->trees[j], topology->node_count), 2);
+            assert_int_equal(by_plan_height(plan, &plan->trees[j], topology->node_count), 2);
         by_plan_free(plan);
         by_topology_free(topology);
     }
@@ -130,10 +129,10 @@ static void a_capable_switch_is_a_node_of_the_tree(void **state)
             const struct by_tree *tree = &plan->trees[j];
 
             assert_int_equal(tree->edge_count, 5);
-            assert_int_equal(tree->edges[0].nodes[0], tree->root);
+            assert_int_equal(by_plan_edge(plan, tree, 0).nodes[0], tree->root);
             for (uint32_t e = 0; e < 5; e++) {
-                assert_int_equal(tree->edges[e].node_count, 2);
-                assert_int_equal(tree->edges[e].nodes[e == 0 ? 1 : 0], 5);
+                assert_int_equal(by_plan_edge(plan, tree, e).node_count, 2);
+                assert_int_equal(by_plan_edge(plan, tree, e).nodes[e == 0 ? 1 : 0], 5);
             }
         }
         by_plan_free(plan);

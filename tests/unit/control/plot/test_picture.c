@@ -60,7 +60,8 @@ struct fixture {
     struct by_topology *topology;
     struct by_plan plan;
     struct by_tree tree;
-    struct by_path edges[6];
+    uint32_t edges[6];
+    uint32_t starts[7];
     uint32_t nodes[6][2];
     uint32_t cut[1];
 };
@@ -75,26 +76,28 @@ static void make_plan(struct fixture *fixture, unsigned collective)
     for (unsigned e = 0; e < 6; e++) {
         for (unsigned i = 0; i < 2; i++)
             fixture->nodes[e][i] = node(fixture->topology, pairs[e][i]);
-        fixture->edges[e] = (struct by_path){2, fixture->nodes[e]};
+        fixture->edges[e] = e;
+        fixture->starts[e + 1] = 2 * (e + 1);
     }
-    fixture->tree = (struct by_tree){.root = node(fixture->topology, "spine"),
-                                     .use = BY_TREE_BOTH,
-                                     .weight = {5, 2},
-                                     .edge_count = 6,
-                                     .edges = fixture->edges};
+    fixture->tree = (struct by_tree){
+        .root = node(fixture->topology, "spine"), .use = BY_TREE_BOTH, .weight = {5, 2}, .edge_count = 6};
     fixture->cut[0] = node(fixture->topology, "h0");
-    fixture->plan = (struct by_plan){.topology_name = "ls",
-                                     .unit = "GB/s",
-                                     .collective = collective,
-                                     .root = -1,
-                                     .compute_count = 4,
-                                     .optimum = {10, 1},
-                                     .achieved = {5, 2},
-                                     .cut_count = 1,
-                                     .cut = fixture->cut,
-                                     .cut_exiting = {10, 1},
-                                     .tree_count = 1,
-                                     .trees = &fixture->tree};
+    fixture->plan =
+        (struct by_plan){.topology_name = "ls",
+                         .unit = "GB/s",
+                         .collective = collective,
+                         .root = -1,
+                         .compute_count = 4,
+                         .optimum = {10, 1},
+                         .achieved = {5, 2},
+                         .cut_count = 1,
+                         .cut = fixture->cut,
+                         .cut_exiting = {10, 1},
+                         .tree_count = 1,
+                         .trees = &fixture->tree,
+                         .paths = {.count = 6, .start = fixture->starts, .nodes = fixture->nodes[0]},
+                         .edge_count = 6,
+                         .edges = fixture->edges};
 }
 
 static void check_loads(unsigned collective, double down, double up)

@@ -12,3 +12,7 @@ topology-read_LDLIBS     := -lcmocka -ljansson -lgmp
 topology-preset_LDLIBS   := -lcmocka -ljansson -lgmp
 topology-vary_LIBS   := control offload
 topology-vary_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += topology-json
+topology-json_SRC    := tests/unit/control/topology/test_json.c
+topology-json_LIBS   := control offload
+topology-json_LDLIBS := -lcmocka -ljansson

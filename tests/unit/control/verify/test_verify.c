@@ -130,6 +130,22 @@ static void dead_end(json_t *plan)
     json_array_remove(edges(plan, 0), 4);
 }
 
+static void number_without_a_path(json_t *plan)
+{
+    json_array_set_new(edges(plan, 0), 4,
+                       json_integer((json_int_t)json_array_size(json_object_get(plan, "paths"))));
+}
+
+static void negative_path(json_t *plan)
+{
+    json_array_set_new(edges(plan, 0), 4, json_integer(-1));
+}
+
+static void spoiled_path(json_t *plan)
+{
+    json_array_set_new(json_object_get(plan, "paths"), 0, json_pack("[s]", "host0"));
+}
+
 static void wrong_way(json_t *plan)
 {
     json_object_set_new(tree(plan, 0), "use", json_string("up"));
@@ -291,6 +307,9 @@ static const struct corruption of_allgather[] = {
     {node_twice_in_a_path, "passes node leaf1 twice"},
     {path_through_a_host, "passes through compute node host2"},
     {dead_end, "host2"},
+    {number_without_a_path, "but there are"},
+    {negative_path, "but there are"},
+    {spoiled_path, "fewer than two"},
     {wrong_way, "carries the wrong way"},
     {unknown_use, "sideways"},
     {rooted_at_a_switch, "rooted at switch leaf0"},
@@ -445,7 +464,7 @@ static void a_slower_plan_is_valid_with_its_ratio(void **state)
 static void what_is_no_plan_file_is_an_error_of_input(void **state)
 {
     static const char *const texts[] = {
-        "", "{", "[]", "{}", "{\"format\": \"banyan-plan-2\"}", "{\"format\": 1}"};
+        "", "{", "[]", "{}", "{\"format\": \"banyan-plan-9\"}", "{\"format\": 1}"};
     struct by_topology *topology = fabric("all");
     struct by_verify_report report;
     struct by_problem problem = {0};
@@ -454,6 +473,22 @@ static void what_is_no_plan_file_is_an_error_of_input(void **state)
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         assert_int_equal(by_verify_text(topology, texts[i], strlen(texts[i]), &report, &problem), BY_EFORMAT);
     assert_int_equal(by_verify_file(topology, "/nonexistent/plan", &report, &problem), BY_EIO);
+    by_topology_free(topology);
+}
+
+/* The order of members is free: paths may stand behind the trees. */
+static void paths_may_stand_behind_the_trees(void **state)
+{
+    struct by_topology *topology = fabric("all");
+    json_t *plan = plan_json(topology, BY_COLLECTIVE_ALLGATHER, -1),
+           *paths = json_incref(json_object_get(plan, "paths"));
+
+    (void)state;
+    json_object_del(plan, "paths");
+    expect(topology, plan, BY_VERDICT_INVALID, "but there are 0 paths");
+    json_object_set_new(plan, "paths", paths);
+    expect(topology, plan, BY_VERDICT_OPTIMAL, NULL);
+    json_decref(plan);
     by_topology_free(topology);
 }
 
@@ -492,6 +527,7 @@ int main(void)
         cmocka_unit_test(branching_at_a_switch_that_cannot_is_named),
         cmocka_unit_test(a_slower_link_than_planned_is_an_overload),
         cmocka_unit_test(a_slower_plan_is_valid_with_its_ratio),
+        cmocka_unit_test(paths_may_stand_behind_the_trees),
         cmocka_unit_test(what_is_no_plan_file_is_an_error_of_input),
         cmocka_unit_test(a_plan_without_one_of_its_members_is_never_right),
     };

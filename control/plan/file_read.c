@@ -1,0 +1,440 @@
+/*
+ * Reading plan files, as in banyan-plan(5). Checks what later steps rely on (names, shapes, that links
+ * exist); whether the plan is any good is for the verifier, which has a reader of its own. One thread for
+ * each call.
+ */
+#include <stdarg.h>
+
+#include "control/plan/plan.h"
+#include "control/plan/tree.h"
+#include "control/topology/alloc.h"
+#include "control/topology/build.h"
+#include "control/topology/fraction.h"
+#include "control/topology/json.h"
+#include "control/topology/links.h"
+#include "control/topology/names.h"
+#include "offload/base/errors.h"
+#include "offload/wire/types.h"
+
+#define FORMAT     "banyan-plan-2"
+#define FORMAT_OLD "banyan-plan-1" /* the same, without "paths" */
+
+/* A plan file (bytes): many times a plan for 4096 nodes. */
+#define FILE_BYTES_MAX ((size_t)4 << 30)
+
+static const struct by_place nowhere = {0, 0};
+static const char *const use_names[] = {"?", "both", "up", "down"};
+
+struct reader {
+    const struct by_topology *topology;
+    struct by_json json;
+    struct by_names *names;
+    struct by_links *links;
+    struct by_problem *problem;
+    int error; /* the first thing that is wrong although it is JSON */
+    uint32_t *nodes;
+    uint32_t path_count; /* of the file's "paths" */
+    uint32_t path_room;
+    uint32_t *path_numbers; /* in the list */
+    struct by_tree_list list;
+    uint32_t *edges;   /* of the tree being read */
+    uint32_t *reached; /* by node: the tree (its number + 1) that reached it last */
+    struct {
+        bool format, topology, unit, optimum, achieved, k, bottleneck, exiting, paths, trees;
+    } has;
+};
+
+static bool refuse(struct reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Keeps the first mistake; returns false. */
+static bool refuse(struct reader *reader, const char *format, ...)
+{
+    va_list arguments;
+
+    if (reader->error || reader->json.failed)
+        return false;
+    *reader->problem = (struct by_problem){0};
+    va_start(arguments, format);
+    vsnprintf(reader->problem->text, sizeof(reader->problem->text), format, arguments);
+    va_end(arguments);
+    reader->error = BY_EFORMAT;
+    return false;
+}
+
+/* Whether reading goes on. */
+static bool going(const struct reader *reader)
+{
+    return !reader->error && !reader->json.failed;
+}
+
+/* A number of the plan: an integer, or its digits in a string. */
+static bool read_integer(struct reader *reader, int64_t *result)
+{
+    struct by_fraction number;
+    const char *text;
+    size_t bytes;
+
+    if (by_json_integer(&reader->json, result))
+        return *result >= 0;
+    if (by_json_peek(&reader->json) != '"' || !by_json_string(&reader->json, &text, &bytes) ||
+        by_fraction_parse(text, bytes, &number) != 0 || number.den != 1)
+        return false;
+    *result = number.num;
+    return true;
+}
+
+static bool read_fraction(struct reader *reader, const char *what, struct by_fraction *result)
+{
+    int64_t num = -1, den = -1;
+    const char *key;
+    size_t bytes;
+    bool right = by_json_peek(&reader->json) == '{';
+
+    if (right)
+        for (bool first = true; right && by_json_member(&reader->json, &first, &key, &bytes);) {
+            if (by_json_is(key, bytes, "num") && num < 0)
+                right = read_integer(reader, &num);
+            else if (by_json_is(key, bytes, "den") && den < 0)
+                right = read_integer(reader, &den);
+            else
+                right = false;
+        }
+    if (!right || num < 0 || den <= 0)
+        return refuse(reader, "%s must be a fraction such as {\"num\": 1, \"den\": 2}", what);
+    if (by_fraction_set(num, den, result) != 0)
+        return refuse(reader, "%s needs more than 63 bits", what);
+    return true;
+}
+
+static bool read_node(struct reader *reader, uint32_t *node)
+{
+    const char *text = "(not a string)";
+    size_t bytes = strlen(text);
+    int64_t index = -1;
+
+    if (by_json_peek(&reader->json) == '"' && by_json_string(&reader->json, &text, &bytes))
+        index = by_names_find(reader->names, text, bytes);
+    if (index < 0)
+        return refuse(reader,
+                      "the plan names node '%.*s', which the topology '%.60s' does not have; plan it anew",
+                      bytes > 60 ? 60 : (int)bytes, text, reader->topology->name);
+    *node = (uint32_t)index;
+    return true;
+}
+
+static bool is_linked(const struct reader *reader, uint32_t a, uint32_t b)
+{
+    return by_links_find(reader->links, a, b) != UINT32_MAX ||
+           by_links_find(reader->links, b, a) != UINT32_MAX;
+}
+
+/* A path by its names; `*path` is its number in the list. */
+static bool read_path(struct reader *reader, uint32_t *path)
+{
+    uint32_t count = 0, limit = reader->topology->node_count;
+
+    if (by_json_peek(&reader->json) != '[')
+        return refuse(reader, "an edge must be an array of node names, or the number of one of \"paths\"");
+    for (bool first = true; going(reader) && by_json_element(&reader->json, &first);) {
+        if (count == limit)
+            return refuse(reader, "an edge must be an array of 2 to %u node names", limit);
+        if (!read_node(reader, &reader->nodes[count]))
+            return false;
+        if (count > 0 && !is_linked(reader, reader->nodes[count - 1], reader->nodes[count]))
+            return refuse(reader,
+                          "the plan uses a link %s - %s, which the topology does not have; plan it anew",
+                          reader->topology->nodes[reader->nodes[count - 1]].name,
+                          reader->topology->nodes[reader->nodes[count]].name);
+        count++;
+    }
+    if (!going(reader))
+        return false;
+    if (count < 2)
+        return refuse(reader, "an edge must be an array of 2 to %u node names", limit);
+    *path = by_paths_add(&reader->list.paths, reader->nodes, count);
+    return true;
+}
+
+static void read_paths(struct reader *reader)
+{
+    for (bool first = true; going(reader) && by_json_element(&reader->json, &first);) {
+        BY_GROW(reader->path_numbers, reader->path_count, reader->path_room);
+        if (read_path(reader, &reader->path_numbers[reader->path_count]))
+            reader->path_count++;
+    }
+}
+
+/* One edge: the number of a path, or the path itself. */
+static bool read_edge(struct reader *reader, uint32_t *path)
+{
+    int64_t number;
+
+    if (!by_json_integer(&reader->json, &number))
+        return read_path(reader, path);
+    if (number < 0 || number >= reader->path_count)
+        return refuse(reader, "an edge has the number %lld, but there are %u paths", (long long)number,
+                      reader->path_count);
+    *path = reader->path_numbers[number];
+    return true;
+}
+
+static uint32_t read_edges(struct reader *reader)
+{
+    uint32_t count = 0;
+
+    for (bool first = true; going(reader) && by_json_element(&reader->json, &first);) {
+        if (count + 1 >= reader->topology->node_count)
+            refuse(reader, "a tree has more edges than the fabric has nodes");
+        else if (read_edge(reader, &reader->edges[count]))
+            count++;
+    }
+    return count;
+}
+
+/* That each edge goes from a node reached before to a new one. */
+static void check_tree(struct reader *reader, uint32_t root, uint32_t edge_count)
+{
+    uint32_t mark = reader->list.count + 1;
+
+    reader->reached[root] = mark;
+    for (uint32_t i = 0; i < edge_count; i++) {
+        uint32_t from = by_paths_from(&reader->list.paths, reader->edges[i]),
+                 to = by_paths_to(&reader->list.paths, reader->edges[i]);
+
+        if (reader->reached[from] != mark || reader->reached[to] == mark) {
+            refuse(reader, "the edges of a tree rooted at %s do not form a tree, parents first",
+                   reader->topology->nodes[root].name);
+            return;
+        }
+        reader->reached[to] = mark;
+    }
+}
+
+static void read_tree(struct reader *reader)
+{
+    struct by_fraction weight = {0, 1};
+    uint32_t root = UINT32_MAX, use = 0, edge_count = 0;
+    bool has_weight = false, has_edges = false;
+    const char *key, *text;
+    size_t bytes, length;
+
+    for (bool first = true; going(reader) && by_json_member(&reader->json, &first, &key, &bytes);) {
+        if (by_json_is(key, bytes, "root") && root == UINT32_MAX) {
+            read_node(reader, &root);
+        } else if (by_json_is(key, bytes, "use") && by_json_peek(&reader->json) == '"' && !use) {
+            if (by_json_string(&reader->json, &text, &length))
+                for (uint32_t i = BY_TREE_BOTH; i <= BY_TREE_DOWN; i++)
+                    use = by_json_is(text, length, use_names[i]) ? i : use;
+        } else if (by_json_is(key, bytes, "weight") && !has_weight) {
+            has_weight = read_fraction(reader, "the weight of a tree", &weight);
+        } else if (by_json_is(key, bytes, "edges") && !has_edges) {
+            has_edges = true;
+            edge_count = read_edges(reader);
+        } else {
+            refuse(reader, "a tree has an unknown or repeated member '%.*s', or one of the wrong kind",
+                   bytes > 40 ? 40 : (int)bytes, key);
+        }
+    }
+    if (!going(reader))
+        return;
+    if (root == UINT32_MAX || !has_weight || !has_edges || !use) {
+        refuse(reader, "a tree must have \"root\", \"weight\", \"edges\", and a \"use\" of \"both\", \"up\" "
+                       "or \"down\"");
+        return;
+    }
+    check_tree(reader, root, edge_count);
+    if (going(reader))
+        by_tree_list_append(&reader->list, root, (enum by_tree_use)use, weight, reader->edges, edge_count);
+}
+
+static void read_trees(struct reader *reader)
+{
+    for (bool first = true; going(reader) && by_json_element(&reader->json, &first);)
+        read_tree(reader);
+}
+
+static void read_bottleneck(struct reader *reader, struct by_plan *plan)
+{
+    const char *key;
+    size_t bytes;
+
+    for (bool first = true; going(reader) && by_json_member(&reader->json, &first, &key, &bytes);) {
+        if (by_json_is(key, bytes, "nodes") && plan->cut_count == 0) {
+            for (bool start = true; going(reader) && by_json_element(&reader->json, &start);) {
+                if (plan->cut_count == reader->topology->node_count)
+                    refuse(reader, "the bottleneck has more nodes than the topology");
+                else
+                    read_node(reader, &plan->cut[plan->cut_count++]);
+            }
+        } else if (by_json_is(key, bytes, "exiting") && !reader->has.exiting) {
+            reader->has.exiting = read_fraction(reader, "\"exiting\"", &plan->cut_exiting);
+        } else {
+            by_json_skip(&reader->json);
+        }
+    }
+}
+
+static void read_text(struct reader *reader, char **copy)
+{
+    const char *text;
+    size_t bytes;
+
+    if (!by_json_string(&reader->json, &text, &bytes))
+        return;
+    *copy = by_alloc(bytes + 1, 1);
+    memcpy(*copy, text, bytes);
+}
+
+static void read_format(struct reader *reader)
+{
+    const char *text = "(none)";
+    size_t bytes = strlen(text);
+
+    if (by_json_peek(&reader->json) != '"')
+        by_json_skip(&reader->json);
+    else if (!by_json_string(&reader->json, &text, &bytes))
+        return;
+    reader->has.format = by_json_is(text, bytes, FORMAT) || by_json_is(text, bytes, FORMAT_OLD);
+    if (!reader->has.format)
+        refuse(reader, "the file's format is '%.*s', this banyan reads '%s'; plan it anew",
+               bytes > 40 ? 40 : (int)bytes, text, FORMAT);
+}
+
+static void read_collective(struct reader *reader, struct by_plan *plan)
+{
+    char *name = NULL;
+
+    read_text(reader, &name);
+    plan->collective = name ? by_collective_from_name(name) : 0;
+    free(name);
+}
+
+/* The members but "trees" and "paths". */
+static void read_head(struct reader *reader, struct by_plan *plan, const char *key, size_t bytes)
+{
+    uint32_t node = 0;
+    bool null = by_json_peek(&reader->json) == 'n';
+
+    if (by_json_is(key, bytes, "format")) {
+        read_format(reader);
+    } else if (by_json_is(key, bytes, "topology") && !plan->topology_name) {
+        read_text(reader, &plan->topology_name);
+    } else if (by_json_is(key, bytes, "unit") && !plan->unit) {
+        read_text(reader, &plan->unit);
+    } else if (by_json_is(key, bytes, "collective") && !plan->collective) {
+        read_collective(reader, plan);
+    } else if (by_json_is(key, bytes, "root") && !null) {
+        if (read_node(reader, &node))
+            plan->root = node;
+    } else if (by_json_is(key, bytes, "optimum")) {
+        reader->has.optimum = read_fraction(reader, "\"optimum\"", &plan->optimum);
+    } else if (by_json_is(key, bytes, "achieved")) {
+        reader->has.achieved = read_fraction(reader, "\"achieved\"", &plan->achieved);
+    } else if (by_json_is(key, bytes, "inv_x") && !null) {
+        read_fraction(reader, "\"inv_x\"", &plan->inv_x);
+    } else if (by_json_is(key, bytes, "k")) {
+        reader->has.k = read_integer(reader, &plan->k) || refuse(reader, "\"k\" must be an integer");
+    } else if (by_json_is(key, bytes, "bottleneck") && !reader->has.bottleneck) {
+        reader->has.bottleneck = true;
+        read_bottleneck(reader, plan);
+    } else {
+        by_json_skip(&reader->json);
+    }
+}
+
+/* The whole object. Trees that stand before the paths are read when the rest is known. */
+static void read_root(struct reader *reader, struct by_plan *plan)
+{
+    size_t trees_at = 0;
+    const char *key;
+    size_t bytes;
+
+    for (bool first = true; going(reader) && by_json_member(&reader->json, &first, &key, &bytes);) {
+        if (by_json_is(key, bytes, "paths") && !reader->has.paths) {
+            reader->has.paths = true;
+            read_paths(reader);
+        } else if (by_json_is(key, bytes, "trees") && !reader->has.trees) {
+            reader->has.trees = true;
+            trees_at = reader->has.paths ? 0 : reader->json.at;
+            if (trees_at)
+                by_json_skip(&reader->json);
+            else
+                read_trees(reader);
+        } else {
+            read_head(reader, plan, key, bytes);
+        }
+    }
+    if (going(reader) && by_json_finish(&reader->json, reader->problem) == 0 && trees_at) {
+        reader->json.at = trees_at;
+        reader->json.depth = 1;
+        read_trees(reader);
+    }
+}
+
+static void check_complete(struct reader *reader, const struct by_plan *plan)
+{
+    if (!reader->has.format)
+        refuse(reader, "the file's format is '(none)', this banyan reads '%s'; plan it anew", FORMAT);
+    if (!plan->topology_name || !plan->unit || !plan->collective)
+        refuse(reader, "the plan must have \"topology\", \"unit\" and a known \"collective\"");
+    if (!reader->has.optimum || !reader->has.achieved || !reader->has.k)
+        refuse(reader, "the plan must have \"optimum\", \"achieved\" and \"k\"");
+    if (!reader->has.bottleneck || !reader->has.exiting || reader->list.count == 0)
+        refuse(reader, "the plan must have \"trees\", and a \"bottleneck\" of nodes of the topology");
+}
+
+static int read_plan(struct reader *reader, struct by_plan *plan)
+{
+    uint32_t n = reader->topology->node_count;
+
+    reader->names = by_names_new(reader->topology);
+    reader->links = by_links_new(reader->topology);
+    reader->nodes = by_alloc(n, sizeof(*reader->nodes));
+    reader->edges = by_alloc(n, sizeof(*reader->edges));
+    reader->reached = by_alloc(n, sizeof(*reader->reached));
+    plan->cut = by_alloc(n, sizeof(*plan->cut));
+    plan->compute_count = by_topology_compute_count(reader->topology);
+    plan->root = -1;
+    plan->inv_x = (struct by_fraction){0, 1};
+    read_root(reader, plan);
+    if (!reader->error && reader->json.failed)
+        reader->error = by_json_finish(&reader->json, reader->problem);
+    if (!reader->error)
+        check_complete(reader, plan);
+    by_names_free(reader->names);
+    by_links_free(reader->links);
+    free(reader->nodes);
+    free(reader->edges);
+    free(reader->reached);
+    free(reader->path_numbers);
+    return reader->error;
+}
+
+int by_plan_read(const char *path, const struct by_topology *topology, struct by_plan **plan,
+                 struct by_problem *problem)
+{
+    struct reader reader = {.topology = topology, .problem = problem};
+    struct by_plan *made;
+    char *text;
+    size_t bytes;
+    int error = by_text_read(path, FILE_BYTES_MAX, &text, &bytes, problem);
+
+    *plan = NULL;
+    if (error)
+        return error;
+    made = by_alloc(1, sizeof(*made));
+    by_json_open(&reader.json, text, bytes);
+    error = read_plan(&reader, made);
+    by_json_close(&reader.json);
+    free(text);
+    if (error) {
+        by_tree_list_free(&reader.list);
+        by_plan_free(made);
+        if (problem->text[0] == '\0')
+            by_problem_set(problem, error, nowhere, "the plan cannot be read");
+        return error;
+    }
+    by_tree_list_move(&reader.list, made);
+    *plan = made;
+    return 0;
+}

@@ -1,0 +1,73 @@
+/* A table of paths. See paths.h. */
+#include "control/plan/paths.h"
+
+#include "control/topology/alloc.h"
+#include "offload/base/assert.h"
+
+void by_paths_free(struct by_paths *paths)
+{
+    free(paths->start);
+    free(paths->nodes);
+    free(paths->slots);
+    *paths = (struct by_paths){0};
+}
+
+static uint32_t hash(const uint32_t *nodes, uint32_t count)
+{
+    uint64_t value = count;
+
+    for (uint32_t i = 0; i < count; i++)
+        value = (value ^ nodes[i]) * 0x9e3779b97f4a7c15u;
+    return (uint32_t)(value >> 32);
+}
+
+/* Doubles the hash table. */
+static void spread(struct by_paths *paths)
+{
+    uint32_t mask;
+
+    paths->slot_count = paths->slot_count ? paths->slot_count * 2 : 64;
+    mask = paths->slot_count - 1;
+    free(paths->slots);
+    paths->slots = by_alloc(paths->slot_count, sizeof(*paths->slots));
+    for (uint32_t i = 0; i < paths->count; i++) {
+        struct by_path path = by_paths_get(paths, i);
+        uint32_t at = hash(path.nodes, path.node_count) & mask;
+
+        while (paths->slots[at])
+            at = (at + 1) & mask;
+        paths->slots[at] = i + 1;
+    }
+}
+
+uint32_t by_paths_add(struct by_paths *paths, const uint32_t *nodes, uint32_t count)
+{
+    uint32_t at;
+
+    BY_ASSERT(count >= 2);
+    if (2 * (paths->count + 1) > paths->slot_count)
+        spread(paths);
+    for (at = hash(nodes, count) & (paths->slot_count - 1); paths->slots[at];
+         at = (at + 1) & (paths->slot_count - 1)) {
+        struct by_path path = by_paths_get(paths, paths->slots[at] - 1);
+
+        if (path.node_count == count && memcmp(path.nodes, nodes, count * sizeof(*nodes)) == 0)
+            return paths->slots[at] - 1;
+    }
+    BY_ASSERT(paths->node_count < UINT32_MAX - count && paths->count < UINT32_MAX / 4);
+    while (paths->node_count + count > paths->node_room) {
+        paths->node_room = paths->node_room < UINT32_MAX / 2 ? paths->node_room * 2 : UINT32_MAX;
+        paths->node_room = paths->node_room ? paths->node_room : 256;
+        paths->nodes = by_realloc(paths->nodes, paths->node_room, sizeof(*paths->nodes));
+    }
+    if (paths->count + 2 > paths->room) {
+        paths->room = paths->room ? paths->room * 2 : 64;
+        paths->start = by_realloc(paths->start, paths->room, sizeof(*paths->start));
+    }
+    paths->start[paths->count] = paths->node_count;
+    memcpy(paths->nodes + paths->node_count, nodes, count * sizeof(*nodes));
+    paths->node_count += count;
+    paths->start[paths->count + 1] = paths->node_count;
+    paths->slots[at] = ++paths->count;
+    return paths->count - 1;
+}

@@ -1,0 +1,51 @@
+/*
+ * A table of paths, each kept once and known by its number. Trees refer to paths by the million; what they
+ * refer to is few. One thread for each table.
+ */
+#ifndef BY_PLAN_PATHS_H
+#define BY_PLAN_PATHS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct by_path {
+    uint32_t node_count; /* >= 2 */
+    uint32_t *nodes;     /* node indices, parent first, child last */
+};
+
+/* All zero is an empty table. */
+struct by_paths {
+    uint32_t count;
+    uint32_t room;
+    uint32_t *start; /* by path, and one more: where its nodes begin */
+    uint32_t node_count;
+    uint32_t node_room;
+    uint32_t *nodes;
+    uint32_t slot_count; /* of the hash table: a power of two, 0 before the first path */
+    uint32_t *slots;     /* path number + 1, 0 is free */
+};
+
+void by_paths_free(struct by_paths *paths);
+/* The number of the path with these nodes; adds it when it is new. At least two nodes. */
+uint32_t by_paths_add(struct by_paths *paths, const uint32_t *nodes, uint32_t count);
+/* Path number `path`: a view, valid until the next by_paths_add. */
+static inline struct by_path by_paths_get(const struct by_paths *paths, uint32_t path)
+{
+    return (struct by_path){paths->start[path + 1] - paths->start[path], paths->nodes + paths->start[path]};
+}
+/* Its ends. */
+static inline uint32_t by_paths_from(const struct by_paths *paths, uint32_t path)
+{
+    return paths->nodes[paths->start[path]];
+}
+static inline uint32_t by_paths_to(const struct by_paths *paths, uint32_t path)
+{
+    return paths->nodes[paths->start[path + 1] - 1];
+}
+/* Hops of path number `path`. */
+static inline uint32_t by_paths_hops(const struct by_paths *paths, uint32_t path)
+{
+    return paths->start[path + 1] - paths->start[path] - 1;
+}
+
+#endif

@@ -1,0 +1,47 @@
+/* The parts of the verifier. Private to verify/. One thread for each checker. */
+#ifndef BY_VERIFY_CHECKER_H
+#define BY_VERIFY_CHECKER_H
+
+#include "control/topology/links.h"
+#include "control/verify/claim.h"
+
+struct by_checker {
+    struct by_claim *claim;
+    const struct by_topology *topology;
+    uint32_t node_count;
+    uint32_t compute_count;
+    struct by_links *links;
+    mpq_t *up; /* by node: weight of the trees rooted there that carry up, and down */
+    mpq_t *down;
+    mpq_t rate, bound;
+};
+
+/* Each answers whether all is right, with the first violation in the claim's `reason` when it is not. */
+bool by_check_trees(struct by_checker *checker);   /* shape.c: each tree alone */
+bool by_check_loads(struct by_checker *checker);   /* load.c: all trees together, on every link */
+bool by_check_shares(struct by_checker *checker);  /* share.c: what the roots have */
+bool by_check_figures(struct by_checker *checker); /* share.c: rate, cut and the figures stated */
+
+/* Whether data of this tree runs the way in question. */
+static inline bool by_claim_carries_up(const struct by_claim_tree *tree)
+{
+    return tree->use != BY_CLAIM_DOWN;
+}
+static inline bool by_claim_carries_down(const struct by_claim_tree *tree)
+{
+    return tree->use != BY_CLAIM_UP;
+}
+/* Writes the first violation; returns false. */
+bool by_claim_violate(struct by_claim *claim, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *by_claim_name(const struct by_claim *claim, uint32_t node);
+
+/* Reading plan files (claim.c): fills `claim`, which is initialised. `arrays` owns its paths and edges. */
+struct by_claim_arrays {
+    uint32_t *path_start, *path_nodes, *edges;
+};
+/* 0 and `*right`, or BY_EFORMAT with `problem` filled when the text is no JSON or not of this format. */
+int by_claim_read(struct by_claim *claim, const char *text, size_t bytes, struct by_claim_arrays *arrays,
+                  bool *right, struct by_problem *problem);
+void by_claim_arrays_free(struct by_claim_arrays *arrays);
+
+#endif

@@ -1,0 +1,180 @@
+/* The trees together: what each root has, the rate, the cut, and the figures that the plan states. See
+ * checker.h. */
+#include "control/verify/checker.h"
+#include "offload/wire/types.h"
+
+/* Allreduce: what goes up to a root comes down from it; trees of one way stand in pairs. */
+static bool check_pairs(const struct by_checker *checker)
+{
+    struct by_claim *claim = checker->claim;
+
+    for (uint32_t i = 0; i < checker->node_count; i++)
+        if (!mpq_equal(checker->up[i], checker->down[i]))
+            return by_claim_violate(claim, "the trees rooted at %s carry different amounts up and down",
+                                    by_claim_name(checker->claim, i));
+    for (uint32_t i = 0; i < claim->tree_count; i++) {
+        const struct by_claim_tree *tree = &claim->trees[i];
+
+        if (tree->use == BY_CLAIM_BOTH)
+            continue;
+        if (tree->use != BY_CLAIM_UP || i + 1 == claim->tree_count || tree[1].use != BY_CLAIM_DOWN ||
+            tree[1].root != tree->root || !mpq_equal(tree[1].weight, tree->weight))
+            return by_claim_violate(claim,
+                                    "tree %u carries one way and is not paired with the next: up, then down, "
+                                    "of equal root and weight",
+                                    i);
+        i++;
+    }
+    return true;
+}
+
+/* Allgather and reduce-scatter: each compute node's share is the same, and made of k equal parts. */
+static bool check_equal(const struct by_checker *checker)
+{
+    struct by_claim *claim = checker->claim;
+    const mpq_t *shares = claim->collective == BY_COLLECTIVE_ALLGATHER ? (const mpq_t *)checker->down
+                                                                       : (const mpq_t *)checker->up;
+    uint32_t first = UINT32_MAX;
+
+    for (uint32_t i = 0; i < checker->node_count; i++) {
+        if (!checker->topology->nodes[i].compute)
+            continue;
+        first = first == UINT32_MAX ? i : first;
+        if (!mpq_equal(shares[i], shares[first]))
+            return by_claim_violate(
+                claim, "the trees of %s weigh other than those of %s; every compute node has an equal share",
+                by_claim_name(checker->claim, i), by_claim_name(checker->claim, first));
+    }
+    return true;
+}
+
+/* Each tree stands for a whole number of the k equal trees of its root. */
+static bool check_multiplicity(const struct by_checker *checker)
+{
+    struct by_claim *claim = checker->claim;
+    bool right = true;
+    mpq_t number;
+
+    if (claim->k == 0)
+        return true;
+    mpq_init(number);
+    for (uint32_t i = 0; i < claim->tree_count && right; i++) {
+        const struct by_claim_tree *tree = &claim->trees[i];
+
+        mpq_set_si(number, claim->k, 1);
+        mpq_mul(number, number, tree->weight);
+        mpq_div(number, number,
+                by_claim_carries_down(tree) ? checker->down[tree->root] : checker->up[tree->root]);
+        if (mpz_cmp_ui(mpq_denref(number), 1) != 0)
+            right = by_claim_violate(claim, "tree %u is no whole number of the %lld trees of its root", i,
+                                     (long long)claim->k);
+    }
+    mpq_clear(number);
+    return right;
+}
+
+static void find_rate(struct by_checker *checker)
+{
+    bool down = checker->claim->collective == BY_COLLECTIVE_ALLGATHER ||
+                checker->claim->collective == BY_COLLECTIVE_BROADCAST;
+
+    for (uint32_t i = 0; i < checker->node_count; i++)
+        mpq_add(checker->rate, checker->rate, down ? checker->down[i] : checker->up[i]);
+}
+
+/* ---- the cut ---- */
+
+/* The bandwidth of the links that leave the bottleneck. */
+static void add_leaving(struct by_checker *checker)
+{
+    const struct by_links *links = checker->links;
+    mpz_t sum;
+
+    mpz_init(sum);
+    for (uint32_t i = 0; i < links->count; i++)
+        if (checker->claim->cut[links->from[i]] && !checker->claim->cut[links->to[i]])
+            mpz_add_ui(sum, sum, (unsigned long)links->capacity[i]);
+    mpz_set(mpq_numref(checker->bound), sum);
+    mpz_set_si(mpq_denref(checker->bound), checker->topology->scale);
+    mpq_canonicalize(checker->bound);
+    mpz_clear(sum);
+}
+
+static bool check_cut(struct by_checker *checker)
+{
+    struct by_claim *claim = checker->claim;
+    int64_t inside = 0, shards = 0;
+    mpq_t factor;
+    bool right = true;
+
+    mpq_init(factor);
+    for (uint32_t i = 0; i < checker->node_count; i++)
+        inside += claim->cut[i] && checker->topology->nodes[i].compute;
+    add_leaving(checker);
+    if (inside == 0 || inside == checker->compute_count)
+        right = by_claim_violate(claim, "the bottleneck has %lld of %u compute nodes: it separates nothing",
+                                 (long long)inside, checker->compute_count);
+    else if (inside != claim->cut_compute_count)
+        right = by_claim_violate(claim, "the bottleneck has %lld compute nodes, the plan says %lld",
+                                 (long long)inside, (long long)claim->cut_compute_count);
+    else if (!mpq_equal(checker->bound, claim->exiting))
+        right = by_claim_violate(claim, "the bandwidth leaving the bottleneck is not what the plan says");
+    else if (claim->collective == BY_COLLECTIVE_BROADCAST && !claim->cut[claim->root])
+        right =
+            by_claim_violate(claim, "the bottleneck does not contain the root %s, so nothing must leave it",
+                             by_claim_name(checker->claim, (uint32_t)claim->root));
+    else if (claim->collective == BY_COLLECTIVE_REDUCE && claim->cut[claim->root])
+        right = by_claim_violate(claim, "the bottleneck contains the root %s, so nothing must leave it",
+                                 by_claim_name(checker->claim, (uint32_t)claim->root));
+    /* The shards that must leave: in allgather those of the nodes inside, in reduce-scatter the sums for
+     * those outside. */
+    if (claim->collective == BY_COLLECTIVE_ALLGATHER)
+        shards = inside;
+    else if (claim->collective == BY_COLLECTIVE_REDUCE_SCATTER)
+        shards = checker->compute_count - inside;
+    if (right && shards > 0) {
+        mpq_set_si(factor, checker->compute_count, (unsigned long)shards);
+        mpq_canonicalize(factor);
+        mpq_mul(checker->bound, checker->bound, factor);
+    }
+    mpq_clear(factor);
+    return right;
+}
+
+static bool check_stated(const struct by_checker *checker)
+{
+    struct by_claim *claim = checker->claim;
+    bool right = true;
+    mpq_t inverse;
+
+    if (!mpq_equal(checker->rate, claim->achieved))
+        return by_claim_violate(claim, "the trees' rate is not the \"achieved\" that the plan states");
+    if (!mpq_equal(checker->bound, claim->optimum))
+        return by_claim_violate(claim, "the bottleneck does not prove the \"optimum\" that the plan states");
+    if (!claim->has_inv_x)
+        return true;
+    mpq_init(inverse);
+    mpq_set_si(inverse, checker->compute_count, 1);
+    mpq_div(inverse, inverse, checker->bound);
+    if (!mpq_equal(inverse, claim->inv_x))
+        right = by_claim_violate(claim, "inv_x is not the number of compute nodes over the optimum");
+    mpq_clear(inverse);
+    return right;
+}
+
+bool by_check_shares(struct by_checker *checker)
+{
+    unsigned collective = checker->claim->collective;
+    bool both = collective == BY_COLLECTIVE_ALLREDUCE || collective == BY_COLLECTIVE_BARRIER;
+    bool shared = collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_REDUCE_SCATTER;
+
+    if (both)
+        return check_pairs(checker);
+    return (!shared || check_equal(checker)) && check_multiplicity(checker);
+}
+
+bool by_check_figures(struct by_checker *checker)
+{
+    find_rate(checker);
+    return check_cut(checker) && check_stated(checker);
+}
