@@ -124,7 +124,7 @@ static pid_t start(int host, const char *iterations, const char *bytes)
     snprintf(table, sizeof(table), "%s/h%d.table", folder, host);
     snprintf(output, sizeof(output), "%s/h%d.output", folder, host);
     enter(host);
-    fd = open(output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    fd = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
     if (fd < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
         _exit(99);
     execl(perf, perf, "--table", table, "-c", "all", "-b", bytes, "-n", iterations, "--transport", "afxdp",
