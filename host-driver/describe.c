@@ -177,6 +177,28 @@ static void describe_timeout(struct text *text, const struct banyan_comm *comm,
         add(text, "; sending failed: %s", strerror(comm->transport->last_errno));
 }
 
+/* What to do when tables have served a run before. */
+static void add_renewal(struct text *text, const struct banyan_comm *comm)
+{
+    add(text, "has already served a run with generation %u of these tables; give each run a new generation: ",
+        comm->job.gen);
+    add(text, "banyan push --renew DIR --sockets DIR (banyan-push(1))");
+}
+
+static void describe_session(struct text *text, const struct banyan_comm *comm,
+                             const struct by_call_status *status)
+{
+    add(text, "job %u: ", comm->job.job);
+    if (status->node == BY_NODE_NONE) {
+        add(text, "the network ");
+    } else {
+        add(text, "%s", is_switch(comm, status->node) ? "switch " : "");
+        add_node(text, comm, status->node);
+        add(text, " ");
+    }
+    add_renewal(text, comm);
+}
+
 static void add_side(struct text *text, const struct banyan_comm *comm, const struct by_call_status *status,
                      const struct by_err_side *side)
 {
@@ -232,6 +254,13 @@ void by_describe(const struct banyan_comm *comm, const struct by_call *call,
     switch (status->error) {
     case BY_ETIMEDOUT:
         describe_timeout(&text, comm, status);
+        if (status->session) { /* nodes below a fresh host may be used ones */
+            add(&text, "; or it ");
+            add_renewal(&text, comm);
+        }
+        break;
+    case BY_ESTATE:
+        describe_session(&text, comm, status);
         break;
     case BY_EMISMATCH:
         describe_mismatch(&text, comm, status);

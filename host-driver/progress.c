@@ -1,9 +1,11 @@
 /* The progress core of a node; see progress.h. One thread for each node. */
 #include "host-driver/progress.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 
 #include "host-driver/error.h"
 #include "offload/base/bytes.h"
@@ -81,6 +83,9 @@ static int open_endpoint(struct by_progress *node, const struct by_progress_conf
     size_t bytes = by_endpoint_size(&endpoint);
     int error;
 
+    if (getrandom(&endpoint.nonce, sizeof(endpoint.nonce), 0) != (ssize_t)sizeof(endpoint.nonce))
+        return by_fail(BY_EIO, "no random number for the session of job %u: %s", config->job,
+                       strerror(errno));
     if (bytes == 0)
         return by_fail(BY_ENOENT, "%s has no place in the trees of job %u; its table says so", header->name,
                        config->job);

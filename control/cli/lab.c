@@ -137,6 +137,8 @@ static void explain(const struct lab *lab)
         else
             printf("switch %-12s banyan show unix:%s/%s.sock\n", name, lab->folder, name);
     }
+    printf("# the tables serve one run; before each further one: banyan push --renew %s --sockets %s\n",
+           lab->folder, lab->folder);
     printf("# `banyan lab down %s` ends it\n", lab->id);
 }
 

@@ -16,7 +16,9 @@
 #include "control/cli/number.h"
 #include "control/controller/push.h"
 #include "control/lower/file.h"
+#include "control/lower/renew.h"
 #include "control/topology/alloc.h"
+#include "offload/base/errors.h"
 #include "offload/table/image.h"
 
 static const char help[] =
@@ -28,6 +30,10 @@ static const char help[] =
     "      --to NAME=ADDR   the control address of switch NAME: unix:PATH or tcp:HOST:PORT; repeat for each "
     "switch\n"
     "      --sockets DIR    every switch NAME listens at DIR/NAME.sock\n"
+    "      --renew          first raise the generation of every job in all images of the folders, hosts' "
+    "too, "
+    "so\n"
+    "                       that the next run begins on fresh tables; no run may be going on\n"
     "      --timeout S      seconds that one switch may take to answer (default 10)\n"
     "      --json           one JSON object on stdout\n"
     "      --help\n";
@@ -43,7 +49,7 @@ struct load {
 struct arguments {
     const char *sockets;
     uint32_t timeout_ms;
-    int json;
+    int json, renew;
     uint32_t to_count, to_room;
     char **to; /* NAME=ADDR */
     uint32_t load_count, load_room;
@@ -51,9 +57,13 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {"to", required_argument, NULL, 't'},      {"sockets", required_argument, NULL, 's'},
-    {"timeout", required_argument, NULL, 'T'}, {"json", no_argument, NULL, 'J'},
-    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+    {"to", required_argument, NULL, 't'},
+    {"sockets", required_argument, NULL, 's'},
+    {"timeout", required_argument, NULL, 'T'},
+    {"json", no_argument, NULL, 'J'},
+    {"renew", no_argument, NULL, 'R'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 /* Adds one file. A host's image is an error only when it was named itself. */
@@ -94,6 +104,23 @@ static int is_table(const struct dirent *entry)
     return length > 6 && strcmp(entry->d_name + length - 6, ".table") == 0;
 }
 
+/* Raises the generation in all images of folder `path`. */
+static int renew(const char *path, struct dirent **entries, int count)
+{
+    struct by_problem problem = {0};
+    const char **files = by_alloc((size_t)count, sizeof(*files));
+    int error;
+
+    for (int i = 0; i < count; i++)
+        files[i] = entries[i]->d_name;
+    error = by_renew(path, files, (uint32_t)count, &problem);
+    free(files);
+    if (error == 0)
+        return 0;
+    by_cli_refuse(path, &problem);
+    return error == BY_EIO ? BY_EXIT_ENVIRONMENT : BY_EXIT_USAGE;
+}
+
 static int add_path(struct arguments *arguments, const char *path)
 {
     struct dirent **entries;
@@ -103,11 +130,19 @@ static int add_path(struct arguments *arguments, const char *path)
 
     if (stat(path, &status) != 0)
         return by_cli_fail(BY_EXIT_USAGE, "%s: %s", path, strerror(errno));
-    if (!S_ISDIR(status.st_mode))
+    if (!S_ISDIR(status.st_mode)) {
+        if (arguments->renew)
+            return by_cli_fail(BY_EXIT_USAGE,
+                               "%s: --renew needs the folder with the images of all switches and hosts, "
+                               "since all must have the same generation",
+                               path);
         return add_file(arguments, path, 1);
+    }
     count = scandir(path, &entries, is_table, alphasort);
     if (count < 0)
         return by_cli_fail(BY_EXIT_USAGE, "%s: %s", path, strerror(errno));
+    if (arguments->renew && count > 0)
+        result = renew(path, entries, count);
     for (int i = 0; i < count; i++) {
         snprintf(file, sizeof(file), "%.3800s/%.255s", path, entries[i]->d_name);
         if (result == 0)
@@ -145,6 +180,9 @@ static int parse(int argc, char **argv, struct arguments *arguments)
             break;
         case 'J':
             arguments->json = 1;
+            break;
+        case 'R':
+            arguments->renew = 1;
             break;
         case 'h':
             fputs(help, stdout);

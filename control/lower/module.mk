@@ -8,5 +8,6 @@ control_SRC += \
 	control/lower/group.c \
 	control/lower/lower.c \
 	control/lower/path.c \
+	control/lower/renew.c \
 	control/lower/traffic.c \
 	control/lower/tree.c

@@ -133,8 +133,14 @@ static void take_result(struct by_endpoint *endpoint, struct by_lane *lane, cons
     while (lane->base != lane->next && !(by_flight_at(lane, lane->base)->flags & BY_FLIGHT_SENT))
         lane->base++;
     call = &endpoint->calls[flight->call];
-    if (--call->remaining == 0)
-        by_call_finish(call);
+    if (--call->remaining == 0) {
+        if (flight->call == BY_CALL_SESSION)
+            by_session_end(endpoint);
+        else
+            by_call_finish(call);
+    }
+    if (endpoint->dead != 0)
+        return;
     if (lane->inflight > 0)
         by_send_timer(endpoint, lane); /* without its backoff it is due earlier */
     by_send_ready(endpoint, lane);
@@ -171,6 +177,8 @@ static void take_err(struct by_endpoint *endpoint, struct by_lane *lane, const s
         by_call_fail(endpoint, &endpoint->calls[flight->call], BY_EMISMATCH, &status);
     } else if (status.err.reason == BY_ERR_UNSUPPORTED) {
         by_call_fail(endpoint, &endpoint->calls[flight->call], BY_EUNSUPPORTED, &status);
+    } else if (status.err.reason == BY_ERR_WINDOW && flight->call == BY_CALL_SESSION) {
+        by_session_refuse(endpoint, status.err.node, &status.err); /* it has moved on without this run */
     } else {
         /* No entry there (yet), or another window: tables may be on their way. Remembered, should the chunk
          * time out. */

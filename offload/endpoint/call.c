@@ -134,7 +134,8 @@ static void call_open(struct by_endpoint *endpoint, struct by_call_state *state,
         state->call.dtype = BY_DTYPE_U8;
     }
     state->shard_bytes = state->call.count * by_dtype_bytes(state->call.dtype);
-    state->optag = by_optag(state->number, call->collective, state->call.root, state->call.count);
+    state->optag = by_optag(state->number, call->collective, state->call.root, state->call.count) ^
+                   endpoint->session_salt;
     /* What is only copied travels as bytes: no rank's element type matters. */
     state->op = is_reducing(call->collective) ? call->op : BY_OP_BOR;
     state->dtype = is_reducing(call->collective) ? call->dtype : BY_DTYPE_U8;
@@ -172,6 +173,8 @@ int by_endpoint_post(struct by_endpoint *endpoint, const struct by_call *call, u
         by_cursor_plan(endpoint, state);
         if (state->remaining == 0)
             by_call_finish(state);
+        else
+            by_session_begin(endpoint);
     }
     for (uint32_t l = 0; l < endpoint->lane_count; l++)
         if (by_cursor_seek(endpoint, &endpoint->lanes[l]))
@@ -214,9 +217,25 @@ static void endpoint_stop(struct by_endpoint *endpoint, int error)
     endpoint->urgent = endpoint->ready;
 }
 
+/* The running call that was posted first, or NULL. */
+static struct by_call_state *oldest_running(struct by_endpoint *endpoint)
+{
+    for (uint32_t number = endpoint->posted - BY_CALLS_MAX; number != endpoint->posted; number++) {
+        struct by_call_state *call = by_call_at(endpoint, number);
+
+        if (call->phase == BY_CALL_RUNNING)
+            return call;
+    }
+    return NULL;
+}
+
 void by_call_fail(struct by_endpoint *endpoint, struct by_call_state *call, int error,
                   const struct by_call_status *status)
 {
+    int session = call == &endpoint->calls[BY_CALL_SESSION];
+
+    if (session)
+        call = oldest_running(endpoint);
     for (uint32_t c = 0; c < BY_CALLS_MAX; c++) {
         struct by_call_state *other = &endpoint->calls[c];
 
@@ -224,6 +243,7 @@ void by_call_fail(struct by_endpoint *endpoint, struct by_call_state *call, int 
             continue;
         other->phase = BY_CALL_ENDED;
         other->status = *status;
+        other->status.session = (uint8_t)session;
         other->status.error = other == call ? error : BY_EABORTED;
     }
     endpoint_stop(endpoint, error);

@@ -117,6 +117,8 @@ int by_cursor_seek(struct by_endpoint *endpoint, struct by_lane *lane)
 {
     struct by_cursor *cursor = &lane->cursor;
 
+    if (endpoint->session_phase != BY_SESSION_AGREED)
+        return cursor->active; /* the roll call, on the first lane, comes before all calls */
     while (!cursor->active && cursor->call != endpoint->posted) {
         struct by_call_state *call = by_call_at(endpoint, cursor->call);
 
@@ -181,7 +183,9 @@ static void aim_flight(const struct by_endpoint *endpoint, const struct by_call_
 void by_cursor_take(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight)
 {
     struct by_cursor *cursor = &lane->cursor;
-    struct by_call_state *call = by_call_at(endpoint, cursor->call);
+    uint32_t index =
+        endpoint->session_phase == BY_SESSION_AGREED ? cursor->call & (BY_CALLS_MAX - 1) : BY_CALL_SESSION;
+    struct by_call_state *call = &endpoint->calls[index];
     uint64_t bytes = cursor->end - cursor->at;
 
     BY_ASSERT(cursor->active && call->phase == BY_CALL_RUNNING);
@@ -193,7 +197,7 @@ void by_cursor_take(struct by_endpoint *endpoint, struct by_lane *lane, struct b
         bytes = 0;
     flight->bytes = (uint16_t)bytes;
     flight->count = (uint16_t)(bytes >> call->shift);
-    flight->call = (uint8_t)(cursor->call & (BY_CALLS_MAX - 1));
+    flight->call = (uint8_t)index;
     if (cursor->at == cursor->end) {
         cursor->active = 0;
         cursor->shard++;

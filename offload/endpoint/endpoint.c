@@ -1,7 +1,7 @@
 /*
  * The endpoint as a whole: memory, start, step. The parts: share.c (which trees serve what), cursor.c
- * (chunks), call.c (posting and ends), send.c, accept.c, pace.c (timing), suspect.c (blame). state.h holds
- * the records that they share. Pure; the endpoint's thread.
+ * (chunks), call.c (posting and ends), session.c (the roll call), send.c, accept.c, pace.c (timing),
+ * suspect.c (blame). state.h holds the records that they share. Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 
@@ -18,7 +18,7 @@ struct layout {
     uint16_t node;
     uint32_t leaf_first, lane_count, tree_limit, group_count;
     uint64_t windows;
-    size_t lanes_at, groups_at, trees_at, flights_at, bytes;
+    size_t lanes_at, groups_at, trees_at, roll_at, flights_at, bytes;
 };
 
 static size_t align_up(size_t bytes)
@@ -79,7 +79,8 @@ static int lay_out(const struct by_endpoint_config *config, struct layout *layou
     layout->lanes_at = align_up(sizeof(struct by_endpoint));
     layout->groups_at = align_up(layout->lanes_at + layout->lane_count * sizeof(struct by_lane));
     layout->trees_at = align_up(layout->groups_at + layout->group_count * sizeof(struct by_group));
-    layout->flights_at = align_up(layout->trees_at + layout->tree_limit * sizeof(uint16_t));
+    layout->roll_at = align_up(layout->trees_at + layout->tree_limit * sizeof(uint16_t));
+    layout->flights_at = align_up(layout->roll_at + layout->job.rank_count * sizeof(uint32_t));
     layout->bytes = align_up(layout->flights_at + layout->windows * sizeof(struct by_flight));
     return 0;
 }
@@ -160,6 +161,7 @@ int by_endpoint_init(struct by_endpoint **endpoint, void *memory, size_t bytes,
     e->lanes = (struct by_lane *)(base + layout.lanes_at);
     e->groups = (struct by_group *)(base + layout.groups_at);
     e->lane_of_tree = (uint16_t *)(base + layout.trees_at);
+    e->roll = (uint32_t *)(base + layout.roll_at);
     e->ready = e->urgent = (struct by_ring){BY_LANE_NONE, BY_LANE_NONE};
     e->deadline_ns = UINT64_MAX;
     e->tag = by_leaf_tag(config->job, e->rank);

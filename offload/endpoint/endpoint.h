@@ -27,6 +27,9 @@ struct by_endpoint_config {
     uint64_t rto_max_ns; /* 0 = 200 ms */
     uint64_t stall_ns;   /* without any progress for this long a call ends with BY_ETIMEDOUT; 0 = 10 s */
     unsigned isa;
+    /* Random, drawn anew for each endpoint: by it a run tells its own chunks from those that an earlier run
+     * left on the nodes under the same generation (PROTOCOL.md, "Sessions"). */
+    uint32_t nonce;
 };
 
 /*
@@ -66,6 +69,10 @@ struct by_call_status {
     uint16_t missing_node; /* a node (switch or host) that `node` waits for, or BY_NODE_NONE */
     uint64_t missing;      /* bitmap at `node` */
     struct by_err err;     /* BY_EMISMATCH */
+    /* It ended before the ranks had agreed on a session. With BY_ESTATE `node`, or (BY_NODE_NONE, or not
+     * known better) one above or below it, still holds chunks of an earlier run of this generation: the
+     * tables need a new one. */
+    uint8_t session;
 };
 
 #define BY_ENDPOINT_COUNTER_LIST(X)                                                                          \
@@ -81,7 +88,8 @@ struct by_call_status {
     X(drop_ingress, "dropped: not from the tree's parent")                                                   \
     X(drop_match, "dropped: count, operator, type or call differ")                                           \
     X(drop_psum, "dropped: payload checksum")                                                                \
-    X(drop_witness, "dropped: leaves missing or doubled in a result")
+    X(drop_witness, "dropped: leaves missing or doubled in a result")                                        \
+    X(session, "sessions agreed upon by all ranks: 0 or 1")
 
 struct by_endpoint_counters {
 #define X(name, help) uint64_t name;
@@ -99,8 +107,10 @@ int by_endpoint_init(struct by_endpoint **endpoint, void *memory, size_t bytes,
  * field in `*field` when not NULL), BY_EUNSUPPORTED (operator x type), BY_EAGAIN (BY_CALLS_MAX calls are
  * outstanding, or the one posted so many calls ago has not been collected), BY_ESTATE after a fatal error:
  * every end with an error but BY_EINVAL and BY_EUNSUPPORTED of this function is one, and ends all other calls
- * with BY_EABORTED. Buffers stay the endpoint's until the call has ended; a packet that is still queued in
- * the shell may point into them a little longer, but nobody needs it then.
+ * with BY_EABORTED. Before the first call's chunks the ranks call the roll: when an earlier run has used
+ * these tables, the oldest call ends with BY_ESTATE (see by_call_status.session). Buffers stay the endpoint's
+ * until the call has ended; a packet that is still queued in the shell may point into them a little longer,
+ * but nobody needs it then.
  */
 int by_endpoint_post(struct by_endpoint *endpoint, const struct by_call *call, uint32_t *id,
                      const char **field);

@@ -6,5 +6,6 @@ offload_SRC += \
 	offload/endpoint/endpoint.c \
 	offload/endpoint/pace.c \
 	offload/endpoint/send.c \
+	offload/endpoint/session.c \
 	offload/endpoint/share.c \
 	offload/endpoint/suspect.c

@@ -13,6 +13,9 @@
 #define EPOCH_NS 1000000000u
 /* A first timeout needs a first guess (ns). */
 #define RTO_FIRST_NS 10000000u
+/* The same for the roll call, in least timeouts: nothing else is on its way that could tell of a loss, one
+ * small packet costs nothing, and everything waits for it. */
+#define RTO_ROLL 4u
 
 void by_pace_init(struct by_endpoint *endpoint, uint64_t windows)
 {
@@ -124,6 +127,8 @@ uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_lan
      */
     uint64_t rto = lane->srtt > 0 ? (uint64_t)(lane->srtt >> 2) + lane->rttvar : RTO_FIRST_NS;
 
+    if (endpoint->session_phase == BY_SESSION_ASKED && RTO_ROLL * config->rto_min_ns < rto)
+        rto = RTO_ROLL * config->rto_min_ns;
     if (rto < config->rto_min_ns)
         rto = config->rto_min_ns;
     rto <<= lane->backoff;

@@ -16,6 +16,8 @@
 #define BY_LANE_NONE   0xffffu
 #define BY_FLIGHT_NONE 0xffffu
 #define BY_GROUP_NONE  0xffffffffu
+/* The roll call that opens the session, behind the users' calls. */
+#define BY_CALL_SESSION BY_CALLS_MAX
 
 /* Answers to later transmissions of a lane that make an earlier one count as lost: the least number, and how
  * far it grows on a path that reorders (RFC 8985, section 3.3.2, has the same idea in time). */
@@ -126,6 +128,8 @@ struct by_ring {
     uint16_t head, tail; /* lane indices; BY_LANE_NONE: empty */
 };
 
+enum by_session_phase { BY_SESSION_NONE, BY_SESSION_ASKED, BY_SESSION_AGREED };
+
 enum by_call_phase { BY_CALL_FREE, BY_CALL_RUNNING, BY_CALL_ENDED };
 
 struct by_call_state {
@@ -164,10 +168,14 @@ struct by_endpoint {
     struct by_lane *lanes;
     struct by_group *groups;
     uint16_t *lane_of_tree;
-    struct by_call_state calls[BY_CALLS_MAX];
+    uint32_t *roll;        /* a nonce for each rank: before the answer this one's alone, then all */
+    uint32_t session_salt; /* in all optags of calls, once agreed */
+    uint8_t session_phase; /* enum by_session_phase */
+    struct by_call_state calls[BY_CALLS_MAX + 1];
 };
 
 BY_STATIC_ASSERT((BY_CALLS_MAX & (BY_CALLS_MAX - 1)) == 0, "a call's slot is its number masked");
+BY_STATIC_ASSERT(BY_CALL_SESSION <= UINT8_MAX, "a flight names its call in 8 bits");
 BY_STATIC_ASSERT(BY_WINDOW_MAX < BY_FLIGHT_NONE, "flights are linked by 16-bit indices");
 BY_STATIC_ASSERT(BY_TREES_MAX < BY_LANE_NONE, "lanes are linked by 16-bit indices");
 
@@ -207,10 +215,18 @@ int by_cursor_seek(struct by_endpoint *endpoint, struct by_lane *lane);
  */
 void by_cursor_take(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight);
 
+/* session.c: the roll call before the first chunk of a call. */
+/* Puts the roll call on the first lane, if none was; the endpoint has lanes. */
+void by_session_begin(struct by_endpoint *endpoint);
+/* The roll is complete: opens all lanes, or ends the endpoint, when it is of another run. */
+void by_session_end(struct by_endpoint *endpoint);
+/* `node` holds chunks of an earlier run: ends the endpoint. `err` as heard, or NULL. */
+void by_session_refuse(struct by_endpoint *endpoint, uint16_t node, const struct by_err *err);
+
 /* call.c: ends of calls. */
 void by_call_finish(struct by_call_state *call);
 /* Ends `call` with `error`, all others that run with BY_EABORTED, and the endpoint. `status` says who and
- * what. */
+ * what. For the roll call it is the oldest call of the user that ends so. */
 void by_call_fail(struct by_endpoint *endpoint, struct by_call_state *call, int error,
                   const struct by_call_status *status);
 
@@ -240,5 +256,8 @@ void by_suspect_hear(struct by_endpoint *endpoint, struct by_lane *lane, uint32_
 void by_suspect_hops(struct by_endpoint *endpoint, struct by_lane *lane); /* finds the lane's HOP records */
 void by_suspect_fill(const struct by_endpoint *endpoint, const struct by_lane *lane,
                      struct by_call_status *status);
+/* The parent of this host's own entry when that is the lane's parent, else the lane's parent; BY_NODE_NONE
+ * for the root itself. */
+uint16_t by_suspect_upper(const struct by_endpoint *endpoint, const struct by_lane *lane);
 
 #endif

@@ -60,6 +60,15 @@ static int is_above(const struct by_endpoint *endpoint, const struct by_lane *la
     return 0;
 }
 
+uint16_t by_suspect_upper(const struct by_endpoint *endpoint, const struct by_lane *lane)
+{
+    struct by_image_hop hop;
+
+    if (lane->parent_node != endpoint->node)
+        return lane->parent_node;
+    return find_hop(endpoint, lane, endpoint->node, -1, &hop) ? hop.parent : BY_NODE_NONE;
+}
+
 /* What was heard has not been repeated, though several questions have been asked since. */
 static int is_stale(const struct by_endpoint *endpoint, const struct by_lane *lane)
 {

@@ -133,7 +133,8 @@ static int enter_bank(struct by_step *step, const struct by_packet *packet)
         return 1;
     }
     if (ahead == 0 || (int32_t)ahead < 0) {
-        counters->drop_stale++;
+        /* Late, and then nobody looks at the answer; or of a run that began again on used tables. */
+        by_stale_answer(step, packet);
         return 0;
     }
     by_window_answer(step, packet);

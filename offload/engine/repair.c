@@ -177,14 +177,26 @@ void by_poison_answer(struct by_step *step, const struct by_packet *packet)
                             BY_ERR_BYTES);
 }
 
-void by_window_answer(struct by_step *step, const struct by_packet *packet)
+/* Tells the sender, for this one packet, which chunk its bank is at. */
+static void tell_place(struct by_step *step, const struct by_packet *packet)
 {
     uint8_t payload[BY_ERR_BYTES];
 
-    step->engine->counters.drop_window++;
     objection(step, packet, BY_ERR_WINDOW, payload);
     by_send_to_children(step, packet->entry, &packet->header, BY_TYPE_ERR,
                         UINT64_C(1) << packet->header.child, payload, BY_ERR_BYTES);
+}
+
+void by_window_answer(struct by_step *step, const struct by_packet *packet)
+{
+    step->engine->counters.drop_window++;
+    tell_place(step, packet);
+}
+
+void by_stale_answer(struct by_step *step, const struct by_packet *packet)
+{
+    step->engine->counters.drop_stale++;
+    tell_place(step, packet);
 }
 
 /* ---- packets that repair
@@ -292,7 +304,7 @@ void by_probe_take(struct by_step *step, const struct by_packet *packet)
     if (packet->bytes != 0)
         counters->drop_count++;
     else if ((ahead == 0 && bank->state == BY_BANK_VOID) || (int32_t)ahead < 0)
-        counters->drop_stale++;
+        by_stale_answer(step, packet);
     else if (ahead == 0 && bank->state == BY_BANK_POISON)
         by_poison_answer(step, packet);
     else if (ahead == 0)
@@ -300,5 +312,5 @@ void by_probe_take(struct by_step *step, const struct by_packet *packet)
     else if (ahead == 2 * entry->window)
         send_wait(step, packet, BY_WAIT_CHILDREN, entry->all);
     else
-        counters->drop_window++;
+        by_window_answer(step, packet);
 }

@@ -197,11 +197,12 @@ int by_packet_is_from_child(struct by_step *step, const struct by_packet *packet
 int by_packet_is_from_parent(const struct by_packet *packet);
 
 /* repair.c: a contribution that is in the bank already; the start of poison; a contribution to a poisoned
- * bank; one beyond the window. */
+ * bank; one beyond the window; one behind it. */
 void by_duplicate_answer(struct by_step *step, const struct by_packet *packet);
 void by_poison_begin(struct by_step *step, const struct by_packet *packet, unsigned reason);
 void by_poison_answer(struct by_step *step, const struct by_packet *packet);
 void by_window_answer(struct by_step *step, const struct by_packet *packet);
+void by_stale_answer(struct by_step *step, const struct by_packet *packet);
 
 /* send.c */
 void by_send_up(struct by_step *step, const struct by_entry *entry, uint32_t bank, uint8_t flags);

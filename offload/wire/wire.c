@@ -118,6 +118,15 @@ uint32_t by_optag(uint32_t call, unsigned collective, uint16_t root, uint64_t to
     return (uint32_t)(mix(z ^ total_count) >> 32);
 }
 
+uint32_t by_session_salt(const uint32_t *nonces, uint32_t count)
+{
+    uint64_t z = count;
+
+    for (uint32_t r = 0; r < count; r++)
+        z = mix(z ^ nonces[r]);
+    return (uint32_t)(z >> 32);
+}
+
 void by_wait_encode(const struct by_wait *wait, uint8_t bytes[BY_WAIT_BYTES])
 {
     by_zero(bytes, BY_WAIT_BYTES);

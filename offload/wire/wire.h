@@ -81,6 +81,13 @@ uint32_t by_leaf_tag(uint16_t job, uint16_t rank);
  * total element count. */
 uint32_t by_optag(uint32_t call, unsigned collective, uint16_t root, uint64_t total_count);
 
+/* The collective in the optag of the roll call that opens a session; no user's call has it. */
+#define BY_COLLECTIVE_SESSION 0u
+
+/* The session that follows from a complete roll: `nonces[count]` in the order of the ranks. Every optag of
+ * the session is XORed with it. */
+uint32_t by_session_salt(const uint32_t *nonces, uint32_t count);
+
 /* Payload of WAIT (16 bytes; psum covers it as any other): who waits, in which state, for which of its
  * children. */
 #define BY_WAIT_BYTES 16u

@@ -43,6 +43,7 @@ static void give(struct host *host, struct input *input, uint32_t choice)
 
     fuzz_header(input, &header, 0);
     header.optag = by_optag(choice >> 8 & 1, 1 + (choice >> 9 & 7) % 6, 0, choice >> 12 & 1 ? 40 : 16);
+    header.optag ^= by_session_salt((const uint32_t[4]){0}, 4);
     header.nleaf = 4;
     if (choice & 2) { /* a true witness */
         header.witness = 0;
@@ -70,6 +71,38 @@ static void give(struct host *host, struct input *input, uint32_t choice)
     step(host, &rx, 1);
 }
 
+/* Answers the roll call, so that the calls can go out: nonces 0, as this rank's own. */
+static void agree(struct host *host)
+{
+    struct by_image_leaf leaf;
+    struct by_image_job job;
+    uint8_t packet[BY_WIRE_HEADER_BYTES + 16] = {0};
+    struct by_rx rx = {.data = packet, .bytes = sizeof(packet)};
+    struct by_header header;
+
+    by_image_leaf(host->image, 0, &leaf);
+    by_image_job(host->image, 0, &job);
+    header = (struct by_header){.type = BY_TYPE_RESULT,
+                                .child = leaf.parent_child,
+                                .job = leaf.job,
+                                .tree = leaf.tree,
+                                .gen = job.gen,
+                                .op = BY_OP_BOR,
+                                .dtype = BY_DTYPE_U8,
+                                .mode = BY_MODE_FAST,
+                                .count = 16,
+                                .nleaf = 4,
+                                .optag = by_optag(0, BY_COLLECTIVE_SESSION, 0, 16)};
+    for (uint16_t rank = 0; rank < 4; rank++)
+        header.witness += by_leaf_tag(leaf.job, rank);
+    by_header_encode(&header, packet);
+    rx.port = leaf.parent_port;
+    rx.src_ip = leaf.parent_ip;
+    step(host, NULL, 0);
+    step(host, &rx, 1);
+    FUZZ_CHECK(by_endpoint_counters(host->endpoint)->session == 1);
+}
+
 static void post(struct host *host, uint32_t choice, uint8_t *send, uint8_t *recv, uint32_t *open)
 {
     struct by_call call = {.collective = (uint8_t)(1 + (choice >> 4 & 7)),
@@ -83,8 +116,10 @@ static void post(struct host *host, uint32_t choice, uint8_t *send, uint8_t *rec
     const char *field = NULL;
     uint32_t id;
 
-    if (by_endpoint_post(host->endpoint, &call, &id, &field) == 0)
-        (*open)++;
+    if (by_endpoint_post(host->endpoint, &call, &id, &field) != 0)
+        return;
+    if ((*open)++ == 0 && !(choice & 2) && call.collective != 0)
+        agree(host);
 }
 
 static void play(struct host *host, struct input *input)

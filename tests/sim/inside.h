@@ -57,7 +57,7 @@ struct world {
     struct world_config config;
     world_host_step step;
     void *context;
-    struct by_prng prng;
+    struct by_prng prng, nonces;
     uint64_t now_ns;
     struct heap heap;
     struct packet *spare;
@@ -65,6 +65,8 @@ struct world {
     struct node nodes[FABRIC_NODES_MAX];
     struct direction directions[FABRIC_LINKS_MAX][2];
     struct world_counters counters;
+    void **retired; /* memory of processes that have ended: departures may still point into it */
+    size_t retired_count;
 };
 
 enum event_kind { EVENT_POLL, EVENT_ARRIVE, EVENT_DEPART };

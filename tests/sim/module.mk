@@ -14,13 +14,16 @@ TOOLS += sim
 sim_SRC := tests/sim/main.c tests/sim/goodput.c $(SIM_SRC)
 sim_LIBS := offload
 
-TESTS += test_sim_campaign test_sim_failure
+TESTS += test_sim_campaign test_sim_failure test_sim_again
 test_sim_campaign_SRC    := tests/sim/test_campaign.c tests/sim/goodput.c $(SIM_SRC)
 test_sim_campaign_LIBS   := offload
 test_sim_campaign_LDLIBS := -lcmocka
 test_sim_failure_SRC     := tests/sim/test_failure.c $(SIM_SRC)
 test_sim_failure_LIBS    := offload
 test_sim_failure_LDLIBS  := -lcmocka
+test_sim_again_SRC       := tests/sim/test_again.c $(SIM_SRC)
+test_sim_again_LIBS      := offload
+test_sim_again_LDLIBS    := -lcmocka
 
 N ?= 1000
 SEED ?= 1

@@ -13,6 +13,7 @@
 
 #define GUARD_BYTES 64
 #define GUARD       0xa5
+#define ROUNDS_MAX  2
 
 /* The buffers of one call at one rank. */
 struct buffers {
@@ -28,7 +29,7 @@ struct rank_run {
     int posted, collected, stopped;
     uint64_t post_ns; /* not before */
     struct buffers buffers[SCENARIO_CALLS_MAX];
-    struct buffers old[SCENARIO_CALLS_MAX]; /* of before a reload */
+    struct buffers old[ROUNDS_MAX][SCENARIO_CALLS_MAX]; /* of the runs before */
 };
 
 struct run {
@@ -37,6 +38,7 @@ struct run {
     struct by_prng prng;
     int expect_errors;
     int rank_count, finished, done;
+    uint64_t round; /* of runs; each has data of its own */
     struct rank_run *ranks;
     uint8_t *answers[FABRIC_JOBS_MAX][SCENARIO_CALLS_MAX];
 };
@@ -56,6 +58,7 @@ void scenario_init(struct scenario *scenario, uint64_t seed)
     scenario->limit_ns = UINT64_C(60000000000);
     scenario->kill_node = -1;
     scenario->freeze_node = -1;
+    scenario->quit_node = -1;
     scenario->odd_rank = -1;
 }
 
@@ -69,9 +72,10 @@ void scenario_add_call(struct scenario *scenario, int job, unsigned collective, 
                            .count = collective == BY_COLLECTIVE_BARRIER ? 0 : count};
 }
 
-static uint64_t call_seed(const struct scenario *scenario, int job, int call)
+static uint64_t call_seed(const struct run *run, int job, int call)
 {
-    return scenario->seed * 0x2545f4914f6cdd1du + (uint64_t)job * 1000003u + (uint64_t)call * 7919u;
+    return (run->scenario->seed + run->round * 0x51ed2701u) * 0x2545f4914f6cdd1du + (uint64_t)job * 1000003u +
+           (uint64_t)call * 7919u;
 }
 
 static void complain(struct run *run, const char *text)
@@ -119,7 +123,7 @@ static void buffers_make(struct rank_run *rank, const struct plan_call *call, st
                       (call->collective == BY_COLLECTIVE_REDUCE_SCATTER ? (uint64_t)rank->rank * shard : 0);
         }
     }
-    oracle_fill(call, call_seed(scenario, rank->job, index), rank->rank, ranks, b->send);
+    oracle_fill(call, call_seed(rank->run, rank->job, index), rank->rank, ranks, b->send);
     b->copy = malloc(b->send_bytes + 1);
     memcpy(b->copy, b->send, b->send_bytes);
 }
@@ -165,8 +169,7 @@ static void check_call(struct rank_run *rank, const struct plan_call *call, stru
     if (!is_sink(call, rank->rank))
         return;
     if (run->answers[rank->job][index] == NULL)
-        run->answers[rank->job][index] =
-            oracle_answer(call, call_seed(run->scenario, rank->job, index), ranks);
+        run->answers[rank->job][index] = oracle_answer(call, call_seed(run, rank->job, index), ranks);
     answer = run->answers[rank->job][index] + oracle_offset(call, rank->rank) * element;
     for (uint64_t i = 0; i < count; i++)
         wrong += memcmp(b->recv + i * element, answer + i * element, element) != 0;
@@ -319,8 +322,10 @@ static void run_close(struct run *run)
         for (int c = 0; c < SCENARIO_CALLS_MAX; c++) {
             free(run->ranks[r].buffers[c].block);
             free(run->ranks[r].buffers[c].copy);
-            free(run->ranks[r].old[c].block);
-            free(run->ranks[r].old[c].copy);
+            for (int k = 0; k < ROUNDS_MAX; k++) {
+                free(run->ranks[r].old[k][c].block);
+                free(run->ranks[r].old[k][c].copy);
+            }
         }
     for (int j = 0; j < FABRIC_JOBS_MAX; j++)
         for (int c = 0; c < SCENARIO_CALLS_MAX; c++)
@@ -339,19 +344,19 @@ static void bury(struct run *run, int node)
     run->done |= run->finished == run->rank_count;
 }
 
-/* A controller has installed gen + 1: endpoints are new, and the ranks make their calls once more, in fresh
- * buffers. */
-static void start_over(struct run *run, struct world *world)
+/* Endpoints are new, and the ranks make their calls once more, in fresh buffers with other data. */
+static void ranks_start_over(struct run *run, struct world *world)
 {
-    struct fabric fabric = run->scenario->fabric;
-
-    for (int j = 0; j < fabric.job_count; j++)
-        fabric.jobs[j].gen++;
-    world_reload(world, &fabric);
+    run->round++;
+    for (int j = 0; j < FABRIC_JOBS_MAX; j++)
+        for (int c = 0; c < SCENARIO_CALLS_MAX; c++) {
+            free(run->answers[j][c]);
+            run->answers[j][c] = NULL;
+        }
     for (int r = 0; r < run->rank_count; r++) {
         struct rank_run *rank = &run->ranks[r];
 
-        memcpy(rank->old, rank->buffers, sizeof(rank->old));
+        memcpy(rank->old[run->round - 1], rank->buffers, sizeof(rank->buffers));
         memset(rank->buffers, 0, sizeof(rank->buffers));
         rank->posted = rank->collected = rank->stopped = 0;
         rank->post_ns = world_now(world) + by_prng_below(&run->prng, run->scenario->stagger_ns + 1);
@@ -359,6 +364,46 @@ static void start_over(struct run *run, struct world *world)
     }
     run->finished = 0;
     run->done = 0;
+}
+
+/* A controller has installed gen + 1. */
+static void start_over(struct run *run, struct world *world)
+{
+    struct fabric fabric = run->scenario->fabric;
+
+    for (int j = 0; j < fabric.job_count; j++)
+        fabric.jobs[j].gen++;
+    world_reload(world, &fabric);
+    ranks_start_over(run, world);
+}
+
+/* All processes end and begin again on the tables as they are; then under the next generation. */
+static void run_again(struct run *run, struct world *world)
+{
+    const struct scenario *scenario = run->scenario;
+    struct scenario_result *result = run->result;
+    uint64_t began_ns;
+
+    if (scenario->quit_node >= 0) {
+        world_run(world, &run->done, scenario->quit_ns);
+        world_kill(world, scenario->quit_node);
+    }
+    world_run(world, &run->done, scenario->again_ns);
+    for (int n = 0; n < scenario->fabric.node_count; n++)
+        if (scenario->fabric.nodes[n].kind == BY_NODE_HOST)
+            world_restart(world, n);
+    memset(result->ranks, 0, sizeof(result->ranks));
+    began_ns = world_now(world);
+    ranks_start_over(run, world);
+    run->expect_errors = 1;
+    world_run(world, &run->done, began_ns + scenario->limit_ns);
+    if (!run->done)
+        complain(run, "not every rank ended on used tables");
+    result->again_took_ns = world_now(world) - began_ns;
+    memcpy(result->again, result->ranks, sizeof(result->again));
+    memset(result->ranks, 0, sizeof(result->ranks));
+    run->expect_errors = 0;
+    start_over(run, world);
 }
 
 /* What must hold at the end of every run, whatever the faults. */
@@ -370,6 +415,8 @@ static void check_counters(struct run *run)
         complain(run, "a result lacked a leaf or held one twice");
     if (run->scenario->world.corrupt == 0 && result->endpoints.drop_psum > 0)
         complain(run, "a result had a wrong checksum on a fabric that corrupts nothing");
+    if (run->scenario->again_ns > 0)
+        return; /* engines have met another run's chunks */
     if (result->engines.alarm_lost_state > 0)
         complain(run, "an engine says that it lost state");
     if (!run->expect_errors && result->engines.poison > 0)
@@ -399,12 +446,14 @@ void scenario_run(const struct scenario *scenario, int expect_errors, struct sce
         world_run(world, &run.done, scenario->reload_ns);
         start_over(&run, world);
     }
+    if (scenario->again_ns > 0)
+        run_again(&run, world);
     if (scenario->kill_node >= 0) {
         world_run(world, &run.done, scenario->kill_ns);
         world_kill(world, scenario->kill_node);
         bury(&run, scenario->kill_node);
     }
-    world_run(world, &run.done, scenario->limit_ns);
+    world_run(world, &run.done, world_now(world) + scenario->limit_ns);
     result->elapsed_ns = world_now(world);
     result->world = *world_counters(world);
     world_sum_endpoints(world, &result->endpoints);

@@ -27,7 +27,12 @@ struct scenario {
     int freeze_node;  /* -1: none */
     uint64_t freeze_ns, thaw_ns;
     uint64_t reload_ns; /* then all tables come anew with gen + 1, and all ranks start over; 0: never */
-    int odd_rank;       /* this rank of job 0 posts odd_call instead of call 0; -1: none */
+    /* At again_ns (0: never) every host's process ends, whatever it was at, and new ones make the same calls
+     * with other data on the same tables; then once more under the next generation, and that must be right.
+     * Before, at quit_ns, the host quit_node (-1: none) ends for itself. */
+    uint64_t again_ns, quit_ns;
+    int quit_node;
+    int odd_rank; /* this rank of job 0 posts odd_call instead of call 0; -1: none */
     struct plan_call odd_call;
 };
 
@@ -48,6 +53,8 @@ struct scenario_result {
     struct by_endpoint_counters endpoints;
     struct by_engine_counters engines;
     struct rank_end ranks[FABRIC_JOBS_MAX][FABRIC_NODES_MAX];
+    struct rank_end again[FABRIC_JOBS_MAX][FABRIC_NODES_MAX]; /* of the run on used tables */
+    uint64_t again_took_ns;                                   /* that run's time */
 };
 
 /* A scenario without faults and calls on an empty fabric, with sound values in all else. */

@@ -36,6 +36,15 @@ static void engine_create(struct world *world, int index)
         abort();
 }
 
+/* Frees `memory` with the world. */
+static void retire(struct world *world, void *memory)
+{
+    if (memory == NULL)
+        return;
+    world->retired = realloc(world->retired, (world->retired_count + 1) * sizeof(void *));
+    world->retired[world->retired_count++] = memory;
+}
+
 static void node_load(struct world *world, int index)
 {
     struct node *node = &world->nodes[index];
@@ -55,12 +64,13 @@ static void node_load(struct world *world, int index)
         struct by_endpoint_config config = world->config.endpoint;
         size_t bytes;
 
-        free(node->endpoint[j]);
+        retire(world, node->endpoint[j]);
         node->endpoint[j] = NULL;
         config.image = node->image;
         config.image_bytes = node->image_bytes;
         config.job = world->fabric.jobs[j].job;
         config.isa = by_isa_best();
+        config.nonce = (uint32_t)by_prng_next(&world->nonces);
         bytes = by_endpoint_size(&config);
         if (bytes == 0)
             continue;
@@ -79,6 +89,7 @@ struct world *world_create(const struct fabric *fabric, const struct world_confi
     world->step = step;
     world->context = context;
     world->prng.state = config->seed ^ 0x776f726c64u;
+    world->nonces.state = config->seed ^ 0x6e6f6e6365u;
     world->config.fault.prng.state = config->seed ^ 0x6661756c74u;
     if (world->config.burst == 0 || world->config.burst > BURST_MAX)
         world->config.burst = 32;
@@ -100,6 +111,29 @@ void world_reload(struct world *world, const struct fabric *fabric)
             packets_clear(world, &world->nodes[n].to_endpoint[j]);
         node_load(world, n);
     }
+}
+
+void world_restart(struct world *world, int index)
+{
+    struct node *node = &world->nodes[index];
+
+    for (int l = 0; l < world->fabric.link_count; l++) {
+        const struct fabric_link *link = &world->fabric.links[l];
+
+        if (link->a != index && link->b != index)
+            continue;
+        for (struct departure *d = world->directions[l][link->b == index].head; d != NULL; d = d->next)
+            d->tx.ref = BY_REF_NONE; /* the engine that counts it is gone */
+    }
+    packets_clear(world, &node->arrived);
+    packets_clear(world, &node->to_engine);
+    for (int j = 0; j < FABRIC_JOBS_MAX; j++)
+        packets_clear(world, &node->to_endpoint[j]);
+    retire(world, node->engine);
+    node->engine = NULL;
+    node->dead = 0;
+    node->poll_ns = UINT64_MAX;
+    node_load(world, index);
 }
 
 void world_destroy(struct world *world)
@@ -142,6 +176,9 @@ void world_destroy(struct world *world)
         free(world->spare_departure);
         world->spare_departure = next;
     }
+    while (world->retired_count > 0)
+        free(world->retired[--world->retired_count]);
+    free(world->retired);
     free(world);
 }
 

@@ -21,7 +21,7 @@ struct world_config {
     uint32_t poll_ns;   /* the longest time from the arrival of a packet to the step that takes it */
     uint32_t burst;     /* packets a step */
     uint64_t repair_interval_ns;
-    struct by_endpoint_config endpoint; /* image and job are filled in */
+    struct by_endpoint_config endpoint; /* image, job and nonce are filled in */
 };
 
 struct world_counters {
@@ -52,6 +52,9 @@ void world_calm(struct world *world);
 /* Installs the fabric's images anew (another gen, other trees): engines stage and commit, endpoints start
  * over. */
 void world_reload(struct world *world, const struct fabric *fabric);
+/* The process of a host ends, if it has not been killed before, and another begins with the same tables:
+ * engine and endpoints are new; what is on the cables, and what switches hold, stays. */
+void world_restart(struct world *world, int node);
 
 /* The endpoint of job index `job` on a host; NULL where there is none. */
 struct by_endpoint *world_endpoint(struct world *world, int node, int job);

@@ -112,7 +112,7 @@ static void the_fabric_in_one_process_runs_from_a_folder_of_tables(void **state)
     rig_star(&fabric, 4, 8);
     rig_write(&fabric, tables);
     assert_int_equal(finish(start("in_process", 0, tables)), 0);
-    assert_non_null(strstr(output_of(0), "1 packets, 90 bytes"));
+    assert_non_null(strstr(output_of(0), "2 packets, 188 bytes"));
     rig_remove(tables);
 }
 

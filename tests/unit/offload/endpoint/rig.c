@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "offload/reduce/reduce.h"
+#include "offload/endpoint/state.h"
 
-void rig_open(struct rig *rig, int ranks, const struct rig_tree *trees, int tree_count,
-              const struct by_endpoint_config *config)
+void rig_open_first(struct rig *rig, int ranks, const struct rig_tree *trees, int tree_count,
+                    const struct by_endpoint_config *config)
 {
     struct by_endpoint_config own = {0};
     size_t bytes;
@@ -46,6 +46,13 @@ void rig_open(struct rig *rig, int ranks, const struct rig_tree *trees, int tree
     assert_non_null(memory);
     assert_int_equal(by_endpoint_init(&rig->endpoint, memory, bytes, &own), 0);
     rig->now_ns = 1000000000;
+}
+
+void rig_open(struct rig *rig, int ranks, const struct rig_tree *trees, int tree_count,
+              const struct by_endpoint_config *config)
+{
+    rig_open_first(rig, ranks, trees, tree_count, config);
+    rig->endpoint->session_phase = BY_SESSION_AGREED;
 }
 
 void rig_close(struct rig *rig)

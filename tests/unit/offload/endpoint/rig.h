@@ -27,9 +27,13 @@ struct rig {
     struct by_header sent[RIG_SENT_MAX];
 };
 
-/* `config` may be NULL; image and job are filled in. Job 1, gen 7. */
+/* `config` may be NULL; image and job are filled in. Job 1, gen 7. The session is agreed upon, with salt 0: a
+ * call's first chunk has seq 0. */
 void rig_open(struct rig *rig, int ranks, const struct rig_tree *trees, int tree_count,
               const struct by_endpoint_config *config);
+/* The same before the roll call. */
+void rig_open_first(struct rig *rig, int ranks, const struct rig_tree *trees, int tree_count,
+                    const struct by_endpoint_config *config);
 void rig_close(struct rig *rig);
 /* Steps without packets until nothing more is sent; the packets are in rig->sent and rig->tx. Returns their
  * number. */

@@ -86,6 +86,7 @@ static struct bench *bench_open(void)
     config.image = b->image;
     bytes = by_endpoint_size(&config);
     assert_int_equal(by_endpoint_init(&b->endpoint, aligned_alloc(64, bytes), bytes, &config), 0);
+    b->endpoint->session_phase = BY_SESSION_AGREED;
     b->now_ns = 5;
     call.count = sizeof(buffer);
     call.send = call.recv = buffer;

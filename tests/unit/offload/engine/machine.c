@@ -194,29 +194,13 @@ static void a_bank_is_claimed_again_by_the_chunk_two_windows_later(void **state)
     assert_int_equal(counters()->contrib, 300);
 }
 
-static void contributions_of_an_earlier_or_the_starting_round_are_stale(void **state)
-{
-    (void)state;
-    contribute(&root, 0, (uint32_t)-8, 1); /* what the bank says before it has been used */
-    rig_expect_drop_of(&rig, drop_stale);
-    contribute(&root, 0, (uint32_t)-16, 1);
-    rig_expect_drop_of(&rig, drop_stale);
-    complete(&root, 0);
-    complete(&root, 4);
-    complete(&root, 8);
-    contribute(&root, 0, 0, 1);
-    rig_expect_drop_of(&rig, drop_stale);
-    assert_int_equal(rig.tx_count, 0);
-    assert_int_equal(rig_bank(&rig, 0, 0, 0).seq, 8);
-}
-
-static void expect_window_error(uint32_t seq, uint32_t expected, unsigned child)
+/* The step answered with the place of the bank, to that child alone. */
+static void expect_place(uint32_t seq, uint32_t expected, unsigned child)
 {
     const uint8_t *payload;
     struct by_header header;
     struct by_err err;
 
-    rig_expect_drop_of(&rig, drop_window);
     assert_int_equal(rig.tx_count, 1);
     header = rig_action(&rig, &root, 0, &payload);
     assert_int_equal(header.type, BY_TYPE_ERR);
@@ -229,6 +213,30 @@ static void expect_window_error(uint32_t seq, uint32_t expected, unsigned child)
     assert_int_equal(err.seq, seq);
     assert_int_equal(err.expected_seq, expected);
     assert_int_equal(err.other.child, child);
+}
+
+static void expect_window_error(uint32_t seq, uint32_t expected, unsigned child)
+{
+    rig_expect_drop_of(&rig, drop_window);
+    expect_place(seq, expected, child);
+}
+
+static void contributions_of_an_earlier_or_the_starting_round_are_told_so(void **state)
+{
+    (void)state;
+    contribute(&root, 0, (uint32_t)-8, 1); /* what the bank says before it has been used */
+    expect_place((uint32_t)-8, (uint32_t)-8, 0);
+    rig_expect_drop_of(&rig, drop_stale);
+    contribute(&root, 0, (uint32_t)-16, 1);
+    expect_place((uint32_t)-16, (uint32_t)-8, 0);
+    rig_expect_drop_of(&rig, drop_stale);
+    complete(&root, 0);
+    complete(&root, 4);
+    complete(&root, 8);
+    contribute(&root, 1, 0, 1);
+    expect_place(0, 8, 1);
+    rig_expect_drop_of(&rig, drop_stale);
+    assert_int_equal(rig_bank(&rig, 0, 0, 0).seq, 8);
 }
 
 static void a_contribution_beyond_the_window_is_refused_with_an_error(void **state)
@@ -486,7 +494,7 @@ int main(void)
         ROOT(a_duplicate_contribution_is_not_added),
         ROOT(chunks_of_a_window_are_independent_and_may_complete_in_any_order),
         ROOT(a_bank_is_claimed_again_by_the_chunk_two_windows_later),
-        ROOT(contributions_of_an_earlier_or_the_starting_round_are_stale),
+        ROOT(contributions_of_an_earlier_or_the_starting_round_are_told_so),
         ROOT(a_contribution_beyond_the_window_is_refused_with_an_error),
         ROOT(a_bank_that_still_sums_is_not_claimed_by_an_impatient_child),
         ROOT(sequence_numbers_wrap),

@@ -287,6 +287,23 @@ static struct rig_packet probe(const struct rig_entry *entry, unsigned child, ui
     return packet;
 }
 
+/* Child 1, which asked for `seq`, and nobody else, reads that the bank holds chunk 0. */
+static void expect_place(uint32_t seq)
+{
+    struct by_header header;
+    const uint8_t *payload;
+    struct by_err err;
+
+    assert_int_equal(rig.tx_count, 1);
+    header = rig_action(&rig, &below, 0, &payload);
+    assert_int_equal(header.type, BY_TYPE_ERR);
+    assert_int_equal(header.child, 1);
+    assert_int_equal(header.seq, seq);
+    assert_int_equal(by_err_decode(payload, BY_ERR_BYTES, &err), 0);
+    assert_int_equal(err.reason, BY_ERR_WINDOW);
+    assert_int_equal(err.expected_seq, 0);
+}
+
 static void a_probe_learns_how_its_chunk_stands(void **state)
 {
     struct rig_packet packet = probe(&below, 1, 0);
@@ -311,9 +328,11 @@ static void a_probe_learns_how_its_chunk_stands(void **state)
     packet = probe(&below, 1, (uint32_t)-8);
     rig_send(&rig, &packet);
     rig_expect_drop_of(&rig, drop_stale);
+    expect_place((uint32_t)-8);
     packet = probe(&below, 1, 64);
     rig_send(&rig, &packet);
     rig_expect_drop_of(&rig, drop_window);
+    expect_place(64);
     packet = probe(&below, 2, 0);
     rig_send(&rig, &packet);
     rig_expect_drop_of(&rig, drop_child);

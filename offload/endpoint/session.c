@@ -1,0 +1,72 @@
+/*
+ * The session: tables stay on switches while host processes come and go, and every process counts its chunks
+ * from 0. So before the first chunk of a call the ranks call the roll on the first lane: one small gathering
+ * in which each rank writes a nonce of its own. A rank whose nonce does not come back has been answered from
+ * what an earlier run left behind, and ends. The others salt the optags of all that follows with the whole
+ * roll: nothing old agrees with it (PROTOCOL.md, "Sessions"). Neighbours: cursor.c walks the roll like any
+ * chunk, accept.c says when it is complete. Pure; the endpoint's thread.
+ */
+#include "offload/endpoint/state.h"
+
+#define NONCE_BYTES 4u
+
+void by_session_begin(struct by_endpoint *endpoint)
+{
+    struct by_call_state *state = &endpoint->calls[BY_CALL_SESSION];
+    struct by_lane *lane = &endpoint->lanes[0]; /* the same tree for all ranks, as all are leaves of each */
+    uint64_t bytes = (uint64_t)endpoint->rank_count * NONCE_BYTES;
+
+    BY_ASSERT(endpoint->lane_count > 0);
+    if (endpoint->session_phase != BY_SESSION_NONE)
+        return;
+    endpoint->session_phase = BY_SESSION_ASKED;
+    endpoint->roll[endpoint->rank] = endpoint->config.nonce;
+    state->call = (struct by_call){.collective = BY_COLLECTIVE_ALLREDUCE,
+                                   .op = BY_OP_BOR,
+                                   .dtype = BY_DTYPE_U8,
+                                   .mode = BY_MODE_FAST,
+                                   .count = bytes,
+                                   .send = endpoint->roll,
+                                   .recv = endpoint->roll};
+    state->phase = BY_CALL_RUNNING;
+    state->op = BY_OP_BOR;
+    state->dtype = BY_DTYPE_U8;
+    state->mode = BY_MODE_FAST;
+    state->shard_bytes = bytes;
+    state->optag = by_optag(0, BY_COLLECTIVE_SESSION, 0, bytes);
+    state->remaining = (bytes + lane->payload_max - 1) / lane->payload_max;
+    lane->cursor.at = 0;
+    lane->cursor.end = bytes;
+    lane->cursor.active = 1;
+}
+
+void by_session_refuse(struct by_endpoint *endpoint, uint16_t node, const struct by_err *err)
+{
+    struct by_lane *lane = &endpoint->lanes[0];
+    struct by_call_status status = {
+        .tree = lane->tree, .seq = lane->base, .node = node, .missing_node = BY_NODE_NONE};
+
+    if (err != NULL)
+        status.err = *err;
+    by_call_fail(endpoint, &endpoint->calls[BY_CALL_SESSION], BY_ESTATE, &status);
+}
+
+void by_session_end(struct by_endpoint *endpoint)
+{
+    struct by_lane *first = &endpoint->lanes[0];
+
+    by_call_finish(&endpoint->calls[BY_CALL_SESSION]);
+    if (endpoint->roll[endpoint->rank] != endpoint->config.nonce) {
+        by_session_refuse(endpoint, by_suspect_upper(endpoint, first), NULL);
+        return;
+    }
+    endpoint->counters.session++;
+    endpoint->session_phase = BY_SESSION_AGREED;
+    endpoint->session_salt = by_session_salt(endpoint->roll, endpoint->rank_count);
+    for (uint32_t c = 0; c < BY_CALLS_MAX; c++)
+        endpoint->calls[c].optag ^= endpoint->session_salt;
+    first->cursor = (struct by_cursor){0};
+    for (uint32_t l = 0; l < endpoint->lane_count; l++)
+        if (by_cursor_seek(endpoint, &endpoint->lanes[l]))
+            by_send_ready(endpoint, &endpoint->lanes[l]);
+}

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Tables that stay on switches while host processes come and go: a second run on the same tables ends at once and says what to do; after
+# `banyan push --renew` the next run is right. On a star, and on a fabric with two levels.
+#   lab-again.sh [BUILD]   Needs root (77 without). Exit 0: all passed.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/lab/lab-common.sh disable=SC2154
+. tests/lab/lab-common.sh lab-again "${1:-build/release}"
+need_root
+id=
+cleanup_more() { [ -z "$id" ] || "$banyan" lab down "$id" >/dev/null 2>&1; }
+make_topologies
+
+# perf_all BYTES: one process for each host of the lab that is up; each one's exit status and output into $dir/perf.out.
+perf_all() {
+    local host command pids=() pid
+    rm -f "$dir"/perf.*.out
+    while read -r host command; do
+        # shellcheck disable=SC2086
+        (BANYAN_TIMEOUT=8 timeout 60 ${command% COMMAND} "$build/bin/banyan-perf" -c allreduce,barrier -b "$1" -e "$1" -n 2 -w 1
+            echo "exit $?") >"$dir/perf.$host.out" 2>&1 &
+        pids+=($!)
+    done < <(sed -n 's/^host  *\([^ ]*\)  *\(ip .*\)$/\1 \2/p' "$dir/up.out")
+    for pid in "${pids[@]}"; do wait "$pid"; done
+    cat "$dir"/perf.*.out >"$dir/perf.out"
+}
+hosts() { grep -c '^host ' "$dir/up.out"; }
+# right WHAT BYTES; refused_run WHAT BYTES SECONDS
+right() {
+    perf_all "$2"
+    if [ "$(grep -c '^exit 0$' "$dir/perf.out")" -eq "$(hosts)" ]; then pass "$1"; else fail "$1" "$dir/perf.out"; fi
+}
+refused_run() {
+    local begin=$SECONDS
+    perf_all "$2"
+    if [ $((SECONDS - begin)) -le "$3" ] && ! grep -q '^exit 0$' "$dir/perf.out" &&
+        grep -Eq 'switch .* has already served a run with generation [0-9]+ of these tables.*banyan push --renew' "$dir/perf.out"; then
+        pass "$1"
+    else
+        fail "$1" "$dir/perf.out"
+    fi
+}
+
+for topology in star4 leafspine; do
+    if ! "$banyan" lab up "$dir/$topology.json" >"$dir/up.out" 2>&1; then
+        fail "$topology: lab up" "$dir/up.out"
+        continue
+    fi
+    id=$(sed -n 's/^# lab \([0-9.]*\) is up.*/\1/p' "$dir/up.out")
+    folder=/run/banyan/lab-$id
+    renew() { "$banyan" push --renew "$folder" --sockets "$folder"; }
+    if grep -q 'push --renew' "$dir/up.out"; then pass "$topology: lab up says how to run again"; else fail "$topology: lab up" "$dir/up.out"; fi
+    right "$topology: a short first run" 64
+    refused_run "$topology: a second one on the same tables is refused at once" 64 6
+    check "$topology: push --renew" renew
+    check "$topology: switch and file are of generation 2" bash -c "
+        '$banyan' show 'unix:$folder/$(sed -n 's/^switch  *\([^ ]*\).*/\1/p' "$dir/up.out" | head -n 1).sock' | grep -q 'generation 2'"
+    right "$topology: a long run after it" 256K
+    refused_run "$topology: a second one, whose chunks the switches have passed" 64 6
+    check "$topology: push --renew again" renew
+    right "$topology: a run after it" 64K
+    "$banyan" lab down "$id" >/dev/null 2>&1
+    id=
+done
+
+check "files of one generation each" bash -c "
+    set -e
+    '$banyan' plan '$dir/star4.json' -c allreduce -o '$dir/a.plan'
+    '$banyan' tables '$dir/star4.json' '$dir/a.plan' --gen 65535 -o '$dir/last'"
+refused "--renew of a single file" 2 "needs the folder" "$banyan" push --renew "$dir/last/switch0.table" --sockets "$dir"
+refused "--renew writes before it finds no switch" 3 "push:" "$banyan" push --renew "$dir/last" --sockets "$dir" --timeout 1
+for file in switch0 host0 host3; do
+    [ -e "$dir/last/$file.table" ] || continue
+    check "generation 1 follows 65535: $file" bash -c "'$banyan' show '$dir/last/$file.table' | grep -q 'generation 1\b' && grep -q 'generation 1\b' '$dir/last/$file.txt'"
+done
+head -c 300 "$dir/last/switch0.table" >"$dir/last/z.table"
+cp "$dir/last/switch0.table" "$dir/before.table"
+refused "--renew of a folder with a damaged image" 2 "z.table" "$banyan" push --renew "$dir/last" --sockets "$dir"
+check "it changed nothing" cmp "$dir/before.table" "$dir/last/switch0.table"
+finish
