@@ -14,6 +14,7 @@ static const struct command commands[] = {
     {"topo", by_command_topo, "print a preset fabric as topology JSON"},
     {"plan", by_command_plan, "compute the best trees for a collective on a fabric"},
     {"verify", by_command_verify, "check a plan: OPTIMAL, VALID or INVALID"},
+    {"compare", by_command_compare, "what each algorithm reaches on a fabric, beside the bound"},
     {"tables", by_command_tables, "compile plans into a table image for each node"},
     {"push", by_command_push, "load table images onto running switches"},
     {"show", by_command_show, "read a table back, from a switch or a file"},

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/cli/baseline.h"
 #include "control/cli/cli.h"
 #include "control/topology/fraction.h"
 #include "offload/wire/types.h"
@@ -20,6 +21,7 @@ struct arguments {
     const char *output;
     const char *root;
     bool json;
+    enum by_algorithm algorithm;
     struct by_plan_options options;
 };
 
@@ -35,6 +37,8 @@ static const char help[] =
     "      --fixed-k K         the best plan with K trees for each root\n"
     "      --in-network MODE   auto: switches that can multicast or aggregate do (default); none: they only "
     "forward\n"
+    "      --algorithm NAME    forest (default), or for comparison: ring, rings, recursive, double-binary, "
+    "multitree, blink\n"
     "      --json              print the result as one JSON object\n"
     "  -h, --help\n";
 
@@ -43,6 +47,7 @@ static const struct option long_options[] = {{"collective", required_argument, N
                                              {"root", required_argument, NULL, 'r'},
                                              {"fixed-k", required_argument, NULL, 'k'},
                                              {"in-network", required_argument, NULL, 'n'},
+                                             {"algorithm", required_argument, NULL, 'a'},
                                              {"json", no_argument, NULL, 'j'},
                                              {"help", no_argument, NULL, 'h'},
                                              {NULL, 0, NULL, 0}};
@@ -83,6 +88,12 @@ static int read_option(int option, struct arguments *arguments)
             return by_cli_fail(BY_EXIT_USAGE, "--in-network is '%s'; it must be auto or none", optarg);
         arguments->options.in_network = strcmp(optarg, "auto") == 0;
         return -1;
+    case 'a':
+        arguments->algorithm = by_algorithm_from_name(optarg);
+        if (arguments->algorithm == BY_ALGORITHM_NONE)
+            return by_cli_fail(BY_EXIT_USAGE, "no algorithm '%s'; it must be %s", optarg,
+                               by_cli_algorithms());
+        return -1;
     case 'j':
         arguments->json = true;
         return -1;
@@ -98,7 +109,8 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
 {
     int option, status;
 
-    *arguments = (struct arguments){.options = {.root = -1, .in_network = true}};
+    *arguments =
+        (struct arguments){.algorithm = BY_ALGORITHM_FOREST, .options = {.root = -1, .in_network = true}};
     optind = 0;
     while ((option = getopt_long(argc, argv, "c:o:h", long_options, NULL)) != -1) {
         status = read_option(option, arguments);
@@ -299,6 +311,9 @@ int by_command_plan(int argc, char **argv)
     status = find_root(topology, &arguments);
     if (status < 0 && by_plan_make(topology, &arguments.options, &plan, &problem) != 0)
         status = by_cli_refuse(arguments.topology, &problem);
+    if (status < 0 && arguments.algorithm != BY_ALGORITHM_FOREST)
+        status = by_cli_baseline(topology, arguments.topology, arguments.algorithm, arguments.output,
+                                 arguments.json, &plan);
     if (status < 0) {
         if (arguments.json)
             print_json(plan, topology);

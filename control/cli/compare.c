@@ -1,0 +1,325 @@
+/* banyan compare: what each algorithm reaches on a fabric, beside what no schedule can exceed.
+ * Single-threaded. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "control/cli/baseline.h"
+#include "control/cli/cli.h"
+#include "control/plan/clock.h"
+#include "control/topology/alloc.h"
+#include "control/topology/fraction.h"
+#include "offload/base/errors.h"
+#include "offload/wire/types.h"
+
+/* Rows of one table (count): the algorithms, and the forest on hosts alone. */
+#define ROWS_MAX (BY_ALGORITHM_COUNT + 1)
+
+struct row {
+    enum by_algorithm algorithm;
+    bool hosts; /* the forest, whose switches only forward */
+    struct by_sketch_facts facts;
+    uint32_t round_count;
+    struct by_fraction ratio; /* to the bound */
+    double seconds;
+    char refused[400]; /* why there is none */
+};
+
+struct arguments {
+    const char *topology;
+    const char *root;
+    unsigned collective; /* 0: several */
+    bool json;
+    bool wanted[BY_ALGORITHM_COUNT];
+};
+
+static const char help[] =
+    "usage: banyan compare TOPO [options]\n\n"
+    "Prints what banyan's forests and the algorithms of others reach on the fabric in TOPO, as exact rates "
+    "beside the bound\n"
+    "that no schedule can exceed. Rates are algorithm bandwidths: total data size over time.\n\n"
+    "  -c, --collective COLL   allgather, reduce-scatter, allreduce, broadcast or reduce (default: the first "
+    "three)\n"
+    "      --root NODE         where broadcast starts, or reduce ends (default: the first compute node)\n"
+    "      --algorithms LIST   only these, separated by commas\n"
+    "      --json              print one JSON object\n"
+    "  -h, --help\n\n"
+    "Algorithms:\n";
+
+static const struct option long_options[] = {{"collective", required_argument, NULL, 'c'},
+                                             {"root", required_argument, NULL, 'r'},
+                                             {"algorithms", required_argument, NULL, 'a'},
+                                             {"json", no_argument, NULL, 'j'},
+                                             {"help", no_argument, NULL, 'h'},
+                                             {NULL, 0, NULL, 0}};
+
+static int read_algorithms(const char *list, bool *wanted)
+{
+    memset(wanted, 0, BY_ALGORITHM_COUNT * sizeof(*wanted));
+    while (*list) {
+        size_t bytes = strcspn(list, ",");
+        char name[40];
+        enum by_algorithm algorithm;
+
+        snprintf(name, sizeof(name), "%.*s", (int)(bytes < sizeof(name) ? bytes : sizeof(name) - 1), list);
+        algorithm = by_algorithm_from_name(name);
+        if (algorithm == BY_ALGORITHM_NONE)
+            return by_cli_fail(BY_EXIT_USAGE, "no algorithm '%s'; it must be %s", name, by_cli_algorithms());
+        wanted[algorithm] = true;
+        list += bytes + (list[bytes] == ',');
+    }
+    return -1;
+}
+
+static int read_option(int option, struct arguments *arguments)
+{
+    switch (option) {
+    case 'c':
+        arguments->collective = by_collective_from_name(optarg);
+        if (arguments->collective == 0 || arguments->collective == BY_COLLECTIVE_BARRIER)
+            return by_cli_fail(BY_EXIT_USAGE,
+                               "no collective '%s' to compare; it must be allgather, reduce-scatter, "
+                               "allreduce, broadcast or reduce",
+                               optarg);
+        return -1;
+    case 'r':
+        arguments->root = optarg;
+        return -1;
+    case 'a':
+        return read_algorithms(optarg, arguments->wanted);
+    case 'j':
+        arguments->json = true;
+        return -1;
+    case 'h':
+        fputs(help, stdout);
+        for (unsigned i = BY_ALGORITHM_NONE + 1; i < BY_ALGORITHM_COUNT; i++)
+            printf("  %-14s %s\n", by_algorithm_name((enum by_algorithm)i),
+                   by_algorithm_summary((enum by_algorithm)i));
+        return BY_EXIT_DONE;
+    default:
+        return by_cli_fail(BY_EXIT_USAGE, "`banyan compare --help` lists the options");
+    }
+}
+
+static int read_arguments(int argc, char **argv, struct arguments *arguments)
+{
+    int option, status;
+
+    *arguments = (struct arguments){0};
+    memset(arguments->wanted, true, sizeof(arguments->wanted));
+    optind = 0;
+    while ((option = getopt_long(argc, argv, "c:h", long_options, NULL)) != -1) {
+        status = read_option(option, arguments);
+        if (status >= 0)
+            return status;
+    }
+    if (optind + 1 != argc)
+        return by_cli_fail(BY_EXIT_USAGE, "%s; `banyan compare --help` says more",
+                           optind == argc ? "name a topology file" : "name one topology file only");
+    arguments->topology = argv[optind];
+    return -1;
+}
+
+/* ---- the rows ---- */
+
+static bool any_capable(const struct by_topology *topology)
+{
+    for (uint32_t i = 0; i < topology->node_count; i++)
+        if (topology->nodes[i].multicast || topology->nodes[i].aggregate)
+            return true;
+    return false;
+}
+
+static void finish_row(struct row *row, struct by_fraction optimum, double start)
+{
+    row->seconds = by_plan_clock() - start;
+    if (!row->refused[0] && by_fraction_divide(row->facts.achieved, optimum, &row->ratio) != 0)
+        snprintf(row->refused, sizeof(row->refused), "its ratio to the bound needs more than 63 bits");
+}
+
+static void fill_row(const struct by_topology *topology, const struct by_plan *reference, int64_t root,
+                     struct row *row)
+{
+    double start = by_plan_clock();
+    struct by_problem problem = {0};
+
+    if (row->algorithm == BY_ALGORITHM_FOREST && row->hosts) {
+        struct by_plan_options options = {.collective = reference->collective, .root = root};
+        struct by_plan *plan = NULL;
+
+        if (by_plan_make(topology, &options, &plan, &problem) == 0)
+            by_sketch_describe(plan, topology->node_count, &row->facts);
+        by_plan_free(plan);
+    } else if (row->algorithm == BY_ALGORITHM_FOREST) {
+        by_sketch_describe(reference, topology->node_count, &row->facts);
+    } else {
+        struct by_baseline_options options = {
+            .algorithm = row->algorithm, .collective = reference->collective, .root = root};
+        struct by_baseline result;
+
+        if (by_baseline_make(topology, &options, reference, &result, &problem) == 0) {
+            row->facts = result.facts;
+            row->round_count = result.round_count;
+        }
+        by_baseline_free(&result);
+    }
+    snprintf(row->refused, sizeof(row->refused), "%s", problem.text);
+    finish_row(row, reference->optimum, start);
+    if (row->algorithm == BY_ALGORITHM_FOREST && !row->hosts)
+        row->seconds = reference->seconds.total;
+}
+
+/* ---- printing ---- */
+
+static void print_row(const struct row *row, const char *unit)
+{
+    char name[40], steps[40], text[BY_FRACTION_TEXT_BYTES];
+
+    snprintf(name, sizeof(name), "%s%s", by_algorithm_name(row->algorithm), row->hosts ? " (hosts)" : "");
+    if (row->refused[0]) {
+        printf("  %-15s %10s %s\n", name, "-", row->refused);
+        return;
+    }
+    if (row->round_count > 0)
+        snprintf(steps, sizeof(steps), "%u rounds", row->round_count);
+    else
+        snprintf(steps, sizeof(steps), "%u trees", row->facts.tree_count);
+    printf("  %-15s %10.6g %-6s %7.5f  %-22s %12s  height %-5u %8.3g ms\n", name,
+           by_fraction_value(row->facts.achieved), unit, by_fraction_value(row->ratio),
+           by_fraction_text(row->ratio, text), steps, row->facts.height_max, 1e3 * row->seconds);
+}
+
+static void print_json_row(const struct row *row, bool first)
+{
+    char text[BY_FRACTION_JSON_BYTES];
+
+    printf("%s\n    {\"algorithm\": \"%s\", \"in_network\": %s, ", first ? "" : ",",
+           by_algorithm_name(row->algorithm),
+           row->algorithm == BY_ALGORITHM_FOREST && !row->hosts ? "true" : "false");
+    if (row->refused[0]) {
+        printf("\"unsupported\": \"");
+        for (const char *c = row->refused; *c; c++)
+            printf(*c == '"' || *c == '\\' ? "\\%c" : (unsigned char)*c < ' ' ? "\\u%04x" : "%c", *c);
+        printf("\"}");
+        return;
+    }
+    printf("\"algbw\": %s, \"algbw_float\": %.12g, ", by_fraction_json(row->facts.achieved, text),
+           by_fraction_value(row->facts.achieved));
+    printf("\"ratio\": %s, \"ratio_float\": %.12g, ", by_fraction_json(row->ratio, text),
+           by_fraction_value(row->ratio));
+    if (row->round_count > 0)
+        printf("\"rounds\": %u, \"height\": {\"max\": %u}, ", row->round_count, row->facts.height_max);
+    else
+        printf("\"trees\": %u, \"height\": {\"max\": %u, \"mean\": %.4g}, ", row->facts.tree_count,
+               row->facts.height_max, row->facts.height_mean);
+    printf("\"seconds\": %.6f}", row->seconds);
+}
+
+static void print_head(const struct by_topology *topology, const struct by_plan *reference, bool json,
+                       bool first)
+{
+    char text[BY_FRACTION_JSON_BYTES];
+
+    if (!json) {
+        printf("%s%s%s%s: the bound is %.6g %s (%s)\n", first ? "" : "\n",
+               by_collective_name(reference->collective), reference->root >= 0 ? " at " : "",
+               reference->root >= 0 ? topology->nodes[reference->root].name : "",
+               by_fraction_value(reference->optimum), topology->unit,
+               by_fraction_text(reference->optimum, text));
+        printf("  %-15s %10s %-6s %7s  %-22s\n", "algorithm", "algbw", "", "ratio", "exactly");
+        return;
+    }
+    printf("%s\n  {\"collective\": \"%s\", \"root\": ", first ? "" : ",",
+           by_collective_name(reference->collective));
+    if (reference->root >= 0)
+        printf("\"%s\"", topology->nodes[reference->root].name);
+    else
+        printf("null");
+    printf(", \"optimum\": %s, \"optimum_float\": %.12g,\n   \"rows\": [",
+           by_fraction_json(reference->optimum, text), by_fraction_value(reference->optimum));
+}
+
+static int compare_one(const struct by_topology *topology, const struct arguments *arguments,
+                       unsigned collective, int64_t root, bool first)
+{
+    bool rooted = collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE;
+    struct by_plan_options options = {
+        .collective = collective, .root = rooted ? root : -1, .in_network = true};
+    struct by_plan *reference;
+    struct by_problem problem = {0};
+    bool capable = any_capable(topology), first_row = true;
+
+    if (by_plan_make(topology, &options, &reference, &problem) != 0)
+        return by_cli_refuse(arguments->topology, &problem);
+    print_head(topology, reference, arguments->json, first);
+    for (unsigned i = 0; i < 2u * BY_ALGORITHM_COUNT; i++) {
+        struct row row = {.algorithm = (enum by_algorithm)(i / 2), .hosts = i % 2 == 1};
+
+        if (row.algorithm == BY_ALGORITHM_NONE || !arguments->wanted[row.algorithm] ||
+            (row.hosts && (row.algorithm != BY_ALGORITHM_FOREST || !capable)))
+            continue;
+        fill_row(topology, reference, options.root, &row);
+        if (arguments->json)
+            print_json_row(&row, first_row);
+        else
+            print_row(&row, topology->unit);
+        first_row = false;
+        fflush(stdout);
+    }
+    if (arguments->json)
+        printf("]}");
+    by_plan_free(reference);
+    return BY_EXIT_DONE;
+}
+
+static int compare(const struct by_topology *topology, const struct arguments *arguments)
+{
+    static const unsigned usual[] = {BY_COLLECTIVE_ALLGATHER, BY_COLLECTIVE_REDUCE_SCATTER,
+                                     BY_COLLECTIVE_ALLREDUCE};
+    int64_t root = 0;
+    int status = BY_EXIT_DONE;
+
+    while (!topology->nodes[root].compute)
+        root++;
+    if (arguments->root) {
+        root = by_topology_find(topology, arguments->root);
+        if (root < 0 || !topology->nodes[root].compute)
+            return by_cli_fail(BY_EXIT_USAGE, "--root is '%s', which is no compute node of %s",
+                               arguments->root, arguments->topology);
+    }
+    if (arguments->json) {
+        printf("{\"topology\": \"");
+        for (const char *c = topology->name; *c; c++)
+            printf(*c == '"' || *c == '\\' ? "\\%c" : (unsigned char)*c < ' ' ? "\\u%04x" : "%c", *c);
+        printf("\", \"compute_nodes\": %u, \"unit\": \"", by_topology_compute_count(topology));
+        for (const char *c = topology->unit; *c; c++)
+            printf(*c == '"' || *c == '\\' ? "\\%c" : (unsigned char)*c < ' ' ? "\\u%04x" : "%c", *c);
+        printf("\", \"collectives\": [");
+    } else {
+        printf("%s: %u compute nodes, %u switches\n", topology->name, by_topology_compute_count(topology),
+               topology->node_count - by_topology_compute_count(topology));
+    }
+    if (arguments->collective)
+        status = compare_one(topology, arguments, arguments->collective, root, true);
+    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]) && !arguments->collective && !status; i++)
+        status = compare_one(topology, arguments, usual[i], root, i == 0);
+    if (arguments->json && !status)
+        printf("]}\n");
+    return status;
+}
+
+int by_command_compare(int argc, char **argv)
+{
+    struct arguments arguments;
+    struct by_topology *topology;
+    int status = read_arguments(argc, argv, &arguments);
+
+    if (status >= 0)
+        return status;
+    topology = by_cli_topology(arguments.topology);
+    if (!topology)
+        return BY_EXIT_USAGE;
+    status = compare(topology, &arguments);
+    by_topology_free(topology);
+    return status;
+}

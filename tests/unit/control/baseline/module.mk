@@ -1,0 +1,8 @@
+# Unit tests of control/baseline.
+TESTS += baseline-trees baseline-rounds
+baseline-trees_SRC  := tests/unit/control/baseline/test_trees.c tests/unit/control/plan/rig.c
+baseline-rounds_SRC := tests/unit/control/baseline/test_rounds.c tests/unit/control/plan/rig.c
+baseline-trees_LIBS  := control offload
+baseline-rounds_LIBS := control offload
+baseline-trees_LDLIBS  := -lcmocka -ljansson -lgmp
+baseline-rounds_LDLIBS := -lcmocka -ljansson -lgmp
