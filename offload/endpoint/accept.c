@@ -72,28 +72,32 @@ static void deliver(const struct by_flight *flight, const uint8_t *payload)
 /*
  * Round trip, and what this answer says about earlier transmissions. Only a chunk that was sent once says it
  * for sure: the answer to one that was sent again may belong to an earlier sending of this rank, or to that
- * of another, and to believe it would declare lost what is still on its way. After a timeout, when nothing
- * else may be there to learn from, such an answer revives two flights, each of which may revive two more: a
- * window that was lost as a whole is back after a few round trips, and a late answer costs two packets.
+ * of another, and to believe it would declare lost what is still on its way.
+ *
+ * Whether something of a chunk was lost, or only late, its result tells (RETX): no time would, as round trips
+ * shrink when a burst of losses has emptied the queues. After a timeout, when nothing else may be there to
+ * learn from, an answer by which something was lost revives two flights, each of which may revive two more: a
+ * window that was lost as a whole is back after a few round trips. Not so if a node said that it had this
+ * rank's value and waited for others (WAIT): then what was lost was theirs.
  */
-static void heed_timing(struct by_endpoint *endpoint, struct by_lane *lane, const struct by_flight *flight)
+static void heed_timing(struct by_endpoint *endpoint, struct by_lane *lane, const struct by_flight *flight,
+                        int resent)
 {
-    uint64_t rtt = endpoint->now_ns - flight->sent_ns;
-
     if (!(flight->flags & BY_FLIGHT_RETX)) {
-        by_pace_sample(lane, endpoint->now_ns, rtt);
+        if (!resent)
+            by_pace_sample(lane, endpoint->now_ns, endpoint->now_ns - flight->sent_ns);
         if ((int32_t)(flight->order - lane->order_heard) > 0)
             lane->order_heard = flight->order;
     } else if (flight->flags & BY_FLIGHT_TIMED) {
-        if (rtt >= lane->rtt_low) {
+        if (resent && !(flight->flags & BY_FLIGHT_HELD)) {
             lane->revive = BY_REVIVE_COUNT;
             lane->revive_order = flight->order;
         }
-    } else if (rtt >= lane->rtt_low / 2) {
+    } else if (resent) {
         if (lane->threshold > BY_LOSS_THRESHOLD)
             lane->threshold--;
     } else if (lane->threshold < BY_LOSS_THRESHOLD_MAX) {
-        lane->threshold++; /* answered sooner than a repair could be: it was late, not lost */
+        lane->threshold++;
     }
 }
 
@@ -117,7 +121,7 @@ static void take_result(struct by_endpoint *endpoint, struct by_lane *lane, cons
         return;
     }
     deliver(flight, payload);
-    heed_timing(endpoint, lane, flight);
+    heed_timing(endpoint, lane, flight, (header->flags & BY_FLAG_RETX) != 0);
     endpoint->counters.result++;
     by_pace_accepted(endpoint);
     if (header->flags & BY_FLAG_CE)
@@ -149,6 +153,7 @@ static void take_result(struct by_endpoint *endpoint, struct by_lane *lane, cons
 static void take_wait(struct by_endpoint *endpoint, struct by_lane *lane, const struct by_header *header,
                       const uint8_t *payload, uint32_t bytes)
 {
+    struct by_flight *flight = flight_find(lane, header->seq);
     struct by_wait wait;
 
     if (by_wait_decode(payload, bytes, &wait) != 0) {
@@ -156,6 +161,8 @@ static void take_wait(struct by_endpoint *endpoint, struct by_lane *lane, const 
         return;
     }
     endpoint->counters.wait++;
+    if (flight != NULL && wait.state == BY_WAIT_CHILDREN)
+        flight->flags |= BY_FLIGHT_HELD;
     by_suspect_hear(endpoint, lane, header->seq, &wait);
 }
 

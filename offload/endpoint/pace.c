@@ -16,6 +16,13 @@
 /* The same for the roll call, in least timeouts: nothing else is on its way that could tell of a loss, one
  * small packet costs nothing, and everything waits for it. */
 #define RTO_ROLL 4u
+/*
+ * What an answer took beyond this, and beyond so many least round trips, it spent waiting for other ranks and
+ * says nothing of the path. A timeout that grew with it would leave a loss unrepaired for as long again, for
+ * which others would wait in their turn.
+ */
+#define PATH_NS   (RTO_FIRST_NS / 2)
+#define PATH_LOWS 4u
 
 void by_pace_init(struct by_endpoint *endpoint, uint64_t windows)
 {
@@ -31,9 +38,21 @@ void by_pace_init(struct by_endpoint *endpoint, uint64_t windows)
     endpoint->window_opening = 1;
 }
 
+static void smooth(struct by_lane *lane, uint32_t rtt)
+{
+    uint32_t smooth_ns = lane->srtt >> 3;
+    uint32_t error = rtt > smooth_ns ? rtt - smooth_ns : smooth_ns - rtt;
+
+    lane->rttvar += error - (lane->rttvar >> 2);
+    lane->srtt += rtt - smooth_ns;
+    if (lane->srtt == 0)
+        lane->srtt = 1;
+}
+
 void by_pace_sample(struct by_lane *lane, uint64_t now_ns, uint64_t rtt_ns)
 {
     uint32_t rtt = rtt_ns < 1u << 28 ? (uint32_t)rtt_ns : (1u << 28) - 1; /* 268 ms: x 8 fits */
+    uint32_t path_max;
 
     if (rtt == 0)
         rtt = 1;
@@ -44,15 +63,6 @@ void by_pace_sample(struct by_lane *lane, uint64_t now_ns, uint64_t rtt_ns)
         lane->rtt_epoch_ns = now_ns;
         return;
     }
-    {
-        uint32_t smooth = lane->srtt >> 3;
-        uint32_t error = rtt > smooth ? rtt - smooth : smooth - rtt;
-
-        lane->rttvar += error - (lane->rttvar >> 2);
-        lane->srtt += rtt - smooth;
-        if (lane->srtt == 0)
-            lane->srtt = 1;
-    }
     if (now_ns - lane->rtt_epoch_ns > EPOCH_NS) {
         lane->rtt_low = lane->rtt_low_next;
         lane->rtt_low_next = rtt;
@@ -62,6 +72,8 @@ void by_pace_sample(struct by_lane *lane, uint64_t now_ns, uint64_t rtt_ns)
         lane->rtt_low_next = rtt;
     if (rtt < lane->rtt_low)
         lane->rtt_low = rtt;
+    path_max = lane->rtt_low < PATH_NS / PATH_LOWS ? PATH_NS : lane->rtt_low * PATH_LOWS;
+    smooth(lane, rtt < path_max ? rtt : path_max);
 }
 
 void by_pace_accepted(struct by_endpoint *endpoint)

@@ -188,8 +188,8 @@ static void send_next(struct by_endpoint *endpoint, struct by_lane *lane, struct
 static void send_again(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight,
                        int timed, struct by_tx *tx)
 {
-    flight->flags =
-        (uint8_t)((flight->flags & ~BY_FLIGHT_TIMED) | BY_FLIGHT_RETX | (timed ? BY_FLIGHT_TIMED : 0));
+    flight->flags = (uint8_t)((flight->flags & ~(BY_FLIGHT_TIMED | BY_FLIGHT_HELD)) | BY_FLIGHT_RETX |
+                              (timed ? BY_FLIGHT_TIMED : 0));
     by_send_unlink(lane, flight);
     transmit(endpoint, lane, flight, tx);
     endpoint->counters.retx++;

@@ -24,7 +24,7 @@
 #define BY_LOSS_THRESHOLD     2u
 #define BY_LOSS_THRESHOLD_MAX 32u
 /* Flights that go again when the first answer after a timeout comes (count). */
-#define BY_REVIVE_COUNT 2u
+#define BY_REVIVE_COUNT 8u
 /* A lane's credit for one chunk, and the least that a lane gains at each turn: the bound on turns without a
  * chunk. */
 #define BY_CREDIT_ONE 64u
@@ -50,7 +50,8 @@ enum by_flight_flag {
     BY_FLIGHT_RETX = 0x02,    /* was sent more than once: gives no round-trip time (Karn) */
     BY_FLIGHT_NODATA = 0x04,  /* contributes nothing */
     BY_FLIGHT_ACKONLY = 0x08, /* needs no value back */
-    BY_FLIGHT_TIMED = 0x10    /* was last sent because of a timeout, or revived after one */
+    BY_FLIGHT_TIMED = 0x10,   /* was last sent because of a timeout, or revived after one */
+    BY_FLIGHT_HELD = 0x20     /* a node that has this rank's value waits for others, it said since then */
 };
 
 struct by_flight {

@@ -42,6 +42,7 @@ static void claim(struct by_step *step, const struct by_packet *packet)
     bank->dtype = header->dtype;
     bank->mode = header->mode;
     bank->flags = 0;
+    bank->waits = 0;
     bank->claimer = header->child;
 }
 
@@ -181,6 +182,8 @@ void by_contrib_take(struct by_step *step, const struct by_packet *packet)
     bank->witness += header->witness;
     if (header->flags & BY_FLAG_CE)
         bank->flags |= BY_BANK_CE;
+    if (header->flags & BY_FLAG_RETX)
+        bank->flags |= BY_BANK_RESENT;
     if (bank->have == entry->all)
         complete(step, packet, reducer);
 }

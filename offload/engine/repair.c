@@ -42,9 +42,9 @@ static int may_repeat_up(struct by_step *step, struct by_bank *bank, unsigned ch
 /* 1 when one more WAIT from the parent may go to the children, and counts it. */
 static int may_pass_wait(struct by_bank *bank)
 {
-    if ((bank->flags & BY_BANK_WAITS) == BY_WAITS_MAX * BY_BANK_WAIT_ONE)
+    if (bank->waits == BY_WAITS_MAX)
         return 0;
-    bank->flags = (uint8_t)(bank->flags + BY_BANK_WAIT_ONE);
+    bank->waits++;
     return 1;
 }
 
@@ -72,7 +72,8 @@ static void answer(struct by_step *step, const struct by_packet *packet)
         break;
     case BY_BANK_UP:
         if (may_repeat_up(step, bank, child)) {
-            bank->flags &= (uint8_t) ~(BY_BANK_PASSED | BY_BANK_WAITS);
+            bank->flags &= (uint8_t)~BY_BANK_PASSED;
+            bank->waits = 0;
             step->engine->counters.repair_up++;
             by_send_up(step, entry, packet->bank, BY_FLAG_RETX);
         }

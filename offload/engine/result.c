@@ -62,6 +62,8 @@ void by_result_take(struct by_step *step, const struct by_packet *packet)
         bank->flags |= BY_BANK_DATA;
     if (header->flags & BY_FLAG_CE)
         bank->flags |= BY_BANK_CE;
+    if (header->flags & BY_FLAG_RETX)
+        bank->flags |= BY_BANK_RESENT;
     bank->psum = header->psum;
     bank->bytes = packet->bytes;
     bank->nleaf = header->nleaf;

@@ -46,6 +46,8 @@ static void refer(struct by_step *step, struct by_tx *tx, uint32_t bank, const u
 static void describe(struct by_header *header, const struct by_entry *entry, const struct by_bank *bank)
 {
     header->flags = bank->flags & BY_BANK_CE ? BY_FLAG_CE : 0;
+    if (bank->flags & BY_BANK_RESENT)
+        header->flags |= BY_FLAG_RETX;
     header->op = bank->op;
     header->dtype = bank->dtype;
     header->mode = bank->mode;

@@ -17,12 +17,11 @@
 #define BY_LINE 64u /* bytes of a cache line */
 
 enum by_bank_flag {
-    BY_BANK_DATA = 0x01,     /* a contribution, or the result, had data */
-    BY_BANK_SUMMED = 0x02,   /* more than one had: psum is not that of the first */
-    BY_BANK_CE = 0x04,       /* congestion was seen below */
-    BY_BANK_PASSED = 0x08,   /* the parent's ERR went to the children since the last sending upwards */
-    BY_BANK_WAIT_ONE = 0x10, /* the high half counts the parent's WAITs that went there since then */
-    BY_BANK_WAITS = 0xf0,
+    BY_BANK_DATA = 0x01,   /* a contribution, or the result, had data */
+    BY_BANK_SUMMED = 0x02, /* more than one had: psum is not that of the first */
+    BY_BANK_CE = 0x04,     /* congestion was seen below */
+    BY_BANK_PASSED = 0x08, /* the parent's ERR went to the children since the last sending upwards */
+    BY_BANK_RESENT = 0x10, /* a contribution or the result came only because somebody sent again */
 };
 
 /* WAITs that one sending upwards may bring down (packets): each ancestor that waits says so once, the nearest
@@ -41,8 +40,9 @@ struct by_bank {
     uint32_t seq;
     uint32_t optag;
     uint32_t witness;
-    uint32_t psum; /* of the partial sum, then of the result */
-    uint32_t refs; /* packets that still point into the payload */
+    uint32_t psum;      /* of the partial sum, then of the result */
+    uint32_t refs : 24; /* packets that still point into the payload */
+    uint32_t waits : 8; /* WAITs of the parent passed down since the last sending upwards */
     uint16_t count;
     uint16_t nleaf;
     uint16_t bytes; /* of the partial sum, then of the result */

@@ -30,7 +30,8 @@ enum by_type { BY_TYPE_LIST(X) BY_TYPE_COUNT };
 #undef X
 
 enum by_flag {
-    BY_FLAG_RETX = 0x01,    /* sent again; for people only, no state depends on it */
+    BY_FLAG_RETX =
+        0x01, /* sent again, or made of what was: a hint for clocks, no chunk's state depends on it */
     BY_FLAG_NODATA = 0x02,  /* no payload. CONTRIB: a receive credit. RESULT: an acknowledgement */
     BY_FLAG_CE = 0x04,      /* congestion was seen below; ORed along the tree */
     BY_FLAG_PARTIAL = 0x08, /* nleaf is less than the job's size on purpose */

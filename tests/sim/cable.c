@@ -80,12 +80,27 @@ void packet_fill(struct packet *packet, const struct by_tx *tx)
     packet->ecn = tx->ecn;
 }
 
+/* 1 when the packet that arrives at `node` falls into the burst of losses. */
+static int burst_takes(struct world *world, int node, uint64_t at_ns)
+{
+    const struct world_config *config = &world->config;
+
+    return config->burst_loss != 0 && node == config->burst_node &&
+           at_ns % config->burst_period_ns >= config->burst_period_ns - config->burst_ns &&
+           (uint32_t)by_prng_next(&world->prng) <= config->burst_loss;
+}
+
 /* Puts an arriving packet through the faults of the node at that end. */
 static void arrive_later(struct world *world, int node, struct packet *packet, uint64_t at_ns)
 {
     struct world_config *config = &world->config;
     uint64_t extra = 0;
 
+    if (burst_takes(world, node, at_ns)) {
+        world->counters.lost++;
+        packet_put(world, packet);
+        return;
+    }
     if (world->fabric.nodes[node].kind == BY_NODE_SWITCH || config->host_faults) {
         switch (by_fault_draw(&config->fault)) {
         case BY_FAULT_DROP:

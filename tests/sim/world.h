@@ -16,6 +16,10 @@ struct world_config {
     struct by_fault fault; /* at the receive side of every switch; of every host too with host_faults */
     uint32_t corrupt;      /* parts of 2^32 */
     int host_faults;
+    int burst_node;           /* loses in bursts: */
+    uint32_t burst_loss;      /* so much of what arrives, parts of 2^32; 0: no bursts */
+    uint64_t burst_ns;        /* for so long, */
+    uint64_t burst_period_ns; /* at the end of each such period */
     uint64_t hold_ns;   /* the longest time that a packet is held back when it is reordered or duplicated */
     uint32_t queue_max; /* packets waiting for a cable in one direction; beyond it they are lost */
     uint32_t poll_ns;   /* the longest time from the arrival of a packet to the step that takes it */

@@ -95,7 +95,7 @@ struct by_header rig_result(const struct rig *rig, const struct by_header *contr
     int ranks = rig->fabric.jobs[0].rank_count;
 
     result.type = BY_TYPE_RESULT;
-    result.flags = contrib->flags & BY_FLAG_ACKONLY ? BY_FLAG_NODATA : 0;
+    result.flags = (contrib->flags & BY_FLAG_RETX) | (contrib->flags & BY_FLAG_ACKONLY ? BY_FLAG_NODATA : 0);
     result.nleaf = (uint16_t)ranks;
     result.witness = 0;
     for (int r = 0; r < ranks; r++)

@@ -269,13 +269,73 @@ static void a_silent_tree_is_asked_again_with_growing_pauses_up_to_the_bound(voi
     }
     rig->now_ns += 1 * MS;
     rig_answer(rig, &rig->sent[0], BYTES, 0);
-    assert_int_equal(rig->sent_count, 2); /* a sign of life: pauses are short again, and two more are tried */
-    assert_true(rig_sent(rig, BY_TYPE_CONTRIB, 1) && rig_sent(rig, BY_TYPE_CONTRIB, 2));
+    assert_int_equal(rig->sent_count, 7); /* a sign of life: pauses are short again, and the rest is tried */
+    for (uint32_t seq = 1; seq < 8; seq++)
+        assert_true(rig_sent(rig, BY_TYPE_CONTRIB, seq));
     assert_true(by_endpoint_deadline(rig->endpoint) <= rig->now_ns + 10 * MS);
-    rig->now_ns += 1 * MS;
-    rig_answer(rig, &rig->sent[0], BYTES, 0);
-    assert_int_equal(rig->sent_count, 2);
-    assert_true(rig_sent(rig, BY_TYPE_CONTRIB, 3) && rig_sent(rig, BY_TYPE_CONTRIB, 4));
+    stop(rig);
+}
+
+/* Loses the whole window of 32, lets the timer send the oldest again, and answers that: with `flags` more or
+ * less, and after a WAIT in `wait_state` (0: none). Returns how many chunks go again. */
+static uint32_t go_again(unsigned wait_state, int resent)
+{
+    struct rig_tree tree = {.window = 32};
+    struct rig *rig = start(&tree, 1, 32, NULL);
+    struct by_wait wait = {.node = 0, .state = (uint8_t)wait_state, .missing = 1};
+    struct by_header contrib, header;
+    uint8_t payload[BY_WAIT_BYTES], sum[BYTES] = {0};
+    uint32_t count;
+
+    rig_step(rig);
+    rig->now_ns += 10 * MS;
+    assert_int_equal(rig_step(rig), 1);
+    contrib = rig->sent[0];
+    if (wait_state != 0) {
+        by_wait_encode(&wait, payload);
+        header = contrib;
+        header.type = BY_TYPE_WAIT;
+        header.flags = 0;
+        header.psum = by_psum(payload, sizeof(payload));
+        assert_int_equal(rig_give(rig, &header, payload, sizeof(payload)), 0);
+        assert_int_equal(rig->endpoint->counters.wait, 1);
+    }
+    header = rig_result(rig, &contrib, sum, BYTES);
+    header.flags = resent ? BY_FLAG_RETX : 0;
+    count = rig_give(rig, &header, sum, BYTES);
+    assert_int_equal(rig->endpoint->counters.result, 1);
+    stop(rig);
+    return count;
+}
+
+static void after_a_timeout_more_goes_again_only_if_it_was_this_ranks_loss(void **state)
+{
+    (void)state;
+    assert_int_equal(go_again(0, 1), BY_REVIVE_COUNT);
+    assert_int_equal(go_again(BY_WAIT_PARENT, 1), BY_REVIVE_COUNT); /* the loss may be above */
+    assert_int_equal(go_again(BY_WAIT_CHILDREN, 1), 0);             /* it was another's */
+    assert_int_equal(go_again(0, 0), 0);                            /* nothing was lost, all is late */
+}
+
+static void waiting_for_other_ranks_does_not_lengthen_the_timeout_for_long(void **state)
+{
+    struct rig_tree tree = {.window = 1};
+    struct rig *rig = start(&tree, 1, 4000, NULL);
+    struct by_header contrib;
+
+    (void)state;
+    rig_step(rig);
+    for (int i = 0; i < 200; i++) {
+        contrib = rig->sent[0];
+        rig->now_ns += 100 * US;
+        assert_int_equal(rig_answer(rig, &contrib, BYTES, 0), 1);
+    }
+    for (int i = 0; i < 6; i++) { /* for less than the epoch of the least round trip */
+        contrib = rig->sent[0];
+        rig->now_ns += 150 * MS; /* each time somebody else is late */
+        assert_int_equal(rig_answer(rig, &contrib, BYTES, 0), 1);
+        assert_true(by_pace_timeout(rig->endpoint, &rig->endpoint->lanes[0]) <= 30 * MS);
+    }
     stop(rig);
 }
 
@@ -313,6 +373,23 @@ static void a_retransmitted_chunk_gives_no_round_trip_time(void **state)
     assert_int_equal(rig_step(rig), 1);
     rig->now_ns += 5;
     rig_answer(rig, &rig->sent[0], BYTES, 0); /* five ns after the repair: it answers the first sending */
+    assert_int_equal(rig->endpoint->lanes[0].srtt, 0);
+    stop(rig);
+}
+
+static void a_chunk_that_another_rank_had_to_send_again_gives_no_round_trip_time(void **state)
+{
+    struct rig_tree tree = {.window = 1};
+    struct rig *rig = start(&tree, 1, 4, NULL);
+    struct by_header contrib;
+
+    (void)state;
+    rig_step(rig);
+    rig->now_ns += 5 * MS;
+    contrib = rig->sent[0];
+    contrib.flags |= BY_FLAG_RETX;
+    rig_answer(rig, &contrib, BYTES, 0);
+    assert_int_equal(rig->endpoint->counters.result, 1);
     assert_int_equal(rig->endpoint->lanes[0].srtt, 0);
     stop(rig);
 }
@@ -408,8 +485,11 @@ int main(void)
         cmocka_unit_test(a_repair_that_was_overtaken_is_repaired_again),
         cmocka_unit_test(a_path_that_reorders_makes_repairs_patient),
         cmocka_unit_test(a_silent_tree_is_asked_again_with_growing_pauses_up_to_the_bound),
+        cmocka_unit_test(after_a_timeout_more_goes_again_only_if_it_was_this_ranks_loss),
+        cmocka_unit_test(waiting_for_other_ranks_does_not_lengthen_the_timeout_for_long),
         cmocka_unit_test(round_trips_set_the_timeout),
         cmocka_unit_test(a_retransmitted_chunk_gives_no_round_trip_time),
+        cmocka_unit_test(a_chunk_that_another_rank_had_to_send_again_gives_no_round_trip_time),
         cmocka_unit_test(the_congestion_window_opens_and_yields_to_marks_but_little_to_chance_loss),
         cmocka_unit_test(sequence_numbers_wrap),
     };

@@ -343,6 +343,50 @@ static void a_probe_learns_how_its_chunk_stands(void **state)
     rig_expect_drop_of(&rig, drop_count);
 }
 
+/* The flags of what goes out when both children have contributed, the second one with `flags`. */
+static uint8_t flags_up(uint8_t flags)
+{
+    struct rig_packet packet = rig_contrib(&below, 1, 0, one, 2);
+
+    contribute(&below, 0, 0);
+    packet.header.flags |= flags;
+    rig_send(&rig, &packet);
+    assert_int_equal(rig.tx_count, 1);
+    return rig_action(&rig, &below, 0, NULL).flags;
+}
+
+static void what_came_by_a_repair_says_so_on_its_way_up_and_down(void **state)
+{
+    struct rig_packet packet = rig_result(&below, 0, nine, 2);
+
+    (void)state;
+    assert_int_equal(flags_up(BY_FLAG_RETX), BY_FLAG_RETX);
+    rig_release(&rig);
+    rig_send(&rig, &packet);
+    assert_int_equal(rig.tx_count, 2);
+    for (unsigned c = 0; c < 2; c++)
+        assert_int_equal(rig_action(&rig, &below, c, NULL).flags, BY_FLAG_RETX);
+}
+
+static void what_needed_no_repair_here_says_so_unless_it_did_above(void **state)
+{
+    struct rig_packet packet = rig_result(&below, 0, nine, 2);
+
+    (void)state;
+    assert_int_equal(flags_up(0), 0);
+    rig_release(&rig);
+    packet.header.flags |= BY_FLAG_RETX;
+    rig_send(&rig, &packet);
+    assert_int_equal(rig.tx_count, 2);
+    assert_int_equal(rig_action(&rig, &below, 0, NULL).flags, BY_FLAG_RETX);
+    rig_release(&rig);
+    contribute_all(&below, 1);
+    packet = rig_result(&below, 1, nine, 2);
+    rig_send(&rig, &packet);
+    assert_int_equal(rig.tx_count, 2);
+    assert_int_equal(rig_action(&rig, &below, 1, NULL).flags, 0);
+}
+
 #define ROOT(f)  cmocka_unit_test_setup_teardown(f, start_root, stop)
 #define BELOW(f) cmocka_unit_test_setup_teardown(f, start_below, stop)
 
@@ -358,6 +402,8 @@ int main(void)
         BELOW(a_result_for_a_chunk_that_is_incomplete_here_is_an_alarm),
         BELOW(results_that_do_not_fit_the_chunk_are_dropped),
         BELOW(waits_of_all_ancestors_go_to_all_children_up_to_a_bound_for_each_sending),
+        BELOW(what_came_by_a_repair_says_so_on_its_way_up_and_down),
+        BELOW(what_needed_no_repair_here_says_so_unless_it_did_above),
         BELOW(a_probe_learns_how_its_chunk_stands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
