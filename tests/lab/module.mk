@@ -5,8 +5,8 @@ LAB_SHORT := lab-smoke lab-again lab-kill lab-push lab-refusals lab-teardown swi
 demo: all ## plan, check and run all six collectives on a small fabric, and draw it
 	$(Q)tests/lab/demo.sh $(O)/bin $(O)/demo
 
-lab: all build-tools ## all collectives on every kind of fabric, 16 MiB, with and without faults; two jobs; then what make test runs
-	$(Q)tests/lab/all.sh $(B) lab-topologies lab-jobs $(LAB_SHORT)
+lab: all build-tools ## all collectives on every kind of fabric, 16 MiB, with and without faults; then what make test runs
+	$(Q)tests/lab/all.sh $(B) lab-topologies $(LAB_SHORT)
 
 lab-short: build-all build-tools
 	$(Q)tests/lab/all.sh $(B) $(LAB_SHORT)
