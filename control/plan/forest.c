@@ -50,7 +50,7 @@ static int check_balance(const struct by_forest *forest, struct by_problem *prob
     for (uint32_t i = 0; i < n; i++) {
         char in_text[BY_FRACTION_TEXT_BYTES], out_text[BY_FRACTION_TEXT_BYTES];
         struct by_fraction bandwidth[2];
-        int64_t in = 0, out = 0;
+        int64_t in = 0, out = 0, unbalanced;
 
         for (uint32_t j = 0; j < n; j++) {
             in += forest->capacity[(size_t)j * n + i];
@@ -58,16 +58,18 @@ static int check_balance(const struct by_forest *forest, struct by_problem *prob
         }
         if (in == out)
             continue;
-        if (by_fraction_multiply(forest->weight, (struct by_fraction){in, 1}, &bandwidth[0]) != 0 ||
-            by_fraction_multiply(forest->weight, (struct by_fraction){out, 1}, &bandwidth[1]) != 0)
-            bandwidth[0] = bandwidth[1] = (struct by_fraction){0, 1};
-        return by_problem_set(
-            problem, BY_EINVAL, (struct by_place){0, 0},
-            "node '%s' has links of %s %s on one side (in or out) and %s %s on the other: planning around "
-            "switches "
-            "that do not branch needs equal sums; balance its links, or let the switches branch",
-            graph->topology->nodes[i].name, by_fraction_text(bandwidth[0], in_text), graph->topology->unit,
-            by_fraction_text(bandwidth[1], out_text), graph->topology->unit);
+        bandwidth[0] = (struct by_fraction){in, 1};
+        bandwidth[1] = (struct by_fraction){out, 1};
+        /* The planner's capacities may be turned round or rounded down: name the sums of the file. */
+        unbalanced = by_topology_unbalanced(graph->topology, &bandwidth[0], &bandwidth[1]);
+        if (unbalanced < 0)
+            unbalanced = i;
+        return by_problem_set(problem, BY_EINVAL, (struct by_place){0, 0},
+                              "node '%s' has %s %s in and %s %s out: planning around switches that do not "
+                              "branch needs equal sums; balance its links, or let the switches branch",
+                              graph->topology->nodes[unbalanced].name,
+                              by_fraction_text(bandwidth[0], in_text), graph->topology->unit,
+                              by_fraction_text(bandwidth[1], out_text), graph->topology->unit);
     }
     return 0;
 }

@@ -14,6 +14,8 @@
 #define CAPACITY_SUM_MAX (INT64_MAX / 4)
 /* Names listed for each part of a fabric that is not connected. */
 #define PART_NAMES_MAX 4u
+/* Parts that are listed (count). */
+#define PARTS_MAX 3u
 
 struct pending_link {
     uint32_t a, b;
@@ -119,23 +121,43 @@ static uint32_t part_of(uint32_t *parent, uint32_t node)
     return node;
 }
 
-/* Appends "name, name, ..." of the nodes whose part is `part`. */
-static size_t list_part(const struct by_topology *topology, uint32_t *parent, uint32_t part, char *text,
-                        size_t bytes)
+/* Writes "name, name, ..." of the nodes whose part is `part`. */
+static void list_part(const struct by_topology *topology, uint32_t *parent, uint32_t part, char *text,
+                      size_t bytes)
 {
     size_t at = 0;
     uint32_t listed = 0;
 
-    for (uint32_t i = 0; i < topology->node_count && at < bytes; i++) {
+    for (uint32_t i = part; i < topology->node_count && at < bytes; i++) {
         if (part_of(parent, i) != part)
             continue;
-        if (listed == PART_NAMES_MAX) {
-            at += (size_t)snprintf(text + at, bytes - at, ", ...");
+        if (listed == PART_NAMES_MAX || at + strlen(topology->nodes[i].name) + 8 > bytes) {
+            snprintf(text + at, bytes - at, ", ...");
             break;
         }
         at += (size_t)snprintf(text + at, bytes - at, "%s%s", listed++ ? ", " : "", topology->nodes[i].name);
     }
-    return at < bytes ? at : bytes;
+}
+
+/* Writes "{a, b}, {c}" of the first parts of a fabric; returns how many parts there are. */
+static uint32_t list_parts(const struct by_topology *topology, uint32_t *parent, char *text, size_t bytes)
+{
+    uint32_t parts = 0;
+    size_t at = 0;
+
+    for (uint32_t i = 0; i < topology->node_count; i++) {
+        char names[100];
+
+        if (part_of(parent, i) != i) /* told by the node that stands for the part */
+            continue;
+        if (++parts > PARTS_MAX)
+            continue;
+        list_part(topology, parent, i, names, sizeof(names));
+        at += (size_t)snprintf(text + at, bytes - at, "%s{%s}", at ? " and " : "", names);
+    }
+    if (parts > PARTS_MAX)
+        snprintf(text + at, bytes - at, ", ... (%u parts)", parts);
+    return parts;
 }
 
 /* Refuses a fabric that falls into parts; direction is ignored here, the planner asks for what its collective
@@ -144,23 +166,20 @@ static int check_connected(const struct by_topology *topology, const struct pend
                            uint32_t link_count, struct by_problem *problem)
 {
     uint32_t *parent = by_alloc(topology->node_count, sizeof(*parent));
-    char first[150] = "", second[150] = "";
+    char parts[340] = "";
     int error = 0;
 
     for (uint32_t i = 0; i < topology->node_count; i++)
         parent[i] = i;
-    for (uint32_t i = 0; i < link_count; i++)
-        parent[part_of(parent, links[i].a)] = part_of(parent, links[i].b);
-    for (uint32_t i = 1; i < topology->node_count && !error; i++) {
-        if (part_of(parent, i) == part_of(parent, 0))
-            continue;
-        list_part(topology, parent, part_of(parent, 0), first, sizeof(first));
-        list_part(topology, parent, part_of(parent, i), second, sizeof(second));
-        error = by_problem_set(
-            problem, BY_EINVAL, (struct by_place){0, 0},
-            "no link joins {%.140s} and {%.140s}: every node must be reachable; add a link or remove a part",
-            first, second);
+    for (uint32_t i = 0; i < link_count; i++) {
+        uint32_t a = part_of(parent, links[i].a), b = part_of(parent, links[i].b);
+
+        parent[a > b ? a : b] = a > b ? b : a; /* the first node stands for its part */
     }
+    if (list_parts(topology, parent, parts, sizeof(parts)) > 1)
+        error = by_problem_set(problem, BY_EINVAL, (struct by_place){0, 0},
+                               "no link joins %s: every node must be reachable; add a link or remove a part",
+                               parts);
     free(parent);
     return error;
 }

@@ -9,6 +9,8 @@
 
 /* Nodes (count): a rank is 16 bits on the wire. */
 #define BY_TOPOLOGY_NODES_MAX 65535u
+/* Links of a file (count): more than the complete graph of 1,024 nodes has. */
+#define BY_TOPOLOGY_LINKS_MAX 524288u
 
 struct by_builder;
 

@@ -23,7 +23,7 @@ static size_t skip_string(const char *json, size_t bytes, size_t at)
     return at + 1;
 }
 
-void by_locations_find(const char *json, size_t bytes, struct by_locations *locations)
+bool by_locations_find(const char *json, size_t bytes, size_t count_max, struct by_locations *locations)
 {
     size_t room = 0, at = 0;
 
@@ -46,10 +46,13 @@ void by_locations_find(const char *json, size_t bytes, struct by_locations *loca
             at++;
         }
         if (value) {
+            if (locations->count == count_max)
+                return false;
             BY_GROW(locations->offsets, locations->count, room);
             locations->offsets[locations->count++] = start;
         }
     }
+    return true;
 }
 
 void by_locations_free(struct by_locations *locations)

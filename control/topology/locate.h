@@ -1,11 +1,12 @@
 /*
  * Where each value of a JSON text stands. The JSON library reports positions for syntax errors only; errors
  * in what a file says deserve them too, and decimals are read from their own text so that they stay exact.
- * The text must be valid JSON already.
+ * The places mean something for valid JSON only.
  */
 #ifndef BY_TOPOLOGY_LOCATE_H
 #define BY_TOPOLOGY_LOCATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,7 +23,9 @@ struct by_locations {
     struct by_place place;
 };
 
-void by_locations_find(const char *json, size_t bytes, struct by_locations *locations);
+/* False when there are more than `count_max`: then the text is not worth parsing. Also of text that is no
+ * JSON; to be freed either way. */
+bool by_locations_find(const char *json, size_t bytes, size_t count_max, struct by_locations *locations);
 void by_locations_free(struct by_locations *locations);
 /* Line and column of value number `index`. */
 struct by_place by_locations_place(struct by_locations *locations, size_t index);

@@ -16,6 +16,11 @@
 
 /* A topology file (bytes): some thousand times the largest fabric that planning is made for. */
 #define FILE_BYTES_MAX ((size_t)64 << 20)
+/* The name of a topology and its unit (bytes): they stand in plans, pictures and messages. */
+#define TEXT_BYTES_MAX 255
+/* JSON values of a topology within the limits (count): a node has six at most, a link five. The JSON library
+ * takes some hundred bytes for each, so the limit bounds memory before it is called. */
+#define VALUES_MAX (6 * (size_t)BY_TOPOLOGY_NODES_MAX + 5 * (size_t)BY_TOPOLOGY_LINKS_MAX + 16)
 
 /* The values are walked in document order; `next` is the number of the value about to be read. */
 struct reader {
@@ -39,6 +44,8 @@ static int read_text(struct reader *reader, json_t *value, const char *what, con
     *text = json_string_value(value);
     if (strlen(*text) != json_string_length(value))
         return REFUSE(reader, at, "%s contains a zero character; remove it", what);
+    if (strlen(*text) > TEXT_BYTES_MAX)
+        return REFUSE(reader, at, "%s has %zu bytes; the limit is %d", what, strlen(*text), TEXT_BYTES_MAX);
     return 0;
 }
 
@@ -328,8 +335,31 @@ static int read_root(struct reader *reader, json_t *root, struct by_topology **t
     error = read_array(reader, nodes, "nodes", BY_TOPOLOGY_NODES_MAX, read_node);
     reader->next = find_member(root, "links");
     if (!error)
-        error = read_array(reader, links, "links", (size_t)1 << 24, read_link);
+        error = read_array(reader, links, "links", BY_TOPOLOGY_LINKS_MAX, read_link);
     return error ? error : by_builder_finish(reader->builder, topology, reader->problem);
+}
+
+static bool begins_like_json(const char *json, size_t bytes)
+{
+    size_t at = 0;
+
+    while (at < bytes && (json[at] == ' ' || json[at] == '\t' || json[at] == '\n' || json[at] == '\r'))
+        at++;
+    return at < bytes && (json[at] == '{' || json[at] == '[');
+}
+
+/* Says what is wrong with text that is no JSON. */
+static int refuse_syntax(const char *json, size_t bytes, const json_error_t *mistake,
+                         struct by_problem *problem)
+{
+    if (bytes == 0)
+        return by_problem_set(problem, BY_EFORMAT, (struct by_place){0, 0},
+                              "the topology is empty; `banyan topo` prints one to start from");
+    if (memchr(json, 0, bytes))
+        return by_problem_set(problem, BY_EFORMAT, (struct by_place){mistake->line, mistake->column},
+                              "not valid JSON: it holds zero bytes; is it a text file?");
+    return by_problem_set(problem, BY_EFORMAT, (struct by_place){mistake->line, mistake->column},
+                          "not valid JSON: %s", mistake->text);
 }
 
 int by_topology_parse(const char *json, size_t bytes, struct by_topology **topology,
@@ -337,14 +367,24 @@ int by_topology_parse(const char *json, size_t bytes, struct by_topology **topol
 {
     struct reader reader = {.problem = problem};
     json_error_t mistake;
-    json_t *root = json_loadb(json, bytes, JSON_REJECT_DUPLICATES, &mistake);
+    json_t *root;
     int error;
 
     *topology = NULL;
-    if (!root)
-        return by_problem_set(problem, BY_EFORMAT, (struct by_place){mistake.line, mistake.column},
-                              "not valid JSON: %s", mistake.text);
-    by_locations_find(json, bytes, &reader.locations);
+    /* What does not even begin like JSON is left to the parser, which says so at its first character. */
+    if (!by_locations_find(json, bytes, VALUES_MAX, &reader.locations) && begins_like_json(json, bytes)) {
+        by_locations_free(&reader.locations);
+        return by_problem_set(problem, BY_ELIMIT, (struct by_place){0, 0},
+                              "the file holds more than %zu values; no topology within the limits (%u nodes, "
+                              "%u links) has so many",
+                              VALUES_MAX, BY_TOPOLOGY_NODES_MAX, BY_TOPOLOGY_LINKS_MAX);
+    }
+    /* Integers beyond 64 bits are read as reals here and refused by their own text later. */
+    root = json_loadb(json, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &mistake);
+    if (!root) {
+        by_locations_free(&reader.locations);
+        return refuse_syntax(json, bytes, &mistake, problem);
+    }
     reader.index_of_name = json_object();
     error = read_root(&reader, root, topology);
     by_builder_free(reader.builder);

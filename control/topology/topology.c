@@ -40,6 +40,30 @@ uint32_t by_topology_compute_count(const struct by_topology *topology)
     return count;
 }
 
+int64_t by_topology_unbalanced(const struct by_topology *topology, struct by_fraction *in,
+                               struct by_fraction *out)
+{
+    int64_t *entering = by_alloc(topology->node_count, sizeof(*entering)), found = -1;
+    int64_t *leaving = by_alloc(topology->node_count, sizeof(*leaving));
+    int error = 0;
+
+    for (uint32_t i = 0; i < topology->arc_count; i++) {
+        leaving[topology->arcs[i].from] += topology->arcs[i].capacity;
+        entering[topology->arcs[i].to] += topology->arcs[i].capacity;
+    }
+    for (uint32_t i = 0; i < topology->node_count && found < 0; i++)
+        if (entering[i] != leaving[i])
+            found = i;
+    if (found >= 0 && in)
+        error |= by_fraction_set(entering[found], topology->scale, in);
+    if (found >= 0 && out)
+        error |= by_fraction_set(leaving[found], topology->scale, out);
+    BY_ASSERT(error == 0); /* parts of the sum of all capacities, which fits */
+    free(entering);
+    free(leaving);
+    return found;
+}
+
 static void write_string(FILE *stream, const char *text)
 {
     json_t *string = json_string(text);

@@ -74,4 +74,9 @@ int64_t by_topology_find(const struct by_topology *topology, const char *name);
 /* Count of compute nodes; ranks are numbered by their order in the file. */
 uint32_t by_topology_compute_count(const struct by_topology *topology);
 
+/* The first node whose links bring other bandwidth in than out, or -1. The sums go to `in` and `out`, in the
+ * unit (NULL where nobody asks). */
+int64_t by_topology_unbalanced(const struct by_topology *topology, struct by_fraction *in,
+                               struct by_fraction *out);
+
 #endif

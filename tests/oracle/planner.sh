@@ -30,6 +30,8 @@ if [ "$count" -ge 100 ]; then # a replay wants its own fabric alone
     ask_flows "$out/large"
     tests/oracle/suite.sh "$banyan" tests/bench/hard-suite >"$out/suite" || { cat "$out/suite"; status=1; }
     tail -1 "$out/suite"
+    tests/oracle/refusals.sh "$banyan" >"$out/refusals" || { grep -v '^  PASS' "$out/refusals"; status=1; }
+    tail -1 "$out/refusals"
 fi
 if command -v glpsol >/dev/null; then
     programs=$((count < 20 ? count : count / 10))

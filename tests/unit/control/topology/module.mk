@@ -1,9 +1,10 @@
 # Unit tests of control/topology.
-TESTS += topology-fraction topology-read topology-preset topology-vary
+TESTS += topology-fraction topology-read topology-preset topology-vary topology-garbage
 topology-fraction_SRC := tests/unit/control/topology/test_fraction.c
 topology-read_SRC     := tests/unit/control/topology/test_read.c
 topology-preset_SRC   := tests/unit/control/topology/test_preset.c
 topology-vary_SRC     := tests/unit/control/topology/test_vary.c
+topology-garbage_SRC  := tests/unit/control/topology/test_garbage.c
 topology-fraction_LIBS := control offload
 topology-read_LIBS     := control offload
 topology-preset_LIBS   := control offload
@@ -16,3 +17,5 @@ TESTS += topology-json
 topology-json_SRC    := tests/unit/control/topology/test_json.c
 topology-json_LIBS   := control offload
 topology-json_LDLIBS := -lcmocka -ljansson
+topology-garbage_LIBS   := control offload
+topology-garbage_LDLIBS := -lcmocka -ljansson -lgmp

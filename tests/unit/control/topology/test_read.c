@@ -73,7 +73,9 @@ static void bad_files_are_refused_with_line_and_name(void **state)
         {HEAD A B LINK("0.0"), BY_EINVAL, 6, "positive"},
         {HEAD A B LINK("\"99999999999999999999\""), BY_EINVAL, 6, "63 bits"},
         {HEAD A B LINK("1e30"), BY_EINVAL, 6, "63 bits"},
-        {HEAD A B LINK("99999999999999999999"), BY_EFORMAT, 6, "too big"},
+        {HEAD A B LINK("99999999999999999999"), BY_EINVAL, 6, "63 bits"},
+        {HEAD A B LINK("1e400"), BY_EFORMAT, 6, "1e400"},
+        {HEAD A B LINK("\"0/5\""), BY_EINVAL, 6, "0/5"},
         {HEAD A B LINK("9000000000000000000"), BY_ERANGE, 6, "2^61"},
         {HEAD A B LINK("true"), BY_EINVAL, 6, "number"},
         {HEAD A B LINK("null"), BY_EINVAL, 6, "number"},
@@ -120,7 +122,9 @@ static void bad_files_are_refused_with_line_and_name(void **state)
         {"{\"nodes\": [], \"links\": []}", BY_EINVAL, 1, "name"},
         {"{\"name\": \"t\", \"links\": []}", BY_EINVAL, 1, "nodes"},
         {"[]", BY_EINVAL, 1, "object"},
-        {"", BY_EFORMAT, 1, "JSON"},
+        {"", BY_EFORMAT, 0, "empty"},
+        {" \n ", BY_EFORMAT, 2, "JSON"},
+        {"null", BY_EFORMAT, 1, "JSON"},
         {HEAD A B, BY_EFORMAT, 5, "JSON"},
         {"{\"name\": \"t\",\n \"nodes\": [}", BY_EFORMAT, 2, "JSON"},
     };
@@ -153,6 +157,43 @@ static void a_part_that_no_link_reaches_is_named(void **state)
                      BY_EINVAL);
     assert_non_null(strstr(problem.text, "{a, b}"));
     assert_non_null(strstr(problem.text, "{lonely}"));
+}
+
+static void many_parts_are_counted_and_the_first_ones_named(void **state)
+{
+    struct by_topology *topology;
+    struct by_problem problem;
+    char text[4000];
+    size_t at = (size_t)snprintf(text, sizeof(text), "{\"name\": \"t\", \"nodes\": [");
+
+    (void)state;
+    for (int i = 0; i < 40; i++)
+        at += (size_t)snprintf(text + at, sizeof(text) - at, "%s{\"name\": \"n%d\", \"kind\": \"compute\"}",
+                               i ? "," : "", i);
+    at += (size_t)snprintf(text + at, sizeof(text) - at, "], \"links\": [");
+    for (int i = 2; i < 10; i++)
+        at += (size_t)snprintf(text + at, sizeof(text) - at,
+                               "%s{\"between\": [\"n%d\", \"n%d\"], \"bandwidth\": 1}", i > 2 ? "," : "", i,
+                               i + 1);
+    snprintf(text + at, sizeof(text) - at, "]}");
+    assert_int_equal(parse(text, &topology, &problem), BY_EINVAL);
+    print_message("%s\n", problem.text);
+    assert_non_null(strstr(problem.text, "{n0} and {n1} and {n2, n3, n4, n5, ...}, ... (32 parts)"));
+}
+
+static void a_link_that_appears_twice_adds_up(void **state)
+{
+    struct by_topology *topology;
+    struct by_problem problem;
+
+    (void)state;
+    assert_int_equal(parse(HEAD A B " \"links\": [{\"between\": [\"a\", \"b\"], \"bandwidth\": 1},"
+                                    "{\"between\": [\"b\", \"a\"], \"bandwidth\": 2}]}",
+                           &topology, &problem),
+                     0);
+    assert_int_equal(topology->link_count, 2); /* two cables, */
+    assert_int_equal(topology->arc_count, 4);  /* which planning adds up: see plan-options */
+    by_topology_free(topology);
 }
 
 static void denominators_without_a_common_multiple_are_refused(void **state)
@@ -241,6 +282,8 @@ int main(void)
         cmocka_unit_test(a_bandwidth_keeps_its_exact_value),
         cmocka_unit_test(bad_files_are_refused_with_line_and_name),
         cmocka_unit_test(a_part_that_no_link_reaches_is_named),
+        cmocka_unit_test(many_parts_are_counted_and_the_first_ones_named),
+        cmocka_unit_test(a_link_that_appears_twice_adds_up),
         cmocka_unit_test(denominators_without_a_common_multiple_are_refused),
         cmocka_unit_test(what_is_written_reads_back_the_same),
         cmocka_unit_test(a_file_that_is_not_there_is_an_error_of_reading),
