@@ -184,7 +184,8 @@ static void take_err(struct by_endpoint *endpoint, struct by_lane *lane, const s
         by_call_fail(endpoint, &endpoint->calls[flight->call], BY_EMISMATCH, &status);
     } else if (status.err.reason == BY_ERR_UNSUPPORTED) {
         by_call_fail(endpoint, &endpoint->calls[flight->call], BY_EUNSUPPORTED, &status);
-    } else if (status.err.reason == BY_ERR_WINDOW && flight->call == BY_CALL_SESSION) {
+    } else if (status.err.reason == BY_ERR_USED ||
+               (status.err.reason == BY_ERR_WINDOW && flight->call == BY_CALL_SESSION)) {
         by_session_refuse(endpoint, status.err.node, &status.err); /* it has moved on without this run */
     } else {
         /* No entry there (yet), or another window: tables may be on their way. Remembered, should the chunk

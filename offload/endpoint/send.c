@@ -118,6 +118,21 @@ void by_send_timer(struct by_endpoint *endpoint, const struct by_lane *lane)
         endpoint->deadline_ns = due;
 }
 
+void by_send_fill(const struct by_lane *lane, const struct by_header *header, uint16_t bytes,
+                  const uint8_t *payload, struct by_tx *tx)
+{
+    tx->kind = BY_TX_SEND;
+    tx->ecn = ECT;
+    tx->port = lane->parent_port;
+    tx->udp_port = lane->parent_udp_port;
+    tx->payload_bytes = bytes;
+    tx->rx_index = 0;
+    tx->dst_ip = lane->parent_ip;
+    tx->ref = BY_REF_NONE;
+    tx->payload = payload;
+    by_header_encode(header, tx->header);
+}
+
 static void packet_build(const struct by_endpoint *endpoint, const struct by_lane *lane,
                          const struct by_flight *flight, unsigned type, struct by_tx *tx)
 {
@@ -144,16 +159,7 @@ static void packet_build(const struct by_endpoint *endpoint, const struct by_lan
         header.flags |= BY_FLAG_NODATA;
     if (flight->flags & BY_FLIGHT_ACKONLY)
         header.flags |= BY_FLAG_ACKONLY;
-    tx->kind = BY_TX_SEND;
-    tx->ecn = ECT;
-    tx->port = lane->parent_port;
-    tx->udp_port = lane->parent_udp_port;
-    tx->payload_bytes = data ? flight->bytes : 0;
-    tx->rx_index = 0;
-    tx->dst_ip = lane->parent_ip;
-    tx->ref = BY_REF_NONE;
-    tx->payload = data ? flight->send : NULL;
-    by_header_encode(&header, tx->header);
+    by_send_fill(lane, &header, data ? flight->bytes : 0, data ? flight->send : NULL, tx);
 }
 
 static void transmit(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight,
@@ -312,7 +318,7 @@ uint32_t by_send_run(struct by_endpoint *endpoint, struct by_tx *tx, uint32_t ca
     uint32_t count;
 
     if (endpoint->dead != 0)
-        return 0;
+        return by_session_part(endpoint, tx);
     count = run_timers(endpoint, tx, capacity);
     if (endpoint->dead == 0)
         count += run_urgent(endpoint, tx + count, capacity - count);

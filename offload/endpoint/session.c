@@ -48,7 +48,46 @@ void by_session_refuse(struct by_endpoint *endpoint, uint16_t node, const struct
 
     if (err != NULL)
         status.err = *err;
+    if (err == NULL || err->reason != BY_ERR_USED) { /* else all on the way know already */
+        endpoint->parting = BY_PARTING_COUNT;
+        endpoint->parting_node = node;
+    }
     by_call_fail(endpoint, &endpoint->calls[BY_CALL_SESSION], BY_ESTATE, &status);
+}
+
+/*
+ * Ranks that this one's refusal does not reach would wait for it: those whose nodes are new with their
+ * processes, or whose own nonce came back. They are in the roll, or at the chunk after it, so it is told of
+ * both.
+ */
+uint32_t by_session_part(struct by_endpoint *endpoint, struct by_tx *tx)
+{
+    const struct by_lane *lane = &endpoint->lanes[0];
+    const struct by_call_state *roll = &endpoint->calls[BY_CALL_SESSION];
+    uint32_t end = (uint32_t)((roll->shard_bytes + lane->payload_max - 1) / lane->payload_max);
+    uint32_t count = 0;
+
+    for (uint32_t seq = lane->base < end ? lane->base : 0; endpoint->parting > 0; seq = end) {
+        struct by_err err = {.node = endpoint->parting_node, .reason = BY_ERR_USED, .seq = seq};
+        struct by_header header = {.type = BY_TYPE_ERR,
+                                   .flags = BY_FLAG_POISON,
+                                   .child = lane->parent_child,
+                                   .job = endpoint->config.job,
+                                   .tree = lane->tree,
+                                   .gen = endpoint->gen,
+                                   .op = roll->op,
+                                   .dtype = roll->dtype,
+                                   .mode = roll->mode,
+                                   .seq = seq,
+                                   .optag = roll->optag};
+
+        endpoint->parting--;
+        by_err_encode(&err, tx[count].small);
+        header.psum = by_psum(tx[count].small, BY_ERR_BYTES);
+        by_send_fill(lane, &header, BY_ERR_BYTES, NULL, &tx[count]);
+        count++;
+    }
+    return count;
 }
 
 void by_session_end(struct by_endpoint *endpoint)

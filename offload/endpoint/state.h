@@ -172,6 +172,8 @@ struct by_endpoint {
     uint32_t *roll;        /* a nonce for each rank: before the answer this one's alone, then all */
     uint32_t session_salt; /* in all optags of calls, once agreed */
     uint8_t session_phase; /* enum by_session_phase */
+    uint8_t parting;       /* last words still to send */
+    uint16_t parting_node; /* what they tell: who holds another run's chunks */
     struct by_call_state calls[BY_CALLS_MAX + 1];
 };
 
@@ -223,6 +225,9 @@ void by_session_begin(struct by_endpoint *endpoint);
 void by_session_end(struct by_endpoint *endpoint);
 /* `node` holds chunks of an earlier run: ends the endpoint. `err` as heard, or NULL. */
 void by_session_refuse(struct by_endpoint *endpoint, uint16_t node, const struct by_err *err);
+/* What an endpoint that was refused still has to say; at most BY_PARTING_COUNT packets. */
+#define BY_PARTING_COUNT 2u
+uint32_t by_session_part(struct by_endpoint *endpoint, struct by_tx *tx);
 
 /* call.c: ends of calls. */
 void by_call_finish(struct by_call_state *call);
@@ -246,6 +251,9 @@ void by_send_ready(struct by_endpoint *endpoint,
 void by_send_unlink(struct by_lane *lane, struct by_flight *flight); /* from the list of transmissions */
 void by_send_timer(struct by_endpoint *endpoint,
                    const struct by_lane *lane); /* the endpoint's deadline is not after the lane's */
+/* A packet to the lane's parent, but for the payload in tx->small. */
+void by_send_fill(const struct by_lane *lane, const struct by_header *header, uint16_t bytes,
+                  const uint8_t *payload, struct by_tx *tx);
 uint32_t by_send_run(struct by_endpoint *endpoint, struct by_tx *tx, uint32_t capacity);
 
 /* accept.c: what comes in. */

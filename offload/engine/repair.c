@@ -257,6 +257,19 @@ static void pass_complaint(struct by_step *step, const struct by_packet *packet,
                         packet->payload, BY_ERR_BYTES);
 }
 
+/* A leaf was refused, as this table has served another run. Where the chunk is behind us every leaf below is
+ * told so by its own; those above may be new with their hosts, and wait. */
+static void pass_refusal(struct by_step *step, const struct by_packet *packet, int from_parent)
+{
+    const struct by_entry *entry = packet->entry;
+
+    if (from_parent || !entry->has_parent) {
+        step->engine->counters.drop_state++;
+        return;
+    }
+    by_send_to_parent(step, entry, &packet->header, BY_TYPE_ERR, packet->payload, BY_ERR_BYTES);
+}
+
 void by_err_take(struct by_step *step, const struct by_packet *packet)
 {
     struct by_engine_counters *counters = &step->engine->counters;
@@ -274,11 +287,12 @@ void by_err_take(struct by_step *step, const struct by_packet *packet)
         counters->drop_format++;
         return;
     }
-    if (err.reason != BY_ERR_MISMATCH && err.reason != BY_ERR_UNSUPPORTED) {
+    if (err.reason == BY_ERR_WINDOW || err.reason == BY_ERR_NO_ENTRY) {
         pass_complaint(step, packet, from_parent);
-        return;
-    }
-    if ((ahead == 0 && bank->state == BY_BANK_VOID) || (int32_t)ahead < 0) {
+    } else if (err.reason == BY_ERR_USED &&
+               ((int32_t)ahead < 0 || (ahead == 0 && bank->state == BY_BANK_DONE))) {
+        pass_refusal(step, packet, from_parent);
+    } else if ((ahead == 0 && bank->state == BY_BANK_VOID) || (int32_t)ahead < 0) {
         counters->drop_stale++;
     } else if (ahead == 0 && bank->state == BY_BANK_POISON) {
         counters->drop_poison++; /* it has been passed on already */

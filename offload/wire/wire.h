@@ -104,14 +104,14 @@ int by_wait_decode(const uint8_t *bytes, size_t size, struct by_wait *wait);
 /* Payload of ERR (40 bytes; psum covers it as any other): who objects, to which child, and both sides of the
  * disagreement. */
 #define BY_ERR_BYTES 40u
-enum by_err_reason { BY_ERR_MISMATCH = 1, BY_ERR_WINDOW, BY_ERR_NO_ENTRY, BY_ERR_UNSUPPORTED };
+enum by_err_reason { BY_ERR_MISMATCH = 1, BY_ERR_WINDOW, BY_ERR_NO_ENTRY, BY_ERR_UNSUPPORTED, BY_ERR_USED };
 struct by_err_side {
     uint8_t op, dtype, mode, child; /* child: the bitmap bit at `node` whose contribution said this */
     uint16_t count;
     uint32_t optag;
 };
 struct by_err {
-    uint16_t node;  /* id of the node that objects */
+    uint16_t node;  /* id of the node that objects; BY_ERR_USED: of the one that holds another run's chunks */
     uint8_t reason; /* enum by_err_reason */
     uint32_t seq;
     uint32_t expected_seq;           /* BY_ERR_WINDOW: the bank's seq */

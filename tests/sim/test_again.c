@@ -110,15 +110,13 @@ static void a_second_run_under_switches_is_refused_at_every_rank_and_at_once(voi
     }
 }
 
-/* Under a host's own engine, which is new with its process, the ranks whose switches are used say so; the
- * others say, when their patience is over, that it may be. */
-static void a_second_run_under_a_fresh_host_ends_and_someone_says_why(void **state)
+/* Under a host's own engine, which is new with its process, the ranks whose switches are used are refused
+ * first, and tell the others. */
+static void a_second_run_under_a_fresh_host_is_refused_at_every_rank_and_at_once(void **state)
 {
     (void)state;
     for (unsigned s = 0; s < SHAPES; s++)
         for (unsigned c = 0; c < 2; c++) {
-            unsigned said = 0;
-
             if (shapes[s].roots[0][0] != 'h' || strcmp(shapes[s].name, "ring") == 0)
                 continue;
             prepare(&shapes[s], 70 + s, c == 0 ? 16 : 20000);
@@ -127,12 +125,11 @@ static void a_second_run_under_a_fresh_host_ends_and_someone_says_why(void **sta
             for (int k = 0; k < scenario.fabric.jobs[0].rank_count; k++) {
                 const struct by_call_status *status = &result.again[0][k].status;
 
-                said += status->error == BY_ESTATE;
-                if (status->error != BY_ESTATE && (status->error != BY_ETIMEDOUT || !status->session))
-                    fail_msg("%s, root %s: rank %d ends with %s", shapes[s].name, shapes[s].roots[0], k,
-                             by_error_name(status->error));
+                if (status->error != BY_ESTATE || scenario.fabric.nodes[status->node].kind != BY_NODE_SWITCH)
+                    fail_msg("%s, root %s: rank %d ends with %s (node %u)", shapes[s].name,
+                             shapes[s].roots[0], k, by_error_name(status->error), status->node);
             }
-            assert_true(said > 0);
+            assert_true(result.again_took_ns < STALL_NS / 2);
         }
 }
 
@@ -148,7 +145,8 @@ static void hosts_alone_hold_nothing_over(void **state)
         assert_int_equal(result.again[0][k].status.error, 0);
 }
 
-/* Processes that end half way, at random, one of them earlier than the others: partial sums stay. */
+/* Processes that end half way, at random, one of them earlier than the others: partial sums stay. A rank may
+ * end in vain only where what another told it was lost. */
 static void what_a_crash_leaves_behind_never_gets_into_a_later_run(void **state)
 {
     unsigned ends[4] = {0}; /* of the ranks on used tables: right, refused, silent, mismatch */
@@ -180,19 +178,20 @@ static void what_a_crash_leaves_behind_never_gets_into_a_later_run(void **state)
             ends[0] += error == 0;
             ends[1] += error == BY_ESTATE;
             ends[2] += error == BY_ETIMEDOUT;
+            assert_true(error != BY_ETIMEDOUT || scenario.world.fault.loss > 0);
             ends[3] += error == BY_EMISMATCH;
         }
     }
     printf("  ranks on used tables: %u right, %u refused, %u in vain, %u in disagreement\n", ends[0], ends[1],
            ends[2], ends[3]);
-    assert_true(ends[0] > 0 && ends[1] > 0 && ends[2] > 0);
+    assert_true(ends[0] > 0 && ends[1] > 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_run_under_switches_is_refused_at_every_rank_and_at_once),
-        cmocka_unit_test(a_second_run_under_a_fresh_host_ends_and_someone_says_why),
+        cmocka_unit_test(a_second_run_under_a_fresh_host_is_refused_at_every_rank_and_at_once),
         cmocka_unit_test(hosts_alone_hold_nothing_over),
         cmocka_unit_test(what_a_crash_leaves_behind_never_gets_into_a_later_run),
     };

@@ -68,6 +68,26 @@ static struct by_call_status end_of(struct rig *rig, uint32_t id, int error)
     return status;
 }
 
+/* What was just sent: last words for chunk `seq` of the roll and for the chunk after it. */
+static void expect_parting(const struct rig *rig, uint32_t seq)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct by_header *header = &rig->sent[i];
+        struct by_err err;
+
+        assert_int_equal(header->type, BY_TYPE_ERR);
+        assert_int_equal(header->tree, rig->endpoint->lanes[0].tree);
+        assert_int_equal(header->seq, i == 0 ? seq : 1);
+        assert_null(rig->tx[i].payload);
+        assert_int_equal(rig->tx[i].payload_bytes, BY_ERR_BYTES);
+        assert_int_equal(header->psum, by_psum(rig->tx[i].small, BY_ERR_BYTES));
+        assert_int_equal(by_err_decode(rig->tx[i].small, BY_ERR_BYTES, &err), 0);
+        assert_int_equal(err.reason, BY_ERR_USED);
+        assert_int_equal(err.node, 0);
+        assert_int_equal(err.seq, header->seq);
+    }
+}
+
 static void expect_refusal(struct rig *rig)
 {
     struct by_call call = {.collective = BY_COLLECTIVE_BARRIER};
@@ -149,12 +169,13 @@ static void a_roll_with_another_nonce_in_our_place_ends_the_run(void **state)
 
     (void)state;
     rig_step(rig);
-    assert_int_equal(answer(rig, &rig->sent[0], old), 0);
+    assert_int_equal(answer(rig, &rig->sent[0], old), 2);
+    expect_parting(rig, 0);
     expect_refusal(rig);
     stop(rig);
 }
 
-static void complain(struct rig *rig, unsigned reason, uint32_t seq)
+static uint32_t complain(struct rig *rig, unsigned reason, uint32_t seq)
 {
     struct by_err err = {.reason = (uint8_t)reason, .seq = seq, .expected_seq = 64};
     struct by_header header = rig->sent[0];
@@ -166,7 +187,7 @@ static void complain(struct rig *rig, unsigned reason, uint32_t seq)
     header.flags = 0;
     header.seq = seq;
     header.psum = by_psum(payload, BY_ERR_BYTES);
-    rig_give(rig, &header, payload, BY_ERR_BYTES);
+    return rig_give(rig, &header, payload, BY_ERR_BYTES);
 }
 
 static void a_switch_that_is_at_a_later_chunk_ends_the_run(void **state)
@@ -175,9 +196,26 @@ static void a_switch_that_is_at_a_later_chunk_ends_the_run(void **state)
 
     (void)state;
     rig_step(rig);
-    complain(rig, BY_ERR_WINDOW, 0);
+    assert_int_equal(complain(rig, BY_ERR_WINDOW, 0), 2);
+    expect_parting(rig, 0);
     expect_refusal(rig);
     stop(rig);
+}
+
+static void a_rank_that_hears_of_another_ones_refusal_ends_in_silence(void **state)
+{
+    for (int agreed = 0; agreed < 2; agreed++) {
+        struct rig *rig = start(RANKS);
+        const uint32_t roll[RANKS] = {NONCE, 7, 8};
+
+        (void)state;
+        rig_step(rig);
+        if (agreed)
+            answer(rig, &rig->sent[0], roll);
+        assert_int_equal(complain(rig, BY_ERR_USED, (uint32_t)agreed), 0);
+        expect_refusal(rig);
+        stop(rig);
+    }
 }
 
 static void a_complaint_about_another_chunk_does_not(void **state)
@@ -286,6 +324,7 @@ int main(void)
         cmocka_unit_test_setup(rolls_that_differ_anywhere_give_other_tags, fill),
         cmocka_unit_test_setup(a_roll_with_another_nonce_in_our_place_ends_the_run, fill),
         cmocka_unit_test_setup(a_switch_that_is_at_a_later_chunk_ends_the_run, fill),
+        cmocka_unit_test_setup(a_rank_that_hears_of_another_ones_refusal_ends_in_silence, fill),
         cmocka_unit_test_setup(a_complaint_about_another_chunk_does_not, fill),
         cmocka_unit_test_setup(a_lost_roll_call_is_sent_again, fill),
         cmocka_unit_test_setup(an_unanswered_roll_call_ends_in_time_and_says_what_it_was, fill),
