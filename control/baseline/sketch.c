@@ -258,6 +258,7 @@ struct by_plan *by_sketch_plan(const struct by_sketch *sketch, const struct by_p
     plan->unit = by_copy_text(reference->unit);
     plan->cut = by_alloc(reference->cut_count, sizeof(*plan->cut));
     memcpy(plan->cut, reference->cut, reference->cut_count * sizeof(*plan->cut));
+    plan->proof = by_certificate_copy(reference->proof);
     plan->k = find_k(sketch, reference->collective);
     plan->paths = (struct by_paths){0};
     plan->trees = NULL;

@@ -10,6 +10,7 @@
 
 #include "control/cli/baseline.h"
 #include "control/cli/cli.h"
+#include "control/cli/plan_allreduce.h"
 #include "control/topology/fraction.h"
 #include "offload/wire/types.h"
 
@@ -196,6 +197,7 @@ static void print_json(const struct by_plan *plan, const struct by_topology *top
     printf("\",\n");
     print_fraction("optimum", plan->optimum);
     print_fraction("achieved", plan->achieved);
+    by_plan_allreduce_json(stdout, plan);
     if (plan->inv_x.num > 0)
         print_fraction("inv_x", plan->inv_x);
     else
@@ -253,16 +255,21 @@ static void print_people(FILE *stream, const struct by_plan *plan, const struct 
 {
     struct heights heights = find_heights(plan, topology->node_count);
     bool optimal = by_fraction_compare(plan->achieved, plan->optimum) == 0;
+    struct by_fraction ratio;
     char text[BY_FRACTION_TEXT_BYTES];
 
     fprintf(stream, "%s on %s: %u compute nodes, %u switches\n", by_collective_name(plan->collective),
             plan->topology_name, plan->compute_count, topology->node_count - plan->compute_count);
     print_rate(stream, "bound", plan->optimum, plan->unit);
-    fputs(", no schedule can be faster\n", stream);
+    fprintf(stream, ", %s\n", by_plan_bound_words(plan));
     print_rate(stream, "achieved", plan->achieved, plan->unit);
-    fprintf(stream, ", %.4g %% of it%s\n",
-            100 * by_fraction_value(plan->achieved) / by_fraction_value(plan->optimum),
-            optimal ? ": optimal" : "");
+    fprintf(stream, ", %.4g %% of it",
+            100 * by_fraction_value(plan->achieved) / by_fraction_value(plan->optimum));
+    if (!optimal && by_fraction_divide(plan->achieved, plan->optimum, &ratio) == 0)
+        fprintf(stream, " (%s)\n", by_fraction_text(ratio, text));
+    else
+        fputs(optimal ? ": optimal\n" : "\n", stream);
+    by_plan_allreduce_people(stream, plan);
     if (plan->inv_x.num > 0)
         fprintf(stream, "  1/x*        %s\n", by_fraction_text(plan->inv_x, text));
     fprintf(stream, "  trees       %u", plan->tree_count);

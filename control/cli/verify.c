@@ -47,7 +47,8 @@ static void print_json(const struct by_verify_report *report)
     print_number("achieved", &report->achieved);
     print_number("bound", &report->bound);
     print_number("ratio", &report->ratio);
-    printf(", \"tree_count\": %u}\n", report->tree_count);
+    printf(", \"bound_of\": \"%s\", \"tree_count\": %u}\n", report->of_trees ? "trees" : "schedules",
+           report->tree_count);
 }
 
 static void print_people(const struct by_verify_report *report, const char *unit)
@@ -55,12 +56,14 @@ static void print_people(const struct by_verify_report *report, const char *unit
     if (report->verdict == BY_VERDICT_INVALID)
         printf("INVALID %s\n", report->reason);
     else if (report->verdict == BY_VERDICT_OPTIMAL)
-        printf("OPTIMAL %.6g %s with %u tree%s; the cut allows no more\n", report->achieved.value, unit,
-               report->tree_count, report->tree_count == 1 ? "" : "s");
+        printf("OPTIMAL %.6g %s with %u tree%s; %s\n", report->achieved.value, unit, report->tree_count,
+               report->tree_count == 1 ? "" : "s",
+               report->of_trees ? "no trees carry more" : "the cut allows no more");
     else
-        printf("VALID %s/%s = %.6g: %.6g %s with %u tree%s, the cut allows %.6g\n", report->ratio.num,
-               report->ratio.den, report->ratio.value, report->achieved.value, unit, report->tree_count,
-               report->tree_count == 1 ? "" : "s", report->bound.value);
+        printf("VALID %s/%s = %.6g: %.6g %s with %u tree%s, %s %.6g\n", report->ratio.num, report->ratio.den,
+               report->ratio.value, report->achieved.value, unit, report->tree_count,
+               report->tree_count == 1 ? "" : "s",
+               report->of_trees ? "trees carry at most" : "the cut allows", report->bound.value);
 }
 
 int by_command_verify(int argc, char **argv)

@@ -190,6 +190,12 @@ int64_t by_flow_run(struct by_flow *flow, uint32_t source, uint32_t sink, int64_
     return total;
 }
 
+int64_t by_flow_amount(const struct by_flow *flow, uint32_t arc)
+{
+    BY_ASSERT(arc < flow->capacity_count);
+    return flow->residual[2 * arc + 1];
+}
+
 /* Marks what is joined to `start` by residual arcs, followed forward or backward. */
 static void mark_side(const struct by_flow *flow, uint32_t start, uint32_t reversed, bool *side)
 {

@@ -24,6 +24,8 @@ int64_t by_flow_capacity(const struct by_flow *flow, uint32_t arc);
 /* The maximum flow from `source` to `sink`, or `limit` once it is known to be at least that. Starts afresh at
  * each call. */
 int64_t by_flow_run(struct by_flow *flow, uint32_t source, uint32_t sink, int64_t limit);
+/* What the last run sent along an arc. */
+int64_t by_flow_amount(const struct by_flow *flow, uint32_t arc);
 /* After a run that ended below its limit: marks the smallest sink side of a minimum cut (the nodes that still
  * reach the sink). */
 void by_flow_sink_side(const struct by_flow *flow, bool *side);

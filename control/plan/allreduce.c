@@ -1,26 +1,23 @@
 /*
  * Planning allreduce. See allreduce.h.
  *
- * On a symmetric fabric a tree used up and down loads each of its links once each way, wherever its root is.
- * So the question is how many trees fit into undirected links: a fractional packing of (Steiner) trees,
- * solved exactly as a linear program whose columns are priced one by one (simplex.h, steiner.h). Where every
- * switch branches this reaches the cut on all regular fabrics, which reduce-scatter and allgather cannot:
- * they root all trees at compute nodes and send N - 1 shards over each host's link twice. Where links or
- * switches differ between the directions, the same program has pairs of trees as its columns (pairs.h).
- *
- * Reduce-scatter plus allgather (ForestColl's optimum, at half its rate each way) is the other candidate: it
- * needs no linear program, and is the best of all on many fabrics whose switches do not branch.
+ * Three kinds of trees compete. Trees rooted at compute nodes (phases.h) need no switch to work; on balanced
+ * fabrics whose switches only forward no trees are better, and disjoint sets of nodes prove it. Trees for
+ * both ways (packing.h), on symmetric fabrics: a tree used up and down loads each of its links once each
+ * way, wherever its root is, so the question is how many (Steiner) trees fit into undirected links. Pairs of
+ * trees (pairs.h), where links or switches differ between the directions. The bound is the least of the
+ * least cut between compute nodes, which holds for every schedule, and what the kind of trees at hand allows.
  */
 #include "control/plan/allreduce.h"
 
-#include "control/plan/forest.h"
+#include "control/plan/clock.h"
 #include "control/plan/optimum.h"
 #include "control/plan/packing.h"
 #include "control/plan/pairs.h"
+#include "control/plan/phases.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
 #include "control/topology/fraction.h"
-#include "offload/base/assert.h"
 #include "offload/base/errors.h"
 
 static int refuse_range(struct by_problem *problem)
@@ -29,114 +26,34 @@ static int refuse_range(struct by_problem *problem)
                           "an exact rate or weight needs more than 63 bits; round the bandwidths");
 }
 
-/* The trees of reduce-scatter plus allgather on one graph: `share` of the allgather's rate, used as `use`. */
-static int rs_ag_trees(const struct by_graph *graph, int64_t p, int64_t q, struct by_fraction share,
-                       enum by_tree_use use, double deadline, struct by_tree_list *list, struct by_plan *plan,
-                       struct by_problem *problem)
-{
-    size_t n = graph->node_count;
-    int64_t *capacity = by_alloc(n * n, sizeof(*capacity)), *roots = by_alloc(n, sizeof(*roots));
-    struct by_forest forest = {graph, capacity, roots, {0, 1}, use, deadline};
-    struct by_fraction unit;
-    int error = by_fraction_divide(graph->unit, (struct by_fraction){p, 1}, &unit);
-
-    for (size_t i = 0; i < n * n; i++)
-        capacity[i] = graph->capacity[i] * p;
-    for (size_t i = 0; i < n; i++)
-        roots[i] = graph->compute[i] ? q : 0;
-    if (!error)
-        error = by_fraction_multiply(unit, share, &forest.weight);
-    if (error)
-        error = refuse_range(problem);
-    else
-        error = by_forest_make(&forest, list, plan, problem);
-    free(capacity);
-    free(roots);
-    return error;
-}
-
-/* Takes the common part off two weights. */
-static int pair_weight(struct by_fraction *up, struct by_fraction *down, struct by_fraction *common)
-{
-    *common = by_fraction_compare(*up, *down) <= 0 ? *up : *down;
-    if (by_fraction_subtract(*up, *common, up) != 0 || by_fraction_subtract(*down, *common, down) != 0)
-        return BY_ERANGE;
-    return 0;
-}
-
-/* Pairs the trees of each root: both lists are sorted by root and have equal sums for each. Empties their
- * weights. */
-static int pair_trees(struct by_tree_list *up, struct by_tree_list *down, struct by_tree_list *list)
-{
-    uint32_t i = 0, j = 0;
-
-    while (i < up->count && j < down->count) {
-        struct by_fraction common;
-
-        BY_ASSERT(up->trees[i].root == down->trees[j].root);
-        if (pair_weight(&up->trees[i].weight, &down->trees[j].weight, &common) != 0)
-            return BY_ERANGE;
-        by_tree_list_copy(list, up, i, common);
-        by_tree_list_copy(list, down, j, common);
-        i += up->trees[i].weight.num == 0;
-        j += down->trees[j].weight.num == 0;
-    }
-    return 0;
-}
-
-/* The three graphs of one topology and what is known about them. */
+/* One topology and what is known about it; rates in units of capacity. */
 struct task {
     struct by_graph *both, *up, *down;
-    int64_t bound;               /* the least cut, in units of capacity */
-    int64_t up_p, up_q;          /* reduce-scatter: 1/x* */
-    int64_t down_p, down_q;      /* allgather */
-    struct by_fraction up_share; /* of the links' time for reduce-scatter */
-    struct by_fraction down_share;
-    struct by_fraction two_phases; /* rate of both together */
-    double deadline;               /* a time of by_plan_clock, 0 for none */
+    double deadline;              /* a time of by_plan_clock, 0 for none */
+    int64_t cut;                  /* the least cut */
+    struct by_fraction bound;     /* the least bound known */
+    struct by_certificate *proof; /* of the bound, NULL: the cut */
+    struct by_phases phases;
+    struct by_tree_list list;
+    struct by_fraction rate; /* of the trees in the list */
 };
 
-/*
- * Reduce-scatter of rate a and then allgather of rate b take the time 1/a + 1/b, so side by side the first
- * gets the share b / (a + b) of every link.
- */
-static int find_two_phases(struct task *task, struct by_problem *problem)
+/* Whether some switch branches, one way at least, in these graphs. */
+static bool has_branching(const struct task *task)
 {
-    bool *inside = by_alloc(task->both->node_count, sizeof(*inside));
-    int64_t n = task->both->compute_count;
-    struct by_fraction a, b, sum;
-    int error = by_optimum_allgather(task->up, &task->up_p, &task->up_q, inside, problem);
-
-    if (!error)
-        error = by_optimum_allgather(task->down, &task->down_p, &task->down_q, inside, problem);
-    free(inside);
-    if (error)
-        return error;
-    if (by_fraction_set((__int128)n * task->up_q, task->up_p, &a) != 0 ||
-        by_fraction_set((__int128)n * task->down_q, task->down_p, &b) != 0 ||
-        by_fraction_add(a, b, &sum) != 0 || by_fraction_divide(b, sum, &task->up_share) != 0 ||
-        by_fraction_divide(a, sum, &task->down_share) != 0 ||
-        by_fraction_multiply(a, task->up_share, &task->two_phases) != 0)
-        return refuse_range(problem);
-    return 0;
+    for (uint32_t i = 0; i < task->both->node_count; i++)
+        if (task->up->branch[i] || task->down->branch[i])
+            return true;
+    return false;
 }
 
-/* Trees for reduce-scatter beside allgather, in pairs. */
-static int pair_two_phases(const struct task *task, struct by_tree_list *list, struct by_plan *plan,
-                           struct by_problem *problem)
+/* Whether some switch could, also where the caller wants none to. */
+static bool has_capable(const struct by_topology *topology)
 {
-    struct by_tree_list up = {0}, down = {0};
-    int error = rs_ag_trees(task->up, task->up_p, task->up_q, task->up_share, BY_TREE_UP, task->deadline, &up,
-                            plan, problem);
-
-    if (!error)
-        error = rs_ag_trees(task->down, task->down_p, task->down_q, task->down_share, BY_TREE_DOWN,
-                            task->deadline, &down, plan, problem);
-    if (!error && pair_trees(&up, &down, list) != 0)
-        error = refuse_range(problem);
-    by_tree_list_free(&up);
-    by_tree_list_free(&down);
-    return error;
+    for (uint32_t i = 0; i < topology->node_count; i++)
+        if (topology->nodes[i].multicast || topology->nodes[i].aggregate)
+            return true;
+    return false;
 }
 
 /* Whether some switch does one thing and not the other: then trees up and down may differ to advantage. */
@@ -148,57 +65,105 @@ static bool has_half_capable(const struct task *task)
     return false;
 }
 
-/* The best of: trees for both ways (symmetric links only), pairs of trees, reduce-scatter beside allgather.
- */
-static int choose_trees(const struct task *task, struct by_tree_list *list, struct by_plan *plan,
-                        struct by_problem *problem)
-{
-    struct by_fraction rate = {0, 1}, pairs = {0, 1}, bound = {task->bound, 1};
-    struct by_tree_list pair_list = {0};
-    bool symmetric = by_graph_is_symmetric(task->both);
-    double start = by_plan_clock();
-    int error = 0;
-
-    if (symmetric)
-        error = by_packing_symmetric(task->both, task->bound, task->two_phases, list, task->deadline, &rate);
-    if (!error && by_fraction_compare(rate, bound) < 0 && (!symmetric || has_half_capable(task)))
-        error = by_pairs_pack(task->up, task->down, task->bound, rate.num ? rate : task->two_phases,
-                              &pair_list, task->deadline, &pairs);
-    plan->seconds.pack += by_plan_clock() - start;
-    if (error)
-        error = refuse_range(problem);
-    if (!error && pairs.num > 0) {
-        by_tree_list_free(list);
-        *list = pair_list;
-        pair_list = (struct by_tree_list){0};
-        rate = pairs;
-    } else if (!error && rate.num == 0) {
-        rate = task->two_phases;
-        error = symmetric ? rs_ag_trees(task->both, task->down_p, task->down_q, (struct by_fraction){1, 2},
-                                        BY_TREE_BOTH, task->deadline, list, plan, problem)
-                          : pair_two_phases(task, list, plan, problem);
-    }
-    if (!error && by_fraction_multiply(rate, task->both->unit, &plan->achieved) != 0)
-        error = refuse_range(problem);
-    by_tree_list_free(&pair_list);
-    return error;
-}
-
-/* The bound and its cut: data must enter the side that the least cut closes off. */
-static int find_bound(struct task *task, struct by_plan *plan, struct by_problem *problem)
+/* The cut, and its side that data must leave. */
+static int find_cut(struct task *task, struct by_plan *plan, struct by_problem *problem)
 {
     bool *inside = by_alloc(task->both->node_count, sizeof(*inside));
-    int error = by_optimum_allreduce(task->both, &task->bound, inside, problem);
+    int error = by_optimum_allreduce(task->both, &task->cut, inside, problem);
 
     if (!error &&
-        by_fraction_multiply(task->both->unit, (struct by_fraction){task->bound, 1}, &plan->optimum) != 0)
+        by_fraction_multiply(task->both->unit, (struct by_fraction){task->cut, 1}, &plan->cut_exiting) != 0)
         error = refuse_range(problem);
     for (uint32_t i = 0; i < task->both->node_count && !error; i++)
         if (!inside[i])
             plan->cut[plan->cut_count++] = i;
-    plan->cut_exiting = plan->optimum;
+    task->bound = (struct by_fraction){task->cut, 1};
     free(inside);
     return error;
+}
+
+/* Where no switch can branch, disjoint sets of nodes are a bound as well: what enters them, each way once for
+ * each tree that goes up and comes down. */
+static void bound_by_parts(struct task *task)
+{
+    const struct by_spanning *spanning = &task->phases.spanning;
+    const struct by_strength *strength = &task->phases.strength;
+    uint32_t n = task->both->node_count, count = spanning->part ? spanning->part_count : strength->part_count;
+
+    if (count < 2 || by_fraction_compare(task->phases.rate, task->bound) >= 0)
+        return;
+    task->bound = task->phases.rate;
+    task->proof = by_certificate_of_parts(spanning->part ? spanning->part : strength->part, n, count);
+}
+
+/* Takes over better trees; those that lose are freed. */
+static void offer(struct task *task, struct by_tree_list *list, struct by_fraction rate)
+{
+    if (by_fraction_compare(rate, task->rate) > 0) {
+        struct by_tree_list loser = task->list;
+
+        task->list = *list;
+        task->rate = rate;
+        *list = loser;
+    }
+    by_tree_list_free(list);
+}
+
+/* Trees that branch at switches. */
+static int pack_in_network(struct task *task)
+{
+    struct by_fraction rate = {0, 1}, least = task->phases.rate;
+    struct by_tree_list list = {0};
+    int error = 0;
+
+    if (task->phases.symmetric)
+        error = by_packing_symmetric(task->both, task->cut, least, &list, task->deadline, &rate);
+    if (!error)
+        offer(task, &list, rate);
+    if (!error && by_fraction_compare(task->rate, task->bound) < 0 &&
+        (!task->phases.symmetric || has_half_capable(task))) {
+        list = (struct by_tree_list){0};
+        error = by_pairs_pack(task->up, task->down, task->cut, task->rate.num ? task->rate : least, &list,
+                              task->deadline, &rate);
+        if (!error)
+            offer(task, &list, rate);
+    }
+    by_tree_list_free(&list);
+    return error;
+}
+
+static int choose_trees(struct task *task, struct by_plan *plan, struct by_problem *problem)
+{
+    double start = by_plan_clock();
+    int error = 0;
+
+    if (!has_capable(task->both->topology))
+        bound_by_parts(task);
+    if (has_branching(task) ||
+        (!task->phases.balanced && by_fraction_compare(task->phases.rate, task->bound) < 0))
+        error = pack_in_network(task);
+    plan->seconds.pack += by_plan_clock() - start;
+    if (error)
+        return refuse_range(problem);
+    if (by_fraction_compare(task->rate, task->phases.rate) >= 0)
+        return 0;
+    task->rate = task->phases.rate;
+    by_tree_list_free(&task->list);
+    return by_phases_trees(&task->phases, &task->list, plan, problem);
+}
+
+/* Hands over what was found. */
+static int fill_plan(struct task *task, struct by_plan *plan, struct by_problem *problem)
+{
+    const struct by_fraction unit = task->both->unit;
+
+    by_tree_list_move(&task->list, plan);
+    plan->proof = task->proof;
+    if (by_fraction_multiply(task->rate, unit, &plan->achieved) != 0 ||
+        by_fraction_multiply(task->bound, unit, &plan->optimum) != 0 ||
+        by_fraction_multiply(task->phases.equal, unit, &plan->two_phases) != 0)
+        return refuse_range(problem);
+    return 0;
 }
 
 int by_allreduce_plan(const struct by_topology *topology, const struct by_plan_options *options,
@@ -206,20 +171,25 @@ int by_allreduce_plan(const struct by_topology *topology, const struct by_plan_o
 {
     struct task task = {.both = by_graph_make(topology, BY_DIRECTION_BOTH, options->in_network),
                         .up = by_graph_make(topology, BY_DIRECTION_UP, options->in_network),
-                        .down = by_graph_make(topology, BY_DIRECTION_DOWN, options->in_network)};
-    struct by_tree_list list = {0};
+                        .down = by_graph_make(topology, BY_DIRECTION_DOWN, options->in_network),
+                        .rate = {0, 1}};
     double start = by_plan_clock();
     int error;
 
     task.deadline = options->time_limit_s > 0 ? start + options->time_limit_s : 0;
-    error = find_bound(&task, plan, problem);
-
+    error = find_cut(&task, plan, problem);
     if (!error)
-        error = find_two_phases(&task, problem);
+        error = by_phases_find(task.both, task.up, task.down, task.deadline, &task.phases, problem);
     plan->seconds.optimum = by_plan_clock() - start;
     if (!error)
-        error = choose_trees(&task, &list, plan, problem);
-    by_tree_list_move(&list, plan);
+        error = choose_trees(&task, plan, problem);
+    if (!error) {
+        error = fill_plan(&task, plan, problem);
+    } else {
+        by_tree_list_free(&task.list);
+        by_certificate_free(task.proof);
+    }
+    by_phases_free(&task.phases);
     by_graph_free(task.both);
     by_graph_free(task.up);
     by_graph_free(task.down);

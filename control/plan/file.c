@@ -130,6 +130,12 @@ static void put_head(struct writer *writer, const struct by_plan *plan, const st
     put(writer, ", ");
     put_fraction(writer, "exiting", plan->cut_exiting);
     put(writer, "},\n ");
+    if (plan->proof) {
+        put(writer, "\"proof\": ");
+        flush(writer);
+        by_certificate_write(plan->proof, topology, writer->file);
+        put(writer, ",\n ");
+    }
 }
 
 static void put_tree(struct writer *writer, const struct by_plan *plan, const struct by_topology *topology,

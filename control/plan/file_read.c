@@ -337,6 +337,9 @@ static void read_head(struct reader *reader, struct by_plan *plan, const char *k
     } else if (by_json_is(key, bytes, "bottleneck") && !reader->has.bottleneck) {
         reader->has.bottleneck = true;
         read_bottleneck(reader, plan);
+    } else if (by_json_is(key, bytes, "proof") && !plan->proof) {
+        plan->proof = by_certificate_read(&reader->json, reader->names, reader->topology, reader->problem);
+        reader->error = plan->proof || reader->json.failed ? reader->error : BY_EFORMAT;
     } else {
         by_json_skip(&reader->json);
     }
@@ -395,7 +398,7 @@ static int read_plan(struct reader *reader, struct by_plan *plan)
     plan->cut = by_alloc(n, sizeof(*plan->cut));
     plan->compute_count = by_topology_compute_count(reader->topology);
     plan->root = -1;
-    plan->inv_x = (struct by_fraction){0, 1};
+    plan->inv_x = plan->two_phases = (struct by_fraction){0, 1};
     read_root(reader, plan);
     if (!reader->error && reader->json.failed)
         reader->error = by_json_finish(&reader->json, reader->problem);

@@ -3,6 +3,7 @@ control_SRC += \
 	control/plan/allreduce.c \
 	control/plan/arbor.c \
 	control/plan/arborescence.c \
+	control/plan/certificate.c \
 	control/plan/file.c \
 	control/plan/file_read.c \
 	control/plan/fixed.c \
@@ -14,11 +15,14 @@ control_SRC += \
 	control/plan/packing.c \
 	control/plan/pairs.c \
 	control/plan/paths.c \
+	control/plan/phases.c \
 	control/plan/plan.c \
 	control/plan/simplex.c \
+	control/plan/spanning.c \
 	control/plan/split.c \
 	control/plan/steiner.c \
 	control/plan/strand.c \
+	control/plan/strength.c \
 	control/plan/tree.c \
 	control/plan/tree_list.c
-banyan_SRC += control/cli/topo.c control/cli/plan.c
+banyan_SRC += control/cli/topo.c control/cli/plan.c control/cli/plan_allreduce.c

@@ -206,7 +206,7 @@ int by_plan_make(const struct by_topology *topology, const struct by_plan_option
     made->collective = options->collective;
     made->root = is_rooted(options->collective) ? options->root : -1;
     made->compute_count = by_topology_compute_count(topology);
-    made->inv_x = (struct by_fraction){0, 1};
+    made->inv_x = made->two_phases = (struct by_fraction){0, 1};
     made->cut = by_alloc(topology->node_count, sizeof(*made->cut));
     if (options->collective == BY_COLLECTIVE_ALLREDUCE || options->collective == BY_COLLECTIVE_BARRIER)
         error = by_allreduce_plan(topology, options, made, problem);
@@ -229,6 +229,7 @@ void by_plan_free(struct by_plan *plan)
     free(plan->edges);
     free(plan->trees);
     free(plan->cut);
+    by_certificate_free(plan->proof);
     free(plan->topology_name);
     free(plan->unit);
     free(plan);

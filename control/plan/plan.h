@@ -13,6 +13,7 @@
 #ifndef BY_PLAN_PLAN_H
 #define BY_PLAN_PLAN_H
 
+#include "control/plan/certificate.h"
 #include "control/plan/paths.h"
 #include "control/topology/topology.h"
 
@@ -42,6 +43,8 @@ struct by_plan {
     uint32_t cut_count; /* bottleneck cut: the nodes on the side that the data must leave */
     uint32_t *cut;
     struct by_fraction cut_exiting; /* bandwidth leaving that side, in unit */
+    struct by_certificate *proof; /* allreduce: proves `optimum` where that is less than the cut, else NULL */
+    struct by_fraction two_phases; /* allreduce: the rate of reduce-scatter and then allgather, else num 0 */
     uint32_t tree_count;
     struct by_tree *trees;
     struct by_paths paths;

@@ -2,7 +2,9 @@
 #ifndef BY_VERIFY_CHECKER_H
 #define BY_VERIFY_CHECKER_H
 
+#include "control/topology/json.h"
 #include "control/topology/links.h"
+#include "control/topology/names.h"
 #include "control/verify/claim.h"
 
 struct by_checker {
@@ -14,6 +16,7 @@ struct by_checker {
     mpq_t *up; /* by node: weight of the trees rooted there that carry up, and down */
     mpq_t *down;
     mpq_t rate, bound;
+    bool of_trees; /* the bound is that of the proof, which holds for trees: the cut allows more */
 };
 
 /* Each answers whether all is right, with the first violation in the claim's `reason` when it is not. */
@@ -21,6 +24,7 @@ bool by_check_trees(struct by_checker *checker);   /* shape.c: each tree alone *
 bool by_check_loads(struct by_checker *checker);   /* load.c: all trees together, on every link */
 bool by_check_shares(struct by_checker *checker);  /* share.c: what the roots have */
 bool by_check_figures(struct by_checker *checker); /* share.c: rate, cut and the figures stated */
+bool by_check_proof(struct by_checker *checker);   /* proof.c: the proof; lowers the bound of the cut */
 
 /* Whether data of this tree runs the way in question. */
 static inline bool by_claim_carries_up(const struct by_claim_tree *tree)
@@ -42,6 +46,8 @@ struct by_claim_arrays {
 /* 0 and `*right`, or BY_EFORMAT with `problem` filled when the text is no JSON or not of this format. */
 int by_claim_read(struct by_claim *claim, const char *text, size_t bytes, struct by_claim_arrays *arrays,
                   bool *right, struct by_problem *problem);
+/* The value of "proof" (proof.c); false with the first violation, or when the JSON is wrong. */
+bool by_claim_read_proof(struct by_claim *claim, struct by_json *json, const struct by_names *names);
 void by_claim_arrays_free(struct by_claim_arrays *arrays);
 
 #endif

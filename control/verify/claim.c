@@ -33,13 +33,14 @@ enum member {
     MEMBER_ACHIEVED,
     MEMBER_K,
     MEMBER_BOTTLENECK,
+    MEMBER_PROOF,
     MEMBER_PATHS,
     MEMBER_TREES,
     MEMBER_COUNT
 };
-static const char *const member_names[MEMBER_COUNT] = {"format", "topology",   "unit",    "collective",
-                                                       "root",   "inv_x",      "optimum", "achieved",
-                                                       "k",      "bottleneck", "paths",   "trees"};
+static const char *const member_names[MEMBER_COUNT] = {
+    "format",   "topology", "unit",       "collective", "root",  "inv_x", "optimum",
+    "achieved", "k",        "bottleneck", "proof",      "paths", "trees"};
 
 struct reader {
     struct by_claim *claim;
@@ -358,6 +359,8 @@ static bool read_member(struct reader *reader, enum member member)
         return read_small(reader, "k", &claim->k);
     case MEMBER_BOTTLENECK:
         return read_bottleneck(reader);
+    case MEMBER_PROOF:
+        return by_claim_read_proof(claim, &reader->json, reader->names);
     case MEMBER_PATHS:
         return read_paths(reader);
     case MEMBER_TREES:
@@ -416,7 +419,7 @@ int by_claim_read(struct by_claim *claim, const char *text, size_t bytes, struct
         reader.names = by_names_new(claim->topology);
     arrays->path_start = by_alloc(reader.path_room = 2, sizeof(*arrays->path_start));
     for (int i = 0; i < MEMBER_COUNT && !error && *right; i++) {
-        bool optional = i == MEMBER_ROOT || i == MEMBER_INV_X || i == MEMBER_PATHS;
+        bool optional = i == MEMBER_ROOT || i == MEMBER_INV_X || i == MEMBER_PROOF || i == MEMBER_PATHS;
 
         reader.json.at = places[i];
         reader.json.depth = 1;

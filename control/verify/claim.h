@@ -20,6 +20,15 @@ struct by_claim_tree {
     size_t first_edge; /* in `edges` */
 };
 
+/* A price of a link, or (from == to) of an addition at a switch. */
+struct by_claim_price {
+    uint32_t from, to;
+    int64_t price;
+};
+
+/* What proves the optimum beside the cut (proof.c). */
+enum by_claim_proof { BY_CLAIM_PROOF_NONE, BY_CLAIM_PROOF_PARTS, BY_CLAIM_PROOF_PRICES };
+
 struct by_claim {
     const struct by_topology *topology;
     unsigned collective;
@@ -29,6 +38,11 @@ struct by_claim {
     int64_t k;
     int64_t cut_compute_count;
     bool *cut; /* by node */
+    enum by_claim_proof proof;
+    uint32_t part_count;
+    uint32_t *part; /* by node: the number of its part, from 1; 0 for none */
+    uint32_t price_count;
+    struct by_claim_price *prices;
     uint32_t tree_count;
     struct by_claim_tree *trees;
     uint32_t path_count;
@@ -38,8 +52,8 @@ struct by_claim {
     char reason[400];           /* the first violation */
 };
 
-/* Initialises the numbers, `cut` and `root`; `topology` is kept. by_claim_clear releases these and the trees,
- * not the paths and edges. */
+/* Initialises the numbers, `cut` and `root`; `topology` is kept. by_claim_clear releases these, the proof
+ * and the trees, not the paths and edges. */
 void by_claim_init(struct by_claim *claim, const struct by_topology *topology);
 void by_claim_clear(struct by_claim *claim);
 /* Checks everything; fills `report`. */

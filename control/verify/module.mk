@@ -2,6 +2,7 @@
 control_SRC += \
 	control/verify/claim.c \
 	control/verify/load.c \
+	control/verify/proof.c \
 	control/verify/shape.c \
 	control/verify/share.c \
 	control/verify/verify.c

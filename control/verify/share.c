@@ -150,7 +150,8 @@ static bool check_stated(const struct by_checker *checker)
     if (!mpq_equal(checker->rate, claim->achieved))
         return by_claim_violate(claim, "the trees' rate is not the \"achieved\" that the plan states");
     if (!mpq_equal(checker->bound, claim->optimum))
-        return by_claim_violate(claim, "the bottleneck does not prove the \"optimum\" that the plan states");
+        return by_claim_violate(claim, "the bottleneck%s does not prove the \"optimum\" that the plan states",
+                                claim->proof ? " with the proof" : "");
     if (!claim->has_inv_x)
         return true;
     mpq_init(inverse);
@@ -176,5 +177,5 @@ bool by_check_shares(struct by_checker *checker)
 bool by_check_figures(struct by_checker *checker)
 {
     find_rate(checker);
-    return check_cut(checker) && check_stated(checker);
+    return check_cut(checker) && by_check_proof(checker) && check_stated(checker);
 }

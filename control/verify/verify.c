@@ -47,6 +47,8 @@ void by_claim_clear(struct by_claim *claim)
         mpq_clear(claim->trees[i].weight);
     free(claim->trees);
     free(claim->cut);
+    free(claim->part);
+    free(claim->prices);
     mpq_clears(claim->optimum, claim->achieved, claim->inv_x, claim->exiting, NULL);
 }
 
@@ -104,6 +106,7 @@ void by_claim_check(struct by_claim *claim, struct by_verify_report *report)
     } else {
         set_number(&report->achieved, checker.rate);
         set_number(&report->bound, checker.bound);
+        report->of_trees = checker.of_trees;
         report->verdict = mpq_equal(checker.rate, checker.bound) ? BY_VERDICT_OPTIMAL : BY_VERDICT_VALID;
         mpq_div(checker.rate, checker.rate, checker.bound);
         set_number(&report->ratio, checker.rate);

@@ -9,8 +9,9 @@
 #include "control/topology/topology.h"
 
 enum by_verdict {
-    BY_VERDICT_OPTIMAL = 1, /* the trees reach what the cut allows: no schedule is faster */
-    BY_VERDICT_VALID,       /* the trees are right; the cut allows more */
+    BY_VERDICT_OPTIMAL =
+        1,            /* the trees reach the bound: no schedule (or, see of_trees, no trees) is faster */
+    BY_VERDICT_VALID, /* the trees are right; the bound allows more */
     BY_VERDICT_INVALID
 };
 
@@ -24,9 +25,10 @@ struct by_verify_number {
 struct by_verify_report {
     enum by_verdict verdict;
     struct by_verify_number achieved; /* total data size over time, in the topology's unit */
-    struct by_verify_number bound;    /* what the plan's cut allows */
+    struct by_verify_number bound;    /* what the plan's cut allows, or its proof where that allows less */
     struct by_verify_number ratio;    /* achieved / bound */
     uint32_t tree_count;
+    bool of_trees;    /* the bound is that of the proof: no trees, up to a root and down again, carry more */
     char reason[400]; /* INVALID: the first violation */
 };
 

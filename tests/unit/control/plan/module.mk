@@ -15,3 +15,7 @@ plan-random_LDLIBS    := -lcmocka -ljansson -lgmp
 plan-options_LDLIBS   := -lcmocka -ljansson -lgmp
 plan-parts_LIBS   := control offload
 plan-parts_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += plan-strength
+plan-strength_SRC    := tests/unit/control/plan/test_strength.c tests/unit/control/plan/rig.c
+plan-strength_LIBS   := control offload
+plan-strength_LDLIBS := -lcmocka -ljansson -lgmp

@@ -1,0 +1,227 @@
+/* Certificates beside the cut: memory and file format. See certificate.h. */
+#include "control/plan/certificate.h"
+
+#include "control/topology/alloc.h"
+#include "control/topology/build.h"
+#include "control/topology/json.h"
+#include "control/topology/names.h"
+#include "offload/base/errors.h"
+
+void by_certificate_free(struct by_certificate *certificate)
+{
+    if (!certificate)
+        return;
+    for (uint32_t i = 0; i < certificate->part_count; i++)
+        free(certificate->parts[i].nodes);
+    free(certificate->parts);
+    free(certificate->prices);
+    free(certificate);
+}
+
+static void *copy_bytes(const void *from, size_t count, size_t bytes)
+{
+    void *copy = by_alloc(count, bytes);
+
+    if (count > 0)
+        memcpy(copy, from, count * bytes);
+    return copy;
+}
+
+struct by_certificate *by_certificate_copy(const struct by_certificate *from)
+{
+    struct by_certificate *to;
+
+    if (!from)
+        return NULL;
+    to = copy_bytes(from, 1, sizeof(*from));
+    to->prices = copy_bytes(from->prices, from->price_count, sizeof(*from->prices));
+    to->parts = copy_bytes(from->parts, from->part_count, sizeof(*from->parts));
+    for (uint32_t i = 0; i < to->part_count; i++)
+        to->parts[i].nodes = copy_bytes(from->parts[i].nodes, from->parts[i].node_count, sizeof(uint32_t));
+    return to;
+}
+
+struct by_certificate *by_certificate_of_parts(const uint32_t *part, uint32_t node_count, uint32_t part_count)
+{
+    struct by_certificate *certificate = by_alloc(1, sizeof(*certificate));
+
+    certificate->kind = BY_CERTIFICATE_PARTS;
+    certificate->part_count = part_count;
+    certificate->parts = by_alloc(part_count, sizeof(*certificate->parts));
+    for (uint32_t i = 0; i < node_count; i++)
+        if (part[i] < part_count)
+            certificate->parts[part[i]].node_count++;
+    for (uint32_t i = 0; i < part_count; i++) {
+        certificate->parts[i].nodes = by_alloc(certificate->parts[i].node_count, sizeof(uint32_t));
+        certificate->parts[i].node_count = 0;
+    }
+    for (uint32_t i = 0; i < node_count; i++)
+        if (part[i] < part_count) {
+            struct by_part *to = &certificate->parts[part[i]];
+
+            to->nodes[to->node_count++] = i;
+        }
+    return certificate;
+}
+
+void by_certificate_write(const struct by_certificate *certificate, const struct by_topology *topology,
+                          void *stream)
+{
+    FILE *file = stream;
+
+    if (certificate->kind == BY_CERTIFICATE_PARTS) {
+        fputs("{\"parts\": [", file);
+        for (uint32_t i = 0; i < certificate->part_count; i++) {
+            const struct by_part *part = &certificate->parts[i];
+
+            for (uint32_t j = 0; j < part->node_count; j++)
+                fprintf(file, "%s\"%s\"",
+                        j   ? ", "
+                        : i ? ",\n   ["
+                            : "\n   [",
+                        topology->nodes[part->nodes[j]].name);
+            fputc(']', file);
+        }
+    } else {
+        fputs("{\"prices\": [", file);
+        for (uint32_t i = 0; i < certificate->price_count; i++) {
+            const struct by_price *price = &certificate->prices[i];
+
+            fprintf(file, "%s[\"%s\", \"%s\", \"%lld\"]", i ? ",\n   " : "\n   ",
+                    topology->nodes[price->from].name, topology->nodes[price->to].name,
+                    (long long)price->price);
+        }
+    }
+    fputs("]}", file);
+}
+
+static int refuse(struct by_problem *problem, const char *text)
+{
+    return by_problem_set(problem, BY_EFORMAT, (struct by_place){0, 0}, "\"proof\": %s", text);
+}
+
+struct reader {
+    struct by_json *json;
+    const struct by_names *names;
+    const struct by_topology *topology;
+    struct by_certificate *certificate;
+    struct by_problem *problem;
+};
+
+static int read_node(const struct reader *reader, uint32_t *node)
+{
+    const char *text = "(not a string)";
+    size_t bytes = strlen(text);
+    int64_t index = -1;
+
+    if (by_json_peek(reader->json) == '"' && by_json_string(reader->json, &text, &bytes))
+        index = by_names_find(reader->names, text, bytes);
+    if (index < 0)
+        return by_problem_set(reader->problem, BY_EFORMAT, (struct by_place){0, 0},
+                              "\"proof\" names node '%.*s', which the topology does not have; plan it anew",
+                              bytes > 60 ? 60 : (int)bytes, text);
+    *node = (uint32_t)index;
+    return 0;
+}
+
+static int read_part(const struct reader *reader, struct by_part *part)
+{
+    uint32_t room = 0;
+
+    for (bool first = true; by_json_element(reader->json, &first);) {
+        if (part->node_count == reader->topology->node_count)
+            return refuse(reader->problem, "a part has more nodes than the topology");
+        BY_GROW(part->nodes, part->node_count, room);
+        if (read_node(reader, &part->nodes[part->node_count++]) != 0)
+            return BY_EFORMAT;
+    }
+    return 0;
+}
+
+static int read_parts(const struct reader *reader)
+{
+    struct by_certificate *certificate = reader->certificate;
+    uint32_t room = 0;
+
+    certificate->kind = BY_CERTIFICATE_PARTS;
+    for (bool first = true; by_json_element(reader->json, &first);) {
+        if (certificate->part_count == reader->topology->node_count)
+            return refuse(reader->problem, "more parts than the topology has nodes");
+        BY_GROW(certificate->parts, certificate->part_count, room);
+        certificate->parts[certificate->part_count] = (struct by_part){0, NULL};
+        if (read_part(reader, &certificate->parts[certificate->part_count++]) != 0)
+            return BY_EFORMAT;
+    }
+    return 0;
+}
+
+/* ["from", "to", price], the price an integer or its digits. */
+static int read_price(const struct reader *reader, struct by_price *price)
+{
+    uint32_t index = 0;
+    bool first = true;
+
+    for (; by_json_element(reader->json, &first); index++) {
+        const char *text = "";
+        size_t bytes = 0;
+        char digits[24] = "";
+
+        if (index < 2) {
+            if (read_node(reader, index ? &price->to : &price->from) != 0)
+                return BY_EFORMAT;
+        } else if (by_json_peek(reader->json) == '"') {
+            if (by_json_string(reader->json, &text, &bytes) && bytes < sizeof(digits))
+                memcpy(digits, text, bytes);
+            price->price = strtoll(digits, NULL, 10);
+        } else if (!by_json_integer(reader->json, &price->price)) {
+            by_json_skip(reader->json);
+        }
+    }
+    if (index != 3 || price->price <= 0)
+        return refuse(reader->problem, "a price must be [\"node\", \"node\", digits]");
+    return 0;
+}
+
+static int read_prices(const struct reader *reader)
+{
+    struct by_certificate *certificate = reader->certificate;
+    uint32_t room = 0;
+
+    certificate->kind = BY_CERTIFICATE_PRICES;
+    for (bool first = true; by_json_element(reader->json, &first);) {
+        if (certificate->price_count > (uint64_t)reader->topology->arc_count + reader->topology->node_count)
+            return refuse(reader->problem, "more prices than the topology has links");
+        BY_GROW(certificate->prices, certificate->price_count, room);
+        certificate->prices[certificate->price_count] = (struct by_price){0, 0, 0};
+        if (read_price(reader, &certificate->prices[certificate->price_count++]) != 0)
+            return BY_EFORMAT;
+    }
+    return 0;
+}
+
+struct by_certificate *by_certificate_read(struct by_json *json, const struct by_names *names,
+                                           const struct by_topology *topology, struct by_problem *problem)
+{
+    struct by_certificate *certificate = by_alloc(1, sizeof(*certificate));
+    struct reader reader = {json, names, topology, certificate, problem};
+    const char *key;
+    size_t bytes;
+    int error = 0;
+
+    for (bool first = true; !error && by_json_member(json, &first, &key, &bytes);) {
+        if (certificate->kind)
+            error = refuse(problem, "it must have \"parts\" or \"prices\", and nothing else");
+        else if (by_json_is(key, bytes, "parts"))
+            error = read_parts(&reader);
+        else if (by_json_is(key, bytes, "prices"))
+            error = read_prices(&reader);
+        else
+            error = refuse(problem, "it must have \"parts\" or \"prices\"");
+    }
+    if (!error && !certificate->kind)
+        error = refuse(problem, "it must have \"parts\" or \"prices\"");
+    if (!error)
+        return certificate;
+    by_certificate_free(certificate);
+    return NULL;
+}

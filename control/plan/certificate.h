@@ -1,0 +1,51 @@
+/*
+ * Why no trees carry more, where a cut does not say it: what the plan of an allreduce holds beside its
+ * bottleneck (banyan-plan(5), "proof"). Made by the planner, checked by verify/ with code of its own. A
+ * certificate is plain data: any number of threads may read it.
+ */
+#ifndef BY_PLAN_CERTIFICATE_H
+#define BY_PLAN_CERTIFICATE_H
+
+#include "control/topology/topology.h"
+
+struct by_json;
+struct by_names;
+
+enum by_certificate_kind {
+    BY_CERTIFICATE_PARTS = 1, /* disjoint sets of nodes, each entered and left by all trees but its own */
+    BY_CERTIFICATE_PRICES     /* prices of links under which every pair of trees costs something */
+};
+
+struct by_part {
+    uint32_t node_count;
+    uint32_t *nodes;
+};
+
+struct by_price {
+    uint32_t from, to; /* node indices; equal for the price of an addition at a switch */
+    int64_t price;     /* > 0 */
+};
+
+struct by_certificate {
+    enum by_certificate_kind kind;
+    uint32_t part_count;
+    struct by_part *parts;
+    uint32_t price_count;
+    struct by_price *prices;
+};
+
+void by_certificate_free(struct by_certificate *certificate);
+/* NULL for NULL. */
+struct by_certificate *by_certificate_copy(const struct by_certificate *from);
+/* The certificate whose sets are given by node (`part` below `part_count`, or more for nodes outside). */
+struct by_certificate *by_certificate_of_parts(const uint32_t *part, uint32_t node_count,
+                                               uint32_t part_count);
+/* Writes it as a JSON object to `stream` (a FILE *). */
+void by_certificate_write(const struct by_certificate *certificate, const struct by_topology *topology,
+                          void *stream);
+/* Reads one back: the parser stands before its value. NULL with `problem` filled when it is none; mistakes of
+ * JSON itself are the parser's. */
+struct by_certificate *by_certificate_read(struct by_json *json, const struct by_names *names,
+                                           const struct by_topology *topology, struct by_problem *problem);
+
+#endif

@@ -1,0 +1,198 @@
+/*
+ * Proofs beside the cut: that no trees carry more, up to a root and down again. The bound is computed from
+ * the topology here; only the sets or the prices are the plan's. See checker.h.
+ *
+ * Disjoint sets: whatever its root, a tree that carries down enters each of the m sets but at most one, and
+ * the tree that carries up to the same root leaves each but that one. Where nothing outside the sets can be
+ * a node of a tree, each path that enters a set has left another before, so down and up together pass links
+ * that leave sets 2 (m - 1) times, and links that enter sets as often. Else only the links that touch a set
+ * are counted, 2 (m - 1) times.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/topology/alloc.h"
+#include "control/verify/checker.h"
+#include "offload/wire/types.h"
+
+/* ---- reading ---- */
+
+static bool read_node(struct by_claim *claim, struct by_json *json, const struct by_names *names,
+                      uint32_t *node)
+{
+    const char *text = "(not a string)";
+    size_t bytes = strlen(text);
+    int64_t index = -1;
+
+    if (by_json_peek(json) == '"' && by_json_string(json, &text, &bytes))
+        index = by_names_find(names, text, bytes);
+    if (index < 0)
+        return by_claim_violate(claim, "the proof names '%.*s', which is no node of the topology",
+                                bytes > 60 ? 60 : (int)bytes, text);
+    *node = (uint32_t)index;
+    return true;
+}
+
+static bool read_parts(struct by_claim *claim, struct by_json *json, const struct by_names *names)
+{
+    claim->proof = BY_CLAIM_PROOF_PARTS;
+    claim->part = by_alloc(claim->topology->node_count, sizeof(*claim->part));
+    for (bool first = true; by_json_element(json, &first);) {
+        claim->part_count++;
+        for (bool start = true; by_json_element(json, &start);) {
+            uint32_t node = 0;
+
+            if (!read_node(claim, json, names, &node))
+                return false;
+            if (claim->part[node])
+                return by_claim_violate(claim, "node %s is twice in the parts of the proof",
+                                        by_claim_name(claim, node));
+            claim->part[node] = claim->part_count;
+        }
+    }
+    return true;
+}
+
+/* ["from", "to", price], the price an integer or its digits. */
+static bool read_price(struct by_claim *claim, struct by_json *json, const struct by_names *names,
+                       struct by_claim_price *price)
+{
+    uint32_t index = 0;
+
+    for (bool first = true; by_json_element(json, &first); index++) {
+        const char *text = "";
+        size_t bytes = 0;
+        char digits[24] = "";
+
+        if (index < 2) {
+            if (!read_node(claim, json, names, index ? &price->to : &price->from))
+                return false;
+        } else if (by_json_peek(json) == '"') {
+            if (by_json_string(json, &text, &bytes) && bytes < sizeof(digits) - 5)
+                memcpy(digits, text, bytes);
+            price->price = strtoll(digits, NULL, 10);
+        } else if (!by_json_integer(json, &price->price)) {
+            by_json_skip(json);
+        }
+    }
+    return (index == 3 && price->price > 0) ||
+           by_claim_violate(claim, "a price of the proof is not [\"node\", \"node\", digits]");
+}
+
+static bool read_prices(struct by_claim *claim, struct by_json *json, const struct by_names *names)
+{
+    uint32_t room = 0;
+
+    claim->proof = BY_CLAIM_PROOF_PRICES;
+    for (bool first = true; by_json_element(json, &first);) {
+        BY_GROW(claim->prices, claim->price_count, room);
+        claim->prices[claim->price_count] = (struct by_claim_price){0, 0, 0};
+        if (!read_price(claim, json, names, &claim->prices[claim->price_count++]))
+            return false;
+    }
+    return true;
+}
+
+bool by_claim_read_proof(struct by_claim *claim, struct by_json *json, const struct by_names *names)
+{
+    const char *key;
+    size_t bytes;
+    bool right = by_json_peek(json) == '{';
+
+    for (bool first = true; right && by_json_member(json, &first, &key, &bytes);) {
+        if (claim->proof)
+            right = false;
+        else if (by_json_is(key, bytes, "parts"))
+            right = read_parts(claim, json, names);
+        else
+            right = by_json_is(key, bytes, "prices") && read_prices(claim, json, names);
+    }
+    if (right && claim->proof)
+        return true;
+    return claim->reason[0] ? false : by_claim_violate(claim, "the proof is no object of parts or of prices");
+}
+
+/* ---- disjoint sets ---- */
+
+/* Whether a node that no set holds could be a node of a tree. */
+static bool has_site_outside(const struct by_claim *claim)
+{
+    for (uint32_t i = 0; i < claim->topology->node_count; i++) {
+        const struct by_node *node = &claim->topology->nodes[i];
+
+        if (!claim->part[i] && (node->compute || node->multicast || node->aggregate))
+            return true;
+    }
+    return false;
+}
+
+static bool check_parts(struct by_claim *claim)
+{
+    bool *compute = by_alloc((size_t)claim->part_count + 1, sizeof(*compute)), right = true;
+
+    for (uint32_t i = 0; i < claim->topology->node_count; i++)
+        compute[claim->part[i]] |= claim->topology->nodes[i].compute;
+    if (claim->part_count < 2)
+        right = by_claim_violate(claim, "the proof has fewer than two parts");
+    for (uint32_t i = 1; i <= claim->part_count && right; i++)
+        if (!compute[i])
+            right = by_claim_violate(claim, "part %u of the proof holds no compute node", i - 1);
+    free(compute);
+    return right;
+}
+
+static void bound_of_parts(const struct by_checker *checker, mpq_t bound)
+{
+    const struct by_links *links = checker->links;
+    const struct by_claim *claim = checker->claim;
+    mpz_t leaving, entering, touching;
+
+    mpz_inits(leaving, entering, touching, NULL);
+    for (uint32_t i = 0; i < links->count; i++) {
+        uint32_t from = claim->part[links->from[i]], to = claim->part[links->to[i]];
+        unsigned long capacity = (unsigned long)links->capacity[i];
+
+        if (from == to)
+            continue;
+        mpz_add_ui(touching, touching, capacity);
+        if (from)
+            mpz_add_ui(leaving, leaving, capacity);
+        if (to)
+            mpz_add_ui(entering, entering, capacity);
+    }
+    if (has_site_outside(claim))
+        mpz_set(mpq_numref(bound), touching);
+    else
+        mpz_set(mpq_numref(bound), mpz_cmp(leaving, entering) < 0 ? leaving : entering);
+    mpz_set_si(mpq_denref(bound), checker->topology->scale);
+    mpz_mul_ui(mpq_denref(bound), mpq_denref(bound), 2ul * (claim->part_count - 1));
+    mpq_canonicalize(bound);
+    mpz_clears(leaving, entering, touching, NULL);
+}
+
+bool by_check_proof(struct by_checker *checker)
+{
+    struct by_claim *claim = checker->claim;
+    bool right = false;
+    mpq_t bound;
+
+    if (!claim->proof)
+        return true;
+    if (claim->collective != BY_COLLECTIVE_ALLREDUCE && claim->collective != BY_COLLECTIVE_BARRIER)
+        return by_claim_violate(claim, "%s has a proof beside its cut; the cut is all there is",
+                                by_collective_name(claim->collective));
+    mpq_init(bound);
+    if (claim->proof == BY_CLAIM_PROOF_PARTS) {
+        right = check_parts(claim);
+        if (right)
+            bound_of_parts(checker, bound);
+    } else {
+        right = by_claim_violate(claim, "proofs by prices are not checked yet");
+    }
+    if (right && mpq_cmp(bound, checker->bound) < 0) {
+        mpq_set(checker->bound, bound);
+        checker->of_trees = true;
+    }
+    mpq_clear(bound);
+    return right;
+}
