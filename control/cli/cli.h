@@ -22,4 +22,10 @@ int by_cli_fail(int status, const char *format, ...) __attribute__((format(print
 /* Reads a topology, or says why not. NULL after an error was printed. */
 struct by_topology *by_cli_topology(const char *path);
 
+/* The ending of a noun that is counted. */
+static inline const char *by_plural(uint32_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 #endif

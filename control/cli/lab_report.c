@@ -47,15 +47,17 @@ void lab_progress(const struct lab *lab, const char *format, ...)
 void lab_report_plans(const struct lab *lab)
 {
     lab_progress(lab, NULL);
-    printf("# %s: %u hosts, %u switches, %u links, MTU %u; %u trees, window %u, payload %u\n",
+    printf("# %s: %u hosts, %u switch%s, %u links, MTU %u; %u tree%s, window %u, payload %u\n",
            lab->topology->name, lab->lowering->map.rank_count,
-           lab->topology->node_count - lab->lowering->map.rank_count, lab->topology->link_count,
-           lab->lowering->mtu, lab->lowering->tree_count, lab->lowering->window, lab->lowering->payload_max);
+           lab->topology->node_count - lab->lowering->map.rank_count,
+           lab->topology->node_count - lab->lowering->map.rank_count == 1 ? "" : "es",
+           lab->topology->link_count, lab->lowering->mtu, lab->lowering->tree_count,
+           by_plural(lab->lowering->tree_count), lab->lowering->window, lab->lowering->payload_max);
     for (uint32_t i = 0; i < lab->plan_count; i++) {
         const struct by_plan *plan = lab->plans[i].plan;
         char achieved[BY_FRACTION_TEXT_BYTES], optimum[BY_FRACTION_TEXT_BYTES];
-        printf("# plan %-14s %u trees, %s of at most %s %s, verified %s\n",
-               by_collective_name(plan->collective), plan->tree_count,
+        printf("# plan %-14s %u tree%s, %s of at most %s %s, verified %s\n",
+               by_collective_name(plan->collective), plan->tree_count, by_plural(plan->tree_count),
                by_fraction_text(plan->achieved, achieved), by_fraction_text(plan->optimum, optimum),
                lab->topology->unit, lab->plans[i].verdict);
     }

@@ -213,10 +213,11 @@ static void report(const struct by_lowering *lowering, const char *folder, json_
         json_decref(object);
         return;
     }
-    printf("%u tables in %s (%zu bytes): %u trees, window %u, payload %u, at most %u slots at a node, cookie "
-           "%s\n",
-           lowering->node_count, folder, total, lowering->tree_count, lowering->window, lowering->payload_max,
-           lowering->slots, cookie);
+    printf(
+        "%u tables in %s (%zu bytes): %u tree%s, window %u, payload %u, at most %u slots at a node, cookie "
+        "%s\n",
+        lowering->node_count, folder, total, lowering->tree_count, by_plural(lowering->tree_count),
+        lowering->window, lowering->payload_max, lowering->slots, cookie);
     for (uint32_t i = 0; i < lowering->note_count; i++)
         printf("note: %s\n", lowering->notes[i]);
 }

@@ -57,13 +57,13 @@ static void print_people(const struct by_verify_report *report, const char *unit
         printf("INVALID %s\n", report->reason);
     else if (report->verdict == BY_VERDICT_OPTIMAL)
         printf("OPTIMAL %.6g %s with %u tree%s; %s\n", report->achieved.value, unit, report->tree_count,
-               report->tree_count == 1 ? "" : "s",
+               by_plural(report->tree_count),
                report->of_trees ? "no trees carry more" : "the cut allows no more");
     else
         printf("VALID %s/%s = %.6g: %.6g %s with %u tree%s, %s %.6g\n", report->ratio.num, report->ratio.den,
                report->ratio.value, report->achieved.value, unit, report->tree_count,
-               report->tree_count == 1 ? "" : "s",
-               report->of_trees ? "trees carry at most" : "the cut allows", report->bound.value);
+               by_plural(report->tree_count), report->of_trees ? "trees carry at most" : "the cut allows",
+               report->bound.value);
 }
 
 int by_command_verify(int argc, char **argv)
