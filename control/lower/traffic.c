@@ -117,12 +117,34 @@ static void add_tree(const struct by_lowering *lowering, const struct by_lowered
 
 static uint64_t boundary(uint64_t total, uint64_t before, uint64_t share_total)
 {
-    return (uint64_t)((unsigned __int128)total * before / share_total) & ~(uint64_t)63;
+    uint64_t even = ((uint64_t)((unsigned __int128)total * before / share_total) + 63) & ~(uint64_t)63;
+
+    if (even == 0 && before > 0)
+        even = 64;
+    return even < total ? even : total;
 }
 
-/* One shard (or the whole vector) over the trees that serve it. */
+/* The tree on which every call has a chunk: the endpoint's rule. NULL: the job has no tree. */
+static const struct by_lowered_tree *first_tree(const struct by_lowering *lowering, uint16_t job)
+{
+    const struct by_lowered_tree *first = NULL;
+
+    for (uint32_t i = 0; i < lowering->tree_count; i++) {
+        const struct by_lowered_tree *tree = &lowering->trees[i];
+
+        if (tree->job != job)
+            continue;
+        if (tree->collectives & BIT(BY_COLLECTIVE_ALLREDUCE))
+            return tree;
+        if (first == NULL)
+            first = tree;
+    }
+    return first;
+}
+
+/* One shard (or the whole vector) over the trees that serve it. Sets `met` when `first` is among them. */
 static int add_shard(const struct by_lowering *lowering, const struct by_traffic_call *call, uint32_t owner,
-                     struct by_traffic_arc *arcs)
+                     const struct by_lowered_tree *first, int *met, struct by_traffic_arc *arcs)
 {
     uint64_t total = 0, before = 0;
     uint32_t last = UINT32_MAX;
@@ -148,8 +170,10 @@ static int add_shard(const struct by_lowering *lowering, const struct by_traffic
               : i == last ? call->shard_bytes
                           : boundary(call->shard_bytes, before + tree->share, total);
         /* A barrier is one empty chunk on its first tree. */
-        if (end > start || (barrier && before == 0))
+        if (end > start || (barrier && before == 0)) {
             add_tree(lowering, tree, call, owner, end - start, arcs);
+            *met |= tree == first;
+        }
         before += tree->share;
     }
     return 0;
@@ -160,11 +184,25 @@ int by_traffic_add(const struct by_lowering *lowering, const struct by_traffic_c
 {
     int sharded =
         call->collective == BY_COLLECTIVE_ALLGATHER || call->collective == BY_COLLECTIVE_REDUCE_SCATTER;
-    int error = 0;
+    const struct by_traffic_call word = {.job = call->job, .collective = BY_COLLECTIVE_BARRIER};
+    const struct by_lowered_tree *first = first_tree(lowering, call->job);
+    uint32_t begin = sharded ? 0 : call->root;
+    uint32_t end = sharded ? lowering->map.rank_count : begin + 1;
+    int error = 0, met = 0;
 
-    if (!sharded)
-        return add_shard(lowering, call, call->root, arcs);
-    for (uint32_t rank = 0; rank < lowering->map.rank_count && error == 0; rank++)
-        error = add_shard(lowering, call, rank, arcs);
+    for (uint32_t rank = begin; rank < end && error == 0; rank++)
+        error = add_shard(lowering, call, rank, first, &met, arcs);
+    /* Where ranks in different calls meet, whatever trees these use. */
+    if (error == 0 && !met)
+        add_tree(lowering, first, &word, 0, 0, arcs);
     return error;
+}
+
+void by_traffic_add_roll(const struct by_lowering *lowering, uint16_t job, struct by_traffic_arc *arcs)
+{
+    const struct by_traffic_call roll = {.job = job, .collective = BY_COLLECTIVE_ALLREDUCE};
+    const struct by_lowered_tree *first = first_tree(lowering, job);
+
+    if (first != NULL)
+        add_tree(lowering, first, &roll, 0, 4 * (uint64_t)lowering->map.rank_count, arcs);
 }

@@ -1,7 +1,7 @@
 /*
  * What the tables say a call must put on each cable, in exact bytes, without loss: the figure that counted
  * bytes are held against. Computed from the trees as laid down and from the rules by which endpoints cut
- * calls (offload/endpoint: shares, 64-byte boundaries, chunks). Any thread.
+ * calls (offload/endpoint: shares, 64-byte boundaries, chunks, the word on the first tree). Any thread.
  */
 #ifndef BY_LOWER_TRAFFIC_H
 #define BY_LOWER_TRAFFIC_H
@@ -28,5 +28,8 @@ struct by_traffic_arc {
  */
 int by_traffic_add(const struct by_lowering *lowering, const struct by_traffic_call *call,
                    struct by_traffic_arc *arcs);
+
+/* Adds the roll call of a run of `job`: once for each run (offload/wire/PROTOCOL.md, "Sessions"). */
+void by_traffic_add_roll(const struct by_lowering *lowering, uint16_t job, struct by_traffic_arc *arcs);
 
 #endif

@@ -56,19 +56,24 @@ void by_cursor_plan(struct by_endpoint *endpoint, struct by_call_state *call)
 {
     call->remaining = 0;
     call->weight_max = 1;
+    call->word = 0;
     for (uint32_t l = 0; l < endpoint->lane_count; l++) {
         struct by_lane *lane = &endpoint->lanes[l];
         struct part parts[PARTS_MAX];
         uint32_t count = parts_of(endpoint, lane, &call->call, parts);
-        uint64_t weight = 0;
+        uint64_t weight = 0, chunks = 0;
 
         for (uint32_t p = 0; p < count; p++) {
-            call->remaining += parts[p].shards * chunks_in(endpoint, lane, call, parts[p].group);
+            chunks += parts[p].shards * chunks_in(endpoint, lane, call, parts[p].group);
             weight += by_share_weight(endpoint, lane, parts[p].group, parts[p].shards);
         }
+        if (l == endpoint->first && chunks == 0)
+            call->word = 1;
+        call->remaining += chunks;
         if (weight > call->weight_max)
             call->weight_max = weight;
     }
+    call->remaining += call->word;
 }
 
 /* The cursor comes to its call: sets the range of shards and the lane's pace in this call. */
@@ -86,6 +91,14 @@ static void enter_call(const struct by_endpoint *endpoint, struct by_lane *lane,
     if (count == 1 && parts[0].group >= BY_GROUP_RANK && is_sharded(call->call.collective)) {
         cursor->shard = lane->owner;
         cursor->shard_end = lane->owner + 1u;
+    }
+    if (call->word && lane == &endpoint->lanes[endpoint->first]) {
+        cursor->shard_end = 0;
+        cursor->at = 0;
+        cursor->end = 1;
+        cursor->active = cursor->word = 1;
+        lane->quantum = BY_CREDIT_ONE;
+        return;
     }
     for (uint32_t p = 0; p < count; p++)
         weight += by_share_weight(endpoint, lane, parts[p].group, parts[p].shards);
@@ -137,11 +150,13 @@ int by_cursor_seek(struct by_endpoint *endpoint, struct by_lane *lane)
     return cursor->active;
 }
 
-/* Buffers and flags of the chunk at `offset` (bytes, into its shard). */
-static void aim_flight(const struct by_endpoint *endpoint, const struct by_call_state *state, uint32_t shard,
-                       uint64_t offset, struct by_flight *flight)
+/* Buffers and flags of the chunk under the cursor. */
+static void aim_flight(const struct by_endpoint *endpoint, const struct by_call_state *state,
+                       const struct by_cursor *cursor, struct by_flight *flight)
 {
     const struct by_call *call = &state->call;
+    uint32_t shard = cursor->shard;
+    uint64_t offset = cursor->at;
     const uint8_t *send = call->send;
     uint8_t *recv = call->recv;
     uint64_t in_all = (uint64_t)shard * state->shard_bytes + offset; /* where all shards lie in one buffer */
@@ -150,6 +165,10 @@ static void aim_flight(const struct by_endpoint *endpoint, const struct by_call_
     flight->flags = 0;
     flight->send = NULL;
     flight->recv = NULL;
+    if (cursor->word) {
+        flight->flags = BY_FLIGHT_NODATA | BY_FLIGHT_ACKONLY;
+        return;
+    }
     switch (call->collective) {
     case BY_COLLECTIVE_ALLREDUCE:
         flight->send = send + offset;
@@ -191,10 +210,11 @@ void by_cursor_take(struct by_endpoint *endpoint, struct by_lane *lane, struct b
     BY_ASSERT(cursor->active && call->phase == BY_CALL_RUNNING);
     if (bytes > lane->payload_max)
         bytes = lane->payload_max;
-    aim_flight(endpoint, call, cursor->shard, cursor->at, flight);
+    aim_flight(endpoint, call, cursor, flight);
     cursor->at += bytes;
-    if (call->call.collective == BY_COLLECTIVE_BARRIER)
+    if (call->call.collective == BY_COLLECTIVE_BARRIER || cursor->word)
         bytes = 0;
+    cursor->word = 0;
     flight->bytes = (uint16_t)bytes;
     flight->count = (uint16_t)(bytes >> call->shift);
     flight->call = (uint8_t)index;

@@ -13,7 +13,8 @@
 void by_session_begin(struct by_endpoint *endpoint)
 {
     struct by_call_state *state = &endpoint->calls[BY_CALL_SESSION];
-    struct by_lane *lane = &endpoint->lanes[0]; /* the same tree for all ranks, as all are leaves of each */
+    struct by_lane *lane =
+        &endpoint->lanes[endpoint->first]; /* the same tree for all ranks, as all are leaves of each */
     uint64_t bytes = (uint64_t)endpoint->rank_count * NONCE_BYTES;
 
     BY_ASSERT(endpoint->lane_count > 0);
@@ -42,7 +43,7 @@ void by_session_begin(struct by_endpoint *endpoint)
 
 void by_session_refuse(struct by_endpoint *endpoint, uint16_t node, const struct by_err *err)
 {
-    struct by_lane *lane = &endpoint->lanes[0];
+    struct by_lane *lane = &endpoint->lanes[endpoint->first];
     struct by_call_status status = {
         .tree = lane->tree, .seq = lane->base, .node = node, .missing_node = BY_NODE_NONE};
 
@@ -62,7 +63,7 @@ void by_session_refuse(struct by_endpoint *endpoint, uint16_t node, const struct
  */
 uint32_t by_session_part(struct by_endpoint *endpoint, struct by_tx *tx)
 {
-    const struct by_lane *lane = &endpoint->lanes[0];
+    const struct by_lane *lane = &endpoint->lanes[endpoint->first];
     const struct by_call_state *roll = &endpoint->calls[BY_CALL_SESSION];
     uint32_t end = (uint32_t)((roll->shard_bytes + lane->payload_max - 1) / lane->payload_max);
     uint32_t count = 0;
@@ -92,7 +93,7 @@ uint32_t by_session_part(struct by_endpoint *endpoint, struct by_tx *tx)
 
 void by_session_end(struct by_endpoint *endpoint)
 {
-    struct by_lane *first = &endpoint->lanes[0];
+    struct by_lane *first = &endpoint->lanes[endpoint->first];
 
     by_call_finish(&endpoint->calls[BY_CALL_SESSION]);
     if (endpoint->roll[endpoint->rank] != endpoint->config.nonce) {

@@ -52,6 +52,11 @@ static void group_add(struct by_endpoint *endpoint, uint32_t index, uint32_t lan
 
 void by_share_init(struct by_endpoint *endpoint)
 {
+    while (endpoint->first + 1 < endpoint->lane_count &&
+           !(endpoint->lanes[endpoint->first].collectives & 1u << BY_COLLECTIVE_ALLREDUCE))
+        endpoint->first++;
+    if (!(endpoint->lanes[endpoint->first].collectives & 1u << BY_COLLECTIVE_ALLREDUCE))
+        endpoint->first = 0;
     for (uint32_t l = 0; l < endpoint->lane_count; l++) {
         struct by_lane *lane = &endpoint->lanes[l];
 
@@ -136,10 +141,17 @@ uint64_t by_share_scale(uint64_t a, uint64_t b, uint64_t c)
     return whole + quotient;
 }
 
-/* Boundaries lie on multiples of 64 bytes, so that chunks keep the alignment of the user's buffer. */
+/*
+ * Boundaries lie on multiples of 64 bytes, so that chunks keep the alignment of the user's buffer; upwards,
+ * so that the first lane of a group has part in what is not empty.
+ */
 static uint64_t boundary(uint64_t total, uint64_t before, uint64_t share_total)
 {
-    return by_share_scale(total, before, share_total) & ~(uint64_t)63;
+    uint64_t even = (by_share_scale(total, before, share_total) + 63) & ~(uint64_t)63;
+
+    if (even == 0 && before > 0)
+        even = 64;
+    return even < total ? even : total;
 }
 
 void by_share_segment(const struct by_endpoint *endpoint, const struct by_lane *lane, uint32_t group,

@@ -76,6 +76,7 @@ struct by_cursor {
     uint32_t shard, shard_end;
     uint64_t at, end;
     uint8_t active;  /* there is a chunk to send */
+    uint8_t word;    /* it is the call's word: empty, and behind no shard */
     uint8_t entered; /* `shard` and `shard_end` belong to `call` */
 };
 
@@ -143,6 +144,7 @@ struct by_call_state {
     uint64_t shard_bytes;
     uint64_t remaining; /* chunks without a result, over all lanes */
     uint64_t weight_max;
+    uint8_t word; /* none of its chunks are on the first lane, so that an empty one goes there */
     struct by_call_status status;
 };
 
@@ -153,6 +155,7 @@ struct by_endpoint {
     uint32_t tag;     /* of this rank's leaf */
     uint32_t witness; /* of a whole result */
     uint32_t group_count;
+    uint32_t first;                    /* the lane on which every call has a chunk */
     uint32_t orphans[BY_ROOTED_COUNT]; /* ranks without a group of their own */
     uint32_t inflight;
     uint32_t window; /* congestion window */
@@ -209,7 +212,11 @@ uint64_t by_share_scale(uint64_t a, uint64_t b, uint64_t c);
 uint64_t by_share_weight(const struct by_endpoint *endpoint, const struct by_lane *lane, uint32_t group,
                          uint32_t shards);
 
-/* cursor.c: the walk of a lane over calls, shards and chunks. */
+/*
+ * cursor.c: the walk of a lane over calls, shards and chunks. The first lane has at least one chunk of every
+ * call, be it an empty one (the call's *word*): there ranks in different calls meet, whatever lanes these
+ * use.
+ */
 /* Counts the call's chunks on all lanes and finds its greatest weight. */
 void by_cursor_plan(struct by_endpoint *endpoint, struct by_call_state *call);
 /* Moves to the next chunk if the cursor is not on one; 1 when there is one. */

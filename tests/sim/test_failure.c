@@ -207,6 +207,48 @@ static void a_broadcast_from_two_roots_is_refused(void **state)
         assert_int_equal(result.ranks[0][k].status.error, BY_EMISMATCH);
 }
 
+/* Calls that have no tree in common: they meet on the first one. */
+static void ranks_in_calls_on_different_trees_all_learn_of_it(void **state)
+{
+    static const struct plan_call odd_calls[] = {
+        {BY_COLLECTIVE_BROADCAST, BY_OP_SUM, BY_DTYPE_I32, 2, 5000, 0},
+        {BY_COLLECTIVE_REDUCE, BY_OP_SUM, BY_DTYPE_I32, 1, 5000, 0},
+        {BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_I32, 0, 5000, 0},
+        {BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_I32, 0, 0, 0},
+        {BY_COLLECTIVE_BARRIER, 0, BY_DTYPE_U8, 0, 0, 0},
+    };
+
+    (void)state;
+    for (unsigned o = 0; o < sizeof(odd_calls) / sizeof(odd_calls[0]); o++)
+        for (int odd = 0; odd < 4; odd++) {
+            uint64_t took;
+
+            draw_shape("leaf-spine");
+            prepare(50 + o, "spine0", 0);
+            for (int rank = 0; rank < 4; rank++) {
+                struct fabric_tree *tree =
+                    fabric_tree_add(&scenario.fabric, 0, scenario.fabric.jobs[0].rank_node[rank], 1, NULL);
+
+                assert_non_null(tree);
+                tree->collectives = 1u << BY_COLLECTIVE_BROADCAST | 1u << BY_COLLECTIVE_REDUCE;
+                tree->owner = (uint16_t)rank;
+                tree->window = 16;
+                tree->payload_max = 512;
+            }
+            scenario.call_count[0] = 0;
+            scenario_add_call(&scenario, 0, BY_COLLECTIVE_BROADCAST, BY_OP_SUM, BY_DTYPE_I32, 5000);
+            scenario.odd_rank = odd;
+            scenario.odd_call = odd_calls[o];
+            scenario_run(&scenario, 1, &result);
+            took = result.elapsed_ns;
+            for (int k = 0; k < 4; k++)
+                if (result.ranks[0][k].status.error != BY_EMISMATCH)
+                    fail_msg("odd call %u at rank %d: rank %d ends with %s", o, odd, k,
+                             by_error_name(result.ranks[0][k].status.error));
+            assert_true(took < STALL_NS / 2);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +256,7 @@ int main(void)
         cmocka_unit_test(a_frozen_host_is_named_and_finds_out_itself_when_it_wakes),
         cmocka_unit_test(ranks_in_different_calls_all_learn_of_it),
         cmocka_unit_test(a_broadcast_from_two_roots_is_refused),
+        cmocka_unit_test(ranks_in_calls_on_different_trees_all_learn_of_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

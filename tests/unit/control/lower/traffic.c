@@ -119,11 +119,11 @@ static void a_call_is_cut_over_trees_at_cache_lines(void **state)
     struct by_traffic_call call = {.job = 1, .collective = BY_COLLECTIVE_ALLREDUCE, .shard_bytes = 4300};
 
     (void)state;
-    /* 4300 / 3 = 1433 -> 1408 on the first tree: one chunk; 2892 on the second: three. */
+    /* 4300 / 3 = 1433 -> 1472 on the first tree: two chunks; 2828 on the second: three. */
     assert_int_equal(by_traffic_add(lowering, &call, arcs), 0);
-    assert_int_equal(arcs[0].packets, 4);
-    assert_int_equal(arcs[0].bytes, 4300 + 4 * HEADER);
-    assert_int_equal(arcs[1].bytes, 4300 + 4 * HEADER);
+    assert_int_equal(arcs[0].packets, 5);
+    assert_int_equal(arcs[0].bytes, 4300 + 5 * HEADER);
+    assert_int_equal(arcs[1].bytes, 4300 + 5 * HEADER);
     by_lowering_free(lowering);
     by_topology_free(topology);
 }
@@ -140,6 +140,40 @@ static void a_barrier_is_one_empty_chunk(void **state)
     for (int i = 0; i < 6; i++)
         assert_int_equal(arcs[i].bytes, HEADER);
     by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
+static void a_call_off_the_first_tree_sends_its_word_there(void **state)
+{
+    static const char *const first[] = {"1 h0: h0>h1", NULL}, *const own[] = {"1 h1: h1>h0", NULL};
+    struct by_topology *topology = bench_topology("h0 h1", "h0-h1");
+    struct by_plan *plans[2] = {bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, first),
+                                bench_plan(topology, BY_COLLECTIVE_BROADCAST, "h1", own)};
+    struct by_lower_job job = {.job = 1, .plan_count = 2, .plans = (const struct by_plan *const *)plans};
+    struct by_lowering *lowering = NULL;
+    struct by_problem problem = {0};
+    struct by_traffic_arc arcs[2] = {0};
+    struct by_traffic_call call = {
+        .job = 1, .collective = BY_COLLECTIVE_BROADCAST, .root = 1, .shard_bytes = 100};
+
+    (void)state;
+    if (by_lower(topology, &job, 1, &(struct by_lower_options){0}, &lowering, &problem) != 0)
+        fail_msg("%s", problem.text);
+    assert_int_equal(by_traffic_add(lowering, &call, arcs), 0);
+    for (int i = 0; i < 2; i++) { /* data one way, their acknowledgement the other; the word both ways */
+        assert_int_equal(arcs[i].packets, 2);
+        assert_int_equal(arcs[i].bytes, (i == 1 ? 100 : 0) + 2 * HEADER);
+    }
+    memset(arcs, 0, sizeof(arcs));
+    call = (struct by_traffic_call){.job = 1, .collective = BY_COLLECTIVE_ALLREDUCE};
+    assert_int_equal(by_traffic_add(lowering, &call, arcs), 0); /* an empty call is nothing else */
+    assert_int_equal(arcs[0].bytes, HEADER);
+    by_traffic_add_roll(lowering, 1, arcs);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(arcs[i].bytes, 2 * HEADER + 2 * 4); /* a nonce of each rank */
+    by_lowering_free(lowering);
+    bench_plan_free(plans[0]);
+    bench_plan_free(plans[1]);
     by_topology_free(topology);
 }
 
@@ -198,6 +232,7 @@ int main(void)
         cmocka_unit_test(a_broadcast_from_a_host_costs_its_cable_one_copy),
         cmocka_unit_test(a_call_is_cut_over_trees_at_cache_lines),
         cmocka_unit_test(a_barrier_is_one_empty_chunk),
+        cmocka_unit_test(a_call_off_the_first_tree_sends_its_word_there),
         cmocka_unit_test(a_relayed_hop_counts_on_every_cable),
         cmocka_unit_test(a_dump_tells_every_record_and_a_difference_only_what_changed),
     };

@@ -55,13 +55,14 @@ static void a_call_is_split_in_proportion_at_multiples_of_64_bytes(void **state)
 {
     static const struct split_row rows[] = {
         {1024, {1, 1}, {512, 1024}},
-        {1000, {1, 1}, {448, 1000}},
-        {100, {1, 1, 1}, {0, 64, 100}},
-        {63, {1, 1}, {0, 63}},
-        {64, {1, 1}, {0, 64}},
+        {1000, {1, 1}, {512, 1000}},
+        {100, {1, 1, 1}, {64, 100, 100}},
+        {63, {1, 1}, {63, 63}},
+        {64, {1, 1}, {64, 64}},
+        {65, {1, 1}, {64, 65}},
         {0, {1, 2}, {0, 0}},
         {4096, {1, 2, 1}, {1024, 3072, 4096}},
-        {6400, {1, 0xffffffff, 3}, {0, 6336, 6400}},
+        {6400, {1, 0xffffffff, 3}, {64, 6400, 6400}},
     };
 
     (void)state;
@@ -207,15 +208,16 @@ static void segments_are_cut_into_chunks_with_a_short_last_one(void **state)
         {BY_COLLECTIVE_ALLREDUCE, BY_DTYPE_F64, 17, {1}, {3}, {17}, {1}},
         {BY_COLLECTIVE_ALLREDUCE, BY_DTYPE_U8, 1, {1}, {1}, {1}, {1}},
         {BY_COLLECTIVE_ALLREDUCE, BY_DTYPE_U8, 1000, {1}, {16}, {1000}, {40}},
-        {BY_COLLECTIVE_ALLREDUCE, BY_DTYPE_BF16, 100, {1, 1}, {1, 3}, {32, 68}, {32, 4}},
+        {BY_COLLECTIVE_ALLREDUCE, BY_DTYPE_BF16, 100, {1, 1}, {2, 2}, {64, 36}, {32, 4}},
         {BY_COLLECTIVE_REDUCE, BY_DTYPE_I64, 24, {1, 2}, {1, 2}, {8, 16}, {8, 8}},
         /* copied as bytes, each of three shards split on its own */
         {BY_COLLECTIVE_ALLGATHER, BY_DTYPE_F64, 9, {1}, {6}, {216}, {8}},
-        {BY_COLLECTIVE_ALLGATHER, BY_DTYPE_U8, 130, {1, 1}, {3, 6}, {192, 198}, {64, 2}},
-        {BY_COLLECTIVE_REDUCE_SCATTER, BY_DTYPE_I32, 33, {1, 1}, {3, 6}, {48, 51}, {16, 1}},
-        {BY_COLLECTIVE_BROADCAST, BY_DTYPE_F32, 33, {1, 1}, {1, 2}, {64, 68}, {64, 4}},
+        {BY_COLLECTIVE_ALLGATHER, BY_DTYPE_U8, 130, {1, 1}, {6, 3}, {384, 6}, {64, 2}},
+        {BY_COLLECTIVE_REDUCE_SCATTER, BY_DTYPE_I32, 33, {1, 1}, {6, 3}, {96, 3}, {16, 1}},
+        {BY_COLLECTIVE_BROADCAST, BY_DTYPE_F32, 33, {1, 1}, {2, 1}, {128, 4}, {64, 4}},
         {BY_COLLECTIVE_BARRIER, 0, 0, {1, 1}, {1, 0}, {0, 0}, {0, 0}},
-        {BY_COLLECTIVE_ALLREDUCE, BY_DTYPE_F32, 0, {1, 1}, {0, 0}, {0, 0}, {0, 0}},
+        /* nothing but the word by which ranks in different calls meet */
+        {BY_COLLECTIVE_ALLREDUCE, BY_DTYPE_F32, 0, {1, 1}, {1, 0}, {0, 0}, {0, 0}},
     };
 
     (void)state;
