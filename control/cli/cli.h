@@ -12,7 +12,8 @@ enum by_exit { BY_EXIT_DONE = 0, BY_EXIT_NO = 1, BY_EXIT_USAGE = 2, BY_EXIT_ENVI
 typedef int by_command_fn(int argc, char **argv);
 
 by_command_fn by_command_topo, by_command_plan, by_command_verify, by_command_tables, by_command_push,
-    by_command_show, by_command_diff, by_command_lab, by_command_plot, by_command_info, by_command_compare;
+    by_command_show, by_command_diff, by_command_lab, by_command_plot, by_command_info, by_command_compare,
+    by_command_export;
 
 /* Prints `banyan: file:line:col: text` (or without line and column when line is 0) to stderr; returns
  * BY_EXIT_USAGE. */

@@ -13,4 +13,5 @@ control_SRC += \
 	control/topology/preset_regular.c \
 	control/topology/read.c \
 	control/topology/topology.c \
-	control/topology/vary.c
+	control/topology/vary.c \
+	control/topology/xml.c
