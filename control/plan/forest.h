@@ -1,7 +1,7 @@
 /*
- * From scaled capacities to finished trees: which switches stay as nodes, removal of the others, packing, and
- * laying the trees back onto the fabric. What allgather, reduce-scatter, broadcast and reduce share;
- * allreduce builds on it too. One thread for each call.
+ * From scaled capacities to finished trees: which switches stay as nodes, tight sets, removal of the other
+ * switches, packing, and laying the trees back onto the fabric. What allgather, reduce-scatter, broadcast and
+ * reduce share; allreduce builds on it too. One thread for each call.
  */
 #ifndef BY_PLAN_FOREST_H
 #define BY_PLAN_FOREST_H
@@ -11,7 +11,7 @@
 
 struct by_forest {
     const struct by_graph *graph; /* names, kinds and the direction of data */
-    const int64_t *capacity;      /* [from * node_count + to], in trees */
+    const int64_t *capacity;      /* by half of graph->net, in trees */
     const int64_t *roots;         /* trees that start at each node */
     struct by_fraction weight;    /* bandwidth of one tree, in the topology's unit */
     enum by_tree_use use;
@@ -19,7 +19,7 @@ struct by_forest {
 };
 
 /*
- * Makes the trees and appends them to `list`. by_oracle_check with the compute nodes as targets must have
+ * Makes the trees and appends them to `list`. The oracle with the compute nodes as targets must have
  * passed. A switch that may branch, and that every tree can reach, stays as a node (theorem 2 of ForestColl,
  * after Bang-Jensen, Frank and Jackson, lets it); any other is removed, for which each node needs as much
  * capacity in as out: BY_EINVAL names one that has not. Adds the time spent to `seconds` of the plan.

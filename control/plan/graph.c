@@ -8,29 +8,44 @@
 /* Divides all capacities by their greatest common divisor and sets the unit to match. */
 static void normalise(struct by_graph *graph)
 {
-    size_t cells = (size_t)graph->node_count * graph->node_count;
+    uint32_t halves = 2 * graph->net->pair_count;
     int64_t divisor = 0;
     int error;
 
-    for (size_t i = 0; i < cells; i++)
-        divisor = by_gcd(divisor, graph->capacity[i]);
+    for (uint32_t i = 0; i < halves; i++)
+        divisor = by_gcd(divisor, graph->net->capacity[i]);
     if (divisor == 0)
         divisor = 1;
-    for (size_t i = 0; i < cells; i++)
-        graph->capacity[i] /= divisor;
+    for (uint32_t i = 0; i < halves; i++)
+        graph->net->capacity[i] /= divisor;
     error = by_fraction_set(divisor, graph->topology->scale, &graph->unit);
     BY_ASSERT(error == 0);
 }
 
-struct by_graph *by_graph_make(const struct by_topology *topology, enum by_direction direction,
-                               bool in_network)
+static void make_net(struct by_graph *graph, enum by_direction direction)
+{
+    const struct by_topology *topology = graph->topology;
+    struct by_net_arc *arcs = by_alloc(topology->arc_count, sizeof(*arcs));
+
+    for (uint32_t i = 0; i < topology->arc_count; i++) {
+        const struct by_arc *arc = &topology->arcs[i];
+
+        arcs[i].from = direction == BY_DIRECTION_UP ? arc->to : arc->from;
+        arcs[i].to = direction == BY_DIRECTION_UP ? arc->from : arc->to;
+        arcs[i].capacity = arc->capacity;
+    }
+    graph->net = by_net_new(topology->node_count, arcs, topology->arc_count);
+    free(arcs);
+}
+
+struct by_graph *by_graph_make_sparse(const struct by_topology *topology, enum by_direction direction,
+                                      bool in_network)
 {
     struct by_graph *graph = by_alloc(1, sizeof(*graph));
     size_t n = topology->node_count;
 
     graph->topology = topology;
     graph->node_count = topology->node_count;
-    graph->capacity = by_alloc(n * n, sizeof(*graph->capacity));
     graph->compute = by_alloc(n, sizeof(*graph->compute));
     graph->branch = by_alloc(n, sizeof(*graph->branch));
     for (size_t i = 0; i < n; i++) {
@@ -42,14 +57,21 @@ struct by_graph *by_graph_make(const struct by_topology *topology, enum by_direc
                            (direction == BY_DIRECTION_UP || node->multicast) &&
                            (direction == BY_DIRECTION_DOWN || node->aggregate);
     }
-    for (uint32_t i = 0; i < topology->arc_count; i++) {
-        const struct by_arc *arc = &topology->arcs[i];
-        uint32_t from = direction == BY_DIRECTION_UP ? arc->to : arc->from;
-        uint32_t to = direction == BY_DIRECTION_UP ? arc->from : arc->to;
-
-        graph->capacity[from * n + to] += arc->capacity;
-    }
+    make_net(graph, direction);
     normalise(graph);
+    return graph;
+}
+
+struct by_graph *by_graph_make(const struct by_topology *topology, enum by_direction direction,
+                               bool in_network)
+{
+    struct by_graph *graph = by_graph_make_sparse(topology, direction, in_network);
+    const struct by_net *net = graph->net;
+    size_t n = graph->node_count;
+
+    graph->capacity = by_alloc(n * n, sizeof(*graph->capacity));
+    for (uint32_t half = 0; half < 2 * net->pair_count; half++)
+        graph->capacity[net->tail[half] * n + by_net_head(net, half)] = net->capacity[half];
     return graph;
 }
 
@@ -57,6 +79,7 @@ void by_graph_free(struct by_graph *graph)
 {
     if (!graph)
         return;
+    by_net_free(graph->net);
     free(graph->capacity);
     free(graph->compute);
     free(graph->branch);
@@ -65,47 +88,32 @@ void by_graph_free(struct by_graph *graph)
 
 int64_t by_graph_entering(const struct by_graph *graph, uint32_t node)
 {
-    int64_t sum = 0;
-
-    for (uint32_t i = 0; i < graph->node_count; i++)
-        sum += by_graph_capacity(graph, i, node);
-    return sum;
+    return by_net_entering(graph->net, node);
 }
 
 int64_t by_graph_leaving(const struct by_graph *graph, uint32_t node)
 {
-    int64_t sum = 0;
-
-    for (uint32_t i = 0; i < graph->node_count; i++)
-        sum += by_graph_capacity(graph, node, i);
-    return sum;
+    return by_net_leaving(graph->net, node);
 }
 
 int64_t by_graph_sum(const struct by_graph *graph)
 {
     int64_t sum = 0;
 
-    for (uint32_t i = 0; i < graph->node_count; i++)
-        sum += by_graph_leaving(graph, i);
+    for (uint32_t half = 0; half < 2 * graph->net->pair_count; half++)
+        sum += graph->net->capacity[half]; /* the builder of the topology bounds it */
     return sum;
 }
 
 int64_t by_graph_entering_set(const struct by_graph *graph, const bool *inside)
 {
-    int64_t sum = 0;
-
-    for (uint32_t from = 0; from < graph->node_count; from++)
-        for (uint32_t to = 0; to < graph->node_count; to++)
-            if (!inside[from] && inside[to])
-                sum += by_graph_capacity(graph, from, to);
-    return sum;
+    return by_net_entering_set(graph->net, inside);
 }
 
 bool by_graph_is_symmetric(const struct by_graph *graph)
 {
-    for (uint32_t i = 0; i < graph->node_count; i++)
-        for (uint32_t j = 0; j < i; j++)
-            if (by_graph_capacity(graph, i, j) != by_graph_capacity(graph, j, i))
-                return false;
+    for (uint32_t pair = 0; pair < graph->net->pair_count; pair++)
+        if (graph->net->capacity[2 * pair] != graph->net->capacity[2 * pair + 1])
+            return false;
     return true;
 }

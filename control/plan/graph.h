@@ -1,5 +1,5 @@
 /*
- * The planner's view of a fabric: nodes of the topology, integer capacities between each two of them
+ * The planner's view of a fabric: nodes of the topology, integer capacities between those that are linked
  * (parallel links added up, divided by their greatest common divisor), and which switches may branch. For
  * collectives that send data up, the graph is transposed: planning is always planning of out-trees.
  * Neighbours: all of plan/. One thread for each graph.
@@ -7,6 +7,7 @@
 #ifndef BY_PLAN_GRAPH_H
 #define BY_PLAN_GRAPH_H
 
+#include "control/flow/net.h"
 #include "control/topology/topology.h"
 
 /* Sums of capacities that planning multiplies by counts of nodes must stay below this. */
@@ -18,7 +19,8 @@ enum by_direction { BY_DIRECTION_DOWN = 1, BY_DIRECTION_UP, BY_DIRECTION_BOTH };
 struct by_graph {
     const struct by_topology *topology;
     uint32_t node_count;
-    int64_t *capacity; /* [from * node_count + to] */
+    struct by_net *net;
+    int64_t *capacity; /* [from * node_count + to]; NULL in a sparse graph */
     bool *compute;     /* by node */
     bool *branch; /* by node: a switch that may be a node of a tree: it multicasts (down), aggregates (up), or
                      does both */
@@ -30,8 +32,11 @@ struct by_graph {
  */
 struct by_graph *by_graph_make(const struct by_topology *topology, enum by_direction direction,
                                bool in_network);
+/* The same without the table `capacity`, which a large fabric has no room for. */
+struct by_graph *by_graph_make_sparse(const struct by_topology *topology, enum by_direction direction,
+                                      bool in_network);
 void by_graph_free(struct by_graph *graph);
-/* The capacity from `from` to `to`. */
+/* The capacity from `from` to `to`; not of a sparse graph. */
 static inline int64_t by_graph_capacity(const struct by_graph *graph, uint32_t from, uint32_t to)
 {
     return graph->capacity[(size_t)from * graph->node_count + to];

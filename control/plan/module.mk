@@ -9,9 +9,13 @@ control_SRC += \
 	control/plan/fixed.c \
 	control/plan/forest.c \
 	control/plan/graph.c \
+	control/plan/merge.c \
+	control/plan/nest.c \
 	control/plan/optimum.c \
 	control/plan/oracle.c \
 	control/plan/pack.c \
+	control/plan/pack_grow.c \
+	control/plan/pack_order.c \
 	control/plan/packing.c \
 	control/plan/pairs.c \
 	control/plan/paths.c \
@@ -19,10 +23,13 @@ control_SRC += \
 	control/plan/plan.c \
 	control/plan/simplex.c \
 	control/plan/spanning.c \
-	control/plan/split.c \
+	control/plan/split_even.c \
+	control/plan/split_exact.c \
 	control/plan/steiner.c \
 	control/plan/strand.c \
 	control/plan/strength.c \
+	control/plan/tight.c \
+	control/plan/tighten.c \
 	control/plan/tree.c \
 	control/plan/tree_list.c
 banyan_SRC += control/cli/topo.c control/cli/plan.c control/cli/plan_allreduce.c

@@ -2,7 +2,8 @@
  * fixed.c. */
 #include "control/plan/optimum.h"
 
-#include "control/flow/flow.h"
+#include "control/flow/reach.h"
+#include "control/plan/oracle.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
 #include "control/topology/fraction.h"
@@ -27,79 +28,81 @@ static int refuse_range(struct by_problem *problem)
         "the bandwidths need more than 60 bits in their common unit; round them or use a larger unit");
 }
 
-/* A network of the graph's arcs times `factor`, and a source (node number node_count) with an arc to each
- * compute node. */
-struct sourced {
-    struct by_flow *flow;
-    uint32_t *arc;    /* by cell, UINT32_MAX where there is none */
-    uint32_t *source; /* by node: the arc from the source */
+/* Newton's method for shares: where it stands. */
+struct search {
+    const struct by_graph *graph;
+    const int64_t *shares;
+    int64_t share_sum;
+    struct by_reach *reach;
+    int64_t p, q;
+    bool *inside;
 };
 
-static void sourced_make(const struct by_graph *graph, struct sourced *network)
+/* Capacities p times the graph's, roots q times the shares. */
+static void rescale(struct search *search)
 {
-    uint32_t n = graph->node_count;
+    const struct by_net *net = search->graph->net;
 
-    network->flow = by_flow_new(n + 1);
-    network->arc = by_alloc((size_t)n * n, sizeof(*network->arc));
-    network->source = by_alloc(n, sizeof(*network->source));
-    for (uint32_t i = 0; i < n * n; i++)
-        network->arc[i] = graph->capacity[i] ? by_flow_add(network->flow, i / n, i % n, 0) : UINT32_MAX;
-    for (uint32_t i = 0; i < n; i++)
-        network->source[i] = graph->compute[i] ? by_flow_add(network->flow, n, i, 0) : UINT32_MAX;
+    for (uint32_t half = 0; half < 2 * net->pair_count; half++)
+        by_reach_set(search->reach, half, search->p * net->capacity[half]);
+    for (uint32_t i = 0; i < net->node_count; i++)
+        by_reach_set_root(search->reach, i, search->q * search->shares[i]);
 }
 
-static void sourced_free(struct sourced *network)
+/* The candidate that the set `inside` gives: what all others send, over the capacity that enters it. */
+static int take_candidate(struct search *search, uint32_t node, struct by_problem *problem)
 {
-    by_flow_free(network->flow);
-    free(network->arc);
-    free(network->source);
-}
-
-/* Sets arcs to p times their capacity, and the source's arcs to q but for contracted nodes, which are part of
- * the source. */
-static void sourced_scale(const struct by_graph *graph, struct sourced *network, int64_t p, int64_t q,
-                          const bool *contracted)
-{
-    uint32_t n = graph->node_count;
-
-    for (uint32_t i = 0; i < n * n; i++)
-        if (network->arc[i] != UINT32_MAX)
-            by_flow_set(network->flow, network->arc[i], p * graph->capacity[i]);
-    for (uint32_t i = 0; i < n; i++)
-        if (network->source[i] != UINT32_MAX)
-            by_flow_set(network->flow, network->source[i], contracted[i] ? BY_FLOW_INFINITE : q);
-}
-
-/* The candidate that the set `inside` gives: its compute nodes need what all others send, over the capacity
- * that enters it. */
-static int candidate(const struct by_graph *graph, const bool *inside, uint32_t node, int64_t *p, int64_t *q,
-                     struct by_problem *problem)
-{
-    int64_t entering = by_graph_entering_set(graph, inside), outside = graph->compute_count, divisor;
+    const struct by_graph *graph = search->graph;
+    int64_t entering = by_graph_entering_set(graph, search->inside), outside = search->share_sum, divisor;
 
     for (uint32_t i = 0; i < graph->node_count; i++)
-        outside -= graph->compute[i] && inside[i];
+        outside -= search->inside[i] ? search->shares[i] : 0;
     if (entering == 0)
         return refuse_unreachable(graph, node, problem);
     divisor = by_gcd(outside, entering);
-    *p = outside / divisor;
-    *q = entering / divisor;
+    search->p = outside / divisor;
+    search->q = entering / divisor;
     return 0;
 }
 
-/* The node that hears least, as the first candidate. */
-static int first_candidate(const struct by_graph *graph, int64_t *p, int64_t *q, bool *inside,
-                           struct by_problem *problem)
+/* The node that hears least for what it must hear, as the first candidate. */
+static int first_candidate(struct search *search, struct by_problem *problem)
 {
+    const struct by_graph *graph = search->graph;
     uint32_t least = UINT32_MAX;
+    int64_t least_in = 0, least_need = 0;
 
-    for (uint32_t i = 0; i < graph->node_count; i++)
-        if (graph->compute[i] &&
-            (least == UINT32_MAX || by_graph_entering(graph, i) < by_graph_entering(graph, least)))
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        int64_t in, need;
+
+        if (!graph->compute[i])
+            continue;
+        in = by_graph_entering(graph, i);
+        need = search->share_sum - search->shares[i];
+        if (least == UINT32_MAX || (__int128)need * least_in > (__int128)least_need * in) {
             least = i;
-    memset(inside, 0, graph->node_count * sizeof(*inside));
-    inside[least] = true;
-    return candidate(graph, inside, least, p, q, problem);
+            least_in = in;
+            least_need = need;
+        }
+    }
+    memset(search->inside, 0, graph->node_count * sizeof(*search->inside));
+    search->inside[least] = true;
+    return take_candidate(search, least, problem);
+}
+
+/* Makes the set that the last query proved too small the next candidate. */
+static int improve(struct search *search, uint32_t node, struct by_problem *problem)
+{
+    int64_t p_before = search->p, q_before = search->q;
+    int error;
+
+    for (uint32_t i = 0; i < search->graph->node_count; i++)
+        search->inside[i] = by_reach_inside(search->reach, i);
+    error = take_candidate(search, node, problem);
+    BY_ASSERT(error || (__int128)search->p * q_before > (__int128)p_before * search->q);
+    if (!error)
+        rescale(search);
+    return error;
 }
 
 /*
@@ -107,110 +110,128 @@ static int first_candidate(const struct by_graph *graph, int64_t *p, int64_t *q,
  * passed stays passed, and every cut violated later leaves it outside. It is therefore contracted into the
  * source, which keeps later flows local.
  */
-int by_optimum_allgather(const struct by_graph *graph, int64_t *p, int64_t *q, bool *inside,
-                         struct by_problem *problem)
+static int search_all(struct search *search, struct by_problem *problem)
 {
-    bool *contracted = by_alloc(graph->node_count, sizeof(*contracted));
-    bool *side = by_alloc(graph->node_count + 1, sizeof(*side));
-    struct sourced network;
-    int64_t n = graph->compute_count;
-    int error;
+    const struct by_graph *graph = search->graph;
+    uint32_t *order = by_alloc(graph->node_count, sizeof(*order)), count = by_oracle_order(graph->net, order);
+    int error = first_candidate(search, problem);
 
-    if (by_graph_sum(graph) > BY_CAPACITY_SUM_MAX / n) {
-        free(side);
-        free(contracted);
-        return refuse_range(problem);
-    }
-    sourced_make(graph, &network);
-    error = first_candidate(graph, p, q, inside, problem);
     if (!error)
-        sourced_scale(graph, &network, *p, *q, contracted);
-    for (uint32_t node = 0; node < graph->node_count && !error; node++) {
-        if (!graph->compute[node])
+        rescale(search);
+    for (uint32_t i = 0; i < count && !error; i++) {
+        if (!graph->compute[order[i]])
             continue;
-        while (!error && by_flow_run(network.flow, graph->node_count, node, n * *q) < n * *q) {
-            int64_t p_before = *p, q_before = *q;
-
-            by_flow_sink_side(network.flow, side);
-            memcpy(inside, side, graph->node_count * sizeof(*inside));
-            error = candidate(graph, inside, node, p, q, problem);
-            BY_ASSERT(error || (__int128)*p * q_before > (__int128)p_before * *q);
-            if (!error)
-                sourced_scale(graph, &network, *p, *q, contracted);
-        }
-        contracted[node] = true;
-        by_flow_set(network.flow, network.source[node], BY_FLOW_INFINITE);
+        while (!error && by_reach_flow(search->reach, order[i], search->share_sum * search->q) <
+                             search->share_sum * search->q)
+            error = improve(search, order[i], problem);
+        search->reach->contracted[order[i]] = true;
     }
-    sourced_free(&network);
-    free(side);
-    free(contracted);
+    free(order);
     return error;
 }
 
-/* A network of the graph's arcs alone. */
-static struct by_flow *plain_network(const struct by_graph *graph)
+int by_optimum_shares(const struct by_graph *graph, const int64_t *shares, int64_t *p, int64_t *q,
+                      bool *inside, struct by_problem *problem)
 {
-    uint32_t n = graph->node_count;
-    struct by_flow *flow = by_flow_new(n);
+    struct search search = {.graph = graph, .shares = shares, .inside = inside};
+    int error;
 
-    for (uint32_t i = 0; i < n * n; i++)
-        if (graph->capacity[i])
-            by_flow_add(flow, i / n, i % n, graph->capacity[i]);
-    return flow;
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        if (__builtin_add_overflow(search.share_sum, shares[i], &search.share_sum))
+            return refuse_range(problem);
+    if (by_graph_sum(graph) > BY_CAPACITY_SUM_MAX / search.share_sum)
+        return refuse_range(problem);
+    search.reach = by_reach_new(graph->net);
+    error = search_all(&search, problem);
+    by_reach_free(search.reach);
+    *p = search.p;
+    *q = search.q;
+    return error;
+}
+
+int by_optimum_allgather(const struct by_graph *graph, int64_t *p, int64_t *q, bool *inside,
+                         struct by_problem *problem)
+{
+    int64_t *shares = by_alloc(graph->node_count, sizeof(*shares));
+    int error;
+
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        shares[i] = graph->compute[i];
+    error = by_optimum_shares(graph, shares, p, q, inside, problem);
+    free(shares);
+    return error;
+}
+
+/* Lowers `*rate` to the least flow from `root` to a compute node. A node that hears `*rate` is in no lesser
+ * cut: it becomes part of the source. */
+static int least_flow(const struct by_graph *graph, struct by_reach *reach, uint32_t root, int64_t *rate,
+                      bool *inside, struct by_problem *problem)
+{
+    uint32_t *order = by_alloc(graph->node_count, sizeof(*order)), count = by_oracle_order(graph->net, order);
+    int error = 0;
+
+    reach->contracted[root] = true;
+    for (uint32_t i = 0; i < count && !error; i++) {
+        uint32_t node = order[i];
+        int64_t found;
+
+        if (!graph->compute[node] || reach->contracted[node])
+            continue;
+        found = by_reach_flow(reach, node, *rate);
+        if (found < *rate) {
+            *rate = found;
+            for (uint32_t j = 0; j < graph->node_count; j++)
+                inside[j] = by_reach_inside(reach, j);
+        }
+        if (found == 0)
+            error = refuse_unreachable(graph, node, problem);
+        reach->contracted[node] = true;
+    }
+    free(order);
+    return error;
 }
 
 int by_optimum_broadcast(const struct by_graph *graph, uint32_t root, int64_t *rate, bool *inside,
                          struct by_problem *problem)
 {
-    struct by_flow *flow;
-    int error = 0;
+    struct by_reach *reach;
+    int error;
 
     if (by_graph_sum(graph) > BY_CAPACITY_SUM_MAX)
         return refuse_range(problem);
-    flow = plain_network(graph);
-    *rate = BY_FLOW_INFINITE;
-    for (uint32_t node = 0; node < graph->node_count && !error; node++) {
-        int64_t found;
-
-        if (!graph->compute[node] || node == root)
-            continue;
-        found = by_flow_run(flow, root, node, *rate);
-        if (found < *rate) {
-            *rate = found;
-            by_flow_sink_side(flow, inside);
-        }
-        if (found == 0)
-            error = refuse_unreachable(graph, node, problem);
-    }
-    by_flow_free(flow);
+    reach = by_reach_new(graph->net);
+    *rate = BY_CAPACITY_SUM_MAX + 1;
+    error = least_flow(graph, reach, root, rate, inside, problem);
+    by_reach_free(reach);
     return error;
 }
 
+/* Every cut between compute nodes has the first of them on one side: flows from it, and flows to it. */
 int by_optimum_allreduce(const struct by_graph *graph, int64_t *rate, bool *inside,
                          struct by_problem *problem)
 {
-    struct by_flow *flow;
-    uint32_t first = 0;
-    int error = 0;
+    struct by_reach *reach;
+    uint32_t first = 0, n = graph->node_count;
+    int64_t forward;
+    int error;
 
     if (by_graph_sum(graph) > BY_CAPACITY_SUM_MAX)
         return refuse_range(problem);
-    flow = plain_network(graph);
-    *rate = BY_FLOW_INFINITE;
     while (!graph->compute[first])
         first++;
-    for (uint32_t node = first + 1; node < graph->node_count && !error; node++) {
-        for (int way = 0; way < 2 && graph->compute[node] && !error; way++) {
-            int64_t found = by_flow_run(flow, way ? node : first, way ? first : node, *rate);
-
-            if (found < *rate) {
-                *rate = found;
-                by_flow_sink_side(flow, inside);
-            }
-            if (found == 0)
-                error = refuse_unreachable(graph, way ? first : node, problem);
-        }
+    *rate = BY_CAPACITY_SUM_MAX + 1;
+    reach = by_reach_new(graph->net);
+    error = least_flow(graph, reach, first, rate, inside, problem);
+    forward = *rate;
+    if (!error && !by_graph_is_symmetric(graph)) {
+        for (uint32_t half = 0; half < 2 * graph->net->pair_count; half++)
+            by_reach_set(reach, half, graph->net->capacity[half ^ 1]);
+        memset(reach->contracted, 0, n * sizeof(*reach->contracted));
+        error = least_flow(graph, reach, first, rate, inside, problem);
+        /* There the set is what data must leave. */
+        for (uint32_t i = 0; i < n && *rate < forward; i++)
+            inside[i] = !inside[i];
     }
-    by_flow_free(flow);
+    by_reach_free(reach);
     return error;
 }

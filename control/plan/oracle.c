@@ -1,52 +1,74 @@
 /* Rooted connectivity by maximum flows. See oracle.h. */
 #include "control/plan/oracle.h"
 
-#include "control/flow/flow.h"
 #include "control/topology/alloc.h"
+
+uint32_t by_oracle_order(const struct by_net *net, uint32_t *order)
+{
+    bool *seen = by_alloc(net->node_count, sizeof(*seen));
+    uint32_t head = 0, tail = 0;
+
+    for (uint32_t start = 0; start < net->node_count; start++) {
+        if (seen[start])
+            continue;
+        seen[start] = true;
+        order[tail++] = start;
+        while (head < tail) {
+            uint32_t node = order[head++];
+
+            for (uint32_t i = net->first[node]; i < net->first[node + 1]; i++)
+                if (!seen[net->near[i].node]) {
+                    seen[net->near[i].node] = true;
+                    order[tail++] = net->near[i].node;
+                }
+        }
+    }
+    free(seen);
+    return tail;
+}
+
+int64_t by_oracle_ask(struct by_reach *reach, const uint32_t *order, int64_t total, const bool *targets)
+{
+    for (uint32_t i = 0; i < reach->net->node_count; i++) {
+        uint32_t node = order[i];
+
+        if (!targets[node] || reach->contracted[node])
+            continue;
+        if (by_reach_flow(reach, node, total) < total)
+            return node;
+        /* No violated set contains this node: make it part of the source. */
+        reach->contracted[node] = true;
+    }
+    return -1;
+}
 
 int64_t by_oracle_check(uint32_t node_count, const int64_t *capacity, const int64_t *roots,
                         const bool *targets, bool *inside)
 {
-    struct by_flow *flow = by_flow_new(node_count + 1);
-    uint32_t *source = by_alloc(node_count, sizeof(*source));
-    int64_t total = 0, failed = -1;
+    struct by_net_arc *arcs = NULL;
+    uint32_t *order = by_alloc(node_count, sizeof(*order)), count = 0, room = 0;
+    struct by_reach *reach;
+    struct by_net *net;
+    int64_t total = 0, failed;
 
     for (uint32_t i = 0; i < node_count * node_count; i++)
-        if (capacity[i])
-            by_flow_add(flow, i / node_count, i % node_count, capacity[i]);
+        if (capacity[i]) {
+            BY_GROW(arcs, count, room);
+            arcs[count++] = (struct by_net_arc){i / node_count, i % node_count, capacity[i]};
+        }
+    net = by_net_new(node_count, arcs, count);
+    reach = by_reach_new(net);
+    by_oracle_order(net, order);
     for (uint32_t i = 0; i < node_count; i++) {
-        source[i] = by_flow_add(flow, node_count, i, roots[i]);
+        by_reach_set_root(reach, i, roots[i]);
         total += roots[i];
     }
-    for (uint32_t node = 0; node < node_count && failed < 0; node++) {
-        if (!targets[node])
-            continue;
-        if (by_flow_run(flow, node_count, node, total) < total)
-            failed = node;
-        else /* no violated set contains this node: make it part of the source */
-            by_flow_set(flow, source[node], BY_FLOW_INFINITE);
-    }
-    if (failed >= 0 && inside) {
-        bool *side = by_alloc(node_count + 1, sizeof(*side));
-
-        by_flow_sink_side(flow, side);
-        memcpy(inside, side, node_count * sizeof(*inside));
-        free(side);
-    }
-    by_flow_free(flow);
-    free(source);
+    failed = by_oracle_ask(reach, order, total, targets);
+    for (uint32_t i = 0; i < node_count && failed >= 0 && inside; i++)
+        inside[i] = by_reach_inside(reach, i);
+    by_reach_free(reach);
+    by_net_free(net);
+    free(order);
+    free(arcs);
     return failed;
-}
-
-int64_t by_oracle_slack(uint32_t node_count, const int64_t *capacity, const int64_t *roots,
-                        const bool *inside)
-{
-    int64_t slack = 0;
-
-    for (uint32_t to = 0; to < node_count; to++) {
-        slack -= inside[to] ? 0 : roots[to];
-        for (uint32_t from = 0; from < node_count && inside[to]; from++)
-            slack += inside[from] ? 0 : capacity[(size_t)from * node_count + to];
-    }
-    return slack;
 }

@@ -9,15 +9,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "control/flow/reach.h"
+
+/* All nodes of the net, neighbours close to each other: breadth first from node 0, then what is not joined to
+ * it. Fills `order` (node_count) and returns the count. */
+uint32_t by_oracle_order(const struct by_net *net, uint32_t *order);
 /*
- * Returns -1 when all targets are reached, else a target that is not, with `inside` (by node, may be NULL)
- * set to the nodes on its side of a violated cut. `capacity` is [from * node_count + to].
+ * Asks with the capacities and roots that `reach` has. Returns -1 when all targets are reached by `total`
+ * (the sum of the roots), else a target that is not; the violated set is the side of the query
+ * (by_reach_side). `order` is by_oracle_order's. Targets that were reached stay contracted.
+ */
+int64_t by_oracle_ask(struct by_reach *reach, const uint32_t *order, int64_t total, const bool *targets);
+/*
+ * The same for a dense graph. Returns -1 when all targets are reached, else a target that is not, with
+ * `inside` (by node, may be NULL) set to the nodes on its side of a violated cut. `capacity` is [from *
+ * node_count + to].
  */
 int64_t by_oracle_check(uint32_t node_count, const int64_t *capacity, const int64_t *roots,
                         const bool *targets, bool *inside);
-/* What the set `inside` has to spare: capacity entering it, plus the trees that start inside, less all trees.
- */
-int64_t by_oracle_slack(uint32_t node_count, const int64_t *capacity, const int64_t *roots,
-                        const bool *inside);
 
 #endif

@@ -21,12 +21,14 @@ static uint32_t hash(const uint32_t *nodes, uint32_t count)
     return (uint32_t)(value >> 32);
 }
 
-/* Doubles the hash table. */
+/* Makes the hash table at least twice as large as it must be. */
 static void spread(struct by_paths *paths)
 {
     uint32_t mask;
 
-    paths->slot_count = paths->slot_count ? paths->slot_count * 2 : 64;
+    paths->slot_count = paths->slot_count ? paths->slot_count : 64;
+    while (paths->slot_count < 4 * (paths->count + 1))
+        paths->slot_count *= 2;
     mask = paths->slot_count - 1;
     free(paths->slots);
     paths->slots = by_alloc(paths->slot_count, sizeof(*paths->slots));
@@ -70,4 +72,29 @@ uint32_t by_paths_add(struct by_paths *paths, const uint32_t *nodes, uint32_t co
     paths->start[paths->count + 1] = paths->node_count;
     paths->slots[at] = ++paths->count;
     return paths->count - 1;
+}
+
+uint32_t *by_paths_keep(struct by_paths *paths, const bool *used)
+{
+    uint32_t *number = by_alloc(paths->count, sizeof(*number)), kept = 0, at = 0;
+
+    for (uint32_t i = 0; i < paths->count; i++) {
+        struct by_path path = by_paths_get(paths, i);
+
+        number[i] = UINT32_MAX;
+        if (!used[i])
+            continue;
+        memmove(paths->nodes + at, path.nodes, path.node_count * sizeof(*path.nodes));
+        number[i] = kept;
+        paths->start[kept++] = at; /* never beyond what is still to be read */
+        at += path.node_count;
+    }
+    if (paths->start)
+        paths->start[kept] = at;
+    paths->count = kept;
+    paths->node_count = at;
+    free(paths->slots);
+    paths->slots = NULL;
+    paths->slot_count = 0;
+    return number;
 }

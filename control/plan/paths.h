@@ -5,6 +5,7 @@
 #ifndef BY_PLAN_PATHS_H
 #define BY_PLAN_PATHS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,9 @@ struct by_paths {
 void by_paths_free(struct by_paths *paths);
 /* The number of the path with these nodes; adds it when it is new. At least two nodes. */
 uint32_t by_paths_add(struct by_paths *paths, const uint32_t *nodes, uint32_t count);
+/* Drops the paths that are not used (by path); returns the new numbers, by old number, which the caller
+ * frees. */
+uint32_t *by_paths_keep(struct by_paths *paths, const bool *used);
 /* Path number `path`: a view, valid until the next by_paths_add. */
 static inline struct by_path by_paths_get(const struct by_paths *paths, uint32_t path)
 {

@@ -17,9 +17,9 @@
 /* Trees for each root that may be asked for (count). */
 #define FIXED_K_MAX 1000000
 
-/* Nodes of a fabric that is planned as a whole (count): the planner's tables have an entry for each two
- * nodes. */
-#define PLAN_NODES_MAX 4096u
+/* Nodes of a fabric that is planned as a whole (count): some tables have an entry for each two nodes of a
+ * piece. */
+#define PLAN_NODES_MAX 16384u
 
 static const struct by_place nowhere = {0, 0};
 
@@ -75,50 +75,82 @@ struct task {
     struct by_graph *graph;
     bool *inside;      /* the side of the bottleneck that data must enter, in the direction of the graph */
     int64_t *roots;    /* trees at each node */
-    int64_t *capacity; /* in trees */
-    int64_t p, q;      /* capacity is p/q times the graph's, rounded down where k is fixed */
+    int64_t *shares;   /* parts of the data at each node (allgather, reduce-scatter) */
+    int64_t *capacity; /* by half of the graph's net, in trees */
+    int64_t p, q;      /* capacity is p/q times the graph's, rounded down */
     int64_t bound;     /* broadcast: the least flow, in the graph's unit */
     int64_t k;
     double deadline; /* a time of by_plan_clock, 0 for none */
 };
+
+/* Broadcast and reduce: as many trees as the least flow, at the graph's own capacities. */
+static int bound_rooted(struct task *task, uint32_t root, struct by_fraction *bound,
+                        struct by_problem *problem)
+{
+    const struct by_net *net = task->graph->net;
+    int error = by_optimum_broadcast(task->graph, root, &task->bound, task->inside, problem);
+
+    *bound = (struct by_fraction){task->bound, 1};
+    task->p = task->q = 1;
+    task->k = task->bound;
+    memcpy(task->capacity, net->capacity, 2 * net->pair_count * sizeof(*task->capacity));
+    return error;
+}
+
+/* Allgather and reduce-scatter: the optimum, and the least k that reaches it. */
+static int bound_shared(struct task *task, struct by_fraction *bound, struct by_plan *plan,
+                        struct by_problem *problem)
+{
+    const struct by_graph *graph = task->graph;
+    int64_t q = 1;
+    bool balanced = false;
+    int error;
+
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        task->shares[i] = graph->compute[i];
+        balanced |= !graph->compute[i]; /* switches may have to be removed */
+    }
+    error = by_optimum_allgather(graph, &task->p, &q, task->inside, problem);
+    if (error)
+        return error;
+    if (by_fraction_divide((struct by_fraction){task->p, q}, graph->unit, &plan->inv_x) != 0 ||
+        by_fraction_set((__int128)graph->compute_count * q, task->p, bound) != 0)
+        return by_problem_set(problem, BY_ERANGE, nowhere,
+                              "the bound needs more than 63 bits; round the bandwidths");
+    task->k = by_optimum_least_k(graph, task->shares, task->p, q, task->inside, balanced, task->capacity);
+    /* capacity = floor(p k / q of the graph's): p / (q / k) where that is whole, else a fraction */
+    task->q = q;
+    return 0;
+}
 
 /* Finds the bound, and the scale at which trees count 1, with the trees at each root. */
 static int find_bound(struct task *task, const struct by_plan_options *options, struct by_plan *plan,
                       struct by_problem *problem)
 {
     const struct by_graph *graph = task->graph;
-    struct by_fraction bound;
-    int error;
+    bool rooted = is_rooted(options->collective);
+    struct by_fraction bound, scale;
+    int error = rooted ? bound_rooted(task, (uint32_t)options->root, &bound, problem)
+                       : bound_shared(task, &bound, plan, problem);
 
-    if (is_rooted(options->collective)) {
-        error = by_optimum_broadcast(graph, (uint32_t)options->root, &task->bound, task->inside, problem);
-        if (error)
-            return error;
-        bound = (struct by_fraction){task->bound, 1};
-        task->p = task->q = 1;
-        task->k = task->bound;
-    } else {
-        error = by_optimum_allgather(graph, &task->p, &task->k, task->inside, problem);
-        if (error)
-            return error;
-        task->q = 1;
-        if (by_fraction_divide((struct by_fraction){task->p, task->k}, graph->unit, &plan->inv_x) != 0 ||
-            by_fraction_set((__int128)graph->compute_count * task->k, task->p, &bound) != 0)
-            return by_problem_set(problem, BY_ERANGE, nowhere,
-                                  "the bound needs more than 63 bits; round the bandwidths");
-    }
+    if (error)
+        return error;
     if (by_fraction_multiply(bound, graph->unit, &plan->optimum) != 0)
         return by_problem_set(problem, BY_ERANGE, nowhere,
                               "the bound needs more than 63 bits; round the bandwidths");
     if (options->fixed_k > 0)
         task->k = options->fixed_k;
     for (uint32_t i = 0; i < graph->node_count; i++)
-        if (is_rooted(options->collective) ? i == options->root : graph->compute[i])
+        if (rooted ? i == options->root : graph->compute[i])
             task->roots[i] = task->k;
+    /* The scale of k trees at the optimum: with fewer, whole ones, it is at least that. */
+    if (by_fraction_set((__int128)task->p * task->k, rooted ? task->bound : task->q, &scale) != 0)
+        return by_problem_set(problem, BY_ERANGE, nowhere,
+                              "the scale needs more than 63 bits; round the bandwidths");
+    task->p = scale.num;
+    task->q = scale.den;
     if (options->fixed_k > 0)
-        return by_optimum_fixed(graph, task->roots, &task->p, &task->q, task->capacity, problem);
-    for (size_t i = 0; i < (size_t)graph->node_count * graph->node_count; i++)
-        task->capacity[i] = graph->capacity[i] * task->p;
+        return by_optimum_fixed(graph, task->roots, scale, &task->p, &task->q, task->capacity, problem);
     return 0;
 }
 
@@ -169,12 +201,13 @@ static int plan_rooted(const struct by_topology *topology, const struct by_plan_
     double start = by_plan_clock();
     int error;
 
-    task.graph = by_graph_make(topology, goes_up(options->collective) ? BY_DIRECTION_UP : BY_DIRECTION_DOWN,
-                               options->in_network);
+    task.graph = by_graph_make_sparse(
+        topology, goes_up(options->collective) ? BY_DIRECTION_UP : BY_DIRECTION_DOWN, options->in_network);
     task.deadline = options->time_limit_s > 0 ? start + options->time_limit_s : 0;
     task.inside = by_alloc(n, sizeof(*task.inside));
     task.roots = by_alloc(n, sizeof(*task.roots));
-    task.capacity = by_alloc(n * n, sizeof(*task.capacity));
+    task.shares = by_alloc(n, sizeof(*task.shares));
+    task.capacity = by_alloc(2 * (size_t)task.graph->net->pair_count, sizeof(*task.capacity));
     error = find_bound(&task, options, plan, problem);
     if (!error)
         error = describe_cut(&task, options, plan, problem);
@@ -184,6 +217,7 @@ static int plan_rooted(const struct by_topology *topology, const struct by_plan_
     by_graph_free(task.graph);
     free(task.inside);
     free(task.roots);
+    free(task.shares);
     free(task.capacity);
     return error;
 }

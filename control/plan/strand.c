@@ -1,95 +1,383 @@
-/* Paths behind logical capacity. See strand.h. */
+/*
+ * Paths behind logical capacity. See strand.h. Within a piece a thread is a path with an amount, from the
+ * node that a half leaves to the node that a half enters; joins make threads longer. A thread that ends
+ * outside its piece, or starts there, waits under the half by which it crosses, until the piece around asks
+ * for that half.
+ */
 #include "control/plan/strand.h"
 
+#include "control/plan/tree.h"
 #include "control/topology/alloc.h"
 #include "offload/base/assert.h"
 
-static struct by_strand_list *list_of(const struct by_strands *strands, uint32_t from, uint32_t to)
+#define NONE UINT32_MAX
+
+struct thread {
+    uint32_t path;
+    uint32_t next; /* of the same list */
+    int64_t amount;
+};
+
+struct weaver {
+    struct by_nest *nest;
+    struct by_paths *paths;
+    struct thread *threads;
+    uint32_t thread_count, thread_room;
+    uint32_t *leaving;  /* by half: threads of the piece of its tail that end with it */
+    uint32_t *entering; /* by half: threads of the piece of its head that start with it */
+    bool *removed;      /* by node */
+    /* The piece at hand. */
+    const struct by_piece *piece;
+    uint32_t *first, *last; /* [from * count + to]: lists of threads */
+    uint32_t *taken_path[2], taken_count[2], taken_room[2];
+    int64_t *taken[2];
+    /* Threads to be continued into strands. */
+    struct by_merge_strand *strands;
+    uint32_t strand_count, strand_room;
+    uint32_t *nodes; /* a path in the making, growing both ways from the middle */
+    uint32_t *used, used_count, used_room;
+};
+
+static uint32_t new_thread(struct weaver *weaver, uint32_t path, int64_t amount)
 {
-    return &strands->lists[(size_t)from * strands->node_count + to];
+    BY_GROW(weaver->threads, weaver->thread_count, weaver->thread_room);
+    weaver->threads[weaver->thread_count] = (struct thread){path, NONE, amount};
+    return weaver->thread_count++;
 }
 
-/* Adds a strand and takes its nodes over. */
-static void append(struct by_strand_list *list, struct by_strand strand)
+/* Appends to the list between two local nodes. */
+static void append(struct weaver *weaver, uint32_t from, uint32_t to, uint32_t path, int64_t amount)
 {
-    BY_GROW(list->strands, list->count, list->room);
-    list->strands[list->count++] = strand;
+    size_t at = (size_t)from * weaver->piece->count + to;
+    uint32_t thread = new_thread(weaver, path, amount);
+
+    if (weaver->first[at] == NONE)
+        weaver->first[at] = thread;
+    else
+        weaver->threads[weaver->last[at]].next = thread;
+    weaver->last[at] = thread;
 }
 
-struct by_strands *by_strands_new(uint32_t node_count, const int64_t *capacity)
+/* Takes `amount` off a list, from all its threads in proportion; what rounding leaves from the fullest on.
+ * Fills taken[side]. */
+static void take(struct weaver *weaver, uint32_t from, uint32_t to, int64_t amount, int side)
 {
-    struct by_strands *strands = by_alloc(1, sizeof(*strands));
+    size_t at = (size_t)from * weaver->piece->count + to;
+    int64_t total = 0, left = amount;
+    uint32_t count = 0;
 
-    strands->node_count = node_count;
-    strands->lists = by_alloc((size_t)node_count * node_count, sizeof(*strands->lists));
-    for (uint32_t from = 0; from < node_count; from++)
-        for (uint32_t to = 0; to < node_count; to++) {
-            uint32_t *nodes;
+    while (weaver->first[at] != NONE && weaver->threads[weaver->first[at]].amount == 0)
+        weaver->first[at] = weaver->threads[weaver->first[at]].next;
+    for (uint32_t i = weaver->first[at]; i != NONE; i = weaver->threads[i].next)
+        total += weaver->threads[i].amount;
+    BY_ASSERT(total >= amount);
+    for (uint32_t i = weaver->first[at]; i != NONE; i = weaver->threads[i].next) {
+        struct thread *thread = &weaver->threads[i];
 
-            if (!capacity[(size_t)from * node_count + to])
+        if (thread->amount == 0)
+            continue;
+        if (count == weaver->taken_room[side]) {
+            weaver->taken_room[side] = count ? count * 2 : 16;
+            weaver->taken[side] =
+                by_realloc(weaver->taken[side], weaver->taken_room[side], sizeof(*weaver->taken[side]));
+            weaver->taken_path[side] = by_realloc(weaver->taken_path[side], weaver->taken_room[side],
+                                                  sizeof(*weaver->taken_path[side]));
+        }
+        weaver->taken_path[side][count] = i;
+        weaver->taken[side][count] = (int64_t)((__int128)thread->amount * amount / total);
+        left -= weaver->taken[side][count++];
+    }
+    while (left > 0) { /* what rounding left, to the largest remainders */
+        uint32_t best = NONE;
+        int64_t most = -1;
+
+        for (uint32_t i = 0; i < count; i++) {
+            int64_t has = weaver->threads[weaver->taken_path[side][i]].amount;
+            int64_t rest = (int64_t)((__int128)has * amount - (__int128)weaver->taken[side][i] * total);
+
+            if (weaver->taken[side][i] < has && rest > most) {
+                most = rest;
+                best = i;
+            }
+        }
+        BY_ASSERT(best != NONE);
+        weaver->taken[side][best]++;
+        left--;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t thread = weaver->taken_path[side][i];
+
+        weaver->threads[thread].amount -= weaver->taken[side][i];
+        weaver->taken_path[side][i] = weaver->threads[thread].path;
+    }
+    weaver->taken_count[side] = count;
+}
+
+/* The path of `head` continued by `tail`, which starts where it ends. */
+static uint32_t join_paths(struct weaver *weaver, uint32_t head, uint32_t tail)
+{
+    struct by_path a = by_paths_get(weaver->paths, head), b = by_paths_get(weaver->paths, tail);
+    uint32_t count = a.node_count + b.node_count - 1, nodes[64],
+             *all = count <= 64 ? nodes : by_alloc(count, 4);
+    uint32_t path;
+
+    memcpy(all, a.nodes, a.node_count * sizeof(*all));
+    memcpy(all + a.node_count, b.nodes + 1, (b.node_count - 1) * sizeof(*all));
+    path = by_paths_add(weaver->paths, all, count);
+    if (all != nodes)
+        free(all);
+    return path;
+}
+
+static void join(struct weaver *weaver, const struct by_join *wanted)
+{
+    uint32_t i = 0, j = 0;
+
+    take(weaver, wanted->from, wanted->through, wanted->amount, 0);
+    take(weaver, wanted->through, wanted->to, wanted->amount, 1);
+    while (i < weaver->taken_count[0] && j < weaver->taken_count[1] && wanted->from != wanted->to) {
+        int64_t amount =
+            weaver->taken[0][i] < weaver->taken[1][j] ? weaver->taken[0][i] : weaver->taken[1][j];
+
+        if (amount > 0)
+            append(weaver, wanted->from, wanted->to,
+                   join_paths(weaver, weaver->taken_path[0][i], weaver->taken_path[1][j]), amount);
+        weaver->taken[0][i] -= amount;
+        weaver->taken[1][j] -= amount;
+        i += weaver->taken[0][i] == 0;
+        j += j < weaver->taken_count[1] && weaver->taken[1][j] == 0;
+    }
+}
+
+static uint32_t half_between(const struct weaver *weaver, uint32_t from, uint32_t to)
+{
+    uint32_t half = by_net_find(weaver->nest->net, from, to);
+
+    BY_ASSERT(half != NONE);
+    return half;
+}
+
+static uint32_t half_path(struct weaver *weaver, uint32_t half)
+{
+    uint32_t nodes[2] = {weaver->nest->net->tail[half], by_net_head(weaver->nest->net, half)};
+
+    return by_paths_add(weaver->paths, nodes, 2);
+}
+
+/* Puts every half that touches the piece on its list. */
+static void begin_piece(struct weaver *weaver)
+{
+    const struct by_nest *nest = weaver->nest;
+    const struct by_net *net = nest->net;
+    const struct by_nest_group *group = &nest->groups[weaver->piece->group];
+
+    for (uint32_t i = 0; i < group->node_count; i++) {
+        uint32_t node = group->nodes[i], at = nest->child_of[node];
+
+        for (uint32_t j = net->first[node]; j < net->first[node + 1]; j++) {
+            const struct by_near *near = &net->near[j];
+            uint32_t other = nest->child_of[near->node];
+
+            if (other == at)
                 continue;
-            nodes = by_alloc(2, sizeof(*nodes));
-            nodes[0] = from;
-            nodes[1] = to;
-            append(list_of(strands, from, to),
-                   (struct by_strand){capacity[(size_t)from * node_count + to], 2, nodes});
+            if (nest->capacity[near->half] > 0)
+                append(weaver, other, at, half_path(weaver, near->half), nest->capacity[near->half]);
+            if (other == weaver->piece->outside && nest->capacity[near->half ^ 1] > 0)
+                append(weaver, at, other, half_path(weaver, near->half ^ 1), nest->capacity[near->half ^ 1]);
         }
-    return strands;
-}
-
-void by_strands_free(struct by_strands *strands)
-{
-    if (!strands)
-        return;
-    for (size_t i = 0; i < (size_t)strands->node_count * strands->node_count; i++) {
-        for (uint32_t j = 0; j < strands->lists[i].count; j++)
-            free(strands->lists[i].strands[j].nodes);
-        free(strands->lists[i].strands);
-    }
-    free(strands->lists);
-    free(strands);
-}
-
-const struct by_strand *by_strands_next(const struct by_strands *strands, uint32_t from, uint32_t to)
-{
-    const struct by_strand_list *list = list_of(strands, from, to);
-
-    BY_ASSERT(list->count > 0);
-    return &list->strands[list->count - 1];
-}
-
-void by_strands_take(struct by_strands *strands, uint32_t from, uint32_t to, int64_t amount)
-{
-    struct by_strand_list *list = list_of(strands, from, to);
-    struct by_strand *strand;
-
-    BY_ASSERT(list->count > 0);
-    strand = &list->strands[list->count - 1];
-    BY_ASSERT(strand->amount >= amount);
-    strand->amount -= amount;
-    if (strand->amount == 0) {
-        free(strand->nodes);
-        list->count--;
     }
 }
 
-void by_strands_join(struct by_strands *strands, uint32_t u, uint32_t w, uint32_t t, int64_t amount)
+/* Hangs a thread on a list by half. */
+static void hang(struct weaver *weaver, uint32_t *list, uint32_t thread)
 {
-    while (amount > 0) {
-        const struct by_strand *head = by_strands_next(strands, u, w), *tail = by_strands_next(strands, w, t);
-        int64_t part = head->amount < tail->amount ? head->amount : tail->amount;
+    weaver->threads[thread].next = *list;
+    *list = thread;
+}
 
-        part = part < amount ? part : amount;
-        if (u != t) {
-            uint32_t length = head->length + tail->length - 1;
-            uint32_t *nodes = by_alloc(length, sizeof(*nodes));
+/* Sorts what the joins left: threads across the border wait under their half; the others become strands
+ * later. */
+static void end_piece(struct weaver *weaver, uint32_t *whole)
+{
+    uint32_t count = weaver->piece->count, outside = weaver->piece->outside;
 
-            memcpy(nodes, head->nodes, head->length * sizeof(*nodes));
-            memcpy(nodes + head->length, tail->nodes + 1, (tail->length - 1) * sizeof(*nodes));
-            append(list_of(strands, u, t), (struct by_strand){part, length, nodes});
+    for (uint32_t from = 0; from < count; from++)
+        for (uint32_t to = 0; to < count; to++)
+            for (uint32_t i = weaver->first[(size_t)from * count + to], next; i != NONE; i = next) {
+                struct by_path path = by_paths_get(weaver->paths, weaver->threads[i].path);
+
+                next = weaver->threads[i].next;
+                if (weaver->threads[i].amount == 0)
+                    continue;
+                if (from != outside && to != outside)
+                    hang(weaver, whole, i);
+                else if (path.node_count > 2 && to == outside)
+                    hang(weaver,
+                         &weaver->leaving[half_between(weaver, path.nodes[path.node_count - 2],
+                                                       path.nodes[path.node_count - 1])],
+                         i);
+                else if (path.node_count > 2)
+                    hang(weaver, &weaver->entering[half_between(weaver, path.nodes[0], path.nodes[1])], i);
+            }
+}
+
+/* A piece with joins. */
+static void weave_piece(struct weaver *weaver, uint32_t group, const struct by_strand_joins *joins,
+                        uint32_t *whole)
+{
+    struct by_piece piece;
+    size_t cells;
+
+    by_piece_make(weaver->nest, group, &piece);
+    weaver->piece = &piece;
+    cells = (size_t)piece.count * piece.count;
+    weaver->first = by_alloc(cells, sizeof(*weaver->first));
+    weaver->last = by_alloc(cells, sizeof(*weaver->last));
+    memset(weaver->first, 0xff, cells * sizeof(*weaver->first));
+    begin_piece(weaver);
+    for (uint32_t i = 0; i < joins->count; i++)
+        if (joins->joins[i].amount > 0)
+            join(weaver, &joins->joins[i]);
+    end_piece(weaver, whole);
+    free(weaver->first);
+    free(weaver->last);
+    by_piece_free(&piece);
+}
+
+/* A piece without: its halves between two of its children are threads as they are. */
+static void weave_halves(struct weaver *weaver, uint32_t number, uint32_t *whole)
+{
+    struct by_nest *nest = weaver->nest;
+    const struct by_net *net = nest->net;
+    const struct by_nest_group *group = &nest->groups[number];
+    uint32_t n = net->node_count;
+
+    for (uint32_t i = 0; i < n; i++)
+        nest->child_of[i] = NONE;
+    for (uint32_t i = 0; i < group->child_count; i++) {
+        uint32_t child = group->children[i];
+
+        if (child < n)
+            nest->child_of[child] = i;
+        for (uint32_t j = 0; child >= n && j < nest->groups[child - n].node_count; j++)
+            nest->child_of[nest->groups[child - n].nodes[j]] = i;
+    }
+    for (uint32_t i = 0; i < group->node_count; i++) {
+        uint32_t node = group->nodes[i];
+
+        for (uint32_t j = net->first[node]; j < net->first[node + 1]; j++) {
+            const struct by_near *near = &net->near[j];
+            uint32_t other = nest->child_of[near->node];
+
+            if (other != NONE && other != nest->child_of[node] && nest->capacity[near->half] > 0)
+                hang(weaver, whole,
+                     new_thread(weaver, half_path(weaver, near->half), nest->capacity[near->half]));
         }
-        by_strands_take(strands, u, w, part);
-        by_strands_take(strands, w, t, part);
-        amount -= part;
     }
+}
+
+/* The first thread under a half that is not used up. */
+static uint32_t waiting(struct weaver *weaver, uint32_t *list)
+{
+    while (*list != NONE && weaver->threads[*list].amount == 0)
+        *list = weaver->threads[*list].next;
+    BY_ASSERT(*list != NONE);
+    return *list;
+}
+
+/* Continues a thread at both ends until it joins nodes that stay; as much at a time as all its parts have. */
+static void continue_thread(struct weaver *weaver, uint32_t thread, uint32_t room)
+{
+    while (weaver->threads[thread].amount > 0) {
+        struct by_path path = by_paths_get(weaver->paths, weaver->threads[thread].path);
+        int64_t amount = weaver->threads[thread].amount;
+        uint32_t begin = room, end = room + path.node_count, part, id;
+
+        memcpy(weaver->nodes + begin, path.nodes, path.node_count * sizeof(*path.nodes));
+        weaver->used_count = 0;
+        BY_GROW(weaver->used, weaver->used_count, weaver->used_room);
+        weaver->used[weaver->used_count++] = thread;
+        while (weaver->removed[weaver->nodes[begin]]) {
+            part = waiting(
+                weaver,
+                &weaver->leaving[half_between(weaver, weaver->nodes[begin], weaver->nodes[begin + 1])]);
+            path = by_paths_get(weaver->paths, weaver->threads[part].path);
+            begin -= path.node_count - 2;
+            memcpy(weaver->nodes + begin, path.nodes, (path.node_count - 2) * sizeof(*path.nodes));
+            BY_GROW(weaver->used, weaver->used_count, weaver->used_room);
+            weaver->used[weaver->used_count++] = part;
+        }
+        while (weaver->removed[weaver->nodes[end - 1]]) {
+            part = waiting(
+                weaver,
+                &weaver->entering[half_between(weaver, weaver->nodes[end - 2], weaver->nodes[end - 1])]);
+            path = by_paths_get(weaver->paths, weaver->threads[part].path);
+            memcpy(weaver->nodes + end, path.nodes + 2, (path.node_count - 2) * sizeof(*path.nodes));
+            end += path.node_count - 2;
+            BY_GROW(weaver->used, weaver->used_count, weaver->used_room);
+            weaver->used[weaver->used_count++] = part;
+        }
+        for (uint32_t i = 0; i < weaver->used_count; i++)
+            if (weaver->threads[weaver->used[i]].amount < amount)
+                amount = weaver->threads[weaver->used[i]].amount;
+        for (uint32_t i = 0; i < weaver->used_count; i++)
+            weaver->threads[weaver->used[i]].amount -= amount;
+        end = begin + by_tree_cut_loops(weaver->nodes + begin, end - begin);
+        id = by_paths_add(weaver->paths, weaver->nodes + begin, end - begin);
+        BY_GROW(weaver->strands, weaver->strand_count, weaver->strand_room);
+        weaver->strands[weaver->strand_count++] = (struct by_merge_strand){
+            weaver->nodes[begin], weaver->nodes[end - 1], amount, id, end - begin - 1};
+    }
+}
+
+static void weaver_make(struct weaver *weaver, struct by_nest *nest, struct by_paths *paths)
+{
+    uint32_t n = nest->net->node_count, halves = 2 * nest->net->pair_count;
+
+    *weaver = (struct weaver){.nest = nest, .paths = paths};
+    weaver->leaving = by_alloc(halves, sizeof(*weaver->leaving));
+    weaver->entering = by_alloc(halves, sizeof(*weaver->entering));
+    memset(weaver->leaving, 0xff, halves * sizeof(*weaver->leaving));
+    memset(weaver->entering, 0xff, halves * sizeof(*weaver->entering));
+    weaver->removed = by_alloc(n, sizeof(*weaver->removed));
+    for (uint32_t i = 0; i < n; i++)
+        weaver->removed[i] = !nest->member[i];
+}
+
+static void weaver_free(struct weaver *weaver)
+{
+    for (int side = 0; side < 2; side++) {
+        free(weaver->taken_path[side]);
+        free(weaver->taken[side]);
+    }
+    free(weaver->threads);
+    free(weaver->leaving);
+    free(weaver->entering);
+    free(weaver->removed);
+    free(weaver->nodes);
+    free(weaver->used);
+}
+
+struct by_merge_strand *by_strand_make(struct by_nest *nest, const struct by_strand_joins *joins,
+                                       struct by_paths *paths, uint32_t *count)
+{
+    uint32_t whole = NONE, longest = 2, room;
+    struct weaver weaver;
+
+    weaver_make(&weaver, nest, paths);
+    for (uint32_t group = 0; group < nest->group_count; group++) {
+        if (joins[group].count > 0)
+            weave_piece(&weaver, group, &joins[group], &whole);
+        else
+            weave_halves(&weaver, group, &whole);
+    }
+    for (uint32_t i = 0; i < paths->count; i++)
+        longest = by_paths_hops(paths, i) + 1 > longest ? by_paths_hops(paths, i) + 1 : longest;
+    room = longest * (nest->group_count + 1);
+    weaver.nodes = by_alloc(3 * (size_t)room, sizeof(*weaver.nodes));
+    for (uint32_t i = whole; i != NONE; i = weaver.threads[i].next)
+        continue_thread(&weaver, i, room);
+    *count = weaver.strand_count;
+    weaver_free(&weaver);
+    return weaver.strands;
 }

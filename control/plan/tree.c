@@ -43,8 +43,7 @@ static uint32_t parent_of(const struct shape *shape, uint32_t node)
     return shape->from_parent[node].nodes[0];
 }
 
-/* Shortens a path that passes a node twice; returns the new count. */
-static uint32_t cut_loops(uint32_t *nodes, uint32_t count)
+uint32_t by_tree_cut_loops(uint32_t *nodes, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t j = count - 1; j > i; j--)
@@ -63,7 +62,7 @@ static void shape_add(struct shape *shape, const struct by_graph *graph, const s
     uint32_t *nodes = by_alloc(path->node_count, sizeof(*nodes)), count, start = 0;
 
     memcpy(nodes, path->nodes, path->node_count * sizeof(*nodes));
-    count = cut_loops(nodes, path->node_count);
+    count = by_tree_cut_loops(nodes, path->node_count);
     BY_ASSERT(shape->inside[nodes[0]]);
     for (uint32_t i = 1; i < count; i++)
         if (shape->inside[nodes[i]])
@@ -131,7 +130,7 @@ static void merge_forwarders(struct shape *shape, const struct by_graph *graph)
             memcpy(nodes + upper->node_count, lower->nodes + 1, (lower->node_count - 1) * sizeof(*nodes));
             free(lower->nodes);
             lower->nodes = nodes;
-            lower->node_count = cut_loops(nodes, upper->node_count + lower->node_count - 1);
+            lower->node_count = by_tree_cut_loops(nodes, upper->node_count + lower->node_count - 1);
             path_free(upper);
             shape->inside[middle] = false;
         }

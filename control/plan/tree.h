@@ -41,6 +41,8 @@ void by_tree_list_append(struct by_tree_list *list, uint32_t root, enum by_tree_
 /* Appends a copy of tree number `tree` of another list, with the weight given. */
 void by_tree_list_copy(struct by_tree_list *list, const struct by_tree_list *from, uint32_t tree,
                        struct by_fraction weight);
+/* Shortens a path that passes a node twice; returns the new count. */
+uint32_t by_tree_cut_loops(uint32_t *nodes, uint32_t count);
 /* Joins trees that are equal but for their weight. */
 void by_tree_list_merge(struct by_tree_list *list);
 

@@ -12,9 +12,25 @@ void by_tree_list_free(struct by_tree_list *list)
     *list = (struct by_tree_list){0};
 }
 
+/* Drops the paths that no tree uses. */
+static void keep_used(struct by_tree_list *list)
+{
+    bool *used = by_alloc(list->paths.count, sizeof(*used));
+    uint32_t *number;
+
+    for (size_t i = 0; i < list->edge_count; i++)
+        used[list->edges[i]] = true;
+    number = by_paths_keep(&list->paths, used);
+    for (size_t i = 0; i < list->edge_count; i++)
+        list->edges[i] = number[list->edges[i]];
+    free(number);
+    free(used);
+}
+
 void by_tree_list_move(struct by_tree_list *list, struct by_plan *plan)
 {
     BY_ASSERT(plan->tree_count == 0 && !plan->trees);
+    keep_used(list);
     plan->trees = list->trees;
     plan->tree_count = list->count;
     plan->paths = list->paths;

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "control/plan/arborescence.h"
+#include "control/plan/merge.h"
 #include "control/plan/oracle.h"
-#include "control/plan/pack.h"
 #include "control/plan/simplex.h"
 #include "control/plan/split.h"
 #include "control/topology/fraction.h"
@@ -170,62 +170,162 @@ static void random_eulerian(struct by_prng *prng, uint32_t n, int64_t *capacity)
     }
 }
 
-/* Splitting keeps the oracle's answer, the balance, and as much physical capacity behind the strands as they
- * claim. */
+/* What is left of a random graph after its switches are split off, packed: the oracle's answer and the
+ * balance stay, and there are all trees. */
+static void split_and_pack(uint64_t seed, bool exactly)
+{
+    enum { N = 9, COMPUTE = 5 };
+    struct by_prng prng = {seed};
+    int64_t capacity[N * N], roots[N] = {0}, trees[N] = {0};
+    bool compute[N] = {false};
+    struct by_net_arc arcs[N * N];
+    struct by_packing packing;
+    struct by_stand stand;
+    struct by_split split;
+    struct by_piece piece;
+    struct by_nest nest;
+    struct by_net *net;
+    uint32_t count = 0;
+
+    print_message("seed %llu\n", (unsigned long long)seed);
+    random_eulerian(&prng, N, capacity);
+    for (uint32_t i = 0; i < COMPUTE; i++)
+        compute[i] = true;
+    do /* as many trees at each root as the graph carries */
+        for (uint32_t i = 0; i < COMPUTE; i++)
+            roots[i]++;
+    while (by_oracle_check(N, capacity, roots, compute, NULL) < 0);
+    for (uint32_t i = 0; i < COMPUTE; i++)
+        roots[i]--;
+    for (uint32_t i = 0; i < N * N; i++)
+        if (capacity[i])
+            arcs[count++] = (struct by_net_arc){i / N, i % N, capacity[i]};
+    net = by_net_new(N, arcs, count);
+    by_nest_make(&nest, net, net->capacity, roots, compute, compute);
+    by_piece_make(&nest, 0, &piece);
+    by_split_make(&split, &piece, 0);
+    assert_int_equal(exactly ? by_split_exactly(&split) : by_split_run(&split), 0);
+    assert_true(by_oracle_check(piece.count, split.capacity, piece.roots, split.targets, NULL) < 0);
+    for (uint32_t i = 0; i < piece.count; i++) {
+        int64_t balance = 0;
+
+        for (uint32_t j = 0; j < piece.count; j++) {
+            balance += split.capacity[i * piece.count + j] - split.capacity[j * piece.count + i];
+            assert_true(!split.remove[i] || split.capacity[i * piece.count + j] == 0);
+        }
+        assert_int_equal(balance, 0);
+    }
+    by_stand_make(&stand, &piece, split.capacity);
+    assert_int_equal(stand.net->node_count, COMPUTE);
+    assert_int_equal(by_pack_run(stand.net, stand.roots, 0, &packing), 0);
+    for (uint32_t i = 0; i < packing.count; i++) {
+        trees[packing.roots[i]] += packing.counts[i];
+        for (uint32_t e = 0; e < COMPUTE - 1; e++)
+            stand.net->capacity[packing.halves[i * (COMPUTE - 1) + e]] -= packing.counts[i];
+    }
+    for (uint32_t i = 0; i < COMPUTE; i++)
+        assert_int_equal(trees[i], roots[i]);
+    for (uint32_t half = 0; half < 2 * stand.net->pair_count; half++)
+        assert_true(stand.net->capacity[half] >= 0);
+    by_pack_free(&packing);
+    by_stand_free(&stand);
+    by_split_free(&split);
+    by_piece_free(&piece);
+    by_nest_free(&nest);
+    by_net_free(net);
+}
+
 static void splitting_keeps_every_tree_and_packing_finds_them_all(void **state)
 {
     (void)state;
+    for (uint64_t seed = 1; seed <= RUNS; seed++)
+        split_and_pack(seed, false);
+}
+
+static void the_exact_way_of_splitting_keeps_every_tree(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= RUNS; seed++)
+        split_and_pack(seed, true);
+}
+
+/* The least cut between the source and a node, over all sets: roots outside a set can reach the node only
+ * through the capacity that enters it. */
+static int64_t least_of_all_cuts(uint32_t n, const int64_t *capacity, const int64_t *roots,
+                                 const bool *contracted, uint32_t node)
+{
+    int64_t least = INT64_MAX;
+
+    for (uint32_t set = 0; set < 1u << n; set++) {
+        int64_t sum = 0;
+        bool right = set >> node & 1;
+
+        for (uint32_t i = 0; i < n && right; i++) {
+            right = !(contracted[i] && (set >> i & 1));
+            sum += set >> i & 1 ? roots[i] : 0;
+            for (uint32_t j = 0; j < n; j++)
+                sum += !(set >> i & 1) && (set >> j & 1) ? capacity[i * n + j] : 0;
+        }
+        least = right && sum < least ? sum : least;
+    }
+    return least;
+}
+
+static void what_reaches_a_node_is_the_least_of_all_cuts(void **state)
+{
+    enum { N = 8 };
+
+    (void)state;
     for (uint64_t seed = 1; seed <= RUNS; seed++) {
-        enum { N = 9, COMPUTE = 5 };
         struct by_prng prng = {seed};
-        int64_t capacity[N * N], physical[N * N], used[N * N] = {0}, roots[N] = {0};
-        bool compute[N] = {false}, remove[N] = {false};
-        struct by_split split = {N, capacity, roots, compute, remove, compute, NULL, 0};
-        struct by_packing packing;
-        int64_t trees[N] = {0};
+        int64_t capacity[N * N], roots[N];
+        struct by_net_arc arcs[N * N];
+        struct by_reach *reach;
+        struct by_net *net;
+        uint32_t count = 0;
 
         print_message("seed %llu\n", (unsigned long long)seed);
-        random_eulerian(&prng, N, capacity);
-        memcpy(physical, capacity, sizeof(physical));
-        for (uint32_t i = 0; i < N; i++)
-            *(i < COMPUTE ? &compute[i] : &remove[i]) = true;
-        do /* as many trees at each root as the graph carries */
-            for (uint32_t i = 0; i < COMPUTE; i++)
-                roots[i]++;
-        while (by_oracle_check(N, capacity, roots, compute, NULL) < 0);
-        for (uint32_t i = 0; i < COMPUTE; i++)
-            roots[i]--;
-        split.strands = by_strands_new(N, capacity);
-        assert_int_equal(by_split_run(&split), 0);
-        assert_true(by_oracle_check(N, capacity, roots, compute, NULL) < 0);
         for (uint32_t i = 0; i < N * N; i++) {
-            const struct by_strand_list *list = &split.strands->lists[i];
-            int64_t sum = 0;
+            capacity[i] =
+                i / N != i % N && by_prng_below(&prng, 3) == 0 ? (int64_t)by_prng_below(&prng, 9) : 0;
+            if (capacity[i])
+                arcs[count++] = (struct by_net_arc){i / N, i % N, capacity[i]};
+        }
+        net = by_net_new(N, arcs, count);
+        reach = by_reach_new(net);
+        for (uint32_t i = 0; i < N; i++) {
+            roots[i] = (int64_t)by_prng_below(&prng, 4);
+            by_reach_set_root(reach, i, roots[i]);
+        }
+        for (uint32_t round = 0; round < 20; round++) {
+            uint32_t node = (uint32_t)by_prng_below(&prng, N),
+                     changed = (uint32_t)by_prng_below(&prng, N * N);
+            uint32_t half = by_net_find(net, changed / N, changed % N);
+            int64_t least, limit = (int64_t)by_prng_below(&prng, 30), found;
 
-            for (uint32_t j = 0; j < list->count; j++) {
-                sum += list->strands[j].amount;
-                for (uint32_t h = 1; h < list->strands[j].length; h++)
-                    used[list->strands[j].nodes[h - 1] * N + list->strands[j].nodes[h]] +=
-                        list->strands[j].amount;
+            if (half != UINT32_MAX)
+                by_reach_set(reach, half, capacity[changed] = (int64_t)by_prng_below(&prng, 9));
+            by_reach_set_root(reach, changed % N, roots[changed % N] = (int64_t)by_prng_below(&prng, 4));
+            reach->contracted[(node + 1) % N] = by_prng_below(&prng, 2);
+            reach->contracted[node] = false;
+            least = least_of_all_cuts(N, capacity, roots, reach->contracted, node);
+            found = by_reach_flow(reach, node, limit);
+            assert_int_equal(found, least < limit ? least : limit);
+            if (found < limit) { /* and the side is such a cut */
+                int64_t sum = 0;
+
+                assert_true(by_reach_inside(reach, node));
+                for (uint32_t i = 0; i < N; i++) {
+                    sum += by_reach_inside(reach, i) ? roots[i] : 0;
+                    for (uint32_t j = 0; j < N; j++)
+                        sum +=
+                            !by_reach_inside(reach, i) && by_reach_inside(reach, j) ? capacity[i * N + j] : 0;
+                }
+                assert_int_equal(sum, least);
             }
-            assert_int_equal(sum, capacity[i]);
         }
-        for (uint32_t i = 0; i < N * N; i++)
-            assert_true(used[i] <= physical[i]);
-        assert_int_equal(by_pack_run(N, capacity, roots, compute, 0, &packing), 0);
-        for (uint32_t i = 0; i < packing.count; i++) {
-            trees[packing.bundles[i].root] += packing.bundles[i].count;
-            assert_int_equal(packing.bundles[i].edge_count, COMPUTE - 1);
-            for (uint32_t e = 0; e < COMPUTE - 1; e++)
-                capacity[packing.bundles[i].edges[e].from * N + packing.bundles[i].edges[e].to] -=
-                    packing.bundles[i].count;
-        }
-        for (uint32_t i = 0; i < N; i++)
-            assert_int_equal(trees[i], roots[i]);
-        for (uint32_t i = 0; i < N * N; i++)
-            assert_true(capacity[i] >= 0);
-        by_pack_free(&packing);
-        by_strands_free(split.strands);
+        by_reach_free(reach);
+        by_net_free(net);
     }
 }
 
@@ -235,6 +335,8 @@ int main(void)
         cmocka_unit_test(an_arborescence_is_the_cheapest_of_all),
         cmocka_unit_test(a_program_finds_the_fractional_optimum),
         cmocka_unit_test(a_solution_beyond_63_bits_is_rounded_down_within_the_limits),
+        cmocka_unit_test(what_reaches_a_node_is_the_least_of_all_cuts),
+        cmocka_unit_test(the_exact_way_of_splitting_keeps_every_tree),
         cmocka_unit_test(splitting_keeps_every_tree_and_packing_finds_them_all),
     };
 

@@ -1,5 +1,5 @@
 /*
- * Switch removal by edge splitting. See split.h. Every cut that was ever violated by an attempt is kept
+ * Switch removal switch by switch. See split.h. Every cut that was ever violated by an attempt is kept
  * ("learned"): what it has to spare bounds how much may be joined between two nodes on the same side of it,
  * opposite to the switch.
  */
@@ -46,11 +46,25 @@ static void learn(struct learned *cuts, uint32_t node_count, const bool *side)
     cuts->spare[cuts->count++] = 0;
 }
 
+/* What a set has to spare: capacity entering it, plus the trees that start inside, less all trees. */
+static int64_t slack(const struct by_split *split, const bool *inside)
+{
+    uint32_t n = split->node_count;
+    int64_t sum = 0;
+
+    for (uint32_t from = 0; from < n; from++) {
+        sum -= inside[from] ? 0 : split->roots[from];
+        for (uint32_t to = 0; to < n && !inside[from]; to++)
+            sum += inside[to] ? split->capacity[(size_t)from * n + to] : 0;
+    }
+    return sum;
+}
+
 /* What every learned cut has to spare in the graph as it is now. */
 static void refresh_spare(const struct by_split *split, struct learned *cuts)
 {
     for (uint32_t i = 0; i < cuts->count; i++)
-        cuts->spare[i] = by_oracle_slack(split->node_count, split->capacity, split->roots, cuts->side[i]);
+        cuts->spare[i] = slack(split, cuts->side[i]);
 }
 
 /* Joining u->w->t lowers exactly the cuts that have u and t on one side and w on the other. */
@@ -130,25 +144,13 @@ static int64_t hub_join(struct hub *hub, struct learned *cuts, uint32_t i, uint3
     return amount;
 }
 
-/*
- * How a pair ranks: 0 is good; 1 is a way between two switches, or one that goes down the path it came up
- * (both sides share a switch); 2 leads back to where it came from and is only capacity thrown away.
- */
-static int pair_rank(const struct by_split *split, const struct hub *hub, uint32_t u, uint32_t t)
+/* How a pair ranks: 0 is good; 1 is a way between two switches, or from the outside back to it; 2 leads back
+ * to where it came from and is only capacity thrown away. */
+static int pair_rank(const struct by_split *split, uint32_t u, uint32_t t)
 {
-    const struct by_strand *head, *tail;
-
     if (u == t)
         return 2;
-    if (!split->compute[u] && !split->compute[t])
-        return 1;
-    head = by_strands_next(split->strands, u, hub->node);
-    tail = by_strands_next(split->strands, hub->node, t);
-    for (uint32_t i = 1; i + 1 < head->length; i++)
-        for (uint32_t j = 1; j + 1 < tail->length; j++)
-            if (head->nodes[i] == tail->nodes[j])
-                return 1;
-    return 0;
+    return !split->compute[u] && !split->compute[t];
 }
 
 /* Joins pairs of one rank, in turns of a fair share, until none can grow. */
@@ -167,7 +169,7 @@ static void fill_rank(const struct by_split *split, struct hub *hub, struct lear
                 int64_t share;
 
                 if (hub->in_left[i] == 0 || hub->out_left[j] == 0 ||
-                    pair_rank(split, hub, hub->in[i], hub->out[j]) != rank)
+                    pair_rank(split, hub->in[i], hub->out[j]) != rank)
                     continue;
                 if (first)
                     share = (int64_t)((__int128)hub->in_left[i] * hub->out_left[j] / total);
@@ -231,15 +233,19 @@ static bool fill_evenly(const struct by_split *split, struct hub *hub, struct le
 }
 
 /* Moves `amount` of capacity from u->w->t to u->t. */
-static void join_capacity(const struct by_split *split, int64_t *capacity, uint32_t u, uint32_t w, uint32_t t,
-                          int64_t amount)
+static void join_capacity(uint32_t n, int64_t *capacity, uint32_t u, uint32_t w, uint32_t t, int64_t amount)
 {
-    uint32_t n = split->node_count;
-
     capacity[(size_t)u * n + w] -= amount;
     capacity[(size_t)w * n + t] -= amount;
     if (u != t)
         capacity[(size_t)u * n + t] += amount;
+}
+
+void by_split_join(struct by_split *split, uint32_t u, uint32_t w, uint32_t t, int64_t amount)
+{
+    BY_GROW(split->joins, split->join_count, split->join_room);
+    split->joins[split->join_count++] = (struct by_join){u, w, t, amount};
+    join_capacity(split->node_count, split->capacity, u, w, t, amount);
 }
 
 /* Tries to split the whole switch at once; learns the violated cut and tries again. */
@@ -255,7 +261,7 @@ static bool split_evenly(struct by_split *split, struct hub *hub, struct learned
         memcpy(trial, split->capacity, (size_t)n * n * sizeof(*trial));
         for (uint32_t i = 0; i < hub->in_count; i++)
             for (uint32_t j = 0; j < hub->out_count; j++)
-                join_capacity(split, trial, hub->in[i], hub->node, hub->out[j],
+                join_capacity(n, trial, hub->in[i], hub->node, hub->out[j],
                               hub->joined[(size_t)i * hub->out_count + j]);
         done = by_oracle_check(n, trial, split->roots, split->targets, inside) < 0;
         if (!done)
@@ -266,10 +272,8 @@ static bool split_evenly(struct by_split *split, struct hub *hub, struct learned
             int64_t amount = hub->joined[(size_t)i * hub->out_count + j];
 
             if (amount > 0)
-                by_strands_join(split->strands, hub->in[i], hub->node, hub->out[j], amount);
+                by_split_join(split, hub->in[i], hub->node, hub->out[j], amount);
         }
-    if (done)
-        memcpy(split->capacity, trial, (size_t)n * n * sizeof(*trial));
     free(trial);
     free(inside);
     return done;
@@ -340,33 +344,37 @@ static void split_exactly(struct by_split *split, struct hub *hub, struct learne
                     continue;
                 amount = exact_amount(split, cuts, u, w, t, true, amount);
                 amount = exact_amount(split, cuts, u, w, t, false, amount);
-                if (amount > 0) {
-                    join_capacity(split, split->capacity, u, w, t, amount);
-                    by_strands_join(split->strands, u, w, t, amount);
-                }
+                if (amount > 0)
+                    by_split_join(split, u, w, t, amount);
                 refresh_spare(split, cuts);
             }
         }
     }
 }
 
-/* Hops from the nearest compute node, to remove the farthest switches first: their neighbours are then pairs
- * of lower switches. */
-static void find_levels(const struct by_split *split, uint32_t *level)
+uint32_t by_split_order(const struct by_split *split, uint32_t *level, uint32_t *order)
 {
-    uint32_t n = split->node_count;
+    uint32_t n = split->node_count, highest = 0, count = 0;
     bool changed = true;
 
     for (uint32_t i = 0; i < n; i++)
         level[i] = split->compute[i] ? 0 : n;
     while (changed) {
         changed = false;
-        for (uint32_t i = 0; i < n * n; i++)
-            if (split->capacity[i] && level[i / n] + 1 < level[i % n]) {
-                level[i % n] = level[i / n] + 1;
-                changed = true;
-            }
+        for (uint32_t i = 0; i < n; i++)
+            for (uint32_t j = 0; j < n && level[i] < n; j++)
+                if (level[i] + 1 < level[j] && split->capacity[(size_t)i * n + j]) {
+                    level[j] = level[i] + 1;
+                    changed = true;
+                }
     }
+    for (uint32_t i = 0; i < n; i++)
+        highest = split->remove[i] && level[i] > highest ? level[i] : highest;
+    for (uint32_t at = highest + 1; at-- > 0;)
+        for (uint32_t i = 0; i < n; i++)
+            if (split->remove[i] && level[i] == at)
+                order[count++] = i;
+    return count;
 }
 
 static void remove_switch(struct by_split *split, uint32_t node, struct learned *cuts)
@@ -382,25 +390,23 @@ static void remove_switch(struct by_split *split, uint32_t node, struct learned 
         BY_ASSERT(split->capacity[(size_t)i * n + node] == 0 && split->capacity[(size_t)node * n + i] == 0);
 }
 
-int by_split_run(struct by_split *split)
+int by_split_exactly(struct by_split *split)
 {
-    uint32_t *level = by_alloc(split->node_count, sizeof(*level)), highest = 0;
+    uint32_t *level = by_alloc(split->node_count, sizeof(*level));
+    uint32_t *order = by_alloc(split->node_count, sizeof(*order)),
+             count = by_split_order(split, level, order);
     struct learned cuts = {0};
     int error = 0;
 
-    find_levels(split, level);
-    for (uint32_t i = 0; i < split->node_count; i++)
-        highest = split->remove[i] && level[i] > highest ? level[i] : highest;
-    for (uint32_t at = highest + 1; at-- > 0;)
-        for (uint32_t i = 0; i < split->node_count; i++)
-            if (split->remove[i] && level[i] == at && !error) {
-                remove_switch(split, i, &cuts);
-                error = split->deadline > 0 && by_plan_clock() > split->deadline ? BY_ETIMEDOUT : 0;
-            }
+    for (uint32_t i = 0; i < count && !error; i++) {
+        remove_switch(split, order[i], &cuts);
+        error = split->deadline > 0 && by_plan_clock() > split->deadline ? BY_ETIMEDOUT : 0;
+    }
     for (uint32_t i = 0; i < cuts.count; i++)
         free(cuts.side[i]);
     free(cuts.side);
     free(cuts.spare);
+    free(order);
     free(level);
     return error;
 }

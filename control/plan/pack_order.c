@@ -1,0 +1,519 @@
+/*
+ * Trees along fixed orders. See pack.h. For each root fix a key of the nodes that grows away from the root:
+ * hops first, then some tie-break. At each node, and independently of all others, decide for each root over
+ * which links its trees come in, from nodes of lower key only: a transport problem over the node's own links.
+ * Whatever is decided elsewhere, the result is free of cycles, and with keys of hops alone each tree is as
+ * shallow as can be. Where a transport has no solution, other tie-breaks are tried.
+ */
+#include "control/plan/clock.h"
+#include "control/plan/pack.h"
+#include "control/topology/alloc.h"
+#include "offload/base/assert.h"
+#include "offload/base/prng.h"
+
+/* Tie-breaks tried (count): on large nets fewer, each costs more. */
+#define ATTEMPTS_MAX 12u
+#define ATTEMPT_WORK ((uint64_t)200000000)
+/* Keys for one hop (count): the room for tie-breaks. */
+#define KEY_STEP 8u
+
+/* One part of what a root's trees take at a node. */
+struct part {
+    uint32_t class;
+    uint32_t arc;
+    int64_t amount;
+    uint32_t next; /* of the same arc, UINT32_MAX ends */
+};
+
+/* A further part, where one link does not serve all trees of a root at a node. */
+struct extra {
+    uint32_t node;
+    uint32_t half;
+    int64_t amount;
+    uint32_t next; /* of the same class */
+};
+
+struct orders {
+    const struct by_net *net;
+    const int64_t *roots;
+    uint32_t class_count;
+    uint32_t *class_node; /* by class: its root */
+    uint32_t *node_class; /* by node: UINT32_MAX where no tree starts */
+    uint16_t *levels;     /* [class * node_count + node] */
+    uint16_t *keys;       /* the same */
+    uint32_t *main;       /* the same: the half that serves most (or all) */
+    struct extra *extras;
+    uint32_t extra_count, extra_room;
+    uint32_t *first_extra; /* by class */
+    struct by_prng prng;
+    /* The transport at one node. Arcs are its entering halves with capacity. */
+    uint32_t arc_count;
+    uint32_t *arc_half, *arc_tail;
+    int64_t *arc_left;
+    uint32_t *arc_first; /* by arc: its parts */
+    uint32_t *arc_seen, *arc_before, *arc_part, *arc_queue;
+    uint32_t stamp;
+    struct part *parts;
+    uint32_t part_count, part_room;
+    int64_t *wanted;   /* by class */
+    uint32_t *waiting; /* classes not served yet, by number of arcs they may use */
+    uint32_t *options;
+};
+
+/* Hops from each root; false when some node is too far away for a key. */
+static bool find_levels(struct orders *orders)
+{
+    const struct by_net *net = orders->net;
+    uint32_t n = net->node_count, *queue = by_alloc(n, sizeof(*queue));
+    bool right = true;
+
+    for (uint32_t c = 0; c < orders->class_count && right; c++) {
+        uint16_t *level = orders->levels + (size_t)c * n;
+        uint32_t head = 0, tail = 0;
+
+        memset(level, 0xff, n * sizeof(*level));
+        level[orders->class_node[c]] = 0;
+        queue[tail++] = orders->class_node[c];
+        while (head < tail && tail < n) {
+            uint32_t node = queue[head++];
+
+            for (uint32_t i = net->first[node]; i < net->first[node + 1]; i++) {
+                uint32_t to = net->near[i].node;
+
+                if (level[to] == UINT16_MAX && net->capacity[net->near[i].half ^ 1] > 0) {
+                    level[to] = (uint16_t)(level[node] + 1);
+                    queue[tail++] = to;
+                }
+            }
+        }
+        right = tail == n && level[queue[n - 1]] < UINT16_MAX / KEY_STEP - 4;
+    }
+    free(queue);
+    return right;
+}
+
+/* Keys of attempt number `attempt`: 0 hops; 1 among the root's neighbours those first that it can serve
+ * alone; further ones with random ties that reach one to three hops. */
+static void find_keys(struct orders *orders, uint32_t attempt)
+{
+    const struct by_net *net = orders->net;
+    uint32_t n = net->node_count, spread = KEY_STEP * (attempt % 3) + KEY_STEP / 2;
+
+    for (uint32_t c = 0; c < orders->class_count; c++) {
+        const uint16_t *level = orders->levels + (size_t)c * n;
+        uint16_t *key = orders->keys + (size_t)c * n;
+
+        for (uint32_t i = 0; i < n; i++) {
+            key[i] = (uint16_t)(level[i] * KEY_STEP);
+            if (attempt >= 2 && level[i] > 0)
+                key[i] = (uint16_t)(key[i] + by_prng_below(&orders->prng, spread));
+        }
+        if (attempt == 1)
+            for (uint32_t i = net->first[orders->class_node[c]]; i < net->first[orders->class_node[c] + 1];
+                 i++) {
+                const struct by_near *near = &net->near[i];
+
+                if (level[near->node] == 1 &&
+                    net->capacity[near->half ^ 1] < orders->roots[orders->class_node[c]])
+                    key[near->node]++;
+            }
+    }
+}
+
+static bool may_use(const struct orders *orders, uint32_t class, uint32_t node, uint32_t arc)
+{
+    const uint16_t *key = orders->keys + (size_t) class * orders->net->node_count;
+
+    return key[orders->arc_tail[arc]] < key[node];
+}
+
+static void add_part(struct orders *orders, uint32_t class, uint32_t arc, int64_t amount)
+{
+    BY_GROW(orders->parts, orders->part_count, orders->part_room);
+    orders->parts[orders->part_count] = (struct part){class, arc, amount, orders->arc_first[arc]};
+    orders->arc_first[arc] = orders->part_count++;
+}
+
+static void serve(struct orders *orders, uint32_t class, uint32_t arc)
+{
+    int64_t amount = orders->wanted[class];
+
+    amount = amount < orders->arc_left[arc] ? amount : orders->arc_left[arc];
+    if (amount == 0)
+        return;
+    orders->wanted[class] -= amount;
+    orders->arc_left[arc] -= amount;
+    add_part(orders, class, arc, amount);
+}
+
+/* The arcs into the node, and the trees of their tails served over them. */
+static void begin_node(struct orders *orders, uint32_t node)
+{
+    const struct by_net *net = orders->net;
+
+    orders->arc_count = orders->part_count = 0;
+    for (uint32_t i = net->first[node]; i < net->first[node + 1]; i++) {
+        const struct by_near *near = &net->near[i];
+
+        if (net->capacity[near->half] == 0)
+            continue;
+        orders->arc_half[orders->arc_count] = near->half;
+        orders->arc_tail[orders->arc_count] = near->node;
+        orders->arc_left[orders->arc_count] = net->capacity[near->half];
+        orders->arc_first[orders->arc_count++] = UINT32_MAX;
+    }
+    for (uint32_t c = 0; c < orders->class_count; c++)
+        orders->wanted[c] = orders->class_node[c] == node ? 0 : orders->roots[orders->class_node[c]];
+    for (uint32_t arc = 0; arc < orders->arc_count; arc++) {
+        uint32_t class = orders->node_class[orders->arc_tail[arc]];
+
+        if (class != UINT32_MAX)
+            serve(orders, class, arc);
+    }
+}
+
+/* Classes that still want something, those with the fewest arcs first. Returns their count. */
+static uint32_t sort_waiting(struct orders *orders, uint32_t node)
+{
+    uint32_t count = 0, *start = orders->arc_queue; /* free until augmentation */
+    uint32_t sorted = 0;
+
+    memset(start, 0, (orders->arc_count + 2) * sizeof(*start));
+    for (uint32_t c = 0; c < orders->class_count; c++) {
+        uint32_t options = 0;
+
+        if (orders->wanted[c] == 0)
+            continue;
+        for (uint32_t arc = 0; arc < orders->arc_count; arc++)
+            options += may_use(orders, c, node, arc);
+        orders->options[c] = options;
+        start[options + 1]++;
+        count++;
+    }
+    for (uint32_t i = 0; i <= orders->arc_count; i++)
+        start[i + 1] += start[i];
+    for (uint32_t c = 0; c < orders->class_count; c++)
+        if (orders->wanted[c] > 0) {
+            orders->waiting[start[orders->options[c]]++] = c;
+            sorted++;
+        }
+    BY_ASSERT(sorted == count);
+    return count;
+}
+
+/* Serves a class over the arcs with most left. */
+static void serve_greedily(struct orders *orders, uint32_t class, uint32_t node)
+{
+    while (orders->wanted[class] > 0) {
+        uint32_t best = UINT32_MAX;
+
+        for (uint32_t arc = 0; arc < orders->arc_count; arc++)
+            if (orders->arc_left[arc] > 0 &&
+                (best == UINT32_MAX || orders->arc_left[arc] > orders->arc_left[best]) &&
+                may_use(orders, class, node, arc))
+                best = arc;
+        if (best == UINT32_MAX)
+            return;
+        serve(orders, class, best);
+    }
+}
+
+/* Moves `amount` back along the way found: each part gives way to the next arc. */
+static void push_back(struct orders *orders, uint32_t class, uint32_t free_arc)
+{
+    int64_t amount = orders->wanted[class];
+    uint32_t arc = free_arc;
+
+    amount = amount < orders->arc_left[arc] ? amount : orders->arc_left[arc];
+    for (; orders->arc_before[arc] != UINT32_MAX; arc = orders->arc_before[arc])
+        if (orders->parts[orders->arc_part[arc]].amount < amount)
+            amount = orders->parts[orders->arc_part[arc]].amount;
+    orders->arc_left[free_arc] -= amount;
+    for (arc = free_arc; orders->arc_before[arc] != UINT32_MAX; arc = orders->arc_before[arc]) {
+        struct part *part = &orders->parts[orders->arc_part[arc]];
+        uint32_t moved = part->class;
+
+        part->amount -= amount;
+        add_part(orders, moved, arc, amount);
+    }
+    orders->wanted[class] -= amount;
+    add_part(orders, class, arc, amount);
+}
+
+/* Finds an arc that becomes free for the class when others move over; false when there is none. */
+static bool augment(struct orders *orders, uint32_t class, uint32_t node)
+{
+    uint32_t head = 0, tail = 0;
+
+    orders->stamp++;
+    for (uint32_t arc = 0; arc < orders->arc_count; arc++)
+        if (may_use(orders, class, node, arc)) {
+            orders->arc_seen[arc] = orders->stamp;
+            orders->arc_before[arc] = UINT32_MAX;
+            orders->arc_queue[tail++] = arc;
+        }
+    while (head < tail) {
+        uint32_t arc = orders->arc_queue[head++];
+
+        if (orders->arc_left[arc] > 0) {
+            push_back(orders, class, arc);
+            return true;
+        }
+        if (tail == orders->arc_count)
+            continue; /* all are seen: only wait for one with room */
+        for (uint32_t p = orders->arc_first[arc]; p != UINT32_MAX; p = orders->parts[p].next) {
+            const struct part *part = &orders->parts[p];
+
+            if (part->amount == 0)
+                continue;
+            for (uint32_t other = 0; other < orders->arc_count; other++)
+                if (orders->arc_seen[other] != orders->stamp && may_use(orders, part->class, node, other)) {
+                    orders->arc_seen[other] = orders->stamp;
+                    orders->arc_before[other] = arc;
+                    orders->arc_part[other] = p;
+                    orders->arc_queue[tail++] = other;
+                }
+        }
+    }
+    return false;
+}
+
+/* Keeps what was decided at the node: the largest part as the main one, others as extras. */
+static void keep_node(struct orders *orders, uint32_t node)
+{
+    uint32_t n = orders->net->node_count;
+    int64_t *most = orders->wanted; /* all zero by now */
+
+    for (uint32_t p = 0; p < orders->part_count; p++) {
+        const struct part *part = &orders->parts[p];
+
+        if (part->amount > most[part->class]) {
+            most[part->class] = part->amount;
+            orders->main[(size_t)part->class * n + node] = orders->arc_half[part->arc];
+        }
+    }
+    for (uint32_t p = 0; p < orders->part_count; p++) {
+        const struct part *part = &orders->parts[p];
+
+        if (part->amount == 0 || orders->main[(size_t)part->class * n + node] == orders->arc_half[part->arc])
+            continue;
+        BY_GROW(orders->extras, orders->extra_count, orders->extra_room);
+        orders->extras[orders->extra_count] =
+            (struct extra){node, orders->arc_half[part->arc], part->amount, orders->first_extra[part->class]};
+        orders->first_extra[part->class] = orders->extra_count++;
+    }
+}
+
+static bool solve_node(struct orders *orders, uint32_t node)
+{
+    uint32_t count;
+
+    begin_node(orders, node);
+    count = sort_waiting(orders, node);
+    for (uint32_t i = 0; i < count; i++)
+        serve_greedily(orders, orders->waiting[i], node);
+    for (uint32_t i = 0; i < count; i++)
+        while (orders->wanted[orders->waiting[i]] > 0)
+            if (!augment(orders, orders->waiting[i], node))
+                return false;
+    keep_node(orders, node);
+    return true;
+}
+
+static bool solve(struct orders *orders)
+{
+    orders->extra_count = 0;
+    for (uint32_t c = 0; c < orders->class_count; c++)
+        orders->first_extra[c] = UINT32_MAX;
+    for (uint32_t node = 0; node < orders->net->node_count; node++)
+        if (!solve_node(orders, node))
+            return false;
+    return true;
+}
+
+/* ---- from what each node decided to bundles ---- */
+
+struct writer {
+    struct orders *orders;
+    uint32_t *half;                     /* by node, of the bundle being written */
+    uint32_t *first_child, *next_child; /* by node: children + 1, 0 ends */
+    uint32_t *queue;
+    int64_t *cuts;
+    uint32_t cut_count, cut_room;
+};
+
+/* Writes the tree that `half` describes, breadth first. */
+static void write_bundle(struct writer *writer, uint32_t root, int64_t count, struct by_packing *packing)
+{
+    const struct by_net *net = writer->orders->net;
+    uint32_t n = net->node_count, head = 0, tail = 0, *halves = by_pack_append(packing, root, count);
+
+    memset(writer->first_child, 0, n * sizeof(*writer->first_child));
+    for (uint32_t i = n; i-- > 0;)
+        if (i != root) {
+            uint32_t parent = net->tail[writer->half[i]];
+
+            writer->next_child[i] = writer->first_child[parent];
+            writer->first_child[parent] = i + 1;
+        }
+    writer->queue[tail++] = root;
+    while (head < tail)
+        for (uint32_t child = writer->first_child[writer->queue[head++]]; child;
+             child = writer->next_child[child - 1]) {
+            halves[tail - 1] = writer->half[child - 1];
+            writer->queue[tail++] = child - 1;
+        }
+    BY_ASSERT(tail == n);
+}
+
+static int compare_cuts(const void *left, const void *right)
+{
+    const int64_t *a = left, *b = right;
+
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* Where the trees of a class change their link at some node: extras of a node follow each other from 0 on,
+ * the main part has the rest. */
+static void find_cuts(struct writer *writer, uint32_t class, int64_t *used)
+{
+    const struct orders *orders = writer->orders;
+
+    writer->cut_count = 0;
+    for (uint32_t e = orders->first_extra[class]; e != UINT32_MAX; e = orders->extras[e].next) {
+        used[orders->extras[e].node] += orders->extras[e].amount;
+        BY_GROW(writer->cuts, writer->cut_count, writer->cut_room);
+        writer->cuts[writer->cut_count++] = used[orders->extras[e].node];
+    }
+    for (uint32_t e = orders->first_extra[class]; e != UINT32_MAX; e = orders->extras[e].next)
+        used[orders->extras[e].node] = 0;
+    if (writer->cut_count > 1)
+        qsort(writer->cuts, writer->cut_count, sizeof(*writer->cuts), compare_cuts);
+}
+
+static void write_class(struct writer *writer, uint32_t class, int64_t *used, struct by_packing *packing)
+{
+    const struct orders *orders = writer->orders;
+    uint32_t n = orders->net->node_count, root = orders->class_node[class];
+    int64_t begin = 0, all = orders->roots[root];
+
+    find_cuts(writer, class, used);
+    for (uint32_t i = 0; i <= writer->cut_count; i++) {
+        int64_t end = i < writer->cut_count ? writer->cuts[i] : all;
+
+        if (end == begin)
+            continue;
+        memcpy(writer->half, orders->main + (size_t) class * n, n * sizeof(*writer->half));
+        for (uint32_t e = orders->first_extra[class]; e != UINT32_MAX; e = orders->extras[e].next) {
+            const struct extra *extra = &orders->extras[e];
+
+            if (used[extra->node] <= begin && begin < used[extra->node] + extra->amount)
+                writer->half[extra->node] = extra->half;
+            used[extra->node] += extra->amount;
+        }
+        for (uint32_t e = orders->first_extra[class]; e != UINT32_MAX; e = orders->extras[e].next)
+            used[orders->extras[e].node] = 0;
+        write_bundle(writer, root, end - begin, packing);
+        begin = end;
+    }
+}
+
+static void write_all(struct orders *orders, struct by_packing *packing)
+{
+    uint32_t n = orders->net->node_count;
+    int64_t *used = by_alloc(n, sizeof(*used));
+    struct writer writer = {.orders = orders};
+
+    writer.half = by_alloc(n, sizeof(*writer.half));
+    writer.first_child = by_alloc(n, sizeof(*writer.first_child));
+    writer.next_child = by_alloc(n, sizeof(*writer.next_child));
+    writer.queue = by_alloc(n, sizeof(*writer.queue));
+    for (uint32_t c = 0; c < orders->class_count; c++)
+        write_class(&writer, c, used, packing);
+    free(writer.half);
+    free(writer.first_child);
+    free(writer.next_child);
+    free(writer.queue);
+    free(writer.cuts);
+    free(used);
+}
+
+static void orders_make(struct orders *orders, const struct by_net *net, const int64_t *roots)
+{
+    uint32_t n = net->node_count, degree = 0;
+    size_t cells;
+
+    *orders = (struct orders){.net = net, .roots = roots, .prng = {1}};
+    orders->class_node = by_alloc(n, sizeof(*orders->class_node));
+    orders->node_class = by_alloc(n, sizeof(*orders->node_class));
+    for (uint32_t i = 0; i < n; i++) {
+        orders->node_class[i] = UINT32_MAX;
+        if (roots[i] > 0) {
+            orders->node_class[i] = orders->class_count;
+            orders->class_node[orders->class_count++] = i;
+        }
+        degree = net->first[i + 1] - net->first[i] > degree ? net->first[i + 1] - net->first[i] : degree;
+    }
+    cells = (size_t)n * orders->class_count;
+    orders->levels = by_alloc(cells, sizeof(*orders->levels));
+    orders->keys = by_alloc(cells, sizeof(*orders->keys));
+    orders->main = by_alloc(cells, sizeof(*orders->main));
+    orders->first_extra = by_alloc(orders->class_count, sizeof(*orders->first_extra));
+    orders->wanted = by_alloc(orders->class_count, sizeof(*orders->wanted));
+    orders->waiting = by_alloc(orders->class_count, sizeof(*orders->waiting));
+    orders->options = by_alloc(orders->class_count, sizeof(*orders->options));
+    orders->arc_half = by_alloc(degree, sizeof(*orders->arc_half));
+    orders->arc_tail = by_alloc(degree, sizeof(*orders->arc_tail));
+    orders->arc_left = by_alloc(degree, sizeof(*orders->arc_left));
+    orders->arc_first = by_alloc(degree, sizeof(*orders->arc_first));
+    orders->arc_seen = by_alloc(degree, sizeof(*orders->arc_seen));
+    orders->arc_before = by_alloc(degree, sizeof(*orders->arc_before));
+    orders->arc_part = by_alloc(degree, sizeof(*orders->arc_part));
+    orders->arc_queue = by_alloc(degree + 2, sizeof(*orders->arc_queue));
+}
+
+static void orders_free(struct orders *orders)
+{
+    free(orders->class_node);
+    free(orders->node_class);
+    free(orders->levels);
+    free(orders->keys);
+    free(orders->main);
+    free(orders->first_extra);
+    free(orders->extras);
+    free(orders->wanted);
+    free(orders->waiting);
+    free(orders->options);
+    free(orders->arc_half);
+    free(orders->arc_tail);
+    free(orders->arc_left);
+    free(orders->arc_first);
+    free(orders->arc_seen);
+    free(orders->arc_before);
+    free(orders->arc_part);
+    free(orders->arc_queue);
+    free(orders->parts);
+}
+
+bool by_pack_order(const struct by_net *net, const int64_t *roots, double deadline,
+                   struct by_packing *packing)
+{
+    struct orders orders;
+    bool found = false;
+    uint64_t work;
+
+    orders_make(&orders, net, roots);
+    work = (uint64_t)orders.class_count * net->pair_count * 2 + 1;
+    if (find_levels(&orders))
+        for (uint32_t attempt = 0;
+             attempt < ATTEMPTS_MAX && !found && (attempt < 3 || attempt * work < ATTEMPT_WORK) &&
+             (deadline <= 0 || by_plan_clock() < deadline);
+             attempt++) {
+            find_keys(&orders, attempt);
+            found = solve(&orders);
+        }
+    if (found)
+        write_all(&orders, packing);
+    orders_free(&orders);
+    return found;
+}
