@@ -1,2 +1,2 @@
 # flow: integer maximum flow and what it proves.
-control_SRC += control/flow/flow.c control/flow/net.c control/flow/reach.c
+control_SRC += control/flow/flow.c control/flow/mesh.c control/flow/reach.c

@@ -8,7 +8,7 @@
 /* Rounds on shortest ways before the source is taken wherever it is met (count). */
 #define SHORTEST_ROUNDS 6u
 
-struct by_reach *by_reach_new(const struct by_net *net)
+struct by_reach *by_reach_new(const struct by_mesh *net)
 {
     struct by_reach *reach = by_alloc(1, sizeof(*reach));
     uint32_t n = net->node_count, halves = 2 * net->pair_count;
@@ -108,7 +108,7 @@ static void label(struct by_reach *reach, uint32_t node, uint32_t distance)
  * Returns that distance, UINT32_MAX when the source is not met. */
 static uint32_t find_levels(struct by_reach *reach, uint32_t node, bool shortest)
 {
-    const struct by_net *net = reach->net;
+    const struct by_mesh *net = reach->net;
     uint32_t met = UINT32_MAX;
 
     next_round(reach);
@@ -163,7 +163,7 @@ static void move(struct by_reach *reach, uint32_t half, int64_t amount)
 static bool advance(struct by_reach *reach, struct by_reach_frame *frame, uint32_t met, bool shortest,
                     const struct by_near **next)
 {
-    const struct by_net *net = reach->net;
+    const struct by_mesh *net = reach->net;
     uint32_t at = frame->node, distance = (uint32_t)reach->level[at];
     bool at_source = !shortest || distance == met;
 

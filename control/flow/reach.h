@@ -8,7 +8,7 @@
 #ifndef BY_FLOW_REACH_H
 #define BY_FLOW_REACH_H
 
-#include "control/flow/net.h"
+#include "control/flow/mesh.h"
 
 /* Flows asked for stay below this. */
 #define BY_REACH_MAX (INT64_MAX / 4)
@@ -21,7 +21,7 @@ struct by_reach_frame {
 };
 
 struct by_reach {
-    const struct by_net *net;
+    const struct by_mesh *net;
     int64_t *capacity; /* by half: a copy, changed by by_reach_set */
     int64_t *root;     /* by node: capacity from the source, changed by by_reach_set_root */
     bool *contracted;  /* by node: part of the source; write freely */
@@ -39,7 +39,7 @@ struct by_reach {
 };
 
 /* Capacities of the net, no roots, nothing contracted. The net is kept and must not change its shape. */
-struct by_reach *by_reach_new(const struct by_net *net);
+struct by_reach *by_reach_new(const struct by_mesh *net);
 void by_reach_free(struct by_reach *reach);
 /* Changes a capacity. Not between a query and what is asked about it. */
 void by_reach_set(struct by_reach *reach, uint32_t half, int64_t capacity);

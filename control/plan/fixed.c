@@ -31,7 +31,7 @@ static int compare_kinds(const void *left, const void *right)
 static struct kind *entering_kinds(const struct by_graph *graph, const struct by_reach *reach,
                                    uint32_t *count)
 {
-    const struct by_net *net = graph->net;
+    const struct by_mesh *net = graph->net;
     struct kind *kinds = NULL;
     uint32_t all = 0, room = 0, kept = 0;
 
@@ -184,7 +184,7 @@ int by_optimum_fixed(const struct by_graph *graph, const int64_t *roots, struct 
     return error;
 }
 
-static bool is_balanced(const struct by_net *net, const int64_t *scaled)
+static bool is_balanced(const struct by_mesh *net, const int64_t *scaled)
 {
     for (uint32_t i = 0; i < net->node_count; i++) {
         int64_t sum = 0;
@@ -227,7 +227,7 @@ static int64_t tight_divisor(const struct by_graph *graph, const struct by_reach
 int64_t by_optimum_least_k(const struct by_graph *graph, const int64_t *shares, int64_t p, int64_t q,
                            const bool *inside, bool balanced, int64_t *scaled)
 {
-    const struct by_net *net = graph->net;
+    const struct by_mesh *net = graph->net;
     uint32_t *order = by_alloc(graph->node_count, sizeof(*order));
     struct by_reach *reach = by_reach_new(net);
     int64_t divisor = 0, step, k, share_sum = 0;
@@ -235,7 +235,7 @@ int64_t by_optimum_least_k(const struct by_graph *graph, const int64_t *shares, 
 
     by_oracle_order(net, order);
     for (uint32_t half = 0; half < 2 * net->pair_count; half++)
-        if (!inside[net->tail[half]] && inside[by_net_head(net, half)])
+        if (!inside[net->tail[half]] && inside[by_mesh_head(net, half)])
             divisor = by_gcd(divisor, net->capacity[half]);
     for (uint32_t i = 0; i < graph->node_count; i++)
         share_sum += shares[i];

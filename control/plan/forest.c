@@ -81,7 +81,7 @@ static void choose_members(struct work *work)
 static int check_balance(const struct by_forest *forest, struct by_problem *problem)
 {
     const struct by_graph *graph = forest->graph;
-    const struct by_net *net = graph->net;
+    const struct by_mesh *net = graph->net;
 
     for (uint32_t i = 0; i < graph->node_count; i++) {
         char in_text[BY_FRACTION_TEXT_BYTES], out_text[BY_FRACTION_TEXT_BYTES];
@@ -313,7 +313,7 @@ static void make_trees(struct work *work)
 static void make_nest(struct work *work)
 {
     const struct by_forest *forest = work->forest;
-    const struct by_net *net = forest->graph->net;
+    const struct by_mesh *net = forest->graph->net;
     struct by_clusters clusters = {0};
     double start = by_plan_clock();
 

@@ -25,7 +25,7 @@ static void normalise(struct by_graph *graph)
 static void make_net(struct by_graph *graph, enum by_direction direction)
 {
     const struct by_topology *topology = graph->topology;
-    struct by_net_arc *arcs = by_alloc(topology->arc_count, sizeof(*arcs));
+    struct by_mesh_arc *arcs = by_alloc(topology->arc_count, sizeof(*arcs));
 
     for (uint32_t i = 0; i < topology->arc_count; i++) {
         const struct by_arc *arc = &topology->arcs[i];
@@ -34,7 +34,7 @@ static void make_net(struct by_graph *graph, enum by_direction direction)
         arcs[i].to = direction == BY_DIRECTION_UP ? arc->from : arc->to;
         arcs[i].capacity = arc->capacity;
     }
-    graph->net = by_net_new(topology->node_count, arcs, topology->arc_count);
+    graph->net = by_mesh_new(topology->node_count, arcs, topology->arc_count);
     free(arcs);
 }
 
@@ -66,12 +66,12 @@ struct by_graph *by_graph_make(const struct by_topology *topology, enum by_direc
                                bool in_network)
 {
     struct by_graph *graph = by_graph_make_sparse(topology, direction, in_network);
-    const struct by_net *net = graph->net;
+    const struct by_mesh *net = graph->net;
     size_t n = graph->node_count;
 
     graph->capacity = by_alloc(n * n, sizeof(*graph->capacity));
     for (uint32_t half = 0; half < 2 * net->pair_count; half++)
-        graph->capacity[net->tail[half] * n + by_net_head(net, half)] = net->capacity[half];
+        graph->capacity[net->tail[half] * n + by_mesh_head(net, half)] = net->capacity[half];
     return graph;
 }
 
@@ -79,7 +79,7 @@ void by_graph_free(struct by_graph *graph)
 {
     if (!graph)
         return;
-    by_net_free(graph->net);
+    by_mesh_free(graph->net);
     free(graph->capacity);
     free(graph->compute);
     free(graph->branch);
@@ -88,12 +88,12 @@ void by_graph_free(struct by_graph *graph)
 
 int64_t by_graph_entering(const struct by_graph *graph, uint32_t node)
 {
-    return by_net_entering(graph->net, node);
+    return by_mesh_entering(graph->net, node);
 }
 
 int64_t by_graph_leaving(const struct by_graph *graph, uint32_t node)
 {
-    return by_net_leaving(graph->net, node);
+    return by_mesh_leaving(graph->net, node);
 }
 
 int64_t by_graph_sum(const struct by_graph *graph)
@@ -107,7 +107,7 @@ int64_t by_graph_sum(const struct by_graph *graph)
 
 int64_t by_graph_entering_set(const struct by_graph *graph, const bool *inside)
 {
-    return by_net_entering_set(graph->net, inside);
+    return by_mesh_entering_set(graph->net, inside);
 }
 
 bool by_graph_is_symmetric(const struct by_graph *graph)

@@ -7,7 +7,7 @@
 #ifndef BY_PLAN_GRAPH_H
 #define BY_PLAN_GRAPH_H
 
-#include "control/flow/net.h"
+#include "control/flow/mesh.h"
 #include "control/topology/topology.h"
 
 /* Sums of capacities that planning multiplies by counts of nodes must stay below this. */
@@ -19,7 +19,7 @@ enum by_direction { BY_DIRECTION_DOWN = 1, BY_DIRECTION_UP, BY_DIRECTION_BOTH };
 struct by_graph {
     const struct by_topology *topology;
     uint32_t node_count;
-    struct by_net *net;
+    struct by_mesh *net;
     int64_t *capacity; /* [from * node_count + to]; NULL in a sparse graph */
     bool *compute;     /* by node */
     bool *branch; /* by node: a switch that may be a node of a tree: it multicasts (down), aggregates (up), or

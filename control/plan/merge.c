@@ -46,8 +46,8 @@ struct merger {
 void by_stand_make(struct by_stand *stand, const struct by_piece *piece, const int64_t *capacity)
 {
     uint32_t n = piece->count, kept = 0, count = 0, room = 0;
-    const struct by_net *net = piece->net;
-    struct by_net_arc *arcs = NULL;
+    const struct by_mesh *net = piece->net;
+    struct by_mesh_arc *arcs = NULL;
 
     stand->slot = by_alloc(n, sizeof(*stand->slot));
     for (uint32_t i = 0; i < n; i++)
@@ -58,7 +58,7 @@ void by_stand_make(struct by_stand *stand, const struct by_piece *piece, const i
             stand->roots[stand->slot[i]] += piece->roots[i];
     for (size_t i = 0, end = capacity ? (size_t)n * n : 2 * (size_t)net->pair_count; i < end; i++) {
         uint32_t from = capacity ? (uint32_t)(i / n) : net->tail[i];
-        uint32_t to = capacity ? (uint32_t)(i % n) : by_net_head(net, (uint32_t)i);
+        uint32_t to = capacity ? (uint32_t)(i % n) : by_mesh_head(net, (uint32_t)i);
         int64_t amount = capacity ? capacity[i] : net->capacity[i];
 
         if (amount == 0 || stand->slot[to] == UINT32_MAX)
@@ -69,15 +69,15 @@ void by_stand_make(struct by_stand *stand, const struct by_piece *piece, const i
         }
         BY_ASSERT(stand->slot[from] != UINT32_MAX);
         BY_GROW(arcs, count, room);
-        arcs[count++] = (struct by_net_arc){stand->slot[from], stand->slot[to], amount};
+        arcs[count++] = (struct by_mesh_arc){stand->slot[from], stand->slot[to], amount};
     }
-    stand->net = by_net_new(kept, arcs, count);
+    stand->net = by_mesh_new(kept, arcs, count);
     free(arcs);
 }
 
 void by_stand_free(struct by_stand *stand)
 {
-    by_net_free(stand->net);
+    by_mesh_free(stand->net);
     free(stand->roots);
     free(stand->slot);
     *stand = (struct by_stand){0};
@@ -114,7 +114,7 @@ static uint32_t locate(const struct merger *merger, const struct by_merge_strand
             b = merger->parent[to];
         }
     }
-    *half = by_net_find(merger->parts[a].stand->net, merger->slot[from], merger->slot[to]);
+    *half = by_mesh_find(merger->parts[a].stand->net, merger->slot[from], merger->slot[to]);
     BY_ASSERT(*half != UINT32_MAX);
     return a;
 }
@@ -337,7 +337,7 @@ static void collect(void *context, uint32_t root, int64_t count, const uint32_t 
 
 int by_merge_halves(struct by_nest *nest, double deadline, struct by_packing *packing)
 {
-    const struct by_net *net = nest->net;
+    const struct by_mesh *net = nest->net;
     struct by_stand *stands = by_alloc(nest->group_count, sizeof(*stands));
     struct by_packing *packings = by_alloc(nest->group_count, sizeof(*packings));
     struct by_merge_group *groups = by_alloc(nest->group_count, sizeof(*groups));
@@ -357,7 +357,7 @@ int by_merge_halves(struct by_nest *nest, double deadline, struct by_packing *pa
     }
     for (uint32_t half = 0; half < 2 * net->pair_count; half++)
         if (nest->capacity[half] > 0)
-            strands[count++] = (struct by_merge_strand){net->tail[half], by_net_head(net, half),
+            strands[count++] = (struct by_merge_strand){net->tail[half], by_mesh_head(net, half),
                                                         nest->capacity[half], half, 1};
     if (!error)
         by_merge_run(nest, groups, strands, count, collect, &collector);

@@ -13,7 +13,7 @@
 /* A piece ready for packing: what stays of it after switch removal, without the outside. Trees that come from
  * the outside start where they enter. */
 struct by_stand {
-    struct by_net *net;
+    struct by_mesh *net;
     int64_t *roots;
     uint32_t *slot; /* by local node of the piece: its node here, or UINT32_MAX */
 };

@@ -4,7 +4,7 @@
 #include "control/topology/alloc.h"
 #include "offload/base/assert.h"
 
-void by_nest_make(struct by_nest *nest, const struct by_net *net, const int64_t *capacity,
+void by_nest_make(struct by_nest *nest, const struct by_mesh *net, const int64_t *capacity,
                   const int64_t *roots, const bool *member, const bool *compute)
 {
     uint32_t n = net->node_count;
@@ -19,7 +19,7 @@ void by_nest_make(struct by_nest *nest, const struct by_net *net, const int64_t 
     *top = (struct by_nest_group){0};
     for (uint32_t half = 0; half < 2 * net->pair_count; half++)
         if (capacity[half] > 0)
-            touched[net->tail[half]] = touched[by_net_head(net, half)] = true;
+            touched[net->tail[half]] = touched[by_mesh_head(net, half)] = true;
     top->children = by_alloc(n, sizeof(*top->children));
     top->nodes = by_alloc(n, sizeof(*top->nodes));
     for (uint32_t i = 0; i < n; i++) {
@@ -109,8 +109,8 @@ static void place_nodes(struct by_nest *nest, const struct by_nest_group *group)
 
 static void make_net(struct by_nest *nest, const struct by_nest_group *group, struct by_piece *piece)
 {
-    const struct by_net *net = nest->net;
-    struct by_net_arc *arcs = NULL;
+    const struct by_mesh *net = nest->net;
+    struct by_mesh_arc *arcs = NULL;
     uint32_t count = 0, room = 0;
 
     for (uint32_t i = 0; i < group->node_count; i++) {
@@ -124,15 +124,15 @@ static void make_net(struct by_nest *nest, const struct by_nest_group *group, st
                 continue;
             if (nest->capacity[near->half] > 0) {
                 BY_GROW(arcs, count, room);
-                arcs[count++] = (struct by_net_arc){other, at, nest->capacity[near->half]};
+                arcs[count++] = (struct by_mesh_arc){other, at, nest->capacity[near->half]};
             }
             if (other == piece->outside && nest->capacity[near->half ^ 1] > 0) {
                 BY_GROW(arcs, count, room);
-                arcs[count++] = (struct by_net_arc){at, other, nest->capacity[near->half ^ 1]};
+                arcs[count++] = (struct by_mesh_arc){at, other, nest->capacity[near->half ^ 1]};
             }
         }
     }
-    piece->net = by_net_new(piece->count, arcs, count);
+    piece->net = by_mesh_new(piece->count, arcs, count);
     free(arcs);
 }
 
@@ -174,7 +174,7 @@ void by_piece_free(struct by_piece *piece)
     free(piece->ids);
     free(piece->roots);
     free(piece->kind);
-    by_net_free(piece->net);
+    by_mesh_free(piece->net);
     *piece = (struct by_piece){0};
 }
 

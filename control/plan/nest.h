@@ -27,7 +27,7 @@ struct by_nest_group {
 };
 
 struct by_nest {
-    const struct by_net *net;
+    const struct by_mesh *net;
     const int64_t *capacity; /* by half of the net, in trees */
     const int64_t *roots;    /* by node */
     const bool *member;      /* by node: in every tree */
@@ -44,7 +44,7 @@ struct by_piece {
     uint32_t count;
     uint32_t outside; /* UINT32_MAX in the top piece */
     uint32_t *ids;    /* by local node: the child; UINT32_MAX for the outside */
-    struct by_net *net;
+    struct by_mesh *net;
     int64_t *roots; /* by local node; the outside has all trees that start there */
     uint8_t *kind;  /* by local node: enum by_piece_kind */
     int64_t total;
@@ -60,7 +60,7 @@ enum by_piece_kind {
 
 /* The whole as the only group. Nodes without any capacity and without roots are left out. All arrays are
  * kept. */
-void by_nest_make(struct by_nest *nest, const struct by_net *net, const int64_t *capacity,
+void by_nest_make(struct by_nest *nest, const struct by_mesh *net, const int64_t *capacity,
                   const int64_t *roots, const bool *member, const bool *compute);
 void by_nest_free(struct by_nest *nest);
 /* Makes some children of a group (ids, ascending) a group of their own; returns its number. */

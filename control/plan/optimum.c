@@ -41,7 +41,7 @@ struct search {
 /* Capacities p times the graph's, roots q times the shares. */
 static void rescale(struct search *search)
 {
-    const struct by_net *net = search->graph->net;
+    const struct by_mesh *net = search->graph->net;
 
     for (uint32_t half = 0; half < 2 * net->pair_count; half++)
         by_reach_set(search->reach, half, search->p * net->capacity[half]);

@@ -3,7 +3,7 @@
 
 #include "control/topology/alloc.h"
 
-uint32_t by_oracle_order(const struct by_net *net, uint32_t *order)
+uint32_t by_oracle_order(const struct by_mesh *net, uint32_t *order)
 {
     bool *seen = by_alloc(net->node_count, sizeof(*seen));
     uint32_t head = 0, tail = 0;
@@ -45,18 +45,18 @@ int64_t by_oracle_ask(struct by_reach *reach, const uint32_t *order, int64_t tot
 int64_t by_oracle_check(uint32_t node_count, const int64_t *capacity, const int64_t *roots,
                         const bool *targets, bool *inside)
 {
-    struct by_net_arc *arcs = NULL;
+    struct by_mesh_arc *arcs = NULL;
     uint32_t *order = by_alloc(node_count, sizeof(*order)), count = 0, room = 0;
     struct by_reach *reach;
-    struct by_net *net;
+    struct by_mesh *net;
     int64_t total = 0, failed;
 
     for (uint32_t i = 0; i < node_count * node_count; i++)
         if (capacity[i]) {
             BY_GROW(arcs, count, room);
-            arcs[count++] = (struct by_net_arc){i / node_count, i % node_count, capacity[i]};
+            arcs[count++] = (struct by_mesh_arc){i / node_count, i % node_count, capacity[i]};
         }
-    net = by_net_new(node_count, arcs, count);
+    net = by_mesh_new(node_count, arcs, count);
     reach = by_reach_new(net);
     by_oracle_order(net, order);
     for (uint32_t i = 0; i < node_count; i++) {
@@ -67,7 +67,7 @@ int64_t by_oracle_check(uint32_t node_count, const int64_t *capacity, const int6
     for (uint32_t i = 0; i < node_count && failed >= 0 && inside; i++)
         inside[i] = by_reach_inside(reach, i);
     by_reach_free(reach);
-    by_net_free(net);
+    by_mesh_free(net);
     free(order);
     free(arcs);
     return failed;

@@ -13,7 +13,7 @@
 
 /* All nodes of the net, neighbours close to each other: breadth first from node 0, then what is not joined to
  * it. Fills `order` (node_count) and returns the count. */
-uint32_t by_oracle_order(const struct by_net *net, uint32_t *order);
+uint32_t by_oracle_order(const struct by_mesh *net, uint32_t *order);
 /*
  * Asks with the capacities and roots that `reach` has. Returns -1 when all targets are reached by `total`
  * (the sum of the roots), else a target that is not; the violated set is the side of the query

@@ -26,7 +26,7 @@ void by_pack_free(struct by_packing *packing)
     *packing = (struct by_packing){0};
 }
 
-int by_pack_run(const struct by_net *net, const int64_t *roots, double deadline, struct by_packing *packing)
+int by_pack_run(const struct by_mesh *net, const int64_t *roots, double deadline, struct by_packing *packing)
 {
     *packing = (struct by_packing){.node_count = net->node_count};
     if (net->node_count == 1) {

@@ -26,14 +26,15 @@ struct by_packing {
  * targets. `deadline` is a time of by_plan_clock, 0 for none: BY_ETIMEDOUT when it passes. The caller
  * releases the result either way.
  */
-int by_pack_run(const struct by_net *net, const int64_t *roots, double deadline, struct by_packing *packing);
+int by_pack_run(const struct by_mesh *net, const int64_t *roots, double deadline, struct by_packing *packing);
 void by_pack_free(struct by_packing *packing);
 
 /* The two ways. by_pack_order answers whether it found all trees; if not, it adds none. by_pack_grow adds to
  * what is there. */
-bool by_pack_order(const struct by_net *net, const int64_t *roots, double deadline,
+bool by_pack_order(const struct by_mesh *net, const int64_t *roots, double deadline,
                    struct by_packing *packing);
-int by_pack_grow(const struct by_net *net, const int64_t *roots, double deadline, struct by_packing *packing);
+int by_pack_grow(const struct by_mesh *net, const int64_t *roots, double deadline,
+                 struct by_packing *packing);
 /* Room for one more bundle; returns where its halves go. */
 uint32_t *by_pack_append(struct by_packing *packing, uint32_t root, int64_t count);
 

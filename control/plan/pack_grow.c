@@ -17,7 +17,7 @@
 #include "offload/base/errors.h"
 
 struct grower {
-    const struct by_net *net;
+    const struct by_mesh *net;
     struct by_reach *reach; /* capacities and roots left */
     int64_t waiting_sum;
     int64_t *bound; /* by half: what mu is known not to exceed, for the bundle being grown */
@@ -36,7 +36,7 @@ static void set_waiting(struct grower *grower, uint32_t node, int64_t waiting)
     by_reach_set_root(grower->reach, node, waiting);
 }
 
-static void grower_make(struct grower *grower, const struct by_net *net, const int64_t *roots)
+static void grower_make(struct grower *grower, const struct by_mesh *net, const int64_t *roots)
 {
     uint32_t n = net->node_count;
 
@@ -67,7 +67,7 @@ static void forget_bounds(struct grower *grower)
 /* A cut that allows only `mu` bounds all edges of the tree that cross it. */
 static void learn_cut(struct grower *grower, int64_t mu)
 {
-    const struct by_net *net = grower->net;
+    const struct by_mesh *net = grower->net;
 
     for (uint32_t i = 0; i < by_reach_side(grower->reach); i++) {
         uint32_t node = grower->reach->queue[i];
@@ -85,7 +85,7 @@ static void learn_cut(struct grower *grower, int64_t mu)
 /* How many trees of the bundle may take the half x->y (theorem 10). */
 static int64_t growth(struct grower *grower, uint32_t half)
 {
-    uint32_t x = grower->net->tail[half], y = by_net_head(grower->net, half);
+    uint32_t x = grower->net->tail[half], y = by_mesh_head(grower->net, half);
     int64_t most = grower->reach->capacity[half], mu;
 
     most = most < grower->count ? most : grower->count;
@@ -118,15 +118,15 @@ static void take_half(struct grower *grower, uint32_t half)
 {
     by_reach_set(grower->reach, half, grower->reach->capacity[half] - grower->count);
     grower->halves[grower->reached_count - 1] = half;
-    grower->reached[grower->reached_count++] = by_net_head(grower->net, half);
-    grower->inside[by_net_head(grower->net, half)] = true;
+    grower->reached[grower->reached_count++] = by_mesh_head(grower->net, half);
+    grower->inside[by_mesh_head(grower->net, half)] = true;
 }
 
 /* Adds one node to the bundle: the first edge, nearest to the root, that all its trees may take, or at least
  * half of them; else the one that most may. */
 static void grow(struct grower *grower)
 {
-    const struct by_net *net = grower->net;
+    const struct by_mesh *net = grower->net;
     uint32_t best = UINT32_MAX;
     int64_t best_mu = 0;
 
@@ -184,7 +184,7 @@ static void grow_bundle(struct grower *grower, struct by_packing *packing)
 static int pack_pieces(struct grower *grower, double deadline, struct by_packing *packing, bool *done)
 {
     uint32_t n = grower->net->node_count;
-    struct by_net rest = *grower->net; /* the same shape, the capacities that are left */
+    struct by_mesh rest = *grower->net; /* the same shape, the capacities that are left */
     bool *all = by_alloc(n, sizeof(*all));
     struct by_nest nest;
     int error = 0;
@@ -201,7 +201,7 @@ static int pack_pieces(struct grower *grower, double deadline, struct by_packing
     return error;
 }
 
-int by_pack_grow(const struct by_net *net, const int64_t *roots, double deadline, struct by_packing *packing)
+int by_pack_grow(const struct by_mesh *net, const int64_t *roots, double deadline, struct by_packing *packing)
 {
     struct grower grower;
     bool done = false;

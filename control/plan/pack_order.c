@@ -34,7 +34,7 @@ struct extra {
 };
 
 struct orders {
-    const struct by_net *net;
+    const struct by_mesh *net;
     const int64_t *roots;
     uint32_t class_count;
     uint32_t *class_node; /* by class: its root */
@@ -63,7 +63,7 @@ struct orders {
 /* Hops from each root; false when some node is too far away for a key. */
 static bool find_levels(struct orders *orders)
 {
-    const struct by_net *net = orders->net;
+    const struct by_mesh *net = orders->net;
     uint32_t n = net->node_count, *queue = by_alloc(n, sizeof(*queue));
     bool right = true;
 
@@ -96,7 +96,7 @@ static bool find_levels(struct orders *orders)
  * alone; further ones with random ties that reach one to three hops. */
 static void find_keys(struct orders *orders, uint32_t attempt)
 {
-    const struct by_net *net = orders->net;
+    const struct by_mesh *net = orders->net;
     uint32_t n = net->node_count, spread = KEY_STEP * (attempt % 3) + KEY_STEP / 2;
 
     for (uint32_t c = 0; c < orders->class_count; c++) {
@@ -149,7 +149,7 @@ static void serve(struct orders *orders, uint32_t class, uint32_t arc)
 /* The arcs into the node, and the trees of their tails served over them. */
 static void begin_node(struct orders *orders, uint32_t node)
 {
-    const struct by_net *net = orders->net;
+    const struct by_mesh *net = orders->net;
 
     orders->arc_count = orders->part_count = 0;
     for (uint32_t i = net->first[node]; i < net->first[node + 1]; i++) {
@@ -345,7 +345,7 @@ struct writer {
 /* Writes the tree that `half` describes, breadth first. */
 static void write_bundle(struct writer *writer, uint32_t root, int64_t count, struct by_packing *packing)
 {
-    const struct by_net *net = writer->orders->net;
+    const struct by_mesh *net = writer->orders->net;
     uint32_t n = net->node_count, head = 0, tail = 0, *halves = by_pack_append(packing, root, count);
 
     memset(writer->first_child, 0, n * sizeof(*writer->first_child));
@@ -438,7 +438,7 @@ static void write_all(struct orders *orders, struct by_packing *packing)
     free(used);
 }
 
-static void orders_make(struct orders *orders, const struct by_net *net, const int64_t *roots)
+static void orders_make(struct orders *orders, const struct by_mesh *net, const int64_t *roots)
 {
     uint32_t n = net->node_count, degree = 0;
     size_t cells;
@@ -495,7 +495,7 @@ static void orders_free(struct orders *orders)
     free(orders->parts);
 }
 
-bool by_pack_order(const struct by_net *net, const int64_t *roots, double deadline,
+bool by_pack_order(const struct by_mesh *net, const int64_t *roots, double deadline,
                    struct by_packing *packing)
 {
     struct orders orders;

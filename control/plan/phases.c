@@ -102,7 +102,7 @@ static int pack_trees(const struct by_phases *phases, const struct packing *pack
 {
     const struct by_graph *graph = packing->graph;
     size_t n = graph->node_count;
-    const struct by_net *net = graph->net;
+    const struct by_mesh *net = graph->net;
     int64_t *capacity = by_alloc(2 * (size_t)net->pair_count, sizeof(*capacity)),
             *roots = by_alloc(n, sizeof(*roots));
     struct by_forest forest = {graph, capacity, roots, {0, 1}, packing->use, phases->deadline};
@@ -110,7 +110,7 @@ static int pack_trees(const struct by_phases *phases, const struct packing *pack
     int error = by_fraction_divide(graph->unit, (struct by_fraction){packing->scale, 1}, &unit);
 
     for (uint32_t half = 0; half < 2 * net->pair_count; half++)
-        capacity[half] = packing->capacity ? packing->capacity[net->tail[half] * n + by_net_head(net, half)]
+        capacity[half] = packing->capacity ? packing->capacity[net->tail[half] * n + by_mesh_head(net, half)]
                                            : net->capacity[half] * packing->scale;
     for (size_t i = 0; i < n; i++)
         roots[i] = packing->roots ? packing->roots[i] : graph->compute[i] ? packing->equal : 0;

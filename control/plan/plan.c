@@ -87,7 +87,7 @@ struct task {
 static int bound_rooted(struct task *task, uint32_t root, struct by_fraction *bound,
                         struct by_problem *problem)
 {
-    const struct by_net *net = task->graph->net;
+    const struct by_mesh *net = task->graph->net;
     int error = by_optimum_broadcast(task->graph, root, &task->bound, task->inside, problem);
 
     *bound = (struct by_fraction){task->bound, 1};

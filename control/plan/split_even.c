@@ -32,7 +32,7 @@ struct hub {
 void by_split_make(struct by_split *split, const struct by_piece *piece, double deadline)
 {
     uint32_t n = piece->count;
-    const struct by_net *net = piece->net;
+    const struct by_mesh *net = piece->net;
 
     *split = (struct by_split){
         .node_count = n, .roots = piece->roots, .outside = piece->outside, .deadline = deadline};
@@ -41,7 +41,7 @@ void by_split_make(struct by_split *split, const struct by_piece *piece, double 
     split->remove = by_alloc(n, sizeof(*split->remove));
     split->compute = by_alloc(n, sizeof(*split->compute));
     for (uint32_t half = 0; half < 2 * net->pair_count; half++)
-        split->capacity[(size_t)net->tail[half] * n + by_net_head(net, half)] = net->capacity[half];
+        split->capacity[(size_t)net->tail[half] * n + by_mesh_head(net, half)] = net->capacity[half];
     for (uint32_t i = 0; i < n; i++) {
         split->remove[i] = piece->kind[i] == BY_PIECE_REMOVED;
         split->compute[i] = piece->kind[i] == BY_PIECE_COMPUTE || piece->kind[i] == BY_PIECE_GROUP;
@@ -273,18 +273,18 @@ static int64_t find_violation(const struct by_split *split, bool *inside)
 {
     uint32_t n = split->node_count, count = 0, room = 0;
     uint32_t *order = by_alloc(n, sizeof(*order));
-    struct by_net_arc *arcs = NULL;
+    struct by_mesh_arc *arcs = NULL;
     struct by_reach *reach;
-    struct by_net *net;
+    struct by_mesh *net;
     int64_t total = 0, lacking = 0;
 
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t j = 0; j < n; j++)
             if (split->capacity[(size_t)i * n + j] > 0) {
                 BY_GROW(arcs, count, room);
-                arcs[count++] = (struct by_net_arc){i, j, split->capacity[(size_t)i * n + j]};
+                arcs[count++] = (struct by_mesh_arc){i, j, split->capacity[(size_t)i * n + j]};
             }
-    net = by_net_new(n, arcs, count);
+    net = by_mesh_new(n, arcs, count);
     reach = by_reach_new(net);
     by_oracle_order(net, order);
     for (uint32_t i = 0; i < n; i++) {
@@ -297,10 +297,10 @@ static int64_t find_violation(const struct by_split *split, bool *inside)
             inside[i] = by_reach_inside(reach, i);
             lacking -= inside[i] ? split->roots[i] : 0;
         }
-        lacking -= by_net_entering_set(net, inside);
+        lacking -= by_mesh_entering_set(net, inside);
     }
     by_reach_free(reach);
-    by_net_free(net);
+    by_mesh_free(net);
     free(order);
     free(arcs);
     return lacking;

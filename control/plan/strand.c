@@ -151,7 +151,7 @@ static void join(struct weaver *weaver, const struct by_join *wanted)
 
 static uint32_t half_between(const struct weaver *weaver, uint32_t from, uint32_t to)
 {
-    uint32_t half = by_net_find(weaver->nest->net, from, to);
+    uint32_t half = by_mesh_find(weaver->nest->net, from, to);
 
     BY_ASSERT(half != NONE);
     return half;
@@ -159,7 +159,7 @@ static uint32_t half_between(const struct weaver *weaver, uint32_t from, uint32_
 
 static uint32_t half_path(struct weaver *weaver, uint32_t half)
 {
-    uint32_t nodes[2] = {weaver->nest->net->tail[half], by_net_head(weaver->nest->net, half)};
+    uint32_t nodes[2] = {weaver->nest->net->tail[half], by_mesh_head(weaver->nest->net, half)};
 
     return by_paths_add(weaver->paths, nodes, 2);
 }
@@ -168,7 +168,7 @@ static uint32_t half_path(struct weaver *weaver, uint32_t half)
 static void begin_piece(struct weaver *weaver)
 {
     const struct by_nest *nest = weaver->nest;
-    const struct by_net *net = nest->net;
+    const struct by_mesh *net = nest->net;
     const struct by_nest_group *group = &nest->groups[weaver->piece->group];
 
     for (uint32_t i = 0; i < group->node_count; i++) {
@@ -248,7 +248,7 @@ static void weave_piece(struct weaver *weaver, uint32_t group, const struct by_s
 static void weave_halves(struct weaver *weaver, uint32_t number, uint32_t *whole)
 {
     struct by_nest *nest = weaver->nest;
-    const struct by_net *net = nest->net;
+    const struct by_mesh *net = nest->net;
     const struct by_nest_group *group = &nest->groups[number];
     uint32_t n = net->node_count;
 

@@ -50,7 +50,7 @@ static bool is_worth(const struct finder *finder)
 static bool collect(struct finder *finder, uint32_t start)
 {
     const struct by_reach *reach = finder->reach;
-    const struct by_net *net = reach->net;
+    const struct by_mesh *net = reach->net;
 
     finder->stamp++;
     finder->candidate_count = 0;
@@ -79,7 +79,7 @@ static bool collect(struct finder *finder, uint32_t start)
 /* Adds the smallest tight surplus next to the set; false when there is none. */
 static bool enlarge(struct finder *finder)
 {
-    const struct by_net *net = finder->reach->net;
+    const struct by_mesh *net = finder->reach->net;
 
     finder->best_count = 0;
     for (uint32_t i = 0; i < finder->set_count && finder->best_count != 1; i++) {

@@ -10,7 +10,7 @@ void by_clusters_free(struct by_clusters *clusters)
     *clusters = (struct by_clusters){0};
 }
 
-void by_tighten(const struct by_net *net, int64_t *capacity, const int64_t *roots, const bool *member,
+void by_tighten(const struct by_mesh *net, int64_t *capacity, const int64_t *roots, const bool *member,
                 const bool *compute, struct by_clusters *clusters)
 {
     (void)net, (void)capacity, (void)roots, (void)member, (void)compute, (void)clusters;

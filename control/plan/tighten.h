@@ -23,7 +23,7 @@ void by_clusters_free(struct by_clusters *clusters);
  * Lowers `capacity` (by half), keeping every cut condition and the balance of each node, and fills `clusters`
  * with the sets that are tight now. Nothing happens where capacities differ between the two ways of a pair.
  */
-void by_tighten(const struct by_net *net, int64_t *capacity, const int64_t *roots, const bool *member,
+void by_tighten(const struct by_mesh *net, int64_t *capacity, const int64_t *roots, const bool *member,
                 const bool *compute, struct by_clusters *clusters);
 /* Makes a group of each cluster. The nest is new and has the capacities that by_tighten left. */
 void by_tighten_insert(struct by_nest *nest, const struct by_clusters *clusters);

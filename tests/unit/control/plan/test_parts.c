@@ -178,13 +178,13 @@ static void split_and_pack(uint64_t seed, bool exactly)
     struct by_prng prng = {seed};
     int64_t capacity[N * N], roots[N] = {0}, trees[N] = {0};
     bool compute[N] = {false};
-    struct by_net_arc arcs[N * N];
+    struct by_mesh_arc arcs[N * N];
     struct by_packing packing;
     struct by_stand stand;
     struct by_split split;
     struct by_piece piece;
     struct by_nest nest;
-    struct by_net *net;
+    struct by_mesh *net;
     uint32_t count = 0;
 
     print_message("seed %llu\n", (unsigned long long)seed);
@@ -199,8 +199,8 @@ static void split_and_pack(uint64_t seed, bool exactly)
         roots[i]--;
     for (uint32_t i = 0; i < N * N; i++)
         if (capacity[i])
-            arcs[count++] = (struct by_net_arc){i / N, i % N, capacity[i]};
-    net = by_net_new(N, arcs, count);
+            arcs[count++] = (struct by_mesh_arc){i / N, i % N, capacity[i]};
+    net = by_mesh_new(N, arcs, count);
     by_nest_make(&nest, net, net->capacity, roots, compute, compute);
     by_piece_make(&nest, 0, &piece);
     by_split_make(&split, &piece, 0);
@@ -232,7 +232,7 @@ static void split_and_pack(uint64_t seed, bool exactly)
     by_split_free(&split);
     by_piece_free(&piece);
     by_nest_free(&nest);
-    by_net_free(net);
+    by_mesh_free(net);
 }
 
 static void splitting_keeps_every_tree_and_packing_finds_them_all(void **state)
@@ -279,9 +279,9 @@ static void what_reaches_a_node_is_the_least_of_all_cuts(void **state)
     for (uint64_t seed = 1; seed <= RUNS; seed++) {
         struct by_prng prng = {seed};
         int64_t capacity[N * N], roots[N];
-        struct by_net_arc arcs[N * N];
+        struct by_mesh_arc arcs[N * N];
         struct by_reach *reach;
-        struct by_net *net;
+        struct by_mesh *net;
         uint32_t count = 0;
 
         print_message("seed %llu\n", (unsigned long long)seed);
@@ -289,9 +289,9 @@ static void what_reaches_a_node_is_the_least_of_all_cuts(void **state)
             capacity[i] =
                 i / N != i % N && by_prng_below(&prng, 3) == 0 ? (int64_t)by_prng_below(&prng, 9) : 0;
             if (capacity[i])
-                arcs[count++] = (struct by_net_arc){i / N, i % N, capacity[i]};
+                arcs[count++] = (struct by_mesh_arc){i / N, i % N, capacity[i]};
         }
-        net = by_net_new(N, arcs, count);
+        net = by_mesh_new(N, arcs, count);
         reach = by_reach_new(net);
         for (uint32_t i = 0; i < N; i++) {
             roots[i] = (int64_t)by_prng_below(&prng, 4);
@@ -300,7 +300,7 @@ static void what_reaches_a_node_is_the_least_of_all_cuts(void **state)
         for (uint32_t round = 0; round < 20; round++) {
             uint32_t node = (uint32_t)by_prng_below(&prng, N),
                      changed = (uint32_t)by_prng_below(&prng, N * N);
-            uint32_t half = by_net_find(net, changed / N, changed % N);
+            uint32_t half = by_mesh_find(net, changed / N, changed % N);
             int64_t least, limit = (int64_t)by_prng_below(&prng, 30), found;
 
             if (half != UINT32_MAX)
@@ -325,7 +325,7 @@ static void what_reaches_a_node_is_the_least_of_all_cuts(void **state)
             }
         }
         by_reach_free(reach);
-        by_net_free(net);
+        by_mesh_free(net);
     }
 }
 

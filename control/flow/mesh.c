@@ -1,5 +1,5 @@
-/* A sparse directed graph. See net.h. */
-#include "control/flow/net.h"
+/* A sparse directed graph. See mesh.h. */
+#include "control/flow/mesh.h"
 
 #include "control/topology/alloc.h"
 #include "offload/base/assert.h"
@@ -10,7 +10,7 @@ struct entry {
 };
 
 /* The arcs as entries sorted by their lower end; `start` (node_count + 1) says where each begins. */
-static struct entry *sort_by_low(uint32_t node_count, const struct by_net_arc *arcs, size_t arc_count,
+static struct entry *sort_by_low(uint32_t node_count, const struct by_mesh_arc *arcs, size_t arc_count,
                                  uint32_t *start)
 {
     struct entry *entries = by_alloc(arc_count, sizeof(*entries));
@@ -37,7 +37,7 @@ static struct entry *sort_by_low(uint32_t node_count, const struct by_net_arc *a
 }
 
 /* Makes each two nodes one pair. */
-static void merge_pairs(struct by_net *net, const struct entry *entries, const uint32_t *start)
+static void merge_pairs(struct by_mesh *net, const struct entry *entries, const uint32_t *start)
 {
     uint32_t *pair_of = by_alloc(net->node_count, sizeof(*pair_of)); /* by higher end: pair + 1 */
 
@@ -62,7 +62,7 @@ static void merge_pairs(struct by_net *net, const struct entry *entries, const u
 }
 
 /* Pairs come by lower end; two passes by the other end put each list into ascending order. */
-static void link_neighbours(struct by_net *net)
+static void link_neighbours(struct by_mesh *net)
 {
     uint32_t n = net->node_count, halves = 2 * net->pair_count, *at = by_alloc(n + 1, sizeof(*at));
     uint32_t *order = by_alloc(halves, sizeof(*order));
@@ -80,15 +80,15 @@ static void link_neighbours(struct by_net *net)
     for (uint32_t i = 0; i < halves; i++) {
         uint32_t half = order[i];
 
-        net->near[at[by_net_head(net, half)]++] = (struct by_near){net->tail[half], half};
+        net->near[at[by_mesh_head(net, half)]++] = (struct by_near){net->tail[half], half};
     }
     free(order);
     free(at);
 }
 
-struct by_net *by_net_new(uint32_t node_count, const struct by_net_arc *arcs, size_t arc_count)
+struct by_mesh *by_mesh_new(uint32_t node_count, const struct by_mesh_arc *arcs, size_t arc_count)
 {
-    struct by_net *net = by_alloc(1, sizeof(*net));
+    struct by_mesh *net = by_alloc(1, sizeof(*net));
     uint32_t *start = by_alloc(node_count + 1, sizeof(*start));
     struct entry *entries;
 
@@ -104,7 +104,7 @@ struct by_net *by_net_new(uint32_t node_count, const struct by_net_arc *arcs, si
     return net;
 }
 
-void by_net_free(struct by_net *net)
+void by_mesh_free(struct by_mesh *net)
 {
     if (!net)
         return;
@@ -115,7 +115,7 @@ void by_net_free(struct by_net *net)
     free(net);
 }
 
-int64_t by_net_entering(const struct by_net *net, uint32_t node)
+int64_t by_mesh_entering(const struct by_mesh *net, uint32_t node)
 {
     int64_t sum = 0;
 
@@ -124,7 +124,7 @@ int64_t by_net_entering(const struct by_net *net, uint32_t node)
     return sum;
 }
 
-int64_t by_net_leaving(const struct by_net *net, uint32_t node)
+int64_t by_mesh_leaving(const struct by_mesh *net, uint32_t node)
 {
     int64_t sum = 0;
 
@@ -133,17 +133,17 @@ int64_t by_net_leaving(const struct by_net *net, uint32_t node)
     return sum;
 }
 
-int64_t by_net_entering_set(const struct by_net *net, const bool *inside)
+int64_t by_mesh_entering_set(const struct by_mesh *net, const bool *inside)
 {
     int64_t sum = 0;
 
     for (uint32_t half = 0; half < 2 * net->pair_count; half++)
-        if (!inside[net->tail[half]] && inside[by_net_head(net, half)])
+        if (!inside[net->tail[half]] && inside[by_mesh_head(net, half)])
             sum += net->capacity[half];
     return sum;
 }
 
-uint32_t by_net_find(const struct by_net *net, uint32_t from, uint32_t to)
+uint32_t by_mesh_find(const struct by_mesh *net, uint32_t from, uint32_t to)
 {
     uint32_t low = net->first[to], high = net->first[to + 1];
 
