@@ -13,4 +13,5 @@ dataplane_SRC := \
 	dataplane/replicate.c \
 	dataplane/say.c \
 	dataplane/shell.c \
-	dataplane/telemetry.c
+	dataplane/telemetry.c \
+	dataplane/train.c

@@ -145,6 +145,8 @@ static int probe_interface(struct by_port *port, unsigned index, unsigned driver
     port->automatic = driver == BY_DRIVER_AUTO;
     port->driver = (uint8_t)(port->automatic ? by_interface_driver(port->name, port->mtu) : driver);
     port->index = (uint16_t)index;
+    if (port->driver == BY_DRIVER_GSO)
+        return by_train_open(&port->train, port->name);
     result = by_interface_device(port->name, index, port->driver, port->mtu, device, arguments);
     if (result != 0)
         return result;
@@ -268,6 +270,11 @@ int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t paylo
                by_port_payload_max(port) / 64 * 64);
         return BY_ELIMIT;
     }
+    if (port->train) {
+        port->started = true;
+        port->multi_segs = true;
+        return by_train_start(port->train, pool, payload_max);
+    }
     open_fds(before);
     failed = start_device(port, pool, &result);
     if (failed && port->automatic && port->driver == BY_DRIVER_AF_XDP) {
@@ -288,10 +295,12 @@ int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t paylo
 
 void by_port_close(struct by_port *port)
 {
-    if (port->started) {
+    if (port->train)
+        by_train_close(port->train);
+    else if (port->started)
         rte_eth_dev_stop(port->id);
-        port->started = false;
-    }
+    port->train = NULL;
+    port->started = false;
     if (port->hotplugged)
         rte_eal_hotplug_remove("vdev", port->device);
     else if (port->device[0] && port->kind == BY_PORT_PCI && rte_eth_dev_is_valid_port(port->id))
@@ -309,7 +318,9 @@ void by_port_flush(struct by_port *port)
     for (uint16_t i = 0; i < port->queued; i++)
         bytes[i] = port->queue[i]->pkt_len; /* a frame that is sent is no longer ours to read */
     while (done < port->queued) {
-        uint16_t sent = rte_eth_tx_burst(port->id, 0, port->queue + done, (uint16_t)(port->queued - done));
+        uint16_t left = (uint16_t)(port->queued - done);
+        uint16_t sent = port->train ? by_train_send(port->train, port->queue + done, left)
+                                    : rte_eth_tx_burst(port->id, 0, port->queue + done, left);
 
         for (uint16_t i = done; i < done + sent; i++)
             /* NOLINTNEXTLINE(clang-analyzer-*): a driver sends no more than it is given */
@@ -324,7 +335,7 @@ void by_port_flush(struct by_port *port)
         rte_pktmbuf_free_bulk(port->queue + done, (unsigned)(port->queued - done));
     }
     port->queued = 0;
-    port->unsettled = true;
+    port->unsettled = !port->train;
 }
 
 bool by_port_settle(struct by_port *port)
@@ -355,7 +366,7 @@ static uint64_t count_lost(struct by_port *port)
         else if (getsockopt(port->bells[i], SOL_XDP, XDP_STATISTICS, &xdp, &xdp_size) == 0)
             lost += xdp.rx_dropped + xdp.rx_ring_full;
     }
-    return lost + port->lost;
+    return lost + port->lost + (port->train ? by_train_dropped(port->train) : 0);
 }
 
 void by_port_read(struct by_port *port, struct by_port_counters *counters)

@@ -11,6 +11,7 @@
 #include <rte_mbuf.h>
 
 #include "dataplane/interface.h"
+#include "dataplane/train.h"
 #include "offload/base/limits.h"
 
 /* Packets of one receive or transmit call (count): enough to pay for a system call, few enough for the
@@ -55,7 +56,8 @@ struct by_port {
     uint16_t id;     /* DPDK's */
     uint16_t mtu;    /* bytes of IP packet */
     uint16_t queued;
-    bool unsettled; /* frames were sent since by_port_settle */
+    struct by_train *train; /* drives the port in place of DPDK (BY_DRIVER_GSO), or NULL */
+    bool unsettled;         /* frames were sent since by_port_settle */
     uint32_t own_ip;
     uint8_t own_mac[6], peer_mac[6];
     unsigned bell_count;

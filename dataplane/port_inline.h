@@ -6,7 +6,8 @@
 
 static inline uint16_t by_port_receive(struct by_port *port, struct rte_mbuf **frames, uint16_t count)
 {
-    uint16_t received = rte_eth_rx_burst(port->id, 0, frames, count);
+    uint16_t received = port->train ? by_train_receive(port->train, frames, count)
+                                    : rte_eth_rx_burst(port->id, 0, frames, count);
 
     port->counters.rx_packets += received;
     for (uint16_t i = 0; i < received; i++)

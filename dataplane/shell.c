@@ -26,7 +26,9 @@
 #define SHARES          4096u
 /* Buffers of a port whose driver copies out of rings of its own (count). */
 #define FRAMES_PER_COPYING_PORT 512u
-#define HEADER_ROOM             (RTE_PKTMBUF_HEADROOM + 256u)
+/* Buffers of a port on trains: those to receive into and those received (count). */
+#define FRAMES_PER_TRAIN_PORT 1024u
+#define HEADER_ROOM           (RTE_PKTMBUF_HEADROOM + 256u)
 /* Least time between two repairs of one bank (ns): about one round trip through a loaded lab. */
 #define REPAIR_NS 500000u
 /* Payload of jumbo frames, chosen when all ports allow it (bytes). */
@@ -100,14 +102,17 @@ static int choose_payload(struct by_shell *shell, const struct by_shell_config *
 
 static int make_pools(struct by_shell *shell)
 {
+    /* What a port's rings or socket hold, by driver. */
+    static const unsigned held[] = {[BY_DRIVER_AF_PACKET] = FRAMES_PER_COPYING_PORT,
+                                    [BY_DRIVER_AF_XDP] = FRAMES_PER_PORT,
+                                    [BY_DRIVER_GSO] = FRAMES_PER_TRAIN_PORT};
     unsigned frames = FRAMES_BASE;
     size_t room = 0;
 
     for (unsigned i = 0; i < shell->port_count; i++) {
         const struct by_port *port = &shell->ports[i];
 
-        frames += port->kind == BY_PORT_IFACE && port->driver == BY_DRIVER_AF_PACKET ? FRAMES_PER_COPYING_PORT
-                                                                                     : FRAMES_PER_PORT;
+        frames += port->kind == BY_PORT_IFACE ? held[port->driver] : FRAMES_PER_PORT;
         room = RTE_MAX(room, by_port_buffer_bytes(port));
     }
     shell->frame_pool = by_pool_make("frames", frames, 0, room + RTE_PKTMBUF_HEADROOM, shell->has_device);

@@ -7,6 +7,10 @@
     X(JOB, "0", "job to join: its number in the table; 0 = the only one")                                    \
     X(TRANSPORT, "auto", "what moves packets: auto, afxdp or udp; auto takes afxdp where it works")          \
     X(XDP_MODE, "auto", "how afxdp attaches to an interface: auto, native or generic")                       \
+    X(SEGMENTS, "auto",                                                                                      \
+      "udp: packets cross the kernel in trains, which the link cuts: auto, on or off; auto takes them "      \
+      "where "                                                                                               \
+      "the link cuts for sure, which veth does not")                                                         \
     X(TIMEOUT, "10", "seconds without progress after which an operation fails")                              \
     X(LINGER, "500",                                                                                         \
       "milliseconds of silence after which an inner node of a tree leaves; a tenth if nothing was lost")     \

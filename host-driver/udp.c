@@ -1,14 +1,21 @@
 /*
  * Packets over plain UDP sockets: one for each port of the table, bound to the port's own address and
- * interface, in batches of sendmmsg and recvmmsg. Payloads go from the user's buffer to the kernel without a
- * copy of ours. Needs no privileges. One thread, that of the communicator.
+ * interface, in batches of sendmmsg and recvmmsg. Where segmentation offload may be used, packets of one size
+ * to one receiver are one datagram for the kernel, which the link cuts, and those that came as one are taken
+ * as one (udp(7): UDP_SEGMENT, UDP_GRO). Payloads go from the user's buffer to the kernel without a copy of
+ * ours. Needs no privileges. One thread, that of the communicator.
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
+#include <netinet/udp.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -22,11 +29,15 @@
 #define TX_BATCH     64u
 #define SOCKET_BYTES (8 << 20) /* asked for; the kernel gives less to users without privileges */
 #define LEAD_BYTES   24u       /* before a packet, so that its payload starts on a cache line */
+#define TRAIN_BYTES  65536u    /* of the largest datagram, in whole cache lines */
+#define TRAINS_RX    1u        /* messages of one receive call where trains come: few enough for the cache */
+#define SEGMENTS_MAX 64u       /* that the kernel takes in one datagram (UDP_MAX_SEGMENTS) */
+#define DATAGRAM_MAX 65507u    /* bytes of payload of a UDP datagram over IPv4 */
 #define SKB_BYTES                                                                                            \
     768u /* what the kernel charges for a packet beside its bytes (sk_buff, shared info), about */
 #define SEND_WAIT_MS  2 /* patience with a full send buffer; after that the packets are dropped */
 #define IP_UDP_BYTES  28u
-#define CONTROL_BYTES 32u
+#define CONTROL_BYTES 64u
 
 struct udp {
     struct by_transport base;
@@ -34,14 +45,19 @@ struct udp {
     uint32_t own_ip[BY_PORTS_MAX];
     uint8_t tos[BY_PORTS_MAX];
     uint32_t next_port; /* where rx begins, so that none starves */
-    uint32_t buffer_bytes;
+    bool segments;      /* several packets may be one datagram */
+    uint32_t rx_limit;  /* messages of the next receive call */
+    uint16_t
+        got_port; /* whose messages [got_at, got_count) are not given away yet, from byte got_offset on */
+    uint32_t got_at, got_count, got_offset;
     uint8_t *buffers;
     struct mmsghdr rx_message[BY_RX_BATCH];
     struct iovec rx_piece[BY_RX_BATCH];
     struct sockaddr_in rx_from[BY_RX_BATCH];
     uint8_t rx_control[BY_RX_BATCH][CONTROL_BYTES] __attribute__((aligned(8)));
     struct mmsghdr tx_message[TX_BATCH];
-    struct iovec tx_piece[TX_BATCH][2];
+    struct iovec tx_piece[TX_BATCH * 2];
+    uint8_t tx_control[TX_BATCH][CONTROL_BYTES] __attribute__((aligned(8)));
     struct sockaddr_in tx_to[TX_BATCH];
 };
 
@@ -53,33 +69,74 @@ static uint8_t ecn_of(struct msghdr *message)
     return 0;
 }
 
-/* Reads up to `room` packets from one port into rx; `at` is the first free buffer. */
-static uint32_t rx_port(struct udp *udp, uint16_t port, uint32_t at, uint32_t room, struct by_rx *rx)
+/* Bytes of each packet but the last of a message: as the kernel says, or all of it. */
+static uint32_t stride_of(struct mmsghdr *message)
 {
-    int got = recvmmsg(udp->fd[port], udp->rx_message + at, room, MSG_DONTWAIT, NULL);
-    struct by_port_counters *counters = &udp->base.ports[port];
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(&message->msg_hdr); c != NULL;
+         c = CMSG_NXTHDR(&message->msg_hdr, c)) {
+        int stride;
+
+        if (c->cmsg_level != SOL_UDP || c->cmsg_type != UDP_GRO)
+            continue;
+        memcpy(&stride, CMSG_DATA(c), sizeof(stride));
+        return stride > 0 ? (uint32_t)stride : message->msg_len;
+    }
+    return message->msg_len;
+}
+
+/* Gives away up to `room` packets of one message, and moves on behind it when these were its last. */
+static uint32_t open_message(struct udp *udp, uint32_t room, struct by_rx *rx)
+{
+    uint32_t at = udp->got_at;
+    struct mmsghdr *message = &udp->rx_message[at];
+    struct by_port_counters *counters = &udp->base.ports[udp->got_port];
+    uint32_t stride = stride_of(message);
+    bool cut = (message->msg_hdr.msg_flags & MSG_TRUNC) != 0;
+    uint8_t ecn = ecn_of(&message->msg_hdr);
     uint32_t count = 0;
 
-    for (int i = 0; i < got; i++) {
-        struct mmsghdr *message = &udp->rx_message[at + (uint32_t)i];
+    do {
+        uint32_t left = message->msg_len - udp->got_offset;
+        uint32_t size = left < stride ? left : stride;
 
         counters->rx_packets++;
-        counters->rx_bytes += by_frame_bytes(message->msg_len);
-        if ((message->msg_hdr.msg_flags & MSG_TRUNC) != 0) {
+        counters->rx_bytes += by_frame_bytes(size);
+        if (cut || size > UINT16_MAX)
             counters->rx_drop++;
-        } else {
-            rx[count].data = udp->rx_piece[at + (uint32_t)i].iov_base;
-            rx[count].bytes = (uint16_t)message->msg_len;
-            rx[count].port = port;
-            rx[count].src_ip = ntohl(udp->rx_from[at + (uint32_t)i].sin_addr.s_addr);
-            rx[count].dst_ip = udp->own_ip[port];
-            rx[count].ecn = ecn_of(&message->msg_hdr);
-            count++;
-        }
-        message->msg_hdr.msg_namelen = sizeof(struct sockaddr_in);
-        message->msg_hdr.msg_controllen = CONTROL_BYTES;
-    }
+        else
+            rx[count++] = (struct by_rx){.data = (uint8_t *)udp->rx_piece[at].iov_base + udp->got_offset,
+                                         .bytes = (uint16_t)size,
+                                         .port = udp->got_port,
+                                         .src_ip = ntohl(udp->rx_from[at].sin_addr.s_addr),
+                                         .dst_ip = udp->own_ip[udp->got_port],
+                                         .ecn = ecn};
+        udp->got_offset += size;
+    } while (count < room && udp->got_offset < message->msg_len);
+    if (udp->got_offset < message->msg_len)
+        return count;
+    udp->rx_limit = stride < message->msg_len     ? TRAINS_RX
+                    : udp->rx_limit < BY_RX_BATCH ? udp->rx_limit + 1
+                                                  : BY_RX_BATCH;
+    message->msg_hdr.msg_namelen = sizeof(struct sockaddr_in);
+    message->msg_hdr.msg_controllen = CONTROL_BYTES;
+    udp->got_offset = 0;
+    udp->got_at++;
     return count;
+}
+
+/* Takes messages from the first port that has some, after the last one that was asked. */
+static void fetch(struct udp *udp)
+{
+    uint32_t ports = udp->base.port_count;
+
+    udp->got_at = udp->got_count = 0;
+    for (uint32_t i = 0; i < ports && udp->got_count == 0; i++) {
+        uint32_t port = udp->next_port++ % ports;
+        int got = recvmmsg(udp->fd[port], udp->rx_message, udp->rx_limit, MSG_DONTWAIT, NULL);
+
+        udp->got_port = (uint16_t)port;
+        udp->got_count = got > 0 ? (uint32_t)got : 0;
+    }
 }
 
 static uint32_t udp_rx(struct by_transport *transport, struct by_rx rx[BY_RX_BATCH])
@@ -87,12 +144,10 @@ static uint32_t udp_rx(struct by_transport *transport, struct by_rx rx[BY_RX_BAT
     struct udp *udp = (struct udp *)transport;
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < transport->port_count && count < BY_RX_BATCH; i++) {
-        uint32_t port = (udp->next_port + i) % transport->port_count;
-
-        count += rx_port(udp, (uint16_t)port, count, BY_RX_BATCH - count, rx + count);
-    }
-    udp->next_port = transport->port_count > 0 ? (udp->next_port + 1) % transport->port_count : 0;
+    if (udp->got_at == udp->got_count)
+        fetch(udp);
+    while (udp->got_at < udp->got_count && count < BY_RX_BATCH)
+        count += open_message(udp, BY_RX_BATCH - count, rx + count);
     return count;
 }
 
@@ -111,6 +166,31 @@ static void set_ecn(struct udp *udp, uint16_t port, uint8_t ecn)
     setsockopt(udp->fd[port], IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
 }
 
+/* Counts the packets of a message, two pieces each, as sent or as dropped. */
+static void count_packets(struct by_port_counters *counters, const struct msghdr *message, bool sent)
+{
+    for (size_t i = 0; i < message->msg_iovlen; i += 2) {
+        counters->tx_packets += sent;
+        counters->tx_drop += !sent;
+        if (sent)
+            counters->tx_bytes +=
+                by_frame_bytes((uint32_t)(message->msg_iov[i].iov_len + message->msg_iov[i + 1].iov_len));
+    }
+}
+
+/* Sends the packets of a train one by one: the system does not take it whole. */
+static void send_singly(struct udp *udp, uint16_t port, struct msghdr *train)
+{
+    for (size_t i = 0; i < train->msg_iovlen; i += 2) {
+        struct msghdr one = {.msg_name = train->msg_name,
+                             .msg_namelen = train->msg_namelen,
+                             .msg_iov = train->msg_iov + i,
+                             .msg_iovlen = 2};
+
+        count_packets(&udp->base.ports[port], &one, sendmsg(udp->fd[port], &one, 0) >= 0);
+    }
+}
+
 /* Sends messages [0, count) of one port; waits a little for a full buffer, and drops what the system refuses.
  */
 static void flush(struct udp *udp, uint16_t port, uint32_t count)
@@ -120,12 +200,11 @@ static void flush(struct udp *udp, uint16_t port, uint32_t count)
     uint32_t at = 0;
 
     while (at < count) {
+        struct msghdr *first = &udp->tx_message[at].msg_hdr;
         int sent = sendmmsg(udp->fd[port], udp->tx_message + at, count - at, 0);
 
-        for (int i = 0; i < sent; i++) {
-            counters->tx_packets++;
-            counters->tx_bytes += by_frame_bytes(udp->tx_message[at + (uint32_t)i].msg_len);
-        }
+        for (int i = 0; i < sent; i++)
+            count_packets(counters, &udp->tx_message[at + (uint32_t)i].msg_hdr, true);
         if (sent > 0) {
             at += (uint32_t)sent;
             continue;
@@ -139,23 +218,71 @@ static void flush(struct udp *udp, uint16_t port, uint32_t count)
             waits++;
             continue;
         }
+        if (first->msg_iovlen > 2 &&
+            (errno == EINVAL || errno == EIO || errno == EMSGSIZE || errno == EOPNOTSUPP)) {
+            udp->segments = false;
+            send_singly(udp, port, first);
+            at++;
+            continue;
+        }
         udp->base.last_errno = errno;
         udp->base.last_errno_port = port;
-        counters->tx_drop++;
+        count_packets(counters, first, false);
         at++;
     }
+}
+
+/* May the packet go behind the others of the message, whose packets but the last are of `stride` bytes? */
+static bool fits(const struct udp *udp, const struct msghdr *message, uint32_t stride, uint32_t bytes,
+                 const struct by_tx *packet)
+{
+    const struct sockaddr_in *to = message->msg_name;
+    const struct iovec *last = message->msg_iov + message->msg_iovlen - 2;
+    uint32_t size = BY_WIRE_HEADER_BYTES + packet->payload_bytes;
+
+    return udp->segments && size <= stride && last[0].iov_len + last[1].iov_len == stride &&
+           message->msg_iovlen < 2u * SEGMENTS_MAX && bytes + size <= DATAGRAM_MAX &&
+           to->sin_addr.s_addr == htonl(packet->dst_ip) && to->sin_port == htons(packet->udp_port);
+}
+
+/* Tells the kernel where to cut the message. */
+static void set_stride(struct udp *udp, uint32_t index, uint32_t stride)
+{
+    struct msghdr *message = &udp->tx_message[index].msg_hdr;
+    struct cmsghdr *control = (struct cmsghdr *)(void *)udp->tx_control[index];
+    uint16_t value = (uint16_t)stride;
+
+    control->cmsg_level = SOL_UDP;
+    control->cmsg_type = UDP_SEGMENT;
+    control->cmsg_len = CMSG_LEN(sizeof(value));
+    memcpy(CMSG_DATA(control), &value, sizeof(value));
+    message->msg_control = control;
+    message->msg_controllen = CMSG_SPACE(sizeof(value));
+}
+
+/* A new message with one packet, whose pieces begin at `piece`. */
+static void begin_message(struct udp *udp, uint32_t index, struct iovec *piece, const struct by_tx *packet)
+{
+    struct msghdr *message = &udp->tx_message[index].msg_hdr;
+
+    udp->tx_to[index].sin_addr.s_addr = htonl(packet->dst_ip);
+    udp->tx_to[index].sin_port = htons(packet->udp_port);
+    *message = (struct msghdr){
+        .msg_name = &udp->tx_to[index], .msg_namelen = sizeof(udp->tx_to[index]), .msg_iov = piece};
 }
 
 static void udp_tx(struct by_transport *transport, const struct by_tx *const *tx, uint32_t count,
                    const struct by_rx *rx)
 {
     struct udp *udp = (struct udp *)transport;
-    uint32_t batch = 0;
+    uint32_t packets = 0, messages = 0; /* that wait */
+    uint32_t stride = 0, bytes = 0;     /* of the last message */
     uint16_t port = 0;
 
     (void)rx;
     for (uint32_t i = 0; i < count; i++) {
         const struct by_tx *packet = tx[i];
+        struct iovec *piece;
 
         if (packet->port >= transport->port_count)
             continue;
@@ -164,21 +291,27 @@ static void udp_tx(struct by_transport *transport, const struct by_tx *const *tx
                 .tx_drop++; /* a socket cannot send from another's address: hosts do not relay */
             continue;
         }
-        if (batch == TX_BATCH || (batch > 0 && (packet->port != port || packet->ecn != udp->tos[port]))) {
-            flush(udp, port, batch);
-            batch = 0;
+        if (packets == TX_BATCH || (packets > 0 && (packet->port != port || packet->ecn != udp->tos[port]))) {
+            flush(udp, port, messages);
+            packets = messages = 0;
         }
         port = packet->port;
         set_ecn(udp, port, packet->ecn);
-        udp->tx_to[batch].sin_addr.s_addr = htonl(packet->dst_ip);
-        udp->tx_to[batch].sin_port = htons(packet->udp_port);
-        udp->tx_piece[batch][0].iov_base = (void *)(uintptr_t)packet->header;
-        udp->tx_piece[batch][1].iov_base = (void *)(uintptr_t)by_tx_payload(packet);
-        udp->tx_piece[batch][1].iov_len = packet->payload_bytes;
-        batch++;
+        piece = &udp->tx_piece[2 * packets++];
+        piece[0] = (struct iovec){(void *)(uintptr_t)packet->header, BY_WIRE_HEADER_BYTES};
+        piece[1] = (struct iovec){(void *)(uintptr_t)by_tx_payload(packet), packet->payload_bytes};
+        if (messages == 0 || !fits(udp, &udp->tx_message[messages - 1].msg_hdr, stride, bytes, packet)) {
+            begin_message(udp, messages++, piece, packet);
+            stride = BY_WIRE_HEADER_BYTES + packet->payload_bytes;
+            bytes = 0;
+        } else if (bytes == stride) {
+            set_stride(udp, messages - 1, stride);
+        }
+        udp->tx_message[messages - 1].msg_hdr.msg_iovlen += 2;
+        bytes += BY_WIRE_HEADER_BYTES + packet->payload_bytes;
     }
-    if (batch > 0)
-        flush(udp, port, batch);
+    if (messages > 0)
+        flush(udp, port, messages);
 }
 
 static uint32_t udp_fds(struct by_transport *transport, struct pollfd *fds)
@@ -236,6 +369,53 @@ static int check_mtu(int fd, const struct by_image_port *port, uint16_t payload_
     return 0;
 }
 
+/* Whether a datagram of many packets leaves `interface` as these packets for sure: a device does that, or the
+ * kernel, which cuts before a device that does not, and the loopback interface's other end is a socket.
+ * Between virtual devices such as veth the whole is handed on, to who knows whom. */
+static bool link_cuts(int fd, const char *interface)
+{
+    static const char *const none[] = {"", "N/A", "tun", "tap"}; /* what virtual devices call their bus */
+    struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
+    struct ifreq request = {0};
+
+    snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", interface);
+    if (ioctl(fd, SIOCGIFFLAGS, &request) == 0 && (request.ifr_flags & IFF_LOOPBACK) != 0)
+        return true;
+    request.ifr_data = (void *)&info;
+    if (ioctl(fd, SIOCETHTOOL, &request) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        if (strcmp(info.bus_info, none[i]) == 0)
+            return false;
+    return true;
+}
+
+/* BANYAN_SEGMENTS for the port; the kernel must take both halves. */
+static int choose_segments(struct udp *udp, int fd, const struct by_image_port *port, const char *wanted)
+{
+    int one = 1, none = 0;
+    bool segments = strcmp(wanted, "off") != 0;
+
+    if (segments && strcmp(wanted, "on") != 0 && strcmp(wanted, "auto") != 0)
+        return by_fail(BY_EINVAL, "BANYAN_SEGMENTS is '%s'; it takes auto, on or off", wanted);
+    if (segments && strcmp(wanted, "auto") == 0)
+        segments = link_cuts(fd, port->name);
+    if (segments && (setsockopt(fd, SOL_UDP, UDP_SEGMENT, &none, sizeof(none)) != 0 ||
+                     setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof(one)) != 0)) {
+        if (strcmp(wanted, "on") == 0)
+            return by_fail(BY_EUNSUPPORTED,
+                           "BANYAN_SEGMENTS is on, and %s has no UDP segmentation: %s; it takes Linux 5.0",
+                           port->name, strerror(errno));
+        segments = false;
+    }
+    /* Of all ports or of none. A train needs a checksum, which the link computes; elsewhere the header's tag
+     * and psum protect us. */
+    udp->segments = udp->segments && segments;
+    if (!segments)
+        setsockopt(fd, SOL_SOCKET, SO_NO_CHECK, &one, sizeof(one));
+    return 0;
+}
+
 static int open_port(struct udp *udp, uint32_t index, const struct by_image_port *port,
                      const struct by_transport_config *config)
 {
@@ -266,7 +446,9 @@ static int open_port(struct udp *udp, uint32_t index, const struct by_image_port
     if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, port->name, (socklen_t)strlen(port->name)) != 0 &&
         errno != EPERM)
         return by_fail(BY_EIO, "cannot bind to interface %s: %s", port->name, strerror(errno));
-    setsockopt(fd, SOL_SOCKET, SO_NO_CHECK, &one, sizeof(one)); /* the header's tag and psum protect us */
+    error = choose_segments(udp, fd, port, config->settings->value[BY_SETTING_SEGMENTS]);
+    if (error != 0)
+        return error;
     setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof(discover));
     setsockopt(fd, IPPROTO_IP, IP_RECVTOS, &one, sizeof(one));
     udp->own_ip[index] = port->own_ip;
@@ -276,17 +458,17 @@ static int open_port(struct udp *udp, uint32_t index, const struct by_image_port
     return 0;
 }
 
-static int prepare(struct udp *udp, uint16_t payload_max)
+static int prepare(struct udp *udp)
 {
-    uint32_t largest = payload_max > BY_ERR_BYTES ? payload_max : BY_ERR_BYTES;
+    size_t bytes = (size_t)TRAIN_BYTES * BY_RX_BATCH; /* touched only where something comes */
 
-    udp->buffer_bytes = (LEAD_BYTES + BY_WIRE_HEADER_BYTES + largest + 63u) / 64u * 64u;
-    udp->buffers = aligned_alloc(64, (size_t)udp->buffer_bytes * BY_RX_BATCH);
+    udp->buffers = aligned_alloc(64, bytes);
     if (udp->buffers == NULL)
-        return by_fail(BY_ENOMEM, "no memory for %u packets of %u bytes", BY_RX_BATCH, udp->buffer_bytes);
+        return by_fail(BY_ENOMEM, "no memory for %u datagrams of %u bytes", BY_RX_BATCH, TRAIN_BYTES);
+    udp->rx_limit = TRAINS_RX;
     for (uint32_t i = 0; i < BY_RX_BATCH; i++) {
-        udp->rx_piece[i].iov_base = udp->buffers + (size_t)i * udp->buffer_bytes + LEAD_BYTES;
-        udp->rx_piece[i].iov_len = udp->buffer_bytes - LEAD_BYTES;
+        udp->rx_piece[i].iov_base = udp->buffers + (size_t)i * TRAIN_BYTES + LEAD_BYTES;
+        udp->rx_piece[i].iov_len = TRAIN_BYTES - LEAD_BYTES;
         udp->rx_message[i].msg_hdr = (struct msghdr){.msg_name = &udp->rx_from[i],
                                                      .msg_namelen = sizeof(udp->rx_from[i]),
                                                      .msg_iov = &udp->rx_piece[i],
@@ -294,14 +476,8 @@ static int prepare(struct udp *udp, uint16_t payload_max)
                                                      .msg_control = udp->rx_control[i],
                                                      .msg_controllen = CONTROL_BYTES};
     }
-    for (uint32_t i = 0; i < TX_BATCH; i++) {
+    for (uint32_t i = 0; i < TX_BATCH; i++)
         udp->tx_to[i].sin_family = AF_INET;
-        udp->tx_piece[i][0].iov_len = BY_WIRE_HEADER_BYTES;
-        udp->tx_message[i].msg_hdr = (struct msghdr){.msg_name = &udp->tx_to[i],
-                                                     .msg_namelen = sizeof(udp->tx_to[i]),
-                                                     .msg_iov = udp->tx_piece[i],
-                                                     .msg_iovlen = 2};
-    }
     return 0;
 }
 
@@ -317,7 +493,8 @@ int by_udp_open(const struct by_transport_config *config, struct by_transport **
     udp->base.ops = &udp_ops;
     for (uint32_t i = 0; i < BY_PORTS_MAX; i++)
         udp->fd[i] = -1;
-    error = prepare(udp, config->payload_max);
+    udp->segments = true;
+    error = prepare(udp);
     for (uint32_t i = 0; error == 0 && i < header.count[BY_SECTION_PORT]; i++) {
         struct by_image_port port;
 
@@ -329,6 +506,8 @@ int by_udp_open(const struct by_transport_config *config, struct by_transport **
         udp_close(&udp->base);
         return error;
     }
+    if (udp->segments)
+        snprintf(udp->base.note, sizeof(udp->base.note), "in trains of segments");
     /* Trees spread over the ports, so their buffers add up. */
     udp->base.inflight_max *= udp->base.port_count;
     *transport = &udp->base;

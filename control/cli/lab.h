@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/types.h>
 
 #include "control/cli/cli.h"
@@ -134,6 +135,18 @@ static inline const char *lab_name(const struct lab *lab, uint32_t node)
 static inline bool lab_has_faults(const struct lab_options *options)
 {
     return options->loss != NULL || options->dup != NULL || options->reorder != NULL;
+}
+/* What moves the hosts' packets: two processes cannot share an interface's AF_XDP queue. */
+static inline const char *lab_transport(const struct lab_options *options)
+{
+    return options->jobs > 1 && strcmp(options->transport, "auto") == 0 ? "udp" : options->transport;
+}
+/* Links carry trains of frames whole: the switches' ports and the hosts' sockets take them. */
+static inline bool lab_has_trains(const struct lab_options *options)
+{
+    if (strcmp(options->driver, "auto") != 0)
+        return strcmp(options->driver, "gso") == 0;
+    return strcmp(lab_transport(options), "udp") == 0;
 }
 
 /* Switches. NULL or BY_EXIT_ENVIRONMENT after an error was printed. */

@@ -106,10 +106,8 @@ struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t job)
 {
     char *argv[ARGUMENTS_MAX], numbers[4][16], optimum[512], log[LAB_PATH + 64], report[LAB_PATH + 64],
         seed[24];
-    char table[LAB_PATH + 64], job_text[16];
-    /* Two processes cannot share an interface's AF_XDP queue. */
-    const char *transport =
-        lab->options.jobs > 1 && strcmp(lab->options.transport, "auto") == 0 ? "udp" : lab->options.transport;
+    char table[LAB_PATH + 64], job_text[16], segments[] = "BANYAN_SEGMENTS=on";
+    char *const trains[] = {segments, NULL};
     bool switches = lab->topology->node_count > lab->lowering->map.rank_count;
     int count;
 
@@ -125,9 +123,9 @@ struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t job)
     argv[count++] = "--job";
     argv[count++] = job_text;
     argv[count++] = "--transport";
-    argv[count++] = (char *)(uintptr_t)transport;
+    argv[count++] = (char *)(uintptr_t)lab_transport(&lab->options);
     argv[count] = NULL;
-    return lab_process_start(lab, node, job, argv, NULL, log, true);
+    return lab_process_start(lab, node, job, argv, lab_has_trains(&lab->options) ? trains : NULL, log, true);
 }
 
 /* All hosts and switches of one job in one process. */

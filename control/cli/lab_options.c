@@ -22,7 +22,7 @@ static const char help[] =
     "  -d, --dtype TYPE       element type (default f32);    -o, --op OP (default sum);  -r, --root RANK "
     "(default 0)\n"
     "      --transport T      of the hosts: auto, afxdp or udp (default auto; udp with several jobs)\n"
-    "      --driver D         of the switches: auto, af_packet or af_xdp (default auto)\n"
+    "      --driver D         of the switches: auto, af_packet, af_xdp or gso (default auto)\n"
     "      --mtu N            of every link (default 1500)\n"
     "      --loss P --dup P --reorder P --seed N\n"
     "                         faults injected at every switch (at hosts where there is no switch)\n"
@@ -211,7 +211,7 @@ static int read_work(int option, char *value, struct lab_options *options)
 static int read_fabric(int option, char *value, struct lab_options *options)
 {
     static const char *const transports[] = {"auto", "afxdp", "udp", NULL};
-    static const char *const drivers[] = {"auto", "af_packet", "af_xdp", NULL};
+    static const char *const drivers[] = {"auto", "af_packet", "af_xdp", "gso", NULL};
 
     switch (option) {
     case OPT_TRANSPORT:

@@ -65,7 +65,7 @@ static const char usage[] =
     "  --name NAME           of this switch, in messages and in Hello\n"
     "  --table FILE          load this table image at start\n"
     "  --board NAME|FILE     limits and defaults: x86-dpdk, lab-veth or a board.json\n"
-    "  --driver DRIVER       for --iface: auto, af_packet or af_xdp (default auto)\n"
+    "  --driver DRIVER       for --iface: auto, af_packet, af_xdp or gso (default auto)\n"
     "  --slots N             slots of all entries together\n"
     "  --payload-max N       bytes of a chunk (default: what all ports can carry)\n"
     "  --loss P --dup P --reorder P --seed N\n"
@@ -134,8 +134,10 @@ static int set_driver(struct by_options *options, const char *text)
         options->driver = BY_DRIVER_AF_PACKET;
     else if (strcmp(text, "af_xdp") == 0)
         options->driver = BY_DRIVER_AF_XDP;
+    else if (strcmp(text, "gso") == 0)
+        options->driver = BY_DRIVER_GSO;
     else {
-        by_say("--driver %s: it is auto, af_packet or af_xdp", text);
+        by_say("--driver %s: it is auto, af_packet, af_xdp or gso", text);
         return 2;
     }
     return -1;

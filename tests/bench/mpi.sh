@@ -7,8 +7,9 @@
 # bridge. Ranks are started without SSH, by an agent that enters the host's namespace under a host name of its own, so that
 # each rank is a machine for the MPI. Shared memory is switched off (left alone, MPICH's UCX finds it in spite of the namespaces), and
 # the bytes on the links are counted to prove that the data went over them. Segmentation offload (tso, gso, gro) is off, then on,
-# at both ends of each link. banyan builds its star itself (`banyan lab run`), with the same MTU; its packets are never longer than
-# that, so that offload does not matter to it: both rows show the same figure.
+# at both ends of each link. banyan builds its star itself (`banyan lab run`), with the same MTU and the same offload: off, each of its packets
+# crosses each link alone; on, hosts over UDP and switches hand them over in trains (--driver gso), as the MPIs' TCP does. AF_XDP knows
+# single frames only: both rows show the same figure.
 #
 # All time calls in place, one after another, and check every element of another call on fresh data. Prints one table: algbw in
 # GB/s, the median of the rounds. A round runs each contender once; the first always runs, others while they fit in the limit.
@@ -279,24 +280,35 @@ banyan_ready() {
     "$out/bin/banyan" topo star --hosts "$hosts" >"$work/star.json"
 }
 
+# The switches' driver: trains of frames, or what banyan-switchd chooses by itself for single ones.
+banyan_driver() { # afxdp|udp MTU off|on
+    if [ "$1" = udp ] && [ "$3" = on ]; then
+        echo gso
+    elif [ "$2" -le 1900 ]; then
+        echo af_xdp
+    else
+        echo af_packet
+    fi
+}
+
 # One start for each size. In the lab's JSON the first `inplace` is what rank 0 found for the slowest rank; `ab` of a link is what its
 # host sent: both halves of banyan-perf, each with its warm-up, and the call that is checked.
-banyan_run() { # afxdp|udp MTU
+banyan_run() { # afxdp|udp MTU off|on
     local size n result algbw sent=0 data=0
     for size in "${sizes[@]}"; do
         n=$(iterations "$size")
         result=0
         bounded 0 "$out/bin/banyan" lab run "$work/star.json" --collective allreduce --bytes "$size" --iters "$n" --warmup $warmup \
-            --mtu "$2" --transport "$1" --limit $((run_limit - 10)) --json || result=$?
+            --mtu "$2" --transport "$1" --driver "$(banyan_driver "$@")" --limit $((run_limit - 10)) --json || result=$?
         tr -d ' \n' <"$work/out" >"$work/flat"
         algbw=$(grep -oE '"inplace":\{[^}]*"algbw":[0-9.eE+-]+' "$work/flat" | head -1 | sed 's/.*://')
         if [ $result -eq 1 ]; then
             say "banyan over $1: wrong elements at $size bytes"
             [ $status -ne 0 ] || status=1
         elif [ $result -ne 0 ] || [ -z "$algbw" ]; then
-            failed "banyan over $1" "$size bytes, MTU $2, status $result"
+            failed "banyan over $1" "$size bytes, MTU $2, offload $3, status $result"
         else
-            samples["$1 $size $2 -"]+=" $algbw"
+            samples["$1 $size $2 $3"]+=" $algbw"
             sent=$((sent + $(grep -oE '"ab":\{"counted":[0-9]+' "$work/flat" | sed 's/.*://' | awk '{s += $1} END {printf "%.0f", s}')))
             data=$((data + size * (2 * (n + warmup) + 1)))
         fi
@@ -308,10 +320,9 @@ banyan_run() { # afxdp|udp MTU
 round() {
     local mtu offload transport
     for mtu in "${mtus[@]}"; do
-        for transport in afxdp udp; do
-            [ "$banyan" = no ] || banyan_run $transport "$mtu"
-        done
+        [ "$banyan" = no ] || banyan_run afxdp "$mtu" off
         for offload in off on; do
+            [ "$banyan" = no ] || banyan_run udp "$mtu" $offload
             links_set "$mtu" $offload
             mpi_run openmpi "$mtu" $offload
             mpi_run mpich "$mtu" $offload
@@ -325,7 +336,7 @@ median() { # NUMBER...: empty when there is none
 
 row() { # SIZE MTU OFFLOAD
     local name cells=()
-    for name in "afxdp $1 $2 -" "udp $1 $2 -" "openmpi $1 $2 $3" "mpich $1 $2 $3"; do
+    for name in "afxdp $1 $2 off" "udp $1 $2 $3" "openmpi $1 $2 $3" "mpich $1 $2 $3"; do
         # shellcheck disable=SC2086 # a list of numbers
         cells+=("$(median ${samples[$name]:-})")
     done

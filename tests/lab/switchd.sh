@@ -140,7 +140,7 @@ check "it loads a table at start" start $four $control --table "$dir/four" --los
 check "four hosts get right sums under loss, duplication and reordering" inside "$probe" star 4 100 352 0 h0 h1 h2 h3
 check "faults were injected" test "$(counter shell_fault_dropped)" -gt 0 -a "$(counter shell_fault_duplicated)" -gt 0 -a "$(counter shell_fault_held)" -gt 0
 check "SIGINT ends it as well" stop INT
-for driver in af_packet af_xdp; do
+for driver in af_packet af_xdp gso; do
     check "a switch on net_$driver is stopped" start $two $control --driver $driver --table "$dir/two"
     kill -STOP "$pid"
     check "frames come in the meantime" inside "$probe" blast 1 1490 h0

@@ -1,0 +1,384 @@
+/* Trains of frames on a packet socket; see train.h. Sources: packet(7), linux/virtio_net.h. Loop's thread. */
+#include "dataplane/train.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/virtio_net.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "dataplane/say.h"
+#include "offload/base/bytes.h"
+#include "offload/base/errors.h"
+#include "offload/wire/frame.h"
+#include "offload/wire/packet.h"
+
+#ifndef VIRTIO_NET_HDR_GSO_UDP_L4
+#define VIRTIO_NET_HDR_GSO_UDP_L4 5 /* since Linux 6.2 */
+#endif
+
+/* Segments that the kernel takes in one piece at most (UDP_MAX_SEGMENTS), and bytes of such a datagram. */
+#define SEGMENTS_MAX 64u
+#define DATAGRAM_MAX 65535u
+#define IP_AT        14u
+#define UDP_AT       34u
+#define UDP_CHECKSUM 6u /* behind UDP_AT */
+/* Messages of one receive call: those with buffers for a whole train, few, so that they stay in the cache;
+ * and those with one buffer, and memory behind it in case that a train comes all the same. */
+#define TRAINS       2u
+#define MESSAGES     32u
+#define SOCKET_BYTES (16 << 20)
+#define TRAIN_ROOM   (DATAGRAM_MAX + IP_AT)
+#define READY_MAX    (MESSAGES * SEGMENTS_MAX)
+#define PIECES_MAX   (2u * SEGMENTS_MAX + 2u)
+
+struct message {
+    struct virtio_net_hdr header;
+    uint32_t count; /* of the buffers */
+    struct rte_mbuf *segment[SEGMENTS_MAX];
+    struct iovec piece[SEGMENTS_MAX + 2]; /* the header, the buffers, and the memory behind them */
+};
+
+struct by_train {
+    int fd;
+    uint32_t stride; /* bytes of a segment that is expected */
+    uint32_t limit;  /* messages of the next receive call */
+    struct rte_mempool *pool;
+    uint64_t dropped;
+    uint32_t ready_at, ready_count; /* frames that came and were not asked for yet */
+    struct rte_mbuf *ready[READY_MAX];
+    struct message message[MESSAGES];
+    struct mmsghdr heads[MESSAGES];
+    uint8_t flat[TRAIN_ROOM]; /* a train of another stride, put together */
+    uint8_t behind[MESSAGES][TRAIN_ROOM];
+};
+
+int by_train_open(struct by_train **out, const char *interface)
+{
+    struct sockaddr_ll address = {.sll_family = AF_PACKET,
+                                  .sll_protocol = htons(ETH_P_ALL),
+                                  .sll_ifindex = (int)if_nametoindex(interface)};
+    struct packet_mreq all = {.mr_ifindex = address.sll_ifindex, .mr_type = PACKET_MR_PROMISC};
+    struct by_train *train = calloc(1, sizeof *train);
+    const int one = 1, bytes = SOCKET_BYTES;
+
+    if (!train)
+        return BY_ENOMEM;
+    train->fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (train->fd < 0 || setsockopt(train->fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof one) != 0 ||
+        setsockopt(train->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one) != 0 ||
+        bind(train->fd, (struct sockaddr *)&address, sizeof address) != 0) {
+        by_say("--iface %s: no packet socket for trains of frames: %s", interface, strerror(errno));
+        by_train_close(train);
+        return BY_EIO;
+    }
+    /* Frames carry the addresses of the table, which need not be the interface's. */
+    setsockopt(train->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof all);
+    setsockopt(train->fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes);
+    setsockopt(train->fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes);
+    *out = train;
+    return 0;
+}
+
+void by_train_close(struct by_train *train)
+{
+    if (train->fd >= 0)
+        close(train->fd);
+    while (train->ready_count > 0) {
+        rte_pktmbuf_free(train->ready[train->ready_at++]);
+        train->ready_count--;
+    }
+    for (unsigned m = 0; m < MESSAGES; m++)
+        for (unsigned i = 0; i < train->message[m].count; i++)
+            rte_pktmbuf_free(train->message[m].segment[i]);
+    free(train);
+}
+
+int by_train_fd(const struct by_train *train)
+{
+    return train->fd;
+}
+
+uint64_t by_train_dropped(const struct by_train *train)
+{
+    return train->dropped;
+}
+
+/* Puts a new buffer where one was taken from; the kernel writes the first frame's headers and each segment to
+ * where a frame of its own has its payload. False: no buffer, the old one stays. */
+static bool renew(struct by_train *train, struct message *message, unsigned i)
+{
+    struct rte_mbuf *buffer = rte_pktmbuf_alloc(train->pool);
+    uint32_t skip = i == 0 ? 0 : BY_FRAME_HEADER_BYTES;
+
+    if (!buffer)
+        return false;
+    message->segment[i] = buffer;
+    message->piece[i + 1] = (struct iovec){rte_pktmbuf_mtod_offset(buffer, void *, skip),
+                                           train->stride + BY_FRAME_HEADER_BYTES - skip};
+    return true;
+}
+
+int by_train_start(struct by_train *train, struct rte_mempool *pool, uint16_t payload_max)
+{
+    uint32_t whole;
+
+    train->pool = pool;
+    train->stride = payload_max + BY_WIRE_HEADER_BYTES;
+    train->limit = TRAINS;
+    whole = RTE_MIN((DATAGRAM_MAX + train->stride - 1) / train->stride, SEGMENTS_MAX);
+    for (unsigned m = 0; m < MESSAGES; m++) {
+        struct message *message = &train->message[m];
+
+        message->piece[0] = (struct iovec){&message->header, sizeof message->header};
+        while (message->count < (m < TRAINS ? whole : 1)) {
+            if (!renew(train, message, message->count)) {
+                by_say("no buffers for a port: %u are needed", TRAINS * whole + MESSAGES - TRAINS);
+                return BY_ENOMEM;
+            }
+            message->count++;
+        }
+        message->piece[message->count + 1] = (struct iovec){train->behind[m], sizeof train->behind[m]};
+        train->heads[m].msg_hdr =
+            (struct msghdr){.msg_iov = message->piece, .msg_iovlen = message->count + 2};
+    }
+    return 0;
+}
+
+/* ---- receive ---- */
+
+/* A buffer of the message becomes a frame of `bytes`, and a new one takes its place. */
+static void take(struct by_train *train, struct message *message, unsigned i, uint32_t bytes)
+{
+    struct rte_mbuf *frame = message->segment[i];
+
+    if (!renew(train, message, i)) {
+        train->dropped++;
+        return;
+    }
+    frame->data_len = (uint16_t)bytes;
+    frame->pkt_len = bytes;
+    train->ready[train->ready_count++] = frame;
+}
+
+/* Gives each segment headers of its own. They lie where they must: the stride is the expected one. */
+static void part(struct by_train *train, struct message *message, struct by_frame *frame, uint32_t bytes)
+{
+    uint32_t left = bytes - BY_FRAME_HEADER_BYTES;
+
+    for (unsigned i = 0; left > 0; i++) {
+        uint32_t size = left < train->stride ? left : train->stride;
+
+        frame->bytes = (uint16_t)size;
+        by_frame_build(frame, rte_pktmbuf_mtod(message->segment[i], uint8_t *));
+        take(train, message, i, BY_FRAME_HEADER_BYTES + size);
+        left -= size;
+    }
+}
+
+/* The same for segments of another size, or a frame that is longer than expected: through a copy. */
+static void part_flat(struct by_train *train, struct message *message, struct by_frame *frame, uint32_t bytes,
+                      uint32_t stride)
+{
+    uint32_t at = 0;
+
+    for (unsigned i = 0; at < bytes; i++) {
+        uint32_t size = (uint32_t)message->piece[i + 1].iov_len;
+
+        size = size < bytes - at ? size : bytes - at;
+        memcpy(train->flat + at, message->piece[i + 1].iov_base, size);
+        at += size;
+    }
+    for (at = BY_FRAME_HEADER_BYTES; at < bytes; at += stride) {
+        struct rte_mbuf *one = rte_pktmbuf_alloc(train->pool);
+        uint32_t size = stride < bytes - at ? stride : bytes - at;
+        char *room = one && size + BY_FRAME_HEADER_BYTES <= rte_pktmbuf_tailroom(one) &&
+                             train->ready_count < RTE_DIM(train->ready)
+                         ? rte_pktmbuf_append(one, (uint16_t)(size + BY_FRAME_HEADER_BYTES))
+                         : NULL;
+
+        if (!room) {
+            rte_pktmbuf_free(one);
+            train->dropped++;
+            continue;
+        }
+        frame->bytes = (uint16_t)size;
+        by_frame_build(frame, (uint8_t *)room);
+        memcpy(room + BY_FRAME_HEADER_BYTES, train->flat + at, size);
+        train->ready[train->ready_count++] = one;
+    }
+}
+
+/* One message of `bytes` behind its header, cut or not. */
+static void open_message(struct by_train *train, struct message *message, uint32_t bytes, bool cut)
+{
+    const uint8_t *data = rte_pktmbuf_mtod(message->segment[0], uint8_t *);
+    uint32_t stride = message->header.gso_type == VIRTIO_NET_HDR_GSO_UDP_L4 ? message->header.gso_size : 0;
+    struct by_frame frame;
+
+    if (cut || (message->header.gso_type != VIRTIO_NET_HDR_GSO_NONE && stride == 0)) {
+        train->dropped++;
+        return;
+    }
+    if (bytes <= BY_FRAME_HEADER_BYTES + train->stride && stride == 0) {
+        take(train, message, 0, bytes);
+        return;
+    }
+    if (by_frame_parse(data, bytes, &frame) != 0) {
+        train->dropped++;
+        return;
+    }
+    bytes = BY_FRAME_HEADER_BYTES + frame.bytes;
+    train->limit = TRAINS;
+    if ((stride == train->stride && bytes <= BY_FRAME_HEADER_BYTES + message->count * stride))
+        part(train, message, &frame, bytes);
+    else
+        part_flat(train, message, &frame, bytes, stride > 0 ? stride : frame.bytes);
+}
+
+static void fill(struct by_train *train)
+{
+    int got = recvmmsg(train->fd, train->heads, train->limit, MSG_DONTWAIT, NULL);
+
+    train->ready_at = 0;
+    train->limit = RTE_MIN(train->limit + 1, MESSAGES); /* if no train comes */
+    for (int m = 0; m < got; m++) {
+        uint32_t bytes = train->heads[m].msg_len;
+
+        if (bytes > sizeof(struct virtio_net_hdr))
+            open_message(train, &train->message[m], bytes - (uint32_t)sizeof(struct virtio_net_hdr),
+                         (train->heads[m].msg_hdr.msg_flags & MSG_TRUNC) != 0);
+        train->heads[m].msg_hdr.msg_flags = 0;
+    }
+}
+
+uint16_t by_train_receive(struct by_train *train, struct rte_mbuf **frames, uint16_t count)
+{
+    uint16_t given;
+
+    if (train->ready_count == 0)
+        fill(train);
+    given = (uint16_t)RTE_MIN((uint32_t)count, train->ready_count);
+    memcpy(frames, train->ready + train->ready_at, given * sizeof(*frames));
+    train->ready_at += given;
+    train->ready_count -= given;
+    return given;
+}
+
+/* ---- send ---- */
+
+/* Bytes 0 to 15 (MAC addresses, type, version, class) and 26 to 37 (addresses, ports) are the same. */
+static bool belongs(const uint8_t *a, const uint8_t *b)
+{
+    return memcmp(a, b, IP_AT + 2) == 0 && memcmp(a + IP_AT + 12, b + IP_AT + 12, 12) == 0;
+}
+
+static bool is_datagram(const struct rte_mbuf *frame)
+{
+    const uint8_t *data = rte_pktmbuf_mtod(frame, const uint8_t *);
+
+    return frame->data_len >= BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES &&
+           by_get16(data + 12) == ETH_P_IP && data[IP_AT] == 0x45 && data[IP_AT + 9] == IPPROTO_UDP;
+}
+
+/* How many of the frames make one train: all but the last are of one size, and the last is not longer. */
+static unsigned couple(struct rte_mbuf *const *frames, unsigned count)
+{
+    const uint8_t *first = rte_pktmbuf_mtod(frames[0], const uint8_t *);
+    uint32_t stride = frames[0]->pkt_len - BY_FRAME_HEADER_BYTES;
+    uint32_t total = stride;
+    unsigned n = 1;
+
+    if (!is_datagram(frames[0]))
+        return 1;
+    while (n < count && n < SEGMENTS_MAX && frames[n - 1]->pkt_len == frames[0]->pkt_len) {
+        uint32_t size = frames[n]->pkt_len - BY_FRAME_HEADER_BYTES;
+
+        if (!is_datagram(frames[n]) || size > stride || total + size > DATAGRAM_MAX - 28u ||
+            !belongs(first, rte_pktmbuf_mtod(frames[n], const uint8_t *)))
+            break;
+        total += size;
+        n++;
+    }
+    return n;
+}
+
+/* The pieces of a frame from byte `skip` of its first segment on. */
+static unsigned add_pieces(struct iovec *piece, struct rte_mbuf *frame, uint32_t skip)
+{
+    unsigned count = 0;
+
+    for (struct rte_mbuf *segment = frame; segment; segment = segment->next, skip = 0)
+        if (segment->data_len > skip)
+            piece[count++] = (struct iovec){rte_pktmbuf_mtod_offset(segment, void *, skip),
+                                            (size_t)segment->data_len - skip};
+    return count;
+}
+
+/* The sum of the pseudo header (RFC 768), which the link completes into the checksum of each segment. */
+static uint16_t pseudo_sum(const struct by_frame *frame)
+{
+    uint32_t sum = IPPROTO_UDP + 8u + frame->bytes;
+
+    sum += (frame->src_ip >> 16) + (frame->src_ip & 0xffff);
+    sum += (frame->dst_ip >> 16) + (frame->dst_ip & 0xffff);
+    sum = (sum & 0xffff) + (sum >> 16);
+    return (uint16_t)((sum & 0xffff) + (sum >> 16));
+}
+
+/* Headers of a datagram of `bytes`, which the link cuts into segments of `stride`. */
+static bool train_headers(const struct rte_mbuf *first, uint32_t bytes, uint32_t stride,
+                          uint8_t headers[BY_FRAME_HEADER_BYTES], struct virtio_net_hdr *header)
+{
+    struct by_frame frame;
+
+    if (by_frame_parse(rte_pktmbuf_mtod(first, const uint8_t *), first->pkt_len, &frame) != 0)
+        return false;
+    frame.bytes = (uint16_t)bytes;
+    by_frame_build(&frame, headers);
+    by_put16(headers + UDP_AT + UDP_CHECKSUM, pseudo_sum(&frame));
+    *header = (struct virtio_net_hdr){.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
+                                      .gso_type = VIRTIO_NET_HDR_GSO_UDP_L4,
+                                      .hdr_len = BY_FRAME_HEADER_BYTES,
+                                      .gso_size = (uint16_t)stride,
+                                      .csum_start = UDP_AT,
+                                      .csum_offset = UDP_CHECKSUM};
+    return true;
+}
+
+uint16_t by_train_send(struct by_train *train, struct rte_mbuf **frames, uint16_t count)
+{
+    struct virtio_net_hdr header = {0};
+    uint8_t headers[BY_FRAME_HEADER_BYTES];
+    struct iovec piece[PIECES_MAX + 2];
+    unsigned n = couple(frames, count);
+    unsigned pieces = 0, skip = 0;
+    uint32_t bytes = 0;
+    struct msghdr message = {.msg_iov = piece};
+
+    for (unsigned i = 0; i < n; i++)
+        bytes += frames[i]->pkt_len - BY_FRAME_HEADER_BYTES;
+    piece[pieces++] = (struct iovec){&header, sizeof header};
+    if (n > 1 &&
+        train_headers(frames[0], bytes, frames[0]->pkt_len - BY_FRAME_HEADER_BYTES, headers, &header)) {
+        piece[pieces++] = (struct iovec){headers, sizeof headers};
+        skip = BY_FRAME_HEADER_BYTES;
+    } else {
+        n = 1;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        if (frames[i]->nb_segs > 2)
+            return 0; /* nobody makes these */
+        pieces += add_pieces(piece + pieces, frames[i], skip);
+    }
+    message.msg_iovlen = pieces;
+    if (sendmsg(train->fd, &message, MSG_DONTWAIT) < 0)
+        return 0;
+    rte_pktmbuf_free_bulk(frames, n);
+    return (uint16_t)n;
+}

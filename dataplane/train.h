@@ -1,0 +1,34 @@
+/*
+ * Trains: a kernel interface as a port on a packet socket of our own, which takes and gives up to 64 frames
+ * in one piece, as segmentation offload carries them (virtio_net_hdr in front, VIRTIO_NET_HDR_GSO_UDP_L4).
+ * Where the link cuts (a network card, or the kernel before a veth device whose peer cannot), frames on the
+ * cable are the same as ever; where it does not (veth to veth), a train crosses it by reference. DPDK's
+ * drivers know no such thing. The switch sees single frames only. Loop's thread.
+ */
+#ifndef BY_DATAPLANE_TRAIN_H
+#define BY_DATAPLANE_TRAIN_H
+
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+
+struct by_train;
+
+/* Opens a socket on the interface. 0, BY_ENOMEM or BY_EIO, reported. */
+int by_train_open(struct by_train **train, const char *interface);
+/* Begins to receive into buffers of `pool`; `payload_max` (bytes) is the size of the segments that are
+ * expected, others cost a copy. 0, BY_ENOMEM or BY_EIO, reported. */
+int by_train_start(struct by_train *train, struct rte_mempool *pool, uint16_t payload_max);
+void by_train_close(struct by_train *train);
+/* Readable when frames wait. */
+int by_train_fd(const struct by_train *train);
+
+/* Up to `count` frames, each whole, with headers of its own. Never blocks. */
+uint16_t by_train_receive(struct by_train *train, struct rte_mbuf **frames, uint16_t count);
+/* Sends the first of `count` frames, as many in one train as belong together; returns how many it took and
+ * freed, 0 when the socket has no room now. */
+uint16_t by_train_send(struct by_train *train, struct rte_mbuf **frames, uint16_t count);
+/* Frames that came and were dropped: no buffer, or malformed. */
+uint64_t by_train_dropped(const struct by_train *train);
+
+#endif

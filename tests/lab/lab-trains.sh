@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Links that carry trains of frames whole (--driver gso): hosts over UDP and over AF_XDP, sizes that make short last segments, jumbo frames, all
+# kinds of fabric, faults, and a host that sends trains to nobody who takes them. Needs root.
+#   lab-trains.sh [BUILD]     Exit 0: all passed, 77: not root.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/lab/lab-common.sh disable=SC2154
+. tests/lab/lab-common.sh lab-trains "${1:-build/release}"
+need_root
+make_topologies
+for topology in $all_topologies one-way; do
+    most=1.25 lab_right "$topology: all collectives in trains" "$topology" --transport udp --bytes 256K --iters 1
+done
+lab_right "segments of other sizes than the last: 100004 bytes of i8" star4 --transport udp --bytes 100004 --dtype i8 --iters 2
+lab_right "trains of jumbo frames" star4 --transport udp --mtu 9000 --bytes 1M --iters 1
+lab_right "hosts on AF_XDP, switches on trains" star4 --transport afxdp --driver gso --bytes 256K --iters 1
+most=3 lab_right "trains under loss, duplication and reordering" leafspine --transport udp --bytes 256K --iters 1 \
+    --loss 0.01 --dup 0.01 --reorder 0.01 --seed 7
+# says WHAT DRIVER YES: the first host says that it sends in trains, or does not.
+says() {
+    local folder found=0
+    "$banyan" lab run "$dir/star4.json" --transport udp --driver "$2" --bytes 64K --iters 1 --keep >"$dir/run.out" 2>&1
+    folder=$(sed -n 's/^# tables, logs and reports: //p' "$dir/run.out")
+    grep -qs "transport udp: in trains" "$folder"/*.log && found=1
+    [ -z "$folder" ] || rm -rf "$folder"
+    if [ -n "$folder" ] && [ $found -eq "$3" ] && grep -q "0 wrong elements" "$dir/run.out"; then pass "$1"; else fail "$1" "$dir/run.out"; fi
+}
+says "hosts send in trains where the switches take them" auto 1
+says "and single frames where they do not" af_xdp 0
+finish
