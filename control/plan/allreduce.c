@@ -33,6 +33,7 @@ struct task {
     int64_t cut;                  /* the least cut */
     struct by_fraction bound;     /* the least bound known */
     struct by_certificate *proof; /* of the bound, NULL: the cut */
+    bool provable;                /* the switches do all that they could, so bounds hold for the fabric */
     struct by_phases phases;
     struct by_tree_list list;
     struct by_fraction rate; /* of the trees in the list */
@@ -47,7 +48,7 @@ static bool has_branching(const struct task *task)
     return false;
 }
 
-/* Whether some switch could, also where the caller wants none to. */
+/* Whether some switch could branch, also where the caller wants none to. */
 static bool has_capable(const struct by_topology *topology)
 {
     for (uint32_t i = 0; i < topology->node_count; i++)
@@ -96,39 +97,60 @@ static void bound_by_parts(struct task *task)
     task->proof = by_certificate_of_parts(spanning->part ? spanning->part : strength->part, n, count);
 }
 
-/* Takes over better trees; those that lose are freed. */
-static void offer(struct task *task, struct by_tree_list *list, struct by_fraction rate)
+/* Takes over better trees and a lower bound; those that lose are freed. */
+static void offer(struct task *task, struct by_tree_list *list, struct by_packed *packed)
 {
-    if (by_fraction_compare(rate, task->rate) > 0) {
+    if (by_fraction_compare(packed->rate, task->rate) > 0) {
         struct by_tree_list loser = task->list;
 
         task->list = *list;
-        task->rate = rate;
+        task->rate = packed->rate;
         *list = loser;
     }
     by_tree_list_free(list);
+    if (task->provable && packed->bound.num > 0 && by_fraction_compare(packed->bound, task->bound) < 0) {
+        struct by_certificate *loser = task->proof;
+
+        task->bound = packed->bound;
+        task->proof = packed->proof;
+        packed->proof = loser;
+    }
+    by_certificate_free(packed->proof);
 }
 
-/* Trees that branch at switches. */
-static int pack_in_network(struct task *task)
+/* Whether trees for both ways may be beaten by pairs: a link or a switch differs between the directions, or
+ * additions are limited, which only trees that carry up have. */
+static bool wants_pairs(const struct task *task)
 {
-    struct by_fraction rate = {0, 1}, least = task->phases.rate;
+    for (uint32_t i = 0; i < task->both->node_count; i++)
+        if (task->up->branch[i] && task->up->budget[i] >= 0)
+            return true;
+    return !task->phases.symmetric || has_half_capable(task);
+}
+
+/* Trees by linear programs: branching at switches, or where free roots are not known to be best. */
+static int pack_programs(struct task *task)
+{
+    struct by_fraction least = task->phases.rate;
     struct by_tree_list list = {0};
+    struct by_packed packed;
+    bool pairs = wants_pairs(task);
     int error = 0;
 
-    if (task->phases.symmetric)
-        error = by_packing_symmetric(task->both, task->cut, least, &list, task->deadline, &rate);
-    if (!error)
-        offer(task, &list, rate);
-    if (!error && by_fraction_compare(task->rate, task->bound) < 0 &&
-        (!task->phases.symmetric || has_half_capable(task))) {
-        list = (struct by_tree_list){0};
-        error = by_pairs_pack(task->up, task->down, task->cut, task->rate.num ? task->rate : least, &list,
-                              task->deadline, &rate);
-        if (!error)
-            offer(task, &list, rate);
+    if (task->phases.symmetric) {
+        error = by_packing_symmetric(task->both, task->cut, least, &list, task->deadline, &packed);
+        if (pairs) { /* what bounds trees for both ways does not bound pairs */
+            by_certificate_free(packed.proof);
+            packed.proof = NULL;
+            packed.bound.num = 0;
+        }
+        offer(task, &list, &packed);
     }
-    by_tree_list_free(&list);
+    if (!error && by_fraction_compare(task->rate, task->bound) < 0 && pairs) {
+        error = by_pairs_pack(task->up, task->down, task->cut, task->rate.num ? task->rate : least, &list,
+                              task->deadline, &packed);
+        offer(task, &list, &packed);
+    }
     return error;
 }
 
@@ -139,9 +161,8 @@ static int choose_trees(struct task *task, struct by_plan *plan, struct by_probl
 
     if (!has_capable(task->both->topology))
         bound_by_parts(task);
-    if (has_branching(task) ||
-        (!task->phases.balanced && by_fraction_compare(task->phases.rate, task->bound) < 0))
-        error = pack_in_network(task);
+    if (has_branching(task) || by_fraction_compare(task->phases.rate, task->bound) < 0)
+        error = pack_programs(task);
     plan->seconds.pack += by_plan_clock() - start;
     if (error)
         return refuse_range(problem);
@@ -172,7 +193,8 @@ int by_allreduce_plan(const struct by_topology *topology, const struct by_plan_o
     struct task task = {.both = by_graph_make(topology, BY_DIRECTION_BOTH, options->in_network),
                         .up = by_graph_make(topology, BY_DIRECTION_UP, options->in_network),
                         .down = by_graph_make(topology, BY_DIRECTION_DOWN, options->in_network),
-                        .rate = {0, 1}};
+                        .rate = {0, 1},
+                        .provable = options->in_network || !has_capable(topology)};
     double start = by_plan_clock();
     int error;
 

@@ -10,6 +10,9 @@
 
 /* A hop costs this little beside a unit of price, as in steiner.c. */
 #define HOP_SCALE ((int64_t)1 << 14)
+/* Optional switches of a direction that are tried in all combinations, and sites with it (counts). */
+#define EXHAUSTIVE_MAX   6u
+#define PROVED_SITES_MAX 40u
 
 /* One direction: its sites, the cheapest paths between them, and the best tree of the pair. */
 struct side {
@@ -18,6 +21,8 @@ struct side {
     uint32_t *site_node; /* compute nodes first */
     uint32_t *site_of;   /* by node; UINT32_MAX where it is no site */
     int64_t *cost;       /* [site * site_count + site] */
+    int64_t *price;      /* by site: of an addition there */
+    __int128 floor;      /* of the root under trial: the least price of a tree, -1 for none */
     uint32_t *previous;  /* [site * node_count + node] */
     int64_t *distance;
     bool *settled;
@@ -35,7 +40,9 @@ struct by_arbor {
     uint32_t node_count;
     uint32_t compute_count;
     uint32_t row_count;
-    uint32_t *row_of; /* by cell, in the topology's direction */
+    uint32_t arc_count;
+    uint32_t (*ends)[2]; /* by row */
+    uint32_t *row_of;    /* by cell, in the topology's direction */
     int64_t *limits;
     uint32_t root; /* of the best pair */
 };
@@ -60,6 +67,7 @@ static void side_make(struct side *side, const struct by_graph *graph)
     side->previous = by_alloc((size_t)side->site_count * n, sizeof(*side->previous));
     side->distance = by_alloc(n, sizeof(*side->distance));
     side->settled = by_alloc(n, sizeof(*side->settled));
+    side->price = by_alloc(side->site_count, sizeof(*side->price));
     side->parent = by_alloc(side->site_count, sizeof(*side->parent));
     side->chosen = by_alloc(side->site_count, sizeof(*side->chosen));
     side->tree = by_alloc(side->site_count, sizeof(*side->tree));
@@ -71,6 +79,7 @@ static void side_free(struct side *side)
     free(side->site_node);
     free(side->site_of);
     free(side->cost);
+    free(side->price);
     free(side->reduced);
     free(side->previous);
     free(side->distance);
@@ -91,14 +100,26 @@ struct by_arbor *by_arbor_new(const struct by_graph *up, const struct by_graph *
     arbor->node_count = down->node_count;
     arbor->compute_count = down->compute_count;
     arbor->row_of = by_alloc(cells, sizeof(*arbor->row_of));
-    arbor->limits = by_alloc(cells, sizeof(*arbor->limits));
-    for (size_t i = 0; i < cells; i++) {
-        arbor->row_of[i] = UINT32_MAX;
-        if (down->capacity[i] == 0)
-            continue;
-        arbor->limits[arbor->row_count] = down->capacity[i];
-        arbor->row_of[i] = arbor->row_count++;
-    }
+    arbor->limits = by_alloc(cells + down->node_count, sizeof(*arbor->limits));
+    arbor->ends = by_alloc(cells + down->node_count, sizeof(*arbor->ends));
+    for (uint32_t from = 0; from < down->node_count; from++)
+        for (uint32_t to = 0; to < down->node_count; to++) {
+            size_t cell = (size_t)from * down->node_count + to;
+
+            arbor->row_of[cell] = UINT32_MAX;
+            if (down->capacity[cell] == 0)
+                continue;
+            arbor->ends[arbor->row_count][0] = from;
+            arbor->ends[arbor->row_count][1] = to;
+            arbor->limits[arbor->row_count] = down->capacity[cell];
+            arbor->row_of[cell] = arbor->row_count++;
+        }
+    arbor->arc_count = arbor->row_count;
+    for (uint32_t i = 0; i < up->node_count; i++)
+        if (up->branch[i] && up->budget[i] >= 0) {
+            arbor->ends[arbor->row_count][0] = arbor->ends[arbor->row_count][1] = i;
+            arbor->limits[arbor->row_count++] = up->budget[i];
+        }
     return arbor;
 }
 
@@ -109,6 +130,7 @@ void by_arbor_free(struct by_arbor *arbor)
     side_free(&arbor->up);
     side_free(&arbor->down);
     free(arbor->row_of);
+    free(arbor->ends);
     free(arbor->limits);
     free(arbor);
 }
@@ -121,6 +143,19 @@ uint32_t by_arbor_row_count(const struct by_arbor *arbor)
 int64_t by_arbor_row_capacity(const struct by_arbor *arbor, uint32_t row)
 {
     return arbor->limits[row];
+}
+
+void by_arbor_row_ends(const struct by_arbor *arbor, uint32_t row, uint32_t ends[2])
+{
+    ends[0] = arbor->ends[row][0];
+    ends[1] = arbor->ends[row][1];
+}
+
+bool by_arbor_can_prove(const struct by_arbor *arbor)
+{
+    return arbor->up.site_count - arbor->compute_count <= EXHAUSTIVE_MAX &&
+           arbor->down.site_count - arbor->compute_count <= EXHAUSTIVE_MAX &&
+           by_arbor_site_count(arbor) <= PROVED_SITES_MAX;
 }
 
 uint32_t by_arbor_site_count(const struct by_arbor *arbor)
@@ -148,6 +183,7 @@ static void search_from(const struct by_arbor *arbor, struct side *side, uint32_
     side->distance[start] = 0;
     for (;;) {
         uint32_t at = UINT32_MAX;
+        bool passes;
 
         for (uint32_t i = 0; i < n; i++)
             if (!side->settled[i] && side->distance[i] != BY_ARBORESCENCE_NONE &&
@@ -156,7 +192,8 @@ static void search_from(const struct by_arbor *arbor, struct side *side, uint32_
         if (at == UINT32_MAX)
             break;
         side->settled[at] = true;
-        for (uint32_t i = 0; i < n && (at == start || side->site_of[at] == UINT32_MAX); i++) {
+        passes = at == start || side->site_of[at] == UINT32_MAX || side->graph->budget[at] >= 0;
+        for (uint32_t i = 0; i < n && passes; i++) {
             uint32_t row = row_of(arbor, side, at, i);
             int64_t cost;
 
@@ -174,10 +211,26 @@ static void search_from(const struct by_arbor *arbor, struct side *side, uint32_
             i == site ? BY_ARBORESCENCE_NONE : side->distance[side->site_node[i]];
 }
 
-/* Takes switches that lead nowhere out of the tree under trial; returns the cost of what remains. */
-static __int128 prune_and_sum(const struct by_arbor *arbor, struct side *side)
+/* What the tree under trial costs, additions included. */
+static __int128 sum_tree(const struct by_arbor *arbor, const struct side *side)
 {
     __int128 cost = 0;
+
+    for (uint32_t i = 0; i < side->site_count; i++) {
+        uint32_t top = side->tree[i];
+
+        if (top == UINT32_MAX)
+            continue;
+        cost += side->cost[(size_t)top * side->site_count + i] + (__int128)side->price[top] * HOP_SCALE;
+        if (i >= arbor->compute_count)
+            cost -= (__int128)side->price[i] * HOP_SCALE;
+    }
+    return cost;
+}
+
+/* Takes switches that lead nowhere out of the tree under trial. */
+static void prune(const struct by_arbor *arbor, struct side *side)
+{
     bool changed = true;
 
     while (changed) {
@@ -193,10 +246,6 @@ static __int128 prune_and_sum(const struct by_arbor *arbor, struct side *side)
             }
         }
     }
-    for (uint32_t i = 0; i < side->site_count; i++)
-        if (side->tree[i] != UINT32_MAX)
-            cost += side->cost[(size_t)side->tree[i] * side->site_count + i];
-    return cost;
 }
 
 /* The cheapest tree from `root` over compute nodes and chosen switches into side->tree; negative when there
@@ -204,7 +253,7 @@ static __int128 prune_and_sum(const struct by_arbor *arbor, struct side *side)
 static __int128 try_chosen(const struct by_arbor *arbor, struct side *side, uint32_t root)
 {
     uint32_t count = 0, root_number = 0, *sites = by_alloc(side->site_count, sizeof(*sites));
-    __int128 cost = -1;
+    __int128 cost = -1, root_price = (__int128)side->price[root] * HOP_SCALE, floor;
 
     for (uint32_t i = 0; i < side->site_count; i++) {
         side->tree[i] = UINT32_MAX;
@@ -214,16 +263,49 @@ static __int128 try_chosen(const struct by_arbor *arbor, struct side *side, uint
             sites[count++] = i;
     }
     for (uint32_t i = 0; i < count; i++)
-        for (uint32_t j = 0; j < count; j++)
-            side->reduced[(size_t)i * count + j] = side->cost[(size_t)sites[i] * side->site_count + sites[j]];
+        for (uint32_t j = 0; j < count; j++) {
+            int64_t way = side->cost[(size_t)sites[i] * side->site_count + sites[j]];
+
+            side->reduced[(size_t)i * count + j] =
+                way == BY_ARBORESCENCE_NONE ? way : way + side->price[sites[i]] * HOP_SCALE;
+        }
     if (by_arborescence_find(count, side->reduced, root_number, side->parent)) {
         for (uint32_t i = 0; i < count; i++)
             if (i != root_number)
                 side->tree[sites[i]] = sites[side->parent[i]];
-        cost = prune_and_sum(arbor, side);
+        floor = (sum_tree(arbor, side) - root_price) / HOP_SCALE;
+        if (side->floor < 0 || floor < side->floor)
+            side->floor = floor > 0 ? floor : 0;
+        prune(arbor, side);
+        cost = sum_tree(arbor, side) - root_price;
     }
     free(sites);
     return cost;
+}
+
+/* Keeps the tree under trial when it is cheaper. */
+static void keep_cheaper(struct side *side, __int128 cost, __int128 *least, uint32_t *best)
+{
+    if (cost < 0 || (*least >= 0 && cost >= *least))
+        return;
+    *least = cost;
+    memcpy(best, side->tree, side->site_count * sizeof(*best));
+}
+
+/* The cheapest tree from `root` over all choices of optional switches. */
+static __int128 best_of_all(const struct by_arbor *arbor, struct side *side, uint32_t root, uint32_t *best)
+{
+    uint32_t optional = side->site_count - arbor->compute_count;
+    __int128 least = -1;
+
+    side->floor = -1;
+    for (uint32_t subset = 0; subset < (uint32_t)1 << optional; subset++) {
+        for (uint32_t i = 0; i < optional; i++)
+            side->chosen[arbor->compute_count + i] = subset >> i & 1;
+        if (root < arbor->compute_count || side->chosen[root])
+            keep_cheaper(side, try_chosen(arbor, side, root), &least, best);
+    }
+    return least;
 }
 
 /* The cheapest tree found from `root`, into `best` (by site): all optional switches first, then each taken
@@ -274,11 +356,25 @@ static void count_rows(const struct by_arbor *arbor, const struct side *side, in
     }
 }
 
+/* Children less one, at each switch with a budget. */
+static void count_additions(const struct by_arbor *arbor, int32_t *counts)
+{
+    for (uint32_t row = arbor->arc_count; row < arbor->row_count; row++) {
+        uint32_t site = arbor->up.site_of[arbor->ends[row][0]];
+
+        for (uint32_t i = 0; i < arbor->up.site_count; i++)
+            counts[row] += arbor->up.best[i] == site;
+        counts[row] -= counts[row] > 0;
+    }
+}
+
 /* Trees of a pair under trial, and the price of the best pair; negative as long as there is none. */
 struct trial {
     uint32_t *up_tree;
     uint32_t *down_tree;
     __int128 least;
+    bool prove;
+    __int128 floor;
 };
 
 /* Tries the pair of trees rooted at `node`. */
@@ -289,9 +385,15 @@ static void try_root(struct by_arbor *arbor, uint32_t node, struct trial *trial)
 
     if (up_root == UINT32_MAX || down_root == UINT32_MAX)
         return;
-    up = best_from(arbor, &arbor->up, up_root, trial->up_tree);
-    down = best_from(arbor, &arbor->down, down_root, trial->down_tree);
-    if (up < 0 || down < 0 || (trial->least >= 0 && up + down >= trial->least))
+    up = trial->prove ? best_of_all(arbor, &arbor->up, up_root, trial->up_tree)
+                      : best_from(arbor, &arbor->up, up_root, trial->up_tree);
+    down = trial->prove ? best_of_all(arbor, &arbor->down, down_root, trial->down_tree)
+                        : best_from(arbor, &arbor->down, down_root, trial->down_tree);
+    if (up < 0 || down < 0)
+        return;
+    if (trial->floor < 0 || arbor->up.floor + arbor->down.floor < trial->floor)
+        trial->floor = arbor->up.floor + arbor->down.floor;
+    if (trial->least >= 0 && up + down >= trial->least)
         return;
     trial->least = up + down;
     arbor->root = node;
@@ -299,11 +401,15 @@ static void try_root(struct by_arbor *arbor, uint32_t node, struct trial *trial)
     memcpy(arbor->down.best, trial->down_tree, arbor->down.site_count * sizeof(*trial->down_tree));
 }
 
-void by_arbor_price(struct by_arbor *arbor, const int64_t *prices, int32_t *counts)
+void by_arbor_price(struct by_arbor *arbor, const int64_t *prices, bool prove, int32_t *counts,
+                    __int128 *floor)
 {
     struct trial trial = {by_alloc(arbor->up.site_count, sizeof(uint32_t)),
-                          by_alloc(arbor->down.site_count, sizeof(uint32_t)), -1};
+                          by_alloc(arbor->down.site_count, sizeof(uint32_t)), -1,
+                          prove && by_arbor_can_prove(arbor), -1};
 
+    for (uint32_t row = arbor->arc_count; row < arbor->row_count; row++)
+        arbor->up.price[arbor->up.site_of[arbor->ends[row][0]]] = prices[row];
     for (uint32_t i = 0; i < arbor->up.site_count; i++)
         search_from(arbor, &arbor->up, i, prices);
     for (uint32_t i = 0; i < arbor->down.site_count; i++)
@@ -320,6 +426,8 @@ void by_arbor_price(struct by_arbor *arbor, const int64_t *prices, int32_t *coun
     memset(counts, 0, arbor->row_count * sizeof(*counts));
     count_rows(arbor, &arbor->up, counts);
     count_rows(arbor, &arbor->down, counts);
+    count_additions(arbor, counts);
+    *floor = trial.prove ? trial.floor : -1;
     free(trial.up_tree);
     free(trial.down_tree);
 }

@@ -3,6 +3,7 @@
 
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
+#include "control/topology/fraction.h"
 #include "control/topology/json.h"
 #include "control/topology/names.h"
 #include "offload/base/errors.h"
@@ -61,6 +62,31 @@ struct by_certificate *by_certificate_of_parts(const uint32_t *part, uint32_t no
 
             to->nodes[to->node_count++] = i;
         }
+    return certificate;
+}
+
+struct by_certificate *by_certificate_of_prices(const struct by_price *rows, const int64_t *capacity,
+                                                uint32_t row_count, bool both_ways, __int128 floor,
+                                                struct by_fraction *bound)
+{
+    struct by_certificate *certificate;
+    __int128 whole = 0;
+
+    for (uint32_t i = 0; i < row_count; i++)
+        whole += (__int128)rows[i].price * capacity[i];
+    if (floor <= 0 || by_fraction_set(whole, floor, bound) != 0)
+        return NULL;
+    certificate = by_alloc(1, sizeof(*certificate));
+    certificate->kind = BY_CERTIFICATE_PRICES;
+    certificate->prices = by_alloc(2 * (size_t)row_count, sizeof(*certificate->prices));
+    for (uint32_t i = 0; i < row_count; i++) {
+        if (rows[i].price == 0)
+            continue;
+        certificate->prices[certificate->price_count++] = rows[i];
+        if (both_ways)
+            certificate->prices[certificate->price_count++] =
+                (struct by_price){rows[i].to, rows[i].from, rows[i].price};
+    }
     return certificate;
 }
 

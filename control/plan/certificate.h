@@ -40,6 +40,15 @@ struct by_certificate *by_certificate_copy(const struct by_certificate *from);
 /* The certificate whose sets are given by node (`part` below `part_count`, or more for nodes outside). */
 struct by_certificate *by_certificate_of_parts(const uint32_t *part, uint32_t node_count,
                                                uint32_t part_count);
+/*
+ * The certificate of these prices, and the bound that it proves: (capacities times prices) / floor, where
+ * every pair of trees costs `floor` or more; NULL where that does not fit 63 bits. The arrays are by row. A
+ * row with equal ends is a switch with a budget of additions. With `both_ways` rows are links in both
+ * directions, none has equal ends, and `floor` is the least for one tree that is used up and down.
+ */
+struct by_certificate *by_certificate_of_prices(const struct by_price *rows, const int64_t *capacity,
+                                                uint32_t row_count, bool both_ways, __int128 floor,
+                                                struct by_fraction *bound);
 /* Writes it as a JSON object to `stream` (a FILE *). */
 void by_certificate_write(const struct by_certificate *certificate, const struct by_topology *topology,
                           void *stream);

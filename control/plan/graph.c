@@ -5,8 +5,9 @@
 #include "control/topology/fraction.h"
 #include "offload/base/assert.h"
 
-/* Divides all capacities by their greatest common divisor and sets the unit to match. */
-static void normalise(struct by_graph *graph)
+/* Divides all capacities and budgets by their greatest common divisor and sets the unit to match. `scale` is
+ * what they were multiplied by. */
+static void normalise(struct by_graph *graph, int64_t scale)
 {
     uint32_t halves = 2 * graph->net->pair_count;
     int64_t divisor = 0;
@@ -14,15 +15,45 @@ static void normalise(struct by_graph *graph)
 
     for (uint32_t i = 0; i < halves; i++)
         divisor = by_gcd(divisor, graph->net->capacity[i]);
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        divisor = by_gcd(divisor, graph->budget[i] > 0 ? graph->budget[i] : 0);
     if (divisor == 0)
         divisor = 1;
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        graph->budget[i] = graph->budget[i] > 0 ? graph->budget[i] / divisor : -1;
     for (uint32_t i = 0; i < halves; i++)
         graph->net->capacity[i] /= divisor;
-    error = by_fraction_set(divisor, graph->topology->scale, &graph->unit);
+    error = by_fraction_set(divisor, scale, &graph->unit);
     BY_ASSERT(error == 0);
 }
 
-static void make_net(struct by_graph *graph, enum by_direction direction)
+/* A scale in which budgets are whole numbers too: the topology's, where one does not fit its factor (then the
+ * budget is rounded down to it). */
+static int64_t scale_of(const struct by_topology *topology)
+{
+    int64_t scale = topology->scale;
+
+    for (uint32_t i = 0; i < topology->node_count; i++) {
+        struct by_fraction rate = topology->nodes[i].aggregate_rate;
+        int64_t factor = rate.num > 0 ? rate.den / by_gcd(rate.den, scale) : 1;
+
+        if (factor <= ((int64_t)1 << 20) && scale <= ((int64_t)1 << 40) / factor)
+            scale *= factor;
+    }
+    return scale;
+}
+
+static int64_t budget_of(const struct by_node *node, int64_t scale)
+{
+    __int128 budget = (__int128)node->aggregate_rate.num * scale;
+
+    if (node->aggregate_rate.num <= 0)
+        return -1;
+    budget /= node->aggregate_rate.den;
+    return budget < BY_CAPACITY_SUM_MAX ? (int64_t)budget : -1; /* more than all links can bring */
+}
+
+static void make_net(struct by_graph *graph, enum by_direction direction, int64_t scale)
 {
     const struct by_topology *topology = graph->topology;
     struct by_mesh_arc *arcs = by_alloc(topology->arc_count, sizeof(*arcs));
@@ -32,7 +63,7 @@ static void make_net(struct by_graph *graph, enum by_direction direction)
 
         arcs[i].from = direction == BY_DIRECTION_UP ? arc->to : arc->from;
         arcs[i].to = direction == BY_DIRECTION_UP ? arc->from : arc->to;
-        arcs[i].capacity = arc->capacity;
+        arcs[i].capacity = arc->capacity * (scale / topology->scale);
     }
     graph->net = by_mesh_new(topology->node_count, arcs, topology->arc_count);
     free(arcs);
@@ -43,22 +74,27 @@ struct by_graph *by_graph_make_sparse(const struct by_topology *topology, enum b
 {
     struct by_graph *graph = by_alloc(1, sizeof(*graph));
     size_t n = topology->node_count;
+    int64_t scale = scale_of(topology);
 
     graph->topology = topology;
     graph->node_count = topology->node_count;
     graph->compute = by_alloc(n, sizeof(*graph->compute));
     graph->branch = by_alloc(n, sizeof(*graph->branch));
+    graph->budget = by_alloc(n, sizeof(*graph->budget));
     for (size_t i = 0; i < n; i++) {
         const struct by_node *node = &topology->nodes[i];
 
         graph->compute[i] = node->compute;
         graph->compute_count += node->compute;
+        graph->budget[i] = in_network && node->aggregate ? budget_of(node, scale) : -1;
         graph->branch[i] = !node->compute && in_network &&
                            (direction == BY_DIRECTION_UP || node->multicast) &&
                            (direction == BY_DIRECTION_DOWN || node->aggregate);
     }
-    make_net(graph, direction);
-    normalise(graph);
+    make_net(graph, direction, scale);
+    normalise(graph, scale);
+    for (size_t i = 0; i < n && direction == BY_DIRECTION_DOWN; i++)
+        graph->budget[i] = -1;
     return graph;
 }
 
@@ -83,6 +119,7 @@ void by_graph_free(struct by_graph *graph)
     free(graph->capacity);
     free(graph->compute);
     free(graph->branch);
+    free(graph->budget);
     free(graph);
 }
 

@@ -24,6 +24,9 @@ struct by_graph {
     bool *compute;     /* by node */
     bool *branch; /* by node: a switch that may be a node of a tree: it multicasts (down), aggregates (up), or
                      does both */
+    int64_t *budget; /* by node: what a branching switch adds at most (children - 1 for each unit of a tree
+                        that carries up), -1 without limit; trees may also pass it as if
+                        it only forwarded */
     uint32_t compute_count;
     struct by_fraction unit; /* bandwidth of one unit of capacity, in the topology's unit */
 };

@@ -32,12 +32,13 @@ struct program {
     uint32_t column_count;
     uint32_t column_room;
     struct by_fraction value; /* in units of capacity */
+    struct by_packed *packed;
     bool greedy; /* the first filling reached the bound: the columns' greedy amounts are the solution */
 };
 
-/* Arrays by link. */
+/* Arrays by row. */
 struct work {
-    uint32_t links;
+    uint32_t rows;
     int64_t *limits;
     int64_t *left;
     int64_t *prices;
@@ -71,9 +72,9 @@ static void price_scarcity(struct work *work)
 {
     int64_t largest = 1;
 
-    for (uint32_t i = 0; i < work->links; i++)
+    for (uint32_t i = 0; i < work->rows; i++)
         largest = work->limits[i] > largest ? work->limits[i] : largest;
-    for (uint32_t i = 0; i < work->links; i++) {
+    for (uint32_t i = 0; i < work->rows; i++) {
         __int128 price = work->left[i] ? ((__int128)largest << 10) / work->left[i] : BY_PRICE_MAX;
 
         work->prices[i] =
@@ -90,19 +91,19 @@ static void fill_greedily(struct program *program, int64_t bound, struct work *w
 {
     int64_t filled = 0;
 
-    memcpy(work->left, work->limits, work->links * sizeof(*work->left));
+    memcpy(work->left, work->limits, work->rows * sizeof(*work->left));
     while (filled < bound) {
         int64_t amount = bound - filled;
-        bool cheapest;
+        __int128 floor;
 
         price_scarcity(work);
-        by_steiner_price(program->steiner, work->prices, work->counts, &cheapest);
-        for (uint32_t i = 0; i < work->links; i++)
+        by_steiner_price(program->steiner, work->prices, false, work->counts, &floor);
+        for (uint32_t i = 0; i < work->rows; i++)
             if (work->counts[i] && work->left[i] / work->counts[i] < amount)
                 amount = work->left[i] / work->counts[i];
         if (amount == 0)
             break;
-        for (uint32_t i = 0; i < work->links; i++)
+        for (uint32_t i = 0; i < work->rows; i++)
             work->left[i] -= amount * work->counts[i];
         filled += amount;
         add_column(program, amount);
@@ -112,33 +113,67 @@ static void fill_greedily(struct program *program, int64_t bound, struct work *w
     program->value = (struct by_fraction){filled, 1};
 }
 
-/* Adds trees until none improves, the bound is reached, or the work is used up. */
+/* What the prices prove: the bound, where no tree costs less than `floor`. */
+static void keep_bound(struct program *program, const struct work *work, __int128 floor)
+{
+    struct by_price *rows = by_alloc(work->rows, sizeof(*rows));
+    struct by_packed *packed = program->packed;
+    bool links_only = true;
+
+    for (uint32_t i = 0; i < work->rows; i++) {
+        uint32_t ends[2];
+
+        by_steiner_row_ends(program->steiner, i, ends);
+        rows[i] = (struct by_price){ends[0], ends[1], work->prices[i]};
+        /* A pair of different trees may add less where that costs: budgets are for pairs to prove. */
+        links_only = links_only && (ends[0] != ends[1] || work->prices[i] == 0);
+    }
+    by_certificate_free(packed->proof);
+    packed->proof =
+        links_only ? by_certificate_of_prices(rows, work->limits, work->rows, true, floor, &packed->bound)
+                   : NULL;
+    if (!packed->proof)
+        packed->bound = (struct by_fraction){0, 1};
+    free(rows);
+}
+
+/* Adds trees until none improves, the bound is reached, or the work is used up. Trees are found by a quick
+ * search first, and by a full one when that finds none that improves. */
 static void improve(struct program *program, int64_t bound, double deadline, struct work *work)
 {
+    bool prove = false;
+
     while (!by_simplex_reaches(program->simplex, bound) && (deadline <= 0 || by_plan_clock() < deadline) &&
-           (uint64_t)by_simplex_steps(program->simplex) * work->links * work->links < PROGRAM_WORK_MAX) {
+           (uint64_t)by_simplex_steps(program->simplex) * work->rows * work->rows < PROGRAM_WORK_MAX) {
+        __int128 floor;
         int64_t one;
-        bool cheapest;
 
         by_simplex_prices(program->simplex, work->prices, &one);
-        by_steiner_price(program->steiner, work->prices, work->counts, &cheapest);
-        if (!by_simplex_offer(program->simplex, work->counts, program->column_count))
+        by_steiner_price(program->steiner, work->prices, prove, work->counts, &floor);
+        if (by_simplex_offer(program->simplex, work->counts, program->column_count)) {
+            add_column(program, 0);
+            prove = false;
+        } else if (!prove && by_steiner_can_prove(program->steiner)) {
+            prove = true;
+        } else {
+            if (floor > 0)
+                keep_bound(program, work, floor);
             break;
-        add_column(program, 0);
+        }
     }
 }
 
 static void program_solve(struct program *program, int64_t bound, double deadline)
 {
-    uint32_t links = by_steiner_link_count(program->steiner);
-    struct work work = {.links = links};
+    uint32_t links = by_steiner_row_count(program->steiner);
+    struct work work = {.rows = links};
 
     work.limits = by_alloc(links, sizeof(*work.limits));
     work.left = by_alloc(links, sizeof(*work.left));
     work.prices = by_alloc(links, sizeof(*work.prices));
     work.counts = by_alloc(links, sizeof(*work.counts));
     for (uint32_t i = 0; i < links; i++)
-        work.limits[i] = by_steiner_link_capacity(program->steiner, i);
+        work.limits[i] = by_steiner_row_capacity(program->steiner, i);
     program->simplex = by_simplex_new(links, work.limits);
     fill_greedily(program, bound, &work);
     if (!program->greedy)
@@ -165,7 +200,7 @@ static uint32_t program_parts(const struct program *program, struct by_simplex_p
 static int program_trees(const struct program *program, struct by_fraction least, struct by_tree_list *list,
                          struct by_fraction *rate)
 {
-    uint32_t links = by_steiner_link_count(program->steiner);
+    uint32_t links = by_steiner_row_count(program->steiner);
     struct by_simplex_part *parts =
         by_alloc(links > program->column_count ? links : program->column_count, sizeof(*parts));
     uint32_t count = program_parts(program, parts, rate);
@@ -190,50 +225,17 @@ static int program_trees(const struct program *program, struct by_fraction least
     return error;
 }
 
-/*
- * Whether no packing of trees beats `rate`, seen quickly: prices give the bound (capacity x price) / (price
- * of the cheapest tree). Tried are equal prices on all links, and on those of compute nodes.
- */
-static bool rate_is_proved(const struct by_graph *graph, struct by_steiner *steiner, struct by_fraction rate)
-{
-    uint32_t links = by_steiner_link_count(steiner);
-    int64_t *prices = by_alloc(links, sizeof(*prices));
-    int32_t *counts = by_alloc(links, sizeof(*counts));
-    bool proved = false;
-
-    for (int hosts_only = 0; hosts_only < 2 && !proved; hosts_only++) {
-        __int128 whole = 0, tree;
-        bool cheapest;
-
-        for (uint32_t i = 0; i < links; i++) {
-            uint32_t ends[2];
-
-            by_steiner_link_ends(steiner, i, ends);
-            prices[i] = hosts_only ? graph->compute[ends[0]] + graph->compute[ends[1]] : 1;
-            whole += (__int128)prices[i] * by_steiner_link_capacity(steiner, i);
-        }
-        tree = by_steiner_price(steiner, prices, counts, &cheapest);
-        proved = cheapest && tree > 0 && whole * rate.den == tree * rate.num;
-    }
-    free(prices);
-    free(counts);
-    return proved;
-}
-
 int by_packing_symmetric(const struct by_graph *graph, int64_t bound, struct by_fraction least,
-                         struct by_tree_list *list, double deadline, struct by_fraction *rate)
+                         struct by_tree_list *list, double deadline, struct by_packed *packed)
 {
-    struct program program = {.graph = graph, .steiner = by_steiner_new(graph), .value = {0, 1}};
-    bool branching = false;
+    struct program program = {
+        .graph = graph, .steiner = by_steiner_new(graph), .value = {0, 1}, .packed = packed};
     int error = 0;
 
-    *rate = (struct by_fraction){0, 1};
-    for (uint32_t i = 0; i < graph->node_count; i++)
-        branching |= graph->branch[i];
-    if (by_steiner_link_count(program.steiner) <= PROGRAM_LINKS_MAX &&
-        (branching || !rate_is_proved(graph, program.steiner, least))) {
+    *packed = (struct by_packed){.rate = {0, 1}, .bound = {0, 1}};
+    if (by_steiner_row_count(program.steiner) <= PROGRAM_LINKS_MAX) {
         program_solve(&program, bound, deadline);
-        error = program_trees(&program, least, list, rate);
+        error = program_trees(&program, least, list, &packed->rate);
     }
     program_free(&program);
     return error;

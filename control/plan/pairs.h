@@ -5,16 +5,16 @@
 #ifndef BY_PLAN_PAIRS_H
 #define BY_PLAN_PAIRS_H
 
-#include "control/plan/tree.h"
+#include "control/plan/packing.h"
 
 /*
- * Packs pairs into the links (`up` and `down` are the graphs of one topology for these directions). `bound`
- * and `least` are in units of capacity. Appends the pairs, first up, then down, and sets `*rate` when they
- * reach more than `least`; else, or where the fabric is too large to try, appends nothing and sets `*rate` to
- * zero. After `deadline` it is left with what it has. 0 or BY_ERANGE.
+ * Packs pairs into the links and budgets (`up` and `down` are the graphs of one topology for these
+ * directions). `bound` and `least` are in units of capacity. Appends the pairs, first up, then down, when
+ * they reach more than `least`; else, or where the fabric is too large to try, appends nothing. After
+ * `deadline` it is left with what it has. `packed` as in packing.h. 0 or BY_ERANGE.
  */
 int by_pairs_pack(const struct by_graph *up, const struct by_graph *down, int64_t bound,
                   struct by_fraction least, struct by_tree_list *list, double deadline,
-                  struct by_fraction *rate);
+                  struct by_packed *packed);
 
 #endif

@@ -1,7 +1,7 @@
 /* Allreduce by trees rooted at compute nodes. See phases.h. */
 #include "control/plan/phases.h"
 
-#include "control/plan/forest.h"
+#include "control/plan/budget.h"
 #include "control/plan/optimum.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
@@ -53,8 +53,8 @@ static int find_equal(struct by_phases *phases, struct by_problem *problem)
     return 0;
 }
 
-int by_phases_find(const struct by_graph *both, const struct by_graph *up, const struct by_graph *down,
-                   double deadline, struct by_phases *phases, struct by_problem *problem)
+int by_phases_find(struct by_graph *both, struct by_graph *up, struct by_graph *down, double deadline,
+                   struct by_phases *phases, struct by_problem *problem)
 {
     int error;
 
@@ -88,7 +88,7 @@ void by_phases_free(struct by_phases *phases)
 
 /* What the trees of one direction are packed from. */
 struct packing {
-    const struct by_graph *graph;
+    struct by_graph *graph;
     const int64_t *capacity; /* in trees; NULL: `scale` times that of the graph */
     int64_t scale;           /* trees in one unit of capacity */
     const int64_t *roots;    /* by node; NULL: `equal` at each compute node */
@@ -100,7 +100,7 @@ struct packing {
 static int pack_trees(const struct by_phases *phases, const struct packing *packing,
                       struct by_tree_list *list, struct by_plan *plan, struct by_problem *problem)
 {
-    const struct by_graph *graph = packing->graph;
+    struct by_graph *graph = packing->graph;
     size_t n = graph->node_count;
     const struct by_mesh *net = graph->net;
     int64_t *capacity = by_alloc(2 * (size_t)net->pair_count, sizeof(*capacity)),
@@ -119,7 +119,7 @@ static int pack_trees(const struct by_phases *phases, const struct packing *pack
     if (error)
         error = refuse_range(problem);
     else
-        error = by_forest_make(&forest, list, plan, problem);
+        error = by_budget_forest(&forest, graph, list, plan, problem);
     free(capacity);
     free(roots);
     return error;

@@ -12,7 +12,7 @@
 
 /* What is known of such trees on one topology. */
 struct by_phases {
-    const struct by_graph *both, *up, *down; /* the three graphs of the topology */
+    struct by_graph *both, *up, *down;       /* the three graphs of the topology */
     double deadline;                         /* a time of by_plan_clock, 0 for none */
     bool symmetric;                          /* each link is as wide one way as the other */
     bool balanced;                           /* each node can send as much as it receives */
@@ -26,10 +26,11 @@ struct by_phases {
 };
 
 /* Finds the rates. The graphs stay the caller's. Free after success and failure. */
-int by_phases_find(const struct by_graph *both, const struct by_graph *up, const struct by_graph *down,
-                   double deadline, struct by_phases *phases, struct by_problem *problem);
+int by_phases_find(struct by_graph *both, struct by_graph *up, struct by_graph *down, double deadline,
+                   struct by_phases *phases, struct by_problem *problem);
 void by_phases_free(struct by_phases *phases);
-/* Appends trees at `phases->rate`: for both ways where the fabric is symmetric, else in pairs. */
+/* Fills the empty list with trees at `phases->rate`: for both ways where the fabric is symmetric, else in
+ * pairs. Switches that would add more than they may only forward in the graphs from then on. */
 int by_phases_trees(const struct by_phases *phases, struct by_tree_list *list, struct by_plan *plan,
                     struct by_problem *problem);
 

@@ -6,6 +6,7 @@
 #include "control/plan/plan.h"
 
 #include "control/plan/allreduce.h"
+#include "control/plan/budget.h"
 #include "control/plan/forest.h"
 #include "control/plan/optimum.h"
 #include "control/topology/alloc.h"
@@ -187,7 +188,7 @@ static int make_trees(const struct task *task, const struct by_plan_options *opt
             0)
         return by_problem_set(problem, BY_ERANGE, nowhere,
                               "a tree's weight needs more than 63 bits; round the bandwidths");
-    error = by_forest_make(&forest, &list, plan, problem);
+    error = by_budget_forest(&forest, task->graph, &list, plan, problem);
     plan->k = task->k;
     by_tree_list_move(&list, plan);
     return error;

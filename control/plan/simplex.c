@@ -154,27 +154,41 @@ bool by_simplex_offer(struct by_simplex *simplex, const int32_t *counts, uint32_
     return true;
 }
 
+/* The greatest common divisor of all prices and the determinant. */
+static void common_divisor(const struct by_simplex *simplex, mpz_t divisor)
+{
+    mpz_set(divisor, simplex->determinant);
+    for (uint32_t k = 0; k < simplex->rows && mpz_cmp_ui(divisor, 1) != 0; k++)
+        mpz_gcd(divisor, divisor, *entry(simplex, simplex->rows, k));
+}
+
 bool by_simplex_prices(const struct by_simplex *simplex, int64_t *prices, int64_t *one)
 {
-    size_t bits = mpz_sizeinbase(simplex->determinant, 2), limit = 0, shift;
-    mpz_t value;
+    size_t bits = 0, limit = 0, shift;
+    mpz_t value, divisor;
 
+    mpz_inits(value, divisor, NULL);
+    common_divisor(simplex, divisor);
     while (((int64_t)1 << limit) < BY_PRICE_MAX)
         limit++;
-    for (uint32_t k = 0; k < simplex->rows; k++) {
-        size_t more = mpz_sizeinbase(*entry(simplex, simplex->rows, k), 2);
+    for (uint32_t k = 0; k <= simplex->rows; k++) {
+        size_t more;
 
+        mpz_divexact(value, k < simplex->rows ? *entry(simplex, simplex->rows, k) : simplex->determinant,
+                     divisor);
+        more = mpz_sizeinbase(value, 2);
         bits = more > bits ? more : bits;
     }
     shift = bits > limit ? bits - limit : 0;
-    mpz_init(value);
     for (uint32_t k = 0; k < simplex->rows; k++) {
-        mpz_fdiv_q_2exp(value, *entry(simplex, simplex->rows, k), shift);
+        mpz_divexact(value, *entry(simplex, simplex->rows, k), divisor);
+        mpz_fdiv_q_2exp(value, value, shift);
         prices[k] = mpz_get_si(value);
     }
-    mpz_fdiv_q_2exp(value, simplex->determinant, shift);
+    mpz_divexact(value, simplex->determinant, divisor);
+    mpz_fdiv_q_2exp(value, value, shift);
     *one = mpz_get_si(value);
-    mpz_clear(value);
+    mpz_clears(value, divisor, NULL);
     return shift == 0;
 }
 

@@ -8,7 +8,9 @@
 #include "offload/base/assert.h"
 
 /* Optional switches that are tried in all combinations (count). */
-#define EXHAUSTIVE_MAX 8u
+#define EXHAUSTIVE_MAX 10u
+/* Sites up to which prices are proved: hops of a tree must stay below HOP_SCALE (count). */
+#define PROVED_SITES_MAX 100u
 /* A hop costs this little beside a unit of price: prices are multiplied by it. */
 #define HOP_SCALE ((int64_t)1 << 14)
 #define FAR       INT64_MAX
@@ -22,17 +24,21 @@ struct way {
 struct by_steiner {
     const struct by_graph *graph;
     uint32_t link_count;
+    uint32_t row_count;
     uint32_t site_count;
     uint32_t compute_count;
     uint32_t way_count;
     uint32_t (*ends)[2];
     uint32_t *link_of;   /* by cell */
+    uint32_t *row_node;  /* by row less links: a switch with a budget */
     uint32_t *site_node; /* compute nodes first */
+    int64_t *site_price; /* of an addition there */
     int64_t *distance;   /* by node, in one search */
     bool *settled;       /* by node */
     uint32_t *previous;  /* [site * node_count + node]: the node before on the cheapest path from the site */
     struct way *ways;    /* sorted by cost */
     /* The subset under trial and the best tree found. */
+    __int128 floor; /* the least price of a spanning tree of a subset, additions less two at each switch */
     __int128 best_cost;
     bool *chosen; /* by site */
     bool *best_chosen;
@@ -78,10 +84,16 @@ struct by_steiner *by_steiner_new(const struct by_graph *graph)
         if (graph->compute[i])
             steiner->site_node[steiner->site_count++] = i;
     steiner->compute_count = steiner->site_count;
-    for (uint32_t i = 0; i < n; i++)
+    steiner->row_count = steiner->link_count;
+    steiner->row_node = by_alloc(n, sizeof(*steiner->row_node));
+    for (uint32_t i = 0; i < n; i++) {
+        if (graph->branch[i] && graph->budget[i] >= 0)
+            steiner->row_node[steiner->row_count++ - steiner->link_count] = i;
         if (graph->branch[i])
             steiner->site_node[steiner->site_count++] = i;
+    }
     sites = steiner->site_count;
+    steiner->site_price = by_alloc(sites, sizeof(*steiner->site_price));
     steiner->distance = by_alloc(n, sizeof(*steiner->distance));
     steiner->settled = by_alloc(n, sizeof(*steiner->settled));
     steiner->previous = by_alloc((size_t)sites * n, sizeof(*steiner->previous));
@@ -101,7 +113,9 @@ void by_steiner_free(struct by_steiner *steiner)
         return;
     free(steiner->ends);
     free(steiner->link_of);
+    free(steiner->row_node);
     free(steiner->site_node);
+    free(steiner->site_price);
     free(steiner->distance);
     free(steiner->settled);
     free(steiner->previous);
@@ -115,20 +129,32 @@ void by_steiner_free(struct by_steiner *steiner)
     free(steiner);
 }
 
-uint32_t by_steiner_link_count(const struct by_steiner *steiner)
+uint32_t by_steiner_row_count(const struct by_steiner *steiner)
 {
-    return steiner->link_count;
+    return steiner->row_count;
 }
 
-int64_t by_steiner_link_capacity(const struct by_steiner *steiner, uint32_t link)
+void by_steiner_row_ends(const struct by_steiner *steiner, uint32_t row, uint32_t ends[2])
 {
-    return by_graph_capacity(steiner->graph, steiner->ends[link][0], steiner->ends[link][1]);
+    bool link = row < steiner->link_count;
+
+    ends[0] = link ? steiner->ends[row][0] : steiner->row_node[row - steiner->link_count];
+    ends[1] = link ? steiner->ends[row][1] : ends[0];
 }
 
-void by_steiner_link_ends(const struct by_steiner *steiner, uint32_t link, uint32_t ends[2])
+int64_t by_steiner_row_capacity(const struct by_steiner *steiner, uint32_t row)
 {
-    ends[0] = steiner->ends[link][0];
-    ends[1] = steiner->ends[link][1];
+    uint32_t ends[2];
+
+    by_steiner_row_ends(steiner, row, ends);
+    return row < steiner->link_count ? by_graph_capacity(steiner->graph, ends[0], ends[1])
+                                     : steiner->graph->budget[ends[0]];
+}
+
+bool by_steiner_can_prove(const struct by_steiner *steiner)
+{
+    return steiner->site_count - steiner->compute_count <= EXHAUSTIVE_MAX &&
+           steiner->site_count <= PROVED_SITES_MAX;
 }
 
 /* Cheapest paths from one site to the others, through nodes that are no sites (Dijkstra on a dense graph). */
@@ -152,7 +178,8 @@ static void search_from(struct by_steiner *steiner, uint32_t site, const int64_t
         if (at == UINT32_MAX)
             return;
         steiner->settled[at] = true;
-        if (at != steiner->site_node[site] && (graph->compute[at] || graph->branch[at]))
+        if (at != steiner->site_node[site] &&
+            (graph->compute[at] || (graph->branch[at] && graph->budget[at] < 0)))
             continue;
         for (uint32_t i = 0; i < n; i++) {
             uint32_t link = i == at ? UINT32_MAX : steiner->link_of[(size_t)at * n + i];
@@ -189,7 +216,8 @@ static void find_ways(struct by_steiner *steiner, const int64_t *prices)
             int64_t cost = steiner->distance[steiner->site_node[b]];
 
             if (cost != FAR)
-                steiner->ways[steiner->way_count++] = (struct way){cost, a, b};
+                steiner->ways[steiner->way_count++] =
+                    (struct way){cost + (steiner->site_price[a] + steiner->site_price[b]) * HOP_SCALE, a, b};
         }
     }
     if (steiner->way_count > 1)
@@ -236,12 +264,14 @@ static void prune_leaves(struct by_steiner *steiner)
 static void try_chosen(struct by_steiner *steiner)
 {
     uint32_t wanted = 0;
-    __int128 cost = 0;
+    __int128 cost = 0, floor = 0;
 
     for (uint32_t i = 0; i < steiner->site_count; i++) {
         steiner->part[i] = i;
         steiner->degree[i] = 0;
         wanted += i < steiner->compute_count || steiner->chosen[i];
+        if (i >= steiner->compute_count && steiner->chosen[i])
+            floor -= 2 * steiner->site_price[i];
     }
     steiner->tree_count = 0;
     for (uint32_t i = 0; i < steiner->way_count && steiner->tree_count + 1 < wanted; i++) {
@@ -259,12 +289,18 @@ static void try_chosen(struct by_steiner *steiner)
         steiner->degree[way->a]++;
         steiner->degree[way->b]++;
         steiner->tree[steiner->tree_count++] = *way;
+        floor += way->cost / HOP_SCALE;
     }
     if (steiner->tree_count + 1 < wanted)
         return;
+    if (steiner->floor < 0 || floor < steiner->floor)
+        steiner->floor = floor > 0 ? floor : 0;
     prune_leaves(steiner);
     for (uint32_t i = 0; i < steiner->tree_count; i++)
         cost += steiner->tree[i].cost;
+    for (uint32_t i = steiner->compute_count; i < steiner->site_count; i++)
+        if (steiner->degree[i] > 0)
+            cost -= (__int128)2 * steiner->site_price[i] * HOP_SCALE;
     if (steiner->best_count > 0 && cost >= steiner->best_cost)
         return;
     steiner->best_cost = cost;
@@ -311,34 +347,58 @@ static void try_some(struct by_steiner *steiner)
     improve(steiner);
 }
 
-__int128 by_steiner_price(struct by_steiner *steiner, const int64_t *prices, int32_t *counts, bool *proved)
+/* What the best tree passes, by row; returns its price. */
+static __int128 count_rows(const struct by_steiner *steiner, const int64_t *prices, int32_t *counts)
 {
     uint32_t n = steiner->graph->node_count;
     __int128 price = 0;
 
-    steiner->best_count = 0;
-    find_ways(steiner, prices);
-    *proved = steiner->site_count - steiner->compute_count <= EXHAUSTIVE_MAX;
-    if (*proved)
-        try_all(steiner);
-    else
-        try_some(steiner);
-    BY_ASSERT(steiner->best_count > 0); /* the fabric is connected: the caller has found a positive cut */
-    memset(counts, 0, steiner->link_count * sizeof(*counts));
+    memset(counts, 0, steiner->row_count * sizeof(*counts));
+    for (uint32_t row = steiner->link_count; row < steiner->row_count; row++)
+        for (uint32_t i = 0; i < steiner->best_count; i++) {
+            uint32_t node = steiner->row_node[row - steiner->link_count];
+
+            counts[row] += steiner->site_node[steiner->best_tree[i].a] == node;
+            counts[row] += steiner->site_node[steiner->best_tree[i].b] == node;
+        }
+    for (uint32_t row = steiner->link_count; row < steiner->row_count; row++)
+        counts[row] = counts[row] > 2 ? counts[row] - 2 : 0;
     for (uint32_t i = 0; i < steiner->best_count; i++) {
         const struct way *way = &steiner->best_tree[i];
         uint32_t node = steiner->site_node[way->b];
 
         while (node != steiner->site_node[way->a]) {
-            uint32_t before = steiner->previous[(size_t)way->a * n + node],
-                     link = steiner->link_of[(size_t)before * n + node];
+            uint32_t before = steiner->previous[(size_t)way->a * n + node];
 
-            counts[link]++;
-            price += prices[link];
+            counts[steiner->link_of[(size_t)before * n + node]]++;
             node = before;
         }
     }
+    for (uint32_t row = 0; row < steiner->row_count; row++)
+        price += (__int128)prices[row] * counts[row];
     return price;
+}
+
+__int128 by_steiner_price(struct by_steiner *steiner, const int64_t *prices, bool prove, int32_t *counts,
+                          __int128 *floor)
+{
+    steiner->best_count = 0;
+    steiner->floor = -1;
+    for (uint32_t i = 0; i < steiner->site_count; i++)
+        steiner->site_price[i] = 0;
+    for (uint32_t i = 0; i < steiner->site_count; i++)
+        for (uint32_t row = steiner->link_count; row < steiner->row_count; row++)
+            if (steiner->row_node[row - steiner->link_count] == steiner->site_node[i])
+                steiner->site_price[i] = prices[row];
+    find_ways(steiner, prices);
+    prove = prove && by_steiner_can_prove(steiner);
+    if (prove)
+        try_all(steiner);
+    else
+        try_some(steiner);
+    BY_ASSERT(steiner->best_count > 0); /* the fabric is connected: the caller has found a positive cut */
+    *floor = prove ? steiner->floor : -1;
+    return count_rows(steiner, prices, counts);
 }
 
 /* The path behind a way, from site `from` on. */

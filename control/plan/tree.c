@@ -65,12 +65,12 @@ static void shape_add(struct shape *shape, const struct by_graph *graph, const s
     count = by_tree_cut_loops(nodes, path->node_count);
     BY_ASSERT(shape->inside[nodes[0]]);
     for (uint32_t i = 1; i < count; i++)
-        if (shape->inside[nodes[i]])
+        if (shape->inside[nodes[i]] && (graph->compute[nodes[i]] || graph->budget[nodes[i]] < 0))
             start = i;
     for (uint32_t i = start + 1; i < count; i++) {
         struct by_path *part = &shape->from_parent[nodes[i]];
 
-        if (i + 1 < count && !graph->branch[nodes[i]])
+        if (i + 1 < count && (!graph->branch[nodes[i]] || graph->budget[nodes[i]] >= 0))
             continue;
         part->node_count = i - start + 1;
         part->nodes = by_alloc(part->node_count, sizeof(*part->nodes));
@@ -194,7 +194,7 @@ static void shape_centre(struct shape *shape, const struct by_graph *graph)
     for (uint32_t i = 0; i < shape->node_count; i++) {
         uint32_t height;
 
-        if (!shape->inside[i])
+        if (!shape->inside[i] || (i != shape->root && graph->budget[i] >= 0)) /* a root adds once more */
             continue;
         shape_reroot(shape, i);
         height = shape_height(shape);

@@ -22,9 +22,11 @@ struct by_checker {
 /* Each answers whether all is right, with the first violation in the claim's `reason` when it is not. */
 bool by_check_trees(struct by_checker *checker);   /* shape.c: each tree alone */
 bool by_check_loads(struct by_checker *checker);   /* load.c: all trees together, on every link */
+bool by_check_budgets(struct by_checker *checker); /* budget.c: what switches add */
 bool by_check_shares(struct by_checker *checker);  /* share.c: what the roots have */
 bool by_check_figures(struct by_checker *checker); /* share.c: rate, cut and the figures stated */
 bool by_check_proof(struct by_checker *checker);   /* proof.c: the proof; lowers the bound of the cut */
+bool by_check_prices(struct by_checker *checker, mpq_t bound); /* price.c: a proof by prices */
 
 /* Whether data of this tree runs the way in question. */
 static inline bool by_claim_carries_up(const struct by_claim_tree *tree)

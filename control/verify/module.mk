@@ -1,7 +1,9 @@
 # verify: an independent checker of plan files; includes nothing of plan/.
 control_SRC += \
+	control/verify/budget.c \
 	control/verify/claim.c \
 	control/verify/load.c \
+	control/verify/price.c \
 	control/verify/proof.c \
 	control/verify/shape.c \
 	control/verify/share.c \

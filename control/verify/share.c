@@ -152,6 +152,8 @@ static bool check_stated(const struct by_checker *checker)
     if (!mpq_equal(checker->bound, claim->optimum))
         return by_claim_violate(claim, "the bottleneck%s does not prove the \"optimum\" that the plan states",
                                 claim->proof ? " with the proof" : "");
+    if (mpq_cmp(checker->rate, checker->bound) > 0)
+        return by_claim_violate(claim, "the trees carry more than the bound allows: one of them is wrong");
     if (!claim->has_inv_x)
         return true;
     mpq_init(inverse);

@@ -19,3 +19,7 @@ TESTS += plan-strength
 plan-strength_SRC    := tests/unit/control/plan/test_strength.c tests/unit/control/plan/rig.c
 plan-strength_LIBS   := control offload
 plan-strength_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += plan-mixed
+plan-mixed_SRC    := tests/unit/control/plan/test_mixed.c tests/unit/control/plan/rig.c
+plan-mixed_LIBS   := control offload
+plan-mixed_LDLIBS := -lcmocka -ljansson -lgmp
