@@ -8,10 +8,12 @@
 #include "control/cli/cli.h"
 #include "control/plan/plan.h"
 #include "control/plot/picture.h"
+#include "control/plot/summary.h"
 
 struct arguments {
     const char *topology, *plan, *output, *root;
-    uint32_t trees;
+    uint32_t trees; /* UINT32_MAX: as many as the picture can hold */
+    enum { BY_SIZE, BY_CLASSES, WHOLE } style;
 };
 
 static void help(FILE *stream)
@@ -21,7 +23,9 @@ static void help(FILE *stream)
           "their own.\n\n"
           "  -o FILE      where to write; the ending chooses the format: .svg or .dot; - is SVG on stdout\n"
           "  --root NAME  draw the trees of this root (allgather, reduce-scatter: default the first one)\n"
-          "  --trees N    draw at most N trees, 0 to 8 (default 8)\n",
+          "  --trees N    draw at most N trees, 0 to 8 (default: fewer the larger the fabric)\n"
+          "  --classes    draw what is alike once, with its multiplicity (default beyond 100 nodes)\n"
+          "  --whole      draw every node\n",
           stream);
 }
 
@@ -31,6 +35,8 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
     static const struct option options[] = {{"output", required_argument, NULL, 'o'},
                                             {"root", required_argument, NULL, 'r'},
                                             {"trees", required_argument, NULL, 't'},
+                                            {"classes", no_argument, NULL, 'c'},
+                                            {"whole", no_argument, NULL, 'w'},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
     unsigned long trees;
@@ -53,6 +59,12 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
                 return by_cli_fail(BY_EXIT_USAGE, "--trees %s: give a count of 0 to %u", optarg,
                                    BY_PLOT_TREES_MAX);
             arguments->trees = (uint32_t)trees;
+            break;
+        case 'c':
+            arguments->style = BY_CLASSES;
+            break;
+        case 'w':
+            arguments->style = WHOLE;
             break;
         case 'h':
             help(stdout);
@@ -77,6 +89,15 @@ static bool ends_with(const char *text, const char *end)
     return bytes >= tail && strcmp(text + bytes - tail, end) == 0;
 }
 
+/* Trees beside each other on every link: what the eye can follow. */
+static uint32_t trees_that_fit(const struct by_topology *topology)
+{
+    return topology->node_count <= 14   ? BY_PLOT_TREES_MAX
+           : topology->node_count <= 30 ? 4
+           : topology->node_count <= 50 ? 2
+                                        : 1;
+}
+
 static int write_picture(const struct arguments *arguments, const struct by_fabric *fabric)
 {
     bool dot = ends_with(arguments->output, ".dot"), standard = strcmp(arguments->output, "-") == 0;
@@ -93,6 +114,8 @@ static int write_picture(const struct arguments *arguments, const struct by_fabr
                            strerror(errno));
     if (dot)
         by_dot_write(fabric, out);
+    else if (arguments->style == BY_CLASSES || (arguments->style == BY_SIZE && by_summary_suits(fabric)))
+        by_picture_summary_write(fabric, out);
     else
         by_picture_write(fabric, out);
     bad = ferror(out) != 0;
@@ -116,7 +139,8 @@ static int draw(const struct arguments *arguments, const struct by_topology *top
             return by_cli_fail(BY_EXIT_USAGE, "plot: --root %s: %s has no node of this name", arguments->root,
                                arguments->topology);
     }
-    fabric = by_fabric_make(topology, plan, root, arguments->trees);
+    fabric = by_fabric_make(topology, plan, root,
+                            arguments->trees == UINT32_MAX ? trees_that_fit(topology) : arguments->trees);
     status = plan != NULL && root >= 0 && fabric->matching_count == 0
                  ? by_cli_fail(BY_EXIT_USAGE, "plot: --root %s: no tree of %s has this root", arguments->root,
                                arguments->plan)
@@ -127,7 +151,7 @@ static int draw(const struct arguments *arguments, const struct by_topology *top
 
 int by_command_plot(int argc, char **argv)
 {
-    struct arguments arguments = {.trees = BY_PLOT_TREES_MAX};
+    struct arguments arguments = {.trees = UINT32_MAX};
     struct by_topology *topology;
     struct by_plan *plan = NULL;
     struct by_problem problem = {0};

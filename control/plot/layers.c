@@ -23,7 +23,7 @@ struct work {
 static void find_distances(struct work *work)
 {
     const struct by_fabric *fabric = work->fabric;
-    struct by_place *places = work->layout->places;
+    struct by_spot *places = work->layout->places;
     bool changed = true;
 
     for (uint32_t n = 0; n < fabric->topology->node_count; n++)
@@ -62,32 +62,33 @@ static bool serves_more(const bool *hosts, uint32_t node_count, uint32_t outer, 
     return more;
 }
 
-/* The direct hosts of a switch are not neighbours in the file: a rail, which joins one host of each box. */
+/* The direct hosts of a switch are far from each other in the file: a rail, which joins one host of each box.
+ * (A box that has lost a link has a gap, no more.) */
 static bool serves_scattered(const struct by_topology *topology, const bool *hosts, uint32_t node)
 {
-    unsigned runs = 0;
-    bool inside = false;
+    uint32_t count = 0, rank = 0, first = 0, last = 0;
 
     for (uint32_t n = 0; n < topology->node_count; n++)
         if (topology->nodes[n].compute) {
-            bool here = hosts[(size_t)node * topology->node_count + n];
-
-            runs += here && !inside;
-            inside = here;
+            if (hosts[(size_t)node * topology->node_count + n]) {
+                first = count++ ? first : rank;
+                last = rank;
+            }
+            rank++;
         }
-    return runs > 1;
+    return count > 1 && last - first + 1 > 2 * count;
 }
 
 static void raise_outer_switches(struct work *work)
 {
     const struct by_fabric *fabric = work->fabric;
     const struct by_node *nodes = fabric->topology->nodes;
-    struct by_place *places = work->layout->places;
+    struct by_spot *places = work->layout->places;
     uint32_t count = fabric->topology->node_count;
     bool *hosts, *raise;
 
     if (count > 2000)
-        return; /* quadratic; such a picture is a texture anyway */
+        return; /* quadratic */
     hosts = by_alloc((size_t)count * count, sizeof(*hosts));
     raise = by_alloc(count, sizeof(*raise));
     for (uint32_t c = 0; c < fabric->channel_count; c++) {
@@ -150,7 +151,7 @@ static void fill_rows(struct work *work)
 static void find_means(const struct work *work, uint32_t level, bool below, const double *position,
                        double *mean)
 {
-    const struct by_place *places = work->layout->places;
+    const struct by_spot *places = work->layout->places;
     uint32_t count = work->fabric->topology->node_count;
     double *sum = by_alloc(count, sizeof(*sum));
     uint32_t *weight = by_alloc(count, sizeof(*weight));
@@ -257,7 +258,7 @@ static double place_hosts(struct work *work)
 static void place_row(struct work *work, uint32_t level, double gap)
 {
     const struct by_layout *layout = work->layout;
-    struct by_place *places = layout->places;
+    struct by_spot *places = layout->places;
     uint32_t count = work->row_count[level], blocks = 0;
     const uint32_t *row = work->rows[level];
     double *wish = by_alloc(work->fabric->topology->node_count, sizeof(*wish));
@@ -296,7 +297,7 @@ static void place_row(struct work *work, uint32_t level, double gap)
 /* Arcs between nodes of one level bulge upwards and need room there. */
 static bool has_level_links(const struct work *work, uint32_t level)
 {
-    const struct by_place *places = work->layout->places;
+    const struct by_spot *places = work->layout->places;
 
     for (uint32_t c = 0; c < work->fabric->channel_count; c++)
         if (places[work->fabric->channels[c].a].level == level &&
@@ -334,6 +335,20 @@ static void place_layers(struct work *work)
         y += l > 0 ? rise : 0;
     }
     layout->height = y + BY_LAYOUT_HOST_RADIUS + 34;
+}
+
+uint32_t *by_layout_levels(const struct by_fabric *fabric)
+{
+    uint32_t count = fabric->topology->node_count, *levels = by_alloc(count, sizeof(*levels));
+    struct by_layout layout = {.places = by_alloc(count, sizeof(*layout.places))};
+    struct work work = {.fabric = fabric, .layout = &layout};
+
+    find_distances(&work);
+    raise_outer_switches(&work);
+    for (uint32_t n = 0; n < count; n++)
+        levels[n] = layout.places[n].level;
+    free(layout.places);
+    return levels;
 }
 
 void by_layout_layers(const struct by_fabric *fabric, struct by_layout *layout)

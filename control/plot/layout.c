@@ -53,7 +53,7 @@ static void size_nodes(const struct by_fabric *fabric, struct by_layout *layout)
     layout->font = layout->detail == BY_DETAIL_FULL ? 13 : 11;
     for (uint32_t n = 0; n < fabric->topology->node_count; n++) {
         const struct by_node *node = &fabric->topology->nodes[n];
-        struct by_place *place = &layout->places[n];
+        struct by_spot *place = &layout->places[n];
         double text = by_layout_text_width(by_layout_label(node->name, label), layout->font);
 
         if (node->compute) {

@@ -12,7 +12,7 @@
 #define BY_LAYOUT_MARGIN      28.0
 #define BY_LAYOUT_HOST_RADIUS 19.0
 
-struct by_place {
+struct by_spot {
     double x, y;
     double half_width, half_height;
     uint32_t level; /* 0 = hosts */
@@ -26,7 +26,7 @@ enum by_detail {
 };
 
 struct by_layout {
-    struct by_place *places; /* by node */
+    struct by_spot *places; /* by node */
     uint32_t level_count;
     enum by_shape shape;
     uint32_t columns; /* of a grid */
@@ -40,6 +40,8 @@ struct by_layout *by_layout_make(const struct by_fabric *fabric);
 void by_layout_free(struct by_layout *layout);
 /* Places fabrics with switches; called by by_layout_make with sizes filled in. */
 void by_layout_layers(const struct by_fabric *fabric, struct by_layout *layout);
+/* The level of each node, 0 for hosts; the caller frees. */
+uint32_t *by_layout_levels(const struct by_fabric *fabric);
 /* Half the width that a node needs: its shape, or the name below it. */
 double by_layout_half_room(const struct by_fabric *fabric, const struct by_layout *layout, uint32_t n);
 /* A name cut to what a picture holds, with a mark where it was cut. */

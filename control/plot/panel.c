@@ -77,7 +77,7 @@ void by_panel_facts(const struct by_fabric *fabric, struct by_panel_facts *facts
 
 static struct by_curve curve_of(const struct panel *panel, uint32_t from, uint32_t to)
 {
-    const struct by_place *p = &panel->layout->places[from], *q = &panel->layout->places[to];
+    const struct by_spot *p = &panel->layout->places[from], *q = &panel->layout->places[to];
     struct by_curve curve = {{p->x, p->y}, {(p->x + q->x) / 2, (p->y + q->y) / 2}, {q->x, q->y}};
 
     if (panel->layout->shape == BY_SHAPE_LAYERS && p->level == q->level) {
@@ -145,7 +145,7 @@ static void draw_cut(struct panel *panel)
         }
     for (uint32_t n = 0; n < fabric->topology->node_count; n++)
         if (fabric->shaded[n]) {
-            const struct by_place *place = &panel->layout->places[n];
+            const struct by_spot *place = &panel->layout->places[n];
             double rx = place->half_width + 14, ry = place->half_height + 14;
 
             fprintf(panel->out,
@@ -169,7 +169,7 @@ static void draw_cut_bars(struct panel *panel)
             continue;
         struct by_curve curve =
             curve_of(panel, from_a ? channel->a : channel->b, from_a ? channel->b : channel->a);
-        const struct by_place *inner = &panel->layout->places[from_a ? channel->a : channel->b];
+        const struct by_spot *inner = &panel->layout->places[from_a ? channel->a : channel->b];
         double length = fmax(hypot(curve.to.x - curve.from.x, curve.to.y - curve.from.y), 1);
         double t = fmin(0.45, (hypot(inner->half_width * 0.5, inner->half_height) + 24) / length);
         struct by_point at = by_curve_at(&curve, t), along = by_curve_direction(&curve, t);
@@ -409,7 +409,7 @@ static const char *caption(const struct by_node *node)
 static void draw_node(struct panel *panel, uint32_t n, uint32_t rank, bool root)
 {
     const struct by_node *node = &panel->fabric->topology->nodes[n];
-    const struct by_place *place = &panel->layout->places[n];
+    const struct by_spot *place = &panel->layout->places[n];
     bool full = panel->layout->detail == BY_DETAIL_FULL, capable = node->multicast || node->aggregate;
     struct by_text style = {
         .size = panel->layout->font, .anchor = BY_ANCHOR_MIDDLE, .fill = "#ffffff", .bold = 1};
@@ -446,7 +446,7 @@ static void draw_node(struct panel *panel, uint32_t n, uint32_t rank, bool root)
 static void name_host(struct panel *panel, uint32_t n, bool draw)
 {
     const struct by_layout *layout = panel->layout;
-    const struct by_place *place = &layout->places[n];
+    const struct by_spot *place = &layout->places[n];
     struct by_text style = {
         .size = layout->font - 1, .anchor = BY_ANCHOR_MIDDLE, .fill = BY_COLOR_TEXT, .halo = 1};
     char label[BY_LABEL_BYTES];
@@ -478,7 +478,7 @@ void by_panel_draw(const struct by_fabric *fabric, const struct by_layout *layou
     bool names = layout->detail == BY_DETAIL_FULL;
 
     for (uint32_t n = 0; n < topology->node_count; n++) {
-        const struct by_place *place = &layout->places[n];
+        const struct by_spot *place = &layout->places[n];
 
         keep_free(&panel,
                   (struct box){place->x - place->half_width - 4, place->y - place->half_height - 4,

@@ -15,6 +15,9 @@
 
 /* Writes the whole SVG file. */
 void by_picture_write(const struct by_fabric *fabric, FILE *out);
+/* Writes the SVG file of a large fabric: what is alike once, the load of all links as strips of colour, and
+ * one tree of the chosen root with its equal branches once (summary.h, strips.h, crown.h). */
+void by_picture_summary_write(const struct by_fabric *fabric, FILE *out);
 /* Writes the same as a DOT file for Graphviz. */
 void by_dot_write(const struct by_fabric *fabric, FILE *out);
 /* Colour of the drawn tree number `index`. */

@@ -23,6 +23,21 @@ for collective in allreduce allgather; do
 done
 "$banyan" topo leafspine --leaves 16 --spines 8 --hosts 16 >"$dir/large.json"
 check "256 hosts are drawn within 10 s" timeout 10 "$banyan" plot "$dir/large.json" -o "$dir/large.svg"
+while read -r name arguments; do
+    case "$name" in '' | '#'*) continue ;; esac
+    # shellcheck disable=SC2086
+    "$banyan" topo $arguments >"$dir/$name.json"
+    check "$name is drawn by classes within 2 s" timeout 2 "$banyan" plot "$dir/$name.json" -o "$dir/$name.svg"
+    check "$name: the picture has less than 200 kB" test "$(wc -c <"$dir/$name.svg")" -lt 200000
+    check "$name: its XML is whole" sound "$dir/$name.svg"
+done <tests/bench/hard-suite
+"$banyan" topo rail --boxes 16 --gpus 8 >"$dir/rails.json"
+"$banyan" plan "$dir/rails.json" -c allreduce -o "$dir/rails.plan" >/dev/null
+check "a plan on 128 GPUs is drawn by classes" "$banyan" plot "$dir/rails.json" "$dir/rails.plan" -o "$dir/rails.svg"
+check "with the loads and one tree" grep -q 'what each link carries' "$dir/rails.svg"
+check "and as a whole" "$banyan" plot --whole "$dir/rails.json" "$dir/rails.plan" -o "$dir/whole.svg"
+check "by classes where asked" "$banyan" plot --classes "$dir/twobox.json" "$dir/allgather.plan" -o "$dir/classes.svg"
+check "its picture is sound" sound "$dir/classes.svg"
 refused "no file to write is refused" 2 "-o FILE.svg" "$banyan" plot "$dir/star.json"
 refused "an unknown ending is refused" 2 "neither .svg nor .dot" "$banyan" plot "$dir/star.json" -o "$dir/a.png"
 refused "a folder that is missing" 3 "cannot be written" "$banyan" plot "$dir/star.json" -o "$dir/none/a.svg"

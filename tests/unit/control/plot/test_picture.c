@@ -181,12 +181,12 @@ static void no_two_nodes_overlap(const char *json)
     struct by_layout *layout = by_layout_make(fabric);
 
     for (uint32_t i = 0; i < topology->node_count; i++) {
-        const struct by_place *p = &layout->places[i];
+        const struct by_spot *p = &layout->places[i];
 
         assert_true(p->x - p->half_width >= 0 && p->x + p->half_width <= layout->width);
         assert_true(p->y - p->half_height >= 0 && p->y + p->half_height <= layout->height);
         for (uint32_t j = 0; j < i; j++) {
-            const struct by_place *q = &layout->places[j];
+            const struct by_spot *q = &layout->places[j];
 
             assert_true(fabs(p->x - q->x) >= p->half_width + q->half_width ||
                         fabs(p->y - q->y) >= p->half_height + q->half_height);
