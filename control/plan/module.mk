@@ -5,6 +5,7 @@ control_SRC += \
 	control/plan/arborescence.c \
 	control/plan/budget.c \
 	control/plan/certificate.c \
+	control/plan/cluster.c \
 	control/plan/file.c \
 	control/plan/file_read.c \
 	control/plan/fixed.c \

@@ -49,6 +49,18 @@ static int compare_numbers(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
+uint32_t by_nest_sort(uint32_t *ids, uint32_t count)
+{
+    uint32_t kept = 0;
+
+    if (count > 1)
+        qsort(ids, count, sizeof(*ids), compare_numbers);
+    for (uint32_t i = 0; i < count; i++)
+        if (kept == 0 || ids[kept - 1] != ids[i])
+            ids[kept++] = ids[i];
+    return kept;
+}
+
 uint32_t by_nest_insert(struct by_nest *nest, uint32_t group, const uint32_t *children, uint32_t count)
 {
     uint32_t n = nest->net->node_count, number = nest->group_count, kept = 0, next = 0;

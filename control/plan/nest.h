@@ -65,6 +65,8 @@ void by_nest_make(struct by_nest *nest, const struct by_mesh *net, const int64_t
 void by_nest_free(struct by_nest *nest);
 /* Makes some children of a group (ids, ascending) a group of their own; returns its number. */
 uint32_t by_nest_insert(struct by_nest *nest, uint32_t group, const uint32_t *children, uint32_t count);
+/* Sorts ids and drops doubles; returns the count. */
+uint32_t by_nest_sort(uint32_t *ids, uint32_t count);
 void by_piece_make(struct by_nest *nest, uint32_t group, struct by_piece *piece);
 void by_piece_free(struct by_piece *piece);
 /* Whether two pieces are the same problem, local numbers and all. */
