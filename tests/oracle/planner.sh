@@ -22,7 +22,7 @@ ask_flows() {
     fi
 }
 
-"$tools/plan-campaign" --count "$count" --seed "$seed" --out "$tools" --dump "$out/small" || status=1
+"$tools/plan-campaign" --count "$count" --seed "$seed" --out "$tools" --dump "$out/small" --ratio-least 95 || status=1
 ask_flows "$out/small"
 if [ "$count" -ge 100 ]; then # a replay wants its own fabric alone
     "$tools/plan-campaign" --count $((count / 20)) --seed "$seed" --nodes 10..32 --no-allreduce --out "$tools" --dump "$out/large" ||

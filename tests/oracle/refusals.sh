@@ -35,9 +35,9 @@ link() { printf '{"between": ["%s", "%s"], "bandwidth": %s}' "$1" "$2" "$3"; }
 
 cd "$dir" || exit 3
 fabric good.json "$(link a s 10), $(link b s 10)"
-fabric more-out.json "$(link a s 10), $(link b s 10), {\"from\": \"a\", \"to\": \"s\", \"bandwidth\": \"5/2\"}"
-refused "a node with more bandwidth out than in" "node 'a' has 10 GB/s in and 25/2 GB/s out" plan more-out.json -c allgather
-refused "the same for reduce-scatter, whose data run the other way" "node 'a' has 10 GB/s in and 25/2 GB/s out" plan more-out.json -c reduce-scatter
+fabric more-out.json "$(link a s 3), $(link b s 2), {\"from\": \"a\", \"to\": \"s\", \"bandwidth\": 2}"
+refused "a node with more bandwidth out than in" "node 'a' has 3 GB/s in and 5 GB/s out" plan more-out.json -c allgather
+refused "the same for reduce-scatter, whose data run the other way" "node 'a' has 3 GB/s in and 5 GB/s out" plan more-out.json -c reduce-scatter
 fabric parts.json "$(link a s 10)"
 refused "two parts" "no link joins {a, s} and {b}" plan parts.json -c allgather
 fabric alone.json ""
