@@ -180,8 +180,10 @@ static void fill_fitted(struct hub *hub)
     }
     for (uint32_t i = 0; i < hub->in_count; i++)
         for (uint32_t j = 0; j < hub->out_count; j++) {
+            /* What is within an eighth of the next whole number is meant to be that. */
             int64_t amount =
-                (int64_t)(((unsigned __int128)part[(size_t)i * hub->out_count + j] * (uint64_t)total) >>
+                (int64_t)(((unsigned __int128)part[(size_t)i * hub->out_count + j] * (uint64_t)total +
+                           ((uint64_t)1 << (FIT_BITS - 3))) >>
                           FIT_BITS);
 
             amount = amount < hub->in_left[i] ? amount : hub->in_left[i];

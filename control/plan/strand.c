@@ -11,6 +11,8 @@
 #include "offload/base/assert.h"
 
 #define NONE UINT32_MAX
+/* Size of the table of times_joined: 2 to this. */
+#define JOINED_BITS 18
 
 struct thread {
     uint32_t path;
@@ -26,6 +28,8 @@ struct weaver {
     uint32_t *leaving;  /* by half: threads of the piece of its tail that end with it */
     uint32_t *entering; /* by half: threads of the piece of its head that start with it */
     bool *removed;      /* by node */
+    uint32_t *group_of; /* by node: the smallest group around it */
+    uint16_t *joined;
     /* The piece at hand. */
     const struct by_piece *piece;
     uint32_t *first, *last; /* [from * count + to]: lists of threads */
@@ -276,57 +280,111 @@ static void weave_halves(struct weaver *weaver, uint32_t number, uint32_t *whole
     }
 }
 
-/* The first thread under a half that is not used up. */
-static uint32_t waiting(struct weaver *weaver, uint32_t *list)
+/* How often a node has been joined to a distant group: a table of counts in which few share a place. */
+static uint16_t *times_joined(struct weaver *weaver, uint32_t node, uint32_t far)
 {
-    while (*list != NONE && weaver->threads[*list].amount == 0)
-        *list = weaver->threads[*list].next;
-    BY_ASSERT(*list != NONE);
-    return *list;
+    uint64_t key = ((uint64_t)node << 32 | far) * 0x9e3779b97f4a7c15u;
+
+    return &weaver->joined[key >> (64 - JOINED_BITS)];
 }
 
-/* Continues a thread at both ends until it joins nodes that stay; as much at a time as all its parts have. */
+/*
+ * Of the threads that wait under a half, the one whose other end has been joined least to what lies beyond:
+ * then each node of a group has its own way to each other group, and trees need no detour. Used ones are
+ * dropped.
+ */
+static uint32_t choose_waiting(struct weaver *weaver, uint32_t *list, bool leaving, uint32_t far)
+{
+    uint32_t best = NONE, least = UINT32_MAX, *link = list;
+
+    while (*link != NONE) {
+        struct thread *thread = &weaver->threads[*link];
+        uint32_t end;
+
+        if (thread->amount == 0) {
+            *link = thread->next;
+            continue;
+        }
+        end = leaving ? by_paths_from(weaver->paths, thread->path) : by_paths_to(weaver->paths, thread->path);
+        if (*times_joined(weaver, end, far) < least) {
+            least = *times_joined(weaver, end, far);
+            best = *link;
+        }
+        link = &thread->next;
+    }
+    BY_ASSERT(best != NONE);
+    return best;
+}
+
+/* Adds a part of the path in the making: a thread that waits under a half. */
+static uint32_t use_waiting(struct weaver *weaver, bool leaving, uint32_t from, uint32_t to, uint32_t far)
+{
+    uint32_t half = half_between(weaver, from, to);
+    uint32_t thread =
+        choose_waiting(weaver, leaving ? &weaver->leaving[half] : &weaver->entering[half], leaving, far);
+
+    BY_GROW(weaver->used, weaver->used_count, weaver->used_room);
+    weaver->used[weaver->used_count++] = thread;
+    return thread;
+}
+
+/* The smallest group around a node: what counts as one place when seen from afar. */
+static uint32_t far_group(const struct weaver *weaver, uint32_t node)
+{
+    return weaver->group_of[node];
+}
+
+/* Continues the path in nodes[*begin..*end) at both ends until it joins nodes that stay. */
+static void extend(struct weaver *weaver, uint32_t *begin, uint32_t *end)
+{
+    uint32_t *nodes = weaver->nodes;
+    uint32_t before = far_group(weaver, nodes[*begin]), behind = far_group(weaver, nodes[*end - 1]);
+    struct by_path path;
+
+    while (weaver->removed[nodes[*begin]]) {
+        path = by_paths_get(
+            weaver->paths,
+            weaver->threads[use_waiting(weaver, true, nodes[*begin], nodes[*begin + 1], behind)].path);
+        *begin -= path.node_count - 2;
+        memcpy(nodes + *begin, path.nodes, (path.node_count - 2) * sizeof(*nodes));
+    }
+    while (weaver->removed[nodes[*end - 1]]) {
+        path = by_paths_get(
+            weaver->paths,
+            weaver->threads[use_waiting(weaver, false, nodes[*end - 2], nodes[*end - 1], before)].path);
+        memcpy(nodes + *end, path.nodes + 2, (path.node_count - 2) * sizeof(*nodes));
+        *end += path.node_count - 2;
+    }
+}
+
+/* Makes strands of a thread, as much at a time as all the parts of the path have. */
 static void continue_thread(struct weaver *weaver, uint32_t thread, uint32_t room)
 {
     while (weaver->threads[thread].amount > 0) {
-        struct by_path path = by_paths_get(weaver->paths, weaver->threads[thread].path);
+        uint32_t id = weaver->threads[thread].path;
+        struct by_path path = by_paths_get(weaver->paths, id);
         int64_t amount = weaver->threads[thread].amount;
-        uint32_t begin = room, end = room + path.node_count, part, id;
+        uint32_t begin = room, end = room + path.node_count, count;
 
         memcpy(weaver->nodes + begin, path.nodes, path.node_count * sizeof(*path.nodes));
         weaver->used_count = 0;
-        BY_GROW(weaver->used, weaver->used_count, weaver->used_room);
-        weaver->used[weaver->used_count++] = thread;
-        while (weaver->removed[weaver->nodes[begin]]) {
-            part = waiting(
-                weaver,
-                &weaver->leaving[half_between(weaver, weaver->nodes[begin], weaver->nodes[begin + 1])]);
-            path = by_paths_get(weaver->paths, weaver->threads[part].path);
-            begin -= path.node_count - 2;
-            memcpy(weaver->nodes + begin, path.nodes, (path.node_count - 2) * sizeof(*path.nodes));
-            BY_GROW(weaver->used, weaver->used_count, weaver->used_room);
-            weaver->used[weaver->used_count++] = part;
-        }
-        while (weaver->removed[weaver->nodes[end - 1]]) {
-            part = waiting(
-                weaver,
-                &weaver->entering[half_between(weaver, weaver->nodes[end - 2], weaver->nodes[end - 1])]);
-            path = by_paths_get(weaver->paths, weaver->threads[part].path);
-            memcpy(weaver->nodes + end, path.nodes + 2, (path.node_count - 2) * sizeof(*path.nodes));
-            end += path.node_count - 2;
-            BY_GROW(weaver->used, weaver->used_count, weaver->used_room);
-            weaver->used[weaver->used_count++] = part;
-        }
+        extend(weaver, &begin, &end);
         for (uint32_t i = 0; i < weaver->used_count; i++)
             if (weaver->threads[weaver->used[i]].amount < amount)
                 amount = weaver->threads[weaver->used[i]].amount;
         for (uint32_t i = 0; i < weaver->used_count; i++)
             weaver->threads[weaver->used[i]].amount -= amount;
-        end = begin + by_tree_cut_loops(weaver->nodes + begin, end - begin);
-        id = by_paths_add(weaver->paths, weaver->nodes + begin, end - begin);
+        weaver->threads[thread].amount -= amount;
+        if (weaver->used_count > 0) {
+            *times_joined(weaver, weaver->nodes[begin], far_group(weaver, weaver->nodes[end - 1])) += 1;
+            *times_joined(weaver, weaver->nodes[end - 1], far_group(weaver, weaver->nodes[begin])) += 1;
+        }
+        count = by_tree_cut_loops(weaver->nodes + begin, end - begin);
+        if (weaver->used_count > 0 || count < end - begin)
+            id = by_paths_add(weaver->paths, weaver->nodes + begin, count);
         BY_GROW(weaver->strands, weaver->strand_count, weaver->strand_room);
         weaver->strands[weaver->strand_count++] = (struct by_merge_strand){
-            weaver->nodes[begin], weaver->nodes[end - 1], amount, id, end - begin - 1};
+            weaver->nodes[begin], weaver->nodes[begin + count - 1], amount, id, count - 1};
     }
 }
 
@@ -342,6 +400,12 @@ static void weaver_make(struct weaver *weaver, struct by_nest *nest, struct by_p
     weaver->removed = by_alloc(n, sizeof(*weaver->removed));
     for (uint32_t i = 0; i < n; i++)
         weaver->removed[i] = !nest->member[i];
+    weaver->group_of = by_alloc(n, sizeof(*weaver->group_of));
+    for (uint32_t g = 0; g < nest->group_count; g++)
+        for (uint32_t i = 0; i < nest->groups[g].child_count; i++)
+            if (nest->groups[g].children[i] < n)
+                weaver->group_of[nest->groups[g].children[i]] = g;
+    weaver->joined = by_alloc((size_t)1 << JOINED_BITS, sizeof(*weaver->joined));
 }
 
 static void weaver_free(struct weaver *weaver)
@@ -354,6 +418,8 @@ static void weaver_free(struct weaver *weaver)
     free(weaver->leaving);
     free(weaver->entering);
     free(weaver->removed);
+    free(weaver->group_of);
+    free(weaver->joined);
     free(weaver->nodes);
     free(weaver->used);
 }
