@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "control/cli/baseline.h"
+#include "control/cli/check.h"
 #include "control/cli/cli.h"
 #include "control/cli/plan_allreduce.h"
+#include "control/plan/clock.h"
 #include "control/topology/fraction.h"
 #include "offload/wire/types.h"
 
@@ -146,6 +148,27 @@ static int find_root(const struct by_topology *topology, struct arguments *argum
     return -1;
 }
 
+/* What the verifier says of the plan, which shares no code with the planner; verdict 0: it was not asked. */
+struct check {
+    enum by_verdict verdict;
+    double seconds;
+};
+
+/* Verifies the plan in memory; -1 to go on. A plan that is not what it claims is never shown or written. */
+static int check_plan(const struct by_plan *plan, const struct by_topology *topology, struct check *check)
+{
+    struct by_verify_report report;
+    double start = by_plan_clock();
+
+    by_cli_check(plan, topology, &report);
+    check->verdict = report.verdict;
+    check->seconds = by_plan_clock() - start;
+    if (report.verdict == BY_VERDICT_INVALID)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "the planner made a wrong plan, please report it: %s",
+                           report.reason);
+    return -1;
+}
+
 struct heights {
     uint32_t max;
     double mean; /* over trees, by weight */
@@ -185,7 +208,8 @@ static void print_fraction(const char *key, struct by_fraction value)
            by_fraction_value(value));
 }
 
-static void print_json(const struct by_plan *plan, const struct by_topology *topology)
+static void print_json(const struct by_plan *plan, const struct by_topology *topology,
+                       const struct check *check)
 {
     struct heights heights = find_heights(plan, topology->node_count);
     char text[BY_FRACTION_JSON_BYTES];
@@ -209,6 +233,9 @@ static void print_json(const struct by_plan *plan, const struct by_topology *top
         printf("%s\"%s\"", i ? ", " : "", topology->nodes[plan->cut[i]].name);
     printf("], \"compute_count\": %u, \"exiting\": %s},\n", compute_in_cut(plan, topology),
            by_fraction_json(plan->cut_exiting, text));
+    if (check->verdict)
+        printf(" \"verdict\": \"%s\", \"verify_seconds\": %.6f,\n", by_verdict_name(check->verdict),
+               check->seconds);
     printf(" \"seconds\": {\"optimum\": %.6f, \"split\": %.6f, \"pack\": %.6f, \"in_network\": %.6f, "
            "\"total\": %.6f}}\n",
            plan->seconds.optimum, plan->seconds.split, plan->seconds.pack, plan->seconds.in_network,
@@ -251,7 +278,8 @@ static void print_cut(FILE *stream, const struct by_plan *plan, const struct by_
             plan->compute_count);
 }
 
-static void print_people(FILE *stream, const struct by_plan *plan, const struct by_topology *topology)
+static void print_people(FILE *stream, const struct by_plan *plan, const struct by_topology *topology,
+                         const struct check *check)
 {
     struct heights heights = find_heights(plan, topology->node_count);
     bool optimal = by_fraction_compare(plan->achieved, plan->optimum) == 0;
@@ -281,6 +309,9 @@ static void print_people(FILE *stream, const struct by_plan *plan, const struct 
             "  planned in  %.3g ms (optimum %.3g, switches %.3g, packing %.3g, in the network %.3g)\n",
             1e3 * plan->seconds.total, 1e3 * plan->seconds.optimum, 1e3 * plan->seconds.split,
             1e3 * plan->seconds.pack, 1e3 * plan->seconds.in_network);
+    if (check->verdict)
+        fprintf(stream, "  verified    %s, in %.3g ms\n", by_verdict_name(check->verdict),
+                1e3 * check->seconds);
 }
 
 static int write_plan(const struct by_plan *plan, const struct by_topology *topology, const char *path)
@@ -304,6 +335,7 @@ int by_command_plan(int argc, char **argv)
     struct by_topology *topology;
     struct by_plan *plan = NULL;
     struct by_problem problem = {0};
+    struct check check = {0};
     int status = read_arguments(argc, argv, &arguments);
 
     if (status >= 0)
@@ -318,15 +350,17 @@ int by_command_plan(int argc, char **argv)
     status = find_root(topology, &arguments);
     if (status < 0 && by_plan_make(topology, &arguments.options, &plan, &problem) != 0)
         status = by_cli_refuse(arguments.topology, &problem);
+    if (status < 0 && arguments.algorithm == BY_ALGORITHM_FOREST)
+        status = check_plan(plan, topology, &check);
     if (status < 0 && arguments.algorithm != BY_ALGORITHM_FOREST)
         status = by_cli_baseline(topology, arguments.topology, arguments.algorithm, arguments.output,
                                  arguments.json, &plan);
     if (status < 0) {
         if (arguments.json)
-            print_json(plan, topology);
+            print_json(plan, topology, &check);
         else
             print_people(arguments.output && strcmp(arguments.output, "-") == 0 ? stderr : stdout, plan,
-                         topology);
+                         topology, &check);
         status = arguments.output ? write_plan(plan, topology, arguments.output) : BY_EXIT_DONE;
     }
     by_plan_free(plan);

@@ -8,4 +8,4 @@ control_SRC += \
 	control/verify/shape.c \
 	control/verify/share.c \
 	control/verify/verify.c
-banyan_SRC += control/cli/verify.c
+banyan_SRC += control/cli/check.c control/cli/verify.c

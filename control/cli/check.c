@@ -1,0 +1,89 @@
+/*
+ * Verifying a plan that is still in memory: it is handed to the verifier as a claim, which shares nothing of
+ * the planner but these numbers. See check.h.
+ */
+#include "control/cli/check.h"
+
+#include "control/topology/alloc.h"
+#include "control/verify/claim.h"
+
+static void set(mpq_t number, struct by_fraction value)
+{
+    mpq_set_si(number, value.num, (unsigned long)value.den);
+    mpq_canonicalize(number);
+}
+
+static void claim_trees(struct by_claim *claim, const struct by_plan *plan)
+{
+    claim->trees = by_alloc(plan->tree_count, sizeof(*claim->trees));
+    for (; claim->tree_count < plan->tree_count; claim->tree_count++) {
+        const struct by_tree *tree = &plan->trees[claim->tree_count];
+        struct by_claim_tree *claimed = &claim->trees[claim->tree_count];
+
+        claimed->root = tree->root;
+        claimed->use = tree->use == BY_TREE_BOTH ? BY_CLAIM_BOTH
+                       : tree->use == BY_TREE_UP ? BY_CLAIM_UP
+                                                 : BY_CLAIM_DOWN;
+        mpq_init(claimed->weight);
+        set(claimed->weight, tree->weight);
+        claimed->edge_count = tree->edge_count;
+        claimed->first_edge = tree->first_edge;
+    }
+}
+
+static void claim_proof(struct by_claim *claim, const struct by_certificate *proof)
+{
+    if (!proof)
+        return;
+    if (proof->kind == BY_CERTIFICATE_PARTS) {
+        claim->proof = BY_CLAIM_PROOF_PARTS;
+        claim->part_count = proof->part_count;
+        claim->part = by_alloc(claim->topology->node_count, sizeof(*claim->part));
+        for (uint32_t i = 0; i < proof->part_count; i++)
+            for (uint32_t j = 0; j < proof->parts[i].node_count; j++)
+                claim->part[proof->parts[i].nodes[j]] = i + 1;
+        return;
+    }
+    claim->proof = BY_CLAIM_PROOF_PRICES;
+    claim->prices = by_alloc(proof->price_count, sizeof(*claim->prices));
+    claim->price_count = proof->price_count;
+    for (uint32_t i = 0; i < proof->price_count; i++)
+        claim->prices[i] =
+            (struct by_claim_price){proof->prices[i].from, proof->prices[i].to, proof->prices[i].price};
+}
+
+void by_cli_check(const struct by_plan *plan, const struct by_topology *topology,
+                  struct by_verify_report *report)
+{
+    struct by_claim claim;
+
+    by_claim_init(&claim, topology);
+    claim.collective = plan->collective;
+    claim.root = plan->root;
+    set(claim.optimum, plan->optimum);
+    set(claim.achieved, plan->achieved);
+    set(claim.exiting, plan->cut_exiting);
+    claim.has_inv_x = plan->inv_x.num > 0;
+    if (claim.has_inv_x)
+        set(claim.inv_x, plan->inv_x);
+    claim.k = plan->k;
+    for (uint32_t i = 0; i < plan->cut_count; i++) {
+        claim.cut[plan->cut[i]] = true;
+        claim.cut_compute_count += topology->nodes[plan->cut[i]].compute;
+    }
+    claim.path_count = plan->paths.count;
+    claim.path_start = plan->paths.start;
+    claim.path_nodes = plan->paths.nodes;
+    claim.edges = plan->edges;
+    claim_proof(&claim, plan->proof);
+    claim_trees(&claim, plan);
+    by_claim_check(&claim, report);
+    by_claim_clear(&claim);
+}
+
+const char *by_verdict_name(enum by_verdict verdict)
+{
+    static const char *const names[] = {"?", "OPTIMAL", "VALID", "INVALID"};
+
+    return names[verdict];
+}
