@@ -276,8 +276,9 @@ static const struct kind kinds[] = {
     {"count beyond all limits", "drop_count", count_huge},
     {"psum", "drop_psum", bad_psum},
     {"a result for the root", "drop_ingress", result_at_root},
-    {"seq of long ago", "drop_stale", stale},
 };
+/* Well formed, but of a run that is over: its sender is told. */
+static const struct kind late = {"seq of long ago", "drop_stale", stale};
 
 /* Sends one bad packet; 0 when its counter moved by one and no other drop counter did. */
 static int try_kind(const char *address, const struct kind *kind)
@@ -310,6 +311,21 @@ static int try_kind(const char *address, const struct kind *kind)
     return wrong;
 }
 
+/* Whether a well-formed ERR for the stale chunk comes to `host`. */
+static int is_told(int host, uint8_t *frame)
+{
+    size_t bytes = receive(host, frame, SILENCE_MS);
+    struct by_header header;
+    const uint8_t *payload;
+    struct by_err err;
+    int32_t size = bytes > AT_BANYAN
+                       ? by_header_decode(frame + AT_BANYAN, (uint16_t)(bytes - AT_BANYAN), &header, &payload)
+                       : -1;
+
+    return size >= 0 && header.type == BY_TYPE_ERR && header.seq == fresh_seq - 1000u &&
+           by_err_decode(payload, (uint32_t)size, &err) == 0 && err.reason == BY_ERR_WINDOW;
+}
+
 int probe_malformed(const char *address, int hosts, uint32_t seq, char **interfaces)
 {
     uint8_t frame[FRAME_MAX];
@@ -327,8 +343,13 @@ int probe_malformed(const char *address, int hosts, uint32_t seq, char **interfa
             wrong++;
         }
     }
+    wrong += try_kind(address, &late);
+    if (!is_told(0, frame)) {
+        fprintf(stderr, "switch-probe: %s was not answered by ERR\n", late.name);
+        wrong++;
+    }
     if (wrong == 0)
-        printf("switch-probe: %zu kinds of malformed packets: each counted, none answered\n",
-               sizeof kinds / sizeof kinds[0]);
+        printf("switch-probe: %zu kinds of malformed packets: each counted, none answered; %s: ERR\n",
+               sizeof kinds / sizeof kinds[0], late.name);
     return wrong != 0;
 }
