@@ -11,6 +11,7 @@
 #include "control/plan/allreduce.h"
 
 #include "control/plan/clock.h"
+#include "control/plan/fill.h"
 #include "control/plan/optimum.h"
 #include "control/plan/packing.h"
 #include "control/plan/pairs.h"
@@ -19,6 +20,11 @@
 #include "control/topology/build.h"
 #include "control/topology/fraction.h"
 #include "offload/base/errors.h"
+
+/* Nodes from which on fewer trees are tried in turn, and how many (counts). */
+#define LARGE_NODES  256u
+#define LARGE_ROUNDS 150u
+#define SMALL_ROUNDS 400u
 
 static int refuse_range(struct by_problem *problem)
 {
@@ -128,6 +134,22 @@ static bool wants_pairs(const struct task *task)
     return !task->phases.symmetric || has_half_capable(task);
 }
 
+/* Trees that fill the links one by one: at once where they reach the bound, else as a start. */
+static int pack_quickly(struct task *task)
+{
+    struct by_tree_list list = {0};
+    struct by_packed packed = {.bound = {0, 1}};
+    uint32_t rounds = task->both->node_count > LARGE_NODES ? LARGE_ROUNDS : SMALL_ROUNDS;
+    int error = by_fill(task->both, task->up, task->down, wants_pairs(task), task->cut, rounds,
+                        task->deadline, &list, &packed.rate);
+
+    if (error)
+        by_tree_list_free(&list);
+    else
+        offer(task, &list, &packed);
+    return error;
+}
+
 /* Trees by linear programs: branching at switches, or where free roots are not known to be best. */
 static int pack_programs(struct task *task)
 {
@@ -161,7 +183,10 @@ static int choose_trees(struct task *task, struct by_plan *plan, struct by_probl
 
     if (!has_capable(task->both->topology))
         bound_by_parts(task);
-    if (has_branching(task) || by_fraction_compare(task->phases.rate, task->bound) < 0)
+    if (has_branching(task))
+        error = pack_quickly(task);
+    if (!error && by_fraction_compare(task->rate, task->bound) < 0 &&
+        (has_branching(task) || by_fraction_compare(task->phases.rate, task->bound) < 0))
         error = pack_programs(task);
     plan->seconds.pack += by_plan_clock() - start;
     if (error)

@@ -8,9 +8,11 @@ control_SRC += \
 	control/plan/cluster.c \
 	control/plan/file.c \
 	control/plan/file_read.c \
+	control/plan/fill.c \
 	control/plan/fixed.c \
 	control/plan/forest.c \
 	control/plan/graph.c \
+	control/plan/grow.c \
 	control/plan/merge.c \
 	control/plan/nest.c \
 	control/plan/optimum.c \

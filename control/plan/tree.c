@@ -162,73 +162,94 @@ static void shape_reroot(struct shape *shape, uint32_t root)
     shape->root = root;
 }
 
-/* Hops from the root to `node`; `depth` remembers, UINT32_MAX is unknown. */
-static uint32_t depth_of(const struct shape *shape, uint32_t node, uint32_t *depth)
+/* The nodes inside, breadth first, children in order of their numbers; returns how many. */
+static uint32_t shape_order(const struct shape *shape, uint32_t *order)
 {
-    uint32_t hops = 0, at = node;
+    uint32_t n = shape->node_count, head = 0, tail = 0, *first = by_alloc(n, sizeof(*first)),
+             *next = by_alloc(n, sizeof(*next));
 
-    while (depth[at] == UINT32_MAX) {
-        hops += shape->from_parent[at].node_count - 1;
-        at = parent_of(shape, at);
+    memset(first, 0xff, n * sizeof(*first));
+    for (uint32_t i = n; i-- > 0;)
+        if (shape->from_parent[i].node_count) {
+            uint32_t parent = parent_of(shape, i);
+
+            next[i] = first[parent];
+            first[parent] = i;
+        }
+    order[tail++] = shape->root;
+    while (head < tail)
+        for (uint32_t i = first[order[head++]]; i != UINT32_MAX; i = next[i])
+            order[tail++] = i;
+    free(first);
+    free(next);
+    return tail;
+}
+
+/* What the node sees downwards: hops to the farthest node below, and below another child than that one's. */
+struct reach {
+    uint32_t first, second;
+    uint32_t up; /* to the farthest node elsewhere */
+};
+
+static void find_reach(const struct shape *shape, const uint32_t *order, uint32_t count, struct reach *reach)
+{
+    for (uint32_t i = count; i-- > 1;) {
+        uint32_t node = order[i], below = reach[node].first + shape->from_parent[node].node_count - 1;
+        struct reach *top = &reach[parent_of(shape, node)];
+
+        if (below > top->first) {
+            top->second = top->first;
+            top->first = below;
+        } else if (below > top->second) {
+            top->second = below;
+        }
     }
-    return depth[node] = hops + depth[at];
+    for (uint32_t i = 1; i < count; i++) {
+        uint32_t node = order[i], hops = shape->from_parent[node].node_count - 1;
+        const struct reach *top = &reach[parent_of(shape, node)];
+        uint32_t beside = top->first == reach[node].first + hops ? top->second : top->first;
+
+        reach[node].up = hops + (top->up > beside ? top->up : beside);
+    }
 }
 
-static uint32_t shape_height(const struct shape *shape)
-{
-    uint32_t *depth = by_alloc(shape->node_count, sizeof(*depth)), height = 0;
-
-    for (uint32_t i = 0; i < shape->node_count; i++)
-        depth[i] = i == shape->root ? 0 : UINT32_MAX;
-    for (uint32_t i = 0; i < shape->node_count; i++)
-        if (shape->inside[i] && depth_of(shape, i, depth) > height)
-            height = depth[i];
-    free(depth);
-    return height;
-}
-
+/* Turns the shape to the root that makes it lowest. A switch with a budget does not become root: it would add
+ * once more. */
 static void shape_centre(struct shape *shape, const struct by_graph *graph)
 {
+    uint32_t *order = by_alloc(shape->node_count, sizeof(*order)), count = shape_order(shape, order);
+    struct reach *reach = by_alloc(shape->node_count, sizeof(*reach));
     uint32_t best = shape->root, best_height = UINT32_MAX;
 
+    find_reach(shape, order, count, reach);
     for (uint32_t i = 0; i < shape->node_count; i++) {
-        uint32_t height;
+        uint32_t height = reach[i].up > reach[i].first ? reach[i].up : reach[i].first;
 
-        if (!shape->inside[i] || (i != shape->root && graph->budget[i] >= 0)) /* a root adds once more */
+        if (!shape->inside[i] || (i != shape->root && graph->budget[i] >= 0))
             continue;
-        shape_reroot(shape, i);
-        height = shape_height(shape);
         if (height < best_height || (height == best_height && graph->compute[best] && !graph->compute[i])) {
             best = i;
             best_height = height;
         }
     }
     shape_reroot(shape, best);
+    free(order);
+    free(reach);
 }
 
 /* Appends the shape to the list, breadth first. */
-static void shape_finish(struct shape *shape, struct by_tree_list *list, enum by_tree_use use,
+static void shape_finish(const struct shape *shape, struct by_tree_list *list, enum by_tree_use use,
                          struct by_fraction weight)
 {
-    uint32_t *queue = by_alloc(shape->node_count, sizeof(*queue)), head = 0, tail = 0;
-    uint32_t *edges = by_alloc(shape->node_count, sizeof(*edges)), edge_count = 0;
+    uint32_t *order = by_alloc(shape->node_count, sizeof(*order)), count = shape_order(shape, order);
 
-    queue[tail++] = shape->root;
-    while (head < tail) {
-        uint32_t node = queue[head++];
+    for (uint32_t i = 1; i < count; i++) {
+        const struct by_path *path = &shape->from_parent[order[i]];
 
-        for (uint32_t i = 0; i < shape->node_count; i++) {
-            const struct by_path *path = &shape->from_parent[i];
-
-            if (path->node_count == 0 || parent_of(shape, i) != node)
-                continue;
-            edges[edge_count++] = by_paths_add(&list->paths, path->nodes, path->node_count);
-            queue[tail++] = i;
-        }
+        order[i] = by_paths_add(&list->paths, path->nodes, path->node_count);
     }
-    by_tree_list_append(list, shape->root, use, weight, edges, edge_count);
-    free(edges);
-    free(queue);
+    by_tree_list_append(list, shape->root, use, weight, order + 1, count - 1);
+    free(order);
 }
 
 void by_tree_list_add(struct by_tree_list *list, const struct by_graph *graph, uint32_t root,
