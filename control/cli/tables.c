@@ -34,6 +34,7 @@ static const char help[] =
     "      --mtu N        MTU of the links in bytes (default 1500); chunks are as long as it allows\n"
     "      --gen N        install generation, 1 to 65535 (default 1): higher than what runs, when a job is "
     "planned again\n"
+    "      --det          slots for the mode det as well: one for each two children of a node\n"
     "      --json         one JSON object on stdout\n"
     "      --help\n";
 
@@ -58,6 +59,7 @@ static const struct option options[] = {
     {"slots", required_argument, NULL, 's'},
     {"mtu", required_argument, NULL, 'm'},
     {"gen", required_argument, NULL, 'g'},
+    {"det", no_argument, NULL, 'd'},
     {"json", no_argument, NULL, 'J'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -120,6 +122,9 @@ static int parse(int argc, char **argv, struct arguments *arguments)
         case 'g':
             status = by_cli_number("--gen", optarg, 1, 65535, &value);
             arguments->options.gen = (uint16_t)value;
+            break;
+        case 'd':
+            arguments->options.det = 1;
             break;
         case 'J':
             arguments->json = 1;

@@ -102,8 +102,10 @@ static void entry_line(const uint8_t *image, uint32_t index, char *line)
 
     by_image_entry(image, index, &entry);
     used = (size_t)snprintf(line, LINE_BYTES,
-                            "entry job %u tree %u: slots %" PRIu32 "+%u, payload %u, %u leaves, ", entry.job,
-                            entry.tree, entry.slot_base, entry.window, entry.payload_max, entry.nleaf);
+                            "entry job %u tree %u: slots %" PRIu32 "+%" PRIu32
+                            ", window %u, payload %u, %u leaves, ",
+                            entry.job, entry.tree, entry.slot_base, by_image_entry_slots(&entry),
+                            entry.window, entry.payload_max, entry.nleaf);
     if (entry.parent_node == BY_NODE_NONE)
         used += (size_t)snprintf(line + used, LINE_BYTES - used, "root");
     else

@@ -80,11 +80,12 @@ static json_t *entries_json(const uint8_t *image, uint32_t count)
                      : json_pack("{s:i, s:o, s:o, s:i, s:i}", "node", entry.parent_node, "port",
                                  port_field(entry.parent_port), "ip", ip_json(entry.parent_ip), "udp_port",
                                  entry.parent_udp_port, "child", entry.parent_child);
-        json_array_append_new(array, json_pack("{s:i, s:i, s:o, s:o, s:i, s:i, s:i, s:i}", "job", entry.job,
-                                               "tree", entry.tree, "parent", parent, "children",
-                                               children_json(image, &entry), "window", entry.window,
-                                               "slot_base", (int)entry.slot_base, "payload_max",
-                                               entry.payload_max, "nleaf", entry.nleaf));
+        json_array_append_new(array,
+                              json_pack("{s:i, s:i, s:o, s:o, s:i, s:i, s:i, s:i, s:i}", "job", entry.job,
+                                        "tree", entry.tree, "parent", parent, "children",
+                                        children_json(image, &entry), "window", entry.window, "slot_base",
+                                        (int)entry.slot_base, "payload_max", entry.payload_max, "nleaf",
+                                        entry.nleaf, "depth", entry.depth > 1 ? entry.depth : 1));
     }
     return array;
 }

@@ -158,7 +158,8 @@ static void put_entry(struct writer *w, const struct by_lowered_tree *tree, cons
                                    .window = (uint16_t)tree->window,
                                    .payload_max = (uint16_t)w->lowering->payload_max,
                                    .slot_base = w->slot_base,
-                                   .nleaf = (uint16_t)hop->nleaf};
+                                   .nleaf = (uint16_t)hop->nleaf,
+                                   .depth = (uint8_t)by_lower_depth(w->lowering, hop)};
 
     if (hop->parent != BY_LOWER_NODE_NONE) {
         struct upward up = way_up(w, tree, hop);
@@ -169,7 +170,7 @@ static void put_entry(struct writer *w, const struct by_lowered_tree *tree, cons
         entry.parent_child = hop->child;
     }
     put_children(w, tree, hop);
-    w->slot_base += tree->window;
+    w->slot_base += by_image_entry_slots(&entry);
     by_image_put_entry(w->image, w->next[BY_SECTION_ENTRY]++, &entry);
 }
 
@@ -257,6 +258,20 @@ static void put_relays_and_names(struct writer *w)
     }
 }
 
+static uint32_t slot_count(const struct by_lowering *lowering, uint32_t node)
+{
+    uint32_t slots = 0;
+
+    for (uint32_t i = 0; i < lowering->tree_count; i++) {
+        const struct by_lowered_tree *tree = &lowering->trees[i];
+        uint32_t index = tree->hop_of[node];
+
+        if (index != BY_LOWER_NODE_NONE && tree->hops[index].child_count > 0)
+            slots += tree->window * by_lower_depth(lowering, &tree->hops[index]);
+    }
+    return slots;
+}
+
 int by_lowering_image(const struct by_lowering *lowering, uint32_t node, uint8_t **bytes, size_t *size,
                       struct by_problem *problem)
 {
@@ -279,7 +294,7 @@ int by_lowering_image(const struct by_lowering *lowering, uint32_t node, uint8_t
                                "collectives",
                                name, header.count[BY_SECTION_RELAY], *size, BY_RELAYS_MAX,
                                BY_IMAGE_BYTES_MAX);
-    header.slot_count = header.count[BY_SECTION_ENTRY] * lowering->window;
+    header.slot_count = slot_count(lowering, node);
     *bytes = w.image = by_alloc(*size, 1);
     by_image_put_header(w.image, &header);
     put_ports(&w);

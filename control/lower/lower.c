@@ -10,6 +10,7 @@
 #include "control/topology/alloc.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
+#include "offload/wire/types.h"
 
 uint32_t by_lower_payload(uint32_t mtu)
 {
@@ -116,7 +117,8 @@ static int add_job(struct by_lowering *lowering, const struct by_lower_job *job,
     return 0;
 }
 
-/* The node with most entries, and how many. */
+/* The node that needs most slots, and how many for each place of the windows: one an entry, or more for mode
+ * DET. */
 static uint32_t fullest(const struct by_lowering *lowering, uint32_t *entries)
 {
     uint32_t *count = by_alloc(lowering->node_count, sizeof(uint32_t)), best = 0;
@@ -124,7 +126,8 @@ static uint32_t fullest(const struct by_lowering *lowering, uint32_t *entries)
     for (uint32_t i = 0; i < lowering->tree_count; i++)
         for (uint32_t j = 0; j < lowering->trees[i].hop_count; j++)
             if (lowering->trees[i].hops[j].child_count > 0)
-                count[lowering->trees[i].hops[j].node]++;
+                count[lowering->trees[i].hops[j].node] +=
+                    by_lower_depth(lowering, &lowering->trees[i].hops[j]);
     for (uint32_t i = 1; i < lowering->node_count; i++)
         if (count[i] > count[best])
             best = i;
@@ -139,21 +142,24 @@ static int set_windows(struct by_lowering *lowering, const struct by_lower_optio
 {
     uint32_t entries, node = fullest(lowering, &entries), window = options->window;
     const char *name = lowering->topology->nodes[node].name;
+    /* Where each tree counts as often as it needs slots. */
+    const char *pairs = options->det ? " (for --det counted once for each two children)" : "";
     char text[300];
 
     if (entries > BY_ENTRIES_MAX || entries > options->slots)
-        return by_lower_refuse(problem, BY_ELIMIT,
-                               "'%s' takes part in %u trees, and has %u slots: raise --slots, or plan with a "
-                               "smaller --fixed-k, or fewer "
-                               "collectives",
-                               name, entries, options->slots);
+        return by_lower_refuse(
+            problem, BY_ELIMIT,
+            "'%s' takes part in %u trees%s, and has %u slots: raise --slots, or plan with a "
+            "smaller --fixed-k, or fewer collectives",
+            name, entries, pairs, options->slots);
     while ((uint64_t)entries * window > options->slots)
         window /= 2;
     if (window < options->window) {
-        snprintf(text, sizeof(text),
-                 "windows are %u slots instead of %u, because '%s' is in %u trees and has %u slots: --slots "
-                 "gives it more",
-                 window, options->window, name, entries, options->slots);
+        snprintf(
+            text, sizeof(text),
+            "windows are %u slots instead of %u, because '%s' is in %u trees%s and has %u slots: --slots "
+            "gives it more",
+            window, options->window, name, entries, pairs, options->slots);
         add_note(lowering, text);
     }
     for (uint32_t i = 0; i < lowering->tree_count; i++)
@@ -235,6 +241,8 @@ static uint64_t cookie_of(const struct by_lowering *lowering)
     for (uint32_t i = 0; i < lowering->node_count; i++)
         hash = mix(hash, lowering->topology->nodes[i].name, strlen(lowering->topology->nodes[i].name) + 1);
     hash = mix_number(hash, (uint64_t)lowering->window << 32 | lowering->payload_max);
+    if (lowering->det)
+        hash = mix_number(hash, BY_MODE_DET);
     for (uint32_t i = 0; i < lowering->job_count; i++)
         hash = mix_number(hash, (uint64_t)lowering->jobs[i].job << 16 | lowering->jobs[i].gen);
     for (uint32_t i = 0; i < lowering->tree_count; i++) {
@@ -264,6 +272,7 @@ int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs
     lowering->jobs = by_alloc(job_count, sizeof(*lowering->jobs));
     if (error == 0)
         error = by_address_map_make(topology, &lowering->map, problem);
+    lowering->det = options.det;
     lowering->mtu = options.mtu;
     lowering->payload_max = by_lower_payload(options.mtu);
     for (uint32_t i = 0; i < job_count && error == 0; i++)

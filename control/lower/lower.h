@@ -33,6 +33,7 @@ struct by_lower_options {
     uint32_t slots;  /* slots of one node over all jobs; 0 = BY_LOWER_SLOTS */
     uint32_t mtu;    /* of every link, bytes of IP packet; 0 = BY_LOWER_MTU */
     uint16_t gen;    /* install generation; 0 = 1 */
+    uint8_t det;     /* entries get the slots by which they can sum in mode DET: one for each two children */
 };
 
 /* The plans of one job: at most one for each collective and root. */
@@ -94,12 +95,19 @@ struct by_lowering {
     uint32_t tree_count;
     struct by_lowered_tree *trees; /* of all jobs, by (job, tree) */
     uint32_t relay_count;
-    struct by_lowered_relay *relays;          /* by (node, job, tree, src_ip, dst_ip) */
+    struct by_lowered_relay *relays; /* by (node, job, tree, src_ip, dst_ip) */
+    uint8_t det;
     uint32_t mtu, payload_max, window, slots; /* slots: the most that one node needs */
     uint64_t cookie;
     uint32_t note_count;
     char **notes; /* what a user should know: windows halved, shares rounded, trees shared */
 };
+
+/* Slots for each place of a window at a tree's inner node. */
+static inline uint32_t by_lower_depth(const struct by_lowering *lowering, const struct by_hop *hop)
+{
+    return lowering->det ? by_image_det_depth(hop->child_count) : 1;
+}
 
 /*
  * Lowers `jobs` onto `topology`. 0 and a lowering that the caller frees with by_lowering_free, or BY_EINVAL,

@@ -43,7 +43,7 @@ static int check_words(const struct by_endpoint *endpoint, const struct by_call 
         return refuse(field, "op", BY_EINVAL);
     if (call->mode == 0 || call->mode >= BY_MODE_COUNT)
         return refuse(field, "mode", BY_EINVAL);
-    if (call->mode != BY_MODE_FAST)
+    if (call->mode == BY_MODE_EXACT)
         return refuse(field, "mode", BY_EUNSUPPORTED);
     if (by_reducer_get(endpoint->config.isa, call->op, call->dtype) == NULL)
         return refuse(field, "op", BY_EUNSUPPORTED);
@@ -139,7 +139,7 @@ static void call_open(struct by_endpoint *endpoint, struct by_call_state *state,
     /* What is only copied travels as bytes: no rank's element type matters. */
     state->op = is_reducing(call->collective) ? call->op : BY_OP_BOR;
     state->dtype = is_reducing(call->collective) ? call->dtype : BY_DTYPE_U8;
-    state->mode = BY_MODE_FAST;
+    state->mode = is_reducing(call->collective) ? call->mode : BY_MODE_FAST;
     for (element_bytes = by_dtype_bytes(state->dtype); element_bytes > 1; element_bytes >>= 1)
         state->shift++;
 }

@@ -6,6 +6,8 @@
  */
 #include "offload/engine/state.h"
 
+#include "offload/base/bytes.h"
+
 int by_packet_is_from_child(struct by_step *step, const struct by_packet *packet)
 {
     const struct by_entry *entry = packet->entry;
@@ -21,10 +23,34 @@ int by_packet_is_from_child(struct by_step *step, const struct by_packet *packet
     return 1;
 }
 
+/* Pairs of children whose values mode DET keeps apart until all are there; 1: the chunk has one sum, in order
+ * of arrival. */
+static uint32_t pair_count(const struct by_entry *entry, unsigned mode, unsigned op, unsigned dtype)
+{
+    if (mode != BY_MODE_DET || !by_reduction_is_ordered(op, dtype))
+        return 1;
+    return by_image_det_depth(entry->child_count);
+}
+
+/* The kernels for what the packet asks for, or NULL where this node lacks them, or the slots that the mode
+ * needs. */
+static const struct by_reducer *find_reducer(const struct by_step *step, const struct by_packet *packet)
+{
+    const struct by_header *header = &packet->header;
+    uint32_t pairs = pair_count(packet->entry, header->mode, header->op, header->dtype);
+
+    if (header->mode != BY_MODE_FAST && header->mode != BY_MODE_DET)
+        return NULL;
+    if (pairs * packet->entry->window > packet->entry->slots)
+        return NULL;
+    return step->engine->reducer[header->op << 4 | header->dtype];
+}
+
 static void claim(struct by_step *step, const struct by_packet *packet)
 {
     const struct by_header *header = &packet->header;
     struct by_bank *bank = &step->engine->bank[packet->bank];
+    uint32_t pairs;
 
     bank->have = 0;
     bank->want = 0;
@@ -44,6 +70,42 @@ static void claim(struct by_step *step, const struct by_packet *packet)
     bank->flags = 0;
     bank->waits = 0;
     bank->claimer = header->child;
+    pairs = pair_count(packet->entry, header->mode, header->op, header->dtype);
+    for (uint32_t pair = 1; pair < pairs; pair++)
+        step->engine->bank[by_bank_of_pair(packet->entry, packet->bank, pair)].flags = 0;
+}
+
+/*
+ * Mode DET, all are there: ((pair 0 + pair 1) + pair 2) ... becomes the sum. Where pairs are without data the
+ * first one that has some is copied.
+ */
+static void fold_pairs(struct by_step *step, const struct by_packet *packet, const struct by_reducer *reducer)
+{
+    const struct by_entry *entry = packet->entry;
+    struct by_engine *engine = step->engine;
+    struct by_bank *bank = &engine->bank[packet->bank];
+    uint8_t *sum = by_bank_partial(engine, packet->bank);
+    uint32_t pairs = pair_count(entry, bank->mode, bank->op, bank->dtype);
+    /* Accumulators of f16 and bf16 are f32. */
+    const struct by_reducer *fold = reducer->acc_bytes == reducer->element_bytes
+                                        ? reducer
+                                        : engine->reducer[bank->op << 4 | BY_DTYPE_F32];
+
+    for (uint32_t pair = 1; pair < pairs; pair++) {
+        uint32_t index = by_bank_of_pair(entry, packet->bank, pair);
+        const struct by_bank *held = &engine->bank[index];
+
+        if (!(held->flags & BY_BANK_DATA))
+            continue;
+        if (!(bank->flags & BY_BANK_DATA)) {
+            by_copy(sum, by_bank_partial(engine, index), (size_t)bank->count * reducer->acc_bytes);
+            bank->psum = held->psum;
+            bank->flags |= held->flags & (BY_BANK_DATA | BY_BANK_SUMMED);
+        } else {
+            fold->accumulate(sum, by_bank_partial(engine, index), bank->count);
+            bank->flags |= BY_BANK_SUMMED;
+        }
+    }
 }
 
 /* All children have contributed: the value is final here. */
@@ -52,6 +114,8 @@ static void complete(struct by_step *step, const struct by_packet *packet, const
     const struct by_entry *entry = packet->entry;
     struct by_bank *bank = &step->engine->bank[packet->bank];
 
+    if (bank->mode == BY_MODE_DET)
+        fold_pairs(step, packet, reducer);
     if (bank->flags & BY_BANK_DATA) {
         if ((bank->flags & BY_BANK_SUMMED) || reducer->acc_bytes != reducer->element_bytes)
             bank->psum = reducer->store(by_bank_partial(step->engine, packet->bank), bank->count);
@@ -74,8 +138,14 @@ static void complete(struct by_step *step, const struct by_packet *packet, const
 static int add(struct by_step *step, const struct by_packet *packet, const struct by_reducer *reducer)
 {
     const struct by_header *header = &packet->header;
-    struct by_bank *bank = &step->engine->bank[packet->bank];
-    uint8_t *partial = by_bank_partial(step->engine, packet->bank);
+    uint32_t index = packet->bank;
+    struct by_bank *bank;
+    uint8_t *partial;
+
+    if (pair_count(packet->entry, header->mode, header->op, header->dtype) > 1)
+        index = by_bank_of_pair(packet->entry, index, header->child / 2u);
+    bank = &step->engine->bank[index];
+    partial = by_bank_partial(step->engine, index);
 
     if (!(bank->flags & BY_BANK_DATA) && reducer->acc_bytes == reducer->element_bytes) {
         /* Nobody reads the partial sum yet, so that copy and check are one pass. */
@@ -148,12 +218,10 @@ void by_contrib_take(struct by_step *step, const struct by_packet *packet)
     const struct by_header *header = &packet->header;
     const struct by_entry *entry = packet->entry;
     struct by_bank *bank = &step->engine->bank[packet->bank];
-    const struct by_reducer *reducer = step->engine->reducer[header->op << 4 | header->dtype];
+    const struct by_reducer *reducer = find_reducer(step, packet);
 
     if (!by_packet_is_from_child(step, packet))
         return;
-    if (header->mode != BY_MODE_FAST)
-        reducer = NULL;
     if (reducer) {
         uint32_t bytes = (uint32_t)header->count * reducer->element_bytes;
 

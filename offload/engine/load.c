@@ -34,7 +34,7 @@ static int check_overlap(struct by_engine *engine, const struct by_table *table,
     for (uint32_t i = 0; i < table->entry_count; i++) {
         const struct by_entry *entry = &table->entry[i];
 
-        for (uint32_t slot = entry->slot_base; slot < entry->slot_base + entry->window; slot++) {
+        for (uint32_t slot = entry->slot_base; slot < entry->slot_base + entry->slots; slot++) {
             uint64_t bit = UINT64_C(1) << (slot & 63);
 
             if (engine->slot_used[slot / 64] & bit)
@@ -51,8 +51,9 @@ static int check_overlap(struct by_engine *engine, const struct by_table *table,
 static int same_shape(const struct by_table *a_table, const struct by_entry *a,
                       const struct by_table *b_table, const struct by_entry *b)
 {
-    if (a->slot_base != b->slot_base || a->window != b->window || a->payload_max != b->payload_max ||
-        a->child_count != b->child_count || a->has_parent != b->has_parent)
+    if (a->slot_base != b->slot_base || a->window != b->window || a->slots != b->slots ||
+        a->payload_max != b->payload_max || a->child_count != b->child_count ||
+        a->has_parent != b->has_parent)
         return 0;
     if (a->has_parent && (a->parent.address != b->parent.address ||
                           a->parent.udp_port != b->parent.udp_port || a->parent_child != b->parent_child))
@@ -126,6 +127,7 @@ static void build_entry(struct by_table *table, uint32_t index, uint16_t gen)
     entry->slot_base = record.slot_base;
     entry->first_child = record.first_child;
     entry->window = record.window;
+    entry->slots = by_image_entry_slots(&record);
     entry->payload_max = record.payload_max;
     entry->window_log2 = (uint8_t)__builtin_ctz(record.window);
     entry->has_parent = record.parent_node != BY_NODE_NONE;
@@ -260,16 +262,17 @@ int by_engine_stage(struct by_engine *engine, const uint8_t *image, size_t bytes
  * go on. */
 static void start_banks(struct by_engine *engine, const struct by_entry *entry)
 {
-    for (uint32_t seq = 0; seq < 2 * entry->window; seq++) {
-        struct by_bank *bank = &engine->bank[by_bank_index(entry, seq)];
+    for (uint32_t i = 0; i < 2 * entry->slots; i++) {
+        struct by_bank *bank = &engine->bank[2 * entry->slot_base + i];
 
         bank->have = bank->want = bank->told = 0;
         bank->tick_ns = 0;
-        bank->seq = seq - 2 * entry->window;
         bank->nleaf = bank->bytes = 0;
         bank->flags = 0;
         bank->state = BY_BANK_VOID;
     }
+    for (uint32_t seq = 0; seq < 2 * entry->window; seq++)
+        engine->bank[by_bank_index(entry, seq)].seq = seq - 2 * entry->window;
 }
 
 int by_engine_commit(struct by_engine *engine)

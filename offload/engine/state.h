@@ -74,6 +74,7 @@ struct by_entry {
     uint32_t slot_base;
     uint32_t first_child; /* in by_table.child */
     uint32_t window;
+    uint32_t slots; /* from slot_base on: window, or for mode DET so many times that as there are pairs */
     uint16_t payload_max;
     uint8_t window_log2;
     uint8_t has_parent;
@@ -168,6 +169,15 @@ static inline uint8_t *by_bank_objection(const struct by_engine *engine, uint32_
 static inline uint32_t by_bank_index(const struct by_entry *entry, uint32_t seq)
 {
     return 2 * (entry->slot_base + (seq & (entry->window - 1))) + (seq >> entry->window_log2 & 1);
+}
+
+/*
+ * Where the value of `child` is summed in mode DET: children 2i and 2i + 1 share bank i of those that lie a
+ * window's slots apart, behind that of the chunk. Of the banks behind it only data, psum and flags are used.
+ */
+static inline uint32_t by_bank_of_pair(const struct by_entry *entry, uint32_t bank, uint32_t pair)
+{
+    return bank + 2 * entry->window * pair;
 }
 
 static inline uint32_t by_cell(uint32_t key, uint32_t shift)

@@ -23,3 +23,9 @@ const struct by_reducer *by_reducer_get(unsigned isa, unsigned op, unsigned dtyp
     reducer = &tables[isa][op][dtype];
     return reducer->accumulate ? reducer : NULL;
 }
+
+int by_reduction_is_ordered(unsigned op, unsigned dtype)
+{
+    return (op == BY_OP_SUM || op == BY_OP_PROD) && (dtype == BY_DTYPE_F16 || dtype == BY_DTYPE_BF16 ||
+                                                     dtype == BY_DTYPE_F32 || dtype == BY_DTYPE_F64);
+}

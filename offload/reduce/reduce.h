@@ -41,6 +41,10 @@ struct by_reducer {
  */
 const struct by_reducer *by_reducer_get(unsigned isa, unsigned op, unsigned dtype);
 
+/* 1 when the value of `op` on `dtype` depends on the order in which more than two operands are taken: sums
+ * and products of floats. */
+int by_reduction_is_ordered(unsigned op, unsigned dtype);
+
 /* The best instruction set that both this build and the running processor have (x86: CPUID; arm64: NEON
  * always). */
 unsigned by_isa_best(void);

@@ -313,8 +313,11 @@ static int check_entry(struct check *check, const struct by_image_entry *entry)
         error = check_shape(check, entry->window, entry->payload_max);
     if (error)
         return error;
+    if (entry->depth > 1 && entry->depth != by_image_det_depth(entry->child_count))
+        return refuse(check, BY_EFORMAT, "depth is not 1, nor a slot for each two children: it is",
+                      entry->depth);
     if (entry->slot_base > check->header.slot_count ||
-        entry->window > check->header.slot_count - entry->slot_base)
+        by_image_entry_slots(entry) > check->header.slot_count - entry->slot_base)
         return refuse(check, BY_EFORMAT, "slots lie beyond the header's slot count, from", entry->slot_base);
     if (entry->nleaf < entry->child_count || entry->nleaf > check->job.rank_count)
         return refuse(check, BY_EFORMAT, "number of leaves is below that of children, or above that of ranks",

@@ -49,8 +49,8 @@ struct by_image_header {
     uint64_t cookie;      /* the controller's: identifies the plan and job set; read back by `banyan show` */
     uint16_t node;        /* id of this node in the fabric */
     uint8_t kind;         /* enum by_node_kind */
-    uint32_t slot_count;  /* slots (of two banks each) that the entries use in all: 0 <= slot_base + window <=
-                             slot_count */
+    uint32_t slot_count;  /* slots (of two banks each) that the entries use in all: 0 <= slot_base +
+                             by_image_entry_slots <=  slot_count */
     uint16_t payload_max; /* largest chunk of any entry or leaf, bytes */
     char name[BY_NAME_MAX + 1];
     uint32_t count[BY_SECTION_COUNT];
@@ -91,7 +91,22 @@ struct by_image_entry {
     uint16_t payload_max; /* bytes of a chunk, a multiple of 8 */
     uint32_t slot_base;   /* entries' ranges of slots do not overlap */
     uint16_t nleaf;       /* leaves below this node */
+    uint8_t depth;        /* slots for each place of the window: 1 (0 means the same), or
+                             by_image_det_depth(), by which the entry can sum in mode DET */
 };
+
+/* Slots for each place of the window that an entry of `child_count` children needs for mode DET: one for each
+ * two children, as two values have the same sum in either order. */
+static inline uint32_t by_image_det_depth(uint32_t child_count)
+{
+    return child_count > 1 ? (child_count + 1) / 2 : 1;
+}
+
+/* Slots of an entry from slot_base on. */
+static inline uint32_t by_image_entry_slots(const struct by_image_entry *entry)
+{
+    return entry->window * (entry->depth > 1 ? entry->depth : 1u);
+}
 
 struct by_image_child {
     uint16_t port; /* or BY_PORT_LOCAL */

@@ -59,7 +59,8 @@ enum by_image_at {
     X(U16, window, 20)                                                                                       \
     X(U16, payload_max, 22)                                                                                  \
     X(U32, slot_base, 24)                                                                                    \
-    X(U16, nleaf, 28)
+    X(U16, nleaf, 28)                                                                                        \
+    X(U8, depth, 30)
 #define BY_IMAGE_CHILD_FIELDS(X)                                                                             \
     X(U16, port, 0)                                                                                          \
     X(U16, node, 2)                                                                                          \

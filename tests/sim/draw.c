@@ -128,6 +128,7 @@ static void draw_calls(struct by_prng *prng, struct scenario *scenario, int job)
 {
     int count = between(prng, 1, 6);
     int ranks = scenario->fabric.jobs[job].rank_count;
+    struct by_prng modes = {scenario->seed ^ (uint64_t)job}; /* apart from what else is drawn */
 
     for (int c = 0; c < count; c++) {
         unsigned dtype = 1 + (unsigned)below(prng, BY_DTYPE_COUNT - 1);
@@ -140,6 +141,7 @@ static void draw_calls(struct by_prng *prng, struct scenario *scenario, int job)
                           draw_count(prng));
         call->root = (uint16_t)below(prng, (uint64_t)ranks);
         call->in_place = one_in(prng, 2);
+        call->mode = (uint8_t)between(&modes, BY_MODE_FAST, BY_MODE_DET);
     }
 }
 
@@ -212,9 +214,9 @@ void scenario_describe(const struct scenario *scenario, char *text, size_t bytes
         for (int c = 0; c < scenario->call_count[j]; c++) {
             const struct plan_call *call = &scenario->calls[j][c];
 
-            SAY("    %s %s %s root %u count %llu%s\n", by_collective_name(call->collective),
-                by_op_name(call->op), by_dtype_name(call->dtype), call->root, (unsigned long long)call->count,
-                call->in_place ? " in place" : "");
+            SAY("    %s %s %s %s root %u count %llu%s\n", by_collective_name(call->collective),
+                by_op_name(call->op), by_dtype_name(call->dtype), by_mode_name(call->mode), call->root,
+                (unsigned long long)call->count, call->in_place ? " in place" : "");
         }
     }
 #undef SAY

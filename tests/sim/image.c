@@ -149,6 +149,7 @@ static void add_entry(struct builder *b, const struct fabric_job *job, const str
     int parent = tree->parent[b->node];
 
     entry.child_count = (uint8_t)count;
+    entry.depth = (uint8_t)by_image_det_depth(entry.child_count);
     entry.nleaf = leaves_below(b->fabric, job, tree, b->node);
     if (parent >= 0) {
         struct hop_ends ends = hop_ends(b->fabric, tree, b->node);
@@ -164,7 +165,7 @@ static void add_entry(struct builder *b, const struct fabric_job *job, const str
     if (b->image)
         by_image_put_entry(b->image, b->count[BY_SECTION_ENTRY], &entry);
     b->count[BY_SECTION_ENTRY]++;
-    b->slots += tree->window;
+    b->slots += by_image_entry_slots(&entry);
 }
 
 static void add_leaf(struct builder *b, const struct fabric_job *job, const struct fabric_tree *tree,

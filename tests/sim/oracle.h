@@ -15,6 +15,7 @@ struct plan_call {
     uint16_t root;
     uint64_t count;
     int in_place;
+    uint8_t mode; /* enum by_mode; 0 is FAST */
 };
 
 /* Elements of the send buffer of a rank, and of its receive buffer. */

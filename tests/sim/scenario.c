@@ -244,7 +244,7 @@ static int rank_post(struct rank_run *rank, struct world *world, struct by_endpo
         struct by_call call = {.collective = plan->collective,
                                .op = plan->op,
                                .dtype = plan->dtype,
-                               .mode = BY_MODE_FAST,
+                               .mode = plan->mode ? plan->mode : BY_MODE_FAST,
                                .root = plan->root,
                                .count = plan->count};
         const char *field;

@@ -156,13 +156,14 @@ static int differ(const struct by_err_side *a, const struct by_err_side *b)
 static void ranks_in_different_calls_all_learn_of_it(void **state)
 {
     static const struct odd_row rows[] = {
-        {"operator", {BY_COLLECTIVE_ALLREDUCE, BY_OP_MAX, BY_DTYPE_I32, 0, 5000, 0}},
-        {"type", {BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_U32, 0, 5000, 0}},
-        {"larger count", {BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_I32, 0, 5001, 0}},
-        {"smaller count", {BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_I32, 0, 3, 0}},
-        {"collective", {BY_COLLECTIVE_BROADCAST, BY_OP_SUM, BY_DTYPE_I32, 0, 5000, 0}},
-        {"barrier", {BY_COLLECTIVE_BARRIER, 0, BY_DTYPE_U8, 0, 0, 0}},
-        {"empty call", {BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_I32, 0, 0, 0}},
+        {"operator", {BY_COLLECTIVE_ALLREDUCE, BY_OP_MAX, BY_DTYPE_I32, 0, 5000, 0, 0}},
+        {"type", {BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_U32, 0, 5000, 0, 0}},
+        {"larger count", {BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_I32, 0, 5001, 0, 0}},
+        {"smaller count", {BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_I32, 0, 3, 0, 0}},
+        {"collective", {BY_COLLECTIVE_BROADCAST, BY_OP_SUM, BY_DTYPE_I32, 0, 5000, 0, 0}},
+        {"barrier", {BY_COLLECTIVE_BARRIER, 0, BY_DTYPE_U8, 0, 0, 0, 0}},
+        {"mode", {BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_I32, 0, 5000, 0, BY_MODE_DET}},
+        {"empty call", {BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_I32, 0, 0, 0, 0}},
     };
     static const char *const shapes[] = {"star", "leaf-spine", "three", "ring"};
     static const char *const roots[] = {"leaf0", "spine0", "core0", "h0"};
@@ -211,11 +212,11 @@ static void a_broadcast_from_two_roots_is_refused(void **state)
 static void ranks_in_calls_on_different_trees_all_learn_of_it(void **state)
 {
     static const struct plan_call odd_calls[] = {
-        {BY_COLLECTIVE_BROADCAST, BY_OP_SUM, BY_DTYPE_I32, 2, 5000, 0},
-        {BY_COLLECTIVE_REDUCE, BY_OP_SUM, BY_DTYPE_I32, 1, 5000, 0},
-        {BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_I32, 0, 5000, 0},
-        {BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_I32, 0, 0, 0},
-        {BY_COLLECTIVE_BARRIER, 0, BY_DTYPE_U8, 0, 0, 0},
+        {BY_COLLECTIVE_BROADCAST, BY_OP_SUM, BY_DTYPE_I32, 2, 5000, 0, 0},
+        {BY_COLLECTIVE_REDUCE, BY_OP_SUM, BY_DTYPE_I32, 1, 5000, 0, 0},
+        {BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_I32, 0, 5000, 0, 0},
+        {BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_I32, 0, 0, 0, 0},
+        {BY_COLLECTIVE_BARRIER, 0, BY_DTYPE_U8, 0, 0, 0, 0},
     };
 
     (void)state;

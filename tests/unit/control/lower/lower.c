@@ -374,6 +374,29 @@ static void windows_are_halved_until_the_slots_suffice(void **state)
     by_topology_free(topology);
 }
 
+static void entries_for_mode_det_have_a_slot_for_each_two_children(void **state)
+{
+    struct by_topology *topology = star();
+    struct by_plan *plans[1] = {bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, star_allreduce)};
+    struct by_lowering *lowering =
+        lower_plans(topology, plans, 1, &(struct by_lower_options){.slots = 400, .det = 1});
+    struct bench_images images = bench_images(lowering);
+    struct by_image_header header;
+    struct by_image_entry entry;
+
+    (void)state;
+    by_image_header(images.bytes[4], &header);
+    by_image_entry(images.bytes[4], 0, &entry);
+    assert_int_equal(entry.child_count, 4);
+    assert_int_equal(entry.depth, 2);
+    assert_int_equal(entry.window, 128); /* twice 256 slots are more than 400 */
+    assert_int_equal(header.slot_count, 256);
+    assert_non_null(strstr(lowering->notes[0], "for --det counted once for each two children"));
+    bench_images_free(&images);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
 static void two_jobs_live_on_the_same_nodes(void **state)
 {
     struct by_topology *topology = star();
@@ -548,6 +571,7 @@ int main(void)
         cmocka_unit_test(one_way_trees_of_an_allreduce_serve_all_that_it_needs),
         cmocka_unit_test(two_one_way_links_between_the_same_nodes_answer_each_other),
         cmocka_unit_test(windows_are_halved_until_the_slots_suffice),
+        cmocka_unit_test(entries_for_mode_det_have_a_slot_for_each_two_children),
         cmocka_unit_test(two_jobs_live_on_the_same_nodes),
         cmocka_unit_test(the_same_input_gives_the_same_bytes),
         cmocka_unit_test(payloads_fit_the_mtu_in_whole_cache_lines),

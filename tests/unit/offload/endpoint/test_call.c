@@ -76,7 +76,7 @@ static void arguments_out_of_range_are_refused_by_name(void **state)
         {AR, BY_OP_SUM, 0, BY_MODE_FAST, 0, COUNT, 0, 64, BY_EINVAL, "dtype"},
         {AR, BY_OP_SUM, BY_DTYPE_COUNT, BY_MODE_FAST, 0, COUNT, 0, 64, BY_EINVAL, "dtype"},
         {AR, BY_OP_SUM, BY_DTYPE_F32, 0, 0, COUNT, 0, 64, BY_EINVAL, "mode"},
-        {AR, BY_OP_SUM, BY_DTYPE_F32, BY_MODE_DET, 0, COUNT, 0, 64, BY_EUNSUPPORTED, "mode"},
+        {AR, BY_OP_SUM, BY_DTYPE_F32, BY_MODE_EXACT, 0, COUNT, 0, 64, BY_EUNSUPPORTED, "mode"},
         {AR, BY_OP_BXOR, F, 0, COUNT, 0, 64, BY_EUNSUPPORTED, "op"},
         {BC, BY_OP_SUM, F, RANKS, COUNT, 0, 64, BY_EINVAL, "root"},
         {RE, BY_OP_SUM, F, RANKS, COUNT, 0, 64, BY_EINVAL, "root"},

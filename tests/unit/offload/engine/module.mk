@@ -20,3 +20,7 @@ TESTS += unit-engine-poison
 unit-engine-poison_SRC := tests/unit/offload/engine/poison.c tests/unit/offload/engine/rig.c
 unit-engine-poison_LIBS := offload
 unit-engine-poison_LDLIBS := -lcmocka
+TESTS += unit-engine-det
+unit-engine-det_SRC := tests/unit/offload/engine/det.c tests/unit/offload/engine/rig.c
+unit-engine-det_LIBS := offload
+unit-engine-det_LDLIBS := -lcmocka -lm

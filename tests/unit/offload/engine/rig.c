@@ -36,7 +36,8 @@ static void put_entry(const struct rig_entry *entry, uint32_t index, uint32_t fi
                                     .window = entry->window,
                                     .payload_max = entry->payload_max ? entry->payload_max : RIG_PAYLOAD,
                                     .slot_base = entry->slot_base,
-                                    .nleaf = entry->children};
+                                    .nleaf = entry->children,
+                                    .depth = entry->depth};
 
     by_image_put_entry(image, index, &record);
     for (unsigned c = 0; c < entry->children; c++) {
@@ -63,8 +64,10 @@ const uint8_t *rig_image(const struct rig_entry *entries, uint32_t count, const 
             job[jobs++] =
                 (struct by_image_job){entries[i].job, entries[i].gen, 1000, BY_RANK_NONE, 100, 7000};
         children += entries[i].children;
-        if (header.slot_count < entries[i].slot_base + entries[i].window)
-            header.slot_count = entries[i].slot_base + entries[i].window;
+        uint32_t slots = entries[i].window * (entries[i].depth ? entries[i].depth : 1u);
+
+        if (header.slot_count < entries[i].slot_base + slots)
+            header.slot_count = entries[i].slot_base + slots;
     }
     if (count == 0)
         job[jobs++] = (struct by_image_job){1, 1, 1000, BY_RANK_NONE, 100, 7000};

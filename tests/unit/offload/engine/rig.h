@@ -38,6 +38,7 @@ struct rig_entry {
     uint16_t window;
     uint16_t payload_max; /* 0: RIG_PAYLOAD */
     uint32_t slot_base;
+    uint8_t depth;
 };
 
 struct rig {
