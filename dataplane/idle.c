@@ -1,11 +1,11 @@
 /*
  * The ladder of an idle loop. Where a port has a descriptor (packet sockets, AF_XDP) the switch sleeps in
- * epoll and the next packet wakes it; other ports (rings, NICs without interrupts) are polled between naps
- * that grow from 20 to 200 us. Loop's thread.
+ * epoll and the next packet wakes it; it does not yield before, since a yield gives away a whole slice of the
+ * scheduler's to whoever computes, and a sleeper is woken soon. Other ports (rings, NICs without interrupts)
+ * are polled between naps that grow from 20 to 200 us. Loop's thread.
  */
 #include "dataplane/idle.h"
 
-#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -13,9 +13,8 @@
 
 #include "offload/base/errors.h"
 
-/* Rounds without work before the loop yields, and before it sleeps (count). */
-#define SPIN_ROUNDS  2u
-#define YIELD_ROUNDS 6u
+/* Rounds without work before the loop sleeps (count). */
+#define SPIN_ROUNDS 2u
 /* Naps without bells (ns): the first is about what a nap costs, the last bounds latency at 0.5% of a core. */
 #define NAP_FIRST_NS 20000u
 #define NAP_LAST_NS  200000u
@@ -40,7 +39,7 @@ int by_idle_watch(struct by_idle *idle, int fd)
 
 bool by_idle_will_sleep(const struct by_idle *idle)
 {
-    return idle->empty_rounds >= YIELD_ROUNDS;
+    return idle->empty_rounds >= SPIN_ROUNDS;
 }
 
 bool by_idle_wait(struct by_idle *idle, uint64_t most_ns)
@@ -52,10 +51,6 @@ bool by_idle_wait(struct by_idle *idle, uint64_t most_ns)
     idle->empty_rounds++;
     if (idle->empty_rounds <= SPIN_ROUNDS) {
         idle->sleep_ns = NAP_FIRST_NS;
-        return false;
-    }
-    if (idle->empty_rounds <= YIELD_ROUNDS) {
-        sched_yield();
         return false;
     }
     if (!idle->all_bells) {

@@ -2,7 +2,6 @@
 #include "host-driver/comm.h"
 
 #include <poll.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,6 @@
 #include "host-driver/image_file.h"
 
 #define SLEEP_MAX_NS 100000000u /* a sleep looks for banyan_abort this often */
-#define YIELDS       4u         /* of the empty polls before a sleep, the last ones give the core away */
 #define SPIN_LIMIT   1000000u
 
 static int is_comm(const struct banyan_comm *comm, const char *function)
@@ -272,8 +270,10 @@ static void sleep_until(struct banyan_comm *comm, uint64_t now_ns, uint64_t dead
     ppoll(fds, comm->transport->ops->fds(comm->transport, fds), &wait, NULL);
 }
 
-/* Polls; then, when it may block, polls some more, gives the core to others, and sleeps until a packet or a
- * timer. With more processes than cores, what one saves is what another computes with. */
+/* Polls; then, when it may block, polls some more, and sleeps until a packet or a timer. With more processes
+ * than cores, what one saves is what another computes with. It does not yield: a yield gives away a whole
+ * slice to whoever computes, while a sleeper is woken by the next packet, and soon, for what it has not used.
+ */
 static void progress_wire(struct banyan_comm *comm, int block)
 {
     for (uint32_t empty = 0;; empty++) {
@@ -281,13 +281,11 @@ static void progress_wire(struct banyan_comm *comm, int block)
 
         if (by_progress_step(&comm->progress, now_ns) > 0 || !block)
             return;
-        if (empty >= comm->spin_max + YIELDS) {
+        if (empty >= comm->spin_max) {
             sleep_until(comm, now_ns, by_progress_deadline(&comm->progress));
             by_progress_step(&comm->progress, by_clock_ns());
             return;
         }
-        if (empty >= comm->spin_max)
-            sched_yield();
     }
 }
 
