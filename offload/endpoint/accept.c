@@ -21,7 +21,7 @@ static struct by_lane *lane_find(struct by_endpoint *endpoint, const struct by_h
 
 static int from_parent(const struct by_lane *lane, const struct by_header *header, const struct by_rx *rx)
 {
-    if (header->type == BY_TYPE_CONTRIB || header->type == BY_TYPE_PROBE || rx->port != lane->parent_port)
+    if (header->type == BY_TYPE_CONTRIB || rx->port != lane->parent_port)
         return 0;
     if (rx->port != BY_PORT_LOCAL && rx->src_ip != lane->parent_ip)
         return 0;
@@ -43,9 +43,9 @@ static uint64_t *result_fault(struct by_endpoint *endpoint, const struct by_flig
     const struct by_call_state *call = &endpoint->calls[flight->call];
     int data = (header->flags & BY_FLAG_NODATA) == 0;
 
-    if (header->op != call->op || header->dtype != call->dtype || header->mode != call->mode ||
-        header->optag != call->optag || header->count != flight->count ||
-        header->flags & (BY_FLAG_POISON | BY_FLAG_PARTIAL | BY_FLAG_STAMP))
+    if (header->op != call->op || header->dtype != call->dtype ||
+        header->mode != by_flight_mode(flight, call) || header->optag != call->optag ||
+        header->count != flight->count || header->flags & (BY_FLAG_POISON | BY_FLAG_PARTIAL | BY_FLAG_STAMP))
         return &endpoint->counters.drop_match;
     /* Who needs the value must get it; who does not may get it all the same, from a multicast. */
     if (bytes != (data ? flight->bytes : 0u) || (!data && !(flight->flags & BY_FLIGHT_ACKONLY)))
@@ -220,7 +220,9 @@ void by_accept(struct by_endpoint *endpoint, const struct by_rx *rx)
         return;
     if (rx->ecn == 3)
         by_pace_cut(endpoint, lane, BY_PACE_MARK);
-    if (header.type != BY_TYPE_RESULT && by_psum(payload, (uint32_t)bytes) != header.psum)
+    if (header.type == BY_TYPE_PROBE)
+        endpoint->counters.probe++; /* who waits for us hears of it in time: only nodes answer */
+    else if (header.type != BY_TYPE_RESULT && by_psum(payload, (uint32_t)bytes) != header.psum)
         endpoint->counters.drop_psum++;
     else if (header.type == BY_TYPE_RESULT)
         take_result(endpoint, lane, &header, payload, (uint32_t)bytes);

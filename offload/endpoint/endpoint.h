@@ -89,6 +89,7 @@ struct by_call_status {
     X(drop_match, "dropped: count, operator, type or call differ")                                           \
     X(drop_psum, "dropped: payload checksum")                                                                \
     X(drop_witness, "dropped: leaves missing or doubled in a result")                                        \
+    X(probe, "PROBE received: a node missed this rank's value")                                              \
     X(session, "sessions agreed upon by all ranks: 0 or 1")
 
 struct by_endpoint_counters {

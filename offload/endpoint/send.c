@@ -142,7 +142,7 @@ static void packet_build(const struct by_endpoint *endpoint, const struct by_lan
                                .child = lane->parent_child,
                                .op = call->op,
                                .dtype = call->dtype,
-                               .mode = call->mode,
+                               .mode = by_flight_mode(flight, call),
                                .job = endpoint->config.job,
                                .tree = lane->tree,
                                .gen = endpoint->gen,

@@ -195,6 +195,12 @@ static inline struct by_flight *by_flight_at(const struct by_lane *lane, uint32_
     return &lane->flights[seq & lane->mask];
 }
 
+/* A word sums nothing, so that no node on its way needs what the mode takes. */
+static inline uint8_t by_flight_mode(const struct by_flight *flight, const struct by_call_state *call)
+{
+    return flight->count > 0 ? call->mode : BY_MODE_FAST;
+}
+
 /* share.c: which lanes serve what, and how a length is split over them. */
 void by_share_init(struct by_endpoint *endpoint);
 /* Index of the rooted collective in groups and `before`, or -1. */

@@ -108,16 +108,16 @@ void by_suspect_fill(const struct by_endpoint *endpoint, const struct by_lane *l
         }
         return;
     }
-    status->node = wait->node;
+    status->node = wait->state == BY_WAIT_PARENT ? wait->node : wait->at;
     status->wait_state = wait->state;
     status->missing = wait->missing;
     if (wait->state == BY_WAIT_PARENT) {
         if (find_hop(endpoint, lane, wait->node, -1, &hop))
             status->missing_node = hop.parent;
     } else if (wait->missing != 0 &&
-               find_hop(endpoint, lane, wait->node, __builtin_ctzll(wait->missing), &hop)) {
+               find_hop(endpoint, lane, wait->at, __builtin_ctzll(wait->missing), &hop)) {
         status->missing_node = hop.node;
     } else if (wait->missing != 0 && lane->hop_end > 0) {
-        status->missing_node = wait->node; /* the bit is no other node: it is that host's own rank */
+        status->missing_node = wait->at; /* the bit is no other node: it is that host's own rank */
     }
 }

@@ -41,6 +41,7 @@ struct by_engine_config {
     X(repair_result, "results sent again to one child")                                                      \
     X(repair_up, "partial sums sent again")                                                                  \
     X(wait, "WAIT packets sent or passed on")                                                                \
+    X(probe, "PROBE packets sent to missing children")                                                       \
     X(err, "ERR packets sent or passed on")                                                                  \
     X(duplicate, "contributions already in the slot")                                                        \
     X(drop_format, "dropped: not a banyan packet")                                                           \

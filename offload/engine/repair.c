@@ -8,8 +8,7 @@
 
 #include "offload/base/bytes.h"
 
-/* Begins a new repair interval of the bank if the last one is over; 1 when it did. */
-static int begin_interval(struct by_step *step, struct by_bank *bank)
+int by_interval_begin(struct by_step *step, struct by_bank *bank)
 {
     if (step->now_ns - bank->tick_ns < step->engine->config.repair_interval_ns)
         return 0;
@@ -26,7 +25,7 @@ static int may_tell(struct by_step *step, struct by_bank *bank, unsigned child)
 
     if (step->now_ns == 0)
         return 1;
-    begin_interval(step, bank);
+    by_interval_begin(step, bank);
     if (bank->told & bit)
         return 0;
     bank->told |= bit;
@@ -36,7 +35,7 @@ static int may_tell(struct by_step *step, struct by_bank *bank, unsigned child)
 /* 1 when the parent may be sent something again because of a packet from `child`. */
 static int may_repeat_up(struct by_step *step, struct by_bank *bank, unsigned child)
 {
-    return step->now_ns == 0 ? child == 0 : begin_interval(step, bank);
+    return step->now_ns == 0 ? child == 0 : by_interval_begin(step, bank);
 }
 
 /* 1 when one more WAIT from the parent may go to the children, and counts it. */
@@ -48,14 +47,35 @@ static int may_pass_wait(struct by_bank *bank)
     return 1;
 }
 
-static void send_wait(struct by_step *step, const struct by_packet *packet, unsigned state, uint64_t missing)
+static void tell_of_parent(struct by_step *step, const struct by_packet *packet)
 {
-    const struct by_wait wait = {.node = step->table->node, .state = (uint8_t)state, .missing = missing};
+    const struct by_wait wait = {
+        .node = step->table->node, .at = step->table->node, .state = BY_WAIT_PARENT, .missing = 0};
     uint8_t payload[BY_WAIT_BYTES];
 
     by_wait_encode(&wait, payload);
     by_send_to_children(step, packet->entry, &packet->header, BY_TYPE_WAIT,
                         UINT64_C(1) << packet->header.child, payload, sizeof(payload));
+}
+
+/* Sends the complete sum up again. */
+static void repeat_up(struct by_step *step, const struct by_packet *packet)
+{
+    struct by_bank *bank = &step->engine->bank[packet->bank];
+
+    bank->flags &= (uint8_t)~BY_BANK_PASSED;
+    bank->waits = 0;
+    step->engine->counters.repair_up++;
+    by_send_up(step, packet->entry, packet->bank, BY_FLAG_RETX);
+}
+
+/* 1 when the child that has just been told is the one on whose behalf the missing are asked: the first in an
+ * interval, and without a clock the lowest that has contributed. */
+static int may_ask(const struct by_step *step, const struct by_bank *bank, unsigned child)
+{
+    uint64_t bit = UINT64_C(1) << child;
+
+    return step->now_ns == 0 ? (bank->have & -bank->have) == bit : bank->told == bit;
 }
 
 /* Answers a child that asks, or sends again, for the chunk that its bank holds. */
@@ -67,18 +87,17 @@ static void answer(struct by_step *step, const struct by_packet *packet)
 
     switch (bank->state) {
     case BY_BANK_AGG:
-        if (may_tell(step, bank, child))
-            send_wait(step, packet, BY_WAIT_CHILDREN, entry->all & ~bank->have);
+        if (may_tell(step, bank, child)) {
+            by_place_tell(step, packet);
+            if (may_ask(step, bank, child))
+                by_place_ask(step, packet);
+        }
         break;
     case BY_BANK_UP:
-        if (may_repeat_up(step, bank, child)) {
-            bank->flags &= (uint8_t)~BY_BANK_PASSED;
-            bank->waits = 0;
-            step->engine->counters.repair_up++;
-            by_send_up(step, entry, packet->bank, BY_FLAG_RETX);
-        }
+        if (may_repeat_up(step, bank, child))
+            repeat_up(step, packet);
         if (may_tell(step, bank, child))
-            send_wait(step, packet, BY_WAIT_PARENT, 0);
+            tell_of_parent(step, packet);
         break;
     case BY_BANK_DONE:
         step->engine->counters.repair_result++;
@@ -217,21 +236,26 @@ static int is_sound(struct by_step *step, const struct by_packet *packet, unsign
     return 1;
 }
 
-/* An ancestor waits: the children learn for whom. Each time that we ask, every ancestor may answer once. */
+/* An ancestor waits: the children learn for whom. Each time that we ask, every ancestor may answer once. Or a
+ * child does, which answers our own question. */
 void by_wait_take(struct by_step *step, const struct by_packet *packet)
 {
     struct by_engine_counters *counters = &step->engine->counters;
     struct by_bank *bank = &step->engine->bank[packet->bank];
+    int from_parent = by_packet_is_from_parent(packet);
     struct by_wait wait;
 
-    if (!by_packet_is_from_parent(packet)) {
-        counters->drop_ingress++;
+    if (!from_parent && !by_packet_is_from_child(step, packet))
         return;
-    }
     if (!is_sound(step, packet, BY_WAIT_BYTES))
         return;
     if (by_wait_decode(packet->payload, packet->bytes, &wait) != 0) {
         counters->drop_format++;
+        return;
+    }
+    if (!from_parent) {
+        if (!by_place_hear(step, packet, &wait))
+            counters->drop_state++;
         return;
     }
     if (packet->header.seq != bank->seq || bank->state != BY_BANK_UP || !may_pass_wait(bank)) {
@@ -306,18 +330,36 @@ void by_err_take(struct by_step *step, const struct by_packet *packet)
     }
 }
 
-/* A child asks how a chunk stands. */
+/* The parent misses our sum. */
+static void take_question(struct by_step *step, const struct by_packet *packet)
+{
+    struct by_engine_counters *counters = &step->engine->counters;
+    struct by_bank *bank = &step->engine->bank[packet->bank];
+
+    if (by_place_asked(step, packet))
+        return;
+    if (packet->header.seq == bank->seq && bank->state == BY_BANK_UP &&
+        (step->now_ns == 0 || by_interval_begin(step, bank)))
+        repeat_up(step, packet);
+    else
+        counters->drop_state++;
+}
+
+/* A child, or the parent, asks how a chunk stands. */
 void by_probe_take(struct by_step *step, const struct by_packet *packet)
 {
     struct by_engine_counters *counters = &step->engine->counters;
     const struct by_entry *entry = packet->entry;
     const struct by_bank *bank = &step->engine->bank[packet->bank];
     uint32_t ahead = packet->header.seq - bank->seq;
+    int from_parent = by_packet_is_from_parent(packet);
 
-    if (!by_packet_is_from_child(step, packet))
+    if (!from_parent && !by_packet_is_from_child(step, packet))
         return;
     if (packet->bytes != 0)
         counters->drop_count++;
+    else if (from_parent)
+        take_question(step, packet);
     else if ((ahead == 0 && bank->state == BY_BANK_VOID) || (int32_t)ahead < 0)
         by_stale_answer(step, packet);
     else if (ahead == 0 && bank->state == BY_BANK_POISON)
@@ -325,7 +367,7 @@ void by_probe_take(struct by_step *step, const struct by_packet *packet)
     else if (ahead == 0)
         answer(step, packet);
     else if (ahead == 2 * entry->window)
-        send_wait(step, packet, BY_WAIT_CHILDREN, entry->all);
+        by_place_tell(step, packet);
     else
         by_window_answer(step, packet);
 }

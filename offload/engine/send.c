@@ -133,7 +133,7 @@ void by_send_results(struct by_step *step, const struct by_entry *entry, uint32_
     step->engine->counters.tx_result += entry->child_count;
 }
 
-/* ---- WAIT and ERR
+/* ---- WAIT, ERR and PROBE
  * -----------------------------------------------------------------------------------------------------------
  */
 
@@ -165,6 +165,8 @@ static void send_small(struct by_step *step, const struct by_neighbour *to, cons
     by_copy(tx->small, payload, bytes);
     if (type == BY_TYPE_WAIT)
         step->engine->counters.wait++;
+    else if (type == BY_TYPE_PROBE)
+        step->engine->counters.probe++;
     else
         step->engine->counters.err++;
 }

@@ -21,12 +21,15 @@ enum by_bank_flag {
     BY_BANK_SUMMED = 0x02, /* more than one had: psum is not that of the first */
     BY_BANK_CE = 0x04,     /* congestion was seen below */
     BY_BANK_PASSED = 0x08, /* the parent's ERR went to the children since the last sending upwards */
+    BY_BANK_HEARD = 0x20,  /* a missing child has said for whom it waits (place.c) */
     BY_BANK_RESENT = 0x10, /* a contribution or the result came only because somebody sent again */
 };
 
 /* WAITs that one sending upwards may bring down (packets): each ancestor that waits says so once, the nearest
  * first, so that a tree of this height is heard up to its root; a bound against a parent that babbles. */
 #define BY_WAITS_MAX 15u
+/* For how long what a child said of a deeper place counts (ns): leaves ask at least five times in it. */
+#define BY_PLACE_NS UINT64_C(1000000000)
 
 /*
  * One bank of a slot: what is known of the chunk `seq`. The payload lies elsewhere (by_bank_partial,
@@ -213,6 +216,16 @@ void by_poison_begin(struct by_step *step, const struct by_packet *packet, unsig
 void by_poison_answer(struct by_step *step, const struct by_packet *packet);
 void by_window_answer(struct by_step *step, const struct by_packet *packet);
 void by_stale_answer(struct by_step *step, const struct by_packet *packet);
+
+/* Begins a new repair interval of the bank if the last one is over; 1 when it did. */
+int by_interval_begin(struct by_step *step, struct by_bank *bank);
+
+/* place.c: to the packet's child, who is missing; a question to the first child that is; an answer to the
+ * parent's question, and a child's answer to ours: 0 when the bank has no use for it. */
+void by_place_tell(struct by_step *step, const struct by_packet *packet);
+void by_place_ask(struct by_step *step, const struct by_packet *packet);
+int by_place_asked(struct by_step *step, const struct by_packet *packet);
+int by_place_hear(struct by_step *step, const struct by_packet *packet, const struct by_wait *wait);
 
 /* send.c */
 void by_send_up(struct by_step *step, const struct by_entry *entry, uint32_t bank, uint8_t flags);

@@ -89,14 +89,15 @@ uint32_t by_optag(uint32_t call, unsigned collective, uint16_t root, uint64_t to
  * the session is XORed with it. */
 uint32_t by_session_salt(const uint32_t *nonces, uint32_t count);
 
-/* Payload of WAIT (16 bytes; psum covers it as any other): who waits, in which state, for which of its
- * children. */
+/* Payload of WAIT (16 bytes; psum covers it as any other): who waits, in which state, and at which place in
+ * the tree somebody is missing. */
 #define BY_WAIT_BYTES 16u
 enum by_wait_state { BY_WAIT_CHILDREN = 1, BY_WAIT_PARENT = 2 };
 struct by_wait {
     uint16_t node;    /* id of the node that waits (its image's node id) */
     uint8_t state;    /* enum by_wait_state: for its children, or for its parent's result */
-    uint64_t missing; /* bitmap of children that have not contributed */
+    uint16_t at;      /* id of the deepest node below `node`, or `node`, that is known to wait for children */
+    uint64_t missing; /* bitmap of those of `at` that have not contributed */
 };
 void by_wait_encode(const struct by_wait *wait, uint8_t bytes[BY_WAIT_BYTES]);
 int by_wait_decode(const uint8_t *bytes, size_t size, struct by_wait *wait);

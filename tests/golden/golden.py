@@ -54,8 +54,8 @@ PACKETS = {
                           count=1, nleaf=64, optag=5, payload=struct.pack("<q", -2))),
     "result-nodata": ("an acknowledgement", packet(RESULT, flags=NODATA, child=2, op=SUM, dtype=BF16, seq=3, witness=9,
                                                    count=4096, nleaf=3, optag=0xffffffff)),
-    "wait": ("node 12 waits for its children 1 and 40",
-             packet(WAIT, child=0, seq=5, count=4, payload=struct.pack(">HB5xQ", 12, 1, 1 << 40 | 2))),
+    "wait": ("node 12 waits: node 513 below it for its children 1 and 40",
+             packet(WAIT, child=0, seq=5, count=4, payload=struct.pack(">HBxH2xQ", 12, 1, 513, 1 << 40 | 2))),
     "err-mismatch": ("node 3: child 0 says sum of 4 f32, child 2 says max of 8 i32",
                      packet(ERR, flags=POISON, child=2, seq=6, count=4,
                             payload=struct.pack(">HBxII", 3, 1, 6, 6) +

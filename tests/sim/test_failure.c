@@ -57,8 +57,7 @@ static void prepare(uint64_t seed, const char *root, uint32_t loss)
 
 struct death_row {
     const char *shape, *root, *dead;
-    /* Whom the ranks may suspect, by rank; "-": that rank is dead itself. A rank knows who is missing at the
-     * nodes on its way up: of a death below another branch it sees the branch. */
+    /* Whom the ranks must suspect, by rank; "-": that rank is dead itself. */
     const char *suspects[6];
 };
 
@@ -69,6 +68,10 @@ static void draw_shape(const char *shape)
         fabric_star(&scenario.fabric, 4, 10000, 500);
     else if (strcmp(shape, "leaf-spine") == 0)
         fabric_leafspine(&scenario.fabric, 1, 2, 2, 10000, 500, 0);
+    else if (strcmp(shape, "lean") == 0) /* a switch for each host */
+        fabric_leafspine(&scenario.fabric, 1, 3, 1, 10000, 500, 0);
+    else if (strcmp(shape, "chain") == 0)
+        fabric_chain(&scenario.fabric, 3, 2, 10000, 500);
     else if (strcmp(shape, "three") == 0)
         fabric_three_level(&scenario.fabric, 2, 1, 2, 10000, 500);
     else
@@ -82,15 +85,20 @@ static void every_rank_ends_in_time_and_names_the_dead(void **state)
         {"star", "leaf0", "h2", {"h2", "h2", "-", "h2"}},
         {"leaf-spine", "spine0", "leaf0", {"leaf0", "leaf0", "leaf0", "leaf0"}},
         {"leaf-spine", "spine0", "spine0", {"spine0", "spine0", "spine0", "spine0"}},
-        {"leaf-spine", "spine0", "h0", {"-", "h0", "leaf0", "leaf0"}},
-        {"leaf-spine", "spine0", "h3", {"leaf1", "leaf1", "h3", "-"}},
+        {"leaf-spine", "spine0", "h0", {"-", "h0", "h0", "h0"}},
+        {"leaf-spine", "spine0", "h3", {"h3", "h3", "h3", "-"}},
         {"three", "core0", "core0", {"core0", "core0", "core0", "core0"}},
         {"three", "core0", "spine1", {"spine1", "spine1", "spine1", "spine1"}},
-        {"three", "core0", "leaf0", {"leaf0", "leaf0", "spine0", "spine0"}},
-        {"three", "core0", "h1", {"h1", "-", "spine0", "spine0"}},
+        {"three", "core0", "leaf0", {"leaf0", "leaf0", "leaf0", "leaf0"}},
+        {"three", "core0", "h1", {"h1", "-", "h1", "h1"}},
+        {"lean", "spine0", "h1", {"h1", "-", "h1"}},
+        {"lean", "spine0", "leaf2", {"leaf2", "leaf2", "leaf2"}},
+        {"chain", "s0", "h5", {"h5", "h5", "h5", "h5", "h5", "-"}},
+        {"chain", "s0", "h2", {"h2", "h2", "-", "h2", "h2", "h2"}},
+        {"chain", "h0", "h4", {"h4", "h4", "h4", "h4", "-", "h4"}},
         /* h0 is the root, h1 and h3 are interior, h2 hangs below one of them */
         {"ring", "h0", "h0", {"-", "h0", "h0", "h0"}},
-        {"ring", "h0", "h2", {"h1", "h2", "-", "h1"}},
+        {"ring", "h0", "h2", {"h2", "h2", "-", "h2"}},
     };
 
     (void)state;
@@ -100,7 +108,7 @@ static void every_rank_ends_in_time_and_names_the_dead(void **state)
                 draw_shape(rows[r].shape);
                 prepare(10 * r + when, rows[r].root, lossy * PERCENT);
                 scenario.kill_node = named(rows[r].dead);
-                scenario.kill_ns = 20000 + when * 13000;
+                scenario.kill_ns = when == 0 ? 1 : 7000 + when * 13000; /* or it never came */
                 scenario_run(&scenario, 1, &result);
                 if (!result.ok)
                     fail_msg("row %u: %s", r, result.fault);

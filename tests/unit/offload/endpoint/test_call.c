@@ -175,6 +175,7 @@ static struct by_header expect_word(struct rig *rig, uint32_t count, uint16_t tr
     assert_int_equal(word.tree, tree);
     assert_int_equal(word.seq, seq);
     assert_int_equal(word.flags, BY_FLAG_NODATA | BY_FLAG_ACKONLY);
+    assert_int_equal(word.mode, BY_MODE_FAST);
     return word;
 }
 
@@ -182,7 +183,7 @@ static void an_empty_call_is_a_word_without_data(void **state)
 {
     struct rig *rig = malloc(sizeof(*rig));
     struct rig_tree tree = {0};
-    struct by_call call = {.collective = AR, .op = BY_OP_SUM, .dtype = BY_DTYPE_F32, .mode = BY_MODE_FAST};
+    struct by_call call = {.collective = AR, .op = BY_OP_SUM, .dtype = BY_DTYPE_F32, .mode = BY_MODE_DET};
     struct by_header word;
     uint32_t id;
 

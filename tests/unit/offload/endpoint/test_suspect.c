@@ -103,10 +103,19 @@ static void bench_close(struct bench *b)
     free(b);
 }
 
-static void hear_wait(struct bench *b, const char *node, unsigned wait_state, uint64_t missing)
+struct heard {
+    const char *node;
+    unsigned state;
+    uint64_t missing;
+    const char *at; /* NULL: the node itself */
+};
+
+static void hear_wait(struct bench *b, const struct heard *heard)
 {
-    struct by_wait wait = {
-        .node = (uint16_t)named(b, node), .state = (uint8_t)wait_state, .missing = missing};
+    struct by_wait wait = {.node = (uint16_t)named(b, heard->node),
+                           .state = (uint8_t)heard->state,
+                           .at = (uint16_t)named(b, heard->at != NULL ? heard->at : heard->node),
+                           .missing = heard->missing};
     struct by_header header = b->last;
     uint8_t payload[BY_WAIT_BYTES];
 
@@ -115,12 +124,6 @@ static void hear_wait(struct bench *b, const char *node, unsigned wait_state, ui
     by_wait_encode(&wait, payload);
     bench_give(b, &header, payload, BY_WAIT_BYTES, 1);
 }
-
-struct heard {
-    const char *node;
-    unsigned state;
-    uint64_t missing;
-};
 
 /* Lets time pass timer by timer until the call ends; each question is answered by what `heard` says (may be
  * NULL). */
@@ -134,7 +137,7 @@ static int bench_end(struct bench *b, const struct heard heard[3], struct by_cal
         b->now_ns = by_endpoint_deadline(b->endpoint);
         bench_give(b, NULL, NULL, 0, 0);
         for (unsigned h = 0; heard != NULL && h < 3 && heard[h].node != NULL; h++)
-            hear_wait(b, heard[h].node, heard[h].state, heard[h].missing);
+            hear_wait(b, &heard[h]);
     }
     return error;
 }
@@ -184,23 +187,52 @@ static void the_place_nearest_to_the_cause_is_named(void **state)
 {
     /* Bits: leaf0: h0 0, h1 1; spines: leaf 0; core0: spine0 0, spine1 1. */
     static const struct suspect_row rows[] = {
-        {{{"leaf0", BY_WAIT_CHILDREN, 2}}, "leaf0", BY_WAIT_CHILDREN, "h1"},
-        {{{"leaf0", BY_WAIT_PARENT, 0}}, "leaf0", BY_WAIT_PARENT, "spine0"},
-        {{{"leaf0", BY_WAIT_PARENT, 0}, {"spine0", BY_WAIT_PARENT, 0}}, "spine0", BY_WAIT_PARENT, "core0"},
-        {{{"spine0", BY_WAIT_PARENT, 0}, {"leaf0", BY_WAIT_PARENT, 0}}, "spine0", BY_WAIT_PARENT, "core0"},
-        {{{"leaf0", BY_WAIT_PARENT, 0}, {"core0", BY_WAIT_CHILDREN, 2}, {"leaf0", BY_WAIT_PARENT, 0}},
+        {{{"leaf0", BY_WAIT_CHILDREN, 2, NULL}}, "leaf0", BY_WAIT_CHILDREN, "h1"},
+        {{{"leaf0", BY_WAIT_PARENT, 0, NULL}}, "leaf0", BY_WAIT_PARENT, "spine0"},
+        {{{"leaf0", BY_WAIT_PARENT, 0, NULL}, {"spine0", BY_WAIT_PARENT, 0, NULL}},
+         "spine0",
+         BY_WAIT_PARENT,
+         "core0"},
+        {{{"spine0", BY_WAIT_PARENT, 0, NULL}, {"leaf0", BY_WAIT_PARENT, 0, NULL}},
+         "spine0",
+         BY_WAIT_PARENT,
+         "core0"},
+        {{{"leaf0", BY_WAIT_PARENT, 0, NULL},
+          {"core0", BY_WAIT_CHILDREN, 2, NULL},
+          {"leaf0", BY_WAIT_PARENT, 0, NULL}},
          "core0",
          BY_WAIT_CHILDREN,
          "spine1"},
         /* first h1 was late, then the core was silent */
-        {{{"leaf0", BY_WAIT_CHILDREN, 2}, {"leaf0", BY_WAIT_PARENT, 0}, {"spine0", BY_WAIT_PARENT, 0}},
+        {{{"leaf0", BY_WAIT_CHILDREN, 2, NULL},
+          {"leaf0", BY_WAIT_PARENT, 0, NULL},
+          {"spine0", BY_WAIT_PARENT, 0, NULL}},
          "spine0",
          BY_WAIT_PARENT,
          "core0"},
-        {{{"core0", BY_WAIT_CHILDREN, 3}, {"core0", BY_WAIT_CHILDREN, 2}},
+        {{{"core0", BY_WAIT_CHILDREN, 3, NULL}, {"core0", BY_WAIT_CHILDREN, 2, NULL}},
          "core0",
          BY_WAIT_CHILDREN,
          "spine1"},
+        /* what the core has heard from below the other branch; no ancestor, and yet nearest */
+        {{{"leaf0", BY_WAIT_PARENT, 0, NULL},
+          {"core0", BY_WAIT_CHILDREN, 2, "leaf1"},
+          {"leaf0", BY_WAIT_PARENT, 0, NULL}},
+         "leaf1",
+         BY_WAIT_CHILDREN,
+         "h3"},
+        {{{"core0", BY_WAIT_CHILDREN, 2, NULL}, {"core0", BY_WAIT_CHILDREN, 1, "spine1"}},
+         "spine1",
+         BY_WAIT_CHILDREN,
+         "leaf1"},
+        {{{"core0", BY_WAIT_CHILDREN, 1, "leaf1"}, {"core0", BY_WAIT_CHILDREN, 2, NULL}},
+         "core0",
+         BY_WAIT_CHILDREN,
+         "spine1"},
+        {{{"leaf0", BY_WAIT_PARENT, 0, NULL}, {"spine0", BY_WAIT_CHILDREN, 2, "leaf0"}},
+         "leaf0",
+         BY_WAIT_CHILDREN,
+         "h1"},
     };
 
     (void)state;
@@ -218,8 +250,9 @@ static void the_place_nearest_to_the_cause_is_named(void **state)
 
 static void who_has_fallen_silent_is_believed_no_longer(void **state)
 {
-    static const struct heard before[] = {{"leaf0", BY_WAIT_PARENT, 0}, {"spine0", BY_WAIT_PARENT, 0}};
-    static const struct heard after[3] = {{"leaf0", BY_WAIT_PARENT, 0}};
+    static const struct heard before[] = {{"leaf0", BY_WAIT_PARENT, 0, NULL},
+                                          {"spine0", BY_WAIT_PARENT, 0, NULL}};
+    static const struct heard after[3] = {{"leaf0", BY_WAIT_PARENT, 0, NULL}};
     struct by_call_status status;
 
     (void)state;
@@ -227,7 +260,7 @@ static void who_has_fallen_silent_is_believed_no_longer(void **state)
         struct bench *b = bench_open();
 
         for (unsigned h = 0; h < 2; h++)
-            hear_wait(b, before[h].node, before[h].state, before[h].missing);
+            hear_wait(b, &before[h]);
         assert_int_equal(bench_end(b, leaf_lives ? after : NULL, &status), BY_ETIMEDOUT);
         assert_int_equal(status.node, named(b, "leaf0"));
         assert_int_equal(status.wait_state, leaf_lives ? BY_WAIT_PARENT : 0);
@@ -250,7 +283,7 @@ static void a_wait_for_another_chunk_or_of_a_wrong_size_says_nothing(void **stat
     bench_give(b, &header, payload, BY_WAIT_BYTES - 4, 1);
     assert_int_equal(by_endpoint_counters(b->endpoint)->drop_format, 2);
     b->last.seq += 1;
-    hear_wait(b, "leaf0", BY_WAIT_CHILDREN, 2);
+    hear_wait(b, &(struct heard){"leaf0", BY_WAIT_CHILDREN, 2, NULL});
     assert_int_equal(by_endpoint_counters(b->endpoint)->wait, 1);
     b->last.seq -= 1;
     assert_int_equal(bench_end(b, NULL, &status), BY_ETIMEDOUT);

@@ -24,3 +24,7 @@ TESTS += unit-engine-det
 unit-engine-det_SRC := tests/unit/offload/engine/det.c tests/unit/offload/engine/rig.c
 unit-engine-det_LIBS := offload
 unit-engine-det_LDLIBS := -lcmocka -lm
+TESTS += unit-engine-place
+unit-engine-place_SRC := tests/unit/offload/engine/place.c tests/unit/offload/engine/rig.c
+unit-engine-place_LIBS := offload
+unit-engine-place_LDLIBS := -lcmocka

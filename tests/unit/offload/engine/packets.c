@@ -87,7 +87,7 @@ static void every_malformed_packet_is_counted_for_its_own_reason(void **state)
         {"local port", AT(drop_ingress), -1, 0, 0, BY_PORT_LOCAL, RIG_CHILD_IP, 0},
         {"port that does not exist", AT(drop_ingress), -1, 0, 0, 999, RIG_CHILD_IP, 0},
         {"result to a root", AT(drop_ingress), 1, BY_TYPE_RESULT, 0, 0, 0, 0},
-        {"wait to a root", AT(drop_ingress), 1, BY_TYPE_WAIT, 0, 0, 0, 0},
+        {"wait of another size", AT(drop_count), 1, BY_TYPE_WAIT, 0, 0, 0, 0},
         {"payload cut", AT(drop_count), -1, 0, 1, 0, 0, 0},
         {"payload cut off", AT(drop_count), -1, 0, 8, 0, 0, 0},
         {"count too small", AT(drop_count), 21, 1, 0, 0, 0, 0},

@@ -115,7 +115,7 @@ static const struct golden golden[] = {
       .nleaf = 1,
       .seq = 5},
      BY_WAIT_BYTES,
-     {0, 12, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 2}},
+     {0, 12, 1, 0, 2, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 2}},
     {"err-mismatch",
      {.type = BY_TYPE_ERR,
       .flags = BY_FLAG_POISON,
@@ -232,7 +232,9 @@ static const struct golden *find(const char *name)
 
 static void the_payload_of_wait_is_the_golden_one(void **state)
 {
-    struct by_wait wait = {.node = 12, .state = BY_WAIT_CHILDREN, .missing = UINT64_C(1) << 40 | 2}, got;
+    struct by_wait wait = {
+        .node = 12, .state = BY_WAIT_CHILDREN, .at = 513, .missing = UINT64_C(1) << 40 | 2};
+    struct by_wait got;
     uint8_t bytes[BY_WAIT_BYTES];
 
     (void)state;
@@ -242,6 +244,7 @@ static void the_payload_of_wait_is_the_golden_one(void **state)
     assert_int_equal(by_wait_decode(bytes, sizeof(bytes), &got), 0);
     assert_int_equal(got.node, wait.node);
     assert_int_equal(got.state, wait.state);
+    assert_int_equal(got.at, wait.at);
     assert_true(got.missing == wait.missing);
 }
 
