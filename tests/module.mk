@@ -12,7 +12,7 @@ build-tests: $(foreach t,$(TESTS),$(B)/tests/$(t))
 build-tools: $(foreach t,$(TOOLS),$(B)/tools/$(t))
 
 unit: build-tests ## build and run the unit tests
-	$(Q)tests/run.sh $(B)/tests $(TESTS)
+	$(Q)tests/run.sh $(B)/tests $(filter test_sim_% plan-%,$(TESTS)) $(filter-out test_sim_% plan-%,$(TESTS))
 
 install-check: build-all
 	$(Q)tests/install.sh "$(MAKE)"

@@ -29,4 +29,4 @@ N ?= 1000
 SEED ?= 1
 .PHONY: sim
 sim: $(B)/tools/sim ## run N= random scenarios of SEED= in the simulator
-	$(Q)$(B)/tools/sim --count $(N) --seed $(SEED)
+	$(Q)tests/sim/run.sh $(B)/tools/sim $(N) $(SEED)
