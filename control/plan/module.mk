@@ -20,6 +20,7 @@ control_SRC += \
 	control/plan/pack.c \
 	control/plan/pack_grow.c \
 	control/plan/pack_order.c \
+	control/plan/pack_repair.c \
 	control/plan/packing.c \
 	control/plan/pairs.c \
 	control/plan/paths.c \

@@ -7,6 +7,7 @@
  */
 #include "control/plan/clock.h"
 #include "control/plan/pack.h"
+#include "control/plan/pack_repair.h"
 #include "control/topology/alloc.h"
 #include "offload/base/assert.h"
 #include "offload/base/prng.h"
@@ -14,6 +15,8 @@
 /* Tie-breaks tried (count): on large nets fewer, each costs more. */
 #define ATTEMPTS_MAX 12u
 #define ATTEMPT_WORK ((uint64_t)200000000)
+/* Trees times nodes up to which trees are completed one by one (count). */
+#define UNITS_MAX ((int64_t)24 << 20)
 /* Keys for one hop (count): the room for tie-breaks. */
 #define KEY_STEP 8u
 
@@ -45,6 +48,7 @@ struct orders {
     struct extra *extras;
     uint32_t extra_count, extra_room;
     uint32_t *first_extra; /* by class */
+    int64_t missing;       /* trees that did not find a way into some node */
     struct by_prng prng;
     /* The transport at one node. Arcs are its entering halves with capacity. */
     uint32_t arc_count;
@@ -99,6 +103,7 @@ static void find_keys(struct orders *orders, uint32_t attempt)
     const struct by_mesh *net = orders->net;
     uint32_t n = net->node_count, spread = KEY_STEP * (attempt % 3) + KEY_STEP / 2;
 
+    orders->prng = (struct by_prng){attempt + 1};
     for (uint32_t c = 0; c < orders->class_count; c++) {
         const uint16_t *level = orders->levels + (size_t)c * n;
         uint16_t *key = orders->keys + (size_t)c * n;
@@ -278,12 +283,28 @@ static bool augment(struct orders *orders, uint32_t class, uint32_t node)
     return false;
 }
 
-/* Keeps what was decided at the node: the largest part as the main one, others as extras. */
+static void add_extra(struct orders *orders, uint32_t class, uint32_t node, uint32_t half, int64_t amount)
+{
+    BY_GROW(orders->extras, orders->extra_count, orders->extra_room);
+    orders->extras[orders->extra_count] = (struct extra){node, half, amount, orders->first_extra[class]};
+    orders->first_extra[class] = orders->extra_count++;
+}
+
+/* Keeps what was decided at the node: the largest part as the main one, others as extras. What is missing is
+ * a part without a half. */
 static void keep_node(struct orders *orders, uint32_t node)
 {
     uint32_t n = orders->net->node_count;
-    int64_t *most = orders->wanted; /* all zero by now */
+    int64_t *most = orders->wanted;
 
+    for (uint32_t c = 0; c < orders->class_count; c++) {
+        orders->main[(size_t)c * n + node] = BY_UNIT_MISSING;
+        if (most[c] > 0) {
+            add_extra(orders, c, node, BY_UNIT_MISSING, most[c]);
+            orders->missing += most[c];
+            most[c] = 0;
+        }
+    }
     for (uint32_t p = 0; p < orders->part_count; p++) {
         const struct part *part = &orders->parts[p];
 
@@ -295,16 +316,12 @@ static void keep_node(struct orders *orders, uint32_t node)
     for (uint32_t p = 0; p < orders->part_count; p++) {
         const struct part *part = &orders->parts[p];
 
-        if (part->amount == 0 || orders->main[(size_t)part->class * n + node] == orders->arc_half[part->arc])
-            continue;
-        BY_GROW(orders->extras, orders->extra_count, orders->extra_room);
-        orders->extras[orders->extra_count] =
-            (struct extra){node, orders->arc_half[part->arc], part->amount, orders->first_extra[part->class]};
-        orders->first_extra[part->class] = orders->extra_count++;
+        if (part->amount > 0 && orders->main[(size_t)part->class * n + node] != orders->arc_half[part->arc])
+            add_extra(orders, part->class, node, orders->arc_half[part->arc], part->amount);
     }
 }
 
-static bool solve_node(struct orders *orders, uint32_t node)
+static void solve_node(struct orders *orders, uint32_t node)
 {
     uint32_t count;
 
@@ -315,20 +332,19 @@ static bool solve_node(struct orders *orders, uint32_t node)
     for (uint32_t i = 0; i < count; i++)
         while (orders->wanted[orders->waiting[i]] > 0)
             if (!augment(orders, orders->waiting[i], node))
-                return false;
+                break;
     keep_node(orders, node);
-    return true;
 }
 
-static bool solve(struct orders *orders)
+/* Decides everywhere; gives up when more than `limit` trees are missing somewhere. */
+static void solve(struct orders *orders, int64_t limit)
 {
     orders->extra_count = 0;
+    orders->missing = 0;
     for (uint32_t c = 0; c < orders->class_count; c++)
         orders->first_extra[c] = UINT32_MAX;
-    for (uint32_t node = 0; node < orders->net->node_count; node++)
-        if (!solve_node(orders, node))
-            return false;
-    return true;
+    for (uint32_t node = 0; node < orders->net->node_count && orders->missing <= limit; node++)
+        solve_node(orders, node);
 }
 
 /* ---- from what each node decided to bundles ---- */
@@ -418,23 +434,35 @@ static void write_class(struct writer *writer, uint32_t class, int64_t *used, st
     }
 }
 
-static void write_all(struct orders *orders, struct by_packing *packing)
+static void writer_make(struct writer *writer, struct orders *orders)
 {
     uint32_t n = orders->net->node_count;
-    int64_t *used = by_alloc(n, sizeof(*used));
-    struct writer writer = {.orders = orders};
 
-    writer.half = by_alloc(n, sizeof(*writer.half));
-    writer.first_child = by_alloc(n, sizeof(*writer.first_child));
-    writer.next_child = by_alloc(n, sizeof(*writer.next_child));
-    writer.queue = by_alloc(n, sizeof(*writer.queue));
+    *writer = (struct writer){.orders = orders};
+    writer->half = by_alloc(n, sizeof(*writer->half));
+    writer->first_child = by_alloc(n, sizeof(*writer->first_child));
+    writer->next_child = by_alloc(n, sizeof(*writer->next_child));
+    writer->queue = by_alloc(n, sizeof(*writer->queue));
+}
+
+static void writer_free(struct writer *writer)
+{
+    free(writer->half);
+    free(writer->first_child);
+    free(writer->next_child);
+    free(writer->queue);
+    free(writer->cuts);
+}
+
+static void write_all(struct orders *orders, struct by_packing *packing)
+{
+    int64_t *used = by_alloc(orders->net->node_count, sizeof(*used));
+    struct writer writer;
+
+    writer_make(&writer, orders);
     for (uint32_t c = 0; c < orders->class_count; c++)
         write_class(&writer, c, used, packing);
-    free(writer.half);
-    free(writer.first_child);
-    free(writer.next_child);
-    free(writer.queue);
-    free(writer.cuts);
+    writer_free(&writer);
     free(used);
 }
 
@@ -495,6 +523,93 @@ static void orders_free(struct orders *orders)
     free(orders->parts);
 }
 
+/* ---- tree by tree ---- */
+
+/* The trees as a table, each class's one after the other. Extras of a node come first, the main part has the
+ * rest. */
+static void make_units(const struct orders *orders, struct by_units *units)
+{
+    uint32_t n = orders->net->node_count, first = 0;
+    uint32_t *used = by_alloc(n, sizeof(*used));
+
+    units->net = orders->net;
+    units->root = by_alloc(units->count, sizeof(*units->root));
+    units->parent = by_alloc((size_t)n * units->count, sizeof(*units->parent));
+    for (uint32_t c = 0; c < orders->class_count; c++) {
+        uint32_t root = orders->class_node[c], count = (uint32_t)orders->roots[root];
+
+        for (uint32_t i = 0; i < n; i++)
+            for (uint32_t t = 0; t < count; t++)
+                units->parent[(size_t)i * units->count + first + t] = orders->main[(size_t)c * n + i];
+        for (uint32_t t = 0; t < count; t++) {
+            units->root[first + t] = root;
+            units->parent[(size_t)root * units->count + first + t] = BY_UNIT_MISSING;
+        }
+        for (uint32_t e = orders->first_extra[c]; e != UINT32_MAX; e = orders->extras[e].next) {
+            const struct extra *extra = &orders->extras[e];
+
+            for (int64_t t = 0; t < extra->amount; t++)
+                units->parent[(size_t)extra->node * units->count + first + used[extra->node]++] = extra->half;
+        }
+        for (uint32_t e = orders->first_extra[c]; e != UINT32_MAX; e = orders->extras[e].next)
+            used[orders->extras[e].node] = 0;
+        first += count;
+    }
+    free(used);
+}
+
+/* Whether two trees that follow each other are the same. */
+static bool are_equal(const struct by_units *units, uint32_t tree)
+{
+    if (units->root[tree] != units->root[tree + 1])
+        return false;
+    for (uint32_t i = 0; i < units->net->node_count; i++)
+        if (units->parent[(size_t)i * units->count + tree] !=
+            units->parent[(size_t)i * units->count + tree + 1])
+            return false;
+    return true;
+}
+
+static void write_units(struct orders *orders, const struct by_units *units, struct by_packing *packing)
+{
+    uint32_t n = orders->net->node_count;
+    struct writer writer;
+    int64_t equal = 1;
+
+    writer_make(&writer, orders);
+    for (uint32_t t = 0; t < units->count; t++, equal++) {
+        if (t + 1 < units->count && are_equal(units, t))
+            continue;
+        for (uint32_t i = 0; i < n; i++)
+            writer.half[i] = units->parent[(size_t)i * units->count + t];
+        write_bundle(&writer, units->root[t], equal, packing);
+        equal = 0;
+    }
+    writer_free(&writer);
+}
+
+/* Completes the best attempt tree by tree. */
+static bool repair(struct orders *orders, double deadline, struct by_packing *packing)
+{
+    struct by_units units = {0};
+    int64_t count = 0;
+    bool found;
+
+    for (uint32_t c = 0; c < orders->class_count; c++)
+        if (__builtin_add_overflow(count, orders->roots[orders->class_node[c]], &count))
+            return false;
+    if (count > UNITS_MAX / orders->net->node_count)
+        return false;
+    units.count = (uint32_t)count;
+    make_units(orders, &units);
+    found = by_pack_repair(&units, deadline);
+    if (found)
+        write_units(orders, &units, packing);
+    free(units.root);
+    free(units.parent);
+    return found;
+}
+
 bool by_pack_order(const struct by_mesh *net, const int64_t *roots, double deadline,
                    struct by_packing *packing)
 {
@@ -504,16 +619,30 @@ bool by_pack_order(const struct by_mesh *net, const int64_t *roots, double deadl
 
     orders_make(&orders, net, roots);
     work = (uint64_t)orders.class_count * net->pair_count * 2 + 1;
-    if (find_levels(&orders))
-        for (uint32_t attempt = 0;
+    if (find_levels(&orders)) {
+        uint32_t attempt, best = 0;
+        int64_t least = INT64_MAX;
+
+        for (attempt = 0;
              attempt < ATTEMPTS_MAX && !found && (attempt < 3 || attempt * work < ATTEMPT_WORK) &&
              (deadline <= 0 || by_plan_clock() < deadline);
              attempt++) {
             find_keys(&orders, attempt);
-            found = solve(&orders);
+            solve(&orders, least);
+            if (orders.missing < least) {
+                least = orders.missing;
+                best = attempt;
+            }
+            found = orders.missing == 0;
         }
-    if (found)
-        write_all(&orders, packing);
+        if (!found && attempt > 0) {
+            find_keys(&orders, best);
+            solve(&orders, INT64_MAX);
+            found = repair(&orders, deadline, packing);
+        } else if (found) {
+            write_all(&orders, packing);
+        }
+    }
     orders_free(&orders);
     return found;
 }
