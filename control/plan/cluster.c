@@ -16,6 +16,7 @@ struct guess {
     int64_t inside;   /* capacity of links between its nodes */
     int64_t crossing; /* and of those that leave it */
     uint32_t bearing; /* compute nodes */
+    bool narrow;      /* guessed by bandwidth alone */
     uint64_t hash;
 };
 
@@ -27,6 +28,7 @@ struct finder {
     struct by_clusters sets;
     struct guess *guesses;
     uint32_t guess_count, guess_room;
+    bool narrow;
     uint32_t *slots; /* hash table of guesses + 1 */
     uint32_t slot_count;
     uint32_t *part; /* scratch, by node */
@@ -87,7 +89,7 @@ static void make_room(struct finder *finder)
 static void guess(struct finder *finder, uint32_t *nodes, uint32_t count)
 {
     const struct by_mesh *net = finder->net;
-    struct guess made = {.number = finder->sets.count, .hash = count};
+    struct guess made = {.number = finder->sets.count, .hash = count, .narrow = finder->narrow};
     uint32_t at;
 
     for (uint32_t i = 0; i < count; i++)
@@ -367,13 +369,16 @@ static void guess_alike(struct finder *finder)
 
 /* ---- the choice ---- */
 
-/* By the part of the capacity that stays inside, then larger ones first. */
+/* By the part of the capacity that stays inside, then larger ones first; what bandwidth alone suggests comes
+ * last. */
 static int compare_guesses(const void *left, const void *right)
 {
     const struct guess *a = left, *b = right;
     __int128 x = (__int128)a->inside * ((__int128)b->inside + b->crossing);
     __int128 y = (__int128)b->inside * ((__int128)a->inside + a->crossing);
 
+    if (a->narrow != b->narrow)
+        return a->narrow ? 1 : -1;
     if (x != y)
         return x > y ? -1 : 1;
     if (a->bearing != b->bearing)
@@ -483,9 +488,10 @@ void by_clusters_find(const struct by_mesh *net, const int64_t *capacity, const 
     finder.queue = by_alloc(n, sizeof(*finder.queue));
     finder.mark = by_alloc(n, sizeof(*finder.mark));
     guess_below_switches(&finder);
-    guess_by_bandwidth(&finder);
     guess_without_switch(&finder);
     guess_alike(&finder);
+    finder.narrow = true;
+    guess_by_bandwidth(&finder);
     choose(&finder, clusters);
     by_clusters_free(&finder.sets);
     free(finder.guesses);

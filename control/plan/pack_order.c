@@ -12,11 +12,13 @@
 #include "offload/base/assert.h"
 #include "offload/base/prng.h"
 
-/* Tie-breaks tried (count): on large nets fewer, each costs more. */
-#define ATTEMPTS_MAX 12u
-#define ATTEMPT_WORK ((uint64_t)200000000)
+/* Orders tried (count). */
+#define ATTEMPTS_MAX 5u
 /* Trees times nodes up to which trees are completed one by one (count). */
 #define UNITS_MAX ((int64_t)24 << 20)
+/* On nets of few nodes, which growth packs quickly, fewer trees (count). */
+#define SMALL_NODES     48u
+#define SMALL_UNITS_MAX 4096
 /* Keys for one hop (count): the room for tie-breaks. */
 #define KEY_STEP 8u
 
@@ -96,32 +98,107 @@ static bool find_levels(struct orders *orders)
     return right;
 }
 
+/* Lengths of links for keys: narrow ones are long. From LENGTH_MIN to LENGTH_MAX. */
+#define LENGTH_MIN 4u
+#define LENGTH_MAX 63u
+
+static uint32_t length_of(const struct by_mesh *net, uint32_t half, int64_t widest)
+{
+    int64_t length = (int64_t)((__int128)widest * LENGTH_MIN / net->capacity[half]);
+
+    return length < LENGTH_MAX ? (uint32_t)length : LENGTH_MAX;
+}
+
+/* Takes a node out of the bucket of its distance. */
+static bool unlink_node(uint32_t *bucket, uint32_t *next, uint32_t distance, uint32_t node)
+{
+    for (uint32_t *link = &bucket[distance % (LENGTH_MAX + 1)]; *link; link = &next[*link - 1])
+        if (*link == node + 1) {
+            *link = next[node];
+            return true;
+        }
+    return false;
+}
+
+/* Keys that are distances by such lengths: a search with a ring of buckets for each root. */
+static void find_distances(struct orders *orders)
+{
+    const struct by_mesh *net = orders->net;
+    uint32_t n = net->node_count, *next = by_alloc(n, sizeof(*next)), bucket[LENGTH_MAX + 1];
+    bool *done = by_alloc(n, sizeof(*done));
+    int64_t widest = 1;
+
+    for (uint32_t half = 0; half < 2 * net->pair_count; half++)
+        widest = net->capacity[half] > widest ? net->capacity[half] : widest;
+    for (uint32_t c = 0; c < orders->class_count; c++) {
+        uint16_t *key = orders->keys + (size_t)c * n;
+        uint32_t left = n, at = 0;
+
+        memset(key, 0xff, n * sizeof(*key));
+        memset(done, 0, n * sizeof(*done));
+        memset(bucket, 0,
+               sizeof(bucket)); /* node + 1, 0 is empty; a node may be in several, the first counts */
+        key[orders->class_node[c]] = 0;
+        for (uint32_t node = orders->class_node[c]; left > 0;) {
+            uint32_t idle = 0;
+
+            done[node] = true;
+            left--;
+            for (uint32_t i = net->first[node]; i < net->first[node + 1]; i++) {
+                uint32_t to = net->near[i].node, distance;
+
+                if (done[to] || net->capacity[net->near[i].half ^ 1] == 0)
+                    continue;
+                distance = at + length_of(net, net->near[i].half ^ 1, widest);
+                if (distance >= key[to] || distance >= UINT16_MAX)
+                    continue;
+                if (key[to] == UINT16_MAX || !unlink_node(bucket, next, key[to], to))
+                    BY_ASSERT(key[to] == UINT16_MAX);
+                key[to] = (uint16_t)distance;
+                next[to] = bucket[distance % (LENGTH_MAX + 1)];
+                bucket[distance % (LENGTH_MAX + 1)] = to + 1;
+            }
+            while (left > 0 && bucket[at % (LENGTH_MAX + 1)] == 0 && idle++ <= LENGTH_MAX)
+                at++;
+            if (left == 0 || bucket[at % (LENGTH_MAX + 1)] == 0)
+                break;
+            node = bucket[at % (LENGTH_MAX + 1)] - 1;
+            bucket[at % (LENGTH_MAX + 1)] = next[node];
+        }
+    }
+    free(next);
+    free(done);
+}
+
 /* Keys of attempt number `attempt`: 0 hops; 1 among the root's neighbours those first that it can serve
- * alone; further ones with random ties that reach one to three hops. */
+ * alone; 2 hops with random ties that reach over hops; 3 distances where narrow links are long, 4 those with
+ * random ties. */
 static void find_keys(struct orders *orders, uint32_t attempt)
 {
     const struct by_mesh *net = orders->net;
-    uint32_t n = net->node_count, spread = KEY_STEP * (attempt % 3) + KEY_STEP / 2;
+    uint32_t n = net->node_count, spread = attempt == 2 ? 5 * KEY_STEP / 2 : LENGTH_MIN;
 
     orders->prng = (struct by_prng){attempt + 1};
+    if (attempt >= 3)
+        find_distances(orders);
     for (uint32_t c = 0; c < orders->class_count; c++) {
         const uint16_t *level = orders->levels + (size_t)c * n;
         uint16_t *key = orders->keys + (size_t)c * n;
 
-        for (uint32_t i = 0; i < n; i++) {
-            key[i] = (uint16_t)(level[i] * KEY_STEP);
+        for (uint32_t i = 0; i < n && attempt != 3; i++) {
+            if (attempt < 3)
+                key[i] = (uint16_t)(level[i] * KEY_STEP);
             if (attempt >= 2 && level[i] > 0)
                 key[i] = (uint16_t)(key[i] + by_prng_below(&orders->prng, spread));
         }
-        if (attempt == 1)
-            for (uint32_t i = net->first[orders->class_node[c]]; i < net->first[orders->class_node[c] + 1];
-                 i++) {
-                const struct by_near *near = &net->near[i];
+        for (uint32_t i = net->first[orders->class_node[c]];
+             attempt == 1 && i < net->first[orders->class_node[c] + 1]; i++) {
+            const struct by_near *near = &net->near[i];
 
-                if (level[near->node] == 1 &&
-                    net->capacity[near->half ^ 1] < orders->roots[orders->class_node[c]])
-                    key[near->node]++;
-            }
+            if (level[near->node] == 1 &&
+                net->capacity[near->half ^ 1] < orders->roots[orders->class_node[c]])
+                key[near->node]++;
+        }
     }
 }
 
@@ -598,7 +675,8 @@ static bool repair(struct orders *orders, double deadline, struct by_packing *pa
     for (uint32_t c = 0; c < orders->class_count; c++)
         if (__builtin_add_overflow(count, orders->roots[orders->class_node[c]], &count))
             return false;
-    if (count > UNITS_MAX / orders->net->node_count)
+    if (count > UNITS_MAX / orders->net->node_count ||
+        (orders->net->node_count <= SMALL_NODES && count > SMALL_UNITS_MAX))
         return false;
     units.count = (uint32_t)count;
     make_units(orders, &units);
@@ -615,17 +693,13 @@ bool by_pack_order(const struct by_mesh *net, const int64_t *roots, double deadl
 {
     struct orders orders;
     bool found = false;
-    uint64_t work;
 
     orders_make(&orders, net, roots);
-    work = (uint64_t)orders.class_count * net->pair_count * 2 + 1;
     if (find_levels(&orders)) {
         uint32_t attempt, best = 0;
         int64_t least = INT64_MAX;
 
-        for (attempt = 0;
-             attempt < ATTEMPTS_MAX && !found && (attempt < 3 || attempt * work < ATTEMPT_WORK) &&
-             (deadline <= 0 || by_plan_clock() < deadline);
+        for (attempt = 0; attempt < ATTEMPTS_MAX && !found && (deadline <= 0 || by_plan_clock() < deadline);
              attempt++) {
             find_keys(&orders, attempt);
             solve(&orders, least);

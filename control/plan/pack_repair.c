@@ -14,9 +14,11 @@
 #include "offload/base/prng.h"
 
 #define NONE UINT32_MAX
-/* Steps of the random walk for each node that was lacking at first, and beyond (count). */
-#define KICKS_EACH 60u
-#define KICKS_MORE 4000u
+/* Work before giving up (trees looked at): on small nets little, because growth packs them quickly; from
+ * there with the fourth power of the nodes, as growth takes. */
+#define SMALL_NODES 48u
+#define WORK_SMALL  ((uint64_t)2000000)
+#define WORK_LARGE  ((uint64_t)600000000)
 
 struct lack {
     uint32_t tree;
@@ -30,6 +32,7 @@ struct repairer {
     struct lack *lacks;
     uint32_t lack_count, lack_room;
     struct by_prng prng;
+    uint64_t work;
     /* The chain into one node; links are known by their place. */
     uint32_t *begin;  /* by place, and one more: trees that come in there, in `sorted` */
     uint32_t *sorted; /* trees */
@@ -46,7 +49,7 @@ static uint32_t *parent_of(const struct repairer *repairer, uint32_t node, uint3
 }
 
 /* Whether the tree may come into `node` over `half`: the half's tail is not below the node. */
-static bool may_use(const struct repairer *repairer, uint32_t tree, uint32_t node, uint32_t half)
+static bool may_use(struct repairer *repairer, uint32_t tree, uint32_t node, uint32_t half)
 {
     const struct by_mesh *net = repairer->units->net;
     uint32_t at = net->tail[half];
@@ -54,6 +57,7 @@ static bool may_use(const struct repairer *repairer, uint32_t tree, uint32_t nod
     for (;;) {
         uint32_t parent;
 
+        repairer->work++;
         if (at == node)
             return false;
         parent = *parent_of(repairer, at, tree);
@@ -76,6 +80,7 @@ static void sort_trees(struct repairer *repairer, uint32_t node)
     uint32_t degree = units->net->first[node + 1] - units->net->first[node];
     const uint32_t *parent = parent_of(repairer, node, 0);
 
+    repairer->work += 2 * units->count;
     memset(repairer->begin, 0, (degree + 2) * sizeof(*repairer->begin));
     for (uint32_t t = 0; t < units->count; t++)
         if (parent[t] != BY_UNIT_MISSING)
@@ -227,11 +232,13 @@ static void repairer_free(struct repairer *repairer)
 bool by_pack_repair(struct by_units *units, double deadline)
 {
     struct repairer repairer;
-    uint64_t kicks = 0, kicks_max;
+    uint64_t scale = (units->net->node_count + SMALL_NODES - 1) / SMALL_NODES, work_max = WORK_LARGE;
     bool right = true;
 
+    if (scale < 5)
+        work_max = WORK_SMALL * scale * scale * scale * scale;
     repairer_make(&repairer, units);
-    kicks_max = (uint64_t)repairer.lack_count * KICKS_EACH + KICKS_MORE;
+    right = (uint64_t)repairer.lack_count * units->count < work_max;
     for (uint64_t step = 0; repairer.lack_count > 0 && right; step++) {
         /* Mostly the last, which is warm; now and then any, so that none blocks the others. */
         uint32_t pick =
@@ -239,10 +246,9 @@ bool by_pack_repair(struct by_units *units, double deadline)
         struct lack lack = repairer.lacks[pick];
 
         repairer.lacks[pick] = repairer.lacks[--repairer.lack_count];
-        if (find_chain(&repairer, lack.tree, lack.node))
-            continue;
-        right = kicks++ < kicks_max && (deadline <= 0 || step % 64 || by_plan_clock() < deadline);
-        kick(&repairer, lack.tree, lack.node);
+        right = repairer.work < work_max && (deadline <= 0 || step % 64 || by_plan_clock() < deadline);
+        if (right && !find_chain(&repairer, lack.tree, lack.node))
+            kick(&repairer, lack.tree, lack.node);
     }
     repairer_free(&repairer);
     return right;
