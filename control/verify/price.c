@@ -79,7 +79,7 @@ static bool read_prices(struct prices *prices, struct by_claim *claim)
     return true;
 }
 
-/* Whether each link costs the same both ways; a link with one way only is then taken to have two. */
+/* Whether each link has two ways and costs the same both ways. */
 static void find_symmetry(struct prices *prices)
 {
     size_t n = prices->node_count;
@@ -87,13 +87,8 @@ static void find_symmetry(struct prices *prices)
     prices->same_both_ways = true;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < i; j++)
-            if (prices->link[i * n + j] >= 0 && prices->link[j * n + i] >= 0 &&
-                prices->link[i * n + j] != prices->link[j * n + i])
+            if (prices->link[i * n + j] != prices->link[j * n + i])
                 prices->same_both_ways = false;
-    for (size_t i = 0; i < n && prices->same_both_ways; i++)
-        for (size_t j = 0; j < n; j++)
-            if (prices->link[i * n + j] < 0)
-                prices->link[i * n + j] = prices->link[j * n + i];
 }
 
 /* Cheapest paths from one node to all, not passing sites; `up` walks links against their direction. */
