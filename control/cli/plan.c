@@ -12,6 +12,7 @@
 #include "control/cli/check.h"
 #include "control/cli/cli.h"
 #include "control/cli/plan_allreduce.h"
+#include "control/cli/replan.h"
 #include "control/plan/clock.h"
 #include "control/topology/fraction.h"
 #include "offload/wire/types.h"
@@ -25,6 +26,7 @@ struct arguments {
     const char *root;
     bool json;
     enum by_algorithm algorithm;
+    struct by_cli_from from;
     struct by_plan_options options;
 };
 
@@ -42,6 +44,10 @@ static const char help[] =
     "forward\n"
     "      --algorithm NAME    forest (default), or for comparison: ring, rings, recursive, double-binary, "
     "multitree, blink\n"
+    "      --from PLAN         plan again from a previous plan: trees that still work stay as they are\n"
+    "      --fail-link A,B     with --from: TOPO is the fabric of that plan, and this link is lost\n"
+    "      --fail-node NODE    the same for a node; both may be given several times\n"
+    "      --write-topology F  write the fabric without what is lost\n"
     "      --json              print the result as one JSON object\n"
     "  -h, --help\n";
 
@@ -51,6 +57,10 @@ static const struct option long_options[] = {{"collective", required_argument, N
                                              {"fixed-k", required_argument, NULL, 'k'},
                                              {"in-network", required_argument, NULL, 'n'},
                                              {"algorithm", required_argument, NULL, 'a'},
+                                             {"from", required_argument, NULL, 'f'},
+                                             {"fail-link", required_argument, NULL, 'L'},
+                                             {"fail-node", required_argument, NULL, 'N'},
+                                             {"write-topology", required_argument, NULL, 'W'},
                                              {"json", no_argument, NULL, 'j'},
                                              {"help", no_argument, NULL, 'h'},
                                              {NULL, 0, NULL, 0}};
@@ -64,6 +74,34 @@ static int read_fixed_k(const char *text, int64_t *k)
     if (errno || end == text || *end || *k < 1)
         return by_cli_fail(BY_EXIT_USAGE, "--fixed-k is '%s'; it must be a positive integer", text);
     return -1;
+}
+
+/* A name for one of the lists of what is lost. */
+static int add_lost(const char **list, uint32_t *count)
+{
+    if (*count == BY_CLI_LOST_MAX)
+        return by_cli_fail(BY_EXIT_USAGE,
+                           "more than %u links or nodes are lost; give the topology without them instead",
+                           BY_CLI_LOST_MAX);
+    list[(*count)++] = optarg;
+    return -1;
+}
+
+/* One option of planning again; -1 to go on, else the exit status. */
+static int read_from(int option, struct by_cli_from *from)
+{
+    switch (option) {
+    case 'L':
+        return add_lost(from->links, &from->link_count);
+    case 'N':
+        return add_lost(from->nodes, &from->node_count);
+    case 'W':
+        from->write = optarg;
+        return -1;
+    default:
+        from->plan = optarg;
+        return -1;
+    }
 }
 
 /* One option; -1 to go on, else the exit status. */
@@ -97,6 +135,11 @@ static int read_option(int option, struct arguments *arguments)
             return by_cli_fail(BY_EXIT_USAGE, "no algorithm '%s'; it must be %s", optarg,
                                by_cli_algorithms());
         return -1;
+    case 'f':
+    case 'L':
+    case 'N':
+    case 'W':
+        return read_from(option, &arguments->from);
     case 'j':
         arguments->json = true;
         return -1;
@@ -123,7 +166,11 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
     if (optind + 1 != argc)
         return by_cli_fail(BY_EXIT_USAGE, "%s; `banyan plan --help` says more",
                            optind == argc ? "name a topology file" : "name one topology file only");
-    if (arguments->options.collective == 0)
+    if (!arguments->from.plan && (arguments->from.link_count || arguments->from.node_count))
+        return by_cli_fail(BY_EXIT_USAGE, "--fail-link and --fail-node need --from, the plan to start from");
+    if (arguments->from.plan && (arguments->options.fixed_k || arguments->root))
+        return by_cli_fail(BY_EXIT_USAGE, "--from takes root and k from the previous plan; leave them out");
+    if (arguments->options.collective == 0 && !arguments->from.plan)
         return by_cli_fail(BY_EXIT_USAGE, "name a collective with -c");
     arguments->topology = argv[optind];
     return -1;
@@ -152,6 +199,8 @@ static int find_root(const struct by_topology *topology, struct arguments *argum
 struct check {
     enum by_verdict verdict;
     double seconds;
+    const struct by_cli_from *from; /* planned again: from what, and what changed */
+    struct by_replan_report report;
 };
 
 /* Verifies the plan in memory; -1 to go on. A plan that is not what it claims is never shown or written. */
@@ -236,6 +285,7 @@ static void print_json(const struct by_plan *plan, const struct by_topology *top
     if (check->verdict)
         printf(" \"verdict\": \"%s\", \"verify_seconds\": %.6f,\n", by_verdict_name(check->verdict),
                check->seconds);
+    by_cli_replan_json(stdout, check->from, &check->report);
     printf(" \"seconds\": {\"optimum\": %.6f, \"split\": %.6f, \"pack\": %.6f, \"in_network\": %.6f, "
            "\"total\": %.6f}}\n",
            plan->seconds.optimum, plan->seconds.split, plan->seconds.pack, plan->seconds.in_network,
@@ -304,6 +354,7 @@ static void print_people(FILE *stream, const struct by_plan *plan, const struct 
     if (plan->k > 0)
         fprintf(stream, ", k = %lld", (long long)plan->k);
     fprintf(stream, "; height %u, mean %.3g hops\n", heights.max, heights.mean);
+    by_cli_replan_people(stream, check->from, &check->report);
     print_cut(stream, plan, topology);
     fprintf(stream,
             "  planned in  %.3g ms (optimum %.3g, switches %.3g, packing %.3g, in the network %.3g)\n",
@@ -335,7 +386,7 @@ int by_command_plan(int argc, char **argv)
     struct by_topology *topology;
     struct by_plan *plan = NULL;
     struct by_problem problem = {0};
-    struct check check = {0};
+    struct check check = {.from = &arguments.from};
     int status = read_arguments(argc, argv, &arguments);
 
     if (status >= 0)
@@ -347,8 +398,11 @@ int by_command_plan(int argc, char **argv)
     topology = by_cli_topology(arguments.topology);
     if (!topology)
         return BY_EXIT_USAGE;
-    status = find_root(topology, &arguments);
-    if (status < 0 && by_plan_make(topology, &arguments.options, &plan, &problem) != 0)
+    status = arguments.from.plan
+                 ? by_cli_replan(&arguments.from, arguments.topology, arguments.options.collective,
+                                 arguments.options.in_network, &topology, &plan, &check.report)
+                 : find_root(topology, &arguments);
+    if (status < 0 && !plan && by_plan_make(topology, &arguments.options, &plan, &problem) != 0)
         status = by_cli_refuse(arguments.topology, &problem);
     if (status < 0 && arguments.algorithm == BY_ALGORITHM_FOREST)
         status = check_plan(plan, topology, &check);

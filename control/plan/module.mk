@@ -13,6 +13,7 @@ control_SRC += \
 	control/plan/forest.c \
 	control/plan/graph.c \
 	control/plan/grow.c \
+	control/plan/mend.c \
 	control/plan/merge.c \
 	control/plan/nest.c \
 	control/plan/optimum.c \
@@ -26,6 +27,8 @@ control_SRC += \
 	control/plan/paths.c \
 	control/plan/phases.c \
 	control/plan/plan.c \
+	control/plan/replan.c \
+	control/plan/replan_read.c \
 	control/plan/simplex.c \
 	control/plan/spanning.c \
 	control/plan/split_even.c \
@@ -37,4 +40,4 @@ control_SRC += \
 	control/plan/tighten.c \
 	control/plan/tree.c \
 	control/plan/tree_list.c
-banyan_SRC += control/cli/topo.c control/cli/plan.c control/cli/plan_allreduce.c
+banyan_SRC += control/cli/topo.c control/cli/plan.c control/cli/plan_allreduce.c control/cli/replan.c

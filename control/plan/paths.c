@@ -98,3 +98,24 @@ uint32_t *by_paths_keep(struct by_paths *paths, const bool *used)
     paths->slot_count = 0;
     return number;
 }
+
+static uint32_t *copy_numbers(const uint32_t *from, size_t count)
+{
+    uint32_t *copy = by_alloc(count, sizeof(*copy));
+
+    if (count)
+        memcpy(copy, from, count * sizeof(*copy));
+    return copy;
+}
+
+void by_paths_copy(struct by_paths *paths, const struct by_paths *from)
+{
+    *paths = (struct by_paths){.count = from->count,
+                               .room = from->start ? from->count + 1 : 0,
+                               .node_count = from->node_count,
+                               .node_room = from->node_count,
+                               .slot_count = from->slot_count};
+    paths->start = copy_numbers(from->start, from->start ? (size_t)from->count + 1 : 0);
+    paths->nodes = copy_numbers(from->nodes, from->node_count);
+    paths->slots = copy_numbers(from->slots, from->slot_count);
+}

@@ -27,6 +27,8 @@ struct by_paths {
 };
 
 void by_paths_free(struct by_paths *paths);
+/* Makes `paths`, which is empty, a copy: the same paths under the same numbers. */
+void by_paths_copy(struct by_paths *paths, const struct by_paths *from);
 /* The number of the path with these nodes; adds it when it is new. At least two nodes. */
 uint32_t by_paths_add(struct by_paths *paths, const uint32_t *nodes, uint32_t count);
 /* Drops the paths that are not used (by path); returns the new numbers, by old number, which the caller

@@ -77,6 +77,13 @@ refused "a root that is no node" "no node of good.json" plan good.json -c broadc
 refused "a root that is a switch" "'s' is a switch" plan good.json -c broadcast --root s
 refused "a root where there is none" "has no root" plan good.json -c allgather --root a
 refused "k of zero" "--fixed-k is '0'" plan good.json -c allgather --fixed-k 0
+refused "a lost link without a plan to start from" "need --from" plan good.json --fail-link a,s
+refused "a lost link that is none" "has no link between the two" plan good.json --from plan.json --fail-link a,b
+refused "a lost link with an unknown end" "has no node 'x'" plan good.json --from plan.json --fail-link a,x
+refused "a lost link that parts the fabric" "no link joins" plan good.json --from plan.json --fail-link a,s
+refused "a lost node that is none" "--fail-node x" plan good.json --from plan.json --fail-node x
+refused "planning again for another collective" "leave -c out" plan good.json --from plan.json -c reduce-scatter
+refused "planning again from no plan" "nowhere.plan" plan good.json --from nowhere.plan
 refused "an unknown preset" "no preset 'moebius'" topo moebius
 refused "a preset's number out of range" "--hosts is '0'" topo star --hosts 0
 refused "all links failed" "--fail is '1'" topo star --fail 1
@@ -103,6 +110,18 @@ if "$banyan" plan capable.json -c allgather -o capable.plan >/dev/null && "$bany
 else
     failed=$((failed + 1))
     echo "  FAIL   an unbalanced fabric whose switch branches is not planned"
+fi
+"$banyan" topo a100 --boxes 4 >whole.json
+"$banyan" plan whole.json -c allgather -o whole.plan >/dev/null
+if "$banyan" plan whole.json --from whole.plan --fail-link gpu3,ib0 -o mended.plan --write-topology left.json | grep -q 'trees 2[0-9] stay' &&
+    "$banyan" verify left.json mended.plan | grep -q OPTIMAL && "$banyan" plan left.json --from whole.plan -o again.plan >/dev/null &&
+    cmp -s mended.plan again.plan; then
+    passed=$((passed + 1))
+    echo "  PASS   a plan is mended, whether the loss is named or the topology lacks the link"
+else
+    failed=$((failed + 1))
+    echo "  FAIL   a plan after a lost link:"
+    "$banyan" plan whole.json --from whole.plan --fail-link gpu3,ib0 | sed 's/^/         | /'
 fi
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -23,3 +23,7 @@ TESTS += plan-mixed
 plan-mixed_SRC    := tests/unit/control/plan/test_mixed.c tests/unit/control/plan/rig.c
 plan-mixed_LIBS   := control offload
 plan-mixed_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += plan-replan
+plan-replan_SRC    := tests/unit/control/plan/test_replan.c tests/unit/control/plan/rig.c
+plan-replan_LIBS   := control offload
+plan-replan_LDLIBS := -lcmocka -ljansson -lgmp

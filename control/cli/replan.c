@@ -1,0 +1,140 @@
+/* Reading what was lost, planning again, and telling what changed. See replan.h. */
+#include "control/cli/replan.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "control/cli/cli.h"
+#include "control/topology/alloc.h"
+#include "control/topology/vary.h"
+#include "offload/wire/types.h"
+
+/* Marks the links between the two nodes that "A,B" names; parallel ones all of them. */
+static int lose_link(const struct by_topology *topology, const char *path, const char *text, bool *lost)
+{
+    const char *comma = strchr(text, ',');
+    char name[2][128];
+    int64_t ends[2];
+    bool any = false;
+
+    if (!comma || strchr(comma + 1, ',') || (size_t)(comma - text) >= sizeof(name[0]))
+        return by_cli_fail(BY_EXIT_USAGE, "--fail-link is '%.100s': it must be two node names, A,B", text);
+    snprintf(name[0], sizeof(name[0]), "%.*s", (int)(comma - text), text);
+    snprintf(name[1], sizeof(name[1]), "%s", comma + 1);
+    for (unsigned i = 0; i < 2; i++) {
+        ends[i] = by_topology_find(topology, name[i]);
+        if (ends[i] < 0)
+            return by_cli_fail(BY_EXIT_USAGE, "--fail-link %.100s: %s has no node '%.60s'", text, path,
+                               name[i]);
+    }
+    for (uint32_t i = 0; i < topology->link_count; i++) {
+        const struct by_link *link = &topology->links[i];
+        bool here = (link->a == ends[0] && link->b == ends[1]) || (link->a == ends[1] && link->b == ends[0]);
+
+        lost[i] |= here;
+        any |= here;
+    }
+    return any ? -1
+               : by_cli_fail(BY_EXIT_USAGE, "--fail-link %.100s: %s has no link between the two", text, path);
+}
+
+/* The fabric without what --fail-link and --fail-node name. */
+static int lose(const struct by_cli_from *from, const char *path, const struct by_topology *topology,
+                struct by_topology **left)
+{
+    bool *links = by_alloc(topology->link_count, sizeof(*links));
+    bool *nodes = by_alloc(topology->node_count, sizeof(*nodes));
+    struct by_problem problem = {0};
+    int status = -1;
+
+    for (uint32_t i = 0; i < from->link_count && status < 0; i++)
+        status = lose_link(topology, path, from->links[i], links);
+    for (uint32_t i = 0; i < from->node_count && status < 0; i++) {
+        int64_t node = by_topology_find(topology, from->nodes[i]);
+
+        if (node < 0)
+            status = by_cli_fail(BY_EXIT_USAGE, "--fail-node %.60s: %s has no node of this name",
+                                 from->nodes[i], path);
+        else
+            nodes[node] = true;
+    }
+    if (status < 0 && by_topology_without(topology, links, nodes, left, &problem) != 0)
+        status = by_cli_refuse(path, &problem);
+    free(links);
+    free(nodes);
+    return status;
+}
+
+static int write_topology(const struct by_topology *topology, const char *path)
+{
+    FILE *file = fopen(path, "we");
+    bool bad = file == NULL || by_topology_write(topology, file) != 0;
+
+    if (file != NULL)
+        bad |= fclose(file) != 0;
+    return bad ? by_cli_fail(BY_EXIT_ENVIRONMENT, "cannot write the topology to '%s': %s", path,
+                             strerror(errno))
+               : -1;
+}
+
+int by_cli_replan(const struct by_cli_from *from, const char *path, unsigned collective, bool in_network,
+                  struct by_topology **topology, struct by_plan **plan, struct by_replan_report *report)
+{
+    struct by_topology *before = NULL, *now = NULL;
+    struct by_plan *old = NULL;
+    struct by_problem problem = {0};
+    int status = -1;
+
+    if (from->link_count + from->node_count > 0) {
+        status = lose(from, path, *topology, &now);
+        if (status < 0) { /* TOPO is the fabric of the old plan */
+            before = *topology;
+            *topology = now;
+        }
+    }
+    if (status < 0 && (before ? by_plan_read(from->plan, before, &old, &problem)
+                              : by_replan_read(from->plan, *topology, &before, &old, &problem)) != 0)
+        status = by_cli_refuse(from->plan, &problem);
+    if (status < 0 && collective != 0 && old->collective != collective)
+        status = by_cli_fail(BY_EXIT_USAGE, "%s is a plan for %s, not for %s; leave -c out", from->plan,
+                             by_collective_name(old->collective), by_collective_name(collective));
+    if (status < 0 && by_replan(before, old, *topology, in_network, plan, report, &problem) != 0)
+        status = by_cli_refuse(from->plan, &problem);
+    if (status < 0 && from->write)
+        status = write_topology(*topology, from->write);
+    by_plan_free(old);
+    by_topology_free(before);
+    return status;
+}
+
+void by_cli_replan_people(FILE *stream, const struct by_cli_from *from, const struct by_replan_report *report)
+{
+    if (!from->plan)
+        return;
+    fprintf(stream, "  of %u trees %u stay as they were, %u change", report->trees_before, report->trees_kept,
+            report->trees_changed);
+    if (report->trees_new)
+        fprintf(stream, ", %u are split off", report->trees_new);
+    if (report->trees_gone)
+        fprintf(stream, ", %u are gone with their root", report->trees_gone);
+    fprintf(stream, "; %llu of %llu table entries change\n", (unsigned long long)report->entries_changed,
+            (unsigned long long)report->entries);
+    if (!report->optimal)
+        fputs("  the price of few changes is the rest to the bound; a plan without --from may reach it, with "
+              "all "
+              "trees new\n",
+              stream);
+}
+
+void by_cli_replan_json(FILE *stream, const struct by_cli_from *from, const struct by_replan_report *report)
+{
+    if (!from->plan)
+        return;
+    fprintf(
+        stream,
+        " \"replan\": {\"trees_before\": %u, \"trees_kept\": %u, \"trees_changed\": %u, \"trees_new\": %u, "
+        "\"trees_gone\": %u, \"entries\": %llu, \"entries_changed\": %llu, \"optimal\": %s},\n",
+        report->trees_before, report->trees_kept, report->trees_changed, report->trees_new,
+        report->trees_gone, (unsigned long long)report->entries, (unsigned long long)report->entries_changed,
+        report->optimal ? "true" : "false");
+}
