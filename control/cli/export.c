@@ -140,7 +140,7 @@ static void print_report(FILE *stream, const struct by_check_report *report, con
                 report->in_place && report->out_of_place ? "in place and out of place"
                 : report->in_place                       ? "in place"
                                                          : "out of place");
-    if (report->has_rate)
+    if (report->has_rate && topology)
         fprintf(stream, ", %.6g %s (%s)", by_fraction_value(report->rate), topology->unit,
                 by_fraction_text(report->rate, text));
     fputc('\n', stream);

@@ -78,6 +78,7 @@ static void fill_inputs(struct by_machine *machine)
 {
     const struct by_msccl *msccl = machine->msccl;
 
+    BY_ASSERT(machine->value);
     for (uint32_t g = 0; g < msccl->gpu_count; g++) {
         bool shard = msccl->collective == BY_COLLECTIVE_ALLGATHER;
         uint32_t count = shard ? machine->shard : msccl->chunk_count;
