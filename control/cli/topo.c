@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "control/cli/cli.h"
+#include "control/cli/import.h"
 #include "control/topology/fraction.h"
 #include "control/topology/preset.h"
 #include "control/topology/vary.h"
@@ -31,7 +32,10 @@ static void list_presets(FILE *stream)
           stream);
     for (size_t i = 0; i < count; i++)
         fprintf(stream, "  %-10s %s\n", presets[i].name, presets[i].summary);
-    fputs("\n`banyan topo PRESET --help` lists the options of a preset.\n", stream);
+    fputs("\n`banyan topo PRESET --help` lists the options of a preset. `banyan topo import --help`: fabrics "
+          "from files of\n"
+          "NCCL, ibnetdiscover, lldpctl and Graphviz.\n",
+          stream);
 }
 
 static bool has_parameter(const struct by_preset *preset, const char *name)
@@ -196,6 +200,8 @@ int by_command_topo(int argc, char **argv)
         list_presets(stderr);
         return BY_EXIT_USAGE;
     }
+    if (strcmp(argv[1], "import") == 0)
+        return by_cli_import(argc - 1, argv + 1);
     preset = by_preset_find(argv[1]);
     if (!preset)
         return by_cli_fail(BY_EXIT_USAGE, "no preset '%s'; `banyan topo --help` lists them", argv[1]);

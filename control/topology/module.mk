@@ -1,7 +1,13 @@
 # topology: fabrics, their files and presets.
 control_SRC += \
 	control/topology/build.c \
+	control/topology/draft.c \
 	control/topology/fraction.c \
+	control/topology/import.c \
+	control/topology/import_dot.c \
+	control/topology/import_ib.c \
+	control/topology/import_lldp.c \
+	control/topology/import_nccl.c \
 	control/topology/json.c \
 	control/topology/links.c \
 	control/topology/locate.c \
@@ -15,3 +21,4 @@ control_SRC += \
 	control/topology/topology.c \
 	control/topology/vary.c \
 	control/topology/xml.c
+banyan_SRC += control/cli/import.c

@@ -181,7 +181,7 @@ static bool item_matches(const char *item, size_t bytes, const char *name)
     return bytes == class_bytes && memcmp(item, name, bytes) == 0;
 }
 
-static int choose_capable(struct by_topology *topology, const char *capable, struct by_problem *problem)
+int by_capable_choose(struct by_topology *topology, const char *capable, struct by_problem *problem)
 {
     bool all = strcmp(capable, "all") == 0;
 
@@ -245,7 +245,7 @@ int by_preset_make(const struct by_preset *preset, const char *const *texts, con
         error = by_builder_finish(builder, topology, problem);
     by_builder_free(builder);
     if (!error)
-        error = choose_capable(*topology, capable ? capable : preset->capable, problem);
+        error = by_capable_choose(*topology, capable ? capable : preset->capable, problem);
     if (error) {
         by_topology_free(*topology);
         *topology = NULL;

@@ -46,6 +46,10 @@ const struct by_preset *by_preset_find(const char *name);
 int by_preset_make(const struct by_preset *preset, const char *const *texts, const char *capable,
                    struct by_topology **topology, struct by_problem *problem);
 
+/* Marks the switches that multicast and aggregate, as `capable` of by_preset_make says; before anybody else
+ * sees the topology. 0, or BY_EINVAL with `problem` filled. */
+int by_capable_choose(struct by_topology *topology, const char *capable, struct by_problem *problem);
+
 /* Makers, one for each row of the table (preset_regular.c, preset_fabric.c, preset_box.c,
  * preset_irregular.c). */
 typedef int by_preset_fn(struct by_builder *builder, const struct by_preset_values *values,

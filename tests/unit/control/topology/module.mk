@@ -19,3 +19,7 @@ topology-json_LIBS   := control offload
 topology-json_LDLIBS := -lcmocka -ljansson
 topology-garbage_LIBS   := control offload
 topology-garbage_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += topology-import
+topology-import_SRC    := tests/unit/control/topology/test_import.c tests/unit/control/plan/rig.c
+topology-import_LIBS   := control offload
+topology-import_LDLIBS := -lcmocka -ljansson -lgmp -lexpat
