@@ -148,6 +148,28 @@ static void fit_name(const char *label, size_t bytes_max, char *name)
         memcpy(name, "node", sizeof("node"));
 }
 
+/* A name that is not taken: the label's, or that with a number. Takes it. */
+static void take_name(struct by_draft *taken, const char *label, char name[BY_NAME_MAX + 1])
+{
+    uint32_t first, made;
+
+    fit_name(label, BY_NAME_MAX, name);
+    first = by_draft_find(taken, name);
+    if (first != UINT32_MAX) {
+        char stem[BY_NAME_MAX + 1];
+
+        BY_ASSERT(taken->nodes);
+        fit_name(label, BY_NAME_MAX - 8, stem);
+        do
+            snprintf(name, BY_NAME_MAX + 1, "%.*s-%u", (int)BY_NAME_MAX - 8, stem,
+                     (unsigned)taken->nodes[first].order++);
+        while (by_draft_find(taken, name) != UINT32_MAX);
+    }
+    made = by_draft_node(taken, name, "", (struct by_place){0, 0});
+    BY_ASSERT(taken->nodes && made < taken->node_count);
+    taken->nodes[made].order = 2; /* the next number to try */
+}
+
 /* Gives every node that stays a name of its own, in place of its label. */
 static void fit_names(struct by_draft *draft)
 {
@@ -157,23 +179,10 @@ static void fit_names(struct by_draft *draft)
     for (uint32_t i = 0; i < draft->node_count; i++) {
         struct by_draft_node *node = &draft->nodes[i];
         char name[BY_NAME_MAX + 1];
-        uint32_t first;
 
         if (node->left_out)
             continue;
-        fit_name(node->label, BY_NAME_MAX, name);
-        first = by_draft_find(&taken, name);
-        for (unsigned again = first == UINT32_MAX ? 0 : (unsigned)taken.nodes[first].order;
-             by_draft_find(&taken, name) != UINT32_MAX; again++) {
-            char stem[BY_NAME_MAX + 1];
-
-            fit_name(node->label, BY_NAME_MAX - 8, stem);
-            snprintf(name, sizeof(name), "%.*s-%u", (int)BY_NAME_MAX - 8, stem, again);
-            taken.nodes[first].order = again + 1;
-        }
-        first = by_draft_node(&taken, name, "", node->place);
-        BY_ASSERT(taken.nodes && first < taken.node_count);
-        taken.nodes[first].order = 2; /* the next number to try */
+        take_name(&taken, node->label, name);
         free(node->label);
         node->label = by_copy_text(name);
     }
