@@ -12,6 +12,7 @@
 #include "control/cli/check.h"
 #include "control/cli/cli.h"
 #include "control/cli/plan_allreduce.h"
+#include "control/cli/plan_whatif.h"
 #include "control/cli/replan.h"
 #include "control/plan/clock.h"
 #include "control/topology/fraction.h"
@@ -24,6 +25,7 @@ struct arguments {
     const char *topology;
     const char *output;
     const char *root;
+    const char *what_if;
     bool json;
     enum by_algorithm algorithm;
     struct by_cli_from from;
@@ -48,6 +50,9 @@ static const char help[] =
     "      --fail-link A,B     with --from: TOPO is the fabric of that plan, and this link is lost\n"
     "      --fail-node NODE    the same for a node; both may be given several times\n"
     "      --write-topology F  write the fabric without what is lost\n"
+    "      --what-if WHAT      what a capability is worth: SWITCH, a class of switches, or all, with "
+    "=multicast,aggregate\n"
+    "                          or one of them\n"
     "      --json              print the result as one JSON object\n"
     "  -h, --help\n";
 
@@ -61,6 +66,7 @@ static const struct option long_options[] = {{"collective", required_argument, N
                                              {"fail-link", required_argument, NULL, 'L'},
                                              {"fail-node", required_argument, NULL, 'N'},
                                              {"write-topology", required_argument, NULL, 'W'},
+                                             {"what-if", required_argument, NULL, 'w'},
                                              {"json", no_argument, NULL, 'j'},
                                              {"help", no_argument, NULL, 'h'},
                                              {NULL, 0, NULL, 0}};
@@ -140,6 +146,9 @@ static int read_option(int option, struct arguments *arguments)
     case 'N':
     case 'W':
         return read_from(option, &arguments->from);
+    case 'w':
+        arguments->what_if = optarg;
+        return -1;
     case 'j':
         arguments->json = true;
         return -1;
@@ -402,6 +411,9 @@ int by_command_plan(int argc, char **argv)
                  ? by_cli_replan(&arguments.from, arguments.topology, arguments.options.collective,
                                  arguments.options.in_network, &topology, &plan, &check.report)
                  : find_root(topology, &arguments);
+    if (status < 0 && arguments.what_if)
+        status = by_cli_what_if(topology, arguments.topology, &arguments.options, arguments.what_if,
+                                arguments.json);
     if (status < 0 && !plan && by_plan_make(topology, &arguments.options, &plan, &problem) != 0)
         status = by_cli_refuse(arguments.topology, &problem);
     if (status < 0 && arguments.algorithm == BY_ALGORITHM_FOREST)
