@@ -75,6 +75,7 @@ void by_cli_check(const struct by_plan *plan, const struct by_topology *topology
     claim.path_start = plan->paths.start;
     claim.path_nodes = plan->paths.nodes;
     claim.edges = plan->edges;
+    claim.ordered = plan->ordered;
     claim_proof(&claim, plan->proof);
     claim_trees(&claim, plan);
     by_claim_check(&claim, report);

@@ -50,6 +50,8 @@ static const char help[] =
     "      --fail-link A,B     with --from: TOPO is the fabric of that plan, and this link is lost\n"
     "      --fail-node NODE    the same for a node; both may be given several times\n"
     "      --write-topology F  write the fabric without what is lost\n"
+    "      --ordered           every partial sum covers contiguous ranks, so that operators need not "
+    "commute\n"
     "      --what-if WHAT      what a capability is worth: SWITCH, a class of switches, or all, with "
     "=multicast,aggregate\n"
     "                          or one of them\n"
@@ -66,6 +68,7 @@ static const struct option long_options[] = {{"collective", required_argument, N
                                              {"fail-link", required_argument, NULL, 'L'},
                                              {"fail-node", required_argument, NULL, 'N'},
                                              {"write-topology", required_argument, NULL, 'W'},
+                                             {"ordered", no_argument, NULL, 'O'},
                                              {"what-if", required_argument, NULL, 'w'},
                                              {"json", no_argument, NULL, 'j'},
                                              {"help", no_argument, NULL, 'h'},
@@ -146,6 +149,9 @@ static int read_option(int option, struct arguments *arguments)
     case 'N':
     case 'W':
         return read_from(option, &arguments->from);
+    case 'O':
+        arguments->options.ordered = true;
+        return -1;
     case 'w':
         arguments->what_if = optarg;
         return -1;
@@ -280,6 +286,8 @@ static void print_json(const struct by_plan *plan, const struct by_topology *top
     print_fraction("optimum", plan->optimum);
     print_fraction("achieved", plan->achieved);
     by_plan_allreduce_json(stdout, plan);
+    if (plan->ordered)
+        printf(" \"ordered\": true,\n");
     if (plan->inv_x.num > 0)
         print_fraction("inv_x", plan->inv_x);
     else
@@ -356,6 +364,8 @@ static void print_people(FILE *stream, const struct by_plan *plan, const struct 
         fprintf(stream, " (%s)\n", by_fraction_text(ratio, text));
     else
         fputs(optimal ? ": optimal\n" : "\n", stream);
+    if (plan->ordered)
+        fputs("  ordered     every partial sum covers contiguous ranks\n", stream);
     by_plan_allreduce_people(stream, plan);
     if (plan->inv_x.num > 0)
         fprintf(stream, "  1/x*        %s\n", by_fraction_text(plan->inv_x, text));

@@ -130,6 +130,8 @@ static void put_head(struct writer *writer, const struct by_plan *plan, const st
     put(writer, ", ");
     put_fraction(writer, "exiting", plan->cut_exiting);
     put(writer, "},\n ");
+    if (plan->ordered)
+        put(writer, "\"ordered\": true,\n ");
     if (plan->proof) {
         put(writer, "\"proof\": ");
         flush(writer);

@@ -337,6 +337,9 @@ static void read_head(struct reader *reader, struct by_plan *plan, const char *k
     } else if (by_json_is(key, bytes, "bottleneck") && !reader->has.bottleneck) {
         reader->has.bottleneck = true;
         read_bottleneck(reader, plan);
+    } else if (by_json_is(key, bytes, "ordered")) {
+        plan->ordered = by_json_peek(&reader->json) == 't';
+        by_json_skip(&reader->json);
     } else if (by_json_is(key, bytes, "proof") && !plan->proof) {
         plan->proof = by_certificate_read(&reader->json, reader->names, reader->topology, reader->problem);
         reader->error = plan->proof || reader->json.failed ? reader->error : BY_EFORMAT;

@@ -14,10 +14,12 @@ control_SRC += \
 	control/plan/graph.c \
 	control/plan/grow.c \
 	control/plan/mend.c \
+	control/plan/interval.c \
 	control/plan/merge.c \
 	control/plan/nest.c \
 	control/plan/optimum.c \
 	control/plan/oracle.c \
+	control/plan/ordered.c \
 	control/plan/pack.c \
 	control/plan/pack_grow.c \
 	control/plan/pack_order.c \

@@ -9,6 +9,7 @@
 #include "control/plan/budget.h"
 #include "control/plan/forest.h"
 #include "control/plan/optimum.h"
+#include "control/plan/ordered.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
 #include "control/topology/fraction.h"
@@ -247,6 +248,8 @@ int by_plan_make(const struct by_topology *topology, const struct by_plan_option
         error = by_allreduce_plan(topology, options, made, problem);
     else
         error = plan_rooted(topology, options, made, problem);
+    if (!error && options->ordered)
+        error = by_ordered_make(topology, options, made, problem);
     made->seconds.total = by_plan_clock() - start;
     if (error) {
         by_plan_free(made);

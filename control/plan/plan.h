@@ -43,6 +43,7 @@ struct by_plan {
     uint32_t cut_count; /* bottleneck cut: the nodes on the side that the data must leave */
     uint32_t *cut;
     struct by_fraction cut_exiting; /* bandwidth leaving that side, in unit */
+    bool ordered;                   /* every partial sum covers a contiguous interval of ranks */
     struct by_certificate *proof; /* allreduce: proves `optimum` where that is less than the cut, else NULL */
     struct by_fraction two_phases; /* allreduce: the rate of reduce-scatter and then allgather, else num 0 */
     uint32_t tree_count;
@@ -59,6 +60,7 @@ struct by_plan_options {
     unsigned collective; /* enum by_collective */
     int64_t root;        /* node index for broadcast and reduce */
     int64_t fixed_k;     /* 0 = the optimal k */
+    bool ordered;        /* partial sums cover contiguous intervals of ranks */
     bool in_network;     /* false: switches only forward */
     double time_limit_s; /* 0 = none; past it BY_ETIMEDOUT, or (allreduce) what was found until then */
 };

@@ -20,8 +20,9 @@ struct by_checker {
 };
 
 /* Each answers whether all is right, with the first violation in the claim's `reason` when it is not. */
-bool by_check_trees(struct by_checker *checker);   /* shape.c: each tree alone */
-bool by_check_loads(struct by_checker *checker);   /* load.c: all trees together, on every link */
+bool by_check_trees(struct by_checker *checker); /* shape.c: each tree alone */
+bool by_check_loads(struct by_checker *checker); /* load.c: all trees together, on every link */
+bool by_check_order(struct by_checker *checker); /* order.c: intervals of ranks, where the plan is ordered */
 bool by_check_budgets(struct by_checker *checker); /* budget.c: what switches add */
 bool by_check_shares(struct by_checker *checker);  /* share.c: what the roots have */
 bool by_check_figures(struct by_checker *checker); /* share.c: rate, cut and the figures stated */

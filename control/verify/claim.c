@@ -33,6 +33,7 @@ enum member {
     MEMBER_ACHIEVED,
     MEMBER_K,
     MEMBER_BOTTLENECK,
+    MEMBER_ORDERED,
     MEMBER_PROOF,
     MEMBER_PATHS,
     MEMBER_TREES,
@@ -40,7 +41,7 @@ enum member {
 };
 static const char *const member_names[MEMBER_COUNT] = {
     "format",   "topology", "unit",       "collective", "root",  "inv_x", "optimum",
-    "achieved", "k",        "bottleneck", "proof",      "paths", "trees"};
+    "achieved", "k",        "bottleneck", "ordered",    "proof", "paths", "trees"};
 
 struct reader {
     struct by_claim *claim;
@@ -359,6 +360,12 @@ static bool read_member(struct reader *reader, enum member member)
         return read_small(reader, "k", &claim->k);
     case MEMBER_BOTTLENECK:
         return read_bottleneck(reader);
+    case MEMBER_ORDERED:
+        claim->ordered = by_json_peek(&reader->json) == 't';
+        if (!claim->ordered && by_json_peek(&reader->json) != 'f')
+            return by_claim_violate(claim, "\"ordered\" is neither true nor false");
+        by_json_skip(&reader->json);
+        return true;
     case MEMBER_PROOF:
         return by_claim_read_proof(claim, &reader->json, reader->names);
     case MEMBER_PATHS:
@@ -419,7 +426,8 @@ int by_claim_read(struct by_claim *claim, const char *text, size_t bytes, struct
         reader.names = by_names_new(claim->topology);
     arrays->path_start = by_alloc(reader.path_room = 2, sizeof(*arrays->path_start));
     for (int i = 0; i < MEMBER_COUNT && !error && *right; i++) {
-        bool optional = i == MEMBER_ROOT || i == MEMBER_INV_X || i == MEMBER_PROOF || i == MEMBER_PATHS;
+        bool optional = i == MEMBER_ROOT || i == MEMBER_INV_X || i == MEMBER_ORDERED || i == MEMBER_PROOF ||
+                        i == MEMBER_PATHS;
 
         reader.json.at = places[i];
         reader.json.depth = 1;

@@ -37,7 +37,8 @@ struct by_claim {
     bool has_inv_x;
     int64_t k;
     int64_t cut_compute_count;
-    bool *cut; /* by node */
+    bool *cut;    /* by node */
+    bool ordered; /* every partial sum covers a contiguous interval of ranks */
     enum by_claim_proof proof;
     uint32_t part_count;
     uint32_t *part; /* by node: the number of its part, from 1; 0 for none */

@@ -27,3 +27,7 @@ TESTS += plan-replan
 plan-replan_SRC    := tests/unit/control/plan/test_replan.c tests/unit/control/plan/rig.c
 plan-replan_LIBS   := control offload
 plan-replan_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += plan-ordered
+plan-ordered_SRC    := tests/unit/control/plan/test_ordered.c tests/unit/control/plan/rig.c
+plan-ordered_LIBS   := control offload
+plan-ordered_LDLIBS := -lcmocka -ljansson -lgmp

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "control/plan/tree.h"
+#include "control/topology/fraction.h"
 #include "tests/unit/control/plan/rig.h"
 
 static void a_star_has_one_tree_rooted_at_the_switch(void **state)
@@ -164,6 +165,61 @@ static void half_a_capability_is_used_as_far_as_it_goes(void **state)
     }
 }
 
+/* What branching switches gain over reduce-scatter and allgather: 2 (N - 1) / N of a star, (M - 1) / M * 2 of
+ * M boxes whose links to the outside are the bottleneck. */
+static void branching_switches_gain_what_the_closed_forms_say(void **state)
+{
+    static const struct {
+        const char *name, *texts[4];
+        int64_t num, den;
+    } cases[] = {{"star", {"8", "10"}, 7, 4},
+                 {"twobox", {"2", "100", "10", "4"}, 3, 2},
+                 {"twobox", {"8", "1000", "10", "16"}, 15, 8}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *const *t = cases[i].texts;
+        struct by_topology *able = rig_preset(cases[i].name, "all", t[0], t[1], t[2], t[3], NULL),
+                           *unable = rig_preset(cases[i].name, "none", t[0], t[1], t[2], t[3], NULL);
+        struct by_plan *with = rig_verified(able, BY_COLLECTIVE_ALLREDUCE, -1, 0, true, BY_VERDICT_OPTIMAL),
+                       *without =
+                           rig_verified(unable, BY_COLLECTIVE_ALLREDUCE, -1, 0, true, BY_VERDICT_OPTIMAL);
+        struct by_fraction gain;
+
+        assert_int_equal(by_fraction_divide(with->achieved, without->achieved, &gain), 0);
+        rig_assert_fraction(gain, cases[i].num, cases[i].den);
+        rig_assert_fraction(without->two_phases, without->achieved.num, without->achieved.den);
+        by_plan_free(with);
+        by_plan_free(without);
+        by_topology_free(able);
+        by_topology_free(unable);
+    }
+}
+
+/* A star of 4 whose switch adds at most 15: with b = 10 one tree adds 3 x 10; half of the rate is added
+ * there, as far as the links then go. */
+static void a_limit_of_addition_costs_what_it_costs(void **state)
+{
+    struct by_topology *topology = rig_preset("star", "all", "4", "10", NULL);
+    struct by_plan *plan;
+
+    (void)state;
+    topology->nodes[4].aggregate_rate = (struct by_fraction){30, 1};
+    plan = rig_verified(topology, BY_COLLECTIVE_ALLREDUCE, -1, 0, true, BY_VERDICT_OPTIMAL);
+    rig_assert_fraction(plan->achieved, 10, 1);
+    by_plan_free(plan);
+    topology->nodes[4].aggregate_rate = (struct by_fraction){15, 1};
+    plan = rig_verified(topology, BY_COLLECTIVE_ALLREDUCE, -1, 0, true, BY_VERDICT_OPTIMAL);
+    assert_true(by_fraction_compare(plan->achieved, (struct by_fraction){10, 1}) < 0);
+    assert_true(by_fraction_compare(plan->achieved, plan->two_phases) > 0);
+    by_plan_free(plan);
+    plan = rig_verified(topology, BY_COLLECTIVE_REDUCE_SCATTER, -1, 0, true, BY_VERDICT_OPTIMAL);
+    by_plan_free(plan);
+    plan = rig_verified(topology, BY_COLLECTIVE_REDUCE, 0, 0, true, BY_VERDICT_OPTIMAL);
+    by_plan_free(plan);
+    by_topology_free(topology);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +230,8 @@ int main(void)
         cmocka_unit_test(a_fabric_that_is_not_symmetric_gets_pairs_of_trees),
         cmocka_unit_test(an_unequal_star_reduces_in_the_network_with_one_pair),
         cmocka_unit_test(half_a_capability_is_used_as_far_as_it_goes),
+        cmocka_unit_test(branching_switches_gain_what_the_closed_forms_say),
+        cmocka_unit_test(a_limit_of_addition_costs_what_it_costs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,61 @@
+/*
+ * Ordered plans: at each node of each tree that carries up, the ranks below it and its own are a contiguous
+ * interval, and so is what comes from each child; sums can then be formed from left to right. See checker.h.
+ */
+#include <stdlib.h>
+
+#include "control/topology/alloc.h"
+#include "control/verify/checker.h"
+
+struct interval {
+    uint32_t least, greatest, count;
+};
+
+static bool check_tree(struct by_claim *claim, const struct by_claim_tree *tree, uint32_t number,
+                       struct interval *below)
+{
+    uint32_t rank = 0;
+
+    for (uint32_t i = 0; i < claim->topology->node_count; i++) {
+        bool compute = claim->topology->nodes[i].compute;
+
+        below[i] = compute ? (struct interval){rank, rank, 1} : (struct interval){UINT32_MAX, 0, 0};
+        rank += compute;
+    }
+    /* Children stand after their parents, so their own are complete when they are met from the end. */
+    for (uint32_t i = tree->edge_count; i-- > 0;) {
+        uint32_t path = claim->edges[tree->first_edge + i];
+        uint32_t parent = claim->path_nodes[claim->path_start[path]],
+                 child = claim->path_nodes[claim->path_start[path + 1] - 1];
+
+        if (below[child].greatest - below[child].least + 1 != below[child].count)
+            return by_claim_violate(
+                claim,
+                "tree %u is not ordered: what %s adds up, %u of the ranks %u to %u, is no "
+                "interval",
+                number, by_claim_name(claim, child), below[child].count, below[child].least,
+                below[child].greatest);
+        if (below[child].least < below[parent].least)
+            below[parent].least = below[child].least;
+        if (below[child].greatest > below[parent].greatest)
+            below[parent].greatest = below[child].greatest;
+        below[parent].count += below[child].count;
+    }
+    return true;
+}
+
+bool by_check_order(struct by_checker *checker)
+{
+    struct by_claim *claim = checker->claim;
+    struct interval *below;
+    bool right = true;
+
+    if (!claim->ordered)
+        return true;
+    below = by_alloc(checker->node_count, sizeof(*below));
+    for (uint32_t i = 0; i < claim->tree_count && right; i++)
+        if (by_claim_carries_up(&claim->trees[i]))
+            right = check_tree(claim, &claim->trees[i], i, below);
+    free(below);
+    return right;
+}
