@@ -10,7 +10,7 @@
 #define CELLS      80u
 #define ROW        26.0
 #define NAME_WIDTH 170.0
-#define TEXT_WIDTH 300.0
+#define TEXT_WIDTH 330.0
 /* A direction that is used to this part counts as full (for the eye: floats). */
 #define FULL (1 - 1e-9)
 

@@ -219,8 +219,13 @@ struct mark {
 
 static void label_bundles(const struct by_summary *summary, FILE *out)
 {
-    struct mark *marks = by_alloc((size_t)summary->bundle_count + summary->group_count, sizeof(*marks));
+    struct mark *marks =
+        by_alloc((size_t)summary->bundle_count + summary->group_count + summary->frame_count, sizeof(*marks));
     uint32_t count = 0;
+
+    for (uint32_t f = 1; f < summary->frame_count; f++) /* room for the number of copies */
+        marks[count++] = (struct mark){summary->frames[f].x - summary->frames[f].width / 2 + 34,
+                                       summary->frames[f].y + 16, 28};
 
     for (uint32_t i = 0; i < summary->group_count; i++)
         marks[count++] =
