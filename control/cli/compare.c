@@ -37,7 +37,8 @@ static const char help[] =
     "usage: banyan compare TOPO [options]\n\n"
     "Prints what banyan's forests and the algorithms of others reach on the fabric in TOPO, as exact rates "
     "beside the bound\n"
-    "that no schedule can exceed. Rates are algorithm bandwidths: total data size over time.\n\n"
+    "that the planner proves: what no schedule (for allreduce on some fabrics: no trees) can exceed. Rates "
+    "are algorithm bandwidths: total data size over time.\n\n"
     "  -c, --collective COLL   allgather, reduce-scatter, allreduce, broadcast or reduce (default: the first "
     "three)\n"
     "      --root NODE         where broadcast starts, or reduce ends (default: the first compute node)\n"
@@ -221,11 +222,11 @@ static void print_head(const struct by_topology *topology, const struct by_plan 
     char text[BY_FRACTION_JSON_BYTES];
 
     if (!json) {
-        printf("%s%s%s%s: the bound is %.6g %s (%s)\n", first ? "" : "\n",
+        printf("%s%s%s%s: the bound is %.6g %s (%s), no %s can be faster\n", first ? "" : "\n",
                by_collective_name(reference->collective), reference->root >= 0 ? " at " : "",
                reference->root >= 0 ? topology->nodes[reference->root].name : "",
                by_fraction_value(reference->optimum), topology->unit,
-               by_fraction_text(reference->optimum, text));
+               by_fraction_text(reference->optimum, text), reference->proof ? "trees" : "schedule");
         printf("  %-15s %10s %-6s %7s  %-22s\n", "algorithm", "algbw", "", "ratio", "exactly");
         return;
     }
