@@ -32,10 +32,10 @@ FUZZ_MAKE = $(MAKE) --no-print-directory CC=$(CLANG) FUZZ=1 SANITIZE=$(SANITIZER
 
 .PHONY: fuzz fuzz-smoke fuzz-run
 fuzz: ## run every fuzz target for TIME= seconds (default 60), with address and undefined behaviour sanitizers
-	$(Q)$(FUZZ_MAKE) fuzz-run TIME=$(TIME)
+	+$(Q)$(FUZZ_MAKE) fuzz-run TIME=$(TIME)
 
 fuzz-smoke:
-	$(Q)$(FUZZ_MAKE) fuzz-run TIME=3
+	+$(Q)$(FUZZ_MAKE) fuzz-run TIME=3
 
 fuzz-run: $(foreach f,$(FUZZERS),$(B)/tools/$(f))
 	$(Q)tests/fuzz/run.sh $(B)/tools $(TIME) $(FUZZERS)
