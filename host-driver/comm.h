@@ -67,7 +67,7 @@ struct banyan_request {
     uint32_t id;
     int posted; /* at least once */
     int result;
-    char text[256]; /* of a failed result */
+    char text[512]; /* of a failed result */
 };
 
 /* comm.c: one round of progress; `block` sleeps when there is nothing to do. */

@@ -11,7 +11,8 @@
 #include "host-driver/comm.h"
 #include "host-driver/image_file.h"
 
-#define NAMED_MAX 3u /* missing nodes that a text names; more are counted */
+#define NAMED_MAX 3u  /* nodes of one kind that a text names; more are counted */
+#define DEPTH_MAX 64u /* hops up a tree: a bound against a table with a loop */
 
 struct text {
     char *at;
@@ -199,18 +200,110 @@ static void describe_session(struct text *text, const struct banyan_comm *comm,
     add_renewal(text, comm);
 }
 
-static void add_side(struct text *text, const struct banyan_comm *comm, const struct by_call_status *status,
-                     const struct by_err_side *side)
+/* The parent of `node` in `tree`, or BY_NODE_NONE. */
+static uint16_t upper_of(const struct banyan_comm *comm, uint16_t tree, uint16_t node)
 {
-    struct text before = *text;
+    for (uint32_t i = 0; i < comm->context->header.count[BY_SECTION_HOP]; i++) {
+        struct by_image_hop hop;
 
-    if (side->child >= 64 ||
-        add_children(text, comm, status->tree, status->err.node, 1ull << side->child) == 0) {
-        *text = before;
-        add(text, "child %u", side->child);
+        by_image_hop(comm->context->image, i, &hop);
+        if (hop.job == comm->job.job && hop.tree == tree && hop.node == node && hop.parent != node)
+            return hop.parent;
     }
-    add(text, " says %s of %u %s, call %08x", by_op_name(side->op), side->count, by_dtype_name(side->dtype),
-        side->optag);
+    return BY_NODE_NONE;
+}
+
+static int is_below(const struct banyan_comm *comm, uint16_t tree, uint16_t node, uint16_t upper)
+{
+    for (unsigned depth = 0; depth < DEPTH_MAX && node != upper && node != BY_NODE_NONE; depth++)
+        node = upper_of(comm, tree, node);
+    return node == upper;
+}
+
+/* Names `node` when it is a host without others below it; else the ranks below it and the node. */
+static void add_ranks(struct text *text, const struct banyan_comm *comm, uint16_t tree, uint16_t node)
+{
+    struct by_image_name name;
+    unsigned count = 0;
+
+    for (uint32_t i = 0; i < comm->context->header.count[BY_SECTION_NAME]; i++) {
+        by_image_name(comm->context->image, i, &name);
+        if (name.rank == BY_RANK_NONE || !is_below(comm, tree, name.node, node))
+            continue;
+        if (count < NAMED_MAX) {
+            add(text, "%s", count > 0 ? ", " : "");
+            add_node(text, comm, name.node);
+        }
+        count++;
+    }
+    if (count > NAMED_MAX)
+        add(text, " and %u more", count - NAMED_MAX);
+    if (count == 0 || is_switch(comm, node)) {
+        add(text, "%s", count == 0 ? "" : " below ");
+        add_node(text, comm, node);
+    }
+}
+
+/* The ranks behind the bits of `mask` at the node that objects. */
+static void add_side_ranks(struct text *text, const struct banyan_comm *comm,
+                           const struct by_call_status *status, uint64_t mask)
+{
+    unsigned count = 0;
+
+    for (unsigned bit = 0; bit < 64; bit++) {
+        uint16_t node = BY_NODE_NONE;
+
+        if (!(mask >> bit & 1))
+            continue;
+        for (uint32_t i = 0; i < comm->context->header.count[BY_SECTION_HOP] && node == BY_NODE_NONE; i++) {
+            struct by_image_hop hop;
+
+            by_image_hop(comm->context->image, i, &hop);
+            if (hop.job == comm->job.job && hop.tree == status->tree && hop.parent == status->err.node &&
+                hop.node != hop.parent && hop.child == bit)
+                node = hop.node;
+        }
+        if (count++ >= NAMED_MAX)
+            continue;
+        add(text, "%s", count > 1 ? ", " : "");
+        if (node != BY_NODE_NONE)
+            add_ranks(text, comm, status->tree, node);
+        else
+            add_node(text, comm, status->err.node); /* the bit is no other node: it is that host's own rank */
+    }
+    if (count > NAMED_MAX)
+        add(text, " and %u more", count - NAMED_MAX);
+}
+
+static void add_call(struct text *text, const struct by_call_said *said, const struct by_err_side *side)
+{
+    int reducing = said->collective == BY_COLLECTIVE_ALLREDUCE || said->collective == BY_COLLECTIVE_REDUCE ||
+                   said->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+
+    if (!said->known) {
+        add(text, "a call that is not known here, with %s of %u %s in this chunk", by_op_name(side->op),
+            side->count, by_dtype_name(side->dtype));
+        return;
+    }
+    add(text, "%s", by_collective_name(said->collective));
+    if (said->collective == BY_COLLECTIVE_BROADCAST || said->collective == BY_COLLECTIVE_REDUCE)
+        add(text, " %s rank %u", said->collective == BY_COLLECTIVE_REDUCE ? "to" : "from", said->root);
+    if (reducing)
+        add(text, ", %s of %llu %s, mode %s", by_op_name(side->op), (unsigned long long)said->count,
+            by_dtype_name(side->dtype), by_mode_name(side->mode));
+    else if (said->collective != BY_COLLECTIVE_BARRIER)
+        add(text, " of %llu elements", (unsigned long long)said->count);
+    add(text, ", as call number %u", said->number);
+}
+
+static void add_side(struct text *text, const struct banyan_comm *comm, const struct by_call_status *status,
+                     const struct by_err_side *side, const struct by_call_said *said, uint64_t mask)
+{
+    if (side->child < 64)
+        mask |= UINT64_C(1) << side->child;
+    add_side_ranks(text, comm, status, mask);
+    add(text, ": ");
+    add_call(text, said, side);
 }
 
 static void describe_mismatch(struct text *text, const struct banyan_comm *comm,
@@ -230,13 +323,13 @@ static void describe_mismatch(struct text *text, const struct banyan_comm *comm,
             comm->job.job);
         return;
     }
-    add(text, "the ranks are in different operations, or disagree on count, type or operator: at ");
+    add(text, "the ranks disagree: ");
+    add_side(text, comm, status, &status->err.first, &status->first, status->err.agree);
+    add(text, "; but ");
+    add_side(text, comm, status, &status->err.other, &status->other, 0);
+    add(text, " (seen by ");
     add_node(text, comm, status->err.node);
-    add(text, " ");
-    add_side(text, comm, status, &status->err.first);
-    add(text, "; ");
-    add_side(text, comm, status, &status->err.other);
-    add(text, " (tree %u, chunk %u)", status->tree, status->err.seq);
+    add(text, ", tree %u, chunk %u)", status->tree, status->err.seq);
 }
 
 void by_describe(const struct banyan_comm *comm, const struct by_call *call,

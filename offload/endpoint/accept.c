@@ -181,6 +181,8 @@ static void take_err(struct by_endpoint *endpoint, struct by_lane *lane, const s
         return;
     status.node = status.err.node;
     if (status.err.reason == BY_ERR_MISMATCH) {
+        by_guess(endpoint, &endpoint->calls[flight->call], &status.err.first, &status.first);
+        by_guess(endpoint, &endpoint->calls[flight->call], &status.err.other, &status.other);
         by_call_fail(endpoint, &endpoint->calls[flight->call], BY_EMISMATCH, &status);
     } else if (status.err.reason == BY_ERR_UNSUPPORTED) {
         by_call_fail(endpoint, &endpoint->calls[flight->call], BY_EUNSUPPORTED, &status);

@@ -1,7 +1,8 @@
 /*
  * The endpoint as a whole: memory, start, step. The parts: share.c (which trees serve what), cursor.c
  * (chunks), call.c (posting and ends), session.c (the roll call), send.c, accept.c, pace.c (timing),
- * suspect.c (blame). state.h holds the records that they share. Pure; the endpoint's thread.
+ * suspect.c (blame), guess.c
+ * (others' calls). state.h holds the records that they share. Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 

@@ -59,6 +59,16 @@ struct by_call {
 };
 
 /* How a call ended, for people: who and what. */
+/* A call as another rank says it, found from its optag. */
+struct by_call_said {
+    uint8_t known; /* else nothing but `own` is set */
+    uint8_t own;   /* it is the call of this rank */
+    uint8_t collective;
+    uint16_t root;   /* rank; of broadcast and reduce */
+    uint32_t number; /* of calls before it */
+    uint64_t count;  /* elements, as in by_call */
+};
+
 struct by_call_status {
     int error;     /* 0, BY_EAGAIN while running, BY_ETIMEDOUT, BY_EMISMATCH, ... */
     uint16_t tree; /* where it failed */
@@ -69,6 +79,7 @@ struct by_call_status {
     uint16_t missing_node; /* a node (switch or host) that `node` waits for, or BY_NODE_NONE */
     uint64_t missing;      /* bitmap at `node` */
     struct by_err err;     /* BY_EMISMATCH */
+    struct by_call_said first, other; /* the calls of err.first and err.other */
     /* It ended before the ranks had agreed on a session. With BY_ESTATE `node`, or (BY_NODE_NONE, or not
      * known better) one above or below it, still holds chunks of an earlier run of this generation: the
      * tables need a new one. */

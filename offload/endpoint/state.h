@@ -242,6 +242,10 @@ void by_session_refuse(struct by_endpoint *endpoint, uint16_t node, const struct
 #define BY_PARTING_COUNT 2u
 uint32_t by_session_part(struct by_endpoint *endpoint, struct by_tx *tx);
 
+/* guess.c: what call a side of a disagreement is in; `own` is this rank's. */
+void by_guess(const struct by_endpoint *endpoint, const struct by_call_state *own,
+              const struct by_err_side *side, struct by_call_said *said);
+
 /* call.c: ends of calls. */
 void by_call_finish(struct by_call_state *call);
 /* Ends `call` with `error`, all others that run with BY_EABORTED, and the endpoint. `status` says who and

@@ -148,6 +148,7 @@ static void objection(struct by_step *step, const struct by_packet *packet, unsi
     err.reason = (uint8_t)reason;
     err.seq = packet->header.seq;
     err.expected_seq = bank->seq;
+    err.agree = bank->seq == packet->header.seq ? bank->have : 0;
     side_of_bank(&err.first, bank);
     side_of_packet(&err.other, &packet->header);
     by_err_encode(&err, payload);

@@ -102,9 +102,9 @@ struct by_wait {
 void by_wait_encode(const struct by_wait *wait, uint8_t bytes[BY_WAIT_BYTES]);
 int by_wait_decode(const uint8_t *bytes, size_t size, struct by_wait *wait);
 
-/* Payload of ERR (40 bytes; psum covers it as any other): who objects, to which child, and both sides of the
+/* Payload of ERR (48 bytes; psum covers it as any other): who objects, to which child, and both sides of the
  * disagreement. */
-#define BY_ERR_BYTES 40u
+#define BY_ERR_BYTES 48u
 enum by_err_reason { BY_ERR_MISMATCH = 1, BY_ERR_WINDOW, BY_ERR_NO_ENTRY, BY_ERR_UNSUPPORTED, BY_ERR_USED };
 struct by_err_side {
     uint8_t op, dtype, mode, child; /* child: the bitmap bit at `node` whose contribution said this */
@@ -117,6 +117,7 @@ struct by_err {
     uint32_t seq;
     uint32_t expected_seq;           /* BY_ERR_WINDOW: the bank's seq */
     struct by_err_side first, other; /* BY_ERR_MISMATCH, BY_ERR_UNSUPPORTED */
+    uint64_t agree;                  /* bitmap of the children at `node` that had said what `first` says */
 };
 void by_err_encode(const struct by_err *err, uint8_t bytes[BY_ERR_BYTES]);
 int by_err_decode(const uint8_t *bytes, size_t size, struct by_err *err);

@@ -56,11 +56,12 @@ PACKETS = {
                                                    count=4096, nleaf=3, optag=0xffffffff)),
     "wait": ("node 12 waits: node 513 below it for its children 1 and 40",
              packet(WAIT, child=0, seq=5, count=4, payload=struct.pack(">HBxH2xQ", 12, 1, 513, 1 << 40 | 2))),
-    "err-mismatch": ("node 3: child 0 says sum of 4 f32, child 2 says max of 8 i32",
+    "err-mismatch": ("node 3: children 0 and 33 say sum of 4 f32, child 2 says max of 8 i32",
                      packet(ERR, flags=POISON, child=2, seq=6, count=4,
                             payload=struct.pack(">HBxII", 3, 1, 6, 6) +
                             struct.pack(">BBBBHxxI", SUM, F32, 1, 0, 4, 0xaaaa5555) +
-                            struct.pack(">BBBBHxxI", MAX, I32, 1, 2, 8, 0x5555aaaa) + bytes(4))),
+                            struct.pack(">BBBBHxxI", MAX, I32, 1, 2, 8, 0x5555aaaa) + bytes(4) +
+                            struct.pack(">Q", 1 << 33 | 1))),
     "probe": ("a child asks for the state of chunk 9", packet(PROBE, child=4, seq=9, count=0, nleaf=0)),
 }
 

@@ -161,6 +161,25 @@ static int differ(const struct by_err_side *a, const struct by_err_side *b)
            a->optag != b->optag;
 }
 
+/* Every rank reads two calls, of which one is its own and the other that of the odd rank or, at the odd rank,
+ * of the rest. */
+static void check_sides(const char *what, int odd, const struct plan_call *odd_call)
+{
+    const struct plan_call *common = &scenario.calls[0][0];
+
+    for (int k = 0; k < scenario.fabric.jobs[0].rank_count; k++) {
+        const struct by_call_status *status = &result.ranks[0][k].status;
+        const struct by_call_said *mine = status->first.own ? &status->first : &status->other;
+        const struct by_call_said *theirs = status->first.own ? &status->other : &status->first;
+        const struct plan_call *call = k == odd ? common : odd_call;
+
+        if (mine->own != 1 || theirs->own != 0 || !theirs->known || theirs->collective != call->collective ||
+            theirs->count != call->count || theirs->root != call->root)
+            fail_msg("odd %s at rank %d: rank %d reads %s of %" PRIu64 " from %u (known %u)", what, odd, k,
+                     by_collective_name(theirs->collective), theirs->count, theirs->root, theirs->known);
+    }
+}
+
 static void ranks_in_different_calls_all_learn_of_it(void **state)
 {
     static const struct odd_row rows[] = {
@@ -199,6 +218,8 @@ static void ranks_in_different_calls_all_learn_of_it(void **state)
                     assert_true(differ(&status->err.first, &status->err.other));
                     assert_true(status->node < scenario.fabric.node_count);
                 }
+                if (rows[r].call.count == 5000)
+                    check_sides(rows[r].what, odd, &rows[r].call);
             }
 }
 

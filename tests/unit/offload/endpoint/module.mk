@@ -1,7 +1,7 @@
 # Unit tests of the endpoint alone.
 ENDPOINT_RIG := tests/unit/offload/endpoint/rig.c tests/sim/fabric.c tests/sim/image.c
 TESTS += test_endpoint_share test_endpoint_call test_endpoint_send test_endpoint_accept test_endpoint_suspect \
-	test_endpoint_session
+	test_endpoint_session test_endpoint_guess
 test_endpoint_share_SRC     := tests/unit/offload/endpoint/test_share.c $(ENDPOINT_RIG)
 test_endpoint_call_SRC      := tests/unit/offload/endpoint/test_call.c $(ENDPOINT_RIG)
 test_endpoint_send_SRC      := tests/unit/offload/endpoint/test_send.c $(ENDPOINT_RIG)
@@ -20,3 +20,6 @@ test_endpoint_accept_LDLIBS := -lcmocka
 test_endpoint_suspect_LDLIBS := -lcmocka
 test_endpoint_session_LIBS  := offload
 test_endpoint_session_LDLIBS := -lcmocka
+test_endpoint_guess_SRC     := tests/unit/offload/endpoint/test_guess.c $(ENDPOINT_RIG)
+test_endpoint_guess_LIBS    := offload
+test_endpoint_guess_LDLIBS  := -lcmocka

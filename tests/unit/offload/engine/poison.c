@@ -123,6 +123,7 @@ static void ranks_that_disagree_in_any_word_get_an_objection_that_names_both(voi
         assert_int_equal(err.node, RIG_NODE);
         assert_int_equal(err.seq, 0);
         assert_int_equal(err.first.child, 1);
+        assert_true(err.agree == 2);
         assert_int_equal(err.first.op, BY_OP_SUM);
         assert_int_equal(err.first.dtype, BY_DTYPE_F32);
         assert_int_equal(err.first.count, 2);

@@ -129,8 +129,8 @@ static const struct golden golden[] = {
       .nleaf = 1,
       .seq = 6},
      BY_ERR_BYTES,
-     {0, 3, 1,    0,    0,    0,    0, 6, 0, 0, 0, 6, 1, 9, 1,    0,    0,    4,
-      0, 0, 0xaa, 0xaa, 0x55, 0x55, 4, 3, 1, 2, 0, 8, 0, 0, 0x55, 0x55, 0xaa, 0xaa}},
+     {0, 3, 1, 0, 0, 0, 0, 6, 0,    0,    0,    6,    1, 9, 1, 0, 0, 4, 0, 0, 0xaa, 0xaa, 0x55, 0x55,
+      4, 3, 1, 2, 0, 8, 0, 0, 0x55, 0x55, 0xaa, 0xaa, 0, 0, 0, 0, 0, 0, 0, 2, 0,    0,    0,    1}},
     {"probe",
      {.type = BY_TYPE_PROBE,
       .child = 4,
@@ -255,7 +255,8 @@ static void the_payload_of_err_is_the_golden_one(void **state)
                          .seq = 6,
                          .expected_seq = 6,
                          .first = {BY_OP_SUM, BY_DTYPE_F32, BY_MODE_FAST, 0, 4, 0xaaaa5555},
-                         .other = {BY_OP_MAX, BY_DTYPE_I32, BY_MODE_FAST, 2, 8, 0x5555aaaa}};
+                         .other = {BY_OP_MAX, BY_DTYPE_I32, BY_MODE_FAST, 2, 8, 0x5555aaaa},
+                         .agree = UINT64_C(1) << 33 | 1};
     struct by_err got;
     uint8_t bytes[BY_ERR_BYTES];
 
@@ -277,6 +278,7 @@ static void the_payload_of_err_is_the_golden_one(void **state)
     assert_int_equal(got.other.child, 2);
     assert_int_equal(got.other.count, 8);
     assert_int_equal(got.other.optag, 0x5555aaaa);
+    assert_true(got.agree == err.agree);
 }
 
 int main(void)

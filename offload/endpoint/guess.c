@@ -1,0 +1,77 @@
+/*
+ * What call an optag stands for. An optag is a hash: it tells that two ranks are in different calls, not in
+ * which. But there are few calls that the other rank can be in: the same one or some before or after it, of
+ * any collective, from any root, over counts that this rank knows or that the chunk shows. All are tried,
+ * once, when a run has ended. Neighbours: accept.c asks, when ranks disagree. Pure; the endpoint's thread.
+ */
+#include "offload/endpoint/state.h"
+
+/* Calls before and after this rank's that are tried (count). */
+#define NUMBERS 8u
+/* Roots that are tried (count): a bound on the time, some 10 ms. */
+#define ROOTS_MAX  1024u
+#define COUNTS_MAX (BY_CALLS_MAX + 8u)
+
+static uint32_t add_count(uint64_t *counts, uint32_t size, uint64_t count)
+{
+    for (uint32_t i = 0; i < size; i++)
+        if (counts[i] == count)
+            return size;
+    counts[size] = count;
+    return size + 1;
+}
+
+/* Element counts of whole calls that `side` may speak of. */
+static uint32_t list_counts(const struct by_endpoint *endpoint, const struct by_call_state *own,
+                            const struct by_err_side *side, uint64_t counts[COUNTS_MAX])
+{
+    uint64_t ranks = endpoint->rank_count;
+    uint32_t size = 0;
+
+    size = add_count(counts, size, own->call.count);
+    size = add_count(counts, size, 0);
+    size = add_count(counts, size, own->call.count * ranks);
+    size = add_count(counts, size, own->call.count / ranks);
+    for (uint32_t bytes = 1; bytes <= 8; bytes *= 2) /* a chunk that is all, copied as bytes or not */
+        size = add_count(counts, size, side->count / bytes);
+    for (uint32_t c = 0; c < BY_CALLS_MAX; c++)
+        size = add_count(counts, size, endpoint->calls[c].call.count);
+    return size;
+}
+
+static int try_roots(const struct by_endpoint *endpoint, uint32_t optag, struct by_call_said *said)
+{
+    int rooted = said->collective == BY_COLLECTIVE_BROADCAST || said->collective == BY_COLLECTIVE_REDUCE;
+    uint32_t roots = !rooted ? 1 : endpoint->rank_count < ROOTS_MAX ? endpoint->rank_count : ROOTS_MAX;
+
+    for (uint32_t root = 0; root < roots; root++) {
+        if (by_optag(said->number, said->collective, (uint16_t)root, said->count) != optag)
+            continue;
+        said->root = (uint16_t)root;
+        said->known = 1;
+        return 1;
+    }
+    return 0;
+}
+
+void by_guess(const struct by_endpoint *endpoint, const struct by_call_state *own,
+              const struct by_err_side *side, struct by_call_said *said)
+{
+    uint32_t optag = side->optag ^ endpoint->session_salt;
+    uint64_t counts[COUNTS_MAX];
+    uint32_t size = list_counts(endpoint, own, side, counts);
+
+    said->own = side->optag == own->optag && side->op == own->op && side->dtype == own->dtype &&
+                (side->mode == own->mode || side->count == 0); /* a word has no mode of its own */
+    /* This rank's number first, then those ever further from it. */
+    for (uint32_t n = 0; n <= 2 * NUMBERS; n++)
+        for (uint32_t c = 0; c < size; c++)
+            for (uint8_t collective = 1; collective < BY_COLLECTIVE_COUNT; collective++) {
+                said->number = n % 2 ? own->number + (n + 1) / 2 : own->number - n / 2;
+                said->collective = collective;
+                said->count = counts[c];
+                if (try_roots(endpoint, optag, said))
+                    return;
+            }
+    said->known = 0;
+}

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# Who is to blame, as every rank reads it: a rank that does not come and one that is killed are named by all others within a second or two of
+# their patience (1 s), also those below another switch; ranks in different calls all read who is in which.
+#   lab-blame.sh [BUILD]   Needs root (77 without). Exit 0: all passed.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/lab/lab-common.sh disable=SC2154
+. tests/lab/lab-common.sh lab-blame "${1:-build/release}"
+need_root
+id=
+cleanup_more() { [ -z "$id" ] || "$banyan" lab down "$id" >/dev/null 2>&1; }
+make_topologies
+
+# start HOST ARGUMENTS...: banyan-perf on one host, its output in $dir/HOST.out; sets $started.
+start() {
+    local host=$1 command
+    shift
+    command=$(sed -n "s/^host  *$host  *\(ip .*\)$/\1/p" "$dir/up.out")
+    # shellcheck disable=SC2086
+    (BANYAN_TIMEOUT=1 exec timeout 60 ${command% COMMAND} "$build/bin/banyan-perf" "$@" >"$dir/$host.out" 2>&1) &
+    started=$!
+}
+hosts() { sed -n 's/^host  *\([^ ]*\) .*/\1/p' "$dir/up.out"; }
+renew() { "$banyan" push --renew "$folder" --sockets "$folder" >"$dir/renew.out" 2>&1 || fail "push --renew" "$dir/renew.out"; }
+# all_say WHAT LEFT_OUT TEXT...: the output of every host but LEFT_OUT matches each TEXT.
+all_say() {
+    local what=$1 out=$2 host text
+    shift 2
+    for host in $(hosts); do
+        [ "$host" = "$out" ] && continue
+        for text in "$@"; do
+            grep -Eq "$text" "$dir/$host.out" && continue
+            fail "$what: $host does not say '$text'" "$dir/$host.out"
+            return
+        done
+    done
+    pass "$what"
+}
+# absent HOST; killed HOST; differ WHAT TEXT HOST ARGUMENTS_OF_HOST -- ARGUMENTS_OF_OTHERS
+absent() {
+    local host pids=() begin=$SECONDS
+    for host in $(hosts); do
+        [ "$host" = "$1" ] || { start "$host" -c allreduce -b 64K -n 1; pids+=("$started"); }
+    done
+    wait "${pids[@]}"
+    all_say "$topology: all name $1, which does not come" "$1" "$1 \(rank [0-9]+\) has not contributed"
+    if [ $((SECONDS - begin)) -le 5 ]; then pass "$topology: within $((SECONDS - begin)) s"; else fail "$topology: $((SECONDS - begin)) s"; fi
+    renew
+}
+killed() {
+    local host pids=() victim=
+    for host in $(hosts); do
+        start "$host" -c allreduce -b 256K -n 1000000
+        if [ "$host" = "$1" ]; then victim=$started; else pids+=("$started"); fi
+    done
+    sleep 2
+    pkill_children "$victim"
+    wait "${pids[@]}" "$victim" 2>/dev/null
+    all_say "$topology: all name $1, which was killed" "$1" "$1 \(rank [0-9]+\) has not contributed"
+    renew
+}
+# `timeout` hands no SIGKILL on: its child is what runs.
+pkill_children() {
+    local child
+    for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
+        pkill_children "$child"
+        kill -KILL "$child" 2>/dev/null
+    done
+}
+differ() {
+    local what=$1 text=$2 odd=$3 host pids=() own=()
+    shift 3
+    while [ "$1" != -- ]; do own+=("$1"); shift; done
+    shift
+    for host in $(hosts); do
+        if [ "$host" = "$odd" ]; then start "$host" "${own[@]}"; else start "$host" "$@"; fi
+        pids+=("$started")
+    done
+    wait "${pids[@]}"
+    all_say "$topology: $what: all read who disagrees" - "disagree" "$odd \(rank [0-9]+\)(, host[0-9]+ \(rank [0-9]+\)| below [^:]*)*: $text"
+    renew
+}
+
+for topology in star4 leafspine; do
+    if ! "$banyan" lab up "$dir/$topology.json" >"$dir/up.out" 2>&1; then
+        fail "$topology: lab up" "$dir/up.out"
+        continue
+    fi
+    id=$(sed -n 's/^# lab \([0-9.]*\) is up.*/\1/p' "$dir/up.out")
+    folder=/run/banyan/lab-$id
+    last=$(hosts | tail -n 1)
+    first=$(hosts | head -n 1)
+    absent "$last"
+    absent "$first"
+    killed "$last"
+    differ "another collective" "broadcast" "$last" -c broadcast -b 64K -n 1 -- -c allreduce -b 64K -n 1
+    differ "an allgather, on trees of its own" "allgather" "$last" -c allgather -b 64K -n 1 -- -c allreduce -b 64K -n 1
+    differ "another operator" "allreduce, max" "$first" -c allreduce -o max -b 64K -n 1 -- -c allreduce -b 64K -n 1
+    differ "another type" "allreduce, sum of [0-9]+ i32" "$last" -c allreduce -d i32 -b 64K -n 1 -- -c allreduce -b 64K -n 1
+    differ "another count" "allreduce, sum of|a call that is not known here" "$last" -c allreduce -b 32K -n 1 -- -c allreduce -b 64K -n 1
+    differ "another root" "broadcast from rank 1" "$last" -c broadcast -r 1 -b 64K -n 1 -- -c broadcast -r 0 -b 64K -n 1
+    "$banyan" lab down "$id" >/dev/null 2>&1
+    id=
+done
+finish
