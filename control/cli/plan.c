@@ -52,6 +52,7 @@ static const char help[] =
     "      --write-topology F  write the fabric without what is lost\n"
     "      --ordered           every partial sum covers contiguous ranks, so that operators need not "
     "commute\n"
+    "      --latency-aware[=LOSS]  lower trees, for up to LOSS (10%) of the rate; prints the trade\n"
     "      --what-if WHAT      what a capability is worth: SWITCH, a class of switches, or all, with "
     "=multicast,aggregate\n"
     "                          or one of them\n"
@@ -69,6 +70,7 @@ static const struct option long_options[] = {{"collective", required_argument, N
                                              {"fail-node", required_argument, NULL, 'N'},
                                              {"write-topology", required_argument, NULL, 'W'},
                                              {"ordered", no_argument, NULL, 'O'},
+                                             {"latency-aware", optional_argument, NULL, 'l'},
                                              {"what-if", required_argument, NULL, 'w'},
                                              {"json", no_argument, NULL, 'j'},
                                              {"help", no_argument, NULL, 'h'},
@@ -149,6 +151,8 @@ static int read_option(int option, struct arguments *arguments)
     case 'N':
     case 'W':
         return read_from(option, &arguments->from);
+    case 'l':
+        return by_plan_read_loss(optarg, &arguments->options);
     case 'O':
         arguments->options.ordered = true;
         return -1;
@@ -286,6 +290,7 @@ static void print_json(const struct by_plan *plan, const struct by_topology *top
     print_fraction("optimum", plan->optimum);
     print_fraction("achieved", plan->achieved);
     by_plan_allreduce_json(stdout, plan);
+    by_plan_trades_json(stdout, plan);
     if (plan->ordered)
         printf(" \"ordered\": true,\n");
     if (plan->inv_x.num > 0)
@@ -364,6 +369,7 @@ static void print_people(FILE *stream, const struct by_plan *plan, const struct 
         fprintf(stream, " (%s)\n", by_fraction_text(ratio, text));
     else
         fputs(optimal ? ": optimal\n" : "\n", stream);
+    by_plan_trades_people(stream, plan);
     if (plan->ordered)
         fputs("  ordered     every partial sum covers contiguous ranks\n", stream);
     by_plan_allreduce_people(stream, plan);

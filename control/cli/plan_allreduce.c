@@ -4,6 +4,9 @@
  */
 #include "control/cli/plan_allreduce.h"
 
+#include <string.h>
+
+#include "control/cli/cli.h"
 #include "control/topology/fraction.h"
 
 const char *by_plan_bound_words(const struct by_plan *plan)
@@ -48,4 +51,60 @@ void by_plan_allreduce_json(FILE *stream, const struct by_plan *plan)
     fprintf(stream, " \"rs_ag\": %s, \"rs_ag_float\": %.12g, \"rs_ag_proved_optimal\": %s,\n",
             by_fraction_json(plan->two_phases, text), by_fraction_value(plan->two_phases),
             by_fraction_compare(plan->two_phases, plan->optimum) == 0 ? "true" : "false");
+}
+
+int by_plan_read_loss(const char *text, struct by_plan_options *options)
+{
+    size_t bytes = text ? strlen(text) : 0;
+    bool hundredths = bytes > 0 && text[bytes - 1] == '%';
+    struct by_fraction loss = {1, 10};
+    int error = 0;
+
+    if (text)
+        error = by_fraction_parse(text, bytes - hundredths, &loss);
+    if (!error && hundredths)
+        error = by_fraction_divide(loss, (struct by_fraction){100, 1}, &loss);
+    if (error || by_fraction_compare(loss, (struct by_fraction){1, 1}) >= 0)
+        return by_cli_fail(
+            BY_EXIT_USAGE,
+            "--latency-aware is '%.40s'; it must be the part of the rate that lower trees may cost, "
+            "below 1: 10%%, 0.1 or 1/10",
+            text ? text : "");
+    options->latency_aware = true;
+    options->loss_max = loss;
+    return -1;
+}
+
+void by_plan_trades_people(FILE *stream, const struct by_plan *plan)
+{
+    struct by_fraction best = plan->trade_count ? plan->trades[plan->trade_count - 1].rate : plan->achieved;
+    char text[BY_FRACTION_TEXT_BYTES];
+
+    for (uint32_t i = 0; i < plan->trade_count; i++) {
+        const struct by_trade *trade = &plan->trades[i];
+        bool taken = by_fraction_compare(trade->rate, plan->achieved) == 0 &&
+                     (i + 1 == plan->trade_count || i + 2 == plan->trade_count);
+
+        fprintf(stream, "  %-11s height %-4u %10.6g %s (%s), %.4g %% less%s\n", i ? "" : "trade",
+                trade->height, by_fraction_value(trade->rate), plan->unit,
+                by_fraction_text(trade->rate, text),
+                by_fraction_compare(trade->rate, best) == 0
+                    ? 0
+                    : 100 - 100 * by_fraction_value(trade->rate) / by_fraction_value(best),
+                taken ? ": taken" : "");
+    }
+}
+
+void by_plan_trades_json(FILE *stream, const struct by_plan *plan)
+{
+    char text[BY_FRACTION_JSON_BYTES];
+
+    if (plan->trade_count == 0)
+        return;
+    fputs(" \"trades\": [", stream);
+    for (uint32_t i = 0; i < plan->trade_count; i++)
+        fprintf(stream, "%s{\"height\": %u, \"rate\": %s, \"rate_float\": %.12g}", i ? ", " : "",
+                plan->trades[i].height, by_fraction_json(plan->trades[i].rate, text),
+                by_fraction_value(plan->trades[i].rate));
+    fputs("],\n", stream);
 }

@@ -7,6 +7,8 @@
 /* A hop costs this little beside a unit of price, and a hop nearer to the root this little beside a hop. */
 #define HOP_SCALE   ((int64_t)1 << 18)
 #define DEPTH_SCALE ((int64_t)1 << 8)
+/* A hop where depth goes first: more than all prices of a path. */
+#define DEPTH_FIRST ((int64_t)1 << 46)
 
 struct by_grow_entry {
     int64_t distance;
@@ -148,7 +150,7 @@ static int64_t step_price(const struct growth *growth, const struct by_grow_link
             return -1;
         sum += growth->prices[arcs[i]];
     }
-    return sum * HOP_SCALE + DEPTH_SCALE;
+    return growth->grower->by_depth ? sum + DEPTH_FIRST : sum * HOP_SCALE + DEPTH_SCALE;
 }
 
 /* Whether the tree may go on from the node, and at what extra price. */
@@ -175,7 +177,10 @@ static void take_in(struct growth *growth, uint32_t node, uint32_t depth)
 
     if (!is_place(growth, node, &extra) || grower->inside[node])
         return;
-    extra += depth < DEPTH_SCALE ? depth : DEPTH_SCALE - 1;
+    if (grower->by_depth)
+        extra = depth * DEPTH_FIRST;
+    else
+        extra += (depth < DEPTH_SCALE ? depth : DEPTH_SCALE - 1) + depth * grower->depth_price * HOP_SCALE;
     grower->inside[node] = true;
     grower->depth[node] = depth;
     grower->distance[node] = extra;
@@ -195,7 +200,7 @@ static void add_path(struct growth *growth, const uint32_t *nodes, uint32_t coun
 }
 
 /* Takes in a compute node with the path to it, in parts between places. Returns false when the tree would be
- * too long for its arrays, which no sensible price leads to. */
+ * too long for its arrays, which no sensible price leads to, or too high. */
 static bool attach(struct growth *growth, uint32_t node, uint32_t *way)
 {
     struct by_grower *grower = growth->grower;
@@ -208,6 +213,8 @@ static bool attach(struct growth *growth, uint32_t node, uint32_t *way)
         return false;
     for (uint32_t at = node, i = count; i-- > 0; at = grower->previous[at])
         way[i] = at;
+    if (grower->height_max > 0 && grower->depth[way[0]] + count - 1 > grower->height_max)
+        return false; /* a node on the way has been reached more cheaply, and less directly, since */
     for (uint32_t i = 1; i < count; i++)
         if (is_place(growth, way[i], &extra)) {
             add_path(growth, way + start, i - start + 1);
@@ -222,6 +229,8 @@ static void relax(struct growth *growth, uint32_t node)
 {
     struct by_grower *grower = growth->grower;
 
+    if (grower->height_max > 0 && grower->depth[node] >= grower->height_max)
+        return;
     for (uint32_t i = grower->first[node]; i < grower->first[node + 1]; i++) {
         const struct by_grow_link *link = &grower->links[i];
         int64_t price = step_price(growth, link), distance = grower->distance[node] + price;
@@ -230,6 +239,7 @@ static void relax(struct growth *growth, uint32_t node)
             continue;
         grower->distance[link->to] = distance;
         grower->previous[link->to] = node;
+        grower->depth[link->to] = grower->depth[node] + 1;
         push(grower, distance, link->to);
     }
 }
@@ -240,6 +250,7 @@ bool by_grower_run(struct by_grower *grower, enum by_tree_use use, uint32_t root
     uint32_t n = grower->node_count, *way = by_alloc(n, sizeof(*way)), missing = growth.graph->compute_count;
     bool right = true;
 
+    BY_ASSERT(n < 100000); /* depths times DEPTH_FIRST */
     grower->path_count = grower->heap_count = 0;
     for (uint32_t i = 0; i < n; i++) {
         grower->distance[i] = INT64_MAX;

@@ -26,7 +26,10 @@ struct by_grower {
     uint32_t arc_count;
     uint32_t *first; /* by node, and one more: its links */
     struct by_grow_link *links;
-    int64_t *capacity; /* by arc; then by node: the budget of additions, INT64_MAX without limit */
+    int64_t *capacity;   /* by arc; then by node: the budget of additions, INT64_MAX without limit */
+    uint32_t height_max; /* hops from the root that trees may reach, 0 for any */
+    int64_t depth_price; /* what a place costs for each hop from the root: more gives lower trees */
+    bool by_depth;       /* shortest paths from the root first of all, and cheap ones among these */
     /* The last tree. */
     uint32_t path_count;
     struct by_path *paths; /* views into `nodes`, from the root outwards */
@@ -46,7 +49,8 @@ struct by_grower *by_grower_new(const struct by_graph *both, const struct by_gra
 void by_grower_free(struct by_grower *grower);
 /*
  * Grows a tree of `use` from `root` into grower->paths. `prices` (by arc and node as above; a negative price
- * forbids) are at most 2^34. Returns false when not all compute nodes can be reached.
+ * forbids) are at most 2^34, and depth_price as well. Returns false when not all compute nodes can be
+ * reached.
  */
 bool by_grower_run(struct by_grower *grower, enum by_tree_use use, uint32_t root, const int64_t *prices);
 /* Adds what the last tree, of `use`, loads to `counts`. */

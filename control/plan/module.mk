@@ -31,6 +31,7 @@ control_SRC += \
 	control/plan/plan.c \
 	control/plan/replan.c \
 	control/plan/replan_read.c \
+	control/plan/shallow.c \
 	control/plan/simplex.c \
 	control/plan/spanning.c \
 	control/plan/split_even.c \

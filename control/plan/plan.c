@@ -10,6 +10,7 @@
 #include "control/plan/forest.h"
 #include "control/plan/optimum.h"
 #include "control/plan/ordered.h"
+#include "control/plan/shallow.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
 #include "control/topology/fraction.h"
@@ -248,6 +249,8 @@ int by_plan_make(const struct by_topology *topology, const struct by_plan_option
         error = by_allreduce_plan(topology, options, made, problem);
     else
         error = plan_rooted(topology, options, made, problem);
+    if (!error && options->latency_aware)
+        error = by_shallow_make(topology, options, made, problem);
     if (!error && options->ordered)
         error = by_ordered_make(topology, options, made, problem);
     made->seconds.total = by_plan_clock() - start;
@@ -268,6 +271,7 @@ void by_plan_free(struct by_plan *plan)
     free(plan->trees);
     free(plan->cut);
     by_certificate_free(plan->proof);
+    free(plan->trades);
     free(plan->topology_name);
     free(plan->unit);
     free(plan);

@@ -30,6 +30,12 @@ struct by_tree {
     size_t first_edge; /* in the plan's (or list's) `edges`; parents come before their children */
 };
 
+/* A height that trees can be kept to, and the rate that goes with it. */
+struct by_trade {
+    uint32_t height; /* hops */
+    struct by_fraction rate;
+};
+
 struct by_plan {
     char *topology_name;
     char *unit;
@@ -46,6 +52,8 @@ struct by_plan {
     bool ordered;                   /* every partial sum covers a contiguous interval of ranks */
     struct by_certificate *proof; /* allreduce: proves `optimum` where that is less than the cut, else NULL */
     struct by_fraction two_phases; /* allreduce: the rate of reduce-scatter and then allgather, else num 0 */
+    uint32_t trade_count;          /* of a latency-aware plan: what was there to choose from, lowest first */
+    struct by_trade *trades;
     uint32_t tree_count;
     struct by_tree *trees;
     struct by_paths paths;
@@ -57,11 +65,13 @@ struct by_plan {
 };
 
 struct by_plan_options {
-    unsigned collective; /* enum by_collective */
-    int64_t root;        /* node index for broadcast and reduce */
-    int64_t fixed_k;     /* 0 = the optimal k */
-    bool ordered;        /* partial sums cover contiguous intervals of ranks */
-    bool in_network;     /* false: switches only forward */
+    unsigned collective;         /* enum by_collective */
+    int64_t root;                /* node index for broadcast and reduce */
+    int64_t fixed_k;             /* 0 = the optimal k */
+    bool latency_aware;          /* lower trees, for a part of the rate: see shallow.h */
+    struct by_fraction loss_max; /* that part, where latency_aware: 1/10 is a tenth */
+    bool ordered;                /* partial sums cover contiguous intervals of ranks */
+    bool in_network;             /* false: switches only forward */
     double time_limit_s; /* 0 = none; past it BY_ETIMEDOUT, or (allreduce) what was found until then */
 };
 

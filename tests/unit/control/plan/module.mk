@@ -31,3 +31,7 @@ TESTS += plan-ordered
 plan-ordered_SRC    := tests/unit/control/plan/test_ordered.c tests/unit/control/plan/rig.c
 plan-ordered_LIBS   := control offload
 plan-ordered_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += plan-shallow
+plan-shallow_SRC    := tests/unit/control/plan/test_shallow.c tests/unit/control/plan/rig.c
+plan-shallow_LIBS   := control offload
+plan-shallow_LDLIBS := -lcmocka -ljansson -lgmp
