@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "control/cli/baseline.h"
 #include "control/cli/check.h"
@@ -237,6 +238,14 @@ static int check_plan(const struct by_plan *plan, const struct by_topology *topo
     return -1;
 }
 
+/* The most memory that this process has had (bytes). */
+static long long peak_memory(void)
+{
+    struct rusage usage;
+
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? 1024ll * usage.ru_maxrss : 0;
+}
+
 struct heights {
     uint32_t max;
     double mean; /* over trees, by weight */
@@ -308,6 +317,7 @@ static void print_json(const struct by_plan *plan, const struct by_topology *top
         printf(" \"verdict\": \"%s\", \"verify_seconds\": %.6f,\n", by_verdict_name(check->verdict),
                check->seconds);
     by_cli_replan_json(stdout, check->from, &check->report);
+    printf(" \"peak_memory\": %lld,\n", peak_memory());
     printf(" \"seconds\": {\"optimum\": %.6f, \"split\": %.6f, \"pack\": %.6f, \"in_network\": %.6f, "
            "\"total\": %.6f}}\n",
            plan->seconds.optimum, plan->seconds.split, plan->seconds.pack, plan->seconds.in_network,
@@ -386,8 +396,8 @@ static void print_people(FILE *stream, const struct by_plan *plan, const struct 
             1e3 * plan->seconds.total, 1e3 * plan->seconds.optimum, 1e3 * plan->seconds.split,
             1e3 * plan->seconds.pack, 1e3 * plan->seconds.in_network);
     if (check->verdict)
-        fprintf(stream, "  verified    %s, in %.3g ms\n", by_verdict_name(check->verdict),
-                1e3 * check->seconds);
+        fprintf(stream, "  verified    %s, in %.3g ms; memory %.3g MiB\n", by_verdict_name(check->verdict),
+                1e3 * check->seconds, (double)peak_memory() / 1048576);
 }
 
 static int write_plan(const struct by_plan *plan, const struct by_topology *topology, const char *path)

@@ -9,5 +9,5 @@ bench-engine_SRC  := tests/bench/engine.c
 bench-engine_LIBS := offload
 
 .PHONY: bench
-bench: all build-tools ## kernels, engine, switch and whole allreduces, as ratios taken in one run (PART=kernels|engine|switchd|mpi)
+bench: all build-tools ## kernels, engine, planner, switch and whole allreduces (PART=kernels|engine|planner|switchd|mpi)
 	$(Q)tests/bench/bench.sh $(B) $(PART)
