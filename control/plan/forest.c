@@ -292,7 +292,7 @@ static void make_trees(struct work *work)
         joins[g] = (struct by_strand_joins){work->of_group[g]->join_count, work->of_group[g]->joins};
         merged[g] = (struct by_merge_group){&work->of_group[g]->stand, &work->of_group[g]->packing};
     }
-    strands = by_strand_make(&work->nest, joins, &work->list->paths, &count);
+    strands = by_strand_make(&work->nest, joins, merged, &work->list->paths, &count);
     work->children = by_alloc(n, sizeof(*work->children));
     work->carried = by_alloc(n, sizeof(*work->carried));
     work->edges = by_alloc(n, sizeof(*work->edges));

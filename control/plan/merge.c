@@ -8,8 +8,7 @@
 struct part {
     const struct by_stand *stand;
     const struct by_packing *packing;
-    uint32_t depth;
-    uint32_t *strand_start; /* by half, and one more: its strands in `order` */
+    uint32_t *strand_start; /* by half: where its strands begin */
     uint32_t *strand_count; /* by half: those that are not used up */
     uint32_t *bundle_start; /* by node, and one more: bundles rooted there, in `bundles` */
     uint32_t *bundle_next;  /* by node: the first that is not used up */
@@ -22,7 +21,7 @@ struct part {
 struct pick {
     bool is_strand;
     uint32_t group;
-    uint32_t index; /* the strand's place in `order`, or the bundle */
+    uint32_t index; /* the strand, or the bundle */
     uint32_t where; /* the half, or the node */
 };
 
@@ -32,8 +31,7 @@ struct merger {
     struct part *parts;
     uint32_t *parent; /* by id (node, or node_count + group): the group that it is a child of */
     uint32_t *slot;   /* by id: its node in that group's stand */
-    struct by_merge_strand *strands;
-    uint32_t *order;
+    struct by_merge_strand *strands; /* sorted by group and half */
     /* The tree being made. */
     uint32_t *depth; /* by node: hops from the root */
     uint32_t *ids;
@@ -94,55 +92,29 @@ static void place_children(struct merger *merger, const struct by_merge_group *g
             merger->parent[nest->groups[g].children[i]] = g;
             merger->slot[nest->groups[g].children[i]] = groups[g].stand->slot[i];
         }
-    for (uint32_t g = 0; g < nest->group_count; g++)
-        for (uint32_t at = g; at != 0; at = nest->groups[at].parent)
-            merger->parts[g].depth++;
 }
 
-/* The smallest group that holds both ends, and the half of its stand between the children that hold them. */
-static uint32_t locate(const struct merger *merger, const struct by_merge_strand *strand, uint32_t *half)
-{
-    uint32_t n = merger->node_count, from = strand->from, to = strand->to;
-    uint32_t a = merger->parent[from], b = merger->parent[to];
-
-    while (a != b) {
-        if (merger->parts[a].depth >= merger->parts[b].depth) {
-            from = n + a;
-            a = merger->parent[from];
-        } else {
-            to = n + b;
-            b = merger->parent[to];
-        }
-    }
-    *half = by_mesh_find(merger->parts[a].stand->net, merger->slot[from], merger->slot[to]);
-    BY_ASSERT(*half != UINT32_MAX);
-    return a;
-}
-
-/* Sorts strands by group and half. */
-static void sort_strands(struct merger *merger, uint32_t strand_count)
+/* Sorts strands by group and half, into an array of their own: those of one half are looked at together. */
+static void sort_strands(struct merger *merger, const struct by_merge_strand *strands, uint32_t strand_count)
 {
     const struct by_nest *nest = merger->nest;
-    uint32_t *group = by_alloc(strand_count, sizeof(*group)), *half = by_alloc(strand_count, sizeof(*half));
     uint32_t at = 0;
 
-    for (uint32_t i = 0; i < strand_count; i++) {
-        group[i] = locate(merger, &merger->strands[i], &half[i]);
-        merger->parts[group[i]].strand_count[half[i]]++;
-    }
+    for (uint32_t i = 0; i < strand_count; i++)
+        merger->parts[strands[i].group].strand_count[strands[i].half]++;
     for (uint32_t g = 0; g < nest->group_count; g++)
         for (uint32_t h = 0; h < 2 * merger->parts[g].stand->net->pair_count; h++) {
             merger->parts[g].strand_start[h] = at;
             at += merger->parts[g].strand_count[h];
             merger->parts[g].strand_count[h] = 0;
         }
+    merger->strands = by_alloc(strand_count, sizeof(*merger->strands));
     for (uint32_t i = 0; i < strand_count; i++) {
-        struct part *part = &merger->parts[group[i]];
+        struct part *part = &merger->parts[strands[i].group];
 
-        merger->order[part->strand_start[half[i]] + part->strand_count[half[i]]++] = i;
+        merger->strands[part->strand_start[strands[i].half] + part->strand_count[strands[i].half]++] =
+            strands[i];
     }
-    free(group);
-    free(half);
 }
 
 static void sort_bundles(struct part *part)
@@ -168,16 +140,15 @@ static void sort_bundles(struct part *part)
 }
 
 static void merger_make(struct merger *merger, const struct by_nest *nest,
-                        const struct by_merge_group *groups, struct by_merge_strand *strands,
+                        const struct by_merge_group *groups, const struct by_merge_strand *strands,
                         uint32_t strand_count)
 {
     uint32_t n = nest->net->node_count;
 
-    *merger = (struct merger){.nest = nest, .node_count = n, .strands = strands};
+    *merger = (struct merger){.nest = nest, .node_count = n};
     merger->parts = by_alloc(nest->group_count, sizeof(*merger->parts));
     merger->parent = by_alloc((size_t)n + nest->group_count, sizeof(*merger->parent));
     merger->slot = by_alloc((size_t)n + nest->group_count, sizeof(*merger->slot));
-    merger->order = by_alloc(strand_count, sizeof(*merger->order));
     merger->depth = by_alloc(n, sizeof(*merger->depth));
     merger->ids = by_alloc(n, sizeof(*merger->ids));
     for (uint32_t g = 0; g < nest->group_count; g++) {
@@ -191,7 +162,7 @@ static void merger_make(struct merger *merger, const struct by_nest *nest,
         sort_bundles(part);
     }
     place_children(merger, groups);
-    sort_strands(merger, strand_count);
+    sort_strands(merger, strands, strand_count);
 }
 
 static void merger_free(struct merger *merger)
@@ -209,7 +180,7 @@ static void merger_free(struct merger *merger)
     free(merger->parts);
     free(merger->parent);
     free(merger->slot);
-    free(merger->order);
+    free(merger->strands);
     free(merger->depth);
     free(merger->ids);
     free(merger->picks);
@@ -231,7 +202,7 @@ static uint32_t pick_strand(const struct merger *merger, const struct part *part
 
     BY_ASSERT(begin < end);
     for (uint32_t i = begin; i < end && least > 0; i++) {
-        const struct by_merge_strand *strand = &merger->strands[merger->order[i]];
+        const struct by_merge_strand *strand = &merger->strands[i];
         uint32_t depth = merger->depth[strand->from] + strand->hops - 1;
 
         if (depth < least) {
@@ -268,7 +239,7 @@ static void enter(struct merger *merger, uint32_t group, uint32_t node)
     for (uint32_t e = 0; e < stride; e++) {
         uint32_t half = part->packing->halves[(size_t)bundle * stride + e];
         uint32_t at = pick_strand(merger, part, half);
-        const struct by_merge_strand *strand = &merger->strands[merger->order[at]];
+        const struct by_merge_strand *strand = &merger->strands[at];
 
         if (strand->amount < merger->amount)
             merger->amount = strand->amount;
@@ -293,17 +264,16 @@ static void take_picks(struct merger *merger)
             part->bundle_next[pick->where] += part->bundle_left[pick->index] == 0;
             continue;
         }
-        merger->strands[merger->order[pick->index]].amount -= merger->amount;
-        if (merger->strands[merger->order[pick->index]].amount == 0) {
-            uint32_t last = part->strand_start[pick->where] + --part->strand_count[pick->where];
-
-            merger->order[pick->index] = merger->order[last];
-        }
+        merger->strands[pick->index].amount -= merger->amount;
+        if (merger->strands[pick->index].amount == 0)
+            merger->strands[pick->index] =
+                merger->strands[part->strand_start[pick->where] + --part->strand_count[pick->where]];
     }
 }
 
 void by_merge_run(const struct by_nest *nest, const struct by_merge_group *groups,
-                  struct by_merge_strand *strands, uint32_t strand_count, by_merge_emit *emit, void *context)
+                  const struct by_merge_strand *strands, uint32_t strand_count, by_merge_emit *emit,
+                  void *context)
 {
     struct merger merger;
 
@@ -321,6 +291,44 @@ void by_merge_run(const struct by_nest *nest, const struct by_merge_group *group
 }
 
 /* ---- nests without switches to remove ---- */
+
+/* Finds the group and the half of each strand. */
+static void place_strands(const struct by_nest *nest, const struct by_merge_group *groups,
+                          struct by_merge_strand *strands, uint32_t count)
+{
+    uint32_t n = nest->net->node_count;
+    uint32_t *parent = by_alloc((size_t)n + nest->group_count, sizeof(*parent)), *depth, *slot;
+
+    depth = by_alloc(nest->group_count, sizeof(*depth));
+    slot = by_alloc((size_t)n + nest->group_count, sizeof(*slot));
+    for (uint32_t g = 0; g < nest->group_count; g++) {
+        for (uint32_t i = 0; i < nest->groups[g].child_count; i++) {
+            parent[nest->groups[g].children[i]] = g;
+            slot[nest->groups[g].children[i]] = groups[g].stand->slot[i];
+        }
+        for (uint32_t at = g; at != 0; at = nest->groups[at].parent)
+            depth[g]++;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t from = strands[i].from, to = strands[i].to, a = parent[from], b = parent[to];
+
+        while (a != b) {
+            if (depth[a] >= depth[b]) {
+                from = n + a;
+                a = parent[from];
+            } else {
+                to = n + b;
+                b = parent[to];
+            }
+        }
+        strands[i].group = a;
+        strands[i].half = by_mesh_find(groups[a].stand->net, slot[from], slot[to]);
+        BY_ASSERT(strands[i].half != UINT32_MAX);
+    }
+    free(parent);
+    free(depth);
+    free(slot);
+}
 
 struct collector {
     struct by_packing *packing;
@@ -356,9 +364,11 @@ int by_merge_halves(struct by_nest *nest, double deadline, struct by_packing *pa
         by_piece_free(&piece);
     }
     for (uint32_t half = 0; half < 2 * net->pair_count; half++)
-        if (nest->capacity[half] > 0)
-            strands[count++] = (struct by_merge_strand){net->tail[half], by_mesh_head(net, half),
-                                                        nest->capacity[half], half, 1};
+        if (nest->capacity[half] > 0 && !error)
+            strands[count++] = (struct by_merge_strand){
+                net->tail[half], by_mesh_head(net, half), nest->capacity[half], half, 1, 0, 0};
+    if (!error)
+        place_strands(nest, groups, strands, count);
     if (!error)
         by_merge_run(nest, groups, strands, count, collect, &collector);
     for (uint32_t g = 0; g < nest->group_count; g++) {

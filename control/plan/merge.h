@@ -23,8 +23,10 @@ struct by_merge_strand {
     uint32_t from; /* nodes of the nest's net that stay */
     uint32_t to;
     int64_t amount;
-    uint32_t id;   /* the caller's */
-    uint32_t hops; /* shallow trees are preferred */
+    uint32_t id;    /* the caller's */
+    uint32_t hops;  /* shallow trees are preferred */
+    uint32_t group; /* the smallest that holds both ends */
+    uint32_t half;  /* of that group's stand: between the children that hold them */
 };
 
 /* Receives `count` equal trees: the strands' ids, parents before children. */
@@ -42,9 +44,10 @@ struct by_merge_group {
 };
 
 /* Makes all trees. `groups` is by group number. The strands between two children of a group add up to the
- * capacity that the group's stand has between them. Changes `strands`. */
+ * capacity that the group's stand has between them. */
 void by_merge_run(const struct by_nest *nest, const struct by_merge_group *groups,
-                  struct by_merge_strand *strands, uint32_t strand_count, by_merge_emit *emit, void *context);
+                  const struct by_merge_strand *strands, uint32_t strand_count, by_merge_emit *emit,
+                  void *context);
 /* For a nest without switches to remove: packs every piece and merges them into `packing`, whose nodes are
  * those of the nest's net. 0 or BY_ETIMEDOUT. */
 int by_merge_halves(struct by_nest *nest, double deadline, struct by_packing *packing);

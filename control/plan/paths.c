@@ -74,29 +74,29 @@ uint32_t by_paths_add(struct by_paths *paths, const uint32_t *nodes, uint32_t co
     return paths->count - 1;
 }
 
-uint32_t *by_paths_keep(struct by_paths *paths, const bool *used)
+void by_paths_renumber(struct by_paths *paths, const uint32_t *number, uint32_t kept)
 {
-    uint32_t *number = by_alloc(paths->count, sizeof(*number)), kept = 0, at = 0;
+    uint32_t *start = by_alloc((size_t)kept + 1, sizeof(*start)), *nodes;
 
+    for (uint32_t i = 0; i < paths->count; i++)
+        if (number[i] != UINT32_MAX)
+            start[number[i] + 1] = by_paths_hops(paths, i) + 1;
+    for (uint32_t i = 0; i < kept; i++)
+        start[i + 1] += start[i];
+    nodes = by_alloc(start[kept], sizeof(*nodes));
     for (uint32_t i = 0; i < paths->count; i++) {
         struct by_path path = by_paths_get(paths, i);
 
-        number[i] = UINT32_MAX;
-        if (!used[i])
-            continue;
-        memmove(paths->nodes + at, path.nodes, path.node_count * sizeof(*path.nodes));
-        number[i] = kept;
-        paths->start[kept++] = at; /* never beyond what is still to be read */
-        at += path.node_count;
+        if (number[i] != UINT32_MAX)
+            memcpy(nodes + start[number[i]], path.nodes, path.node_count * sizeof(*nodes));
     }
-    if (paths->start)
-        paths->start[kept] = at;
-    paths->count = kept;
-    paths->node_count = at;
-    free(paths->slots);
-    paths->slots = NULL;
-    paths->slot_count = 0;
-    return number;
+    by_paths_free(paths);
+    *paths = (struct by_paths){.count = kept,
+                               .room = kept + 1,
+                               .start = start,
+                               .node_count = start[kept],
+                               .node_room = start[kept],
+                               .nodes = nodes};
 }
 
 static uint32_t *copy_numbers(const uint32_t *from, size_t count)

@@ -20,8 +20,18 @@ struct thread {
     int64_t amount;
 };
 
+/* A thread between two children of a group, to be continued into strands. */
+struct whole {
+    uint32_t thread;
+    uint32_t group;
+    uint32_t half; /* of the group's stand */
+};
+
 struct weaver {
     struct by_nest *nest;
+    const struct by_merge_group *groups;
+    struct whole *wholes;
+    uint32_t whole_count, whole_room;
     struct by_paths *paths;
     struct thread *threads;
     uint32_t thread_count, thread_room;
@@ -199,9 +209,19 @@ static void hang(struct weaver *weaver, uint32_t *list, uint32_t thread)
     *list = thread;
 }
 
+static void note_whole(struct weaver *weaver, uint32_t thread, uint32_t group, uint32_t from, uint32_t to)
+{
+    const struct by_stand *stand = weaver->groups[group].stand;
+    uint32_t half = by_mesh_find(stand->net, stand->slot[from], stand->slot[to]);
+
+    BY_ASSERT(half != NONE);
+    BY_GROW(weaver->wholes, weaver->whole_count, weaver->whole_room);
+    weaver->wholes[weaver->whole_count++] = (struct whole){thread, group, half};
+}
+
 /* Sorts what the joins left: threads across the border wait under their half; the others become strands
  * later. */
-static void end_piece(struct weaver *weaver, uint32_t *whole)
+static void end_piece(struct weaver *weaver)
 {
     uint32_t count = weaver->piece->count, outside = weaver->piece->outside;
 
@@ -214,7 +234,7 @@ static void end_piece(struct weaver *weaver, uint32_t *whole)
                 if (weaver->threads[i].amount == 0)
                     continue;
                 if (from != outside && to != outside)
-                    hang(weaver, whole, i);
+                    note_whole(weaver, i, weaver->piece->group, from, to);
                 else if (path.node_count > 2 && to == outside)
                     hang(weaver,
                          &weaver->leaving[half_between(weaver, path.nodes[path.node_count - 2],
@@ -226,8 +246,7 @@ static void end_piece(struct weaver *weaver, uint32_t *whole)
 }
 
 /* A piece with joins. */
-static void weave_piece(struct weaver *weaver, uint32_t group, const struct by_strand_joins *joins,
-                        uint32_t *whole)
+static void weave_piece(struct weaver *weaver, uint32_t group, const struct by_strand_joins *joins)
 {
     struct by_piece piece;
     size_t cells;
@@ -242,14 +261,14 @@ static void weave_piece(struct weaver *weaver, uint32_t group, const struct by_s
     for (uint32_t i = 0; i < joins->count; i++)
         if (joins->joins[i].amount > 0)
             join(weaver, &joins->joins[i]);
-    end_piece(weaver, whole);
+    end_piece(weaver);
     free(weaver->first);
     free(weaver->last);
     by_piece_free(&piece);
 }
 
 /* A piece without: its halves between two of its children are threads as they are. */
-static void weave_halves(struct weaver *weaver, uint32_t number, uint32_t *whole)
+static void weave_halves(struct weaver *weaver, uint32_t number)
 {
     struct by_nest *nest = weaver->nest;
     const struct by_mesh *net = nest->net;
@@ -274,8 +293,9 @@ static void weave_halves(struct weaver *weaver, uint32_t number, uint32_t *whole
             uint32_t other = nest->child_of[near->node];
 
             if (other != NONE && other != nest->child_of[node] && nest->capacity[near->half] > 0)
-                hang(weaver, whole,
-                     new_thread(weaver, half_path(weaver, near->half), nest->capacity[near->half]));
+                note_whole(weaver,
+                           new_thread(weaver, half_path(weaver, near->half), nest->capacity[near->half]),
+                           number, other, nest->child_of[node]);
         }
     }
 }
@@ -358,8 +378,10 @@ static void extend(struct weaver *weaver, uint32_t *begin, uint32_t *end)
 }
 
 /* Makes strands of a thread, as much at a time as all the parts of the path have. */
-static void continue_thread(struct weaver *weaver, uint32_t thread, uint32_t room)
+static void continue_thread(struct weaver *weaver, const struct whole *whole, uint32_t room)
 {
+    uint32_t thread = whole->thread;
+
     while (weaver->threads[thread].amount > 0) {
         uint32_t id = weaver->threads[thread].path;
         struct by_path path = by_paths_get(weaver->paths, id);
@@ -384,7 +406,8 @@ static void continue_thread(struct weaver *weaver, uint32_t thread, uint32_t roo
             id = by_paths_add(weaver->paths, weaver->nodes + begin, count);
         BY_GROW(weaver->strands, weaver->strand_count, weaver->strand_room);
         weaver->strands[weaver->strand_count++] = (struct by_merge_strand){
-            weaver->nodes[begin], weaver->nodes[begin + count - 1], amount, id, count - 1};
+            weaver->nodes[begin], weaver->nodes[begin + count - 1], amount, id, count - 1, whole->group,
+            whole->half};
     }
 }
 
@@ -415,6 +438,7 @@ static void weaver_free(struct weaver *weaver)
         free(weaver->taken[side]);
     }
     free(weaver->threads);
+    free(weaver->wholes);
     free(weaver->leaving);
     free(weaver->entering);
     free(weaver->removed);
@@ -425,24 +449,26 @@ static void weaver_free(struct weaver *weaver)
 }
 
 struct by_merge_strand *by_strand_make(struct by_nest *nest, const struct by_strand_joins *joins,
-                                       struct by_paths *paths, uint32_t *count)
+                                       const struct by_merge_group *groups, struct by_paths *paths,
+                                       uint32_t *count)
 {
-    uint32_t whole = NONE, longest = 2, room;
+    uint32_t longest = 2, room;
     struct weaver weaver;
 
     weaver_make(&weaver, nest, paths);
+    weaver.groups = groups;
     for (uint32_t group = 0; group < nest->group_count; group++) {
         if (joins[group].count > 0)
-            weave_piece(&weaver, group, &joins[group], &whole);
+            weave_piece(&weaver, group, &joins[group]);
         else
-            weave_halves(&weaver, group, &whole);
+            weave_halves(&weaver, group);
     }
     for (uint32_t i = 0; i < paths->count; i++)
         longest = by_paths_hops(paths, i) + 1 > longest ? by_paths_hops(paths, i) + 1 : longest;
     room = longest * (nest->group_count + 1);
     weaver.nodes = by_alloc(3 * (size_t)room, sizeof(*weaver.nodes));
-    for (uint32_t i = whole; i != NONE; i = weaver.threads[i].next)
-        continue_thread(&weaver, i, room);
+    for (uint32_t i = 0; i < weaver.whole_count; i++)
+        continue_thread(&weaver, &weaver.wholes[i], room);
     *count = weaver.strand_count;
     weaver_free(&weaver);
     return weaver.strands;

@@ -22,6 +22,7 @@ struct by_strand_joins {
  * them.
  */
 struct by_merge_strand *by_strand_make(struct by_nest *nest, const struct by_strand_joins *joins,
-                                       struct by_paths *paths, uint32_t *count);
+                                       const struct by_merge_group *groups, struct by_paths *paths,
+                                       uint32_t *count);
 
 #endif

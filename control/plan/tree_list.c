@@ -12,25 +12,29 @@ void by_tree_list_free(struct by_tree_list *list)
     *list = (struct by_tree_list){0};
 }
 
-/* Drops the paths that no tree uses. */
-static void keep_used(struct by_tree_list *list)
+/* Drops the paths that no tree uses, and numbers the others as trees first use them: whoever walks the trees
+ * then walks the table almost in order. */
+static void number_paths(struct by_tree_list *list)
 {
-    bool *used = by_alloc(list->paths.count, sizeof(*used));
-    uint32_t *number;
+    uint32_t *number = by_alloc(list->paths.count, sizeof(*number)), kept = 0;
 
-    for (size_t i = 0; i < list->edge_count; i++)
-        used[list->edges[i]] = true;
-    number = by_paths_keep(&list->paths, used);
-    for (size_t i = 0; i < list->edge_count; i++)
-        list->edges[i] = number[list->edges[i]];
+    memset(number, 0xff, list->paths.count * sizeof(*number));
+    for (uint32_t i = 0; i < list->count; i++)
+        for (uint32_t j = 0; j < list->trees[i].edge_count; j++) {
+            uint32_t *edge = &list->edges[list->trees[i].first_edge + j];
+
+            if (number[*edge] == UINT32_MAX)
+                number[*edge] = kept++;
+            *edge = number[*edge];
+        }
+    by_paths_renumber(&list->paths, number, kept);
     free(number);
-    free(used);
 }
 
 void by_tree_list_move(struct by_tree_list *list, struct by_plan *plan)
 {
     BY_ASSERT(plan->tree_count == 0 && !plan->trees);
-    keep_used(list);
+    number_paths(list);
     plan->trees = list->trees;
     plan->tree_count = list->count;
     plan->paths = list->paths;
