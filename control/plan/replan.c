@@ -423,8 +423,6 @@ static int write_trees(struct job *job, const struct by_mended_list *trees, stru
     struct by_plan *plan = job->plan;
     struct by_tree_list list = {.paths = job->mend.paths};
     struct by_fraction unit, weight;
-    bool *used;
-    uint32_t *renumbered;
 
     if (by_fraction_divide(plan->optimum, slower, &plan->achieved) != 0 ||
         by_fraction_divide(plan->achieved,
@@ -436,17 +434,9 @@ static int write_trees(struct job *job, const struct by_mended_list *trees, stru
             return BY_ERANGE;
         append(job, &trees->trees[i], weight, &list);
     }
-    used = by_alloc(list.paths.count, sizeof(*used));
-    for (size_t e = 0; e < list.edge_count; e++)
-        used[list.edges[e]] = true;
-    renumbered = by_paths_keep(&list.paths, used);
-    for (size_t e = 0; e < list.edge_count; e++)
-        list.edges[e] = renumbered[list.edges[e]];
     job->mend.paths = (struct by_paths){0}; /* the list's now */
     by_tree_list_move(&list, plan);
     plan->k = is_shared(job) || is_rooted(job) ? job->units : 0;
-    free(renumbered);
-    free(used);
     return 0;
 }
 
