@@ -149,7 +149,7 @@ static void print_row(const struct question *question, const char *name, bool cl
 /* One row; -1, or the exit status. */
 static int answer_row(struct question *question, const char *name, bool class)
 {
-    struct answer without, with;
+    struct answer without = {{0, 1}, {0, 1}}, with = {{0, 1}, {0, 1}};
     int status = ask(question, name, class, false, &without);
 
     if (status < 0)
@@ -236,7 +236,7 @@ int by_cli_what_if(const struct by_topology *topology, const char *file,
 {
     struct question question = {
         .topology = topology, .file = file, .options = options, .json = json, .first = true};
-    struct answer now;
+    struct answer now = {{0, 1}, {0, 1}};
     char name[64];
     bool single, class, all;
     int status = read_question(&question, what, name);

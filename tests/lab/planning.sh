@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# banyan plan's words and options for allreduce as a user meets them: bounds, proofs, what-if, order, low trees, limits of addition.
+#   planning.sh [BUILD]     BUILD: folder with bin/ (default build/release). Exit 0: all passed.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/lab/lab-common.sh disable=SC2154
+. tests/lab/lab-common.sh planning "${1:-build/release}"
+says() { # says WHAT TEXT COMMAND...: passes when the command succeeds and prints TEXT
+    local what=$1 text=$2
+    shift 2
+    if "$@" >"$dir/says.out" 2>&1 && grep -qF -- "$text" "$dir/says.out"; then pass "$what"; else fail "$what" "$dir/says.out"; fi
+}
+plan() { "$banyan" plan "$dir/$1.json" -c "${@:2}"; }
+"$banyan" topo ring --hosts 5 >"$dir/ring.json"
+"$banyan" topo star --hosts 8 >"$dir/star.json"
+"$banyan" topo star --hosts 8 --capable none >"$dir/plain.json"
+"$banyan" topo twobox --hosts 2 --boxes 4 >"$dir/boxes.json"
+"$banyan" topo mi250 --boxes 2 >"$dir/mi250.json"
+sed 's/"aggregate": true/"aggregate": true, "aggregate_rate": 35/' "$dir/star.json" >"$dir/slow.json"
+says "a ring's bound is that of trees" "no trees carry more" plan ring allreduce
+says "reduce-scatter and allgather are said to be optimal there" "provably optimal among trees" plan ring allreduce
+says "a star's bound is the cut" "no schedule can be faster" plan star allreduce
+says "what a star gains is said" "1.75 times as fast" plan star allreduce
+says "a switch that only forwards: 40/7, and proved" "(40/7), 100 % of it: optimal" plan plain allreduce
+plan ring allreduce -o "$dir/ring.plan" >/dev/null
+says "the proof is verified" "OPTIMAL" "$banyan" verify "$dir/ring.json" "$dir/ring.plan"
+sed 's/\["host0"\],$/[],/' "$dir/ring.plan" >"$dir/forged.plan"
+refused "a proof with an empty part is refused" 1 "holds no compute node" "$banyan" verify "$dir/ring.json" "$dir/forged.plan"
+says "what the outer switch of 4 boxes is worth" "1.5 (3/2)" plan boxes allreduce --what-if outer0
+says "and as JSON" '"gain": {"num": 3, "den": 2}' plan boxes allreduce --what-if outer --json
+refused "a capability that switches do not have" 2 "multicast, aggregate, or both" plan star allreduce --what-if switch0=fly
+refused "a switch that is not there" 2 "no switch and no class" plan star allreduce --what-if leaf0
+says "ordered trees" "every partial sum covers contiguous ranks" plan boxes allreduce --ordered
+refused "what adds nothing has no order" 2 "adds nothing" plan star allgather --ordered
+says "low trees are traded for" ": taken" plan mi250 allreduce --latency-aware=30%
+refused "a loss of the whole rate" 2 "below 1" plan mi250 allreduce --latency-aware=100%
+plan slow allreduce -o "$dir/slow.plan" >/dev/null
+says "a limit of addition is kept" "OPTIMAL" "$banyan" verify "$dir/slow.json" "$dir/slow.plan"
+plan star allreduce -o "$dir/star.plan" >/dev/null
+refused "and its violation seen" 1 "aggregate_rate" "$banyan" verify "$dir/slow.json" "$dir/star.plan"
+finish
