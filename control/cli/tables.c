@@ -53,16 +53,11 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {"output", required_argument, NULL, 'o'},
-    {"job", required_argument, NULL, 'j'},
-    {"window", required_argument, NULL, 'w'},
-    {"slots", required_argument, NULL, 's'},
-    {"mtu", required_argument, NULL, 'm'},
-    {"gen", required_argument, NULL, 'g'},
-    {"det", no_argument, NULL, 'd'},
-    {"json", no_argument, NULL, 'J'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+    {"output", required_argument, NULL, 'o'}, {"job", required_argument, NULL, 'j'},
+    {"window", required_argument, NULL, 'w'}, {"slots", required_argument, NULL, 's'},
+    {"mtu", required_argument, NULL, 'm'},    {"gen", required_argument, NULL, 'g'},
+    {"det", no_argument, NULL, 'd'},          {"json", no_argument, NULL, 'J'},
+    {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 };
 
 /* A path: the topology first, then plans of the job in hand. */
