@@ -24,6 +24,7 @@ control_SRC += \
 	control/plan/pack_grow.c \
 	control/plan/pack_order.c \
 	control/plan/pack_repair.c \
+	control/plan/pack_write.c \
 	control/plan/packing.c \
 	control/plan/pairs.c \
 	control/plan/paths.c \

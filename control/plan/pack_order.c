@@ -5,12 +5,10 @@
  * Whatever is decided elsewhere, the result is free of cycles, and with keys of hops alone each tree is as
  * shallow as can be. Where a transport has no solution, other tie-breaks are tried.
  */
+#include "control/plan/pack_order.h"
 #include "control/plan/clock.h"
-#include "control/plan/pack.h"
-#include "control/plan/pack_repair.h"
 #include "control/topology/alloc.h"
 #include "offload/base/assert.h"
-#include "offload/base/prng.h"
 
 /* Orders tried (count). */
 #define ATTEMPTS_MAX 5u
@@ -22,52 +20,8 @@
 /* Keys for one hop (count): the room for tie-breaks. */
 #define KEY_STEP 8u
 
-/* One part of what a root's trees take at a node. */
-struct part {
-    uint32_t class;
-    uint32_t arc;
-    int64_t amount;
-    uint32_t next; /* of the same arc, UINT32_MAX ends */
-};
-
-/* A further part, where one link does not serve all trees of a root at a node. */
-struct extra {
-    uint32_t node;
-    uint32_t half;
-    int64_t amount;
-    uint32_t next; /* of the same class */
-};
-
-struct orders {
-    const struct by_mesh *net;
-    const int64_t *roots;
-    uint32_t class_count;
-    uint32_t *class_node; /* by class: its root */
-    uint32_t *node_class; /* by node: UINT32_MAX where no tree starts */
-    uint16_t *levels;     /* [class * node_count + node] */
-    uint16_t *keys;       /* the same */
-    uint32_t *main;       /* the same: the half that serves most (or all) */
-    struct extra *extras;
-    uint32_t extra_count, extra_room;
-    uint32_t *first_extra; /* by class */
-    int64_t missing;       /* trees that did not find a way into some node */
-    struct by_prng prng;
-    /* The transport at one node. Arcs are its entering halves with capacity. */
-    uint32_t arc_count;
-    uint32_t *arc_half, *arc_tail;
-    int64_t *arc_left;
-    uint32_t *arc_first; /* by arc: its parts */
-    uint32_t *arc_seen, *arc_before, *arc_part, *arc_queue;
-    uint32_t stamp;
-    struct part *parts;
-    uint32_t part_count, part_room;
-    int64_t *wanted;   /* by class */
-    uint32_t *waiting; /* classes not served yet, by number of arcs they may use */
-    uint32_t *options;
-};
-
 /* Hops from each root; false when some node is too far away for a key. */
-static bool find_levels(struct orders *orders)
+static bool find_levels(struct by_orders *orders)
 {
     const struct by_mesh *net = orders->net;
     uint32_t n = net->node_count, *queue = by_alloc(n, sizeof(*queue));
@@ -121,7 +75,7 @@ static bool unlink_node(uint32_t *bucket, uint32_t *next, uint32_t distance, uin
 }
 
 /* Keys that are distances by such lengths: a search with a ring of buckets for each root. */
-static void find_distances(struct orders *orders)
+static void find_distances(struct by_orders *orders)
 {
     const struct by_mesh *net = orders->net;
     uint32_t n = net->node_count, *next = by_alloc(n, sizeof(*next)), bucket[LENGTH_MAX + 1];
@@ -173,7 +127,7 @@ static void find_distances(struct orders *orders)
 /* Keys of attempt number `attempt`: 0 hops; 1 among the root's neighbours those first that it can serve
  * alone; 2 hops with random ties that reach over hops; 3 distances where narrow links are long, 4 those with
  * random ties. */
-static void find_keys(struct orders *orders, uint32_t attempt)
+static void find_keys(struct by_orders *orders, uint32_t attempt)
 {
     const struct by_mesh *net = orders->net;
     uint32_t n = net->node_count, spread = attempt == 2 ? 5 * KEY_STEP / 2 : LENGTH_MIN;
@@ -202,21 +156,21 @@ static void find_keys(struct orders *orders, uint32_t attempt)
     }
 }
 
-static bool may_use(const struct orders *orders, uint32_t class, uint32_t node, uint32_t arc)
+static bool may_use(const struct by_orders *orders, uint32_t class, uint32_t node, uint32_t arc)
 {
     const uint16_t *key = orders->keys + (size_t) class * orders->net->node_count;
 
     return key[orders->arc_tail[arc]] < key[node];
 }
 
-static void add_part(struct orders *orders, uint32_t class, uint32_t arc, int64_t amount)
+static void add_part(struct by_orders *orders, uint32_t class, uint32_t arc, int64_t amount)
 {
     BY_GROW(orders->parts, orders->part_count, orders->part_room);
-    orders->parts[orders->part_count] = (struct part){class, arc, amount, orders->arc_first[arc]};
+    orders->parts[orders->part_count] = (struct by_order_part){class, arc, amount, orders->arc_first[arc]};
     orders->arc_first[arc] = orders->part_count++;
 }
 
-static void serve(struct orders *orders, uint32_t class, uint32_t arc)
+static void serve(struct by_orders *orders, uint32_t class, uint32_t arc)
 {
     int64_t amount = orders->wanted[class];
 
@@ -229,7 +183,7 @@ static void serve(struct orders *orders, uint32_t class, uint32_t arc)
 }
 
 /* The arcs into the node, and the trees of their tails served over them. */
-static void begin_node(struct orders *orders, uint32_t node)
+static void begin_node(struct by_orders *orders, uint32_t node)
 {
     const struct by_mesh *net = orders->net;
 
@@ -255,7 +209,7 @@ static void begin_node(struct orders *orders, uint32_t node)
 }
 
 /* Classes that still want something, those with the fewest arcs first. Returns their count. */
-static uint32_t sort_waiting(struct orders *orders, uint32_t node)
+static uint32_t sort_waiting(struct by_orders *orders, uint32_t node)
 {
     uint32_t count = 0, *start = orders->arc_queue; /* free until augmentation */
     uint32_t sorted = 0;
@@ -284,7 +238,7 @@ static uint32_t sort_waiting(struct orders *orders, uint32_t node)
 }
 
 /* Serves a class over the arcs with most left. */
-static void serve_greedily(struct orders *orders, uint32_t class, uint32_t node)
+static void serve_greedily(struct by_orders *orders, uint32_t class, uint32_t node)
 {
     while (orders->wanted[class] > 0) {
         uint32_t best = UINT32_MAX;
@@ -301,7 +255,7 @@ static void serve_greedily(struct orders *orders, uint32_t class, uint32_t node)
 }
 
 /* Moves `amount` back along the way found: each part gives way to the next arc. */
-static void push_back(struct orders *orders, uint32_t class, uint32_t free_arc)
+static void push_back(struct by_orders *orders, uint32_t class, uint32_t free_arc)
 {
     int64_t amount = orders->wanted[class];
     uint32_t arc = free_arc;
@@ -312,7 +266,7 @@ static void push_back(struct orders *orders, uint32_t class, uint32_t free_arc)
             amount = orders->parts[orders->arc_part[arc]].amount;
     orders->arc_left[free_arc] -= amount;
     for (arc = free_arc; orders->arc_before[arc] != UINT32_MAX; arc = orders->arc_before[arc]) {
-        struct part *part = &orders->parts[orders->arc_part[arc]];
+        struct by_order_part *part = &orders->parts[orders->arc_part[arc]];
         uint32_t moved = part->class;
 
         part->amount -= amount;
@@ -323,7 +277,7 @@ static void push_back(struct orders *orders, uint32_t class, uint32_t free_arc)
 }
 
 /* Finds an arc that becomes free for the class when others move over; false when there is none. */
-static bool augment(struct orders *orders, uint32_t class, uint32_t node)
+static bool augment(struct by_orders *orders, uint32_t class, uint32_t node)
 {
     uint32_t head = 0, tail = 0;
 
@@ -344,7 +298,7 @@ static bool augment(struct orders *orders, uint32_t class, uint32_t node)
         if (tail == orders->arc_count)
             continue; /* all are seen: only wait for one with room */
         for (uint32_t p = orders->arc_first[arc]; p != UINT32_MAX; p = orders->parts[p].next) {
-            const struct part *part = &orders->parts[p];
+            const struct by_order_part *part = &orders->parts[p];
 
             if (part->amount == 0)
                 continue;
@@ -360,16 +314,17 @@ static bool augment(struct orders *orders, uint32_t class, uint32_t node)
     return false;
 }
 
-static void add_extra(struct orders *orders, uint32_t class, uint32_t node, uint32_t half, int64_t amount)
+static void add_extra(struct by_orders *orders, uint32_t class, uint32_t node, uint32_t half, int64_t amount)
 {
     BY_GROW(orders->extras, orders->extra_count, orders->extra_room);
-    orders->extras[orders->extra_count] = (struct extra){node, half, amount, orders->first_extra[class]};
+    orders->extras[orders->extra_count] =
+        (struct by_order_extra){node, half, amount, orders->first_extra[class]};
     orders->first_extra[class] = orders->extra_count++;
 }
 
 /* Keeps what was decided at the node: the largest part as the main one, others as extras. What is missing is
  * a part without a half. */
-static void keep_node(struct orders *orders, uint32_t node)
+static void keep_node(struct by_orders *orders, uint32_t node)
 {
     uint32_t n = orders->net->node_count;
     int64_t *most = orders->wanted;
@@ -383,7 +338,7 @@ static void keep_node(struct orders *orders, uint32_t node)
         }
     }
     for (uint32_t p = 0; p < orders->part_count; p++) {
-        const struct part *part = &orders->parts[p];
+        const struct by_order_part *part = &orders->parts[p];
 
         if (part->amount > most[part->class]) {
             most[part->class] = part->amount;
@@ -391,14 +346,14 @@ static void keep_node(struct orders *orders, uint32_t node)
         }
     }
     for (uint32_t p = 0; p < orders->part_count; p++) {
-        const struct part *part = &orders->parts[p];
+        const struct by_order_part *part = &orders->parts[p];
 
         if (part->amount > 0 && orders->main[(size_t)part->class * n + node] != orders->arc_half[part->arc])
             add_extra(orders, part->class, node, orders->arc_half[part->arc], part->amount);
     }
 }
 
-static void solve_node(struct orders *orders, uint32_t node)
+static void solve_node(struct by_orders *orders, uint32_t node)
 {
     uint32_t count;
 
@@ -414,7 +369,7 @@ static void solve_node(struct orders *orders, uint32_t node)
 }
 
 /* Decides everywhere; gives up when more than `limit` trees are missing somewhere. */
-static void solve(struct orders *orders, int64_t limit)
+static void solve(struct by_orders *orders, int64_t limit)
 {
     orders->extra_count = 0;
     orders->missing = 0;
@@ -424,131 +379,12 @@ static void solve(struct orders *orders, int64_t limit)
         solve_node(orders, node);
 }
 
-/* ---- from what each node decided to bundles ---- */
-
-struct writer {
-    struct orders *orders;
-    uint32_t *half;                     /* by node, of the bundle being written */
-    uint32_t *first_child, *next_child; /* by node: children + 1, 0 ends */
-    uint32_t *queue;
-    int64_t *cuts;
-    uint32_t cut_count, cut_room;
-};
-
-/* Writes the tree that `half` describes, breadth first. */
-static void write_bundle(struct writer *writer, uint32_t root, int64_t count, struct by_packing *packing)
-{
-    const struct by_mesh *net = writer->orders->net;
-    uint32_t n = net->node_count, head = 0, tail = 0, *halves = by_pack_append(packing, root, count);
-
-    memset(writer->first_child, 0, n * sizeof(*writer->first_child));
-    for (uint32_t i = n; i-- > 0;)
-        if (i != root) {
-            uint32_t parent = net->tail[writer->half[i]];
-
-            writer->next_child[i] = writer->first_child[parent];
-            writer->first_child[parent] = i + 1;
-        }
-    writer->queue[tail++] = root;
-    while (head < tail)
-        for (uint32_t child = writer->first_child[writer->queue[head++]]; child;
-             child = writer->next_child[child - 1]) {
-            halves[tail - 1] = writer->half[child - 1];
-            writer->queue[tail++] = child - 1;
-        }
-    BY_ASSERT(tail == n);
-}
-
-static int compare_cuts(const void *left, const void *right)
-{
-    const int64_t *a = left, *b = right;
-
-    return *a < *b ? -1 : *a > *b;
-}
-
-/* Where the trees of a class change their link at some node: extras of a node follow each other from 0 on,
- * the main part has the rest. */
-static void find_cuts(struct writer *writer, uint32_t class, int64_t *used)
-{
-    const struct orders *orders = writer->orders;
-
-    writer->cut_count = 0;
-    for (uint32_t e = orders->first_extra[class]; e != UINT32_MAX; e = orders->extras[e].next) {
-        used[orders->extras[e].node] += orders->extras[e].amount;
-        BY_GROW(writer->cuts, writer->cut_count, writer->cut_room);
-        writer->cuts[writer->cut_count++] = used[orders->extras[e].node];
-    }
-    for (uint32_t e = orders->first_extra[class]; e != UINT32_MAX; e = orders->extras[e].next)
-        used[orders->extras[e].node] = 0;
-    if (writer->cut_count > 1)
-        qsort(writer->cuts, writer->cut_count, sizeof(*writer->cuts), compare_cuts);
-}
-
-static void write_class(struct writer *writer, uint32_t class, int64_t *used, struct by_packing *packing)
-{
-    const struct orders *orders = writer->orders;
-    uint32_t n = orders->net->node_count, root = orders->class_node[class];
-    int64_t begin = 0, all = orders->roots[root];
-
-    find_cuts(writer, class, used);
-    for (uint32_t i = 0; i <= writer->cut_count; i++) {
-        int64_t end = i < writer->cut_count ? writer->cuts[i] : all;
-
-        if (end == begin)
-            continue;
-        memcpy(writer->half, orders->main + (size_t) class * n, n * sizeof(*writer->half));
-        for (uint32_t e = orders->first_extra[class]; e != UINT32_MAX; e = orders->extras[e].next) {
-            const struct extra *extra = &orders->extras[e];
-
-            if (used[extra->node] <= begin && begin < used[extra->node] + extra->amount)
-                writer->half[extra->node] = extra->half;
-            used[extra->node] += extra->amount;
-        }
-        for (uint32_t e = orders->first_extra[class]; e != UINT32_MAX; e = orders->extras[e].next)
-            used[orders->extras[e].node] = 0;
-        write_bundle(writer, root, end - begin, packing);
-        begin = end;
-    }
-}
-
-static void writer_make(struct writer *writer, struct orders *orders)
-{
-    uint32_t n = orders->net->node_count;
-
-    *writer = (struct writer){.orders = orders};
-    writer->half = by_alloc(n, sizeof(*writer->half));
-    writer->first_child = by_alloc(n, sizeof(*writer->first_child));
-    writer->next_child = by_alloc(n, sizeof(*writer->next_child));
-    writer->queue = by_alloc(n, sizeof(*writer->queue));
-}
-
-static void writer_free(struct writer *writer)
-{
-    free(writer->half);
-    free(writer->first_child);
-    free(writer->next_child);
-    free(writer->queue);
-    free(writer->cuts);
-}
-
-static void write_all(struct orders *orders, struct by_packing *packing)
-{
-    int64_t *used = by_alloc(orders->net->node_count, sizeof(*used));
-    struct writer writer;
-
-    writer_make(&writer, orders);
-    for (uint32_t c = 0; c < orders->class_count; c++)
-        write_class(&writer, c, used, packing);
-    writer_free(&writer);
-    free(used);
-}
-
-static void orders_make(struct orders *orders, const struct by_mesh *net, const int64_t *roots)
+static void orders_make(struct by_orders *orders, const struct by_mesh *net, const int64_t *roots)
 {
     uint32_t n = net->node_count, degree = 0;
     size_t cells;
 
-    *orders = (struct orders){.net = net, .roots = roots, .prng = {1}};
+    *orders = (struct by_orders){.net = net, .roots = roots, .prng = {1}};
     orders->class_node = by_alloc(n, sizeof(*orders->class_node));
     orders->node_class = by_alloc(n, sizeof(*orders->node_class));
     for (uint32_t i = 0; i < n; i++) {
@@ -577,7 +413,7 @@ static void orders_make(struct orders *orders, const struct by_mesh *net, const 
     orders->arc_queue = by_alloc(degree + 2, sizeof(*orders->arc_queue));
 }
 
-static void orders_free(struct orders *orders)
+static void orders_free(struct by_orders *orders)
 {
     free(orders->class_node);
     free(orders->node_class);
@@ -600,73 +436,8 @@ static void orders_free(struct orders *orders)
     free(orders->parts);
 }
 
-/* ---- tree by tree ---- */
-
-/* The trees as a table, each class's one after the other. Extras of a node come first, the main part has the
- * rest. */
-static void make_units(const struct orders *orders, struct by_units *units)
-{
-    uint32_t n = orders->net->node_count, first = 0;
-    uint32_t *used = by_alloc(n, sizeof(*used));
-
-    units->net = orders->net;
-    units->root = by_alloc(units->count, sizeof(*units->root));
-    units->parent = by_alloc((size_t)n * units->count, sizeof(*units->parent));
-    for (uint32_t c = 0; c < orders->class_count; c++) {
-        uint32_t root = orders->class_node[c], count = (uint32_t)orders->roots[root];
-
-        for (uint32_t i = 0; i < n; i++)
-            for (uint32_t t = 0; t < count; t++)
-                units->parent[(size_t)i * units->count + first + t] = orders->main[(size_t)c * n + i];
-        for (uint32_t t = 0; t < count; t++) {
-            units->root[first + t] = root;
-            units->parent[(size_t)root * units->count + first + t] = BY_UNIT_MISSING;
-        }
-        for (uint32_t e = orders->first_extra[c]; e != UINT32_MAX; e = orders->extras[e].next) {
-            const struct extra *extra = &orders->extras[e];
-
-            for (int64_t t = 0; t < extra->amount; t++)
-                units->parent[(size_t)extra->node * units->count + first + used[extra->node]++] = extra->half;
-        }
-        for (uint32_t e = orders->first_extra[c]; e != UINT32_MAX; e = orders->extras[e].next)
-            used[orders->extras[e].node] = 0;
-        first += count;
-    }
-    free(used);
-}
-
-/* Whether two trees that follow each other are the same. */
-static bool are_equal(const struct by_units *units, uint32_t tree)
-{
-    if (units->root[tree] != units->root[tree + 1])
-        return false;
-    for (uint32_t i = 0; i < units->net->node_count; i++)
-        if (units->parent[(size_t)i * units->count + tree] !=
-            units->parent[(size_t)i * units->count + tree + 1])
-            return false;
-    return true;
-}
-
-static void write_units(struct orders *orders, const struct by_units *units, struct by_packing *packing)
-{
-    uint32_t n = orders->net->node_count;
-    struct writer writer;
-    int64_t equal = 1;
-
-    writer_make(&writer, orders);
-    for (uint32_t t = 0; t < units->count; t++, equal++) {
-        if (t + 1 < units->count && are_equal(units, t))
-            continue;
-        for (uint32_t i = 0; i < n; i++)
-            writer.half[i] = units->parent[(size_t)i * units->count + t];
-        write_bundle(&writer, units->root[t], equal, packing);
-        equal = 0;
-    }
-    writer_free(&writer);
-}
-
 /* Completes the best attempt tree by tree. */
-static bool repair(struct orders *orders, double deadline, struct by_packing *packing)
+static bool repair(struct by_orders *orders, double deadline, struct by_packing *packing)
 {
     struct by_units units = {0};
     int64_t count = 0;
@@ -679,10 +450,10 @@ static bool repair(struct orders *orders, double deadline, struct by_packing *pa
         (orders->net->node_count <= SMALL_NODES && count > SMALL_UNITS_MAX))
         return false;
     units.count = (uint32_t)count;
-    make_units(orders, &units);
+    by_order_units(orders, &units);
     found = by_pack_repair(&units, deadline);
     if (found)
-        write_units(orders, &units, packing);
+        by_order_write_units(orders, &units, packing);
     free(units.root);
     free(units.parent);
     return found;
@@ -691,7 +462,7 @@ static bool repair(struct orders *orders, double deadline, struct by_packing *pa
 bool by_pack_order(const struct by_mesh *net, const int64_t *roots, double deadline,
                    struct by_packing *packing)
 {
-    struct orders orders;
+    struct by_orders orders;
     bool found = false;
 
     orders_make(&orders, net, roots);
@@ -714,7 +485,7 @@ bool by_pack_order(const struct by_mesh *net, const int64_t *roots, double deadl
             solve(&orders, INT64_MAX);
             found = repair(&orders, deadline, packing);
         } else if (found) {
-            write_all(&orders, packing);
+            by_order_write(&orders, packing);
         }
     }
     orders_free(&orders);
