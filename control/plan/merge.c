@@ -227,9 +227,10 @@ static void enter(struct merger *merger, uint32_t group, uint32_t node)
 {
     struct part *part = &merger->parts[group];
     uint32_t n = merger->node_count, child = child_with(merger, group, node), root = merger->slot[child];
-    uint32_t stride = part->packing->node_count - 1, bundle;
+    uint32_t stride, bundle;
 
-    BY_ASSERT(part->bundle_next[root] < part->bundle_start[root + 1]);
+    BY_ASSERT(part->packing && part->bundle_next[root] < part->bundle_start[root + 1]);
+    stride = part->packing->node_count - 1;
     bundle = part->bundles[part->bundle_next[root]];
     if (part->bundle_left[bundle] < merger->amount)
         merger->amount = part->bundle_left[bundle];
@@ -321,6 +322,7 @@ static void place_strands(const struct by_nest *nest, const struct by_merge_grou
                 b = parent[to];
             }
         }
+        BY_ASSERT(groups[a].stand);
         strands[i].group = a;
         strands[i].half = by_mesh_find(groups[a].stand->net, slot[from], slot[to]);
         BY_ASSERT(strands[i].half != UINT32_MAX);
@@ -354,6 +356,7 @@ int by_merge_halves(struct by_nest *nest, double deadline, struct by_packing *pa
     uint32_t count = 0;
     int error = 0;
 
+    BY_ASSERT(nest->group_count > 0);
     for (uint32_t g = 0; g < nest->group_count && !error; g++) {
         struct by_piece piece;
 

@@ -65,6 +65,7 @@ static void append(struct weaver *weaver, uint32_t from, uint32_t to, uint32_t p
     size_t at = (size_t)from * weaver->piece->count + to;
     uint32_t thread = new_thread(weaver, path, amount);
 
+    BY_ASSERT(weaver->first && weaver->last);
     if (weaver->first[at] == NONE)
         weaver->first[at] = thread;
     else
@@ -80,6 +81,7 @@ static void take(struct weaver *weaver, uint32_t from, uint32_t to, int64_t amou
     int64_t total = 0, left = amount;
     uint32_t count = 0;
 
+    BY_ASSERT(weaver->first && weaver->threads);
     while (weaver->first[at] != NONE && weaver->threads[weaver->first[at]].amount == 0)
         weaver->first[at] = weaver->threads[weaver->first[at]].next;
     for (uint32_t i = weaver->first[at]; i != NONE; i = weaver->threads[i].next)
@@ -97,6 +99,7 @@ static void take(struct weaver *weaver, uint32_t from, uint32_t to, int64_t amou
             weaver->taken_path[side] = by_realloc(weaver->taken_path[side], weaver->taken_room[side],
                                                   sizeof(*weaver->taken_path[side]));
         }
+        BY_ASSERT(weaver->taken[side] && weaver->taken_path[side]);
         weaver->taken_path[side][count] = i;
         weaver->taken[side][count] = (int64_t)((__int128)thread->amount * amount / total);
         left -= weaver->taken[side][count++];
@@ -225,6 +228,7 @@ static void end_piece(struct weaver *weaver)
 {
     uint32_t count = weaver->piece->count, outside = weaver->piece->outside;
 
+    BY_ASSERT(weaver->first && weaver->threads);
     for (uint32_t from = 0; from < count; from++)
         for (uint32_t to = 0; to < count; to++)
             for (uint32_t i = weaver->first[(size_t)from * count + to], next; i != NONE; i = next) {
@@ -264,6 +268,7 @@ static void weave_piece(struct weaver *weaver, uint32_t group, const struct by_s
     end_piece(weaver);
     free(weaver->first);
     free(weaver->last);
+    weaver->piece = NULL;
     by_piece_free(&piece);
 }
 
