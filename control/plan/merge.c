@@ -323,6 +323,7 @@ static void place_strands(const struct by_nest *nest, const struct by_merge_grou
             }
         }
         BY_ASSERT(groups[a].stand);
+        BY_ASSERT(groups[a].stand != NULL);
         strands[i].group = a;
         strands[i].half = by_mesh_find(groups[a].stand->net, slot[from], slot[to]);
         BY_ASSERT(strands[i].half != UINT32_MAX);

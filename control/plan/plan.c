@@ -132,7 +132,7 @@ static int find_bound(struct task *task, const struct by_plan_options *options, 
 {
     const struct by_graph *graph = task->graph;
     bool rooted = is_rooted(options->collective);
-    struct by_fraction bound, scale;
+    struct by_fraction bound = {0, 1}, scale;
     int error = rooted ? bound_rooted(task, (uint32_t)options->root, &bound, problem)
                        : bound_shared(task, &bound, plan, problem);
 

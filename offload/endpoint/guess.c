@@ -66,9 +66,9 @@ void by_guess(const struct by_endpoint *endpoint, const struct by_call_state *ow
     /* This rank's number first, then those ever further from it. */
     for (uint32_t n = 0; n <= 2 * NUMBERS; n++)
         for (uint32_t c = 0; c < size; c++)
-            for (uint8_t collective = 1; collective < BY_COLLECTIVE_COUNT; collective++) {
+            for (unsigned collective = 1; collective < BY_COLLECTIVE_COUNT; collective++) {
                 said->number = n % 2 ? own->number + (n + 1) / 2 : own->number - n / 2;
-                said->collective = collective;
+                said->collective = (uint8_t)collective;
                 said->count = counts[c];
                 if (try_roots(endpoint, optag, said))
                     return;

@@ -108,7 +108,7 @@ static void sums_are_the_same_bits_in_every_order_of_arrival(void **state)
             for (unsigned e = 0; e < COUNT; e++) {
                 float expected = written_sum(children, data, e);
 
-                if (memcmp(&values[e], &expected, 4) != 0)
+                if (memcmp((const uint8_t *)&values[e], (const uint8_t *)&expected, 4) != 0)
                     fail_msg("%u children, chunk %u, element %u: %a, not %a", children, seq, e,
                              (double)values[e], (double)expected);
             }
