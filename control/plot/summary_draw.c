@@ -271,8 +271,9 @@ static void draw_group(const struct by_summary *summary, const struct by_group *
     char label[BY_LABEL_BYTES], number[48];
 
     fputs("<g><title>", out);
-    snprintf(number, sizeof(number), single ? "" : "%u like ", group->count);
-    by_svg_escape(out, number);
+    snprintf(number, sizeof(number), "%u like ", group->count);
+    if (!single)
+        by_svg_escape(out, number);
     by_svg_escape(out, node->name);
     fputs("</title>\n", out);
     by_symbol_draw(out, kind, group->x, group->y, group->half_width, group->half_height);
