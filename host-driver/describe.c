@@ -332,6 +332,33 @@ static void describe_mismatch(struct text *text, const struct banyan_comm *comm,
     add(text, ", tree %u, chunk %u)", status->tree, status->err.seq);
 }
 
+/* Bits that changed where they lay: whose they were. */
+static void describe_damage(struct text *text, const struct banyan_comm *comm,
+                            const struct by_call_status *status)
+{
+    int own = status->node == comm->context->header.node && status->err.reason != BY_ERR_MEMORY;
+
+    if (own) {
+        add(text,
+            "the send buffer changed while the operation ran (tree %u, chunk %u): it must stay as it is "
+            "until the operation ends",
+            status->tree, status->seq);
+        return;
+    }
+    if (status->err.reason == BY_ERR_MEMORY) {
+        add(text, "%s", is_switch(comm, status->node) ? "switch " : "");
+        add_node(text, comm, status->node);
+        add(text, ": memory of a slot changed while it held");
+    } else {
+        add(text, "leaves are missing, or added twice, in the result from %s",
+            is_switch(comm, status->node) ? "switch " : "");
+        add_node(text, comm, status->node);
+        add(text, " of");
+    }
+    add(text, " tree %u, chunk %u; nothing of it was delivered. Test that node's memory%s", status->tree,
+        status->seq, status->err.reason == BY_ERR_MEMORY ? "" : ", and those of the nodes below it");
+}
+
 void by_describe(const struct banyan_comm *comm, const struct by_call *call,
                  const struct by_call_status *status, char *out, size_t bytes)
 {
@@ -354,6 +381,9 @@ void by_describe(const struct banyan_comm *comm, const struct by_call *call,
         break;
     case BY_ESTATE:
         describe_session(&text, comm, status);
+        break;
+    case BY_ECHECKSUM:
+        describe_damage(&text, comm, status);
         break;
     case BY_EMISMATCH:
         describe_mismatch(&text, comm, status);

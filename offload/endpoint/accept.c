@@ -57,6 +57,22 @@ static uint64_t *result_fault(struct by_endpoint *endpoint, const struct by_flig
     return NULL;
 }
 
+/*
+ * A result whose header and payload hold, but that lacks a leaf or has one twice: no cable does that. Some
+ * node's memory has changed, or it has lost its place; it would answer the same again and again.
+ */
+static void fail_damaged(struct by_endpoint *endpoint, const struct by_lane *lane,
+                         const struct by_header *header)
+{
+    struct by_call_status status = {.tree = lane->tree,
+                                    .seq = header->seq,
+                                    .node = lane->parent_node,
+                                    .missing_node = BY_NODE_NONE,
+                                    .err = {.node = BY_NODE_NONE, .seq = header->seq}};
+
+    by_call_fail(endpoint, &endpoint->calls[by_flight_at(lane, header->seq)->call], BY_ECHECKSUM, &status);
+}
+
 static void deliver(const struct by_flight *flight, const uint8_t *payload)
 {
     if (flight->recv == NULL)
@@ -118,6 +134,8 @@ static void take_result(struct by_endpoint *endpoint, struct by_lane *lane, cons
     fault = result_fault(endpoint, flight, header, payload, bytes);
     if (fault != NULL) {
         (*fault)++;
+        if (fault == &endpoint->counters.drop_witness)
+            fail_damaged(endpoint, lane, header);
         return;
     }
     deliver(flight, payload);
@@ -184,6 +202,8 @@ static void take_err(struct by_endpoint *endpoint, struct by_lane *lane, const s
         by_guess(endpoint, &endpoint->calls[flight->call], &status.err.first, &status.first);
         by_guess(endpoint, &endpoint->calls[flight->call], &status.err.other, &status.other);
         by_call_fail(endpoint, &endpoint->calls[flight->call], BY_EMISMATCH, &status);
+    } else if (status.err.reason == BY_ERR_MEMORY) {
+        by_call_fail(endpoint, &endpoint->calls[flight->call], BY_ECHECKSUM, &status);
     } else if (status.err.reason == BY_ERR_UNSUPPORTED) {
         by_call_fail(endpoint, &endpoint->calls[flight->call], BY_EUNSUPPORTED, &status);
     } else if (status.err.reason == BY_ERR_USED ||

@@ -190,15 +190,38 @@ static void send_next(struct by_endpoint *endpoint, struct by_lane *lane, struct
     by_send_timer(endpoint, lane);
 }
 
-/* `timed`: because of a timeout, not because later chunks were answered. */
-static void send_again(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight,
-                       int timed, struct by_tx *tx)
+/*
+ * What goes again must be what went before: where it was only late it is in a sum already, and where the
+ * user, or a fault of memory, has changed it since, its psum would make every node drop it for ever.
+ */
+static int input_holds(struct by_endpoint *endpoint, const struct by_lane *lane,
+                       const struct by_flight *flight)
 {
+    struct by_call_status status = {.tree = lane->tree,
+                                    .seq = flight->seq,
+                                    .node = endpoint->node,
+                                    .missing_node = BY_NODE_NONE,
+                                    .err = {.node = endpoint->node, .seq = flight->seq}};
+
+    if (flight->send == NULL || by_psum(flight->send, flight->bytes) == flight->psum)
+        return 1;
+    by_call_fail(endpoint, &endpoint->calls[flight->call], BY_ECHECKSUM, &status);
+    return 0;
+}
+
+/* `timed`: because of a timeout, not because later chunks were answered. 1 when there is a packet; else the
+ * endpoint has ended. */
+static int send_again(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight, int timed,
+                      struct by_tx *tx)
+{
+    if (!input_holds(endpoint, lane, flight))
+        return 0;
     flight->flags = (uint8_t)((flight->flags & ~(BY_FLIGHT_TIMED | BY_FLIGHT_HELD)) | BY_FLIGHT_RETX |
                               (timed ? BY_FLIGHT_TIMED : 0));
     by_send_unlink(lane, flight);
     transmit(endpoint, lane, flight, tx);
     endpoint->counters.retx++;
+    return 1;
 }
 
 /* ---- turns ---- */
@@ -214,13 +237,15 @@ static uint32_t run_urgent(struct by_endpoint *endpoint, struct by_tx *tx, uint3
             break;
         if (has_lost(lane)) {
             by_pace_cut(endpoint, lane, BY_PACE_LOSS);
-            send_again(endpoint, lane, &lane->flights[lane->oldest], 0, &tx[count++]);
+            count += (uint32_t)send_again(endpoint, lane, &lane->flights[lane->oldest], 0, &tx[count]);
         } else if (may_revive(lane)) {
             lane->revive--;
-            send_again(endpoint, lane, &lane->flights[lane->oldest], 1, &tx[count++]);
+            count += (uint32_t)send_again(endpoint, lane, &lane->flights[lane->oldest], 1, &tx[count]);
         } else if (lane->inflight == 0 && has_next(lane)) {
             send_next(endpoint, lane, &tx[count++]);
         }
+        if (endpoint->dead != 0)
+            break;
         by_send_ready(endpoint, lane);
     }
     return count;
@@ -278,7 +303,7 @@ static int timer_expire(struct by_endpoint *endpoint, struct by_lane *lane, stru
     if (age >= endpoint->config.stall_ns / 4 && (lane->probes++ & 1u) == 0)
         packet_build(endpoint, lane, flight, BY_TYPE_PROBE, tx);
     else
-        send_again(endpoint, lane, flight, 1, tx);
+        return send_again(endpoint, lane, flight, 1, tx);
     return 1;
 }
 

@@ -62,7 +62,6 @@ static void claim(struct by_step *step, const struct by_packet *packet)
     bank->psum = 0;
     bank->count = header->count;
     bank->nleaf = 0;
-    bank->bytes = 0;
     bank->state = BY_BANK_AGG;
     bank->op = header->op;
     bank->dtype = header->dtype;
@@ -71,21 +70,26 @@ static void claim(struct by_step *step, const struct by_packet *packet)
     bank->waits = 0;
     bank->claimer = header->child;
     pairs = pair_count(packet->entry, header->mode, header->op, header->dtype);
-    for (uint32_t pair = 1; pair < pairs; pair++)
-        step->engine->bank[by_bank_of_pair(packet->entry, packet->bank, pair)].flags = 0;
+    for (uint32_t pair = 1; pair < pairs; pair++) {
+        struct by_bank *held = &step->engine->bank[by_bank_of_pair(packet->entry, packet->bank, pair)];
+
+        held->flags = 0;
+        by_bank_seal(held);
+    }
 }
 
 /*
  * Mode DET, all are there: ((pair 0 + pair 1) + pair 2) ... becomes the sum. Where pairs are without data the
- * first one that has some is copied.
+ * first one that has some is copied. 0 when a slot has changed.
  */
-static void fold_pairs(struct by_step *step, const struct by_packet *packet, const struct by_reducer *reducer)
+static int fold_pairs(struct by_step *step, const struct by_packet *packet, const struct by_reducer *reducer)
 {
     const struct by_entry *entry = packet->entry;
     struct by_engine *engine = step->engine;
     struct by_bank *bank = &engine->bank[packet->bank];
     uint8_t *sum = by_bank_partial(engine, packet->bank);
     uint32_t pairs = pair_count(entry, bank->mode, bank->op, bank->dtype);
+    size_t bytes = (size_t)bank->count * reducer->acc_bytes;
     /* Accumulators of f16 and bf16 are f32. */
     const struct by_reducer *fold = reducer->acc_bytes == reducer->element_bytes
                                         ? reducer
@@ -94,18 +98,23 @@ static void fold_pairs(struct by_step *step, const struct by_packet *packet, con
     for (uint32_t pair = 1; pair < pairs; pair++) {
         uint32_t index = by_bank_of_pair(entry, packet->bank, pair);
         const struct by_bank *held = &engine->bank[index];
+        const uint8_t *value = by_bank_partial(engine, index);
 
+        if (!by_bank_is_sealed(held))
+            return 0;
         if (!(held->flags & BY_BANK_DATA))
             continue;
         if (!(bank->flags & BY_BANK_DATA)) {
-            by_copy(sum, by_bank_partial(engine, index), (size_t)bank->count * reducer->acc_bytes);
-            bank->psum = held->psum;
-            bank->flags |= held->flags & (BY_BANK_DATA | BY_BANK_SUMMED);
-        } else {
-            fold->accumulate(sum, by_bank_partial(engine, index), bank->count);
-            bank->flags |= BY_BANK_SUMMED;
+            bank->psum = reducer->psum_copy(sum, value, bytes);
+            if (bank->psum != held->psum)
+                return 0;
+            bank->flags |= BY_BANK_DATA;
+        } else if (reducer->psum(value, bytes) != held->psum ||
+                   !fold->accumulate(sum, value, bank->count, &bank->psum)) {
+            return 0;
         }
     }
+    return 1;
 }
 
 /* All children have contributed: the value is final here. */
@@ -113,29 +122,36 @@ static void complete(struct by_step *step, const struct by_packet *packet, const
 {
     const struct by_entry *entry = packet->entry;
     struct by_bank *bank = &step->engine->bank[packet->bank];
+    int sound = bank->nleaf == entry->nleaf;
 
     if (bank->mode == BY_MODE_DET)
-        fold_pairs(step, packet, reducer);
-    if (bank->flags & BY_BANK_DATA) {
-        if ((bank->flags & BY_BANK_SUMMED) || reducer->acc_bytes != reducer->element_bytes)
-            bank->psum = reducer->store(by_bank_partial(step->engine, packet->bank), bank->count);
-        bank->bytes = (uint16_t)(bank->count * reducer->element_bytes);
+        sound &= fold_pairs(step, packet, reducer);
+    if ((bank->flags & BY_BANK_DATA) && reducer->acc_bytes != reducer->element_bytes)
+        sound &= reducer->store(by_bank_partial(step->engine, packet->bank), bank->count, &bank->psum);
+    if (!sound) {
+        by_memory_alarm(step, packet);
+        return;
     }
     bank->told = 0;
     bank->tick_ns = step->now_ns;
+    bank->state = entry->has_parent ? BY_BANK_UP : BY_BANK_DONE;
+    by_bank_seal(bank);
     if (entry->has_parent) {
-        bank->state = BY_BANK_UP;
         step->engine->counters.up++;
         by_send_up(step, entry, packet->bank, 0);
     } else {
-        bank->state = BY_BANK_DONE;
         step->engine->counters.complete++;
         by_send_results(step, entry, packet->bank);
     }
 }
 
-/* Copies or adds the payload, once its psum holds; 0 when it does not: the sum is then as before. */
-static int add(struct by_step *step, const struct by_packet *packet, const struct by_reducer *reducer)
+enum added { ADDED = 1, ADDED_NOT, ADDED_TO_DAMAGE };
+
+/*
+ * Copies or adds the payload, once its psum holds: then the sum is as before when it does not. The sum's own
+ * guard is checked and renewed while it is in hand.
+ */
+static enum added add(struct by_step *step, const struct by_packet *packet, const struct by_reducer *reducer)
 {
     const struct by_header *header = &packet->header;
     uint32_t index = packet->bank;
@@ -146,25 +162,24 @@ static int add(struct by_step *step, const struct by_packet *packet, const struc
         index = by_bank_of_pair(packet->entry, index, header->child / 2u);
     bank = &step->engine->bank[index];
     partial = by_bank_partial(step->engine, index);
-
+    if (index != packet->bank && !by_bank_is_sealed(bank))
+        return ADDED_TO_DAMAGE;
     if (!(bank->flags & BY_BANK_DATA) && reducer->acc_bytes == reducer->element_bytes) {
         /* Nobody reads the partial sum yet, so that copy and check are one pass. */
-        if (by_psum_copy(partial, packet->payload, packet->bytes) != header->psum)
-            return 0;
+        if (reducer->psum_copy(partial, packet->payload, packet->bytes) != header->psum)
+            return ADDED_NOT;
         bank->psum = header->psum;
-        bank->flags |= BY_BANK_DATA;
-        return 1;
+    } else if (reducer->psum(packet->payload, packet->bytes) != header->psum) {
+        return ADDED_NOT;
+    } else if (!(bank->flags & BY_BANK_DATA)) {
+        bank->psum = reducer->load(partial, packet->payload, header->count);
+    } else if (!reducer->accumulate(partial, packet->payload, header->count, &bank->psum)) {
+        return ADDED_TO_DAMAGE;
     }
-    if (by_psum(packet->payload, packet->bytes) != header->psum)
-        return 0;
-    if (!(bank->flags & BY_BANK_DATA)) {
-        reducer->load(partial, packet->payload, header->count);
-        bank->flags |= BY_BANK_DATA;
-    } else {
-        reducer->accumulate(partial, packet->payload, header->count);
-        bank->flags |= BY_BANK_SUMMED;
-    }
-    return 1;
+    bank->flags |= BY_BANK_DATA;
+    if (index != packet->bank)
+        by_bank_seal(bank);
+    return ADDED;
 }
 
 static int agrees(const struct by_bank *bank, const struct by_header *header)
@@ -238,9 +253,18 @@ void by_contrib_take(struct by_step *step, const struct by_packet *packet)
     }
     if (header->flags & BY_FLAG_NODATA) {
         counters->contrib_nodata++;
-    } else if (!add(step, packet, reducer)) {
-        counters->drop_psum++;
-        return;
+    } else {
+        enum added added = add(step, packet, reducer);
+
+        if (added == ADDED_TO_DAMAGE) {
+            by_memory_alarm(step, packet);
+            return;
+        }
+        if (added == ADDED_NOT) {
+            counters->drop_psum++;
+            by_bank_seal(bank); /* it may just have been claimed */
+            return;
+        }
     }
     counters->contrib++;
     bank->have |= UINT64_C(1) << header->child;
@@ -254,4 +278,6 @@ void by_contrib_take(struct by_step *step, const struct by_packet *packet)
         bank->flags |= BY_BANK_RESENT;
     if (bank->have == entry->all)
         complete(step, packet, reducer);
+    else
+        by_bank_seal(bank);
 }

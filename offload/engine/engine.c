@@ -233,6 +233,10 @@ static void classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_i
 /* Second pass: the state machine. */
 static void handle(struct by_step *step, const struct by_packet *packet)
 {
+    if (__builtin_expect(!by_bank_is_sealed(&step->engine->bank[packet->bank]), 0)) {
+        by_memory_alarm(step, packet);
+        return;
+    }
     switch (packet->header.type) {
     case BY_TYPE_CONTRIB:
         by_contrib_take(step, packet);

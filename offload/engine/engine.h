@@ -59,6 +59,7 @@ struct by_engine_config {
     X(drop_state, "dropped: not expected in this state")                                                     \
     X(drop_poison, "dropped: of a poisoned chunk")                                                           \
     X(poison, "chunks poisoned by ranks that disagree")                                                      \
+    X(alarm_memory, "chunks poisoned because a slot was not as this node had left it")                       \
     X(alarm_lost_state, "results for a chunk that is still missing contributions here")
 
 struct by_engine_counters {

@@ -52,7 +52,7 @@ static int same_shape(const struct by_table *a_table, const struct by_entry *a,
                       const struct by_table *b_table, const struct by_entry *b)
 {
     if (a->slot_base != b->slot_base || a->window != b->window || a->slots != b->slots ||
-        a->payload_max != b->payload_max || a->child_count != b->child_count ||
+        a->nleaf != b->nleaf || a->payload_max != b->payload_max || a->child_count != b->child_count ||
         a->has_parent != b->has_parent)
         return 0;
     if (a->has_parent && (a->parent.address != b->parent.address ||
@@ -129,6 +129,7 @@ static void build_entry(struct by_table *table, uint32_t index, uint16_t gen)
     entry->window = record.window;
     entry->slots = by_image_entry_slots(&record);
     entry->payload_max = record.payload_max;
+    entry->nleaf = record.nleaf;
     entry->window_log2 = (uint8_t)__builtin_ctz(record.window);
     entry->has_parent = record.parent_node != BY_NODE_NONE;
     entry->all = record.child_count == 64 ? UINT64_MAX : (UINT64_C(1) << record.child_count) - 1;
@@ -267,12 +268,14 @@ static void start_banks(struct by_engine *engine, const struct by_entry *entry)
 
         bank->have = bank->want = bank->told = 0;
         bank->tick_ns = 0;
-        bank->nleaf = bank->bytes = 0;
+        bank->nleaf = 0;
         bank->flags = 0;
         bank->state = BY_BANK_VOID;
     }
     for (uint32_t seq = 0; seq < 2 * entry->window; seq++)
         engine->bank[by_bank_index(entry, seq)].seq = seq - 2 * entry->window;
+    for (uint32_t i = 0; i < 2 * entry->slots; i++)
+        by_bank_seal(&engine->bank[2 * entry->slot_base + i]);
 }
 
 int by_engine_commit(struct by_engine *engine)

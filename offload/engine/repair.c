@@ -58,11 +58,30 @@ static void tell_of_parent(struct by_step *step, const struct by_packet *packet)
                         UINT64_C(1) << packet->header.child, payload, sizeof(payload));
 }
 
-/* Sends the complete sum up again. */
+/*
+ * What waited in memory goes out again only as it was left. The first sending is not looked at here: if its
+ * payload changes on the way to the port the receiver drops it, somebody sends again, and then it is.
+ */
+static int payload_holds(struct by_step *step, const struct by_packet *packet)
+{
+    const struct by_bank *bank = &step->engine->bank[packet->bank];
+    const uint8_t *payload = bank->state == BY_BANK_UP
+                                 ? by_bank_partial(step->engine, packet->bank)
+                                 : by_bank_result(step->engine, packet->entry, packet->bank);
+
+    if (!(bank->flags & BY_BANK_DATA) || by_psum(payload, by_bank_bytes(bank)) == bank->psum)
+        return 1;
+    by_memory_alarm(step, packet);
+    return 0;
+}
+
+/* Sends the complete sum up again, or poisons the chunk. */
 static void repeat_up(struct by_step *step, const struct by_packet *packet)
 {
     struct by_bank *bank = &step->engine->bank[packet->bank];
 
+    if (!payload_holds(step, packet))
+        return;
     bank->flags &= (uint8_t)~BY_BANK_PASSED;
     bank->waits = 0;
     step->engine->counters.repair_up++;
@@ -96,10 +115,12 @@ static void answer(struct by_step *step, const struct by_packet *packet)
     case BY_BANK_UP:
         if (may_repeat_up(step, bank, child))
             repeat_up(step, packet);
-        if (may_tell(step, bank, child))
+        if (bank->state == BY_BANK_UP && may_tell(step, bank, child))
             tell_of_parent(step, packet);
         break;
     case BY_BANK_DONE:
+        if (!payload_holds(step, packet))
+            break;
         step->engine->counters.repair_result++;
         by_send_result(step, entry, packet->bank, child);
         break;
@@ -166,6 +187,7 @@ static void poison(struct by_step *step, const struct by_packet *packet, const u
     bank->state = BY_BANK_POISON;
     bank->tick_ns = step->now_ns;
     bank->told = entry->all;
+    by_bank_seal(bank);
     by_copy(by_bank_objection(step->engine, packet->bank), payload, BY_ERR_BYTES);
     step->engine->counters.poison++;
     like.flags |= BY_FLAG_POISON;
@@ -180,6 +202,12 @@ void by_poison_begin(struct by_step *step, const struct by_packet *packet, unsig
 
     objection(step, packet, reason, payload);
     poison(step, packet, payload, packet->entry->all, 1);
+}
+
+void by_memory_alarm(struct by_step *step, const struct by_packet *packet)
+{
+    step->engine->counters.alarm_memory++;
+    by_poison_begin(step, packet, BY_ERR_MEMORY);
 }
 
 void by_poison_answer(struct by_step *step, const struct by_packet *packet)

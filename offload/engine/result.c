@@ -65,10 +65,10 @@ void by_result_take(struct by_step *step, const struct by_packet *packet)
     if (header->flags & BY_FLAG_RETX)
         bank->flags |= BY_BANK_RESENT;
     bank->psum = header->psum;
-    bank->bytes = packet->bytes;
     bank->nleaf = header->nleaf;
     bank->witness = header->witness;
     bank->state = BY_BANK_DONE;
+    by_bank_seal(bank);
     engine->counters.result++;
     by_send_results(step, entry, packet->bank);
 }

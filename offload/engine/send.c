@@ -77,7 +77,7 @@ void by_send_up(struct by_step *step, const struct by_entry *entry, uint32_t ind
         header.flags |= BY_FLAG_ACKONLY;
     header.child = entry->parent_child;
     by_header_encode(&header, tx->header);
-    refer(step, tx, index, by_bank_partial(step->engine, index), bank->bytes);
+    refer(step, tx, index, by_bank_partial(step->engine, index), by_bank_bytes(bank));
 }
 
 void by_send_result(struct by_step *step, const struct by_entry *entry, uint32_t index, unsigned child)
@@ -96,7 +96,7 @@ void by_send_result(struct by_step *step, const struct by_entry *entry, uint32_t
         header.psum = 0;
     }
     by_header_encode(&header, tx->header);
-    refer(step, tx, index, by_bank_result(step->engine, entry, index), data ? bank->bytes : 0);
+    refer(step, tx, index, by_bank_result(step->engine, entry, index), data ? by_bank_bytes(bank) : 0);
 }
 
 void by_send_results(struct by_step *step, const struct by_entry *entry, uint32_t index)
@@ -105,6 +105,7 @@ void by_send_results(struct by_step *step, const struct by_entry *entry, uint32_
     const struct by_neighbour *child = &step->table->child[entry->first_child];
     const uint8_t *payload = by_bank_result(step->engine, entry, index);
     uint64_t want = bank->flags & BY_BANK_DATA ? bank->want : 0;
+    uint16_t bytes = by_bank_bytes(bank);
     uint8_t with[BY_WIRE_HEADER_BYTES], without[BY_WIRE_HEADER_BYTES];
     struct by_header header;
 
@@ -123,7 +124,7 @@ void by_send_results(struct by_step *step, const struct by_entry *entry, uint32_
         if (want & 1) {
             *(struct header_words *)tx->header = *(const struct header_words *)with;
             by_header_patch(tx->header, header.flags, (uint8_t)i);
-            refer(step, tx, index, payload, bank->bytes);
+            refer(step, tx, index, payload, bytes);
         } else {
             *(struct header_words *)tx->header = *(const struct header_words *)without;
             by_header_patch(tx->header, header.flags | BY_FLAG_NODATA, (uint8_t)i);

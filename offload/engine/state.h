@@ -18,12 +18,14 @@
 
 enum by_bank_flag {
     BY_BANK_DATA = 0x01,   /* a contribution, or the result, had data */
-    BY_BANK_SUMMED = 0x02, /* more than one had: psum is not that of the first */
     BY_BANK_CE = 0x04,     /* congestion was seen below */
     BY_BANK_PASSED = 0x08, /* the parent's ERR went to the children since the last sending upwards */
     BY_BANK_HEARD = 0x20,  /* a missing child has said for whom it waits (place.c) */
     BY_BANK_RESENT = 0x10, /* a contribution or the result came only because somebody sent again */
 };
+
+/* Flags that only space repairs. */
+#define BY_BANK_SPACING (BY_BANK_PASSED | BY_BANK_HEARD)
 
 /* WAITs that one sending upwards may bring down (packets): each ancestor that waits says so once, the nearest
  * first, so that a tree of this height is heard up to its root; a bound against a parent that babbles. */
@@ -43,20 +45,51 @@ struct by_bank {
     uint32_t seq;
     uint32_t optag;
     uint32_t witness;
-    uint32_t psum;      /* of the partial sum, then of the result */
+    uint32_t psum;      /* of the accumulators (their guard), then of the sum, then of the result */
     uint32_t refs : 24; /* packets that still point into the payload */
     uint32_t waits : 8; /* WAITs of the parent passed down since the last sending upwards */
     uint16_t count;
     uint16_t nleaf;
-    uint16_t bytes; /* of the partial sum, then of the result */
-    uint8_t state;  /* enum by_bank_state; 0: of no entry yet */
-    uint8_t op;
-    uint8_t dtype;
-    uint8_t mode;
-    uint8_t flags;   /* enum by_bank_flag */
-    uint8_t claimer; /* the child whose contribution op, dtype, mode, count and optag are from */
+    uint16_t seal; /* by_bank_seal_of what else is here, but for what only spaces repairs */
+    uint8_t state; /* enum by_bank_state; 0: of no entry yet */
+    uint8_t flags; /* enum by_bank_flag */
+    union {
+        struct {
+            uint8_t op;
+            uint8_t dtype;
+            uint8_t mode;
+            uint8_t claimer; /* the child whose contribution op, dtype, mode, count and optag are from */
+        };
+        uint32_t claimed; /* the four, for the seal */
+    };
 };
 BY_STATIC_ASSERT(sizeof(struct by_bank) == BY_LINE, "a bank's header is one cache line");
+
+/*
+ * What a bank's header is sealed with after each change: all of it folded onto 16 bits, but for told,
+ * tick_ns, refs, waits and BY_BANK_SPACING. One flipped bit in what is covered, or in the seal, is always
+ * seen; of larger damage about 2^-16 is not.
+ */
+static inline uint16_t by_bank_seal_of(const struct by_bank *bank)
+{
+    uint64_t children = bank->have ^ bank->want;
+    uint32_t word = (uint32_t)children ^ (uint32_t)(children >> 32);
+
+    word ^= bank->seq ^ bank->optag ^ bank->witness ^ bank->psum ^ bank->claimed;
+    word ^= (uint32_t)bank->nleaf << 16 | bank->count;
+    word ^= (uint32_t)(bank->flags & ~BY_BANK_SPACING) << 8 | bank->state;
+    return (uint16_t)(word ^ word >> 16);
+}
+
+static inline void by_bank_seal(struct by_bank *bank)
+{
+    bank->seal = by_bank_seal_of(bank);
+}
+
+static inline int by_bank_is_sealed(const struct by_bank *bank)
+{
+    return bank->seal == by_bank_seal_of(bank);
+}
 
 /* Where a neighbour is: port << 32 | IPv4 address; BY_PORT_LOCAL << 32 for this host's endpoint. */
 static inline uint64_t by_address(uint16_t port, uint32_t ip)
@@ -81,8 +114,9 @@ struct by_entry {
     uint16_t payload_max;
     uint8_t window_log2;
     uint8_t has_parent;
-    uint8_t stays; /* staged: the active table has it too, its banks go on */
-    uint64_t all;  /* bitmap of all children */
+    uint16_t nleaf; /* leaves below */
+    uint8_t stays;  /* staged: the active table has it too, its banks go on */
+    uint64_t all;   /* bitmap of all children */
     struct by_neighbour parent;
 };
 
@@ -163,6 +197,12 @@ static inline uint8_t *by_bank_result(const struct by_engine *engine, const stru
     return by_bank_partial(engine, bank) + (entry->has_parent ? engine->payload_half : 0);
 }
 
+/* Bytes of the bank's sum or result as a payload; 0 without data. */
+static inline uint16_t by_bank_bytes(const struct by_bank *bank)
+{
+    return bank->flags & BY_BANK_DATA ? (uint16_t)(bank->count * by_dtype_bytes(bank->dtype)) : 0;
+}
+
 /* BY_ERR_BYTES behind the two halves: the objection that poisoned the bank. */
 static inline uint8_t *by_bank_objection(const struct by_engine *engine, uint32_t bank)
 {
@@ -213,6 +253,8 @@ int by_packet_is_from_parent(const struct by_packet *packet);
  * bank; one beyond the window; one behind it. */
 void by_duplicate_answer(struct by_step *step, const struct by_packet *packet);
 void by_poison_begin(struct by_step *step, const struct by_packet *packet, unsigned reason);
+/* The memory of this node has changed under the chunk: it has no value any more. */
+void by_memory_alarm(struct by_step *step, const struct by_packet *packet);
 void by_poison_answer(struct by_step *step, const struct by_packet *packet);
 void by_window_answer(struct by_step *step, const struct by_packet *packet);
 void by_stale_answer(struct by_step *step, const struct by_packet *packet);

@@ -156,98 +156,194 @@ static inline void bf16_narrow_block(at_BF16 *half, const at_F32 *wide)
 
 /* ---- loops ---- */
 
-/* Zeroes up to the next multiple of 4 bytes. */
-static inline void pad(uint8_t *bytes, size_t count)
+/*
+ * The guard of a slot: the sum mod 2^32 of its 32-bit words (the last one padded with zeros), so that a slot
+ * whose elements lie as on the wire has its psum for a guard. A loop that changes a slot sums what it finds
+ * and what it leaves, in the same pass: memory that changed in between is found out, and the psum of a
+ * complete sum is there without another look at it.
+ */
+
+static inline int guard_swap(uint32_t *guard, uint32_t before, uint32_t after)
 {
-    for (; count % 4 != 0; count++)
-        bytes[count] = 0;
+    int holds = *guard == before;
+
+    *guard = after;
+    return holds;
 }
+
+/* An element's bits, and its part of a guard by its bytes. The low half of the sum of x + (x >> 32) is that
+ * of both halves of all x. */
+#define TALLY_4(bits) ((uint32_t)(bits))
+#define TALLY_8(bits) ((uint64_t)(bits) + ((uint64_t)(bits) >> 32))
 
 /* Integers, f32 and f64 lie in a slot as on the wire; loads copy them as integers, so that a NaN keeps its
  * bits. */
-#define LOAD_STORE_SAME(NAME, BITS)                                                                          \
-    static void load_##NAME(void *restrict acc, const void *restrict in, uint32_t count)                     \
+#define LOAD_STORE_SAME(NAME)                                                                                \
+    static uint32_t load_##NAME(void *restrict acc, const void *restrict in, uint32_t count)                 \
     {                                                                                                        \
-        at_##BITS *restrict a = acc;                                                                         \
-        const at_##BITS *restrict b = in;                                                                    \
-        for (uint32_t i = 0; i < count; i++)                                                                 \
-            a[i] = b[i];                                                                                     \
+        return by_words_copy(acc, in, (size_t)count * sizeof(value_##NAME));                                 \
     }                                                                                                        \
-    static uint32_t store_##NAME(void *acc, uint32_t count)                                                  \
+    static int store_##NAME(void *acc, uint32_t count, uint32_t *guard)                                      \
     {                                                                                                        \
-        size_t bytes = (size_t)count * sizeof(value_##BITS);                                                 \
-        pad(acc, bytes);                                                                                     \
-        return by_words_sum(acc, bytes);                                                                     \
+        uint32_t found = by_words_sum(acc, (size_t)count * sizeof(value_##NAME));                            \
+        return guard_swap(guard, found, found);                                                              \
     }
 
-LOAD_STORE_SAME(I8, U8)
-LOAD_STORE_SAME(U8, U8)
-LOAD_STORE_SAME(I32, U32)
-LOAD_STORE_SAME(U32, U32)
-LOAD_STORE_SAME(I64, U64)
-LOAD_STORE_SAME(U64, U64)
-LOAD_STORE_SAME(F32, U32)
-LOAD_STORE_SAME(F64, U64)
+LOAD_STORE_SAME(I8)
+LOAD_STORE_SAME(U8)
+LOAD_STORE_SAME(I32)
+LOAD_STORE_SAME(U32)
+LOAD_STORE_SAME(I64)
+LOAD_STORE_SAME(U64)
+LOAD_STORE_SAME(F32)
+LOAD_STORE_SAME(F64)
 
 #define LOAD_STORE_HALF(NAME)                                                                                \
-    static void load_##NAME(void *restrict acc, const void *restrict in, uint32_t count)                     \
+    static uint32_t load_##NAME(void *restrict acc, const void *restrict in, uint32_t count)                 \
     {                                                                                                        \
         at_U32 *restrict a = acc;                                                                            \
         const at_##NAME *restrict b = in;                                                                    \
+        uint32_t guard = 0;                                                                                  \
         size_t i = 0;                                                                                        \
         for (; count - i >= BLOCK; i += BLOCK) {                                                             \
             float wide[BLOCK];                                                                               \
             WIDEN_BLOCK_##NAME(wide, b + i);                                                                 \
-            for (size_t j = 0; j < BLOCK; j++)                                                               \
-                a[i + j] = by_f32_bits(wide[j]);                                                             \
+            for (size_t j = 0; j < BLOCK; j++) {                                                             \
+                uint32_t bits = by_f32_bits(wide[j]);                                                        \
+                guard += bits;                                                                               \
+                a[i + j] = bits;                                                                             \
+            }                                                                                                \
         }                                                                                                    \
-        for (; i < count; i++)                                                                               \
+        for (; i < count; i++) {                                                                             \
             a[i] = WIDEN_##NAME(b[i]);                                                                       \
+            guard += a[i];                                                                                   \
+        }                                                                                                    \
+        return guard;                                                                                        \
     }                                                                                                        \
-    static uint32_t store_##NAME(void *acc, uint32_t count)                                                  \
+    static int store_##NAME(void *acc, uint32_t count, uint32_t *guard)                                      \
     {                                                                                                        \
         const at_U32 *a = acc;                                                                               \
         at_##NAME *out = acc;                                                                                \
+        uint32_t before = by_words_sum(acc, (size_t)count * 4);                                              \
         size_t i = 0;                                                                                        \
         for (; count - i >= BLOCK; i += BLOCK)                                                               \
             NARROW_BLOCK_##NAME(out + i, (const at_F32 *)(a + i));                                           \
         for (; i < count; i++)                                                                               \
             out[i] = (value_##NAME)NARROW_##NAME(a[i]);                                                      \
-        pad(acc, (size_t)count * 2);                                                                         \
-        return by_words_sum(acc, (size_t)count * 2);                                                         \
+        return guard_swap(guard, before, by_words_sum(acc, (size_t)count * 2));                              \
     }
 
 LOAD_STORE_HALF(F16)
 LOAD_STORE_HALF(BF16)
 
-#define ACCUMULATE_INTEGER(OP, NAME, ACC)                                                                    \
-    static void accumulate_##OP##_##NAME(void *restrict acc, const void *restrict in, uint32_t count)        \
+#define ACCUMULATE_HEAD(OP, NAME)                                                                            \
+    static int accumulate_##OP##_##NAME(void *restrict acc, const void *restrict in, uint32_t count,         \
+                                        uint32_t *guard)
+
+#define ACCUMULATE_INTEGER(OP, NAME, SUM_TYPE, TALLY)                                                        \
+    ACCUMULATE_HEAD(OP, NAME)                                                                                \
     {                                                                                                        \
         at_##NAME *restrict a = acc;                                                                         \
         const at_##NAME *restrict b = in;                                                                    \
-        for (uint32_t i = 0; i < count; i++)                                                                 \
-            a[i] = OP##_##NAME(a[i], b[i]);                                                                  \
+        SUM_TYPE before = 0, after = 0;                                                                      \
+        for (uint32_t i = 0; i < count; i++) {                                                               \
+            value_##NAME x = a[i], y = OP##_##NAME(x, b[i]);                                                 \
+            before += TALLY(x);                                                                              \
+            after += TALLY(y);                                                                               \
+            a[i] = y;                                                                                        \
+        }                                                                                                    \
+        return guard_swap(guard, (uint32_t)before, (uint32_t)after);                                         \
     }
-#define ACCUMULATE_FLOAT ACCUMULATE_INTEGER
-#define ACCUMULATE_HALF(OP, NAME, ACC)                                                                       \
-    static void accumulate_##OP##_##NAME(void *restrict acc, const void *restrict in, uint32_t count)        \
+
+/* Slots are read and written as integers, so that compilers do so once. */
+#define ACCUMULATE_FLOAT(OP, NAME, BITS, SUM_TYPE, TALLY)                                                    \
+    ACCUMULATE_HEAD(OP, NAME)                                                                                \
     {                                                                                                        \
-        at_##ACC *restrict a = acc;                                                                          \
+        at_##BITS *restrict a = acc;                                                                         \
         const at_##NAME *restrict b = in;                                                                    \
+        SUM_TYPE before = 0, after = 0;                                                                      \
+        for (uint32_t i = 0; i < count; i++) {                                                               \
+            union bits_##NAME x = {.bits = a[i]}, y;                                                         \
+            y.value = OP##_##NAME(x.value, b[i]);                                                            \
+            before += TALLY(x.bits);                                                                         \
+            after += TALLY(y.bits);                                                                          \
+            a[i] = y.bits;                                                                                   \
+        }                                                                                                    \
+        return guard_swap(guard, (uint32_t)before, (uint32_t)after);                                         \
+    }
+
+/* Words of four elements, BYTES_BLOCK at a time: they stay in the first-level cache for the three loops. */
+#define BYTES_BLOCK 256u
+#define ACCUMULATE_BYTES(OP, NAME)                                                                           \
+    ACCUMULATE_HEAD(OP, NAME)                                                                                \
+    {                                                                                                        \
+        at_##NAME *a = acc;                                                                                  \
+        const at_##NAME *restrict b = in;                                                                    \
+        uint32_t before = 0, after = 0;                                                                      \
+        size_t i = 0;                                                                                        \
+        for (; count - i >= BYTES_BLOCK; i += BYTES_BLOCK) {                                                 \
+            before += by_words_sum(a + i, BYTES_BLOCK);                                                      \
+            for (size_t j = 0; j < BYTES_BLOCK; j++)                                                         \
+                a[i + j] = OP##_##NAME(a[i + j], b[i + j]);                                                  \
+            after += by_words_sum(a + i, BYTES_BLOCK);                                                       \
+        }                                                                                                    \
+        before += by_words_sum(a + i, count - i);                                                            \
+        for (size_t j = i; j < count; j++)                                                                   \
+            a[j] = OP##_##NAME(a[j], b[j]);                                                                  \
+        return guard_swap(guard, before, after + by_words_sum(a + i, count - i));                            \
+    }
+
+#define ACCUMULATE_HALF(OP, NAME)                                                                            \
+    ACCUMULATE_HEAD(OP, NAME)                                                                                \
+    {                                                                                                        \
+        at_F32 *restrict a = acc;                                                                            \
+        const at_##NAME *restrict b = in;                                                                    \
+        uint32_t before = 0, after = 0;                                                                      \
         size_t i = 0;                                                                                        \
         for (; count - i >= BLOCK; i += BLOCK) {                                                             \
             float wide[BLOCK];                                                                               \
             WIDEN_BLOCK_##NAME(wide, b + i);                                                                 \
-            for (size_t j = 0; j < BLOCK; j++)                                                               \
-                a[i + j] = OP##_##ACC(a[i + j], wide[j]);                                                    \
+            for (size_t j = 0; j < BLOCK; j++) {                                                             \
+                float x = a[i + j], y = OP##_F32(x, wide[j]);                                                \
+                before += by_f32_bits(x);                                                                    \
+                after += by_f32_bits(y);                                                                     \
+                a[i + j] = y;                                                                                \
+            }                                                                                                \
         }                                                                                                    \
-        for (; i < count; i++)                                                                               \
-            a[i] = OP##_##ACC(a[i], by_f32_from_bits(WIDEN_##NAME(b[i])));                                   \
+        for (; i < count; i++) {                                                                             \
+            float x = a[i], y = OP##_F32(x, by_f32_from_bits(WIDEN_##NAME(b[i])));                           \
+            before += by_f32_bits(x);                                                                        \
+            after += by_f32_bits(y);                                                                         \
+            a[i] = y;                                                                                        \
+        }                                                                                                    \
+        return guard_swap(guard, before, after);                                                             \
     }
 
-#define X(NAME, C, FAMILY, ACC) BY_KERNEL_OPS_##FAMILY(ACCUMULATE_##FAMILY, NAME, ACC)
+#define ACCUMULATE_I8(OP)   ACCUMULATE_BYTES(OP, I8)
+#define ACCUMULATE_U8(OP)   ACCUMULATE_BYTES(OP, U8)
+#define ACCUMULATE_I32(OP)  ACCUMULATE_INTEGER(OP, I32, uint32_t, TALLY_4)
+#define ACCUMULATE_U32(OP)  ACCUMULATE_INTEGER(OP, U32, uint32_t, TALLY_4)
+#define ACCUMULATE_I64(OP)  ACCUMULATE_INTEGER(OP, I64, uint64_t, TALLY_8)
+#define ACCUMULATE_U64(OP)  ACCUMULATE_INTEGER(OP, U64, uint64_t, TALLY_8)
+#define ACCUMULATE_F32(OP)  ACCUMULATE_FLOAT(OP, F32, U32, uint32_t, TALLY_4)
+#define ACCUMULATE_F64(OP)  ACCUMULATE_FLOAT(OP, F64, U64, uint64_t, TALLY_8)
+#define ACCUMULATE_F16(OP)  ACCUMULATE_HALF(OP, F16)
+#define ACCUMULATE_BF16(OP) ACCUMULATE_HALF(OP, BF16)
+
+#define ACCUMULATE(OP, NAME)    ACCUMULATE_##NAME(OP)
+#define X(NAME, C, FAMILY, ACC) BY_KERNEL_OPS_##FAMILY(ACCUMULATE, NAME)
 BY_KERNEL_TYPE_LIST(X)
 #undef X
+
+static uint32_t psum(const void *data, size_t bytes)
+{
+    return by_words_sum(data, bytes);
+}
+
+static uint32_t psum_copy(void *restrict dst, const void *restrict src, size_t bytes)
+{
+    return by_words_copy(dst, src, bytes);
+}
 
 /* ---- the table ---- */
 
@@ -256,7 +352,9 @@ BY_KERNEL_TYPE_LIST(X)
                      .acc_bytes = sizeof(value_##ACC),                                                       \
                      .load = load_##NAME,                                                                    \
                      .accumulate = accumulate_##OP##_##NAME,                                                 \
-                     .store = store_##NAME},
+                     .store = store_##NAME,                                                                  \
+                     .psum = psum,                                                                           \
+                     .psum_copy = psum_copy},
 #define ENTRY(OP, NAME, ACC) ENTRY_AT(BY_OP_##OP, BY_DTYPE_##NAME, OP, NAME, ACC)
 
 by_kernel_table BY_KERNEL_TABLE = {

@@ -25,13 +25,20 @@ enum by_isa { BY_ISA_SCALAR = 1, BY_ISA_AVX2, BY_ISA_AVX512, BY_ISA_NEON, BY_ISA
 struct by_reducer {
     uint8_t element_bytes; /* on the wire */
     uint8_t acc_bytes;     /* in a slot: 4 for f16 and bf16, else element_bytes */
-    /* acc[i] = in[i]. */
-    void (*load)(void *restrict acc, const void *restrict in, uint32_t count);
-    /* acc[i] = acc[i] op in[i]. */
-    void (*accumulate)(void *restrict acc, const void *restrict in, uint32_t count);
-    /* Turns acc into wire elements in place (a no-op but for f16 and bf16) and returns their psum. The bytes
-     * between the last element and the next multiple of 4 are set to zero. */
-    uint32_t (*store)(void *acc, uint32_t count);
+    /*
+     * acc[i] = in[i]. Returns the slot's guard: the psum of acc as it now lies in memory, count * acc_bytes.
+     * The caller keeps the guard, and hands it to the next call; all three look at a slot once.
+     */
+    uint32_t (*load)(void *restrict acc, const void *restrict in, uint32_t count);
+    /* acc[i] = acc[i] op in[i]. 1 when acc was found as *guard says; 0 when its memory has changed since,
+     * and the value is worth nothing. *guard becomes that of the new values. */
+    int (*accumulate)(void *restrict acc, const void *restrict in, uint32_t count, uint32_t *guard);
+    /* Turns acc into wire elements in place (a no-op but for f16 and bf16). *guard becomes their psum; 1 and
+     * 0 as above. */
+    int (*store)(void *acc, uint32_t count, uint32_t *guard);
+    /* by_psum and by_psum_copy with the vectors of these kernels. */
+    uint32_t (*psum)(const void *data, size_t bytes);
+    uint32_t (*psum_copy)(void *restrict dst, const void *restrict src, size_t bytes);
 };
 
 /*

@@ -105,7 +105,14 @@ int by_wait_decode(const uint8_t *bytes, size_t size, struct by_wait *wait);
 /* Payload of ERR (48 bytes; psum covers it as any other): who objects, to which child, and both sides of the
  * disagreement. */
 #define BY_ERR_BYTES 48u
-enum by_err_reason { BY_ERR_MISMATCH = 1, BY_ERR_WINDOW, BY_ERR_NO_ENTRY, BY_ERR_UNSUPPORTED, BY_ERR_USED };
+enum by_err_reason {
+    BY_ERR_MISMATCH = 1,
+    BY_ERR_WINDOW,
+    BY_ERR_NO_ENTRY,
+    BY_ERR_UNSUPPORTED,
+    BY_ERR_USED,
+    BY_ERR_MEMORY
+};
 struct by_err_side {
     uint8_t op, dtype, mode, child; /* child: the bitmap bit at `node` whose contribution said this */
     uint16_t count;
@@ -116,7 +123,7 @@ struct by_err {
     uint8_t reason; /* enum by_err_reason */
     uint32_t seq;
     uint32_t expected_seq;           /* BY_ERR_WINDOW: the bank's seq */
-    struct by_err_side first, other; /* BY_ERR_MISMATCH, BY_ERR_UNSUPPORTED */
+    struct by_err_side first, other; /* BY_ERR_MISMATCH, BY_ERR_UNSUPPORTED, BY_ERR_MEMORY */
     uint64_t agree;                  /* bitmap of the children at `node` that had said what `first` says */
 };
 void by_err_encode(const struct by_err *err, uint8_t bytes[BY_ERR_BYTES]);

@@ -128,15 +128,17 @@ static size_t slot_bytes(const struct job *job, const struct by_reducer *reducer
 static inline uint32_t call(const struct job *job, const struct by_reducer *reducer, uint32_t count,
                             void *slot, const void *payload)
 {
+    uint32_t guard = 0;
+
     switch (job->kind) {
     case LOAD:
-        reducer->load(slot, payload, count);
-        return 0;
+        return reducer->load(slot, payload, count);
     case ACCUMULATE:
-        reducer->accumulate(slot, payload, count);
-        return 0;
+        reducer->accumulate(slot, payload, count, &guard);
+        return guard;
     case STORE:
-        return reducer->store(slot, count);
+        reducer->store(slot, count, &guard);
+        return guard;
     case PSUM:
         return by_psum(payload, PAYLOAD);
     default:

@@ -51,7 +51,7 @@ typedef enum banyan_status {
     BANYAN_ENOMEM = -2,        /* there is not enough memory */
     BANYAN_ELIMIT = -3,        /* a limit is exceeded */
     BANYAN_EFORMAT = -4,       /* a table image is malformed */
-    BANYAN_ECHECKSUM = -5,     /* a table image is damaged */
+    BANYAN_ECHECKSUM = -5,     /* a table image is damaged; or data were, where they waited */
     BANYAN_EVERSION = -6,      /* a table image or a config has another version */
     BANYAN_ENOENT = -7,        /* no such file, job, interface or host */
     BANYAN_EEXIST = -8,        /* the object exists already */

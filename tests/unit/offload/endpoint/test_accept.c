@@ -129,23 +129,14 @@ static void spoil_witness(struct by_header *h)
 static void a_result_with_one_wrong_field_is_dropped_and_counted_by_kind(void **state)
 {
     static const struct spoil_row rows[] = {
-        {"job", spoil_job, BYTES, AT(drop_entry)},
-        {"tree", spoil_tree, BYTES, AT(drop_entry)},
-        {"gen", spoil_gen, BYTES, AT(drop_entry)},
-        {"child", spoil_child, BYTES, AT(drop_ingress)},
-        {"type", spoil_type, BYTES, AT(drop_ingress)},
-        {"op", spoil_op, BYTES, AT(drop_match)},
-        {"dtype", spoil_dtype, BYTES, AT(drop_match)},
-        {"mode", spoil_mode, BYTES, AT(drop_match)},
-        {"count", spoil_count, BYTES, AT(drop_match)},
-        {"optag", spoil_optag, BYTES, AT(drop_match)},
-        {"poison", spoil_poison, BYTES, AT(drop_match)},
-        {"no payload", spoil_nodata, 0, AT(drop_match)},
-        {"size", NULL, BYTES - 4, AT(drop_match)},
-        {"a seq not sent", spoil_seq, BYTES, AT(drop_match)},
+        {"job", spoil_job, BYTES, AT(drop_entry)},       {"tree", spoil_tree, BYTES, AT(drop_entry)},
+        {"gen", spoil_gen, BYTES, AT(drop_entry)},       {"child", spoil_child, BYTES, AT(drop_ingress)},
+        {"type", spoil_type, BYTES, AT(drop_ingress)},   {"op", spoil_op, BYTES, AT(drop_match)},
+        {"dtype", spoil_dtype, BYTES, AT(drop_match)},   {"mode", spoil_mode, BYTES, AT(drop_match)},
+        {"count", spoil_count, BYTES, AT(drop_match)},   {"optag", spoil_optag, BYTES, AT(drop_match)},
+        {"poison", spoil_poison, BYTES, AT(drop_match)}, {"no payload", spoil_nodata, 0, AT(drop_match)},
+        {"size", NULL, BYTES - 4, AT(drop_match)},       {"a seq not sent", spoil_seq, BYTES, AT(drop_match)},
         {"psum", spoil_psum, BYTES, AT(drop_psum)},
-        {"nleaf", spoil_nleaf, BYTES, AT(drop_witness)},
-        {"witness", spoil_witness, BYTES, AT(drop_witness)},
     };
     uint8_t payload[BYTES];
 
@@ -171,6 +162,30 @@ static void a_result_with_one_wrong_field_is_dropped_and_counted_by_kind(void **
         rig_answer(&f->rig, &f->first, BYTES, 9);
         assert_int_equal(by_endpoint_test(f->rig.endpoint, f->id, NULL), 0);
         assert_memory_equal(f->recv, payload, BYTES);
+        flight_close(f);
+    }
+}
+
+/* Header and psum hold, so that no cable has done it: waiting would not mend it. */
+static void a_result_that_lacks_a_leaf_ends_the_call_and_names_where_it_came_from(void **state)
+{
+    static void (*const spoil[])(struct by_header *) = {spoil_nleaf, spoil_witness};
+
+    (void)state;
+    for (unsigned r = 0; r < 2; r++) {
+        struct flight *f = flight_open(BY_COLLECTIVE_ALLREDUCE, 0, 0, 1, 4);
+        struct by_header result = rig_result(&f->rig, &f->first, f->send, BYTES);
+        struct by_call_status status;
+
+        spoil[r](&result);
+        rig_give(&f->rig, &result, f->send, BYTES);
+        assert_int_equal(by_endpoint_counters(f->rig.endpoint)->drop_witness, 1);
+        assert_int_equal(by_endpoint_counters(f->rig.endpoint)->result, 0);
+        assert_int_equal(f->recv[0], 2);
+        assert_int_equal(by_endpoint_test(f->rig.endpoint, f->id, &status), BY_ECHECKSUM);
+        assert_int_equal(status.node, 0); /* the switch */
+        assert_int_equal(status.seq, f->first.seq);
+        assert_int_equal(status.err.reason, 0);
         flight_close(f);
     }
 }
@@ -331,6 +346,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_result_with_one_wrong_field_is_dropped_and_counted_by_kind),
+        cmocka_unit_test(a_result_that_lacks_a_leaf_ends_the_call_and_names_where_it_came_from),
         cmocka_unit_test(a_packet_that_is_no_packet_of_ours_is_counted_as_format),
         cmocka_unit_test(a_result_from_another_port_or_address_is_dropped),
         cmocka_unit_test(a_result_addressed_to_all_children_is_accepted),

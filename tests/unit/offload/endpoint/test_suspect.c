@@ -329,6 +329,19 @@ static void ranks_that_disagree_end_with_both_sides_of_it(void **state)
     bench_close(b);
 }
 
+static void a_node_whose_memory_failed_is_named(void **state)
+{
+    struct bench *b = bench_open();
+    struct by_call_status status;
+
+    (void)state;
+    hear_err(b, BY_ERR_MEMORY, 0);
+    assert_int_equal(by_endpoint_test(b->endpoint, b->id, &status), BY_ECHECKSUM);
+    assert_int_equal(status.node, named(b, "spine0"));
+    assert_int_equal(status.err.reason, BY_ERR_MEMORY);
+    bench_close(b);
+}
+
 static void a_corrupted_objection_ends_nothing(void **state)
 {
     struct bench *b = bench_open();
@@ -388,6 +401,7 @@ int main(void)
         cmocka_unit_test(who_has_fallen_silent_is_believed_no_longer),
         cmocka_unit_test(a_wait_for_another_chunk_or_of_a_wrong_size_says_nothing),
         cmocka_unit_test(ranks_that_disagree_end_with_both_sides_of_it),
+        cmocka_unit_test(a_node_whose_memory_failed_is_named),
         cmocka_unit_test(a_corrupted_objection_ends_nothing),
         cmocka_unit_test(an_operation_that_a_node_lacks_ends_the_call),
         cmocka_unit_test(an_error_that_may_heal_is_named_only_when_the_time_is_over),

@@ -28,3 +28,7 @@ TESTS += unit-engine-place
 unit-engine-place_SRC := tests/unit/offload/engine/place.c tests/unit/offload/engine/rig.c
 unit-engine-place_LIBS := offload
 unit-engine-place_LDLIBS := -lcmocka
+TESTS += unit-engine-flips
+unit-engine-flips_SRC := tests/unit/offload/engine/flips.c tests/unit/offload/engine/rig.c
+unit-engine-flips_LIBS := offload
+unit-engine-flips_LDLIBS := -lcmocka

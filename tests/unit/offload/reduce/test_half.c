@@ -58,8 +58,8 @@ static void every_f16_and_bf16_survives_a_round_trip(void **state)
             uint32_t infinity = k == 0 ? 0x7c00u : 0x7f80u, quiet = k == 0 ? 0x0200u : 0x0040u;
             uint32_t psum;
 
-            reducer->load(slot, halves, PATTERNS);
-            psum = reducer->store(slot, PATTERNS);
+            psum = reducer->load(slot, halves, PATTERNS);
+            assert_true(reducer->store(slot, PATTERNS, &psum));
             assert_int_equal(psum, oracle_psum(slot, 2 * PATTERNS));
             for (uint32_t i = 0; i < PATTERNS; i++)
                 assert_int_equal(element_get(slot, 2, i), (i & 0x7fffu) > infinity ? (i | quiet) : i);
@@ -72,8 +72,10 @@ static void narrowing_check(unsigned dtype, uint32_t count, uint16_t (*expected)
 {
     FOR_EACH_ISA(isa)
     {
+        uint32_t guard = by_psum(wide, (size_t)count * 4);
+
         memcpy(slot, wide, sizeof(slot));
-        by_reducer_get(isa, BY_OP_SUM, dtype)->store(slot, count);
+        assert_true(by_reducer_get(isa, BY_OP_SUM, dtype)->store(slot, count, &guard));
         for (uint32_t i = 0; i < count; i++) {
             unsigned half = (unsigned)element_get(slot, 2, i);
 
@@ -170,12 +172,13 @@ static void narrowing_keeps_to_written_values(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         FOR_EACH_ISA(isa)
         {
-            uint32_t block[64]; /* wide enough for each vector loop, and an odd one for the tail */
+            uint32_t guard, block[64]; /* wide enough for each vector loop, and an odd one for the tail */
 
             for (uint32_t count = 1; count <= 63; count += 62) {
                 for (uint32_t k = 0; k < count; k++)
                     block[k] = cases[i].from;
-                by_reducer_get(isa, BY_OP_SUM, cases[i].dtype)->store(block, count);
+                guard = by_psum(block, (size_t)count * 4);
+                assert_true(by_reducer_get(isa, BY_OP_SUM, cases[i].dtype)->store(block, count, &guard));
                 for (uint32_t k = 0; k < count; k++)
                     assert_int_equal(element_get(block, 2, k), cases[i].to);
             }

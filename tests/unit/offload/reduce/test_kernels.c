@@ -64,11 +64,6 @@ static uint8_t *contribution_draw(struct by_prng *prng, unsigned dtype, uint32_t
     return data;
 }
 
-static size_t store_span(const struct by_reducer *reducer, uint32_t count)
-{
-    return ((size_t)count * reducer->acc_bytes + 3) / 4 * 4;
-}
-
 static void guard_check(const uint8_t *acc, size_t span)
 {
     for (size_t i = 0; i < GUARD; i++)
@@ -84,7 +79,7 @@ static int slot_run(unsigned isa, unsigned op, unsigned dtype, uint32_t count, s
     static uint64_t expected[COUNT_MAX];
     const struct by_reducer *reducer = by_reducer_get(isa, op, dtype);
     size_t bytes = (size_t)count * reducer->element_bytes;
-    uint32_t psum;
+    uint32_t guard = 0;
     int wrong = 0;
 
     memset(acc, 0xa5, sizeof(acc));
@@ -92,9 +87,10 @@ static int slot_run(unsigned isa, unsigned op, unsigned dtype, uint32_t count, s
         uint8_t *data = contribution_draw(prng, dtype, count, offset);
 
         if (round == 0)
-            reducer->load(acc, data + offset, count);
+            guard = reducer->load(acc, data + offset, count);
         else
-            reducer->accumulate(acc, data + offset, count);
+            wrong |= !reducer->accumulate(acc, data + offset, count, &guard);
+        wrong |= guard != oracle_psum(acc, (size_t)count * reducer->acc_bytes);
         for (uint32_t i = 0; i < count; i++) {
             uint64_t in = element_get(data + offset, reducer->element_bytes, i);
 
@@ -106,13 +102,11 @@ static int slot_run(unsigned isa, unsigned op, unsigned dtype, uint32_t count, s
         if (wrong)
             return (int)round + 1;
     }
-    psum = reducer->store(acc, count);
+    wrong |= !reducer->store(acc, count, &guard);
     for (uint32_t i = 0; i < count; i++)
         wrong |= element_get(acc, reducer->element_bytes, i) != oracle_store(dtype, expected[i]);
-    for (size_t i = bytes; i % 4 != 0; i++)
-        wrong |= acc[i] != 0;
-    guard_check(acc, store_span(reducer, count));
-    return wrong || psum != oracle_psum(acc, bytes) ? (int)ROUNDS + 1 : 0;
+    guard_check(acc, (size_t)count * reducer->acc_bytes);
+    return wrong || guard != oracle_psum(acc, bytes) ? (int)ROUNDS + 1 : 0;
 }
 
 static void every_pair_matches_the_oracle(void **state)
@@ -152,19 +146,20 @@ static void all_instruction_sets_give_the_same_bits(void **state)
             in[0][i] = by_prng_next(&prng);
             in[1][i] = by_prng_next(&prng);
         }
-        reference->load(scalar, in[0], count);
-        reference->accumulate(scalar, in[1], count);
+        uint32_t guard = reference->load(scalar, in[0], count);
+
+        assert_true(reference->accumulate(scalar, in[1], count, &guard));
         FOR_EACH_ISA(isa)
         {
             const struct by_reducer *reducer = by_reducer_get(isa, op, dtype);
             uint64_t copy[COUNT_MAX];
             size_t bytes = (size_t)count * reducer->acc_bytes;
+            uint32_t mine = reducer->load(other, in[0], count), theirs = guard;
 
-            reducer->load(other, in[0], count);
-            reducer->accumulate(other, in[1], count);
             memcpy(copy, scalar, bytes);
-            if (memcmp(scalar, other, bytes) != 0 ||
-                reducer->store(other, count) != reference->store(copy, count) ||
+            if (!reducer->accumulate(other, in[1], count, &mine) || mine != theirs ||
+                memcmp(scalar, other, bytes) != 0 || !reducer->store(other, count, &mine) ||
+                !reference->store(copy, count, &theirs) || mine != theirs ||
                 memcmp(copy, other, (size_t)count * reducer->element_bytes) != 0) {
                 seed_print("reduce-kernels", seed);
                 fail_msg("%s %s %s differs from scalar", by_isa_name(isa), by_op_name(op),
@@ -257,13 +252,15 @@ static void written_values_hold_on_every_instruction_set(void **state)
         {
             const struct by_reducer *reducer = by_reducer_get(isa, cases[i].op, cases[i].dtype);
 
+            uint32_t guard;
+
             for (uint32_t k = 0; k < 67; k++) { /* in vectors and in the tail */
                 element_put(a, reducer->element_bytes, k, cases[i].a);
                 element_put(b, reducer->element_bytes, k, cases[i].b);
             }
-            reducer->load(acc, a, 67);
-            reducer->accumulate(acc, b, 67);
-            reducer->store(acc, 67);
+            guard = reducer->load(acc, a, 67);
+            assert_true(reducer->accumulate(acc, b, 67, &guard));
+            assert_true(reducer->store(acc, 67, &guard));
             for (uint32_t k = 0; k < 67; k++)
                 if (element_get(acc, reducer->element_bytes, k) != cases[i].expected)
                     fail_msg("%s: case %zu, element %u: %llx", by_isa_name(isa), i, k,
@@ -278,15 +275,44 @@ static void half_sums_are_rounded_only_when_they_leave(void **state)
     {
         const struct by_reducer *reducer = by_reducer_get(isa, BY_OP_SUM, BY_DTYPE_F16);
         uint16_t first = 0x6800, one = 0x3c00;
-        uint32_t acc;
+        uint32_t acc, guard = reducer->load(&acc, &first, 1);
 
-        reducer->load(&acc, &first, 1);
         for (unsigned i = 0; i < 8; i++)
-            reducer->accumulate(&acc, &one, 1);
-        assert_int_equal(reducer->store(&acc, 1), 0x6804);
+            assert_true(reducer->accumulate(&acc, &one, 1, &guard));
+        assert_true(reducer->store(&acc, 1, &guard));
+        assert_int_equal(guard, 0x6804);
         assert_int_equal(acc & 0xffff, 0x6804); /* 2056 */
     }
     (void)state;
+}
+
+/* Each bit of a slot, in vectors and in the tail, on every kernel that reads it. */
+static void a_flipped_bit_of_a_slot_is_seen_by_the_next_kernel(void **state)
+{
+    static uint8_t acc[8 * 71], in[8 * 71];
+    struct by_prng prng = {11};
+    uint32_t count = 71;
+
+    (void)state;
+    FOR_EACH_ISA(isa)
+    FOR_EACH_PAIR(op, dtype)
+    {
+        const struct by_reducer *reducer = by_reducer_get(isa, op, dtype);
+        size_t bits = (size_t)count * reducer->acc_bytes * 8;
+
+        for (size_t i = 0; i < sizeof(in); i++)
+            in[i] = (uint8_t)by_prng_next(&prng);
+        for (size_t bit = by_prng_below(&prng, 5); bit < bits; bit += 1 + by_prng_below(&prng, 9)) {
+            uint32_t guard = reducer->load(acc, in, count);
+
+            assert_true(reducer->accumulate(acc, in, count, &guard));
+            acc[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            if (bit & 1)
+                assert_false(reducer->accumulate(acc, in, count, &guard));
+            else
+                assert_false(reducer->store(acc, count, &guard));
+        }
+    }
 }
 
 static void instruction_sets_have_names_and_the_best_is_usable(void **state)
@@ -322,6 +348,7 @@ int main(void)
         cmocka_unit_test(undefined_pairs_and_unknown_values_have_no_kernels),
         cmocka_unit_test(written_values_hold_on_every_instruction_set),
         cmocka_unit_test(half_sums_are_rounded_only_when_they_leave),
+        cmocka_unit_test(a_flipped_bit_of_a_slot_is_seen_by_the_next_kernel),
         cmocka_unit_test(instruction_sets_have_names_and_the_best_is_usable),
         cmocka_unit_test(an_instruction_set_of_another_build_gives_the_scalar_kernels),
     };

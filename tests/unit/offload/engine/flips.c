@@ -1,0 +1,275 @@
+/*
+ * Bits that flip in a node's slots while a chunk waits there: in a bank's header, in its sum, in the result,
+ * in the slots of mode DET. Every single one either changes nothing that is sent, or ends the chunk with an
+ * objection that names the node; no value with a flipped bit leaves with a psum, count of leaves and witness
+ * that hold.
+ */
+#include "tests/unit/offload/engine/rig.h"
+
+#include "offload/engine/state.h"
+
+#define COUNT 9u
+
+static struct rig rig;
+static float input[4][COUNT];
+static uint32_t witness_of_all;
+
+/* What came out of the node since the flip. */
+static struct outcome {
+    unsigned values;    /* RESULTs or CONTRIBs that a receiver would accept */
+    unsigned damaged;   /* packets with a payload that their psum gives away */
+    unsigned alarms;    /* ERR(MEMORY) that names this node */
+    unsigned wrong;     /* accepted, and not the right value */
+    unsigned other_err; /* other ERRs */
+} outcome;
+
+static const struct rig_entry entries[] = {
+    {.job = 1, .gen = 7, .root = 1, .children = 4, .window = 2, .depth = 2},
+    {.job = 1, .gen = 7, .root = 0, .children = 4, .window = 2, .depth = 2},
+};
+
+static void judge(const struct rig_entry *entry, const float *right, const float *down)
+{
+    for (uint32_t i = 0; i < rig.tx_count; i++) {
+        const struct by_tx *tx = &rig.tx[i];
+        uint8_t bytes[BY_WIRE_HEADER_BYTES + 256];
+        const uint8_t *body = tx->payload ? tx->payload : tx->small, *payload;
+        struct by_header header;
+        struct by_err err;
+
+        memcpy(bytes, tx->header, BY_WIRE_HEADER_BYTES);
+        memcpy(bytes + BY_WIRE_HEADER_BYTES, body, tx->payload_bytes);
+        assert_int_equal(by_header_decode(bytes, BY_WIRE_HEADER_BYTES + tx->payload_bytes, &header, &payload),
+                         tx->payload_bytes);
+        if (by_psum(payload, tx->payload_bytes) != header.psum) {
+            outcome.damaged++;
+        } else if (header.type == BY_TYPE_ERR) {
+            assert_int_equal(by_err_decode(payload, tx->payload_bytes, &err), 0);
+            if (err.reason == BY_ERR_MEMORY && err.node == RIG_NODE)
+                outcome.alarms++;
+            else
+                outcome.other_err++;
+        } else if (header.type == BY_TYPE_RESULT || header.type == BY_TYPE_CONTRIB) {
+            const float *value = header.type == BY_TYPE_RESULT && !entry->root ? down : right;
+            int own = header.type == BY_TYPE_CONTRIB || entry->root; /* else nleaf is the parent's */
+            int sound = !own || (header.nleaf == 4 && header.witness == witness_of_all);
+
+            if (!sound || header.optag != 0x1234 || header.count != COUNT || header.op != BY_OP_SUM ||
+                header.seq != 0) {
+                outcome.damaged++; /* a receiver compares these with its own */
+            } else {
+                outcome.values++;
+                outcome.wrong += (header.flags & BY_FLAG_NODATA) != 0 || tx->payload_bytes != 4 * COUNT ||
+                                 memcmp(payload, value, 4u * COUNT) != 0;
+            }
+        }
+    }
+    rig_release(&rig);
+}
+
+static void give(const struct rig_entry *entry, unsigned child, unsigned mode, const float *right,
+                 const float *down)
+{
+    struct rig_packet packet = rig_contrib(entry, child, 0, input[child], COUNT);
+
+    packet.header.mode = (uint8_t)mode;
+    rig.now_ns += 2 * RIG_INTERVAL_NS;
+    rig_send(&rig, &packet);
+    judge(entry, right, down);
+}
+
+static void answer(const struct rig_entry *entry, unsigned mode, const float *right, const float *down)
+{
+    struct rig_packet packet = rig_result(entry, 0, down, COUNT);
+
+    packet.header.mode = (uint8_t)mode;
+    rig_send(&rig, &packet);
+    judge(entry, right, down);
+}
+
+/* The place of bit `bit` in bank 0 and its value, or behind it in the bank of the second pair; NULL beyond.
+ */
+static uint8_t *byte_at(const struct rig_entry *entry, size_t byte, int *is_header)
+{
+    struct by_engine *engine = rig.engine;
+    size_t value = 4 * COUNT, whole = sizeof(struct by_bank) + 2 * value;
+    uint32_t index = byte >= whole ? 2u * entry->window : 0;
+
+    byte -= byte >= whole ? whole : 0;
+    *is_header = byte < sizeof(struct by_bank);
+    if (*is_header)
+        return (uint8_t *)&engine->bank[index] + byte;
+    byte -= sizeof(struct by_bank);
+    if (byte < value)
+        return by_bank_partial(engine, index) + byte;
+    byte -= value;
+    return byte < value ? by_bank_partial(engine, index) + engine->payload_half + byte : NULL;
+}
+
+/* Bits of a header that only space repairs, or count what the shell still sends. */
+static int is_spacing(size_t byte, unsigned bit)
+{
+    return (byte >= offsetof(struct by_bank, told) && byte < offsetof(struct by_bank, seq)) ||
+           (byte >= offsetof(struct by_bank, psum) + 4 && byte < offsetof(struct by_bank, count)) ||
+           (byte == offsetof(struct by_bank, flags) && (BY_BANK_SPACING >> bit & 1));
+}
+
+/* One chunk with `bit` of `byte` flipped before step `when`: contributions 0 to 3, then (below the root) the
+ * parent's answer, then every child again. */
+static void run_flip(const struct rig_entry *entry, unsigned mode, size_t byte, unsigned bit, unsigned when)
+{
+    float right[COUNT], down[COUNT];
+    uint8_t *at;
+    int is_header;
+
+    for (unsigned e = 0; e < COUNT; e++) {
+        right[e] = 0;
+        for (unsigned c = 0; c < 4; c++)
+            right[e] += input[c][e] = (float)(1 + e + 16 * c);
+        down[e] = 1000 + (float)e;
+    }
+    memset(&outcome, 0, sizeof(outcome));
+    at = byte_at(entry, byte, &is_header);
+    assert_non_null(at);
+    for (unsigned step = 0; step < 9; step++) {
+        if (step == when) {
+            memset(&outcome, 0, sizeof(outcome));
+            *at ^= (uint8_t)(1u << bit);
+        }
+        if (step < 4)
+            give(entry, step, mode, right, down);
+        else if (step > 4)
+            give(entry, step - 5, mode, right, down);
+        else if (!entry->root)
+            answer(entry, mode, right, down);
+    }
+}
+
+static void count_witness(void)
+{
+    witness_of_all = 0;
+    for (unsigned c = 0; c < 4; c++)
+        witness_of_all += by_leaf_tag(1, (uint16_t)c);
+}
+
+static void fresh(const struct rig_entry *entry)
+{
+    rig_start(&rig, entry, 1);
+    count_witness();
+}
+
+/* The same node with a new generation: all its banks are as new. */
+static void renew(struct rig_entry *entry)
+{
+    const uint8_t *image;
+    size_t bytes;
+
+    entry->gen++;
+    image = rig_image(entry, 1, NULL, 0, &bytes);
+    assert_int_equal(by_engine_stage(rig.engine, image, bytes, NULL), 0);
+    assert_int_equal(by_engine_commit(rig.engine), 0);
+}
+
+static void every_flipped_bit_is_named_or_harmless(void **state)
+{
+    size_t whole = sizeof(struct by_bank) + 8 * COUNT;
+    unsigned named = 0, harmless = 0;
+
+    (void)state;
+    for (unsigned k = 0; k < 2; k++) {
+        struct rig_entry entry = entries[k];
+
+        fresh(&entry);
+        for (unsigned mode = BY_MODE_FAST; mode <= BY_MODE_DET; mode++)
+            for (size_t byte = 0; byte < (mode == BY_MODE_DET ? 2 : 1) * whole; byte++)
+                for (unsigned bit = 0; bit < 8; bit++)
+                    for (unsigned when = 1; when <= 8; when++) {
+                        if (byte >= offsetof(struct by_bank, psum) + 4 &&
+                            byte < offsetof(struct by_bank, psum) + 7)
+                            continue; /* refs: see docs/arithmetic.md */
+                        renew(&entry);
+                        run_flip(&entry, mode, byte, bit, when);
+                        if (outcome.wrong != 0 || outcome.other_err != 0 ||
+                            (outcome.damaged != 0 && outcome.alarms == 0))
+                            fail_msg("%s, %s: bit %u of byte %zu before step %u: %u wrong values, %u other "
+                                     "errors, %u damaged packets, %u alarms",
+                                     entry.root ? "root" : "below", by_mode_name(mode), bit, byte, when,
+                                     outcome.wrong, outcome.other_err, outcome.damaged, outcome.alarms);
+                        named += outcome.alarms != 0;
+                        harmless += outcome.alarms == 0;
+                    }
+        rig_close(&rig);
+    }
+    print_message("%u flips named, %u without effect\n", named, harmless);
+    assert_true(named > 10000 && harmless > 0);
+}
+
+static void a_sealed_header_tells_each_flipped_bit(void **state)
+{
+    struct by_bank bank = {.have = 5, .want = 4, .seq = 77, .optag = 0xdeadbeef, .state = BY_BANK_AGG};
+
+    (void)state;
+    for (size_t byte = 0; byte < sizeof(bank); byte++)
+        for (unsigned bit = 0; bit < 8; bit++) {
+            by_bank_seal(&bank);
+            ((uint8_t *)&bank)[byte] ^= (uint8_t)(1u << bit);
+            assert_int_equal(by_bank_is_sealed(&bank), is_spacing(byte, bit));
+            ((uint8_t *)&bank)[byte] ^= (uint8_t)(1u << bit);
+        }
+}
+
+/* The whole chunk is void after an alarm: what comes later gets the same objection, and the next chunk of the
+ * bank is sound again. */
+static void after_an_alarm_the_chunk_stays_void_and_the_next_is_sound(void **state)
+{
+    const struct rig_entry *entry = &entries[0];
+
+    (void)state;
+    fresh(entry);
+    run_flip(entry, BY_MODE_FAST, sizeof(struct by_bank) + 3, 6, 2);
+    assert_int_equal(outcome.values, 0);
+    assert_true(outcome.alarms > 4);
+    assert_int_equal(by_engine_counters(rig.engine)->alarm_memory, 1);
+    for (unsigned c = 0; c < 4; c++) {
+        struct rig_packet packet = rig_contrib(entry, c, 2 * entry->window, input[c], COUNT);
+
+        rig_send(&rig, &packet);
+    }
+    assert_int_equal(rig.tx_count, 4);
+    assert_int_equal(rig_action(&rig, entry, 0, NULL).type, BY_TYPE_RESULT);
+    rig_close(&rig);
+}
+
+/* A child whose partial sum does not hold as many leaves as the table says has lost or doubled one. */
+static void a_sum_of_too_few_leaves_is_an_alarm(void **state)
+{
+    const struct rig_entry *entry = &entries[0];
+    struct by_err err;
+    const uint8_t *payload;
+
+    (void)state;
+    fresh(entry);
+    for (unsigned c = 0; c < 4; c++) {
+        struct rig_packet packet = rig_contrib(entry, c, 0, input[c], COUNT);
+
+        packet.header.nleaf = c == 2 ? 0 : 1;
+        rig_send(&rig, &packet);
+    }
+    assert_int_equal(rig.tx_count, 4);
+    assert_int_equal(rig_action(&rig, entry, 0, &payload).type, BY_TYPE_ERR);
+    assert_int_equal(by_err_decode(payload, BY_ERR_BYTES, &err), 0);
+    assert_int_equal(err.reason, BY_ERR_MEMORY);
+    rig_close(&rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sealed_header_tells_each_flipped_bit),
+        cmocka_unit_test(every_flipped_bit_is_named_or_harmless),
+        cmocka_unit_test(after_an_alarm_the_chunk_stays_void_and_the_next_is_sound),
+        cmocka_unit_test(a_sum_of_too_few_leaves_is_an_alarm),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
