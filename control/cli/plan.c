@@ -42,7 +42,9 @@ static const char help[] =
     "  -c, --collective COLL   allgather, reduce-scatter, allreduce, broadcast, reduce or barrier\n"
     "  -o, --output PLAN       write the plan file (- for standard output)\n"
     "      --root NODE         where broadcast starts, or reduce ends\n"
-    "      --fixed-k K         the best plan with K trees for each root\n"
+    "      --fixed-k K         the best plan with K trees for each root; auto:1%: the fewest that lose at "
+    "most "
+    "1 % of the rate\n"
     "      --in-network MODE   auto: switches that can multicast or aggregate do (default); none: they only "
     "forward\n"
     "      --algorithm NAME    forest (default), or for comparison: ring, rings, recursive, double-binary, "
@@ -77,14 +79,30 @@ static const struct option long_options[] = {{"collective", required_argument, N
                                              {"help", no_argument, NULL, 'h'},
                                              {NULL, 0, NULL, 0}};
 
-static int read_fixed_k(const char *text, int64_t *k)
+/* K, or auto:LOSS where LOSS is a part of the rate: 1%, 0.01 or 1/100. */
+static int read_fixed_k(const char *text, struct by_plan_options *options)
 {
+    size_t bytes = strlen(text);
     char *end;
 
+    if (strncmp(text, "auto:", 5) == 0) {
+        bool percent = text[bytes - 1] == '%';
+        int error = by_fraction_parse(text + 5, bytes - 5 - percent, &options->loss);
+
+        if (!error && percent)
+            error = by_fraction_divide(options->loss, (struct by_fraction){100, 1}, &options->loss);
+        if (error || options->loss.num == 0 || options->loss.num >= options->loss.den)
+            return by_cli_fail(BY_EXIT_USAGE,
+                               "--fixed-k is '%s'; after auto: stands the part of the rate that may be lost, "
+                               "above 0 and below 1, such as 1%% or 0.01",
+                               text);
+        return -1;
+    }
     errno = 0;
-    *k = strtoll(text, &end, 10);
-    if (errno || end == text || *end || *k < 1)
-        return by_cli_fail(BY_EXIT_USAGE, "--fixed-k is '%s'; it must be a positive integer", text);
+    options->fixed_k = strtoll(text, &end, 10);
+    if (errno || end == text || *end || options->fixed_k < 1)
+        return by_cli_fail(BY_EXIT_USAGE, "--fixed-k is '%s'; it must be a positive integer, or auto:1%%",
+                           text);
     return -1;
 }
 
@@ -135,7 +153,7 @@ static int read_option(int option, struct arguments *arguments)
         arguments->root = optarg;
         return -1;
     case 'k':
-        return read_fixed_k(optarg, &arguments->options.fixed_k);
+        return read_fixed_k(optarg, &arguments->options);
     case 'n':
         if (strcmp(optarg, "auto") != 0 && strcmp(optarg, "none") != 0)
             return by_cli_fail(BY_EXIT_USAGE, "--in-network is '%s'; it must be auto or none", optarg);
@@ -188,7 +206,8 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
                            optind == argc ? "name a topology file" : "name one topology file only");
     if (!arguments->from.plan && (arguments->from.link_count || arguments->from.node_count))
         return by_cli_fail(BY_EXIT_USAGE, "--fail-link and --fail-node need --from, the plan to start from");
-    if (arguments->from.plan && (arguments->options.fixed_k || arguments->root))
+    if (arguments->from.plan &&
+        (arguments->options.fixed_k || arguments->options.loss.num || arguments->root))
         return by_cli_fail(BY_EXIT_USAGE, "--from takes root and k from the previous plan; leave them out");
     if (arguments->options.collective == 0 && !arguments->from.plan)
         return by_cli_fail(BY_EXIT_USAGE, "name a collective with -c");

@@ -184,7 +184,7 @@ int by_optimum_fixed(const struct by_graph *graph, const int64_t *roots, struct 
     return error;
 }
 
-static bool is_balanced(const struct by_mesh *net, const int64_t *scaled)
+bool by_optimum_balanced(const struct by_mesh *net, const int64_t *scaled)
 {
     for (uint32_t i = 0; i < net->node_count; i++) {
         int64_t sum = 0;
@@ -245,7 +245,7 @@ int64_t by_optimum_least_k(const struct by_graph *graph, const int64_t *shares, 
 
         if (by_fraction_set((__int128)p * k, q, &u) != 0 || scale_down(graph, u, scaled) != 0)
             break;
-        if (balanced && !is_balanced(net, scaled)) {
+        if (balanced && !by_optimum_balanced(net, scaled)) {
             k += step;
             continue;
         }

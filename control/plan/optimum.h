@@ -38,6 +38,9 @@ int by_optimum_allreduce(const struct by_graph *graph, int64_t *rate, bool *insi
  */
 int by_optimum_fixed(const struct by_graph *graph, const int64_t *roots, struct by_fraction start, int64_t *p,
                      int64_t *q, int64_t *scaled, struct by_problem *problem);
+/* Whether these capacities (by half) add up to the same into and out of every node, as switch removal needs.
+ */
+bool by_optimum_balanced(const struct by_mesh *net, const int64_t *scaled);
 /*
  * The least k for which rounded-down capacities still reach the optimum p/q of by_optimum_shares (k = q
  * always does, but a smaller one often as well: fewer trees, smaller numbers). With `balanced`, each node's

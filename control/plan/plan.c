@@ -19,6 +19,8 @@
 
 /* Trees for each root that may be asked for (count). */
 #define FIXED_K_MAX 1000000
+/* And that are tried for a plan that may lose a part of the rate (count). */
+#define CHEAP_K_MAX 256
 
 /* Nodes of a fabric that is planned as a whole (count): some tables have an entry for each two nodes of a
  * piece. */
@@ -64,7 +66,10 @@ static int check_options(const struct by_topology *topology, const struct by_pla
     if (options->fixed_k < 0 || options->fixed_k > FIXED_K_MAX)
         return by_problem_set(problem, BY_EINVAL, nowhere, "k is %lld; it must be from 1 to %d",
                               (long long)options->fixed_k, FIXED_K_MAX);
-    if (options->fixed_k > 0 && both_ways)
+    if (options->loss.num < 0 || (options->loss.num > 0 && options->loss.num >= options->loss.den))
+        return by_problem_set(problem, BY_EINVAL, nowhere,
+                              "the part of the rate to lose must be from 0 to below 1");
+    if ((options->fixed_k > 0 || options->loss.num > 0) && both_ways)
         return by_problem_set(problem, BY_EINVAL, nowhere,
                               "%s has no k: its trees need not start at every node; a fixed k is for "
                               "allgather, reduce-scatter, "
@@ -126,35 +131,90 @@ static int bound_shared(struct task *task, struct by_fraction *bound, struct by_
     return 0;
 }
 
+/* The scale of `k` trees for each root at the optimum: rounded to whole trees it is at least that. */
+static int scale_of(const struct task *task, bool rooted, int64_t k, struct by_fraction *scale)
+{
+    return by_fraction_set((__int128)task->p * k, rooted ? task->bound : task->q, scale);
+}
+
+static void set_roots(struct task *task, const struct by_plan_options *options, int64_t k)
+{
+    for (uint32_t i = 0; i < task->graph->node_count; i++)
+        if (is_rooted(options->collective) ? i == options->root : task->graph->compute[i])
+            task->roots[i] = k;
+}
+
+/* The best capacities for `k` trees, `*u` times the graph's, rounded down. */
+static int fix_k(struct task *task, const struct by_plan_options *options, int64_t k, struct by_fraction *u,
+                 struct by_problem *problem)
+{
+    struct by_fraction scale = {0, 1};
+
+    if (scale_of(task, is_rooted(options->collective), k, &scale) != 0)
+        return by_problem_set(problem, BY_ERANGE, nowhere,
+                              "the scale needs more than 63 bits; round the bandwidths");
+    set_roots(task, options, k);
+    return by_optimum_fixed(task->graph, task->roots, scale, &u->num, &u->den, task->capacity, problem);
+}
+
+/* The least k below the optimal one, by trying, that loses at most `loss` of the rate: scale / u >= 1 - loss.
+ */
+static int find_cheap_k(struct task *task, const struct by_plan_options *options, int64_t *k,
+                        struct by_problem *problem)
+{
+    struct by_fraction least = {options->loss.den - options->loss.num, options->loss.den};
+    struct by_fraction u = {0, 1}, scale = {0, 1}, rate = {0, 1};
+    bool switches = task->graph->compute_count < task->graph->node_count;
+    int error = 0;
+
+    for (int64_t tried = 1; tried < task->k && tried <= CHEAP_K_MAX && !error; tried++) {
+        error = fix_k(task, options, tried, &u, problem);
+        if (!error && scale_of(task, is_rooted(options->collective), tried, &scale) == 0 &&
+            by_fraction_divide(scale, u, &rate) == 0 && by_fraction_compare(rate, least) >= 0 &&
+            (!switches || by_optimum_balanced(task->graph->net, task->capacity))) {
+            *k = tried;
+            break;
+        }
+    }
+    return error;
+}
+
 /* Finds the bound, and the scale at which trees count 1, with the trees at each root. */
 static int find_bound(struct task *task, const struct by_plan_options *options, struct by_plan *plan,
                       struct by_problem *problem)
 {
-    const struct by_graph *graph = task->graph;
+    size_t bytes = 2 * (size_t)task->graph->net->pair_count * sizeof(*task->capacity);
     bool rooted = is_rooted(options->collective);
-    struct by_fraction bound = {0, 1}, scale;
+    int64_t k = options->fixed_k, *optimal;
+    struct by_fraction bound = {0, 1}, scale = {0, 1};
     int error = rooted ? bound_rooted(task, (uint32_t)options->root, &bound, problem)
                        : bound_shared(task, &bound, plan, problem);
 
     if (error)
         return error;
-    if (by_fraction_multiply(bound, graph->unit, &plan->optimum) != 0)
+    if (by_fraction_multiply(bound, task->graph->unit, &plan->optimum) != 0)
         return by_problem_set(problem, BY_ERANGE, nowhere,
                               "the bound needs more than 63 bits; round the bandwidths");
-    if (options->fixed_k > 0)
-        task->k = options->fixed_k;
-    for (uint32_t i = 0; i < graph->node_count; i++)
-        if (rooted ? i == options->root : graph->compute[i])
-            task->roots[i] = task->k;
-    /* The scale of k trees at the optimum: with fewer, whole ones, it is at least that. */
-    if (by_fraction_set((__int128)task->p * task->k, rooted ? task->bound : task->q, &scale) != 0)
-        return by_problem_set(problem, BY_ERANGE, nowhere,
-                              "the scale needs more than 63 bits; round the bandwidths");
-    task->p = scale.num;
-    task->q = scale.den;
-    if (options->fixed_k > 0)
-        return by_optimum_fixed(graph, task->roots, scale, &task->p, &task->q, task->capacity, problem);
-    return 0;
+    optimal = by_alloc(bytes, 1);
+    memcpy(optimal, task->capacity, bytes);
+    if (options->loss.num > 0)
+        error = find_cheap_k(task, options, &k, problem);
+    if (!error && k > 0) {
+        error = fix_k(task, options, k, &scale, problem);
+        task->k = k;
+    } else if (!error) {
+        memcpy(task->capacity, optimal, bytes);
+        set_roots(task, options, task->k);
+        if (scale_of(task, rooted, task->k, &scale) != 0)
+            error = by_problem_set(problem, BY_ERANGE, nowhere,
+                                   "the scale needs more than 63 bits; round the bandwidths");
+    }
+    free(optimal);
+    if (!error) {
+        task->p = scale.num;
+        task->q = scale.den;
+    }
+    return error;
 }
 
 /* The certificate: the nodes that data must leave. In a transposed graph data leaves where trees enter. */

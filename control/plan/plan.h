@@ -68,6 +68,7 @@ struct by_plan_options {
     unsigned collective;         /* enum by_collective */
     int64_t root;                /* node index for broadcast and reduce */
     int64_t fixed_k;             /* 0 = the optimal k */
+    struct by_fraction loss;     /* num > 0: the least k that costs at most this part of the rate, below 1 */
     bool latency_aware;          /* lower trees, for a part of the rate: see shallow.h */
     struct by_fraction loss_max; /* that part, where latency_aware: 1/10 is a tenth */
     bool ordered;                /* partial sums cover contiguous intervals of ranks */

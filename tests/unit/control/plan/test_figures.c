@@ -91,6 +91,68 @@ static void a_fixed_k_gives_the_rates_of_the_table(void **state)
     by_topology_free(topology);
 }
 
+/* The rates of that table say which k is the least for a loss: 320, 341.33, 342.86, 341.33, 347.83 of 354.13.
+ */
+static void the_least_k_within_a_loss_is_found(void **state)
+{
+    static const struct {
+        struct by_fraction loss;
+        int64_t k;
+    } rows[] = {{{1, 10}, 1}, {{1, 25}, 2}, {{35, 1000}, 3}, {{2, 100}, 5}, {{1, 1000000000}, 83}};
+    struct by_topology *topology = rig_preset("mi250", NULL, "2", NULL);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct by_plan_options options = {
+            .collective = BY_COLLECTIVE_ALLGATHER, .root = -1, .in_network = true, .loss = rows[i].loss};
+        struct by_problem problem = {0};
+        struct by_plan *plan;
+
+        assert_int_equal(by_plan_make(topology, &options, &plan, &problem), 0);
+        assert_int_equal(plan->k, rows[i].k);
+        rig_verify(plan, topology, rows[i].k == 83 ? BY_VERDICT_OPTIMAL : BY_VERDICT_VALID);
+        by_plan_free(plan);
+    }
+    by_topology_free(topology);
+}
+
+/* A thousand GPUs, with and without switches that branch, and what they looked like when this was written. */
+static void a_thousand_gpus_have_optimal_plans(void **state)
+{
+    static const struct {
+        const char *preset, *capable, *parameters[4];
+        int64_t num, den, k;
+        uint32_t trees, height;
+    } cases[] = {{"a100", "none", {"128"}, 127, 25, 1, 1024, 4},
+                 {"a100", "all", {"128"}, 127, 25, 1, 1024, 4},
+                 {"mi250", "none", {"64"}, 63, 16, 1, 1024, 12},
+                 {"fattree", "none", {"16"}, 1023, 10, 1, 1024, 24},
+                 {"leafspine", "all", {"32", "32", "32"}, 1023, 10, 1, 1024, 8}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct by_topology *topology =
+            rig_preset_list(cases[i].preset, cases[i].capable, cases[i].parameters);
+        struct by_plan *plan =
+            rig_verified(topology, BY_COLLECTIVE_ALLGATHER, -1, 0, true, BY_VERDICT_OPTIMAL);
+        uint32_t height = 0;
+
+        for (uint32_t j = 0; j < plan->tree_count; j++) {
+            uint32_t one = by_plan_height(plan, &plan->trees[j], topology->node_count);
+
+            height = one > height ? one : height;
+        }
+        print_message("%s: k %lld, %u trees, height %u\n", topology->name, (long long)plan->k,
+                      plan->tree_count, height);
+        rig_assert_fraction(plan->inv_x, cases[i].num, cases[i].den);
+        assert_int_equal(plan->k, cases[i].k);
+        assert_int_equal(plan->tree_count, cases[i].trees);
+        assert_true(height <= cases[i].height);
+        by_plan_free(plan);
+        by_topology_free(topology);
+    }
+}
+
 /* N hosts of bandwidth b at one switch: each receives N - 1 shards. */
 static void a_star_sends_each_shard_once(void **state)
 {
@@ -192,6 +254,8 @@ int main(void)
         cmocka_unit_test(sixteen_h100_boxes_need_one_tree_for_each_root),
         cmocka_unit_test(two_mi250_boxes_need_eighty_three_trees_for_each_root),
         cmocka_unit_test(a_fixed_k_gives_the_rates_of_the_table),
+        cmocka_unit_test(the_least_k_within_a_loss_is_found),
+        cmocka_unit_test(a_thousand_gpus_have_optimal_plans),
         cmocka_unit_test(a_star_sends_each_shard_once),
         cmocka_unit_test(a_capable_switch_is_a_node_of_the_tree),
         cmocka_unit_test(rings_cubes_and_complete_graphs_have_their_closed_forms),
