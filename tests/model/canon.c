@@ -1,0 +1,225 @@
+/*
+ * Canonical local states: two arenas that differ only in what no later step can tell apart become the same
+ * bytes (docs/model.md says for each why). Clocks are set back to MODEL_NOW_NS, counters to 0; memory that is
+ * to be overwritten before it is read gets a pattern, so that who reads it all the same gets a wrong sum.
+ * Where hints for clocks are not part of the state (config.exact is 0) they are set to nothing: the
+ * adversary, who keeps every message for ever, can do all that they can cause. Single-threaded.
+ */
+#include <string.h>
+
+#include "tests/model/model.h"
+
+/* The greatest difference between numbers of transmissions that a comparison can tell from a greater one:
+ * thresholds go up to BY_LOSS_THRESHOLD_MAX. */
+#define GAP_MAX (BY_LOSS_THRESHOLD_MAX + 1)
+/* Numbers of transmissions are moved so that the latest is this: older ones lie beyond the wrap. */
+#define ORDER_LAST  3u
+#define NUMBERS_MAX 16
+
+/* ---- hosts ---- */
+
+struct number {
+    uint32_t *at;
+    uint32_t ago; /* transmissions since */
+};
+
+static void sort_numbers(struct number *number, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++)
+        for (uint32_t j = i; j > 0 && number[j].ago < number[j - 1].ago; j--) {
+            struct number swap = number[j];
+
+            number[j] = number[j - 1];
+            number[j - 1] = swap;
+        }
+}
+
+/*
+ * Moves the numbers of transmissions of a lane, and closes gaps that nothing can see: those beyond every
+ * threshold, and those before the oldest flight, as a difference below zero is no loss however large it is.
+ */
+static void squeeze_orders(struct by_lane *lane)
+{
+    struct number number[NUMBERS_MAX];
+    uint32_t count = 0, at = ORDER_LAST, ago = 0, oldest = 0;
+
+    for (uint32_t i = 0; i <= lane->mask; i++)
+        if (lane->flights[i].flags & BY_FLIGHT_SENT) {
+            number[count] = (struct number){&lane->flights[i].order, lane->order - lane->flights[i].order};
+            if (number[count].ago > oldest)
+                oldest = number[count].ago;
+            count++;
+        }
+    if (count == 0 || lane->order - lane->revive_order >= oldest)
+        lane->revive = 0; /* nothing in flight is older, and nothing ever will be */
+    if (lane->revive == 0)
+        lane->revive_order = lane->order_heard;
+    number[count++] = (struct number){&lane->order_heard, lane->order - lane->order_heard};
+    number[count++] = (struct number){&lane->revive_order, lane->order - lane->revive_order};
+    sort_numbers(number, count);
+    lane->order = ORDER_LAST;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t limit = number[i].ago > oldest ? 1 : GAP_MAX;
+        uint32_t gap = number[i].ago - ago < limit ? number[i].ago - ago : limit;
+
+        ago = number[i].ago;
+        at -= gap;
+        *number[i].at = at;
+    }
+}
+
+/* Flights in the order of their chunks, and no memory of how often and why they were sent. */
+static void forget_hints(struct by_lane *lane)
+{
+    uint16_t before = BY_FLIGHT_NONE;
+
+    lane->order = lane->order_heard = lane->revive_order = ORDER_LAST;
+    lane->revive = 0;
+    lane->threshold = BY_LOSS_THRESHOLD;
+    lane->oldest = lane->newest = BY_FLIGHT_NONE;
+    for (uint32_t seq = lane->base; seq != lane->next; seq++) {
+        uint16_t slot = (uint16_t)(seq & lane->mask);
+        struct by_flight *flight = &lane->flights[slot];
+
+        if (!(flight->flags & BY_FLIGHT_SENT))
+            continue;
+        flight->flags &= (uint8_t) ~(BY_FLIGHT_RETX | BY_FLIGHT_TIMED | BY_FLIGHT_HELD);
+        flight->order = ++lane->order;
+        flight->older = before;
+        flight->newer = BY_FLIGHT_NONE;
+        if (before == BY_FLIGHT_NONE)
+            lane->oldest = slot;
+        else
+            lane->flights[before].newer = slot;
+        lane->newest = before = slot;
+    }
+    lane->order_heard = lane->revive_order = ORDER_LAST;
+}
+
+static void canon_lane(struct by_lane *lane)
+{
+    for (uint32_t i = 0; i <= lane->mask; i++) {
+        struct by_flight *flight = &lane->flights[i];
+
+        flight->sent_ns = flight->first_ns = MODEL_NOW_NS;
+        if (flight->flags & BY_FLIGHT_SENT)
+            continue;
+        flight->order = 0;
+        flight->older = flight->newer = BY_FLIGHT_NONE;
+    }
+    lane->timer_ns = lane->heard_ns = MODEL_NOW_NS;
+    lane->backoff = lane->probes = 0;
+    lane->srtt = lane->rttvar = lane->rtt_low = lane->rtt_low_next = 0;
+    lane->rtt_epoch_ns = 0;
+    memset(&lane->wait, 0, sizeof(lane->wait)); /* whom a call that ends would blame */
+    memset(&lane->hint, 0, sizeof(lane->hint));
+    if (model.config->exact)
+        squeeze_orders(lane);
+    else
+        forget_hints(lane);
+}
+
+void model_canon_host(int c)
+{
+    struct by_endpoint *endpoint = model_endpoint_of(&model.components[c]);
+
+    memset(&endpoint->counters, 0, sizeof(endpoint->counters));
+    endpoint->now_ns = MODEL_NOW_NS;
+    endpoint->window_cut_ns = 0;
+    for (uint32_t l = 0; l < endpoint->lane_count; l++)
+        canon_lane(&endpoint->lanes[l]);
+    endpoint->deadline_ns = UINT64_MAX;
+    for (uint32_t l = 0; l < endpoint->lane_count && endpoint->dead == 0; l++)
+        if (endpoint->lanes[l].inflight > 0)
+            by_send_timer(endpoint, &endpoint->lanes[l]);
+    for (uint32_t i = 0; i <= BY_CALLS_MAX; i++) {
+        struct by_call_status *status = &endpoint->calls[i].status;
+        struct by_call_status blank = {.error = status->error, .session = status->session};
+
+        if (endpoint->calls[i].phase == BY_CALL_ENDED) {
+            memset(status, 0, sizeof(*status));
+            status->error = blank.error;
+            status->session = blank.session;
+        }
+    }
+}
+
+/* ---- nodes ---- */
+
+/* Payload that the next chunk overwrites before it reads. A packet may still point to it. */
+static void spoil(uint8_t *payload, size_t bytes, const struct by_bank *bank)
+{
+    if (bank->refs == 0)
+        memset(payload, MODEL_STALE, bytes);
+}
+
+/* Where a node keeps what a missing child said, to name who is missing (offload/engine/place.c): the time
+ * in it. */
+#define HEARD_AT BY_WAIT_BYTES
+
+static void canon_objection(struct by_engine *engine, uint32_t index)
+{
+    struct by_bank *bank = &engine->bank[index];
+    uint8_t *objection = by_bank_objection(engine, index);
+
+    if (bank->state == BY_BANK_POISON)
+        return;
+    if (!model.config->exact || bank->state != BY_BANK_AGG)
+        bank->flags &= (uint8_t)~BY_BANK_HEARD;
+    if (bank->flags & BY_BANK_HEARD)
+        by_put64(objection + HEARD_AT, model.config->clock ? MODEL_NOW_NS : 0);
+    else
+        memset(objection, MODEL_STALE, BY_ERR_BYTES);
+}
+
+/* The banks of the further pairs of children, in mode DET: in use while the chunk sums. */
+static void canon_pairs(struct by_engine *engine, const struct by_entry *entry, uint32_t index)
+{
+    const struct by_bank *bank = &engine->bank[index];
+
+    for (uint32_t pair = 1; pair < entry->slots / entry->window; pair++) {
+        uint32_t at = by_bank_of_pair(entry, index, pair);
+
+        if (bank->state != BY_BANK_AGG || bank->mode != BY_MODE_DET) {
+            engine->bank[at].flags = 0;
+            engine->bank[at].psum = 0;
+        }
+        if (!(engine->bank[at].flags & BY_BANK_DATA))
+            memset(by_bank_partial(engine, at), MODEL_STALE, 2 * engine->payload_half);
+    }
+}
+
+static void canon_bank(struct by_engine *engine, const struct by_entry *entry, uint32_t index)
+{
+    struct by_bank *bank = &engine->bank[index];
+    uint8_t *partial = by_bank_partial(engine, index);
+    size_t half = engine->payload_half;
+    int data = (bank->flags & BY_BANK_DATA) != 0;
+
+    bank->tick_ns = model.config->clock ? MODEL_NOW_NS : 0;
+    if (!model.config->exact) {
+        bank->told = 0;
+        bank->waits = 0;
+        bank->flags &= (uint8_t) ~(BY_BANK_PASSED | BY_BANK_RESENT);
+    }
+    canon_objection(engine, index);
+    canon_pairs(engine, entry, index);
+    if (!data || bank->state == BY_BANK_VOID || bank->state == BY_BANK_POISON ||
+        (bank->state == BY_BANK_DONE && entry->has_parent))
+        spoil(partial, half, bank);
+    if (!data || bank->state != BY_BANK_DONE || !entry->has_parent)
+        spoil(partial + half, half, bank);
+}
+
+void model_canon_engine(int c)
+{
+    struct by_engine *engine = model_engine_of(&model.components[c]);
+
+    memset(&engine->counters, 0, sizeof(engine->counters));
+    for (uint32_t e = 0; e < engine->active->entry_count; e++) {
+        const struct by_entry *entry = &engine->active->entry[e];
+
+        for (uint32_t i = 0; i < 2 * entry->window; i++)
+            canon_bank(engine, entry, 2 * entry->slot_base + i);
+    }
+}

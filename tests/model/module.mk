@@ -1,0 +1,38 @@
+# tests/model: every state that the real engine and endpoint can reach in small fabrics (docs/model.md).
+MODEL_SRC := \
+	tests/model/canon.c \
+	tests/model/component.c \
+	tests/model/config.c \
+	tests/model/explore.c \
+	tests/model/host.c \
+	tests/model/live.c \
+	tests/model/message.c \
+	tests/model/node.c \
+	tests/model/oracle.c \
+	tests/model/plan.c \
+	tests/model/run.c \
+	tests/model/trace.c \
+	tests/model/world.c \
+	tests/sim/fabric.c \
+	tests/sim/image.c
+
+TOOLS += model
+model_SRC  := tests/model/main.c $(MODEL_SRC)
+model_LIBS := offload
+
+TESTS += test_model
+test_model_SRC    := tests/model/test_model.c $(MODEL_SRC)
+test_model_LIBS   := offload
+test_model_LDLIBS := -lcmocka
+
+.PHONY: model model-smoke model-mutations
+model: $(B)/tools/model ## explore every state of the protocol's real code in small fabrics
+	$(Q)$(B)/tools/model
+
+MUTATIONS = tests/model/mutations.sh $(B) "$(CC) $(BASE) $(PICFLAG) $(FLAGS_offload)" "$(CC) $(LDSAN)"
+
+model-smoke: $(B)/tools/model
+	$(Q)$(MUTATIONS) one-bank no-duplicate-test no-second-sum
+
+model-mutations: $(B)/tools/model ## break the protocol's code rule by rule and see the exploration catch each
+	$(Q)$(MUTATIONS)

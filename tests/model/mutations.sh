@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Shows that the model checker sees what it is for: mutations.sh BUILD COMPILE LINK [NAME...]   For each mutation of mutations.txt it
+# builds the checker with the mutated sources in the place of the real ones and runs the configuration named there, which
+# must break the property named there. COMPILE is the compiler with the flags of offload/, LINK the one that links; BUILD holds the
+# objects of the checker and liboffload.a. Closes with `N passed, N failed`.
+set -u
+build=$(realpath "$1")
+compile=$2
+link=$3
+shift 3
+here=$(dirname "$(realpath "$0")")
+root=$(realpath "$here/../..")
+work=$build/mutations
+passed=0
+failed=0
+
+# fields NAME: the lines of one mutation, without blanks around the fields
+fields() { sed -n "s/^$1; *//p" "$here/mutations.txt"; }
+
+# make_mutant NAME: the mutated tree and the program
+make_mutant() {
+    local name=$1 dir=$work/$1 file edit rest sources=() objects=()
+    rm -rf "$dir"
+    mkdir -p "$dir"
+    cp -r "$root/offload" "$dir/"
+    while IFS= read -r rest; do
+        file=${rest%%; *}
+        rest=${rest#*; }
+        edit=${rest%; *; *}
+        sed -i "$edit" "$dir/offload/$file"
+        if cmp -s "$dir/offload/$file" "$root/offload/$file"; then
+            echo "mutations.txt, $name: '$edit' changes nothing in offload/$file"
+            return 1
+        fi
+        case $file in
+        *.h) sources+=("$dir/offload/${file%/*}"/*.c) ;;
+        *) sources+=("$dir/offload/$file") ;;
+        esac
+    done < <(fields "$name")
+    while IFS= read -r file; do
+        objects+=("${file%.c}.o")
+        (cd "$dir" && $compile -Wno-error -w -c -o "${file%.c}.o" "${file#"$dir/"}") || return 1
+    done < <(printf '%s\n' "${sources[@]}" | sort -u)
+    $link -o "$dir/model" "$build"/obj/tests/model/*.o "$build"/obj/tests/sim/{fabric,image}.o "${objects[@]}" \
+        "$build/lib/liboffload.a"
+}
+
+mkdir -p "$work"
+[ $# -gt 0 ] || set -- $(sed -n 's/^\([a-z-]*\); .*/\1/p' "$here/mutations.txt" | uniq)
+for name in "$@"; do
+    line=$(fields "$name" | head -1)
+    property=${line##*; }
+    line=${line%; *}
+    config=${line##*; }
+    if ! make_mutant "$name" >"$work/$name.log" 2>&1; then
+        why="cannot be built"
+    elif timeout 120 "$work/$name/model" "$config" >"$work/$name.log" 2>&1; then
+        why="$config does not catch it"
+    elif ! grep -q "=> .*$property" "$work/$name.log"; then
+        why="$config breaks something else than '$property'"
+    else
+        passed=$((passed + 1))
+        printf '  CAUGHT %-22s by %-22s %s\n' "$name" "$config" "$(sed -n 's/^ *=> //p' "$work/$name.log" | head -1)"
+        continue
+    fi
+    failed=$((failed + 1))
+    printf '  FAIL   %s: %s\n' "$name" "$why"
+    tail -40 "$work/$name.log"
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

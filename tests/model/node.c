@@ -1,0 +1,153 @@
+/*
+ * What the adversary may let a node do: take a packet, before or after a bank's repair interval is over; give
+ * back a reference late; lose its memory; get the table of another generation. Real code throughout:
+ * by_engine_step, by_engine_release, by_engine_init, by_engine_stage, by_engine_commit. Single-threaded.
+ */
+#include <string.h>
+
+#include "tests/model/model.h"
+
+#define BANKS_MAX 32
+
+/* Whether what a shell still points to is as it was. */
+static void check_held(const struct model_component *c)
+{
+    const struct model_engine *extra = (const struct model_engine *)c->arena;
+
+    for (int i = 0; i < MODEL_HELD_MAX; i++)
+        if (extra->held[i].used &&
+            memcmp(c->arena + extra->held[i].at, extra->held[i].copy, extra->held[i].bytes) != 0)
+            model_violate("a payload changes while a packet still points to it");
+}
+
+/* The shell keeps the reference of `tx` if it may and has room, else gives it back at once. */
+static void hold(const struct model_component *c, const struct by_tx *tx)
+{
+    struct model_engine *extra = (struct model_engine *)c->arena;
+    uint32_t at = (uint32_t)(tx->payload - c->arena);
+    struct model_held *held = NULL;
+
+    for (int i = 0; i < MODEL_HELD_MAX; i++) {
+        if (extra->held[i].used && extra->held[i].at == at)
+            break;
+        if (!extra->held[i].used) {
+            held = &extra->held[i];
+            break;
+        }
+    }
+    if (!(model.config->faults & MODEL_HOLD) || held == NULL) {
+        by_engine_release(model_engine_of(c), tx->ref);
+        return;
+    }
+    *held = (struct model_held){.used = 1, .bytes = (uint8_t)tx->payload_bytes, .ref = tx->ref, .at = at};
+    memcpy(held->copy, tx->payload, tx->payload_bytes);
+}
+
+static int release(const struct model_component *c, unsigned i)
+{
+    struct model_engine *extra = (struct model_engine *)c->arena;
+    uint32_t ref = extra->held[i].ref;
+
+    if (!extra->held[i].used)
+        return 0;
+    memset(&extra->held[i], 0, sizeof(extra->held[i]));
+    by_engine_release(model_engine_of(c), ref);
+    return 1;
+}
+
+static int crash(const struct model_component *c)
+{
+    struct model_engine *extra = (struct model_engine *)c->arena;
+    struct by_engine *engine = model_engine_of(c);
+    struct by_engine_config config = engine->config;
+
+    if (extra->forgotten || extra->crashes >= model.config->fault_count ||
+        !(model.config->faults & (MODEL_CRASH | MODEL_CRASH_SAME)))
+        return 0;
+    memset(extra->held, 0, sizeof(extra->held));
+    memset(engine, 0, c->block_bytes);
+    (void)by_engine_init(&engine, engine, c->block_bytes, &config);
+    extra->crashes++;
+    extra->forgotten = 1;
+    return 1;
+}
+
+static int install(int c, unsigned life)
+{
+    const struct model_engine *extra = (const struct model_engine *)model.components[c].arena;
+
+    if (model.config->faults & MODEL_CRASH_SAME ? !extra->forgotten || life != extra->life
+                                                : life <= extra->life || life > model.config->fault_count)
+        return 0;
+    model_engine_install(c, life);
+    return 1;
+}
+
+struct bank_before {
+    uint32_t seq;
+    uint8_t state;
+};
+
+static void note_reclaim(const struct by_engine *engine, const struct bank_before *before,
+                         const struct model_message *message, struct model_step *step)
+{
+    for (uint32_t b = 0; b < 2 * engine->config.slot_count_max; b++) {
+        const struct by_bank *bank = &engine->bank[b];
+
+        if (bank->seq == before[b].seq || before[b].state == BY_BANK_VOID || before[b].state == 0)
+            continue;
+        if (before[b].state == BY_BANK_AGG || before[b].state == BY_BANK_UP)
+            model_violate("a bank that still works is reclaimed");
+        step->reclaimed = 1;
+        step->reclaimed_seq = before[b].seq;
+        step->tree = by_get16(message->data + 6);
+        step->gen = by_get16(message->data + 8);
+    }
+}
+
+static void take(int index, const struct model_message *message, uint64_t now_ns, struct model_step *step)
+{
+    const struct model_component *c = &model.components[index];
+    struct by_engine *engine = model_engine_of(c);
+    struct by_rx rx = {.data = message->data,
+                       .bytes = message->bytes,
+                       .port = message->port,
+                       .src_ip = message->src_ip,
+                       .dst_ip = message->dst_ip,
+                       .ecn = 2};
+    struct by_tx tx[BY_CHILDREN_MAX + 2];
+    struct bank_before before[BANKS_MAX];
+    uint32_t count = 0;
+
+    BY_ASSERT(2 * engine->config.slot_count_max <= BANKS_MAX);
+    for (uint32_t b = 0; b < 2 * engine->config.slot_count_max; b++)
+        before[b] = (struct bank_before){engine->bank[b].seq, engine->bank[b].state};
+    if (by_engine_step(engine, now_ns, &rx, 1, tx, BY_CHILDREN_MAX + 2, &count) != 1)
+        model_violate("an engine does not take a packet");
+    for (uint32_t i = 0; i < count; i++) {
+        model_send(index, &tx[i], tx[i].payload != NULL ? tx[i].payload : tx[i].small);
+        if (tx[i].ref != BY_REF_NONE)
+            hold(c, &tx[i]);
+    }
+    check_held(c);
+    note_reclaim(engine, before, message, step);
+}
+
+int model_node_act(int c, uint32_t action, const struct model_message *message, int late,
+                   struct model_step *step)
+{
+    if (action == MODEL_ACT_CRASH)
+        return crash(&model.components[c]);
+    if (action >= MODEL_ACT_INSTALL && action <= MODEL_ACT_INSTALL_LAST)
+        return install(c, action - MODEL_ACT_INSTALL);
+    if (action == MODEL_ACT_RELEASE || action == MODEL_ACT_RELEASE_B)
+        return release(&model.components[c], action - MODEL_ACT_RELEASE);
+    if (message == NULL)
+        return 0;
+    /* Without a clock there is no late. Where what was told is not part of the state, late does all that
+     * early does. */
+    if (model.config->clock ? !late && !model.config->exact : late)
+        return 0;
+    take(c, message, !model.config->clock ? 0 : MODEL_NOW_NS + (late ? MODEL_INTERVAL_NS : 0), step);
+    return 1;
+}

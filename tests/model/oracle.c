@@ -1,0 +1,345 @@
+/*
+ * The properties of a single component, checked after each step of real code and before its state is made
+ * canonical: no wrong value, no double or missing leaf, no sound packet refused, no wrong end. What needs
+ * more than one component is in explore.c (a bank reclaimed while needed) and live.c. Single-threaded.
+ */
+#include <string.h>
+
+#include "tests/model/model.h"
+
+/* A run that begins on used tables, or a node that forgot, may be refused for good reason. */
+static int is_undisturbed(void)
+{
+    return !(model.config->faults & (MODEL_RESTART | MODEL_CRASH_SAME));
+}
+
+/* ---- hosts ---- */
+
+/* The lives of the ranks whose nonces make up the roll; 0 when there is a nonce that nobody drew. */
+static int lives_in_roll(const struct by_endpoint *endpoint, uint8_t lives[MODEL_HOSTS_MAX])
+{
+    for (int r = 0; r < model.host_count; r++) {
+        uint32_t life = endpoint->roll[r] - model_nonce(r, 0);
+
+        if (life >= MODEL_LIVES_MAX)
+            return 0;
+        lives[r] = (uint8_t)life;
+    }
+    return 1;
+}
+
+static int is_accepted(const struct by_endpoint *endpoint, const struct model_chunk *chunk)
+{
+    const struct by_lane *lane = &endpoint->lanes[chunk->tree];
+    uint32_t seq = model.config->first_seq + chunk->offset;
+    const struct by_flight *flight = by_flight_at(lane, seq);
+
+    if ((int32_t)(seq - lane->base) < 0)
+        return 1;
+    return (int32_t)(seq - lane->next) < 0 && !(flight->flags & BY_FLIGHT_SENT && flight->seq == seq);
+}
+
+static void check_chunk(const struct model_component *c, const struct by_endpoint *endpoint,
+                        const uint8_t *lives, uint32_t k)
+{
+    const struct model_host *host = (const struct model_host *)c->arena;
+    const struct model_chunk *chunk = &model.chunks[k];
+    const uint8_t *got = &host->recv[chunk->call][chunk->recv_at[c->rank]];
+    uint8_t before[MODEL_PAYLOAD_MAX], right[MODEL_PAYLOAD_MAX];
+    int agreed = endpoint->session_phase == BY_SESSION_AGREED;
+
+    if (!(chunk->receivers >> c->rank & 1))
+        return;
+    memset(before, MODEL_UNTOUCHED, sizeof(before));
+    if (model.config->in_place)
+        (void)model_value(c->rank, host->life, k, before);
+    if (agreed && !chunk->void_ && is_accepted(endpoint, chunk)) {
+        (void)model_sum(lives, (1u << model.host_count) - 1, k, right);
+        if (memcmp(got, right, chunk->bytes) != 0)
+            model_violate("a rank gets a wrong value");
+    } else if (memcmp(got, before, chunk->bytes) != 0) {
+        model_violate(chunk->void_ ? "a rank gets a value that the ranks disagree about"
+                                   : "a rank's memory is written though its chunk is not done");
+    }
+}
+
+static void check_ends(const struct model_component *c, const struct by_endpoint *endpoint)
+{
+    for (unsigned i = 0; i < MODEL_CALLS_MAX && model.config->calls[i].collective != 0; i++) {
+        const struct by_call_state *call = &endpoint->calls[i];
+        int error = call->status.error;
+
+        if (call->phase != BY_CALL_ENDED)
+            continue;
+        if (error == 0) {
+            for (uint32_t k = 0; k < model.chunk_count; k++)
+                if (model.chunks[k].call == i &&
+                    (model.chunks[k].void_ || c->rank < 0 || !is_accepted(endpoint, &model.chunks[k])))
+                    model_violate("a call ends well though a chunk of it is not done");
+        } else if (model.config->end == MODEL_END_DONE) {
+            model_violate("a call ends with an error without a cause");
+        } else if (error != BY_EMISMATCH && error != BY_EABORTED &&
+                   (model.config->end == MODEL_END_MISMATCH ||
+                    (error != BY_ESTATE && error != BY_ETIMEDOUT))) {
+            model_violate("a call ends with an error that does not fit");
+        }
+    }
+}
+
+/* What an endpoint counts against what it holds. */
+static int books_are_right(const struct by_endpoint *endpoint)
+{
+    uint32_t flying = 0;
+
+    for (uint32_t l = 0; l < endpoint->lane_count; l++) {
+        const struct by_lane *lane = &endpoint->lanes[l];
+        uint32_t here = 0;
+
+        if (lane->next - lane->base > lane->mask + 1)
+            return 0;
+        for (uint32_t i = 0; i <= lane->mask; i++)
+            here += lane->flights[i].flags & BY_FLIGHT_SENT;
+        if (lane->inflight != here)
+            return 0;
+        flying += here;
+    }
+    if (endpoint->inflight != flying)
+        return 0;
+    for (unsigned i = 0; i < MODEL_CALLS_MAX && model.config->calls[i].collective != 0; i++) {
+        uint64_t open = 0;
+
+        for (uint32_t k = 0; k < model.chunk_count; k++)
+            open += model.chunks[k].call == i && !is_accepted(endpoint, &model.chunks[k]);
+        if (!model.config->other.collective && endpoint->calls[i].remaining != open)
+            return 0;
+    }
+    return 1;
+}
+
+void model_check_host(int index)
+{
+    const struct model_component *c = &model.components[index];
+    const struct by_endpoint *endpoint = model_endpoint_of(c);
+    const struct by_endpoint_counters *counters = &endpoint->counters;
+    uint8_t lives[MODEL_HOSTS_MAX] = {0};
+
+    if (endpoint->dead == 0 && !books_are_right(endpoint)) {
+        model_violate("a rank's window and what it counts do not fit together");
+        return;
+    }
+    if (endpoint->session_phase == BY_SESSION_AGREED && !lives_in_roll(endpoint, lives))
+        model_violate("a session has a nonce that nobody drew");
+    for (uint32_t k = 0; k < model.chunk_count; k++)
+        check_chunk(c, endpoint, lives, k);
+    check_ends(c, endpoint);
+    if (counters->drop_format + counters->drop_ingress + counters->drop_psum > 0)
+        model_violate("a rank cannot read what a sound node sends");
+    if (counters->drop_witness > 0)
+        model_violate("a result's witness does not fit");
+    if (is_undisturbed() && counters->drop_match > 0)
+        model_violate("a rank is sent a result that is not for it");
+}
+
+/* ---- nodes ---- */
+
+/* The ranks below the child with bit `bit` of `node`. */
+static uint32_t leaves_below(const struct fabric_tree *tree, int node, unsigned bit)
+{
+    const struct fabric_job *job = &model.fabric.jobs[0];
+    uint32_t leaves = 0;
+    int child = -1;
+
+    for (int n = 0; n < model.fabric.node_count && child < 0; n++)
+        if (tree->parent[n] == node && bit-- == 0)
+            child = n;
+    for (int r = 0; r < job->rank_count; r++) {
+        int up = job->rank_node[r];
+
+        if (child < 0) { /* the node's own leaf */
+            leaves |= up == node ? 1u << r : 0;
+            continue;
+        }
+        while (up >= 0 && up != child)
+            up = tree->parent[up];
+        leaves |= up == child ? 1u << r : 0;
+    }
+    return leaves;
+}
+
+static void sum_of_roll(const uint8_t *lives, uint32_t leaves, uint32_t offset, uint8_t *bytes)
+{
+    uint8_t all[4 * MODEL_HOSTS_MAX + MODEL_PAYLOAD_MAX] = {0};
+
+    for (int r = 0; r < model.host_count; r++) {
+        uint32_t nonce = model_nonce(r, lives[r]);
+
+        if (leaves >> r & 1)
+            memcpy(all + 4 * r, &nonce, 4);
+    }
+    memcpy(bytes, all + offset, model.payload);
+}
+
+/* Whether the bytes are the sum over just these leaves, each in one of its lives. */
+static int is_sum(const struct by_entry *entry, int k, uint32_t leaves, uint32_t offset, const uint8_t *value,
+                  uint16_t bytes)
+{
+    uint8_t lives[MODEL_HOSTS_MAX] = {0}, right[MODEL_PAYLOAD_MAX];
+    unsigned choices = 1, each = model.config->faults & MODEL_RESTART ? model.config->fault_count + 1u : 1;
+
+    for (int r = 0; r < model.host_count; r++)
+        choices *= each;
+    for (unsigned choice = 0; choice < choices; choice++) {
+        for (unsigned r = 0, rest = choice; r < (unsigned)model.host_count; r++, rest /= each)
+            lives[r] =
+                (uint8_t)(model.config->faults & MODEL_CRASH ? (unsigned)(entry->gen - model.config->gen)
+                                                             : rest % each);
+        if (k == MODEL_ROLL)
+            sum_of_roll(lives, leaves, offset * model.payload, right);
+        else
+            (void)model_sum(lives, leaves, (uint32_t)k, right);
+        if (memcmp(value, right, bytes) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+static void check_value(const struct by_engine *engine, const struct by_entry *entry, uint32_t index,
+                        uint32_t leaves, int k)
+{
+    const struct by_bank *bank = &engine->bank[index];
+    int back = bank->state == BY_BANK_DONE && entry->has_parent;
+    const uint8_t *value = back ? by_bank_result(engine, entry, index) : by_bank_partial(engine, index);
+    uint32_t offset = bank->seq - model.config->first_seq;
+    uint32_t bytes =
+        k == MODEL_ROLL ? 4u * (uint32_t)model.host_count - offset * model.payload : model.chunks[k].bytes;
+    uint32_t sources = leaves;
+
+    if (bank->mode == BY_MODE_DET && bank->state == BY_BANK_AGG)
+        return; /* in parts */
+    if (bytes > model.payload)
+        bytes = model.payload;
+    if (k >= 0 && model.chunks[k].source != MODEL_ALL)
+        sources = model.chunks[k].source < 0 ? 0 : leaves & 1u << model.chunks[k].source;
+    if (!back && (sources != 0) != ((bank->flags & BY_BANK_DATA) != 0)) {
+        model_violate("a node has lost data, or has data that nobody sent");
+        return;
+    }
+    if (!(bank->flags & BY_BANK_DATA))
+        return;
+    if (!is_sum(entry, k, leaves, offset, value, (uint16_t)bytes))
+        model_violate("a node holds a wrong sum");
+    else if (bank->state != BY_BANK_AGG &&
+             (bank->bytes != bytes || by_psum(value, (uint32_t)bytes) != bank->psum))
+        model_violate("a node holds a sum with a wrong checksum");
+}
+
+static void check_bank(const struct model_component *c, const struct by_engine *engine,
+                       const struct by_entry *entry, uint32_t index)
+{
+    const struct by_bank *bank = &engine->bank[index];
+    unsigned t = entry->key & 0xffff;
+    const struct fabric_tree *tree = &model.fabric.jobs[0].trees[t];
+    uint32_t leaves = 0, witness = 0;
+    int k = model_chunk_at(t, bank->seq);
+
+    if (bank->state != BY_BANK_AGG && bank->state != BY_BANK_UP && bank->state != BY_BANK_DONE)
+        return;
+    for (unsigned bit = 0; bit < entry->child_count; bit++)
+        if (bank->have >> bit & 1)
+            leaves |= leaves_below(tree, c->node, bit);
+    if (bank->state == BY_BANK_DONE && entry->has_parent)
+        leaves = (1u << model.host_count) - 1;
+    for (int r = 0; r < model.host_count; r++)
+        if (leaves >> r & 1)
+            witness += by_leaf_tag(MODEL_JOB, (uint16_t)r);
+    if (bank->nleaf != __builtin_popcount(leaves) || bank->witness != witness)
+        model_violate("a leaf is added twice, or not at all");
+    else if (k == MODEL_NO_CHUNK)
+        model_violate("a bank holds a chunk that nobody sends");
+    else if (k == MODEL_ROLL || !model.chunks[k].void_)
+        check_value(engine, entry, index, leaves, k);
+}
+
+void model_check_engine(int index)
+{
+    const struct model_component *c = &model.components[index];
+    const struct by_engine *engine = model_engine_of(c);
+    const struct by_engine_counters *counters = &engine->counters;
+
+    for (uint32_t e = 0; e < engine->active->entry_count; e++) {
+        const struct by_entry *entry = &engine->active->entry[e];
+
+        for (uint32_t i = 0; i < 2 * entry->window; i++)
+            check_bank(c, engine, entry, 2 * entry->slot_base + i);
+    }
+    if (counters->drop_format + counters->drop_version + counters->drop_tag + counters->drop_child +
+            counters->drop_ingress + counters->drop_count + counters->drop_psum >
+        0)
+        model_violate("a node cannot read what a sound neighbour sends");
+    if (is_undisturbed() && counters->alarm_lost_state > 0)
+        model_violate("a node believes that it has lost state");
+    if (is_undisturbed() && counters->drop_window > 0)
+        model_violate("a node believes a sound leaf beyond its window");
+    if (model.config->end == MODEL_END_DONE && counters->poison > 0)
+        model_violate("a chunk is poisoned though the ranks agree");
+}
+
+/* ---- facts ---- */
+
+static void gather_host(const struct model_component *c, struct model_facts *facts)
+{
+    const struct by_endpoint *endpoint = model_endpoint_of(c);
+
+    facts->life = ((const struct model_host *)c->arena)->life;
+    facts->gen = endpoint->gen;
+    facts->dead = endpoint->dead != 0;
+    facts->ended = facts->ended_well = 1;
+    for (unsigned i = 0; i < MODEL_CALLS_MAX && model.config->calls[i].collective != 0; i++) {
+        const struct by_call_state *call = &endpoint->calls[i];
+        int is_last = i + 1 == MODEL_CALLS_MAX || model.config->calls[i + 1].collective == 0;
+
+        if (call->phase != BY_CALL_ENDED)
+            facts->ended = facts->ended_well = 0;
+        else if (model.config->end == MODEL_END_DONE && call->status.error != 0)
+            facts->ended_well = 0;
+        else if (model.config->end == MODEL_END_MISMATCH && is_last && call->status.error != BY_EMISMATCH)
+            facts->ended_well = 0;
+    }
+    for (uint32_t l = 0; l < endpoint->lane_count && l < 2; l++) {
+        const struct by_lane *lane = &endpoint->lanes[l];
+
+        facts->base[l] = lane->base;
+        facts->next[l] = lane->next;
+        for (uint32_t seq = lane->base; seq != lane->next; seq++)
+            if (by_flight_at(lane, seq)->flags & BY_FLIGHT_SENT)
+                facts->flying[l] |= 1u << (seq - lane->base);
+    }
+}
+
+void model_gather_facts(int index, struct model_facts *facts)
+{
+    const struct model_component *c = &model.components[index];
+    const struct model_engine *extra = (const struct model_engine *)c->arena;
+    const struct by_engine *engine = model_engine_of(c);
+
+    if (c->kind == MODEL_HOST) {
+        gather_host(c, facts);
+        return;
+    }
+    facts->life = extra->life;
+    facts->crashes = extra->crashes;
+    facts->forgotten = extra->forgotten;
+    facts->gen = (uint16_t)(model.config->gen + extra->life);
+    for (uint32_t e = 0; e < engine->active->entry_count; e++) {
+        const struct by_entry *entry = &engine->active->entry[e];
+
+        for (uint32_t i = 0; i < 2 * entry->window; i++) {
+            const struct by_bank *bank = &engine->bank[2 * entry->slot_base + i];
+
+            if ((bank->state == BY_BANK_AGG || bank->state == BY_BANK_UP) && facts->open_count < 8) {
+                facts->open[facts->open_count].tree = (uint16_t)entry->key;
+                facts->open[facts->open_count++].seq = bank->seq;
+            }
+        }
+    }
+}
