@@ -29,7 +29,7 @@ test_model_LDLIBS := -lcmocka
 model: $(B)/tools/model ## explore every state of the protocol's real code in small fabrics
 	$(Q)$(B)/tools/model
 
-MUTATIONS = tests/model/mutations.sh $(B) "$(CC) $(BASE) $(PICFLAG) $(FLAGS_offload)" "$(CC) $(LDSAN)"
+MUTATIONS = tests/model/mutations.sh $(B) "$(CC) $(BASE) $(PICFLAG) $(FLAGS_offload)" "$(CC) $(LDSAN)" "$(call obj,$(model_SRC))"
 
 model-smoke: $(B)/tools/model
 	$(Q)$(MUTATIONS) one-bank no-duplicate-test no-second-sum

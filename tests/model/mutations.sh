@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Shows that the model checker sees what it is for: mutations.sh BUILD COMPILE LINK [NAME...]   For each mutation of mutations.txt it
+# Shows that the model checker sees what it is for: mutations.sh BUILD COMPILE LINK OBJECTS [NAME...]   For each mutation of mutations.txt it
 # builds the checker with the mutated sources in the place of the real ones and runs the configuration named there, which
-# must break the property named there. COMPILE is the compiler with the flags of offload/, LINK the one that links; BUILD holds the
-# objects of the checker and liboffload.a. Closes with `N passed, N failed`.
+# must break the property named there. COMPILE is the compiler with the flags of offload/, LINK the one that links, OBJECTS those of
+# the checker; BUILD holds liboffload.a. Closes with `N passed, N failed`.
 set -u
 build=$(realpath "$1")
 compile=$2
 link=$3
-shift 3
+checker=$4
+shift 4
 here=$(dirname "$(realpath "$0")")
 root=$(realpath "$here/../..")
 work=$build/mutations
@@ -41,8 +42,7 @@ make_mutant() {
         objects+=("${file%.c}.o")
         (cd "$dir" && $compile -Wno-error -w -c -o "${file%.c}.o" "${file#"$dir/"}") || return 1
     done < <(printf '%s\n' "${sources[@]}" | sort -u)
-    $link -o "$dir/model" "$build"/obj/tests/model/*.o "$build"/obj/tests/sim/{fabric,image}.o "${objects[@]}" \
-        "$build/lib/liboffload.a"
+    $link -o "$dir/model" $checker "${objects[@]}" "$build/lib/liboffload.a"
 }
 
 mkdir -p "$work"
