@@ -26,8 +26,9 @@ test_model_LIBS   := offload
 test_model_LDLIBS := -lcmocka
 
 .PHONY: model model-smoke model-mutations
-model: $(B)/tools/model ## explore every state of the protocol's real code in small fabrics
+model: $(B)/tools/model $(B)/tests/test_model ## explore every state of the protocol's real code in small fabrics
 	$(Q)$(B)/tools/model
+	$(Q)MODEL_FULL=1 $(B)/tests/test_model
 
 MUTATIONS = tests/model/mutations.sh $(B) "$(CC) $(BASE) $(PICFLAG) $(FLAGS_offload)" "$(CC) $(LDSAN)" "$(call obj,$(model_SRC))"
 

@@ -145,8 +145,10 @@ void model_engine_install(int index, unsigned life)
     }
     ((struct model_engine *)c->arena)->life = (uint8_t)life;
     ((struct model_engine *)c->arena)->forgotten = 0;
-    for (uint32_t b = 0; b < 2 * engine->config.slot_count_max; b++)
+    for (uint32_t b = 0; b < 2 * engine->config.slot_count_max; b++) {
         engine->bank[b].seq += model.config->first_seq;
+        by_bank_seal(&engine->bank[b]);
+    }
 }
 
 static void add_engine(int node)
