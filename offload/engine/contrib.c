@@ -38,12 +38,12 @@ static const struct by_reducer *find_reducer(const struct by_step *step, const s
 {
     const struct by_header *header = &packet->header;
     uint32_t pairs = pair_count(packet->entry, header->mode, header->op, header->dtype);
+    unsigned dtype;
 
-    if (header->mode != BY_MODE_FAST && header->mode != BY_MODE_DET)
-        return NULL;
     if (pairs * packet->entry->window > packet->entry->slots)
         return NULL;
-    return step->engine->reducer[header->op << 4 | header->dtype];
+    dtype = by_reduction_dtype(header->mode, header->op, header->dtype);
+    return step->engine->reducer[header->op << 4 | dtype];
 }
 
 static void claim(struct by_step *step, const struct by_packet *packet)

@@ -31,7 +31,8 @@ static int is_expected(struct by_step *step, const struct by_packet *packet)
         counters->drop_state++;
     } else if (header->count != bank->count ||
                (!(header->flags & BY_FLAG_NODATA) &&
-                packet->bytes != (uint32_t)header->count * by_dtype_bytes(header->dtype))) {
+                packet->bytes != (uint32_t)header->count * by_dtype_bytes(by_reduction_dtype(
+                                                               header->mode, header->op, header->dtype)))) {
         counters->drop_count++;
     } else {
         return 1;

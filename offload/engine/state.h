@@ -200,7 +200,10 @@ static inline uint8_t *by_bank_result(const struct by_engine *engine, const stru
 /* Bytes of the bank's sum or result as a payload; 0 without data. */
 static inline uint16_t by_bank_bytes(const struct by_bank *bank)
 {
-    return bank->flags & BY_BANK_DATA ? (uint16_t)(bank->count * by_dtype_bytes(bank->dtype)) : 0;
+    return bank->flags & BY_BANK_DATA
+               ? (uint16_t)(bank->count *
+                            by_dtype_bytes(by_reduction_dtype(bank->mode, bank->op, bank->dtype)))
+               : 0;
 }
 
 /* BY_ERR_BYTES behind the two halves: the objection that poisoned the bank. */

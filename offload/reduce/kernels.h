@@ -5,6 +5,7 @@
 #ifndef BY_REDUCE_KERNELS_H
 #define BY_REDUCE_KERNELS_H
 
+#include "offload/reduce/exact.h"
 #include "offload/reduce/reduce.h"
 
 /* X(NAME, C type on the wire, family, NAME of the accumulator's type). The family decides which operators
@@ -44,5 +45,10 @@ extern by_kernel_table by_kernels_scalar;
 extern by_kernel_table by_kernels_avx2;
 extern by_kernel_table by_kernels_avx512;
 extern by_kernel_table by_kernels_neon;
+
+extern const struct by_exact by_exact_scalar[BY_DTYPE_COUNT];
+extern const struct by_exact by_exact_avx2[BY_DTYPE_COUNT];
+extern const struct by_exact by_exact_avx512[BY_DTYPE_COUNT];
+extern const struct by_exact by_exact_neon[BY_DTYPE_COUNT];
 
 #endif

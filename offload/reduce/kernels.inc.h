@@ -1,7 +1,7 @@
 /*
  * The loop family: every kernel of one instruction set. Included once by each kernels_<isa>.c, which names
- * its table (BY_KERNEL_TABLE), its vectors (BY_VECTOR_BYTES), and, where the processor converts f16, provides
- * f16_widen_block and f16_narrow_block and defines BY_KERNEL_F16_BLOCKS. The loops are plain C that the
+ * its tables (BY_KERNEL_TABLE, BY_EXACT_TABLE), its vectors (BY_VECTOR_BYTES), and, where the processor
+ * converts f16, provides f16_widen_block and f16_narrow_block and defines BY_KERNEL_F16_BLOCKS. The loops are plain C that the
  * compiler turns into vectors; what is said here about values therefore holds for all instruction sets. Pure;
  * any thread.
  *
@@ -362,3 +362,5 @@ by_kernel_table BY_KERNEL_TABLE = {
     BY_KERNEL_TYPE_LIST(X)
 #undef X
 };
+
+#include "offload/reduce/exact.inc.h"

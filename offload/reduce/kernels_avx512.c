@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #define BY_KERNEL_TABLE      by_kernels_avx512
+#define BY_EXACT_TABLE       by_exact_avx512
 #define BY_VECTOR_BYTES      64
 #define BY_KERNEL_F16_BLOCKS 1
 

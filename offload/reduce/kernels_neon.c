@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #define BY_KERNEL_TABLE      by_kernels_neon
+#define BY_EXACT_TABLE       by_exact_neon
 #define BY_KERNEL_F16_BLOCKS 1
 
 static inline void f16_widen_block(float *restrict wide, const void *restrict in)

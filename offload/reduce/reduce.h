@@ -52,6 +52,11 @@ const struct by_reducer *by_reducer_get(unsigned isa, unsigned op, unsigned dtyp
  * and products of floats. */
 int by_reduction_is_ordered(unsigned op, unsigned dtype);
 
+/* The type that travels and is reduced for `op` on `dtype` in `mode`: sums of floats in mode EXACT are sums
+ * of integers (exact.h), all else is itself. 0 when the mode does not have the pair: products of floats in
+ * mode EXACT, and unknown modes. */
+unsigned by_reduction_dtype(unsigned mode, unsigned op, unsigned dtype);
+
 /* The best instruction set that both this build and the running processor have (x86: CPUID; arm64: NEON
  * always). */
 unsigned by_isa_best(void);
