@@ -73,14 +73,19 @@ static void fail_damaged(struct by_endpoint *endpoint, const struct by_lane *lan
     by_call_fail(endpoint, &endpoint->calls[by_flight_at(lane, header->seq)->call], BY_ECHECKSUM, &status);
 }
 
-static void deliver(const struct by_flight *flight, const uint8_t *payload)
+static void deliver(const struct by_endpoint *endpoint, const struct by_flight *flight,
+                    const uint8_t *payload)
 {
+    const struct by_call_state *call = &endpoint->calls[flight->call];
+
     if (flight->recv == NULL)
         return;
     /* A rank that needs no value back but has a place for it holds the value itself: the source of a
      * broadcast or an allgather. */
     if (flight->flags & BY_FLIGHT_ACKONLY)
         by_copy(flight->recv, flight->send, flight->bytes);
+    else if (call->part == BY_PART_INTEGERS)
+        by_exact_deliver(endpoint, call, flight, payload);
     else
         by_copy(flight->recv, payload, flight->bytes);
 }
@@ -138,7 +143,7 @@ static void take_result(struct by_endpoint *endpoint, struct by_lane *lane, cons
             fail_damaged(endpoint, lane, header);
         return;
     }
-    deliver(flight, payload);
+    deliver(endpoint, flight, payload);
     heed_timing(endpoint, lane, flight, (header->flags & BY_FLAG_RETX) != 0);
     endpoint->counters.result++;
     by_pace_accepted(endpoint);
@@ -159,7 +164,7 @@ static void take_result(struct by_endpoint *endpoint, struct by_lane *lane, cons
         if (flight->call == BY_CALL_SESSION)
             by_session_end(endpoint);
         else
-            by_call_finish(call);
+            by_call_finish(endpoint, call);
     }
     if (endpoint->dead != 0)
         return;

@@ -5,6 +5,8 @@
  */
 #include "offload/endpoint/state.h"
 
+#include "offload/reduce/exact.h"
+
 static int refuse(const char **field, const char *name, int error)
 {
     if (field != NULL)
@@ -35,7 +37,7 @@ static int check_words(const struct by_endpoint *endpoint, const struct by_call 
     if (has_root(call->collective) && call->root >= endpoint->rank_count)
         return refuse(field, "root", BY_EINVAL);
     /* All ranks' elements together must have addresses. */
-    if (call->count > ((uint64_t)1 << 62) / by_dtype_bytes(call->dtype) / endpoint->rank_count)
+    if (call->count > ((uint64_t)1 << 58) / endpoint->rank_count)
         return refuse(field, "count", BY_EINVAL);
     if (!is_reducing(call->collective))
         return 0;
@@ -43,7 +45,10 @@ static int check_words(const struct by_endpoint *endpoint, const struct by_call 
         return refuse(field, "op", BY_EINVAL);
     if (call->mode == 0 || call->mode >= BY_MODE_COUNT)
         return refuse(field, "mode", BY_EINVAL);
-    if (call->mode == BY_MODE_EXACT)
+    if (by_reduction_dtype(call->mode, call->op, call->dtype) == 0)
+        return refuse(field, "mode", BY_EUNSUPPORTED);
+    if (by_exact_is_for(call) && by_dtype_bytes(call->dtype) == 2 &&
+        endpoint->rank_count > BY_EXACT_HALF_RANKS_MAX)
         return refuse(field, "mode", BY_EUNSUPPORTED);
     if (by_reducer_get(endpoint->config.isa, call->op, call->dtype) == NULL)
         return refuse(field, "op", BY_EUNSUPPORTED);
@@ -107,24 +112,29 @@ static int check_lanes(const struct by_endpoint *endpoint, const struct by_call 
 }
 
 /* A job of one rank needs no network: the result is the input. */
-static void finish_alone(struct by_call_state *state)
+static void finish_alone(struct by_endpoint *endpoint, struct by_call_state *state)
 {
     const struct by_call *call = &state->call;
 
     if (call->collective != BY_COLLECTIVE_BARRIER && call->recv != NULL && call->send != NULL &&
         call->recv != call->send)
         by_copy(call->recv, call->send, state->shard_bytes);
-    by_call_finish(state);
+    by_call_finish(endpoint, state);
 }
 
-static void call_open(struct by_endpoint *endpoint, struct by_call_state *state, const struct by_call *call)
+/* What is on the wire of call `number`: `call`, of which the optag tells the same as `user`. */
+static void call_open(struct by_endpoint *endpoint, uint32_t number, const struct by_call *call,
+                      const struct by_call *user, enum by_call_part part)
 {
+    struct by_call_state *state = by_call_at(endpoint, number);
     unsigned element_bytes;
 
     by_zero(state, sizeof(*state));
     state->call = *call;
-    state->number = endpoint->posted;
+    state->number = number;
     state->phase = BY_CALL_RUNNING;
+    state->part = (uint8_t)part;
+    state->gated = part == BY_PART_INTEGERS;
     state->status =
         (struct by_call_status){.error = BY_EAGAIN, .node = BY_NODE_NONE, .missing_node = BY_NODE_NONE};
     if (!has_root(call->collective))
@@ -133,21 +143,59 @@ static void call_open(struct by_endpoint *endpoint, struct by_call_state *state,
         state->call.count = 0;
         state->call.dtype = BY_DTYPE_U8;
     }
-    state->shard_bytes = state->call.count * by_dtype_bytes(state->call.dtype);
-    state->optag = by_optag(state->number, call->collective, state->call.root, state->call.count) ^
+    state->optag = by_optag(number, user->collective, has_root(user->collective) ? user->root : 0,
+                            user->collective == BY_COLLECTIVE_BARRIER ? 0 : user->count) ^
                    endpoint->session_salt;
     /* What is only copied travels as bytes: no rank's element type matters. */
     state->op = is_reducing(call->collective) ? call->op : BY_OP_BOR;
     state->dtype = is_reducing(call->collective) ? call->dtype : BY_DTYPE_U8;
     state->mode = is_reducing(call->collective) ? call->mode : BY_MODE_FAST;
-    for (element_bytes = by_dtype_bytes(state->dtype); element_bytes > 1; element_bytes >>= 1)
+    element_bytes = by_dtype_bytes(
+        part == BY_PART_INTEGERS ? by_reduction_dtype(call->mode, call->op, call->dtype) : state->dtype);
+    state->shard_bytes = state->call.count * by_dtype_bytes(state->call.dtype);
+    if (part == BY_PART_INTEGERS)
+        state->shard_bytes = state->call.count * element_bytes;
+    for (; element_bytes > 1; element_bytes >>= 1)
         state->shift++;
+}
+
+static void call_start(struct by_endpoint *endpoint, uint32_t number)
+{
+    struct by_call_state *state = by_call_at(endpoint, number);
+
+    if (endpoint->rank_count == 1) {
+        finish_alone(endpoint, state);
+        return;
+    }
+    by_cursor_plan(endpoint, state);
+    if (state->remaining == 0)
+        by_call_finish(endpoint, state);
+    else
+        by_session_begin(endpoint);
+}
+
+static void seek_all(struct by_endpoint *endpoint)
+{
+    for (uint32_t l = 0; l < endpoint->lane_count; l++)
+        if (by_cursor_seek(endpoint, &endpoint->lanes[l]))
+            by_send_ready(endpoint, &endpoint->lanes[l]);
+}
+
+/* The scratch of a sum in mode EXACT, and trees on which all ranks can agree on its scales. */
+static int check_exact(const struct by_endpoint *endpoint, const struct by_call *call, const char **field)
+{
+    if (call->scratch == NULL)
+        return refuse(field, "scratch", BY_EINVAL);
+    if (by_share_group(endpoint, BY_COLLECTIVE_ALLREDUCE, 0) == BY_GROUP_NONE)
+        return refuse(field, "mode", BY_EUNSUPPORTED);
+    return 0;
 }
 
 int by_endpoint_post(struct by_endpoint *endpoint, const struct by_call *call, uint32_t *id,
                      const char **field)
 {
-    struct by_call_state *state = by_call_at(endpoint, endpoint->posted);
+    uint32_t last = endpoint->posted;
+    int exact = 0;
     int error;
 
     BY_ASSERT(call != NULL && id != NULL);
@@ -160,25 +208,26 @@ int by_endpoint_post(struct by_endpoint *endpoint, const struct by_call *call, u
         error = check_buffers(endpoint, call, field);
     if (error == 0 && endpoint->rank_count > 1)
         error = check_lanes(endpoint, call, field);
+    if (error == 0)
+        exact = by_endpoint_scratch(endpoint, call) > 0;
+    if (exact)
+        error = check_exact(endpoint, call, field);
     if (error != 0)
         return error;
-    if (state->phase != BY_CALL_FREE)
+    last += (uint32_t)exact;
+    if (by_call_at(endpoint, endpoint->posted)->phase != BY_CALL_FREE ||
+        by_call_at(endpoint, last)->phase != BY_CALL_FREE)
         return BY_EAGAIN;
-    call_open(endpoint, state, call);
-    *id = state->number;
-    endpoint->posted++;
-    if (endpoint->rank_count == 1) {
-        finish_alone(state);
-    } else {
-        by_cursor_plan(endpoint, state);
-        if (state->remaining == 0)
-            by_call_finish(state);
-        else
-            by_session_begin(endpoint);
+    if (exact) {
+        struct by_call scales = by_exact_scales(endpoint, call);
+
+        call_open(endpoint, endpoint->posted, &scales, call, BY_PART_SCALES);
     }
-    for (uint32_t l = 0; l < endpoint->lane_count; l++)
-        if (by_cursor_seek(endpoint, &endpoint->lanes[l]))
-            by_send_ready(endpoint, &endpoint->lanes[l]);
+    call_open(endpoint, last, call, call, exact ? BY_PART_INTEGERS : BY_PART_ALL);
+    *id = last;
+    for (; endpoint->posted != last + 1; endpoint->posted++)
+        call_start(endpoint, endpoint->posted);
+    seek_all(endpoint);
     return 0;
 }
 
@@ -200,11 +249,16 @@ int by_endpoint_test(struct by_endpoint *endpoint, uint32_t id, struct by_call_s
     return state->status.error;
 }
 
-void by_call_finish(struct by_call_state *call)
+void by_call_finish(struct by_endpoint *endpoint, struct by_call_state *call)
 {
     BY_ASSERT(call->phase == BY_CALL_RUNNING && call->remaining == 0);
     call->phase = BY_CALL_ENDED;
     call->status.error = 0;
+    if (call->part == BY_PART_SCALES) {
+        call->phase = BY_CALL_FREE; /* nobody else collects it */
+        by_call_at(endpoint, call->number + 1)->gated = 0;
+        seek_all(endpoint);
+    }
 }
 
 /* Stops all sending: buffers go back to the user. */
@@ -223,7 +277,7 @@ static struct by_call_state *oldest_running(struct by_endpoint *endpoint)
     for (uint32_t number = endpoint->posted - BY_CALLS_MAX; number != endpoint->posted; number++) {
         struct by_call_state *call = by_call_at(endpoint, number);
 
-        if (call->phase == BY_CALL_RUNNING)
+        if (call->phase == BY_CALL_RUNNING && call->part != BY_PART_SCALES)
             return call;
     }
     return NULL;
@@ -236,12 +290,14 @@ void by_call_fail(struct by_endpoint *endpoint, struct by_call_state *call, int 
 
     if (session)
         call = oldest_running(endpoint);
+    else if (call != NULL && call->part == BY_PART_SCALES)
+        call = by_call_at(endpoint, call->number + 1); /* the user's */
     for (uint32_t c = 0; c < BY_CALLS_MAX; c++) {
         struct by_call_state *other = &endpoint->calls[c];
 
         if (other->phase != BY_CALL_RUNNING)
             continue;
-        other->phase = BY_CALL_ENDED;
+        other->phase = other->part == BY_PART_SCALES ? BY_CALL_FREE : BY_CALL_ENDED;
         other->status = *status;
         other->status.session = (uint8_t)session;
         other->status.error = other == call ? error : BY_EABORTED;

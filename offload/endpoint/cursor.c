@@ -137,6 +137,8 @@ int by_cursor_seek(struct by_endpoint *endpoint, struct by_lane *lane)
 
         if (call->phase == BY_CALL_RUNNING) {
             BY_ASSERT(call->number == cursor->call);
+            if (call->gated)
+                return 0;
             if (!cursor->entered)
                 enter_call(endpoint, lane, call);
             for (; cursor->shard < cursor->shard_end && !cursor->active; cursor->shard += !cursor->active)
@@ -157,7 +159,8 @@ static void aim_flight(const struct by_endpoint *endpoint, const struct by_call_
     const struct by_call *call = &state->call;
     uint32_t shard = cursor->shard;
     uint64_t offset = cursor->at;
-    const uint8_t *send = call->send;
+    const uint8_t *send =
+        state->part == BY_PART_INTEGERS ? by_exact_integers(endpoint, call) : (const uint8_t *)call->send;
     uint8_t *recv = call->recv;
     uint64_t in_all = (uint64_t)shard * state->shard_bytes + offset; /* where all shards lie in one buffer */
     int mine;
@@ -197,6 +200,8 @@ static void aim_flight(const struct by_endpoint *endpoint, const struct by_call_
         flight->flags = BY_FLIGHT_NODATA | BY_FLIGHT_ACKONLY;
         break;
     }
+    if (state->part == BY_PART_INTEGERS && flight->recv != NULL)
+        flight->recv = recv + (offset >> state->shift) * by_dtype_bytes(call->dtype);
 }
 
 void by_cursor_take(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight)
@@ -218,6 +223,8 @@ void by_cursor_take(struct by_endpoint *endpoint, struct by_lane *lane, struct b
     flight->bytes = (uint16_t)bytes;
     flight->count = (uint16_t)(bytes >> call->shift);
     flight->call = (uint8_t)index;
+    if (call->part != BY_PART_ALL)
+        by_exact_fill(endpoint, call, flight);
     if (cursor->at == cursor->end) {
         cursor->active = 0;
         cursor->shard++;

@@ -56,6 +56,9 @@ struct by_call {
     uint64_t count;
     const void *send;
     void *recv;
+    /* by_endpoint_scratch() bytes, aligned to 8, the endpoint's until the call has ended; not used, and may
+     * be NULL, where that is 0. */
+    void *scratch;
 };
 
 /* How a call ended, for people: who and what. */
@@ -113,6 +116,11 @@ struct by_endpoint_counters {
 size_t by_endpoint_size(const struct by_endpoint_config *config);
 int by_endpoint_init(struct by_endpoint **endpoint, void *memory, size_t bytes,
                      const struct by_endpoint_config *config);
+
+/* Bytes of scratch that `call` needs: for sums of floats in mode EXACT, on more than one rank, the elements
+ * as integers (twice a f32's size) and 8 bytes for each 256 of them; else 0. Looks at collective, op, dtype,
+ * mode and count, which must be in range. */
+uint64_t by_endpoint_scratch(const struct by_endpoint *endpoint, const struct by_call *call);
 
 /*
  * Queues a call; `*id` names it until it is collected by by_endpoint_test with an end. BY_EINVAL (with the

@@ -4,6 +4,7 @@ offload_SRC += \
 	offload/endpoint/call.c \
 	offload/endpoint/cursor.c \
 	offload/endpoint/endpoint.c \
+	offload/endpoint/exact.c \
 	offload/endpoint/guess.c \
 	offload/endpoint/pace.c \
 	offload/endpoint/send.c \

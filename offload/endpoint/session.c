@@ -95,7 +95,7 @@ void by_session_end(struct by_endpoint *endpoint)
 {
     struct by_lane *first = &endpoint->lanes[endpoint->first];
 
-    by_call_finish(&endpoint->calls[BY_CALL_SESSION]);
+    by_call_finish(endpoint, &endpoint->calls[BY_CALL_SESSION]);
     if (endpoint->roll[endpoint->rank] != endpoint->config.nonce) {
         by_session_refuse(endpoint, by_suspect_upper(endpoint, first), NULL);
         return;

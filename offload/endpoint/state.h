@@ -134,11 +134,16 @@ enum by_session_phase { BY_SESSION_NONE, BY_SESSION_ASKED, BY_SESSION_AGREED };
 
 enum by_call_phase { BY_CALL_FREE, BY_CALL_RUNNING, BY_CALL_ENDED };
 
+/* A sum of floats in mode EXACT is two calls: its number is the second's (exact.c). */
+enum by_call_part { BY_PART_ALL, BY_PART_SCALES, BY_PART_INTEGERS };
+
 struct by_call_state {
     struct by_call call;
     uint32_t number;
     uint32_t optag;
     uint8_t phase;
+    uint8_t part;            /* enum by_call_part */
+    uint8_t gated;           /* waits for the scales */
     uint8_t op, dtype, mode; /* on the wire */
     uint8_t shift;           /* log2 of the wire element's bytes */
     uint64_t shard_bytes;
@@ -246,8 +251,22 @@ uint32_t by_session_part(struct by_endpoint *endpoint, struct by_tx *tx);
 void by_guess(const struct by_endpoint *endpoint, const struct by_call_state *own,
               const struct by_err_side *side, struct by_call_said *said);
 
+/* exact.c: sums of floats in mode EXACT. */
+/* 1 when `call`, of any words in range, is one. */
+int by_exact_is_for(const struct by_call *call);
+/* The call that agrees on its scales; where its integers lie in the scratch. */
+struct by_call by_exact_scales(const struct by_endpoint *endpoint, const struct by_call *call);
+uint8_t *by_exact_integers(const struct by_endpoint *endpoint, const struct by_call *call);
+/* Makes what a chunk of either part sends, at flight->send. */
+void by_exact_fill(struct by_endpoint *endpoint, const struct by_call_state *state,
+                   const struct by_flight *flight);
+/* Writes a result's integers as floats. */
+void by_exact_deliver(const struct by_endpoint *endpoint, const struct by_call_state *state,
+                      const struct by_flight *flight, const uint8_t *payload);
+
 /* call.c: ends of calls. */
-void by_call_finish(struct by_call_state *call);
+/* The last result of `call` is in. */
+void by_call_finish(struct by_endpoint *endpoint, struct by_call_state *call);
 /* Ends `call` with `error`, all others that run with BY_EABORTED, and the endpoint. `status` says who and
  * what. For the roll call it is the oldest call of the user that ends so. */
 void by_call_fail(struct by_endpoint *endpoint, struct by_call_state *call, int error,

@@ -141,7 +141,9 @@ static void draw_calls(struct by_prng *prng, struct scenario *scenario, int job)
                           draw_count(prng));
         call->root = (uint16_t)below(prng, (uint64_t)ranks);
         call->in_place = one_in(prng, 2);
-        call->mode = (uint8_t)between(&modes, BY_MODE_FAST, BY_MODE_DET);
+        call->mode = (uint8_t)between(&modes, BY_MODE_FAST, BY_MODE_EXACT);
+        if (dtype >= BY_DTYPE_F16 && op == BY_OP_PROD && call->mode == BY_MODE_EXACT)
+            call->mode = BY_MODE_FAST; /* there is no such thing */
     }
 }
 

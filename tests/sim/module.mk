@@ -3,6 +3,7 @@ SIM_SRC := \
 	tests/sim/cable.c \
 	tests/sim/draw.c \
 	tests/sim/fabric.c \
+	tests/sim/flip.c \
 	tests/sim/heap.c \
 	tests/sim/image.c \
 	tests/sim/node.c \
@@ -14,7 +15,7 @@ TOOLS += sim
 sim_SRC := tests/sim/main.c tests/sim/goodput.c $(SIM_SRC)
 sim_LIBS := offload
 
-TESTS += test_sim_campaign test_sim_failure test_sim_again
+TESTS += test_sim_campaign test_sim_failure test_sim_again test_sim_modes test_sim_flips
 test_sim_campaign_SRC    := tests/sim/test_campaign.c tests/sim/goodput.c $(SIM_SRC)
 test_sim_campaign_LIBS   := offload
 test_sim_campaign_LDLIBS := -lcmocka
@@ -24,6 +25,12 @@ test_sim_failure_LDLIBS  := -lcmocka
 test_sim_again_SRC       := tests/sim/test_again.c $(SIM_SRC)
 test_sim_again_LIBS      := offload
 test_sim_again_LDLIBS    := -lcmocka
+test_sim_modes_SRC       := tests/sim/test_modes.c $(SIM_SRC)
+test_sim_modes_LIBS      := offload
+test_sim_modes_LDLIBS    := -lcmocka
+test_sim_flips_SRC       := tests/sim/test_flips.c $(SIM_SRC)
+test_sim_flips_LIBS      := offload
+test_sim_flips_LDLIBS    := -lcmocka
 
 N ?= 1000
 SEED ?= 1

@@ -158,6 +158,33 @@ void oracle_fill(const struct plan_call *call, uint64_t seed, int rank, int rank
         store(call->dtype, (uint8_t *)send + i * bytes, value_of(call, seed, rank, i));
 }
 
+void oracle_fill_rough(const struct plan_call *call, uint64_t seed, int rank, int ranks, void *send)
+{
+    uint64_t count = oracle_send_count(call, ranks);
+    unsigned bytes = by_dtype_bytes(call->dtype);
+    unsigned mant = call->dtype == BY_DTYPE_F64    ? 52
+                    : call->dtype == BY_DTYPE_F32  ? 23
+                    : call->dtype == BY_DTYPE_BF16 ? 7
+                                                   : 10;
+    unsigned bias = call->dtype == BY_DTYPE_F64 ? 1023 : call->dtype == BY_DTYPE_F16 ? 15 : 127;
+    unsigned spread = call->dtype == BY_DTYPE_F16 || call->op == BY_OP_PROD ? 2 : 16;
+
+    for (uint64_t i = 0; i < count; i++) {
+        struct by_prng prng = {seed ^ (uint64_t)rank << 48 ^ i * 0x9e3779b97f4a7c15u};
+        uint64_t bits = by_prng_next(&prng) & (((uint64_t)1 << mant) - 1);
+
+        bits |= (uint64_t)(bias - spread + by_prng_below(&prng, 2 * spread + 1)) << mant;
+        bits |= by_prng_below(&prng, 2) << (8 * bytes - 1);
+        memcpy((uint8_t *)send + i * bytes, &bits, bytes);
+    }
+}
+
+int oracle_is_ordered(const struct plan_call *call)
+{
+    return is_reduced(call->collective) && is_float(call->dtype) &&
+           (call->op == BY_OP_SUM || call->op == BY_OP_PROD);
+}
+
 uint64_t oracle_offset(const struct plan_call *call, int rank)
 {
     return call->collective == BY_COLLECTIVE_REDUCE_SCATTER ? call->count * (uint64_t)rank : 0;

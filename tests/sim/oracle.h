@@ -21,6 +21,10 @@ struct plan_call {
 /* Elements of the send buffer of a rank, and of its receive buffer. */
 uint64_t oracle_send_count(const struct plan_call *call, int ranks);
 uint64_t oracle_recv_count(const struct plan_call *call, int ranks);
+/* Fills the send buffer of `rank` with floats of any magnitudes from 2^-16 to 2^16. */
+void oracle_fill_rough(const struct plan_call *call, uint64_t seed, int rank, int ranks, void *send);
+/* 1 when the result of `call` depends on the order of its operands. */
+int oracle_is_ordered(const struct plan_call *call);
 /* Fills the send buffer of `rank`. */
 void oracle_fill(const struct plan_call *call, uint64_t seed, int rank, int ranks, void *send);
 /* The answer over all ranks: malloc'd; of reduce-scatter and allgather the concatenation of all shards. */

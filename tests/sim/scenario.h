@@ -32,6 +32,11 @@ struct scenario {
      * Before, at quit_ns, the host quit_node (-1: none) ends for itself. */
     uint64_t again_ns, quit_ns;
     int quit_node;
+    uint64_t flip_ns; /* then a bit of a slot of flip_node flips; 0: never */
+    int flip_node;
+    /* Not 0: sums and products of floats are of any magnitudes, from this seed, and depend on the order. The
+     * results are then only compared among the ranks; see digest. */
+    uint64_t rough_seed;
     int odd_rank; /* this rank of job 0 posts odd_call instead of call 0; -1: none */
     struct plan_call odd_call;
 };
@@ -47,6 +52,8 @@ struct scenario_result {
     char fault[256]; /* what was wrong first */
     uint64_t wrong;  /* elements */
     uint64_t checked;
+    uint64_t digest;     /* of everything that was received, whenever and in whatever order */
+    int flipped;         /* a bit */
     uint64_t bytes;      /* of user data whose answers were checked */
     uint64_t elapsed_ns; /* virtual */
     struct world_counters world;

@@ -199,7 +199,7 @@ static void what_a_node_cannot_compute_is_refused_and_poisons_the_chunk(void **s
         {15, BY_DTYPE_F32, BY_MODE_FAST},
         {BY_OP_SUM, 0, BY_MODE_FAST},
         {BY_OP_SUM, 15, BY_MODE_FAST},
-        {BY_OP_SUM, BY_DTYPE_F32, BY_MODE_EXACT},
+        {BY_OP_PROD, BY_DTYPE_F32, BY_MODE_EXACT},
         {BY_OP_SUM, BY_DTYPE_F32, 0},
         {BY_OP_SUM, BY_DTYPE_F32, 255},
     };

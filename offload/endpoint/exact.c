@@ -1,0 +1,154 @@
+/*
+ * Sums of floats in mode EXACT: two calls on the wire for one of the user. The first agrees on the scales of
+ * all blocks, by a maximum over all ranks; the second, which waits for it, adds integers. What goes out is
+ * made chunk by chunk when its turn comes, into the caller's scratch, where it stays for repairs; what comes
+ * in is made floats as it is written. Neighbours: offload/reduce/exact.h has the arithmetic, call.c opens
+ * both calls. Pure; the endpoint's thread.
+ */
+#include "offload/endpoint/state.h"
+
+#include "offload/reduce/exact.h"
+
+/* The scratch: the words of all blocks, shard after shard, then the integers of all elements. */
+static uint64_t blocks_of(uint64_t count)
+{
+    return (count + BY_EXACT_BLOCK - 1) / BY_EXACT_BLOCK;
+}
+
+static uint32_t shards_of(const struct by_endpoint *endpoint, const struct by_call *call)
+{
+    return call->collective == BY_COLLECTIVE_REDUCE_SCATTER ? endpoint->rank_count : 1;
+}
+
+static const struct by_exact *exact_of(const struct by_endpoint *endpoint, const struct by_call *call)
+{
+    const struct by_exact *exact = by_exact_get(endpoint->config.isa, call->dtype);
+
+    BY_ASSERT(exact != NULL);
+    return exact;
+}
+
+int by_exact_is_for(const struct by_call *call)
+{
+    return call->mode == BY_MODE_EXACT &&
+           (call->collective == BY_COLLECTIVE_ALLREDUCE || call->collective == BY_COLLECTIVE_REDUCE ||
+            call->collective == BY_COLLECTIVE_REDUCE_SCATTER) &&
+           by_reduction_dtype(BY_MODE_EXACT, call->op, call->dtype) != call->dtype;
+}
+
+uint64_t by_endpoint_scratch(const struct by_endpoint *endpoint, const struct by_call *call)
+{
+    uint32_t shards = shards_of(endpoint, call);
+
+    if (!by_exact_is_for(call) || endpoint->rank_count == 1 || call->count == 0)
+        return 0;
+    return shards * (blocks_of(call->count) * BY_EXACT_SCALE_BYTES +
+                     call->count * exact_of(endpoint, call)->wide_bytes);
+}
+
+struct by_call by_exact_scales(const struct by_endpoint *endpoint, const struct by_call *call)
+{
+    return (struct by_call){.collective = BY_COLLECTIVE_ALLREDUCE,
+                            .op = BY_OP_MAX,
+                            .dtype = BY_DTYPE_U32,
+                            .mode = BY_MODE_EXACT,
+                            .count = shards_of(endpoint, call) * blocks_of(call->count) * BY_EXACT_WORDS,
+                            .send = call->scratch,
+                            .recv = call->scratch};
+}
+
+uint8_t *by_exact_integers(const struct by_endpoint *endpoint, const struct by_call *call)
+{
+    return (uint8_t *)call->scratch +
+           shards_of(endpoint, call) * blocks_of(call->count) * BY_EXACT_SCALE_BYTES;
+}
+
+/* Elements from `at` of a shard up to `end`, or to the end of their block. */
+static uint32_t run_length(uint64_t at, uint64_t end)
+{
+    uint64_t block_end = (at / BY_EXACT_BLOCK + 1) * BY_EXACT_BLOCK;
+
+    return (uint32_t)((end < block_end ? end : block_end) - at);
+}
+
+static void words_read(const struct by_call *call, uint64_t block, uint32_t words[BY_EXACT_WORDS])
+{
+    const uint8_t *at = (const uint8_t *)call->scratch + block * BY_EXACT_SCALE_BYTES;
+
+    by_copy(words, at, BY_EXACT_SCALE_BYTES);
+}
+
+/* The words of the blocks whose scales are in the chunk, from this rank's elements. */
+static void fill_scales(const struct by_endpoint *endpoint, const struct by_call *user,
+                        const struct by_flight *flight)
+{
+    const struct by_exact *exact = exact_of(endpoint, user);
+    const uint8_t *send = user->send;
+    uint64_t in_shard = blocks_of(user->count);
+    uint64_t block = (uint64_t)(flight->send - (const uint8_t *)user->scratch) / BY_EXACT_SCALE_BYTES;
+    uint64_t end = block + flight->bytes / BY_EXACT_SCALE_BYTES;
+
+    for (; block < end; block++) {
+        uint64_t shard = block / in_shard, at = block % in_shard * BY_EXACT_BLOCK;
+        uint32_t words[BY_EXACT_WORDS];
+
+        exact->scale(send + (shard * user->count + at) * exact->element_bytes, run_length(at, user->count),
+                     words);
+        by_copy((uint8_t *)user->scratch + block * BY_EXACT_SCALE_BYTES, words, BY_EXACT_SCALE_BYTES);
+    }
+}
+
+/* This rank's elements of the chunk as integers. */
+static void fill_integers(const struct by_endpoint *endpoint, const struct by_call *user,
+                          const struct by_flight *flight)
+{
+    const struct by_exact *exact = exact_of(endpoint, user);
+    uint8_t *integers = by_exact_integers(endpoint, user);
+    const uint8_t *send = user->send;
+    uint64_t first = (uint64_t)(flight->send - integers) / exact->wide_bytes;
+    uint64_t shard = first / user->count, at = first % user->count, end = at + flight->count;
+
+    while (at < end) {
+        uint32_t count = run_length(at, end);
+        uint64_t element = shard * user->count + at;
+        uint32_t words[BY_EXACT_WORDS];
+
+        words_read(user, shard * blocks_of(user->count) + at / BY_EXACT_BLOCK, words);
+        exact->quantise(send + element * exact->element_bytes, count, words, endpoint->rank_count,
+                        integers + element * exact->wide_bytes);
+        at += count;
+    }
+}
+
+void by_exact_fill(struct by_endpoint *endpoint, const struct by_call_state *state,
+                   const struct by_flight *flight)
+{
+    if (flight->count == 0)
+        return;
+    if (state->part == BY_PART_SCALES)
+        fill_scales(endpoint, &by_call_at(endpoint, state->number + 1)->call, flight);
+    else
+        fill_integers(endpoint, &state->call, flight);
+}
+
+void by_exact_deliver(const struct by_endpoint *endpoint, const struct by_call_state *state,
+                      const struct by_flight *flight, const uint8_t *payload)
+{
+    const struct by_call *call = &state->call;
+    const struct by_exact *exact = exact_of(endpoint, call);
+    uint64_t shard = call->collective == BY_COLLECTIVE_REDUCE_SCATTER ? endpoint->rank : 0;
+    uint64_t at = (uint64_t)(flight->recv - (const uint8_t *)call->recv) / exact->element_bytes;
+    uint64_t end = at + flight->count;
+    uint8_t *to = flight->recv;
+
+    while (at < end) {
+        uint32_t count = run_length(at, end);
+        uint32_t words[BY_EXACT_WORDS];
+
+        words_read(call, shard * blocks_of(call->count) + at / BY_EXACT_BLOCK, words);
+        exact->restore(payload, count, words, endpoint->rank_count, to);
+        payload += (size_t)count * exact->wide_bytes;
+        to += (size_t)count * exact->element_bytes;
+        at += count;
+    }
+}

@@ -1,0 +1,55 @@
+/* See flip.h. Knows the engine's memory from within. */
+#include "tests/sim/flip.h"
+
+#include "offload/engine/state.h"
+
+#define TRIES 2000u
+
+/* A byte of the bank's header that counts. */
+static uint8_t *header_byte(struct by_bank *bank, struct by_prng *prng, unsigned *bit)
+{
+    for (;;) {
+        size_t byte = by_prng_below(prng, sizeof(*bank));
+
+        *bit = (unsigned)by_prng_below(prng, 8);
+        if (byte >= offsetof(struct by_bank, told) && byte < offsetof(struct by_bank, seq))
+            continue; /* told, tick_ns */
+        if (byte >= offsetof(struct by_bank, psum) + 4 && byte < offsetof(struct by_bank, count))
+            continue; /* refs, waits */
+        if (byte == offsetof(struct by_bank, flags) && (BY_BANK_SPACING >> *bit & 1))
+            continue;
+        return (uint8_t *)bank + byte;
+    }
+}
+
+int flip_slot(struct by_engine *engine, struct by_prng *prng)
+{
+    const struct by_table *table = engine->active;
+
+    for (unsigned i = 0; i < TRIES && table->entry_count > 0; i++) {
+        const struct by_entry *entry = &table->entry[by_prng_below(prng, table->entry_count)];
+        uint32_t place = (uint32_t)by_prng_below(prng, 2 * entry->window);
+        uint32_t index = 2 * entry->slot_base + place;
+        struct by_bank *bank = &engine->bank[index];
+        uint32_t bytes = by_bank_bytes(bank);
+        uint32_t pairs = entry->slots / entry->window;
+        unsigned bit;
+        uint8_t *at;
+
+        if (bank->state != BY_BANK_AGG && bank->state != BY_BANK_UP && bank->state != BY_BANK_DONE)
+            continue;
+        if (bank->state == BY_BANK_AGG && bank->mode == BY_MODE_DET && pairs > 1)
+            index = by_bank_of_pair(entry, index, (uint32_t)by_prng_below(prng, pairs));
+        if (bytes == 0 || by_prng_below(prng, 2)) {
+            at = header_byte(&engine->bank[index], prng, &bit);
+        } else {
+            at = bank->state == BY_BANK_DONE ? by_bank_result(engine, entry, index)
+                                             : by_bank_partial(engine, index);
+            at += by_prng_below(prng, bytes);
+            bit = (unsigned)by_prng_below(prng, 8);
+        }
+        *at ^= (uint8_t)(1u << bit);
+        return 1;
+    }
+    return 0;
+}
