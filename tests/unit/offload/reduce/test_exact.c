@@ -390,7 +390,7 @@ static void zeros_and_subnormals_are_exact(void **state)
 
         for (unsigned r = 0; r < 5; r++)
             for (unsigned i = 0; i < COUNT; i++)
-                input[r][i] = (by_prng_next(&prng) & ((1u << f->mant) - 1)) | (i & 1 ? sign : 0);
+                input[r][i] = (by_prng_next(&prng) & (((uint64_t)1 << f->mant) - 1)) | (i & 1 ? sign : 0);
         for (unsigned r = 0; r < 5; r++) {
             input[r][0] = sign; /* -0 of all: the sum is +0 */
             input[r][1] = r == 4 ? 4 | sign : 1;
