@@ -185,6 +185,7 @@ static void canon_pairs(struct by_engine *engine, const struct by_entry *entry, 
             engine->bank[at].psum = 0;
             by_bank_seal(&engine->bank[at]);
         }
+        by_bank_seal(&engine->bank[at]);
         if (!(engine->bank[at].flags & BY_BANK_DATA))
             memset(by_bank_partial(engine, at), MODEL_STALE, 2 * engine->payload_half);
     }
@@ -205,6 +206,7 @@ static void canon_bank(struct by_engine *engine, const struct by_entry *entry, u
     }
     canon_objection(engine, index);
     canon_pairs(engine, entry, index);
+    by_bank_seal(bank); /* it was before, or a property was broken */
     if (!data || bank->state == BY_BANK_VOID || bank->state == BY_BANK_POISON ||
         (bank->state == BY_BANK_DONE && entry->has_parent))
         spoil(partial, half, bank);

@@ -228,7 +228,8 @@ static void check_value(const struct by_engine *engine, const struct by_entry *e
         return;
     if (!is_sum(entry, k, leaves, offset, value, (uint16_t)bytes))
         model_violate("a node holds a wrong sum");
-    else if (bank->state != BY_BANK_AGG && by_psum(value, (uint32_t)bytes) != bank->psum)
+    else if (bank->state != BY_BANK_AGG &&
+             (by_bank_bytes(bank) != bytes || by_psum(value, (uint32_t)bytes) != bank->psum))
         model_violate("a node holds a sum with a wrong checksum");
 }
 
@@ -241,6 +242,8 @@ static void check_bank(const struct model_component *c, const struct by_engine *
     uint32_t leaves = 0, witness = 0;
     int k = model_chunk_at(t, bank->seq);
 
+    if (!by_bank_is_sealed(bank))
+        model_violate("a bank is left without its seal");
     if (bank->state != BY_BANK_AGG && bank->state != BY_BANK_UP && bank->state != BY_BANK_DONE)
         return;
     for (unsigned bit = 0; bit < entry->child_count; bit++)
@@ -275,6 +278,8 @@ void model_check_engine(int index)
             counters->drop_ingress + counters->drop_count + counters->drop_psum >
         0)
         model_violate("a node cannot read what a sound neighbour sends");
+    if (counters->alarm_memory > 0)
+        model_violate("a node believes that its memory has changed");
     if (is_undisturbed() && counters->alarm_lost_state > 0)
         model_violate("a node believes that it has lost state");
     if (is_undisturbed() && counters->drop_window > 0)
