@@ -210,6 +210,16 @@ void by_memory_alarm(struct by_step *step, const struct by_packet *packet)
     by_poison_begin(step, packet, BY_ERR_MEMORY);
 }
 
+/* Sends the objection up again. */
+static void object_again(struct by_step *step, const struct by_packet *packet)
+{
+    struct by_header like = packet->header;
+
+    like.flags |= BY_FLAG_POISON;
+    by_send_to_parent(step, packet->entry, &like, BY_TYPE_ERR, by_bank_objection(step->engine, packet->bank),
+                      BY_ERR_BYTES);
+}
+
 void by_poison_answer(struct by_step *step, const struct by_packet *packet)
 {
     const struct by_entry *entry = packet->entry;
@@ -220,7 +230,7 @@ void by_poison_answer(struct by_step *step, const struct by_packet *packet)
     step->engine->counters.drop_poison++;
     like.flags |= BY_FLAG_POISON;
     if (entry->has_parent && may_repeat_up(step, bank, like.child))
-        by_send_to_parent(step, entry, &like, BY_TYPE_ERR, payload, BY_ERR_BYTES);
+        object_again(step, packet);
     if (may_tell(step, bank, like.child))
         by_send_to_children(step, entry, &like, BY_TYPE_ERR, UINT64_C(1) << like.child, payload,
                             BY_ERR_BYTES);
@@ -359,7 +369,7 @@ void by_err_take(struct by_step *step, const struct by_packet *packet)
     }
 }
 
-/* The parent misses our sum. */
+/* The parent misses our sum, or has missed our objection. */
 static void take_question(struct by_step *step, const struct by_packet *packet)
 {
     struct by_engine_counters *counters = &step->engine->counters;
@@ -367,11 +377,18 @@ static void take_question(struct by_step *step, const struct by_packet *packet)
 
     if (by_place_asked(step, packet))
         return;
-    if (packet->header.seq == bank->seq && bank->state == BY_BANK_UP &&
-        (step->now_ns == 0 || by_interval_begin(step, bank)))
+    if (packet->header.seq != bank->seq || (bank->state != BY_BANK_UP && bank->state != BY_BANK_POISON)) {
+        counters->drop_state++;
+        return;
+    }
+    if (step->now_ns != 0 && !by_interval_begin(step, bank)) {
+        counters->drop_state++;
+        return;
+    }
+    if (bank->state == BY_BANK_UP)
         repeat_up(step, packet);
     else
-        counters->drop_state++;
+        object_again(step, packet); /* who is below may have ended, so that nobody else would cause it */
 }
 
 /* A child, or the parent, asks how a chunk stands. */

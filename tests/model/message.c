@@ -133,7 +133,8 @@ static void value_text(const struct by_header *header, const uint8_t *payload, i
 
 static void objection_text(const uint8_t *payload, uint32_t bytes, char *text, size_t size)
 {
-    static const char *const reason[] = {"?", "mismatch", "window", "no entry", "unsupported", "used", "memory"};
+    static const char *const reason[] = {"?",           "mismatch", "window", "no entry",
+                                         "unsupported", "used",     "memory"};
     struct by_err err;
 
     text[0] = 0;

@@ -56,6 +56,7 @@ enum model_fault {
     MODEL_HOLD = 0x08        /* a shell may keep references to payloads for as long as it likes */
 };
 
+/* MODEL_END_ANY: by an error that fits, be it that its patience is over. */
 enum model_end { MODEL_END_DONE = 1, MODEL_END_MISMATCH, MODEL_END_ANY };
 
 struct model_config {

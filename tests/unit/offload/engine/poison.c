@@ -189,6 +189,29 @@ static void an_objection_is_repeated_to_the_parent_too(void **state)
     expect_objection(&below, 0, 1, 0);
 }
 
+/* Ranks that have heard the objection end; then only the parent can ask for one that was lost on its way up.
+ */
+static void a_parent_that_asks_for_a_poisoned_chunk_gets_the_objection_again(void **state)
+{
+    struct rig_packet packet = rig_contrib(&below, 0, 0, one, 2);
+    struct rig_packet question = probe(&below, 0, 0);
+
+    (void)state;
+    question.port = RIG_PARENT_PORT;
+    question.src_ip = RIG_PARENT_IP;
+    question.header.child = RIG_PARENT_CHILD;
+    contribute(&below, 1, 0);
+    packet.header.optag++;
+    rig_send(&rig, &packet);
+    rig_send(&rig, &question); /* the first one may still be on its way */
+    rig_expect_drop_of(&rig, drop_state);
+    for (int i = 0; i < 3; i++) {
+        rig.now_ns += RIG_INTERVAL_NS;
+        rig_send(&rig, &question);
+        assert_int_equal(expect_objection(&below, 0, 0, 1).reason, BY_ERR_MISMATCH);
+    }
+}
+
 static void what_a_node_cannot_compute_is_refused_and_poisons_the_chunk(void **state)
 {
     static const struct {
@@ -378,6 +401,7 @@ int main(void)
         BELOW(ranks_that_disagree_in_any_word_get_an_objection_that_names_both),
         ROOT(a_poisoned_chunk_never_gets_a_value),
         BELOW(an_objection_is_repeated_to_the_parent_too),
+        BELOW(a_parent_that_asks_for_a_poisoned_chunk_gets_the_objection_again),
         BELOW(what_a_node_cannot_compute_is_refused_and_poisons_the_chunk),
         BELOW(an_objection_of_the_parent_poisons_and_goes_to_all_children),
         BELOW(an_objection_of_a_child_goes_up_and_to_its_sisters),
