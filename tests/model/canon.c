@@ -183,7 +183,6 @@ static void canon_pairs(struct by_engine *engine, const struct by_entry *entry, 
         if (bank->state != BY_BANK_AGG || bank->mode != BY_MODE_DET) {
             engine->bank[at].flags = 0;
             engine->bank[at].psum = 0;
-            by_bank_seal(&engine->bank[at]);
         }
         by_bank_seal(&engine->bank[at]);
         if (!(engine->bank[at].flags & BY_BANK_DATA))
