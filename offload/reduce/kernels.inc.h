@@ -1,9 +1,9 @@
 /*
  * The loop family: every kernel of one instruction set. Included once by each kernels_<isa>.c, which names
  * its tables (BY_KERNEL_TABLE, BY_EXACT_TABLE), its vectors (BY_VECTOR_BYTES), and, where the processor
- * converts f16, provides f16_widen_block and f16_narrow_block and defines BY_KERNEL_F16_BLOCKS. The loops are plain C that the
- * compiler turns into vectors; what is said here about values therefore holds for all instruction sets. Pure;
- * any thread.
+ * converts f16, provides f16_widen_block and f16_narrow_block and defines BY_KERNEL_F16_BLOCKS. The loops are
+ * plain C that the compiler turns into vectors; what is said here about values therefore holds for all
+ * instruction sets. Pure; any thread.
  *
  * NaN rule, so that neither the order of operands nor the processor shows in the bits: whatever an operator
  * makes is the quiet NaN 0x7fc00000 (f64: 0x7ff8000000000000) if it is a NaN. load and store alone keep a
