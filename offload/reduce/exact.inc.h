@@ -189,8 +189,10 @@ static inline uint16_t exact_round_BF16(int32_t sum, float power)
     EXACT_RESTORE(__VA_ARGS__)
 EXACT_LIST(EXACT)
 
+#define EXACT_ENTRY_AT(ROW, BITS, WIDE, SCALE, QUANTISE, RESTORE)                                            \
+    [ROW] = {sizeof(value_##BITS), sizeof(WIDE), SCALE, QUANTISE, RESTORE},
 #define EXACT_ENTRY(NAME, BITS, MANT, MASK, BIAS, WIDE, UWIDE, TOP)                                          \
-    [BY_DTYPE_##NAME] = {sizeof(value_##BITS), sizeof(WIDE), exact_scale_##NAME, exact_quantise_##NAME,      \
-                         exact_restore_##NAME},
+    EXACT_ENTRY_AT(BY_DTYPE_##NAME, BITS, WIDE, exact_scale_##NAME, exact_quantise_##NAME,                   \
+                   exact_restore_##NAME)
 
 const struct by_exact BY_EXACT_TABLE[BY_DTYPE_COUNT] = {EXACT_LIST(EXACT_ENTRY)};
