@@ -226,6 +226,12 @@ uint32_t banyan_comm_size(const struct banyan_comm *comm)
     return is_comm(comm, "banyan_comm_size") ? comm->job.rank_count : 0;
 }
 
+int banyan_comm_serves(const struct banyan_comm *comm, banyan_collective_t collective, uint32_t root)
+{
+    return is_comm(comm, "banyan_comm_serves") &&
+           by_endpoint_serves(comm->progress.endpoint, (unsigned)collective, root);
+}
+
 const char *banyan_comm_transport(const struct banyan_comm *comm)
 {
     return is_comm(comm, "banyan_comm_transport") ? comm->transport->ops->name : NULL;
@@ -274,22 +280,29 @@ static void sleep_until(struct banyan_comm *comm, uint64_t now_ns, uint64_t dead
  * than cores, what one saves is what another computes with. It does not yield: a yield gives away a whole
  * slice to whoever computes, while a sleeper is woken by the next packet, and soon, for what it has not used.
  */
-static void progress_wire(struct banyan_comm *comm, int block)
+static void progress_wire(struct banyan_comm *comm, uint64_t until_ns)
 {
     for (uint32_t empty = 0;; empty++) {
         uint64_t now_ns = by_clock_ns();
 
-        if (by_progress_step(&comm->progress, now_ns) > 0 || !block)
+        if (by_progress_step(&comm->progress, now_ns) > 0 || until_ns <= now_ns)
             return;
         if (empty >= comm->spin_max) {
-            sleep_until(comm, now_ns, by_progress_deadline(&comm->progress));
+            uint64_t deadline_ns = by_progress_deadline(&comm->progress);
+
+            sleep_until(comm, now_ns, deadline_ns < until_ns ? deadline_ns : until_ns);
             by_progress_step(&comm->progress, by_clock_ns());
             return;
         }
     }
 }
 
-void by_comm_progress(struct banyan_comm *comm, int block)
+uint64_t by_comm_now(const struct banyan_comm *comm)
+{
+    return comm->context->fabric != NULL ? by_fabric_now(comm->context->fabric) : by_clock_ns();
+}
+
+void by_comm_progress(struct banyan_comm *comm, uint64_t until_ns)
 {
     if (atomic_load_explicit(&comm->abort_wanted, memory_order_relaxed) && atomic_load(&comm->error) == 0) {
         by_endpoint_abort(comm->progress.endpoint);
@@ -297,7 +310,7 @@ void by_comm_progress(struct banyan_comm *comm, int block)
         return;
     }
     if (comm->context->fabric != NULL)
-        by_fabric_step(comm->context->fabric, block);
+        by_fabric_step(comm->context->fabric, until_ns);
     else
-        progress_wire(comm, block);
+        progress_wire(comm, until_ns);
 }

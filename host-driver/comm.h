@@ -70,8 +70,11 @@ struct banyan_request {
     char text[512]; /* of a failed result */
 };
 
-/* comm.c: one round of progress; `block` sleeps when there is nothing to do. */
-void by_comm_progress(struct banyan_comm *comm, int block);
+/* comm.c: the time of a communicator, simulated on a fabric in memory. */
+uint64_t by_comm_now(const struct banyan_comm *comm);
+/* comm.c: one round of progress; sleeps, when there is nothing to do, until `until_ns` (of by_comm_now) at
+ * the latest. 0: does not sleep. */
+void by_comm_progress(struct banyan_comm *comm, uint64_t until_ns);
 /* Notes a fatal error, if it is the first. */
 void by_comm_fail(struct banyan_comm *comm, int error);
 /* request.c: ends and frees all requests. */

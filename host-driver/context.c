@@ -1,6 +1,11 @@
 /* Contexts: settings and a table image. See comm.h for what belongs to which thread. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "host-driver/comm.h"
 #include "host-driver/error.h"
@@ -45,9 +50,34 @@ static int take_settings(struct banyan_context *context, const struct banyan_con
     return 0;
 }
 
+/* A folder stands for the image that it holds under this host's name. */
+static int image_path(const char *path, char found[PATH_MAX])
+{
+    char host[HOST_NAME_MAX + 1] = "";
+    struct stat status;
+
+    if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode)) {
+        if ((size_t)snprintf(found, PATH_MAX, "%s", path) >= PATH_MAX)
+            return by_fail(BY_EINVAL, "BANYAN_TABLE: the path is too long; %d bytes are the limit", PATH_MAX);
+        return 0;
+    }
+    if (gethostname(host, sizeof(host) - 1) != 0)
+        return by_fail(BY_EIO, "this host has no name: %s; set BANYAN_TABLE to its NODE.table",
+                       strerror(errno));
+    host[strcspn(host, ".")] = 0;
+    if ((size_t)snprintf(found, PATH_MAX, "%s/%s.table", path, host) >= PATH_MAX)
+        return by_fail(BY_EINVAL, "BANYAN_TABLE: the path is too long; %d bytes are the limit", PATH_MAX);
+    if (access(found, F_OK) != 0)
+        return by_fail(BY_ENOENT,
+                       "%s: no table of this host, %s.table, is there; set BANYAN_TABLE to its NODE.table",
+                       path, host);
+    return 0;
+}
+
 static int take_image(struct banyan_context *context, const struct banyan_config *config)
 {
     const char *path = config->table != NULL ? config->table : context->settings.value[BY_SETTING_TABLE];
+    char file[PATH_MAX];
     int error;
 
     if (config->fabric != NULL) {
@@ -62,7 +92,9 @@ static int take_image(struct banyan_context *context, const struct banyan_config
     } else {
         if (path[0] == 0)
             return by_fail(BY_EINVAL, "no table image is named; set BANYAN_TABLE to this host's NODE.table");
-        error = by_image_file_read(path, &context->image_owned, &context->image_bytes);
+        error = image_path(path, file);
+        if (error == 0)
+            error = by_image_file_read(file, &context->image_owned, &context->image_bytes);
         if (error != 0)
             return error;
         context->image = context->image_owned;

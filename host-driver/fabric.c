@@ -257,7 +257,7 @@ uint64_t by_fabric_now(const struct banyan_fabric *fabric)
     return fabric->now_ns;
 }
 
-uint32_t by_fabric_step(struct banyan_fabric *fabric, int may_jump)
+uint32_t by_fabric_step(struct banyan_fabric *fabric, uint64_t until_ns)
 {
     uint64_t deadline = UINT64_MAX;
     uint32_t moved = 0;
@@ -266,7 +266,7 @@ uint32_t by_fabric_step(struct banyan_fabric *fabric, int may_jump)
     for (struct by_memory *m = fabric->members; m != NULL; m = m->next)
         if (m->progress->transport != NULL)
             moved += by_progress_step(m->progress, fabric->now_ns);
-    if (moved > 0 || !may_jump)
+    if (moved > 0 || until_ns <= fabric->now_ns)
         return moved;
     for (const struct by_memory *m = fabric->members; m != NULL; m = m->next) {
         uint64_t due = m->progress->transport != NULL ? by_progress_deadline(m->progress) : UINT64_MAX;
@@ -274,6 +274,8 @@ uint32_t by_fabric_step(struct banyan_fabric *fabric, int may_jump)
         if (due < deadline)
             deadline = due;
     }
+    if (deadline > until_ns)
+        deadline = until_ns;
     if (deadline == UINT64_MAX)
         return 0;
     if (deadline > fabric->now_ns)

@@ -26,9 +26,9 @@ const uint8_t *by_fabric_image(const struct by_fabric_node *node, size_t *bytes)
 int by_fabric_join(struct banyan_fabric *fabric, struct by_fabric_node *node, uint16_t udp_port,
                    struct by_progress *progress, struct by_transport **transport);
 
-/* One round over all nodes. Returns packets moved; when that is 0 and `may_jump`, time jumps to the next
- * timer. Returns 0 only when nothing moved and no timer runs (or may not be jumped to). */
-uint32_t by_fabric_step(struct banyan_fabric *fabric, int may_jump);
+/* One round over all nodes. Returns packets moved; when that is 0, time jumps to the next timer, but not
+ * beyond `until_ns` (0: not at all). Returns 0 only when nothing moved and time did not jump. */
+uint32_t by_fabric_step(struct banyan_fabric *fabric, uint64_t until_ns);
 uint64_t by_fabric_now(const struct banyan_fabric *fabric);
 
 #endif

@@ -7,6 +7,8 @@
 #include "host-driver/comm.h"
 #include "host-driver/error.h"
 
+#define WAIT_FOREVER_US (UINT64_C(1) << 40) /* 12 days: no sum with a clock runs over */
+
 static int is_request(const struct banyan_request *request, const char *function)
 {
     if (request == NULL || request->magic != BY_REQUEST_MAGIC) {
@@ -390,6 +392,34 @@ banyan_status_t banyan_test(struct banyan_request *request, int *done)
     return result_of(request);
 }
 
+banyan_status_t banyan_wait_for(struct banyan_request *request, uint64_t microseconds, int *done)
+{
+    uint64_t end_ns;
+
+    if (!is_request(request, "banyan_wait_for"))
+        return BANYAN_EINVAL;
+    if (done == NULL)
+        return by_fail(BY_EINVAL, "banyan_wait_for: done is NULL");
+    *done = 0;
+    if (!request->posted)
+        return by_fail(BY_ESTATE, "banyan_wait_for: the %s was never posted",
+                       by_collective_name(request->call.collective));
+    end_ns = by_comm_now(request->comm) +
+             (microseconds < WAIT_FOREVER_US ? microseconds : WAIT_FOREVER_US) * 1000u;
+    if (request->state == BY_REQUEST_RUNNING)
+        collect(request);
+    while (request->state == BY_REQUEST_RUNNING) {
+        by_comm_progress(request->comm, end_ns);
+        collect(request);
+        if (by_comm_now(request->comm) >= end_ns)
+            break;
+    }
+    if (request->state == BY_REQUEST_RUNNING)
+        return BANYAN_OK;
+    *done = 1;
+    return result_of(request);
+}
+
 banyan_status_t banyan_wait(struct banyan_request *request)
 {
     if (!is_request(request, "banyan_wait"))
@@ -400,7 +430,7 @@ banyan_status_t banyan_wait(struct banyan_request *request)
     if (request->state == BY_REQUEST_RUNNING)
         collect(request);
     while (request->state == BY_REQUEST_RUNNING) {
-        by_comm_progress(request->comm, 1);
+        by_comm_progress(request->comm, UINT64_MAX);
         collect(request);
     }
     return result_of(request);

@@ -3,7 +3,7 @@
  * `banyan-perf --settings` prints this list with the values in force; banyan.7 explains it. Includes nothing.
  */
 #define BY_SETTING_LIST(X)                                                                                   \
-    X(TABLE, "", "table image of this host: a path")                                                         \
+    X(TABLE, "", "table image of this host: a path, or a folder with HOSTNAME.table")                        \
     X(JOB, "0", "job to join: its number in the table; 0 = the only one")                                    \
     X(TRANSPORT, "auto", "what moves packets: auto, afxdp or udp; auto takes afxdp where it works")          \
     X(XDP_MODE, "auto", "how afxdp attaches to an interface: auto, native or generic")                       \

@@ -98,17 +98,18 @@ static int check_buffers(const struct by_endpoint *endpoint, const struct by_cal
 }
 
 /* Every shard or the root must have a group that serves it. */
-static int check_lanes(const struct by_endpoint *endpoint, const struct by_call *call, const char **field)
+int by_endpoint_serves(const struct by_endpoint *endpoint, unsigned collective, uint32_t root)
 {
-    int sharded =
-        call->collective == BY_COLLECTIVE_ALLGATHER || call->collective == BY_COLLECTIVE_REDUCE_SCATTER;
-    uint32_t first = sharded || !has_root(call->collective) ? 0 : call->root;
+    int sharded = collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    uint32_t first = sharded || !has_root(collective) ? 0 : root;
     uint32_t end = sharded ? endpoint->rank_count : first + 1;
 
+    if (collective == 0 || collective >= BY_COLLECTIVE_COUNT || end > endpoint->rank_count)
+        return 0;
     for (uint32_t rank = first; rank < end; rank++)
-        if (by_share_group(endpoint, call->collective, rank) == BY_GROUP_NONE)
-            return refuse(field, "collective", BY_EUNSUPPORTED);
-    return 0;
+        if (by_share_group(endpoint, collective, rank) == BY_GROUP_NONE)
+            return 0;
+    return 1;
 }
 
 /* A job of one rank needs no network: the result is the input. */
@@ -207,7 +208,9 @@ int by_endpoint_post(struct by_endpoint *endpoint, const struct by_call *call, u
     if (error == 0)
         error = check_buffers(endpoint, call, field);
     if (error == 0 && endpoint->rank_count > 1)
-        error = check_lanes(endpoint, call, field);
+        error = by_endpoint_serves(endpoint, call->collective, call->root)
+                    ? 0
+                    : refuse(field, "collective", BY_EUNSUPPORTED);
     if (error == 0)
         exact = by_endpoint_scratch(endpoint, call) > 0;
     if (exact)

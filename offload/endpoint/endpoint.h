@@ -117,6 +117,10 @@ size_t by_endpoint_size(const struct by_endpoint_config *config);
 int by_endpoint_init(struct by_endpoint **endpoint, void *memory, size_t bytes,
                      const struct by_endpoint_config *config);
 
+/* 1 when the image has trees for `collective` (enum by_collective) with `root`, ignored where there is none;
+ * else, and for unknown values, 0. */
+int by_endpoint_serves(const struct by_endpoint *endpoint, unsigned collective, uint32_t root);
+
 /* Bytes of scratch that `call` needs: for sums of floats in mode EXACT, on more than one rank, the elements
  * as integers (twice a f32's size) and 8 bytes for each 256 of them; else 0. Looks at collective, op, dtype,
  * mode and count, which must be in range. */

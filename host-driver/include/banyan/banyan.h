@@ -93,6 +93,16 @@ typedef enum banyan_dtype {
     BANYAN_F64 = 10
 } banyan_dtype_t;
 
+/* Collectives, where one is named by a value. */
+typedef enum banyan_collective {
+    BANYAN_ALLREDUCE = 1,
+    BANYAN_REDUCE_SCATTER = 2,
+    BANYAN_ALLGATHER = 3,
+    BANYAN_BROADCAST = 4,
+    BANYAN_REDUCE = 5,
+    BANYAN_BARRIER = 6
+} banyan_collective_t;
+
 struct banyan_fabric;  /* simulated fabric in this process: all hosts and switches of a folder of table images
                         */
 struct banyan_context; /* one host: its table image and settings */
@@ -194,7 +204,7 @@ BANYAN_API banyan_status_t banyan_fabric_link(const struct banyan_fabric *fabric
  */
 struct banyan_config {
     size_t size;           /* sizeof(struct banyan_config) of the headers that you compiled with */
-    const char *table;     /* path of this host's table image (BANYAN_TABLE) */
+    const char *table;     /* this host's table image, or a folder with HOSTNAME.table (BANYAN_TABLE) */
     const char *transport; /* "auto", "afxdp" or "udp" (BANYAN_TRANSPORT) */
     uint64_t
         timeout_ms; /* an operation without progress for this long fails (BANYAN_TIMEOUT); 0 = not given */
@@ -256,6 +266,14 @@ BANYAN_API uint32_t banyan_comm_size(const struct banyan_comm *comm);
  * "afxdp", "udp" or "memory": what moves this communicator's packets. Static memory. NULL for NULL.
  */
 BANYAN_API const char *banyan_comm_transport(const struct banyan_comm *comm);
+
+/*
+ * 1 when this rank's table has trees for `collective` (with `root` as the root of broadcast and reduce; else
+ * it is ignored), 0 when a post would fail with BANYAN_EUNSUPPORTED, also for unknown values and NULL. Tables
+ * that were made together say the same on all ranks.
+ */
+BANYAN_API int banyan_comm_serves(const struct banyan_comm *comm, banyan_collective_t collective,
+                                  uint32_t root);
 
 /*
  * The first fatal error of the communicator, BANYAN_OK while there is none: found by any operation or by
@@ -339,6 +357,14 @@ BANYAN_API banyan_status_t banyan_test(struct banyan_request *request, int *done
  * BANYAN_ESTATE (never posted), BANYAN_EINVAL.
  */
 BANYAN_API banyan_status_t banyan_wait(struct banyan_request *request);
+
+/*
+ * The same for at most `microseconds`: for those who have other things to move as well; the time is that of
+ * the fabric where it is simulated. *done = 1 and the operation's result is returned when it has ended, else
+ * *done = 0 and BANYAN_OK. *done is written in every case but BANYAN_EINVAL. Errors besides the result:
+ * BANYAN_ESTATE (never posted), BANYAN_EINVAL.
+ */
+BANYAN_API banyan_status_t banyan_wait_for(struct banyan_request *request, uint64_t microseconds, int *done);
 
 /*
  * Frees a request that is not running. BANYAN_EBUSY while it runs; BANYAN_EINVAL for NULL, or when it was

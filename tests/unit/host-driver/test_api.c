@@ -1,6 +1,8 @@
 /* Misuse of the public interface: every wrong argument and every wrong order gets an error that names it, and
  * nothing breaks. */
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/unit/host-driver/rig.h"
 
@@ -72,6 +74,8 @@ static void null_arguments_are_named(void **state)
     expect(banyan_post(NULL), BANYAN_EINVAL, "request is NULL");
     expect(banyan_wait(NULL), BANYAN_EINVAL, "request is NULL");
     expect(banyan_test(NULL, &done), BANYAN_EINVAL, "request is NULL");
+    expect(banyan_wait_for(NULL, 1, &done), BANYAN_EINVAL, "request is NULL");
+    assert_int_equal(banyan_comm_serves(NULL, BANYAN_ALLREDUCE, 0), 0);
     expect(banyan_free(NULL), BANYAN_EINVAL, "request is NULL");
     context = NULL;
     assert_null(context);
@@ -188,6 +192,65 @@ static void a_request_is_posted_before_it_is_waited_for_and_once_at_a_time(void 
         assert_int_equal(banyan_free(request[r]), BANYAN_OK);
 }
 
+static void a_wait_ends_when_its_time_is_over(void **state)
+{
+    struct banyan_request *request[RANKS];
+    int done = 7;
+
+    (void)state;
+    for (int r = 0; r < RANKS; r++)
+        assert_int_equal(banyan_barrier_init(rig.comm[r], &request[r]), BANYAN_OK);
+    expect(banyan_wait_for(request[0], 1000, &done), BANYAN_ESTATE, "never posted");
+    expect(banyan_wait_for(request[0], 1000, NULL), BANYAN_EINVAL, "done is NULL");
+    assert_int_equal(banyan_post(request[0]), BANYAN_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(banyan_wait_for(request[0], 1000, &done), BANYAN_OK);
+        assert_int_equal(done, 0);
+    }
+    assert_int_equal(banyan_post(request[1]), BANYAN_OK);
+    assert_int_equal(banyan_wait_for(request[0], UINT64_MAX, &done), BANYAN_OK);
+    assert_int_equal(done, 1);
+    assert_int_equal(banyan_wait_for(request[0], 0, &done), BANYAN_OK);
+    assert_int_equal(done, 1);
+    assert_int_equal(banyan_wait(request[1]), BANYAN_OK);
+    for (int r = 0; r < RANKS; r++)
+        assert_int_equal(banyan_free(request[r]), BANYAN_OK);
+}
+
+static void what_a_table_serves_can_be_asked(void **state)
+{
+    (void)state;
+    for (int c = BANYAN_ALLREDUCE; c <= BANYAN_BARRIER; c++)
+        for (uint32_t root = 0; root < RANKS; root++)
+            assert_int_equal(banyan_comm_serves(rig.comm[0], (banyan_collective_t)c, root), 1);
+    assert_int_equal(banyan_comm_serves(rig.comm[0], BANYAN_REDUCE, RANKS), 0);
+    assert_int_equal(banyan_comm_serves(rig.comm[0], (banyan_collective_t)0, 0), 0);
+    assert_int_equal(banyan_comm_serves(rig.comm[0], (banyan_collective_t)7, 0), 0);
+}
+
+static void a_folder_of_tables_holds_one_for_this_host(void **state)
+{
+    char path[256], folder[64], name[65] = "";
+    struct banyan_context *context;
+    struct banyan_config config;
+    struct fabric fabric;
+
+    (void)state;
+    rig_star(&fabric, RANKS, 4);
+    rig_write(&fabric, folder);
+    banyan_config_init(&config);
+    config.table = folder;
+    assert_int_equal(gethostname(name, sizeof(name) - 1), 0);
+    name[strcspn(name, ".")] = 0;
+    expect(banyan_init(&config, &context), BANYAN_ENOENT, name);
+    snprintf(path, sizeof(path), "%s/%s.table", folder, name);
+    assert_int_equal(symlink("h0.table", path), 0);
+    assert_int_equal(banyan_init(&config, &context), BANYAN_OK);
+    assert_int_equal(banyan_finalize(context), BANYAN_OK);
+    assert_int_equal(unlink(path), 0);
+    rig_remove(folder);
+}
+
 static void more_posts_than_the_limit_are_refused_until_one_ends(void **state)
 {
     struct banyan_request *request[RANKS][65];
@@ -280,6 +343,9 @@ int main(void)
         cmocka_unit_test(buffers_may_overlap_only_in_place),
         cmocka_unit_test(a_request_is_freed_once),
         cmocka_unit_test(a_request_is_posted_before_it_is_waited_for_and_once_at_a_time),
+        cmocka_unit_test(a_wait_ends_when_its_time_is_over),
+        cmocka_unit_test(what_a_table_serves_can_be_asked),
+        cmocka_unit_test(a_folder_of_tables_holds_one_for_this_host),
         cmocka_unit_test(more_posts_than_the_limit_are_refused_until_one_ends),
         cmocka_unit_test(what_is_in_use_is_not_freed),
         cmocka_unit_test(a_config_of_another_size_is_refused),
