@@ -1,4 +1,5 @@
-/* The parts of switch-probe: control channel (probe_control.c) and packets (probe_packet.c). */
+/* The parts of switch-probe: control channel (probe_control.c) links (probe_link.c) and packets
+ * (probe_packet.c). */
 #ifndef BY_TESTS_LAB_PROBE_H
 #define BY_TESTS_LAB_PROBE_H
 
@@ -13,8 +14,15 @@ void probe_read_counters(const char *address, by_Response *response);
 /* The value of one, or exit. */
 uint64_t probe_counter(const by_Response *response, const char *name);
 
-/* Hosts of a star on raw sockets. */
+/* Raw sockets, one for each host (probe_link.c). Frames that came as a train are handed out one by one. */
+#define PROBE_FRAME_MAX 10000u
 int probe_socket(const char *interface);
+void probe_links_open(int hosts, char **interfaces);
+void probe_link_send(int host, const uint8_t *frame, size_t bytes);
+/* The next frame that comes to `host` within `wait_ms`, at most PROBE_FRAME_MAX bytes; 0 when none does. */
+size_t probe_link_receive(int host, uint8_t *frame, int wait_ms);
+
+/* Hosts of a star. */
 /* `seq` is that of the next chunk. */
 int probe_star(int hosts, uint32_t chunks, uint16_t count, uint32_t seq, char **interfaces);
 int probe_malformed(const char *address, int hosts, uint32_t seq, char **interfaces);

@@ -1,82 +1,26 @@
 /*
- * The hosts of switch-probe: raw sockets on the far ends of the switch's ports. `star` sends every host's
+ * The hosts of switch-probe, on the links of probe_link.c. `star` sends every host's
  * contribution, again until its result is there (so that it also works under injected loss), and checks each
  * result in full. `malformed` sends one packet of each bad kind and checks that exactly its counter moved and
  * that nothing came back.
  */
-#include <arpa/inet.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <net/if.h>
-#include <netpacket/packet.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "offload/base/bytes.h"
 #include "offload/base/crc32c.h"
 #include "offload/reduce/reduce.h"
 #include "tests/lab/probe.h"
 
-#define FRAME_MAX    10000u
-#define TRIES        100
-#define WAIT_MS      20
-#define SILENCE_MS   30
-#define ETHERTYPE_AT 12u
-#define ALL_TYPES    3u
+#define TRIES      100
+#define WAIT_MS    20
+#define SILENCE_MS 30
 
 /* Of the chunk that malformed packets would belong to. */
 static uint32_t fresh_seq;
 static struct star star = {.trees = 1, .window = 16, .payload_max = BY_PAYLOAD_DEFAULT};
-static int sockets[STAR_HOSTS_MAX];
-
-int probe_socket(const char *interface)
-{
-    struct sockaddr_ll address = {.sll_family = AF_PACKET,
-                                  .sll_protocol = htons(ALL_TYPES),
-                                  .sll_ifindex = (int)if_nametoindex(interface)};
-    int fd = socket(AF_PACKET, SOCK_RAW, htons(ALL_TYPES));
-
-    if (fd < 0 || address.sll_ifindex == 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0) {
-        fprintf(stderr, "switch-probe: %s: %s\n", interface, strerror(errno));
-        exit(1);
-    }
-    return fd;
-}
-
-static void open_sockets(int hosts, char **interfaces)
-{
-    for (int i = 0; i < hosts; i++)
-        sockets[i] = probe_socket(interfaces[i]);
-    star.hosts = (uint16_t)hosts;
-}
-
-static void transmit(int host, const uint8_t *frame, size_t bytes)
-{
-    if (send(sockets[host], frame, bytes, 0) != (ssize_t)bytes) {
-        fprintf(stderr, "switch-probe: send: %s\n", strerror(errno));
-        exit(1);
-    }
-}
-
-/* The next frame that came in on `host`'s link within `wait_ms`; 0 when none did. */
-static size_t receive(int host, uint8_t *frame, int wait_ms)
-{
-    struct pollfd poll_fd = {.fd = sockets[host], .events = POLLIN};
-
-    while (poll(&poll_fd, 1, wait_ms) == 1) {
-        struct sockaddr_ll from;
-        socklen_t size = sizeof from;
-        ssize_t bytes = recvfrom(sockets[host], frame, FRAME_MAX, 0, (struct sockaddr *)&from, &size);
-
-        if (bytes > 0 && from.sll_pkttype != PACKET_OUTGOING && by_get16(frame + ETHERTYPE_AT) != 0x86dd)
-            return (size_t)bytes;
-    }
-    return 0;
-}
-
 #define EXPECT(condition)                                                                                    \
     do {                                                                                                     \
         if (!(condition)) {                                                                                  \
@@ -128,7 +72,7 @@ static int check_result(int host, uint32_t seq, uint16_t count, const uint8_t *d
 /* One chunk: every host sends until it has its result. */
 static int run_chunk(uint32_t seq, uint16_t count)
 {
-    static uint8_t packet[FRAME_MAX], frame[FRAME_MAX];
+    static uint8_t packet[PROBE_FRAME_MAX], frame[PROBE_FRAME_MAX];
     uint32_t missing = star.hosts == 32 ? UINT32_MAX : (1u << star.hosts) - 1;
 
     for (int attempt = 0; attempt < TRIES && missing; attempt++) {
@@ -136,12 +80,12 @@ static int run_chunk(uint32_t seq, uint16_t count)
             size_t bytes = star_contribution(&star, (unsigned)host, 0, seq, count, packet);
 
             if (missing & 1u << host)
-                transmit(host, frame, star_frame((unsigned)host, packet, bytes, frame));
+                probe_link_send(host, frame, star_frame((unsigned)host, packet, bytes, frame));
         }
         for (int host = 0; host < star.hosts; host++) {
             size_t bytes;
 
-            while (missing & 1u << host && (bytes = receive(host, frame, WAIT_MS)) > 0) {
+            while (missing & 1u << host && (bytes = probe_link_receive(host, frame, WAIT_MS)) > 0) {
                 int verdict = check_result(host, seq, count, frame, bytes);
 
                 if (verdict < 0)
@@ -160,7 +104,8 @@ int probe_star(int hosts, uint32_t chunks, uint16_t count, uint32_t seq, char **
 {
     if (hosts < 1 || hosts > (int)STAR_HOSTS_MAX || count > BY_PAYLOAD_MAX / 4)
         return 2;
-    open_sockets(hosts, interfaces);
+    star.hosts = (uint16_t)hosts;
+    probe_links_open(hosts, interfaces);
     for (uint32_t i = 0; i < chunks; i++)
         if (run_chunk(seq + i, count) != 0)
             return 1;
@@ -284,13 +229,13 @@ static const struct kind late = {"seq of long ago", "drop_stale", stale};
 static int try_kind(const char *address, const struct kind *kind)
 {
     static by_Response before, after;
-    uint8_t packet[FRAME_MAX], frame[FRAME_MAX];
+    uint8_t packet[PROBE_FRAME_MAX], frame[PROBE_FRAME_MAX];
     size_t bytes = star_frame(0, packet, star_contribution(&star, 0, 0, fresh_seq, 4, packet), frame);
     const by_CountersReply *list = &after.body.counters;
     int wrong = 0;
 
     probe_read_counters(address, &before);
-    transmit(0, frame, kind->spoil(frame, bytes));
+    probe_link_send(0, frame, kind->spoil(frame, bytes));
     for (int attempt = 0; attempt < TRIES; attempt++) {
         probe_read_counters(address, &after);
         if (probe_counter(&after, kind->counter) != probe_counter(&before, kind->counter))
@@ -314,7 +259,7 @@ static int try_kind(const char *address, const struct kind *kind)
 /* Whether a well-formed ERR for the stale chunk comes to `host`. */
 static int is_told(int host, uint8_t *frame)
 {
-    size_t bytes = receive(host, frame, SILENCE_MS);
+    size_t bytes = probe_link_receive(host, frame, SILENCE_MS);
     struct by_header header;
     const uint8_t *payload;
     struct by_err err;
@@ -328,17 +273,18 @@ static int is_told(int host, uint8_t *frame)
 
 int probe_malformed(const char *address, int hosts, uint32_t seq, char **interfaces)
 {
-    uint8_t frame[FRAME_MAX];
+    uint8_t frame[PROBE_FRAME_MAX];
     int wrong = 0;
 
     if (hosts < 2 || hosts > (int)STAR_HOSTS_MAX)
         return 2;
     fresh_seq = seq;
-    open_sockets(hosts, interfaces);
+    star.hosts = (uint16_t)hosts;
+    probe_links_open(hosts, interfaces);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         wrong += try_kind(address, &kinds[i]);
     for (int host = 0; host < hosts; host++) {
-        if (receive(host, frame, SILENCE_MS) > 0) {
+        if (probe_link_receive(host, frame, SILENCE_MS) > 0) {
             fprintf(stderr, "switch-probe: a malformed packet was answered at host %d\n", host);
             wrong++;
         }

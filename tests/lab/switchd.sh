@@ -99,6 +99,18 @@ refused() { # refused STATUS TEXT ARGUMENTS...
     echo "status $got, expected $status and '$text'"
     return 1
 }
+# Sums while the switch is stopped for a while: what hosts send again meets what they sent, so that it answers many times at once.
+late_star() {
+    local result=0 hosts
+    kill -STOP "$pid"
+    inside "$probe" star 2 10 352 "$1" h0 h1 &
+    hosts=$!
+    sleep 0.3
+    kill -CONT "$pid"
+    wait "$hosts" || result=$?
+    test "$(counter repair_result)" -gt 0 || { echo "no repeated results: $(counter repair_result)"; result=1; }
+    return $result
+}
 counter() { "$probe" counters "unix:$dir/c.sock" | awk -v name="$1" '$1 == name {print $2}'; }
 equal() { [ "$1" = "$2" ] || { echo "$1, expected $2"; return 1; }; }
 
@@ -147,6 +159,7 @@ for driver in af_packet af_xdp gso; do
     kill -CONT "$pid"
     check "those that the port had no room for are counted" test "$("$probe" counters "unix:$dir/c.sock" | awk '/^port p0/ {print $10}')" -gt 1000
     check "right sums afterwards" inside "$probe" star 2 10 352 0 h0 h1
+    check "right sums where hosts had to send again" late_star 10
     check "it ends" stop TERM
 done
 check "without the right to load programs it falls back to net_af_packet" start_with "$dir/shown 0 0 setpriv --bounding-set -sys_admin,-bpf,-perfmon" $two $control --table "$dir/two"
