@@ -259,6 +259,7 @@ struct by_plan *by_sketch_plan(const struct by_sketch *sketch, const struct by_p
     plan->cut = by_alloc(reference->cut_count, sizeof(*plan->cut));
     memcpy(plan->cut, reference->cut, reference->cut_count * sizeof(*plan->cut));
     plan->proof = by_certificate_copy(reference->proof);
+    plan->shares = NULL; /* a baseline is for equal shards */
     plan->trades = NULL;
     plan->trade_count = 0;
     plan->k = find_k(sketch, reference->collective);

@@ -67,6 +67,10 @@ void by_cli_check(const struct by_plan *plan, const struct by_topology *topology
     if (claim.has_inv_x)
         set(claim.inv_x, plan->inv_x);
     claim.k = plan->k;
+    if (plan->shares) {
+        claim.shares = by_alloc(topology->node_count, sizeof(*claim.shares));
+        memcpy(claim.shares, plan->shares, topology->node_count * sizeof(*claim.shares));
+    }
     for (uint32_t i = 0; i < plan->cut_count; i++) {
         claim.cut[plan->cut[i]] = true;
         claim.cut_compute_count += topology->nodes[plan->cut[i]].compute;

@@ -285,6 +285,11 @@ int by_command_export(int argc, char **argv)
         return BY_EXIT_USAGE;
     if (by_plan_read(arguments.plan, topology, &plan, &problem) != 0)
         status = by_cli_refuse(arguments.plan, &problem);
+    else if (plan->shares)
+        status = by_cli_fail(BY_EXIT_USAGE,
+                             "%s: the plan is for shards of unequal size, for which neither format has a "
+                             "place; plan it again without --shares",
+                             arguments.plan);
     else
         status = export(&arguments, topology, plan);
     by_plan_free(plan);

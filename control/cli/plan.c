@@ -16,6 +16,7 @@
 #include "control/cli/plan_whatif.h"
 #include "control/cli/replan.h"
 #include "control/plan/clock.h"
+#include "control/plan/shares.h"
 #include "control/topology/fraction.h"
 #include "offload/wire/types.h"
 
@@ -27,10 +28,12 @@ struct arguments {
     const char *output;
     const char *root;
     const char *what_if;
+    const char *shares;
     bool json;
     enum by_algorithm algorithm;
     struct by_cli_from from;
     struct by_plan_options options;
+    int64_t *parts; /* what --shares says: options.shares */
 };
 
 static const char help[] =
@@ -45,6 +48,7 @@ static const char help[] =
     "      --fixed-k K         the best plan with K trees for each root; auto:1%: the fewest that lose at "
     "most "
     "1 % of the rate\n"
+    "      --shares FILE       shards of unequal size: JSON, {\"NODE\": SHARE, ...} or an array by rank\n"
     "      --in-network MODE   auto: switches that can multicast or aggregate do (default); none: they only "
     "forward\n"
     "      --algorithm NAME    forest (default), or for comparison: ring, rings, recursive, double-binary, "
@@ -66,6 +70,7 @@ static const struct option long_options[] = {{"collective", required_argument, N
                                              {"output", required_argument, NULL, 'o'},
                                              {"root", required_argument, NULL, 'r'},
                                              {"fixed-k", required_argument, NULL, 'k'},
+                                             {"shares", required_argument, NULL, 'S'},
                                              {"in-network", required_argument, NULL, 'n'},
                                              {"algorithm", required_argument, NULL, 'a'},
                                              {"from", required_argument, NULL, 'f'},
@@ -154,6 +159,9 @@ static int read_option(int option, struct arguments *arguments)
         return -1;
     case 'k':
         return read_fixed_k(optarg, &arguments->options);
+    case 'S':
+        arguments->shares = optarg;
+        return -1;
     case 'n':
         if (strcmp(optarg, "auto") != 0 && strcmp(optarg, "none") != 0)
             return by_cli_fail(BY_EXIT_USAGE, "--in-network is '%s'; it must be auto or none", optarg);
@@ -206,6 +214,8 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
                            optind == argc ? "name a topology file" : "name one topology file only");
     if (!arguments->from.plan && (arguments->from.link_count || arguments->from.node_count))
         return by_cli_fail(BY_EXIT_USAGE, "--fail-link and --fail-node need --from, the plan to start from");
+    if (arguments->shares && (arguments->from.plan || arguments->algorithm != BY_ALGORITHM_FOREST))
+        return by_cli_fail(BY_EXIT_USAGE, "--shares goes with the forest alone, and not with --from");
     if (arguments->from.plan &&
         (arguments->options.fixed_k || arguments->options.loss.num || arguments->root))
         return by_cli_fail(BY_EXIT_USAGE, "--from takes root and k from the previous plan; leave them out");
@@ -231,6 +241,18 @@ static int find_root(const struct by_topology *topology, struct arguments *argum
     if (arguments->options.root < 0)
         return by_cli_fail(BY_EXIT_USAGE, "--root is '%s', which is no node of %s", arguments->root,
                            arguments->topology);
+    return -1;
+}
+
+static int read_shares(const struct by_topology *topology, struct arguments *arguments)
+{
+    struct by_problem problem = {0};
+
+    if (!arguments->shares)
+        return -1;
+    if (by_shares_read(arguments->shares, topology, &arguments->parts, &problem) != 0)
+        return by_cli_refuse(arguments->shares, &problem);
+    arguments->options.shares = arguments->parts;
     return -1;
 }
 
@@ -325,6 +347,11 @@ static void print_json(const struct by_plan *plan, const struct by_topology *top
         print_fraction("inv_x", plan->inv_x);
     else
         printf(" \"inv_x\": null,\n");
+    if (plan->shares) {
+        printf(" \"shares\": ");
+        by_shares_write(plan->shares, topology, stdout);
+        printf(",\n");
+    }
     printf(" \"k\": %lld, \"tree_count\": %u, \"height\": {\"max\": %u, \"mean\": %.4g},\n",
            (long long)plan->k, plan->tree_count, heights.max, heights.mean);
     printf(" \"bottleneck\": {\"nodes\": [");
@@ -379,6 +406,26 @@ static void print_cut(FILE *stream, const struct by_plan *plan, const struct by_
             plan->compute_count);
 }
 
+/* Unequal shards: how many parts there are, who has most, and what has to cross the bottleneck. */
+static void print_shares(FILE *stream, const struct by_plan *plan, const struct by_topology *topology)
+{
+    uint32_t most = 0, having = 0;
+    int64_t sum, inside;
+
+    if (!plan->shares)
+        return;
+    for (uint32_t i = 0; i < topology->node_count; i++) {
+        most = plan->shares[i] > plan->shares[most] ? i : most;
+        having += plan->shares[i] > 0;
+    }
+    sum = by_shares_sum(plan->shares, topology->node_count);
+    inside = by_shares_of(plan->shares, plan->cut, plan->cut_count);
+    fprintf(stream,
+            "  shares      %lld parts at %u compute nodes, most (%lld) at %s; %lld cross the bottleneck\n",
+            (long long)sum, having, (long long)plan->shares[most], topology->nodes[most].name,
+            (long long)(plan->collective == BY_COLLECTIVE_ALLGATHER ? inside : sum - inside));
+}
+
 static void print_people(FILE *stream, const struct by_plan *plan, const struct by_topology *topology,
                          const struct check *check)
 {
@@ -404,9 +451,10 @@ static void print_people(FILE *stream, const struct by_plan *plan, const struct 
     by_plan_allreduce_people(stream, plan);
     if (plan->inv_x.num > 0)
         fprintf(stream, "  1/x*        %s\n", by_fraction_text(plan->inv_x, text));
+    print_shares(stream, plan, topology);
     fprintf(stream, "  trees       %u", plan->tree_count);
     if (plan->k > 0)
-        fprintf(stream, ", k = %lld", (long long)plan->k);
+        fprintf(stream, ", k = %lld%s", (long long)plan->k, plan->shares ? " for each part" : "");
     fprintf(stream, "; height %u, mean %.3g hops\n", heights.max, heights.mean);
     by_cli_replan_people(stream, check->from, &check->report);
     print_cut(stream, plan, topology);
@@ -456,6 +504,8 @@ int by_command_plan(int argc, char **argv)
                  ? by_cli_replan(&arguments.from, arguments.topology, arguments.options.collective,
                                  arguments.options.in_network, &topology, &plan, &check.report)
                  : find_root(topology, &arguments);
+    if (status < 0)
+        status = read_shares(topology, &arguments);
     if (status < 0 && arguments.what_if)
         status = by_cli_what_if(topology, arguments.topology, &arguments.options, arguments.what_if,
                                 arguments.json);
@@ -476,5 +526,6 @@ int by_command_plan(int argc, char **argv)
     }
     by_plan_free(plan);
     by_topology_free(topology);
+    free(arguments.parts);
     return status;
 }

@@ -255,6 +255,12 @@ static int check_plans(const struct by_address_map *map, const struct by_lower_j
                                    "again for this topology",
                                    job->job, by_collective_name(plan->collective), plan->compute_count,
                                    map->rank_count);
+        if (plan->shares)
+            return by_lower_refuse(
+                problem, BY_EUNSUPPORTED,
+                "job %u: the %s plan is for shards of unequal size, and libbanyan has calls "
+                "for equal shards alone: plan it again without --shares",
+                job->job, by_collective_name(plan->collective));
         if (plan->tree_count == 0)
             return by_lower_refuse(problem, BY_EINVAL, "job %u: the %s plan has no trees: plan again",
                                    job->job, by_collective_name(plan->collective));

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "control/plan/plan.h"
+#include "control/plan/shares.h"
 #include "control/topology/alloc.h"
 #include "control/topology/fraction.h"
 #include "offload/base/assert.h"
@@ -113,6 +114,12 @@ static void put_head(struct writer *writer, const struct by_plan *plan, const st
     else
         put(writer, "null");
     put(writer, ",\n ");
+    if (plan->shares) {
+        put(writer, "\"shares\": ");
+        flush(writer);
+        by_shares_write(plan->shares, topology, writer->file);
+        put(writer, ",\n ");
+    }
     put_fraction(writer, "optimum", plan->optimum);
     put(writer, ", ");
     put_fraction(writer, "achieved", plan->achieved);

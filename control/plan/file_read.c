@@ -6,6 +6,7 @@
 #include <stdarg.h>
 
 #include "control/plan/plan.h"
+#include "control/plan/shares.h"
 #include "control/plan/tree.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
@@ -340,6 +341,9 @@ static void read_head(struct reader *reader, struct by_plan *plan, const char *k
     } else if (by_json_is(key, bytes, "ordered")) {
         plan->ordered = by_json_peek(&reader->json) == 't';
         by_json_skip(&reader->json);
+    } else if (by_json_is(key, bytes, "shares") && !plan->shares) {
+        if (by_shares_value(&reader->json, reader->names, reader->topology, &plan->shares, reader->problem))
+            reader->error = reader->json.failed ? reader->error : BY_EFORMAT;
     } else if (by_json_is(key, bytes, "proof") && !plan->proof) {
         plan->proof = by_certificate_read(&reader->json, reader->names, reader->topology, reader->problem);
         reader->error = plan->proof || reader->json.failed ? reader->error : BY_EFORMAT;

@@ -33,6 +33,7 @@ control_SRC += \
 	control/plan/replan.c \
 	control/plan/replan_read.c \
 	control/plan/shallow.c \
+	control/plan/shares.c \
 	control/plan/simplex.c \
 	control/plan/spanning.c \
 	control/plan/split_even.c \

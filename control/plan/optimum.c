@@ -79,6 +79,8 @@ static int first_candidate(struct search *search, struct by_problem *problem)
             continue;
         in = by_graph_entering(graph, i);
         need = search->share_sum - search->shares[i];
+        if (need == 0) /* it has all data */
+            continue;
         if (least == UINT32_MAX || (__int128)need * least_in > (__int128)least_need * in) {
             least = i;
             least_in = in;
@@ -140,7 +142,12 @@ int by_optimum_shares(const struct by_graph *graph, const int64_t *shares, int64
         if (__builtin_add_overflow(search.share_sum, shares[i], &search.share_sum))
             return refuse_range(problem);
     if (by_graph_sum(graph) > BY_CAPACITY_SUM_MAX / search.share_sum)
-        return refuse_range(problem);
+        return search.share_sum <= graph->compute_count
+                   ? refuse_range(problem)
+                   : by_problem_set(problem, BY_ERANGE, nowhere,
+                                    "the bandwidths, in their common unit, times the %lld parts of the data "
+                                    "need more than 60 bits; round the shares or the bandwidths",
+                                    (long long)search.share_sum);
     search.reach = by_reach_new(graph->net);
     error = search_all(&search, problem);
     by_reach_free(search.reach);

@@ -11,6 +11,7 @@
 #include "control/plan/optimum.h"
 #include "control/plan/ordered.h"
 #include "control/plan/shallow.h"
+#include "control/plan/shares.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
 #include "control/topology/fraction.h"
@@ -36,6 +37,33 @@ static bool is_rooted(unsigned collective)
 static bool goes_up(unsigned collective)
 {
     return collective == BY_COLLECTIVE_REDUCE || collective == BY_COLLECTIVE_REDUCE_SCATTER;
+}
+
+/* Shares that fit the fabric, and a collective that has shards. */
+static int check_shares(const struct by_topology *topology, const struct by_plan_options *options,
+                        struct by_problem *problem)
+{
+    int64_t sum = 0;
+
+    if (!options->shares)
+        return 0;
+    if (options->collective != BY_COLLECTIVE_ALLGATHER && options->collective != BY_COLLECTIVE_REDUCE_SCATTER)
+        return by_problem_set(problem, BY_EINVAL, nowhere,
+                              "%s has no shards: shares are for allgather and reduce-scatter",
+                              by_collective_name(options->collective));
+    if (options->latency_aware || options->ordered)
+        return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
+                              "shares go neither with ordered nor with latency-aware trees; leave out one");
+    for (uint32_t i = 0; i < topology->node_count; i++)
+        if (options->shares[i] < 0 || (options->shares[i] > 0 && !topology->nodes[i].compute) ||
+            __builtin_add_overflow(sum, options->shares[i], &sum))
+            return by_problem_set(problem, BY_EINVAL, nowhere,
+                                  "the share of '%s' is %lld: compute nodes have 0 or more, switches none, "
+                                  "and all together fit 63 bits",
+                                  topology->nodes[i].name, (long long)options->shares[i]);
+    return sum > 0 ? 0
+                   : by_problem_set(problem, BY_EINVAL, nowhere,
+                                    "all shares are 0: nobody has data; at least one must be positive");
 }
 
 static int check_options(const struct by_topology *topology, const struct by_plan_options *options,
@@ -75,15 +103,16 @@ static int check_options(const struct by_topology *topology, const struct by_pla
                               "allgather, reduce-scatter, "
                               "broadcast and reduce",
                               name);
-    return 0;
+    return check_shares(topology, options, problem);
 }
 
 /* What the trees are to be packed into. */
 struct task {
     struct by_graph *graph;
-    bool *inside;      /* the side of the bottleneck that data must enter, in the direction of the graph */
-    int64_t *roots;    /* trees at each node */
-    int64_t *shares;   /* parts of the data at each node (allgather, reduce-scatter) */
+    bool *inside;    /* the side of the bottleneck that data must enter, in the direction of the graph */
+    int64_t *roots;  /* trees at each node */
+    int64_t *shares; /* parts of the data at each node (allgather, reduce-scatter) */
+    int64_t share_sum;
     int64_t *capacity; /* by half of the graph's net, in trees */
     int64_t p, q;      /* capacity is p/q times the graph's, rounded down */
     int64_t bound;     /* broadcast: the least flow, in the graph's unit */
@@ -106,27 +135,29 @@ static int bound_rooted(struct task *task, uint32_t root, struct by_fraction *bo
 }
 
 /* Allgather and reduce-scatter: the optimum, and the least k that reaches it. */
-static int bound_shared(struct task *task, struct by_fraction *bound, struct by_plan *plan,
-                        struct by_problem *problem)
+static int bound_shared(struct task *task, const struct by_plan_options *options, struct by_fraction *bound,
+                        struct by_plan *plan, struct by_problem *problem)
 {
     const struct by_graph *graph = task->graph;
-    int64_t q = 1;
+    int64_t p = 1, q = 1;
     bool balanced = false;
     int error;
 
     for (uint32_t i = 0; i < graph->node_count; i++) {
-        task->shares[i] = graph->compute[i];
+        task->shares[i] = options->shares ? options->shares[i] : graph->compute[i];
         balanced |= !graph->compute[i]; /* switches may have to be removed */
     }
-    error = by_optimum_allgather(graph, &task->p, &q, task->inside, problem);
+    task->share_sum = by_shares_sum(task->shares, graph->node_count);
+    error = by_optimum_shares(graph, task->shares, &p, &q, task->inside, problem);
     if (error)
         return error;
-    if (by_fraction_divide((struct by_fraction){task->p, q}, graph->unit, &plan->inv_x) != 0 ||
-        by_fraction_set((__int128)graph->compute_count * q, task->p, bound) != 0)
+    if (by_fraction_divide((struct by_fraction){p, q}, graph->unit, &plan->inv_x) != 0 ||
+        by_fraction_set((__int128)task->share_sum * q, p, bound) != 0)
         return by_problem_set(problem, BY_ERANGE, nowhere,
                               "the bound needs more than 63 bits; round the bandwidths");
-    task->k = by_optimum_least_k(graph, task->shares, task->p, q, task->inside, balanced, task->capacity);
+    task->k = by_optimum_least_k(graph, task->shares, p, q, task->inside, balanced, task->capacity);
     /* capacity = floor(p k / q of the graph's): p / (q / k) where that is whole, else a fraction */
+    task->p = p;
     task->q = q;
     return 0;
 }
@@ -137,11 +168,11 @@ static int scale_of(const struct task *task, bool rooted, int64_t k, struct by_f
     return by_fraction_set((__int128)task->p * k, rooted ? task->bound : task->q, scale);
 }
 
+/* `k` trees at the root, or for each part of the data. */
 static void set_roots(struct task *task, const struct by_plan_options *options, int64_t k)
 {
     for (uint32_t i = 0; i < task->graph->node_count; i++)
-        if (is_rooted(options->collective) ? i == options->root : task->graph->compute[i])
-            task->roots[i] = k;
+        task->roots[i] = is_rooted(options->collective) ? (i == options->root ? k : 0) : k * task->shares[i];
 }
 
 /* The best capacities for `k` trees, `*u` times the graph's, rounded down. */
@@ -150,9 +181,11 @@ static int fix_k(struct task *task, const struct by_plan_options *options, int64
 {
     struct by_fraction scale = {0, 1};
 
-    if (scale_of(task, is_rooted(options->collective), k, &scale) != 0)
+    if (scale_of(task, is_rooted(options->collective), k, &scale) != 0 ||
+        task->share_sum > BY_CAPACITY_SUM_MAX / k)
         return by_problem_set(problem, BY_ERANGE, nowhere,
-                              "the scale needs more than 63 bits; round the bandwidths");
+                              "the scale needs more than 63 bits; round the bandwidths%s",
+                              options->shares ? " or the shares" : "");
     set_roots(task, options, k);
     return by_optimum_fixed(task->graph, task->roots, scale, &u->num, &u->den, task->capacity, problem);
 }
@@ -188,7 +221,7 @@ static int find_bound(struct task *task, const struct by_plan_options *options, 
     int64_t k = options->fixed_k, *optimal;
     struct by_fraction bound = {0, 1}, scale = {0, 1};
     int error = rooted ? bound_rooted(task, (uint32_t)options->root, &bound, problem)
-                       : bound_shared(task, &bound, plan, problem);
+                       : bound_shared(task, options, &bound, plan, problem);
 
     if (error)
         return error;
@@ -239,7 +272,7 @@ static int make_trees(const struct task *task, const struct by_plan_options *opt
 {
     struct by_forest forest = {.graph = task->graph, .capacity = task->capacity, .roots = task->roots};
     struct by_tree_list list = {0};
-    int64_t roots = is_rooted(options->collective) ? 1 : task->graph->compute_count;
+    int64_t roots = is_rooted(options->collective) ? 1 : task->share_sum;
     struct by_fraction scale = {task->q, task->p};
     int error;
 
@@ -285,9 +318,10 @@ static int plan_rooted(const struct by_topology *topology, const struct by_plan_
     return error;
 }
 
-int by_plan_make(const struct by_topology *topology, const struct by_plan_options *options,
+int by_plan_make(const struct by_topology *topology, const struct by_plan_options *given,
                  struct by_plan **plan, struct by_problem *problem)
 {
+    struct by_plan_options used = *given, *options = &used;
     struct by_plan *made;
     double start = by_plan_clock();
     int error;
@@ -297,6 +331,8 @@ int by_plan_make(const struct by_topology *topology, const struct by_plan_option
     error = check_options(topology, options, problem);
     if (error)
         return error;
+    if (used.shares && by_shares_equal(used.shares, topology))
+        used.shares = NULL;
     made = by_alloc(1, sizeof(*made));
     made->topology_name = by_copy_text(topology->name);
     made->unit = by_copy_text(topology->unit);
@@ -305,6 +341,10 @@ int by_plan_make(const struct by_topology *topology, const struct by_plan_option
     made->compute_count = by_topology_compute_count(topology);
     made->inv_x = made->two_phases = (struct by_fraction){0, 1};
     made->cut = by_alloc(topology->node_count, sizeof(*made->cut));
+    if (options->shares) {
+        made->shares = by_alloc(topology->node_count, sizeof(*made->shares));
+        memcpy(made->shares, options->shares, topology->node_count * sizeof(*made->shares));
+    }
     if (options->collective == BY_COLLECTIVE_ALLREDUCE || options->collective == BY_COLLECTIVE_BARRIER)
         error = by_allreduce_plan(topology, options, made, problem);
     else
@@ -330,6 +370,7 @@ void by_plan_free(struct by_plan *plan)
     free(plan->edges);
     free(plan->trees);
     free(plan->cut);
+    free(plan->shares);
     by_certificate_free(plan->proof);
     free(plan->trades);
     free(plan->topology_name);

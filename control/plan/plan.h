@@ -42,11 +42,13 @@ struct by_plan {
     unsigned collective; /* enum by_collective */
     int64_t root;        /* node index for broadcast and reduce, else -1 */
     uint32_t compute_count;
+    int64_t *shares; /* by node: parts of the data, where shards are of unequal size (shares.h), else NULL */
     struct by_fraction optimum;  /* bound of algbw = total data size / time, in unit */
     struct by_fraction achieved; /* the same for these trees */
     struct by_fraction inv_x;    /* 1/x* of the papers (allgather, reduce-scatter), else num 0 */
-    int64_t k;          /* trees for each root counted with multiplicity, 0 where it has no meaning */
-    uint32_t cut_count; /* bottleneck cut: the nodes on the side that the data must leave */
+    int64_t k;                   /* trees for each root (for each part, where there are shares) counted with
+                                    multiplicity, 0 where it has no meaning */
+    uint32_t cut_count;          /* bottleneck cut: the nodes on the side that the data must leave */
     uint32_t *cut;
     struct by_fraction cut_exiting; /* bandwidth leaving that side, in unit */
     bool ordered;                   /* every partial sum covers a contiguous interval of ranks */
@@ -65,11 +67,13 @@ struct by_plan {
 };
 
 struct by_plan_options {
-    unsigned collective;         /* enum by_collective */
-    int64_t root;                /* node index for broadcast and reduce */
-    int64_t fixed_k;             /* 0 = the optimal k */
-    struct by_fraction loss;     /* num > 0: the least k that costs at most this part of the rate, below 1 */
-    bool latency_aware;          /* lower trees, for a part of the rate: see shallow.h */
+    unsigned collective;     /* enum by_collective */
+    int64_t root;            /* node index for broadcast and reduce */
+    const int64_t *shares;   /* by node: parts of the data (allgather, reduce-scatter), 0 for switches; NULL:
+                                all compute nodes have the same */
+    int64_t fixed_k;         /* 0 = the optimal k */
+    struct by_fraction loss; /* num > 0: the least k that costs at most this part of the rate, below 1 */
+    bool latency_aware;      /* lower trees, for a part of the rate: see shallow.h */
     struct by_fraction loss_max; /* that part, where latency_aware: 1/10 is a tenth */
     bool ordered;                /* partial sums cover contiguous intervals of ranks */
     bool in_network;             /* false: switches only forward */

@@ -12,6 +12,7 @@ struct by_checker {
     const struct by_topology *topology;
     uint32_t node_count;
     uint32_t compute_count;
+    int64_t share_sum; /* parts of the data; without shares the compute nodes */
     struct by_links *links;
     mpq_t *up; /* by node: weight of the trees rooted there that carry up, and down */
     mpq_t *down;
@@ -37,6 +38,11 @@ static inline bool by_claim_carries_up(const struct by_claim_tree *tree)
 static inline bool by_claim_carries_down(const struct by_claim_tree *tree)
 {
     return tree->use != BY_CLAIM_UP;
+}
+/* Parts of the data that a node has. */
+static inline int64_t by_checker_share(const struct by_checker *checker, uint32_t node)
+{
+    return checker->claim->shares ? checker->claim->shares[node] : checker->topology->nodes[node].compute;
 }
 /* Writes the first violation; returns false. */
 bool by_claim_violate(struct by_claim *claim, const char *format, ...) __attribute__((format(printf, 2, 3)));

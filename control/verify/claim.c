@@ -28,6 +28,7 @@ enum member {
     MEMBER_UNIT,
     MEMBER_COLLECTIVE,
     MEMBER_ROOT,
+    MEMBER_SHARES,
     MEMBER_INV_X,
     MEMBER_OPTIMUM,
     MEMBER_ACHIEVED,
@@ -40,8 +41,8 @@ enum member {
     MEMBER_COUNT
 };
 static const char *const member_names[MEMBER_COUNT] = {
-    "format",   "topology", "unit",       "collective", "root",  "inv_x", "optimum",
-    "achieved", "k",        "bottleneck", "ordered",    "proof", "paths", "trees"};
+    "format",   "topology", "unit",       "collective", "root",  "shares", "inv_x", "optimum",
+    "achieved", "k",        "bottleneck", "ordered",    "proof", "paths",  "trees"};
 
 struct reader {
     struct by_claim *claim;
@@ -330,6 +331,36 @@ static bool read_collective(struct reader *reader)
            by_claim_violate(reader->claim, "the collective is '%s', which is unknown", name);
 }
 
+/* Parts of the data by compute node, each named once. */
+static bool read_shares(struct reader *reader)
+{
+    struct by_claim *claim = reader->claim;
+    uint32_t n = claim->topology->node_count;
+    const char *key;
+    size_t bytes;
+
+    if (by_json_peek(&reader->json) != '{')
+        return by_claim_violate(claim, "\"shares\" is no object");
+    claim->shares = by_alloc(n, sizeof(*claim->shares));
+    for (uint32_t i = 0; i < n; i++)
+        claim->shares[i] = claim->topology->nodes[i].compute ? -1 : 0;
+    for (bool first = true; by_json_member(&reader->json, &first, &key, &bytes);) {
+        int64_t node = by_names_find(reader->names, key, bytes);
+
+        if (node < 0 || claim->shares[node] != -1)
+            return by_claim_violate(
+                claim, "\"shares\" names '%.*s', which is no compute node of the topology or is named twice",
+                bytes > 60 ? 60 : (int)bytes, key);
+        if (!read_small(reader, "a share", &claim->shares[node]))
+            return false;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (claim->shares[i] < 0)
+            return by_claim_violate(claim, "\"shares\" does not name compute node %s",
+                                    by_claim_name(claim, i));
+    return true;
+}
+
 /* One member; the parser stands before its value. */
 static bool read_member(struct reader *reader, enum member member)
 {
@@ -349,6 +380,8 @@ static bool read_member(struct reader *reader, enum member member)
             return false;
         claim->root = null ? -1 : (int64_t)node;
         return true;
+    case MEMBER_SHARES:
+        return read_shares(reader);
     case MEMBER_INV_X:
         claim->has_inv_x = !null;
         return null || read_fraction(reader, "inv_x", claim->inv_x);
@@ -426,8 +459,8 @@ int by_claim_read(struct by_claim *claim, const char *text, size_t bytes, struct
         reader.names = by_names_new(claim->topology);
     arrays->path_start = by_alloc(reader.path_room = 2, sizeof(*arrays->path_start));
     for (int i = 0; i < MEMBER_COUNT && !error && *right; i++) {
-        bool optional = i == MEMBER_ROOT || i == MEMBER_INV_X || i == MEMBER_ORDERED || i == MEMBER_PROOF ||
-                        i == MEMBER_PATHS;
+        bool optional = i == MEMBER_ROOT || i == MEMBER_SHARES || i == MEMBER_INV_X || i == MEMBER_ORDERED ||
+                        i == MEMBER_PROOF || i == MEMBER_PATHS;
 
         reader.json.at = places[i];
         reader.json.depth = 1;

@@ -28,48 +28,71 @@ static bool check_pairs(const struct by_checker *checker)
     return true;
 }
 
-/* Allgather and reduce-scatter: each compute node's share is the same, and made of k equal parts. */
-static bool check_equal(const struct by_checker *checker)
+/*
+ * Allgather and reduce-scatter: the trees of each compute node weigh as many parts as it has of the data.
+ * Each is compared with the first that has any: weight x first's parts = first's weight x parts.
+ */
+static bool check_parts(const struct by_checker *checker)
 {
     struct by_claim *claim = checker->claim;
-    const mpq_t *shares = claim->collective == BY_COLLECTIVE_ALLGATHER ? (const mpq_t *)checker->down
-                                                                       : (const mpq_t *)checker->up;
-    uint32_t first = UINT32_MAX;
+    const mpq_t *weights = claim->collective == BY_COLLECTIVE_ALLGATHER ? (const mpq_t *)checker->down
+                                                                        : (const mpq_t *)checker->up;
+    uint32_t first = 0;
+    bool right = true;
+    mpq_t left, wanted, parts;
 
-    for (uint32_t i = 0; i < checker->node_count; i++) {
-        if (!checker->topology->nodes[i].compute)
+    mpq_inits(left, wanted, parts, NULL);
+    while (by_checker_share(checker, first) == 0)
+        first++;
+    for (uint32_t i = 0; i < checker->node_count && right; i++) {
+        mpq_set_si(parts, by_checker_share(checker, first), 1);
+        mpq_mul(left, weights[i], parts);
+        mpq_set_si(parts, by_checker_share(checker, i), 1);
+        mpq_mul(wanted, weights[first], parts);
+        right = mpq_equal(left, wanted);
+        if (right)
             continue;
-        first = first == UINT32_MAX ? i : first;
-        if (!mpq_equal(shares[i], shares[first]))
-            return by_claim_violate(
+        if (claim->shares)
+            by_claim_violate(claim,
+                             "the trees of %s, which has %lld parts of the data, do not weigh in proportion "
+                             "to those of %s, which has %lld",
+                             by_claim_name(claim, i), (long long)claim->shares[i],
+                             by_claim_name(claim, first), (long long)claim->shares[first]);
+        else
+            by_claim_violate(
                 claim, "the trees of %s weigh other than those of %s; every compute node has an equal share",
-                by_claim_name(checker->claim, i), by_claim_name(checker->claim, first));
+                by_claim_name(claim, i), by_claim_name(claim, first));
     }
-    return true;
+    mpq_clears(left, wanted, parts, NULL);
+    return right;
 }
 
-/* Each tree stands for a whole number of the k equal trees of its root. */
+/* Each tree stands for a whole number of the equal trees of its root, k for each part of the data. */
 static bool check_multiplicity(const struct by_checker *checker)
 {
     struct by_claim *claim = checker->claim;
     bool right = true;
-    mpq_t number;
+    mpq_t number, parts;
 
     if (claim->k == 0)
         return true;
-    mpq_init(number);
+    mpq_inits(number, parts, NULL);
     for (uint32_t i = 0; i < claim->tree_count && right; i++) {
         const struct by_claim_tree *tree = &claim->trees[i];
 
         mpq_set_si(number, claim->k, 1);
         mpq_mul(number, number, tree->weight);
+        if (claim->shares) {
+            mpq_set_si(parts, claim->shares[tree->root], 1);
+            mpq_mul(number, number, parts);
+        }
         mpq_div(number, number,
                 by_claim_carries_down(tree) ? checker->down[tree->root] : checker->up[tree->root]);
         if (mpz_cmp_ui(mpq_denref(number), 1) != 0)
-            right = by_claim_violate(claim, "tree %u is no whole number of the %lld trees of its root", i,
-                                     (long long)claim->k);
+            right = by_claim_violate(claim, "tree %u is no whole number of the %lld trees of its root%s", i,
+                                     (long long)claim->k, claim->shares ? "'s every part" : "");
     }
-    mpq_clear(number);
+    mpq_clears(number, parts, NULL);
     return right;
 }
 
@@ -103,13 +126,19 @@ static void add_leaving(struct by_checker *checker)
 static bool check_cut(struct by_checker *checker)
 {
     struct by_claim *claim = checker->claim;
-    int64_t inside = 0, shards = 0;
+    int64_t inside = 0, parts = 0;
+    bool down = claim->collective == BY_COLLECTIVE_ALLGATHER,
+         shared = down || claim->collective == BY_COLLECTIVE_REDUCE_SCATTER;
     mpq_t factor;
     bool right = true;
 
     mpq_init(factor);
-    for (uint32_t i = 0; i < checker->node_count; i++)
+    /* What must leave: in allgather the parts of the nodes inside, in reduce-scatter the sums for those
+     * outside. */
+    for (uint32_t i = 0; i < checker->node_count; i++) {
         inside += claim->cut[i] && checker->topology->nodes[i].compute;
+        parts += claim->cut[i] == down ? by_checker_share(checker, i) : 0;
+    }
     add_leaving(checker);
     if (inside == 0 || inside == checker->compute_count)
         right = by_claim_violate(claim, "the bottleneck has %lld of %u compute nodes: it separates nothing",
@@ -126,14 +155,10 @@ static bool check_cut(struct by_checker *checker)
     else if (claim->collective == BY_COLLECTIVE_REDUCE && claim->cut[claim->root])
         right = by_claim_violate(claim, "the bottleneck contains the root %s, so nothing must leave it",
                                  by_claim_name(checker->claim, (uint32_t)claim->root));
-    /* The shards that must leave: in allgather those of the nodes inside, in reduce-scatter the sums for
-     * those outside. */
-    if (claim->collective == BY_COLLECTIVE_ALLGATHER)
-        shards = inside;
-    else if (claim->collective == BY_COLLECTIVE_REDUCE_SCATTER)
-        shards = checker->compute_count - inside;
-    if (right && shards > 0) {
-        mpq_set_si(factor, checker->compute_count, (unsigned long)shards);
+    else if (shared && parts == 0)
+        right = by_claim_violate(claim, "no part of the data must leave the bottleneck: it bounds nothing");
+    if (right && shared) {
+        mpq_set_si(factor, checker->share_sum, (unsigned long)parts);
         mpq_canonicalize(factor);
         mpq_mul(checker->bound, checker->bound, factor);
     }
@@ -157,10 +182,11 @@ static bool check_stated(const struct by_checker *checker)
     if (!claim->has_inv_x)
         return true;
     mpq_init(inverse);
-    mpq_set_si(inverse, checker->compute_count, 1);
+    mpq_set_si(inverse, checker->share_sum, 1);
     mpq_div(inverse, inverse, checker->bound);
     if (!mpq_equal(inverse, claim->inv_x))
-        right = by_claim_violate(claim, "inv_x is not the number of compute nodes over the optimum");
+        right = by_claim_violate(claim, "inv_x is not the number of %s over the optimum",
+                                 claim->shares ? "parts of the data" : "compute nodes");
     mpq_clear(inverse);
     return right;
 }
@@ -173,7 +199,7 @@ bool by_check_shares(struct by_checker *checker)
 
     if (both)
         return check_pairs(checker);
-    return (!shared || check_equal(checker)) && check_multiplicity(checker);
+    return (!shared || check_parts(checker)) && check_multiplicity(checker);
 }
 
 bool by_check_figures(struct by_checker *checker)

@@ -47,6 +47,7 @@ void by_claim_clear(struct by_claim *claim)
         mpq_clear(claim->trees[i].weight);
     free(claim->trees);
     free(claim->cut);
+    free(claim->shares);
     free(claim->part);
     free(claim->prices);
     mpq_clears(claim->optimum, claim->achieved, claim->inv_x, claim->exiting, NULL);
@@ -81,6 +82,28 @@ static bool check_root(const struct by_checker *checker)
     return true;
 }
 
+/* Whose data: none but that of compute nodes, and of some; adds the parts up. */
+static bool check_parts(struct by_checker *checker)
+{
+    struct by_claim *claim = checker->claim;
+    bool shared =
+        claim->collective == BY_COLLECTIVE_ALLGATHER || claim->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+
+    if (claim->shares && !shared)
+        return by_claim_violate(claim, "%s has no shards, so there are no shares",
+                                by_collective_name(claim->collective));
+    for (uint32_t i = 0; i < checker->node_count; i++) {
+        int64_t share = by_checker_share(checker, i);
+
+        if (share < 0 || (share > 0 && !checker->topology->nodes[i].compute))
+            return by_claim_violate(claim, "the share of %s is %lld: only compute nodes have data",
+                                    by_claim_name(claim, i), (long long)share);
+        if (__builtin_add_overflow(checker->share_sum, share, &checker->share_sum))
+            return by_claim_violate(claim, "the shares add up to more than 63 bits");
+    }
+    return checker->share_sum > 0 || by_claim_violate(claim, "all shares are 0: nobody has data");
+}
+
 static void set_number(struct by_verify_number *number, mpq_t value)
 {
     gmp_snprintf(number->num, sizeof(number->num), "%Zd", mpq_numref(value));
@@ -99,9 +122,9 @@ void by_claim_check(struct by_claim *claim, struct by_verify_report *report)
     checker.down = new_numbers(topology->node_count);
     mpq_inits(checker.rate, checker.bound, NULL);
     *report = (struct by_verify_report){.tree_count = claim->tree_count};
-    if (!check_root(&checker) || !by_check_trees(&checker) || !by_check_loads(&checker) ||
-        !by_check_order(&checker) || !by_check_budgets(&checker) || !by_check_shares(&checker) ||
-        !by_check_figures(&checker)) {
+    if (!check_root(&checker) || !check_parts(&checker) || !by_check_trees(&checker) ||
+        !by_check_loads(&checker) || !by_check_order(&checker) || !by_check_budgets(&checker) ||
+        !by_check_shares(&checker) || !by_check_figures(&checker)) {
         report->verdict = BY_VERDICT_INVALID;
         memcpy(report->reason, claim->reason, sizeof(report->reason));
     } else {

@@ -77,6 +77,19 @@ refused "a root that is no node" "no node of good.json" plan good.json -c broadc
 refused "a root that is a switch" "'s' is a switch" plan good.json -c broadcast --root s
 refused "a root where there is none" "has no root" plan good.json -c allgather --root a
 refused "k of zero" "--fixed-k is '0'" plan good.json -c allgather --fixed-k 0
+echo '{"a": 1, "b": 2}' >shares.json
+echo '{"a": 1, "c": 2}' >stranger-shares.json
+echo '[1, 2' >open-shares.json
+echo '[0, 0]' >no-shares.json
+refused "shares of an unknown node" "stranger-shares.json:1:14: a share for 'c', which is no node" plan good.json -c allgather --shares stranger-shares.json
+refused "shares that end too early" "open-shares.json:2:1: not valid JSON" plan good.json -c allgather --shares open-shares.json
+refused "shares of nobody" "all shares are 0" plan good.json -c allgather --shares no-shares.json
+refused "shares where there are no shards" "broadcast has no shards" plan good.json -c broadcast --root a --shares shares.json
+refused "shares that are not there" "nowhere.json" plan good.json -c allgather --shares nowhere.json
+"$banyan" plan good.json -c allgather --shares shares.json -o shares.plan >/dev/null || exit 3
+refused "tables for unequal shards" "equal shards alone" tables good.json shares.plan -o tables
+refused "an export of unequal shards" "without --shares" export good.json shares.plan --format msccl
+refused "unequal shards mended" "without --from" plan good.json --from shares.plan
 refused "a lost link without a plan to start from" "need --from" plan good.json --fail-link a,s
 refused "a lost link that is none" "has no link between the two" plan good.json --from plan.json --fail-link a,b
 refused "a lost link with an unknown end" "has no node 'x'" plan good.json --from plan.json --fail-link a,x

@@ -18,8 +18,10 @@
 #include <unistd.h>
 
 #include "control/plan/plan.h"
+#include "control/plan/shares.h"
 #include "control/topology/fraction.h"
 #include "control/verify/verify.h"
+#include "offload/base/prng.h"
 #include "offload/wire/types.h"
 #include "tests/unit/control/campaign/cuts.h"
 #include "tests/unit/control/campaign/fabric.h"
@@ -47,6 +49,7 @@ struct campaign {
 /* The fabric at work. */
 static struct {
     const struct by_topology *topology;
+    int64_t *shares; /* by node, of unequal shards */
     uint64_t seed;
     struct fabric_sizes sizes;
     struct cuts cuts;
@@ -100,10 +103,11 @@ static void fail(struct campaign *campaign, const char *format, ...)
 }
 
 /* Plans, and has the verifier check the file; NULL after a failure. The verdict goes to `report`. */
-static struct by_plan *plan(struct campaign *campaign, unsigned collective, int64_t root, bool in_network,
-                            struct by_verify_report *report)
+static struct by_plan *plan(struct campaign *campaign, unsigned collective, int64_t root,
+                            const int64_t *shares, bool in_network, struct by_verify_report *report)
 {
-    struct by_plan_options options = {.collective = collective, .root = root, .in_network = in_network};
+    struct by_plan_options options = {
+        .collective = collective, .root = root, .shares = shares, .in_network = in_network};
     const char *name = by_collective_name(collective), *mode = in_network ? "auto" : "none";
     struct by_problem problem = {0};
     struct by_plan *made = NULL;
@@ -140,11 +144,11 @@ static void claim(const struct campaign *campaign, const char *what, uint32_t ro
 }
 
 /* One collective whose optimum is always reached. `value` is what the cuts say of inv_x, or of the rate. */
-static void check_exact(struct campaign *campaign, unsigned collective, int64_t root, bool in_network,
-                        struct cut_value value, bool inverse)
+static void check_exact(struct campaign *campaign, unsigned collective, int64_t root, const int64_t *shares,
+                        bool in_network, struct cut_value value, bool inverse)
 {
     struct by_verify_report report;
-    struct by_plan *made = plan(campaign, collective, root, in_network, &report);
+    struct by_plan *made = plan(campaign, collective, root, shares, in_network, &report);
     const char *name = by_collective_name(collective), *mode = in_network ? "auto" : "none";
     struct by_fraction found;
 
@@ -159,7 +163,7 @@ static void check_exact(struct campaign *campaign, unsigned collective, int64_t 
              report.ratio.num, report.ratio.den);
     else if (by_fraction_compare(made->optimum, made->achieved) != 0)
         fail(campaign, "%s, in the network %s: the verifier says OPTIMAL, the planner does not", name, mode);
-    if (in_network)
+    if (in_network && !shares)
         claim(campaign, name, root < 0 ? 0 : (uint32_t)root, found);
     by_plan_free(made);
 }
@@ -167,7 +171,7 @@ static void check_exact(struct campaign *campaign, unsigned collective, int64_t 
 static void check_allreduce(struct campaign *campaign, bool in_network)
 {
     struct by_verify_report report;
-    struct by_plan *made = plan(campaign, BY_COLLECTIVE_ALLREDUCE, -1, in_network, &report);
+    struct by_plan *made = plan(campaign, BY_COLLECTIVE_ALLREDUCE, -1, NULL, in_network, &report);
     bool reached;
 
     if (!made)
@@ -188,6 +192,36 @@ static void check_allreduce(struct campaign *campaign, bool in_network)
         program_write(now.topology, made->achieved, campaign->programs, now.seed) != 0)
         fail(campaign, "the linear program cannot be written to %s: %s", campaign->programs, strerror(errno));
     by_plan_free(made);
+}
+
+/* Shares drawn from the seed: of some nodes none, of some far more than of others. */
+static void draw_shares(uint64_t seed)
+{
+    struct by_prng prng = {seed * 7919 + 17};
+    uint32_t n = now.topology->node_count, some = 0;
+
+    now.shares = calloc(n, sizeof(*now.shares));
+    if (!now.shares)
+        abort();
+    for (uint32_t i = 0; i < n; i++) {
+        if (!now.topology->nodes[i].compute)
+            continue;
+        now.shares[i] = by_prng_below(&prng, 4) == 0 ? 0 : 1 + (int64_t)by_prng_below(&prng, 9);
+        some = by_prng_below(&prng, 2) ? i : some; /* hosts come first */
+    }
+    now.shares[some] += by_shares_equal(now.shares, now.topology);
+}
+
+/* Shards of unequal size, one way on each side of the fabric's capabilities. */
+static void check_shares(struct campaign *campaign, bool in_network)
+{
+    bool scatter = (now.seed % 2 == 0) == in_network;
+    struct cut_value value = {0, 1};
+
+    if (campaign->exhaustive)
+        value = cuts_shares(now.topology, now.shares, scatter);
+    check_exact(campaign, scatter ? BY_COLLECTIVE_REDUCE_SCATTER : BY_COLLECTIVE_ALLGATHER, -1, now.shares,
+                in_network, value, true);
 }
 
 static void dump_fabric(FILE *dump)
@@ -213,22 +247,25 @@ static void check_fabric(struct campaign *campaign, uint64_t seed)
     now.seed = *campaign->at = seed;
     now.failed = false;
     now.root = (uint32_t)(seed * 31 % by_topology_compute_count(topology)); /* hosts come first */
+    draw_shares(seed);
     if (campaign->exhaustive)
         cuts_find(topology, now.root, &now.cuts);
     if (campaign->dump)
         dump_fabric(campaign->dump);
     alarm(FABRIC_SECONDS);
     for (int in_network = 0; in_network < 2 && !now.failed; in_network++) {
-        check_exact(campaign, BY_COLLECTIVE_ALLGATHER, -1, in_network, now.cuts.inv_x, true);
-        check_exact(campaign, BY_COLLECTIVE_REDUCE_SCATTER, -1, in_network, now.cuts.inv_x, true);
-        check_exact(campaign, BY_COLLECTIVE_BROADCAST, now.root, in_network, now.cuts.broadcast, false);
-        check_exact(campaign, BY_COLLECTIVE_REDUCE, now.root, in_network, now.cuts.reduce, false);
+        check_exact(campaign, BY_COLLECTIVE_ALLGATHER, -1, NULL, in_network, now.cuts.inv_x, true);
+        check_exact(campaign, BY_COLLECTIVE_REDUCE_SCATTER, -1, NULL, in_network, now.cuts.inv_x, true);
+        check_exact(campaign, BY_COLLECTIVE_BROADCAST, now.root, NULL, in_network, now.cuts.broadcast, false);
+        check_exact(campaign, BY_COLLECTIVE_REDUCE, now.root, NULL, in_network, now.cuts.reduce, false);
+        check_shares(campaign, in_network);
         if (campaign->allreduce)
             check_allreduce(campaign, in_network);
     }
     alarm(0);
     if (campaign->dump)
         fputs("end\n", campaign->dump);
+    free(now.shares);
     by_topology_free(topology);
 }
 

@@ -43,6 +43,30 @@ void cuts_find(const struct by_topology *topology, uint32_t root, struct cuts *c
     cuts->allreduce = (struct cut_value){any, topology->scale};
 }
 
+struct cut_value cuts_shares(const struct by_topology *topology, const int64_t *shares, bool outside)
+{
+    struct cut_value most = {0, 1};
+    uint32_t compute = 0;
+
+    assert(topology->node_count <= CUTS_NODES_MAX);
+    for (uint32_t i = 0; i < topology->node_count; i++)
+        compute |= (uint32_t)topology->nodes[i].compute << i;
+    for (uint32_t set = 1; set < 1u << topology->node_count; set++) {
+        __int128 parts = 0;
+        int64_t out;
+
+        if ((set & compute) == 0 || (set & compute) == compute)
+            continue;
+        out = leaving(topology, set);
+        for (uint32_t i = 0; i < topology->node_count; i++)
+            parts += (set >> i & 1) != outside ? shares[i] : 0;
+        parts *= topology->scale;
+        if (parts * most.den > most.num * out)
+            most = (struct cut_value){parts, out};
+    }
+    return most;
+}
+
 bool cut_equals(struct cut_value value, struct by_fraction fraction)
 {
     return value.num * fraction.den == value.den * fraction.num;

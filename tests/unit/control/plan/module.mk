@@ -35,3 +35,7 @@ TESTS += plan-shallow
 plan-shallow_SRC    := tests/unit/control/plan/test_shallow.c tests/unit/control/plan/rig.c
 plan-shallow_LIBS   := control offload
 plan-shallow_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += plan-shares
+plan-shares_SRC    := tests/unit/control/plan/test_shares.c tests/unit/control/plan/rig.c tests/unit/control/campaign/cuts.c tests/unit/control/campaign/fabric.c
+plan-shares_LIBS   := control offload
+plan-shares_LDLIBS := -lcmocka -ljansson -lgmp
