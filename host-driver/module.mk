@@ -3,6 +3,8 @@ LIBS += host-driver
 host-driver_SRC := \
 	host-driver/afxdp.c \
 	host-driver/blocking.c \
+	host-driver/circulant/rounds.c \
+	host-driver/circulant/schedule.c \
 	host-driver/comm.c \
 	host-driver/context.c \
 	host-driver/describe.c \

@@ -21,6 +21,7 @@ static const struct command commands[] = {
     {"show", by_command_show, "read a table back, from a switch or a file"},
     {"diff", by_command_diff, "compare two tables"},
     {"lab", by_command_lab, "run a fabric in network namespaces, or in one process"},
+    {"circulant", by_command_circulant, "print the schedules of collectives between hosts alone"},
     {"plot", by_command_plot, "draw a fabric, its trees and loads"},
     {"info", by_command_info, "print version, settings and capabilities"},
 };
@@ -29,7 +30,7 @@ static void usage(FILE *stream)
 {
     fputs("usage: banyan COMMAND [options]\n\n", stream);
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-        fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].summary);
+        fprintf(stream, "  %-9s %s\n", commands[i].name, commands[i].summary);
     fputs("\n`banyan COMMAND --help` says more; banyan(1) is the manual.\n", stream);
 }
 

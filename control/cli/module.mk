@@ -1,5 +1,8 @@
 # cli: the banyan command's subcommands that make, move and run tables.
 banyan_SRC += \
+	control/cli/circulant.c \
+	host-driver/circulant/rounds.c \
+	host-driver/circulant/schedule.c \
 	control/cli/lab.c \
 	control/cli/lab_host.c \
 	control/cli/lab_net.c \

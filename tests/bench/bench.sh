@@ -37,6 +37,7 @@ everything() {
     part kernels "reduction kernels, GB/s, beside a plain read of the same memory" "$build/tools/bench-kernels"
     part engine "the engine's step in memory, contributions a second on one core" "$build/tools/bench-engine"
     part planner "the planner: times and memory from 64 to 4,096 GPUs, and the hard suite" tests/bench/planner.sh "$build"
+    part circulant "schedules of a rank between hosts, beside the straightforward construction" "$build/tools/bench-circulant"
     part switchd "banyan-switchd copying to 1, 2, 4 and 8 ports, beside dpdk-testpmd on ports of the same kind" with_packages tests/bench/switchd.sh "$build"
     part mpi "allreduce beside Open MPI and MPICH over the same kind of links" with_packages tests/bench/mpi.sh
     return $status

@@ -8,6 +8,10 @@ TOOLS += bench-engine
 bench-engine_SRC  := tests/bench/engine.c
 bench-engine_LIBS := offload
 
+TOOLS += bench-circulant
+bench-circulant_SRC  := tests/bench/circulant.c tests/unit/host-driver/circulant/naive.c \
+                        host-driver/circulant/rounds.c host-driver/circulant/schedule.c
+
 .PHONY: bench
-bench: all build-tools ## kernels, engine, planner, switch and whole allreduces (PART=kernels|engine|planner|switchd|mpi)
+bench: all build-tools ## kernels, engine, planner, switch and whole allreduces (PART=kernels|engine|planner|circulant|switchd|mpi)
 	$(Q)tests/bench/bench.sh $(B) $(PART)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Wrong input to topo, plan, verify and plot as a person meets it: refusals.sh BANYAN.   Each is refused with exit status 2, one line that
+# Wrong input to topo, plan, verify, plot and circulant as a person meets it: refusals.sh BANYAN.   Each is refused with exit status 2, one line that
 # names the object, nothing on standard output, and within two seconds. Closes with `N passed, N failed`.
 set -u
 banyan=$(realpath "$1")
@@ -104,6 +104,16 @@ refused "a scatter of zero" "--scatter is '0..3'" topo star --scatter 0..3
 refused "a seed that is no number" "--seed is 'x'" topo star --fail 0.1 --seed x
 refused "a picture of no known kind" "neither .svg nor .dot" plot good.json -o picture.gif
 refused "a plan that is a topology" "format" verify good.json good.json
+
+refused "no count of ranks" "name the count of ranks" circulant
+refused "no rank at all" "-p 0: give a number between 1 and" circulant -p 0
+refused "more ranks than numbers allow" "-p 1073741825: give a number" circulant -p 1073741825
+refused "a count that is no number" "-p many: give a number" circulant -p many
+refused "a rank that is none of them" "-r 20 is no rank of 20" circulant -p 20 -r 20
+refused "more ranks than are listed" "name one with -r" circulant -p 4097
+refused "a broadcast of nothing" "-n 0: give a number" circulant -p 20 -n 0
+refused "more rounds than are listed" "leave out -r" circulant -p 20 -r 1 -n 1000001
+refused "an argument behind the options" "'x' is no option" circulant -p 20 x
 
 # What must not be refused: links that appear twice add up, and an unbalanced fabric whose switches need no removal.
 fabric twice.json "$(link a s 10), $(link a s 10), $(link b s 20)"
