@@ -169,7 +169,7 @@ static void take_result(struct by_endpoint *endpoint, struct by_lane *lane, cons
     if (endpoint->dead != 0)
         return;
     if (lane->inflight > 0)
-        by_send_timer(endpoint, lane); /* without its backoff it is due earlier */
+        by_timer_set(endpoint, lane); /* without its backoff it is due earlier */
     by_send_ready(endpoint, lane);
 }
 

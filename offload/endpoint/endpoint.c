@@ -1,8 +1,8 @@
 /*
  * The endpoint as a whole: memory, start, step. The parts: share.c (which trees serve what), cursor.c
- * (chunks), call.c (posting and ends), session.c (the roll call), send.c, accept.c, pace.c (timing),
- * suspect.c (blame), guess.c
- * (others' calls). state.h holds the records that they share. Pure; the endpoint's thread.
+ * (chunks), call.c (posting and ends), session.c (the roll call), send.c, accept.c, timer.c, pace.c (how
+ * fast), suspect.c (blame), guess.c (others' calls), exact.c (sums in mode EXACT). state.h holds the records
+ * that they share. Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 
@@ -164,7 +164,6 @@ int by_endpoint_init(struct by_endpoint **endpoint, void *memory, size_t bytes,
     e->lane_of_tree = (uint16_t *)(base + layout.trees_at);
     e->roll = (uint32_t *)(base + layout.roll_at);
     e->ready = e->urgent = (struct by_ring){BY_LANE_NONE, BY_LANE_NONE};
-    e->deadline_ns = UINT64_MAX;
     e->tag = by_leaf_tag(config->job, e->rank);
     for (uint32_t r = 0; r < e->rank_count; r++)
         e->witness += by_leaf_tag(config->job, (uint16_t)r);
@@ -178,6 +177,7 @@ int by_endpoint_init(struct by_endpoint **endpoint, void *memory, size_t bytes,
         lane_init(e, l, &leaf, flights);
         flights += leaf.window;
     }
+    by_timer_init(e);
     by_share_init(e);
     by_pace_init(e, layout.windows);
     *endpoint = e;

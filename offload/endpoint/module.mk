@@ -10,4 +10,5 @@ offload_SRC += \
 	offload/endpoint/send.c \
 	offload/endpoint/session.c \
 	offload/endpoint/share.c \
-	offload/endpoint/suspect.c
+	offload/endpoint/suspect.c \
+	offload/endpoint/timer.c

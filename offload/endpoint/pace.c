@@ -1,6 +1,7 @@
 /*
  * How fast: round-trip times and timeouts of each lane (RFC 6298 in integers, Karn's rule), and one
- * congestion window over all lanes. Pure; the endpoint's thread.
+ * congestion window over all lanes: additive increase, multiplicative decrease (Chiu and Jain, Computer
+ * Networks 17(1), 1989, for why two that share a cable come to equal shares). Pure; the endpoint's thread.
  *
  * A tree carries one packet a chunk on each link whatever the number of ranks, so there is no incast, and the
  * trees' windows bound the load. Loss alone is therefore weak evidence of congestion: a cut is slight unless
@@ -32,10 +33,8 @@ void by_pace_init(struct by_endpoint *endpoint, uint64_t windows)
         max = endpoint->config.inflight_max;
     endpoint->window_max = max;
     endpoint->window = max < BY_WINDOW_START ? max : BY_WINDOW_START;
-    endpoint->window_floor = max / 4 > BY_WINDOW_FLOOR ? max / 4 : BY_WINDOW_FLOOR;
-    if (endpoint->window_floor > max)
-        endpoint->window_floor = max;
-    endpoint->window_opening = 1;
+    endpoint->window_floor = max < BY_WINDOW_FLOOR ? max : BY_WINDOW_FLOOR;
+    endpoint->window_goal = max;
 }
 
 static void smooth(struct by_lane *lane, uint32_t rtt)
@@ -78,17 +77,15 @@ void by_pace_sample(struct by_lane *lane, uint64_t now_ns, uint64_t rtt_ns)
 
 void by_pace_accepted(struct by_endpoint *endpoint)
 {
-    uint32_t step = endpoint->window_max / 32 > 0 ? endpoint->window_max / 32 : 1;
-
     /* A window that is not used says nothing about a wider one. */
     if (endpoint->window >= endpoint->window_max || endpoint->inflight < endpoint->window / 2)
         return;
     endpoint->window_earned++;
-    if (endpoint->window_opening) {
+    if (endpoint->window < endpoint->window_goal) {
         endpoint->window++;
     } else if (endpoint->window_earned >= endpoint->window) {
         endpoint->window_earned = 0;
-        endpoint->window += step;
+        endpoint->window += BY_WINDOW_STEP;
     }
     if (endpoint->window > endpoint->window_max)
         endpoint->window = endpoint->window_max;
@@ -109,6 +106,16 @@ static uint32_t cut_for_loss(const struct by_endpoint *endpoint, const struct by
     return endpoint->window > target ? (uint32_t)(endpoint->window - target + 3) / 4 : 0;
 }
 
+/* A silent path: begin anew, up to three quarters of what was in flight; how long it is silent says no more.
+ */
+static void begin_anew(struct by_endpoint *endpoint)
+{
+    if (endpoint->window == endpoint->window_floor)
+        return;
+    endpoint->window_goal = endpoint->window - endpoint->window / 4;
+    endpoint->window = endpoint->window_floor;
+}
+
 void by_pace_cut(struct by_endpoint *endpoint, const struct by_lane *lane, enum by_pace_event event)
 {
     uint32_t smooth = lane->srtt >> 3;
@@ -116,17 +123,18 @@ void by_pace_cut(struct by_endpoint *endpoint, const struct by_lane *lane, enum 
 
     if (endpoint->now_ns < endpoint->window_cut_ns)
         return;
-    if (event == BY_PACE_SILENCE)
-        cut = endpoint->window / 2;
-    else if (event == BY_PACE_MARK)
-        cut = endpoint->window / 8;
-    else
-        cut = cut_for_loss(endpoint, lane);
-    if (cut > 0)
-        endpoint->window_opening = 0; /* start-up ends at the first sign of a queue, not at a chance loss */
-    endpoint->window =
-        endpoint->window - cut > endpoint->window_floor ? endpoint->window - cut : endpoint->window_floor;
     endpoint->window_cut_ns = endpoint->now_ns + (smooth > 0 ? smooth : endpoint->config.rto_min_ns);
+    if (event == BY_PACE_SILENCE) {
+        begin_anew(endpoint);
+        return;
+    }
+    cut = event == BY_PACE_MARK ? endpoint->window / 8 + 1 : cut_for_loss(endpoint, lane);
+    if (cut == 0)
+        return; /* start-up ends at the first sign of a queue, not at a chance loss */
+    endpoint->window =
+        endpoint->window > endpoint->window_floor + cut ? endpoint->window - cut : endpoint->window_floor;
+    endpoint->window_goal = endpoint->window;
+    endpoint->window_earned = 0;
 }
 
 uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_lane *lane)

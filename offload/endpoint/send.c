@@ -110,14 +110,6 @@ void by_send_ready(struct by_endpoint *endpoint, struct by_lane *lane)
 
 /* ---- packets ---- */
 
-void by_send_timer(struct by_endpoint *endpoint, const struct by_lane *lane)
-{
-    uint64_t due = lane->timer_ns + by_pace_timeout(endpoint, lane);
-
-    if (due < endpoint->deadline_ns)
-        endpoint->deadline_ns = due;
-}
-
 void by_send_fill(const struct by_lane *lane, const struct by_header *header, uint16_t bytes,
                   const uint8_t *payload, struct by_tx *tx)
 {
@@ -184,10 +176,11 @@ static void send_next(struct by_endpoint *endpoint, struct by_lane *lane, struct
     flight->first_ns = endpoint->now_ns;
     transmit(endpoint, lane, flight, tx);
     endpoint->counters.tx++;
-    if (lane->inflight++ == 0)
-        lane->timer_ns = endpoint->now_ns;
     endpoint->inflight++;
-    by_send_timer(endpoint, lane);
+    if (lane->inflight++ == 0) {
+        lane->timer_ns = endpoint->now_ns;
+        by_timer_set(endpoint, lane);
+    }
 }
 
 /*
@@ -274,19 +267,11 @@ static uint32_t run_ready(struct by_endpoint *endpoint, struct by_tx *tx, uint32
     return count;
 }
 
-/* Since when the lane's oldest chunk has waited without any progress of the lane. */
-static uint64_t waits_since(const struct by_lane *lane)
-{
-    uint64_t first_ns = by_flight_at(lane, lane->base)->first_ns;
-
-    return first_ns > lane->heard_ns ? first_ns : lane->heard_ns;
-}
-
 /* A lane's timer ran out: its oldest chunk goes again, and alone. */
 static int timer_expire(struct by_endpoint *endpoint, struct by_lane *lane, struct by_tx *tx)
 {
     struct by_flight *flight = by_flight_at(lane, lane->base);
-    uint64_t age = endpoint->now_ns - waits_since(lane);
+    uint64_t age = endpoint->now_ns - by_lane_waits_since(lane);
 
     if (age >= endpoint->config.stall_ns) {
         struct by_call_status status = {.node = BY_NODE_NONE, .missing_node = BY_NODE_NONE};
@@ -309,32 +294,22 @@ static int timer_expire(struct by_endpoint *endpoint, struct by_lane *lane, stru
 
 static uint32_t run_timers(struct by_endpoint *endpoint, struct by_tx *tx, uint32_t capacity)
 {
-    uint64_t earliest = UINT64_MAX;
+    struct by_lane *lane;
     uint32_t count = 0;
 
     if (endpoint->now_ns < endpoint->deadline_ns)
         return 0;
-    for (uint32_t l = 0; l < endpoint->lane_count; l++) {
-        struct by_lane *lane = &endpoint->lanes[l];
-        uint64_t due, stalled;
-
+    while (count < capacity && (lane = by_timer_pop(endpoint)) != NULL) {
         if (lane->inflight == 0)
             continue;
-        stalled = waits_since(lane) + endpoint->config.stall_ns;
-        due = lane->timer_ns + by_pace_timeout(endpoint, lane);
-        due = stalled < due ? stalled : due;
-        if (endpoint->now_ns >= due) {
-            if (count == capacity)
-                return count; /* the deadline stays: the next step goes on */
+        if (endpoint->now_ns >= by_timer_due(endpoint, lane)) {
             count += (uint32_t)timer_expire(endpoint, lane, &tx[count]);
             if (endpoint->dead != 0)
                 return 0;
-            due = lane->timer_ns + by_pace_timeout(endpoint, lane);
-            due = stalled < due ? stalled : due;
         }
-        earliest = due < earliest ? due : earliest;
+        by_timer_set(endpoint, lane);
     }
-    endpoint->deadline_ns = earliest;
+    endpoint->deadline_ns = by_timer_next(endpoint);
     return count;
 }
 

@@ -31,9 +31,12 @@
 /* Doublings of a timeout (count). */
 #define BY_BACKOFF_MAX 16u
 
-/* Congestion window (chunks over all lanes). */
+/* Congestion window (chunks over all lanes): at the start, at the least, and what a round trip without a mark
+ * adds to it: the same for every job, whatever its windows, so that those that share a cable come to the same
+ * share of it. */
 #define BY_WINDOW_START 64u
 #define BY_WINDOW_FLOOR 8u
+#define BY_WINDOW_STEP  2u
 
 /* Groups: two for all ranks, one for each rooted collective, then one for each rooted collective and rank. */
 enum by_group_index { BY_GROUP_ALLREDUCE, BY_GROUP_BARRIER, BY_GROUP_ANY, BY_GROUP_RANK = 6 };
@@ -115,8 +118,11 @@ struct by_lane {
     uint16_t ready_next, urgent_next; /* rings of lanes that may send */
     uint8_t in_ready, in_urgent;
     /* the timer */
-    uint64_t timer_ns; /* runs since */
-    uint64_t heard_ns; /* the last result accepted: progress */
+    uint64_t timer_ns;                /* runs since */
+    uint64_t timer_tick;              /* filed in the wheel: when it will be looked at */
+    uint16_t timer_next, timer_prior; /* in its list; the first one's prior is BY_LANE_NONE */
+    uint16_t timer_list;              /* 0: not filed */
+    uint64_t heard_ns;                /* the last result accepted: progress */
     uint8_t backoff;
     uint8_t probes;                 /* timeouts of the oldest chunk: odd ones send PROBE when it is old */
     uint32_t srtt, rttvar;          /* ns x 8 and ns x 4 (RFC 6298 in integers); srtt 0: no sample yet */
@@ -128,6 +134,19 @@ struct by_lane {
 
 struct by_ring {
     uint16_t head, tail; /* lane indices; BY_LANE_NONE: empty */
+};
+
+/* Timers of lanes: a list for each of the next ticks, then for each of coarser and coarser ones (timer.c). */
+#define BY_WHEEL_LEVELS 3u
+#define BY_WHEEL_BITS   6u
+#define BY_WHEEL_SLOTS  (1u << BY_WHEEL_BITS)
+/* log2 of a tick in ns: 4.1 us, a small part of the least timeout; the levels span 262 us, 17 ms and 1.07 s.
+ */
+#define BY_WHEEL_TICK 12u
+struct by_wheel {
+    uint64_t tick;                                       /* the last one that was looked at */
+    uint64_t used[BY_WHEEL_LEVELS];                      /* bits: lists with a lane */
+    uint16_t head[BY_WHEEL_LEVELS * BY_WHEEL_SLOTS + 1]; /* the last list: lanes whose tick has come */
 };
 
 enum by_session_phase { BY_SESSION_NONE, BY_SESSION_ASKED, BY_SESSION_AGREED };
@@ -166,10 +185,11 @@ struct by_endpoint {
     uint32_t window; /* congestion window */
     uint32_t window_max;
     uint32_t window_floor;
+    uint32_t window_goal;   /* below it the window doubles each round, from it on it grows by steps */
     uint32_t window_earned; /* results since the last step up */
-    uint8_t window_opening; /* start-up: doubles each round */
     uint64_t window_cut_ns; /* no second cut before this */
-    uint64_t deadline_ns;   /* no timer is due earlier */
+    uint64_t deadline_ns;   /* no timer is looked at earlier */
+    struct by_wheel wheel;
     uint64_t now_ns;
     uint32_t posted; /* number of the next call */
     int dead;        /* the error that ended this endpoint, or 0 */
@@ -198,6 +218,14 @@ static inline struct by_call_state *by_call_at(struct by_endpoint *endpoint, uin
 static inline struct by_flight *by_flight_at(const struct by_lane *lane, uint32_t seq)
 {
     return &lane->flights[seq & lane->mask];
+}
+
+/* Since when the lane's oldest chunk has waited without any progress of the lane (ns). */
+static inline uint64_t by_lane_waits_since(const struct by_lane *lane)
+{
+    uint64_t first_ns = by_flight_at(lane, lane->base)->first_ns;
+
+    return first_ns > lane->heard_ns ? first_ns : lane->heard_ns;
 }
 
 /* A word sums nothing, so that no node on its way needs what the mode takes. */
@@ -281,12 +309,23 @@ void by_pace_cut(struct by_endpoint *endpoint, const struct by_lane *lane, enum 
 /* The lane's current timeout, with its backoff. */
 uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_lane *lane);
 
+/* timer.c: when lanes want to be looked at; each call takes O(1), whatever the number of lanes. */
+void by_timer_init(struct by_endpoint *endpoint);
+/* When the lane's oldest chunk goes again, or its call ends for want of progress. The lane has chunks in
+ * flight. */
+uint64_t by_timer_due(const struct by_endpoint *endpoint, const struct by_lane *lane);
+/* The lane will be looked at when it is due, at most one tick later, perhaps earlier; so will the endpoint.
+ */
+void by_timer_set(struct by_endpoint *endpoint, struct by_lane *lane);
+/* Takes a lane out whose time to be looked at has come; NULL: none. */
+struct by_lane *by_timer_pop(struct by_endpoint *endpoint);
+/* When there may be one; UINT64_MAX: never. */
+uint64_t by_timer_next(const struct by_endpoint *endpoint);
+
 /* send.c: what goes out. */
 void by_send_ready(struct by_endpoint *endpoint,
                    struct by_lane *lane); /* files the lane in the rings that it belongs to */
 void by_send_unlink(struct by_lane *lane, struct by_flight *flight); /* from the list of transmissions */
-void by_send_timer(struct by_endpoint *endpoint,
-                   const struct by_lane *lane); /* the endpoint's deadline is not after the lane's */
 /* A packet to the lane's parent, but for the payload in tx->small. */
 void by_send_fill(const struct by_lane *lane, const struct by_header *header, uint16_t bytes,
                   const uint8_t *payload, struct by_tx *tx);

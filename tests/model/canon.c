@@ -119,6 +119,20 @@ static void canon_lane(struct by_lane *lane)
         forget_hints(lane);
 }
 
+/* What is filed where is a matter of when, but for the chunks in flight. */
+static void canon_timers(struct by_endpoint *endpoint)
+{
+    by_timer_init(endpoint);
+    endpoint->wheel.tick = MODEL_NOW_NS >> BY_WHEEL_TICK;
+    for (uint32_t l = 0; l < endpoint->lane_count; l++) {
+        struct by_lane *lane = &endpoint->lanes[l];
+
+        lane->timer_tick = lane->timer_next = lane->timer_prior = 0;
+        if (lane->inflight > 0 && endpoint->dead == 0)
+            by_timer_set(endpoint, lane);
+    }
+}
+
 void model_canon_host(int c)
 {
     struct by_endpoint *endpoint = model_endpoint_of(&model.components[c]);
@@ -128,10 +142,7 @@ void model_canon_host(int c)
     endpoint->window_cut_ns = 0;
     for (uint32_t l = 0; l < endpoint->lane_count; l++)
         canon_lane(&endpoint->lanes[l]);
-    endpoint->deadline_ns = UINT64_MAX;
-    for (uint32_t l = 0; l < endpoint->lane_count && endpoint->dead == 0; l++)
-        if (endpoint->lanes[l].inflight > 0)
-            by_send_timer(endpoint, &endpoint->lanes[l]);
+    canon_timers(endpoint);
     for (uint32_t i = 0; i <= BY_CALLS_MAX; i++) {
         struct by_call_status *status = &endpoint->calls[i].status;
         struct by_call_status blank = {.error = status->error, .session = status->session};
@@ -197,6 +208,8 @@ static void canon_bank(struct by_engine *engine, const struct by_entry *entry, u
     size_t half = engine->payload_half;
     int data = (bank->flags & BY_BANK_DATA) != 0;
 
+    int sealed = by_bank_is_sealed(bank);
+
     bank->tick_ns = model.config->clock ? MODEL_NOW_NS : 0;
     if (!model.config->exact) {
         bank->told = 0;
@@ -205,7 +218,9 @@ static void canon_bank(struct by_engine *engine, const struct by_entry *entry, u
     }
     canon_objection(engine, index);
     canon_pairs(engine, entry, index);
-    by_bank_seal(bank); /* it was before, or a property was broken */
+    by_bank_seal(bank);
+    if (!sealed) /* a bit has flipped; else a property would have been broken */
+        bank->seal = (uint16_t)~bank->seal;
     if (!data || bank->state == BY_BANK_VOID || bank->state == BY_BANK_POISON ||
         (bank->state == BY_BANK_DONE && entry->has_parent))
         spoil(partial, half, bank);

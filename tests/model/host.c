@@ -38,7 +38,7 @@ static int timer(int c, uint32_t lane)
     for (uint32_t l = 0; l < endpoint->lane_count; l++)
         if (l != lane)
             endpoint->lanes[l].timer_ns = 2 * MODEL_NOW_NS;
-    step_at(c, endpoint->lanes[lane].timer_ns + by_pace_timeout(endpoint, &endpoint->lanes[lane]), NULL);
+    step_at(c, by_timer_due(endpoint, &endpoint->lanes[lane]) + (UINT64_C(1) << BY_WHEEL_TICK), NULL);
     return 1;
 }
 

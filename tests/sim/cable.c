@@ -11,6 +11,7 @@
 /* Ethernet, IP and UDP headers, preamble, check sequence and gap: what a packet takes on a cable beside its
  * UDP payload. */
 #define CABLE_OVERHEAD 66u
+#define CONGESTED      3u /* CE of RFC 3168 */
 
 struct packet *packet_get(struct world *world)
 {
@@ -90,6 +91,23 @@ static int burst_takes(struct world *world, int node, uint64_t at_ns)
            (uint32_t)by_prng_next(&world->prng) <= config->burst_loss;
 }
 
+/* Flips one bit, or up to 32 neighbouring ones: both the CRC of the header and the sum of words must see it.
+ */
+static void corrupt(struct world *world, struct packet *packet)
+{
+    uint32_t words = packet->bytes / 4u, header = BY_WIRE_HEADER_BYTES / 4u;
+    uint32_t word = (uint32_t)by_prng_below(&world->prng, words);
+    uint64_t drawn = by_prng_next(&world->prng);
+    uint32_t bits = drawn >> 63 ? (uint32_t)drawn | 1 : 1u << (drawn & 31);
+
+    if (words > header && drawn >> 62 & 1) /* as often the header as the payload */
+        word = (uint32_t)by_prng_below(&world->prng, header);
+    for (unsigned i = 0; i < 4; i++)
+        packet->data[word * 4 + i] ^= (uint8_t)(bits >> 8 * i);
+    world->counters.corrupted++;
+    world->counters.corrupted_headers += word < header;
+}
+
 /* Puts an arriving packet through the faults of the node at that end. */
 static void arrive_later(struct world *world, int node, struct packet *packet, uint64_t at_ns)
 {
@@ -119,14 +137,8 @@ static void arrive_later(struct world *world, int node, struct packet *packet, u
         case BY_FAULT_PASS:
             break;
         }
-        if ((uint32_t)by_prng_next(&world->prng) < config->corrupt) {
-            uint32_t word = (uint32_t)by_prng_below(&world->prng, packet->bytes / 4u);
-
-            /* Up to 32 neighbouring bits: both the CRC of the header and the sum of words must see it. */
-            for (unsigned i = 0; i < 4; i++)
-                packet->data[word * 4 + i] ^= (uint8_t)(by_prng_next(&world->prng) >> 8 | (i == 0));
-            world->counters.corrupted++;
-        }
+        if ((uint32_t)by_prng_next(&world->prng) < config->corrupt)
+            corrupt(world, packet);
     }
     heap_push(&world->heap, at_ns + extra, EVENT_ARRIVE, node, packet);
 }
@@ -186,6 +198,13 @@ void cable_send(struct world *world, int node, const struct by_tx *tx, struct pa
         departure = malloc(sizeof(*departure));
     departure->tx = *tx;
     departure->relayed = relayed;
+    world->counters.waited += direction->count;
+    if (world->config.mark_at > 0 && direction->count >= world->config.mark_at) {
+        world->counters.marked++;
+        departure->tx.ecn = CONGESTED;
+        if (relayed != NULL)
+            relayed->ecn = CONGESTED;
+    }
     departure->next = NULL;
     if (direction->head == NULL && direction->free_ns <= world->now_ns) {
         depart(world, link, node, departure);

@@ -147,6 +147,50 @@ static void draw_calls(struct by_prng *prng, struct scenario *scenario, int job)
     }
 }
 
+/* A node that sums in some tree. */
+static int draw_interior(struct by_prng *prng, const struct fabric *fabric)
+{
+    for (;;) {
+        int node = (int)below(prng, (uint64_t)fabric->node_count);
+
+        if (fabric_slots(fabric, node) > 0)
+            return node;
+    }
+}
+
+/* What happens at a moment of the run, in one of two. Times are of any magnitude up to some milliseconds. */
+static void draw_event(struct by_prng *prng, struct scenario *scenario)
+{
+    uint64_t at_ns = 1000 + (by_prng_next(prng) >> between(prng, 42, 54));
+    int node = draw_interior(prng, &scenario->fabric);
+
+    switch (below(prng, 10)) {
+    case 0: /* a node loses its memory; the controller installs the next generation */
+        if (scenario->fabric.nodes[node].kind == BY_NODE_SWITCH) {
+            scenario->forget_node = node;
+            scenario->forget_ns = at_ns;
+        }
+        scenario->reload_ns = at_ns + below(prng, 5000000);
+        break;
+    case 1: /* all processes end, and begin on used tables; then under the next generation */
+        scenario->again_ns = at_ns;
+        scenario->world.endpoint.stall_ns = 300000000;
+        break;
+    case 2:
+        scenario->freeze_node = node;
+        scenario->freeze_ns = at_ns;
+        scenario->thaw_ns = at_ns + below(prng, 50000000);
+        break;
+    case 3:
+    case 4:
+        scenario->flip_node = node;
+        scenario->flip_ns = at_ns;
+        break;
+    default:
+        break;
+    }
+}
+
 /* A probability in parts of 2^32: none, 0.1 %, 1 %, 5 %. */
 static uint32_t draw_rate(struct by_prng *prng)
 {
@@ -182,6 +226,42 @@ void scenario_draw(struct scenario *scenario, uint64_t seed, uint64_t number)
     scenario->world.repair_interval_ns = below(&prng, 2) * 5000;
     scenario->world.endpoint.inflight_max = one_in(&prng, 3) ? (uint32_t)between(&prng, 1, 40) : 0;
     scenario->world.endpoint.rto_min_ns = (uint64_t)between(&prng, 20000, 2000000);
+    scenario->world.mark_at = one_in(&prng, 4) ? (uint32_t)between(&prng, 2, 40) : 0;
+    draw_event(&prng, scenario);
+}
+
+static void blame(struct scenario_result *result, const char *text)
+{
+    if (result->ok)
+        snprintf(result->fault, sizeof(result->fault), "%s", text);
+    result->ok = 0;
+}
+
+/* Some rank of the job must know the node, and none may be told another. */
+static void check_blame(const struct scenario *scenario, int job, struct scenario_result *result)
+{
+    int failed = 0, named = 0;
+
+    for (int r = 0; r < scenario->fabric.jobs[job].rank_count; r++) {
+        const struct by_call_status *status = &result->ranks[job][r].status;
+
+        failed += status->error != 0;
+        named += status->error == BY_ECHECKSUM && status->node == scenario->flip_node;
+        if (status->error == BY_ECHECKSUM && status->node != scenario->flip_node)
+            blame(result, "a rank blames a node whose memory is sound");
+        if (status->error == BY_EMISMATCH || status->error == BY_EUNSUPPORTED || status->error == BY_ESTATE)
+            blame(result, "a rank is told of something else than memory that has changed");
+    }
+    if (failed > 0 && named == 0)
+        blame(result, "ranks fail, and none knows the node whose memory has changed");
+    result->named += named > 0;
+}
+
+void scenario_campaign(const struct scenario *scenario, struct scenario_result *result)
+{
+    scenario_run(scenario, scenario->flip_ns > 0, result);
+    for (int j = 0; j < scenario->fabric.job_count && scenario->flip_ns > 0; j++)
+        check_blame(scenario, j, result);
 }
 
 static double percent(uint32_t parts)
@@ -207,6 +287,18 @@ void scenario_describe(const struct scenario *scenario, char *text, size_t bytes
         percent(scenario->world.fault.reorder), percent(scenario->world.corrupt),
         scenario->world.host_faults ? " also at hosts" : "", (unsigned long long)scenario->world.hold_ns,
         scenario->world.queue_max);
+    if (scenario->reload_ns > 0)
+        SAY("  at %llu ns a new generation%s%s\n", (unsigned long long)scenario->reload_ns,
+            scenario->forget_node >= 0 ? ", after a loss of memory at " : "",
+            scenario->forget_node >= 0 ? f->nodes[scenario->forget_node].name : "");
+    if (scenario->again_ns > 0)
+        SAY("  at %llu ns all processes anew\n", (unsigned long long)scenario->again_ns);
+    if (scenario->freeze_node >= 0)
+        SAY("  %s pauses from %llu to %llu ns\n", f->nodes[scenario->freeze_node].name,
+            (unsigned long long)scenario->freeze_ns, (unsigned long long)scenario->thaw_ns);
+    if (scenario->flip_ns > 0)
+        SAY("  at %llu ns a bit flips in a slot of %s\n", (unsigned long long)scenario->flip_ns,
+            f->nodes[scenario->flip_node].name);
     for (int j = 0; j < f->job_count; j++) {
         SAY("  job %u gen %u: %d ranks, %d trees, window %u, payload %u, %u calls at a time, stagger %llu "
             "ns\n",

@@ -8,6 +8,9 @@
 #include "tests/sim/heap.h"
 #include "tests/sim/world.h"
 
+#if FABRIC_TREES_MAX > 32
+#error "struct node has a bit for each tree of a job"
+#endif
 #define PACKET_BYTES_MAX (BY_WIRE_HEADER_BYTES + BY_PAYLOAD_MAX)
 /* Packets that one step takes at most (count). */
 #define BURST_MAX 64u
@@ -47,8 +50,9 @@ struct node {
     struct packets arrived;   /* from cables */
     struct packets to_engine; /* from this host's endpoints */
     struct packets to_endpoint[FABRIC_JOBS_MAX];
-    uint64_t poll_ns;   /* when the next step is due; UINT64_MAX: none */
-    uint64_t frozen_ns; /* does not run before */
+    uint32_t interior[FABRIC_JOBS_MAX]; /* bits: trees in which this node has children */
+    uint64_t poll_ns;                   /* when the next step is due; UINT64_MAX: none */
+    uint64_t frozen_ns;                 /* does not run before */
     int dead;
 };
 

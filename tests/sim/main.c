@@ -15,7 +15,8 @@
 struct totals {
     uint64_t scenarios, failed, wrong, checked, bytes, elapsed_ns;
     struct world_counters world;
-    uint64_t chunks, sent, again, duplicates;
+    uint64_t chunks, sent, again, duplicates, refused;
+    uint64_t forgets, reloads, restarts, pauses, flips, named;
 };
 
 static void usage(FILE *to)
@@ -26,8 +27,10 @@ static void usage(FILE *to)
             "Runs N random scenarios (100) drawn from SEED, or scenario K alone. Exit 1 when one fails.\n");
 }
 
-static void add(struct totals *totals, const struct scenario_result *r)
+static void add(struct totals *totals, const struct scenario *scenario, const struct scenario_result *r)
 {
+    const struct by_engine_counters *e = &r->engines;
+
     totals->scenarios++;
     totals->failed += !r->ok;
     totals->wrong += r->wrong;
@@ -40,7 +43,17 @@ static void add(struct totals *totals, const struct scenario_result *r)
     totals->world.duplicated += r->world.duplicated;
     totals->world.held += r->world.held;
     totals->world.corrupted += r->world.corrupted;
+    totals->world.corrupted_headers += r->world.corrupted_headers;
     totals->world.overflowed += r->world.overflowed;
+    totals->world.marked += r->world.marked;
+    totals->forgets += scenario->forget_node >= 0;
+    totals->reloads += scenario->reload_ns > 0;
+    totals->restarts += scenario->again_ns > 0;
+    totals->pauses += scenario->freeze_node >= 0;
+    totals->flips += (uint64_t)r->flipped;
+    totals->named += (uint64_t)r->named;
+    totals->refused += e->drop_format + e->drop_version + e->drop_tag + e->drop_psum +
+                       r->endpoints.drop_format + r->endpoints.drop_psum;
     totals->chunks += r->endpoints.result;
     totals->sent += r->endpoints.tx;
     totals->again += r->endpoints.retx;
@@ -62,8 +75,18 @@ static void print_result(uint64_t seed, uint64_t number, const char *self, const
         printf("  replay: %s --seed 0x%" PRIx64 " --scenario %" PRIu64 " --verbose\n", self, seed, number);
 }
 
+static double processor_seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 static void print_totals(uint64_t seed, const struct totals *t)
 {
+    double seconds = processor_seconds();
+
     printf("sim: seed 0x%" PRIx64 ": %" PRIu64 " scenarios, %" PRIu64 " failed, %" PRIu64
            " elements checked, %" PRIu64 " wrong\n",
            seed, t->scenarios, t->failed, t->checked, t->wrong);
@@ -71,9 +94,17 @@ static void print_totals(uint64_t seed, const struct totals *t)
            " duplicate results\n",
            t->chunks, t->sent, t->again, t->duplicates);
     printf("sim: %" PRIu64 " packets, %" PRIu64 " lost, %" PRIu64 " doubled, %" PRIu64 " held back, %" PRIu64
-           " corrupted, %" PRIu64 " queue overflows; %.3f s of virtual time\n",
-           t->world.sent, t->world.lost, t->world.duplicated, t->world.held, t->world.corrupted,
-           t->world.overflowed, (double)t->elapsed_ns / 1e9);
+           " dropped by full queues, %" PRIu64 " marked\n",
+           t->world.sent, t->world.lost, t->world.duplicated, t->world.held, t->world.overflowed,
+           t->world.marked);
+    printf("sim: %" PRIu64 " packets corrupted (%" PRIu64 " in the header), %" PRIu64
+           " refused for it; %" PRIu64 " bits flipped in slots, %" PRIu64 " jobs ended by one, named\n",
+           t->world.corrupted, t->world.corrupted_headers, t->refused, t->flips, t->named);
+    printf("sim: %" PRIu64 " new generations (%" PRIu64 " after a switch lost its memory), %" PRIu64
+           " times all processes anew, %" PRIu64 " pauses\n",
+           t->reloads, t->forgets, t->restarts, t->pauses);
+    printf("sim: %.1f s of processor time, %.0f chunks/s; %.3f s of virtual time\n", seconds,
+           (double)t->chunks / seconds, (double)t->elapsed_ns / 1e9);
 }
 
 static int print_goodput(uint64_t seed)
@@ -157,8 +188,8 @@ int main(int argc, char **argv)
         return print_goodput(seed);
     for (uint64_t i = 0; i < count && wall_ms() - start < limit_ms; i++) {
         scenario_draw(&scenario, seed, first + i);
-        scenario_run(&scenario, 0, &result);
-        add(&totals, &result);
+        scenario_campaign(&scenario, &result);
+        add(&totals, &scenario, &result);
         if (verbose || !result.ok)
             print_result(seed, first + i, argv[0], &scenario, &result);
         fflush(stdout);

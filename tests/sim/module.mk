@@ -15,7 +15,7 @@ TOOLS += sim
 sim_SRC := tests/sim/main.c tests/sim/goodput.c $(SIM_SRC)
 sim_LIBS := offload
 
-TESTS += test_sim_campaign test_sim_failure test_sim_again test_sim_modes test_sim_flips
+TESTS += test_sim_campaign test_sim_failure test_sim_again test_sim_modes test_sim_flips test_sim_fairness
 test_sim_campaign_SRC    := tests/sim/test_campaign.c tests/sim/goodput.c $(SIM_SRC)
 test_sim_campaign_LIBS   := offload
 test_sim_campaign_LDLIBS := -lcmocka
@@ -31,6 +31,10 @@ test_sim_modes_LDLIBS    := -lcmocka
 test_sim_flips_SRC       := tests/sim/test_flips.c $(SIM_SRC)
 test_sim_flips_LIBS      := offload
 test_sim_flips_LDLIBS    := -lcmocka
+
+test_sim_fairness_SRC    := tests/sim/test_fairness.c $(SIM_SRC)
+test_sim_fairness_LIBS   := offload
+test_sim_fairness_LDLIBS := -lcmocka
 
 N ?= 1000
 SEED ?= 1

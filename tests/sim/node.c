@@ -115,22 +115,14 @@ static void step_endpoint(struct world *world, int index, int job)
 
 /* Whether a packet from a cable is for the engine of a host: what only an engine takes, and what comes from a
  * parent of its entries. */
-static int for_engine(const struct node *node, const struct packet *packet)
+static int for_engine(const struct node *node, const struct packet *packet, int job)
 {
-    struct by_image_header header;
     uint8_t type = packet->data[1];
+    uint16_t tree = by_get16(packet->data + 6);
 
     if (type == BY_TYPE_CONTRIB || type == BY_TYPE_PROBE)
         return 1;
-    by_image_header(node->image, &header);
-    for (uint32_t e = 0; e < header.count[BY_SECTION_ENTRY]; e++) {
-        struct by_image_entry entry;
-
-        by_image_entry(node->image, e, &entry);
-        if (entry.job == by_get16(packet->data + 4) && entry.tree == by_get16(packet->data + 6))
-            return 1;
-    }
-    return 0;
+    return job >= 0 && tree < FABRIC_TREES_MAX && node->interior[job] >> tree & 1;
 }
 
 static void sort_arrived(struct world *world, int index)
@@ -141,7 +133,7 @@ static void sort_arrived(struct world *world, int index)
     for (uint32_t i = 0; i < world->config.burst && (packet = packets_pop(&node->arrived)) != NULL; i++) {
         int job = job_index(world, by_get16(packet->data + 4));
 
-        if (for_engine(node, packet))
+        if (for_engine(node, packet, job))
             packets_push(&node->to_engine, packet);
         else if (job >= 0 && node->endpoint[job] != NULL)
             packets_push(&node->to_endpoint[job], packet);

@@ -41,6 +41,7 @@ struct run {
     struct by_prng prng;
     int expect_errors;
     int rank_count, finished, done;
+    int finished_of[FABRIC_JOBS_MAX];
     uint64_t round; /* of runs; each has data of its own */
     struct rank_run *ranks;
     uint8_t *answers[FABRIC_JOBS_MAX][SCENARIO_CALLS_MAX];
@@ -61,6 +62,7 @@ void scenario_init(struct scenario *scenario, uint64_t seed)
     scenario->limit_ns = UINT64_C(60000000000);
     scenario->kill_node = -1;
     scenario->freeze_node = -1;
+    scenario->forget_node = -1;
     scenario->quit_node = -1;
     scenario->odd_rank = -1;
 }
@@ -318,6 +320,29 @@ static int rank_post(struct rank_run *rank, struct world *world, struct by_endpo
     return posted;
 }
 
+/* Chunks answered at rank 0 of each job. */
+static void count_chunks(const struct run *run, struct world *world, uint64_t count[FABRIC_JOBS_MAX])
+{
+    const struct fabric *fabric = &run->scenario->fabric;
+
+    for (int j = 0; j < fabric->job_count; j++)
+        count[j] = by_endpoint_counters(world_endpoint(world, fabric->jobs[j].rank_node[0], j))->result;
+}
+
+/* The first job ends: what each had of the network while all ran. */
+static void note_shares(struct run *run, struct world *world)
+{
+    struct scenario_result *result = run->result;
+    uint64_t count[FABRIC_JOBS_MAX];
+
+    if (run->scenario->measure_ns == 0 || result->share_ns != 0)
+        return;
+    count_chunks(run, world, count);
+    for (int j = 0; j < run->scenario->fabric.job_count; j++)
+        result->share[j] = count[j] - result->share[j];
+    result->share_ns = world_now(world) - run->scenario->measure_ns;
+}
+
 static int on_host_step(void *context, struct world *world, int node)
 {
     struct run *run = context;
@@ -337,6 +362,8 @@ static int on_host_step(void *context, struct world *world, int node)
         if (rank->collected == total || (rank->stopped && rank->collected == rank->posted)) {
             rank->stopped = 2;
             run->finished++;
+            if (++run->finished_of[rank->job] == run->scenario->fabric.jobs[rank->job].rank_count)
+                note_shares(run, world);
         }
     }
     run->done |= run->finished == run->rank_count;
@@ -350,12 +377,12 @@ static void run_open(struct run *run, const struct scenario *scenario)
     run->ranks = calloc(FABRIC_JOBS_MAX * FABRIC_NODES_MAX, sizeof(struct rank_run));
     for (int j = 0; j < scenario->fabric.job_count; j++)
         for (int r = 0; r < scenario->fabric.jobs[j].rank_count; r++)
-            run->ranks[run->rank_count++] =
-                (struct rank_run){.run = run,
-                                  .job = j,
-                                  .rank = r,
-                                  .node = scenario->fabric.jobs[j].rank_node[r],
-                                  .post_ns = by_prng_below(&run->prng, scenario->stagger_ns + 1)};
+            run->ranks[run->rank_count++] = (struct rank_run){
+                .run = run,
+                .job = j,
+                .rank = r,
+                .node = scenario->fabric.jobs[j].rank_node[r],
+                .post_ns = scenario->start_ns[j] + by_prng_below(&run->prng, scenario->stagger_ns + 1)};
 }
 
 static void run_close(struct run *run)
@@ -407,6 +434,7 @@ static void ranks_start_over(struct run *run, struct world *world)
         world_wake(world, rank->node, world_now(world));
     }
     run->finished = 0;
+    memset(run->finished_of, 0, sizeof(run->finished_of));
     run->done = 0;
 }
 
@@ -489,6 +517,14 @@ void scenario_run(const struct scenario *scenario, int expect_errors, struct sce
     if (scenario->freeze_node >= 0) {
         world_run(world, &run.done, scenario->freeze_ns);
         world_freeze(world, scenario->freeze_node, scenario->thaw_ns);
+    }
+    if (scenario->measure_ns > 0) {
+        world_run(world, &run.done, scenario->measure_ns);
+        count_chunks(&run, world, result->share);
+    }
+    if (scenario->forget_node >= 0) {
+        world_run(world, &run.done, scenario->forget_ns);
+        world_forget(world, scenario->forget_node);
     }
     if (scenario->reload_ns > 0) {
         world_run(world, &run.done, scenario->reload_ns);

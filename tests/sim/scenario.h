@@ -18,14 +18,18 @@ struct scenario {
     struct world_config world;
     int call_count[FABRIC_JOBS_MAX];
     struct plan_call calls[FABRIC_JOBS_MAX][SCENARIO_CALLS_MAX];
-    uint32_t outstanding_max; /* calls that a rank keeps running */
-    uint64_t stagger_ns;      /* ranks post up to this long after they could */
-    uint64_t limit_ns;        /* virtual time */
+    uint32_t outstanding_max;           /* calls that a rank keeps running */
+    uint64_t stagger_ns;                /* ranks post up to this long after they could */
+    uint64_t limit_ns;                  /* virtual time */
+    uint64_t start_ns[FABRIC_JOBS_MAX]; /* a job's ranks post nothing before */
+    uint64_t measure_ns;                /* from then on result->share counts; 0: never */
     /* What goes wrong on purpose. */
     int kill_node;    /* -1: none */
     uint64_t kill_ns; /* when it dies */
     int freeze_node;  /* -1: none */
     uint64_t freeze_ns, thaw_ns;
+    int forget_node; /* a switch that loses its memory at forget_ns, before a reload; -1: none */
+    uint64_t forget_ns;
     uint64_t reload_ns; /* then all tables come anew with gen + 1, and all ranks start over; 0: never */
     /* At again_ns (0: never) every host's process ends, whatever it was at, and new ones make the same calls
      * with other data on the same tables; then once more under the next generation, and that must be right.
@@ -54,8 +58,11 @@ struct scenario_result {
     uint64_t checked;
     uint64_t digest;     /* of everything that was received, whenever and in whatever order */
     int flipped;         /* a bit */
+    int named;           /* jobs that ended with the name of the node whose bit it was */
     uint64_t bytes;      /* of user data whose answers were checked */
     uint64_t elapsed_ns; /* virtual */
+    /* From measure_ns to the first end of a job: chunks answered at rank 0 of each; how long. */
+    uint64_t share[FABRIC_JOBS_MAX], share_ns;
     struct world_counters world;
     struct by_endpoint_counters endpoints;
     struct by_engine_counters engines;
@@ -74,6 +81,9 @@ void scenario_run(const struct scenario *scenario, int expect_errors, struct sce
 
 /* Draws scenario `number` of the campaign `seed`. */
 void scenario_draw(struct scenario *scenario, uint64_t seed, uint64_t number);
+/* Runs a drawn scenario; where a bit of a node's memory flips calls may end with errors, but only if some
+ * rank is told which node it was, and none a wrong one. */
+void scenario_campaign(const struct scenario *scenario, struct scenario_result *result);
 /* One paragraph for people. `text` of at least 1024 bytes. */
 void scenario_describe(const struct scenario *scenario, char *text, size_t bytes);
 

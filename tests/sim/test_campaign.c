@@ -44,7 +44,7 @@ static void random_scenarios_give_every_rank_the_right_elements(void **state)
     (void)state;
     for (; number < 200 || time(NULL) < end; number++) {
         scenario_draw(&scenario, seed, number);
-        scenario_run(&scenario, 0, &result);
+        scenario_campaign(&scenario, &result);
         chunks += result.endpoints.result;
         again += result.endpoints.retx;
         lost += result.world.lost;
@@ -70,8 +70,8 @@ static void the_same_seed_gives_the_same_run(void **state)
     (void)state;
     for (uint64_t number = 0; number < 5; number++) {
         scenario_draw(&scenario, 42, number);
-        scenario_run(&scenario, 0, &first);
-        scenario_run(&scenario, 0, &result);
+        scenario_campaign(&scenario, &first);
+        scenario_campaign(&scenario, &result);
         assert_true(first.elapsed_ns == result.elapsed_ns);
         assert_true(first.world.events == result.world.events);
         assert_true(first.endpoints.retx == result.endpoints.retx);

@@ -45,6 +45,19 @@ static void retire(struct world *world, void *memory)
     world->retired[world->retired_count++] = memory;
 }
 
+static void note_interior(struct world *world, int index)
+{
+    for (int j = 0; j < world->fabric.job_count; j++) {
+        const struct fabric_job *job = &world->fabric.jobs[j];
+
+        world->nodes[index].interior[j] = 0;
+        for (int t = 0; t < job->tree_count; t++)
+            for (int n = 0; n < world->fabric.node_count; n++)
+                if (job->trees[t].parent[n] == index)
+                    world->nodes[index].interior[j] |= 1u << t;
+    }
+}
+
 static void node_load(struct world *world, int index)
 {
     struct node *node = &world->nodes[index];
@@ -60,6 +73,7 @@ static void node_load(struct world *world, int index)
                 fault.section, fault.index, fault.what);
         abort();
     }
+    note_interior(world, index);
     for (int j = 0; j < world->fabric.job_count; j++) {
         struct by_endpoint_config config = world->config.endpoint;
         size_t bytes;
@@ -113,18 +127,32 @@ void world_reload(struct world *world, const struct fabric *fabric)
     }
 }
 
-void world_restart(struct world *world, int index)
+/* What waits for the cables of `index` no longer counts in its engine, which is about to go. */
+static void forget_references(struct world *world, int index)
 {
-    struct node *node = &world->nodes[index];
-
     for (int l = 0; l < world->fabric.link_count; l++) {
         const struct fabric_link *link = &world->fabric.links[l];
 
         if (link->a != index && link->b != index)
             continue;
         for (struct departure *d = world->directions[l][link->b == index].head; d != NULL; d = d->next)
-            d->tx.ref = BY_REF_NONE; /* the engine that counts it is gone */
+            d->tx.ref = BY_REF_NONE;
     }
+}
+
+void world_forget(struct world *world, int index)
+{
+    forget_references(world, index);
+    packets_clear(world, &world->nodes[index].arrived);
+    retire(world, world->nodes[index].engine);
+    engine_create(world, index);
+}
+
+void world_restart(struct world *world, int index)
+{
+    struct node *node = &world->nodes[index];
+
+    forget_references(world, index);
     packets_clear(world, &node->arrived);
     packets_clear(world, &node->to_engine);
     for (int j = 0; j < FABRIC_JOBS_MAX; j++)

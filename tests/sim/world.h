@@ -14,14 +14,15 @@
 struct world_config {
     uint64_t seed;
     struct by_fault fault; /* at the receive side of every switch; of every host too with host_faults */
-    uint32_t corrupt;      /* parts of 2^32 */
+    uint32_t corrupt;      /* parts of 2^32: one bit, or any of 32 neighbouring ones, of header or payload */
     int host_faults;
     int burst_node;           /* loses in bursts: */
     uint32_t burst_loss;      /* so much of what arrives, parts of 2^32; 0: no bursts */
     uint64_t burst_ns;        /* for so long, */
     uint64_t burst_period_ns; /* at the end of each such period */
     uint64_t hold_ns;   /* the longest time that a packet is held back when it is reordered or duplicated */
-    uint32_t queue_max; /* packets waiting for a cable in one direction; beyond it they are lost */
+    uint32_t queue_max; /* packets waiting for a cable in one direction; beyond it they are lost; 0: never */
+    uint32_t mark_at;   /* with so many waiting, what joins them is marked (ECN); 0: never */
     uint32_t poll_ns;   /* the longest time from the arrival of a packet to the step that takes it */
     uint32_t burst;     /* packets a step */
     uint64_t repair_interval_ns;
@@ -29,7 +30,9 @@ struct world_config {
 };
 
 struct world_counters {
-    uint64_t events, sent, delivered, lost, duplicated, held, corrupted, overflowed;
+    uint64_t events, sent, delivered, lost, duplicated, held, overflowed, marked;
+    uint64_t waited; /* sum over all packets: those ahead of it in the queue for its cable */
+    uint64_t corrupted, corrupted_headers; /* packets; those of them whose header was hit */
 };
 
 struct world;
@@ -56,6 +59,8 @@ void world_calm(struct world *world);
 /* Installs the fabric's images anew (another gen, other trees): engines stage and commit, endpoints start
  * over. */
 void world_reload(struct world *world, const struct fabric *fabric);
+/* A switch loses its memory: until the next reload it knows no tree. */
+void world_forget(struct world *world, int node);
 /* The process of a host ends, if it has not been killed before, and another begins with the same tables:
  * engine and endpoints are new; what is on the cables, and what switches hold, stays. */
 void world_restart(struct world *world, int node);

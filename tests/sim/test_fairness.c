@@ -1,0 +1,132 @@
+/*
+ * Two jobs on the same cables: how the network falls to them while both have data to send, whatever the
+ * windows of their tables, the number of their trees and who came first. Jain's index is (x + y)^2 / 2 (x^2 +
+ * y^2): 1 when both have the same, 0.5 when one has all.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "offload/wire/types.h"
+#include "tests/sim/scenario.h"
+
+#define MBPS    1000u
+#define PAYLOAD 1408u
+#define CABLE   (PAYLOAD + 40u + 66u) /* bytes that a chunk takes on a cable */
+
+struct pair {
+    const char *name;
+    int trees[2];
+    uint16_t window[2];
+    uint64_t late_ns;   /* by which the second job begins after the first */
+    uint32_t mark_at;   /* packets; 0: the network does not mark, */
+    uint32_t queue_max; /* but drops */
+    double jain, used;  /* at the least */
+};
+
+static const struct pair pairs[] = {
+    {"alike", {1, 1}, {256, 256}, 0, 20, 0, 0.97, 0.90},
+    {"windows of 32 and 1024", {1, 1}, {32, 1024}, 0, 20, 0, 0.95, 0.90},
+    {"one tree and eight", {1, 8}, {256, 256}, 0, 20, 0, 0.95, 0.90},
+    {"the second 20 ms later", {1, 1}, {256, 256}, 20000000, 20, 0, 0.95, 0.90},
+    {"no marks, losses", {1, 1}, {256, 256}, 0, 0, 40, 0.80, 0.80},
+};
+
+static struct scenario scenario;
+static struct scenario_result result;
+
+static void prepare(const struct pair *pair, uint64_t seed)
+{
+    scenario_init(&scenario, seed);
+    fabric_leafspine(&scenario.fabric, 1, 2, 2, MBPS, 1000, 0);
+    for (int j = 0; j < 2; j++) {
+        fabric_job_add(&scenario.fabric, (uint16_t)(j + 1), 1);
+        for (int t = 0; t < pair->trees[j]; t++) {
+            struct fabric_tree *tree = fabric_tree_add(&scenario.fabric, j, 0, 0, NULL);
+
+            assert_non_null(tree);
+            tree->window = pair->window[j];
+            tree->payload_max = PAYLOAD;
+        }
+        scenario_add_call(&scenario, j, BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_I32,
+                          5000u * PAYLOAD / 4);
+    }
+    scenario.start_ns[1] = pair->late_ns;
+    scenario.measure_ns = pair->late_ns + 5000000;
+    scenario.world.mark_at = pair->mark_at;
+    scenario.world.queue_max = pair->queue_max;
+    scenario.world.endpoint.rto_min_ns = scenario.world.endpoint.rto_max_ns = 0; /* as users run it */
+}
+
+static void two_jobs_that_share_cables_get_equal_parts(void **state)
+{
+    (void)state;
+    printf("  two jobs, 4 hosts, two levels, 1 Gbit/s: chunks of each, Jain's index, part of the cable in "
+           "use\n");
+    for (unsigned p = 0; p < sizeof(pairs) / sizeof(pairs[0]); p++) {
+        const struct pair *pair = &pairs[p];
+        double worst = 1, used = 1;
+
+        for (uint64_t seed = 1; seed <= 2; seed++) {
+            double x, y, jain, part;
+
+            prepare(pair, seed);
+            scenario_run(&scenario, 0, &result);
+            if (!result.ok || result.wrong > 0)
+                fail_msg("%s, seed %llu: %s", pair->name, (unsigned long long)seed, result.fault);
+            x = (double)result.share[0];
+            y = (double)result.share[1];
+            jain = (x + y) * (x + y) / (2 * (x * x + y * y));
+            part = (x + y) * CABLE * 8000 / MBPS / (double)result.share_ns;
+            printf("  %-24s %6.0f %6.0f  %.3f  %.2f  (%llu marked, %llu dropped)\n", pair->name, x, y, jain,
+                   part, (unsigned long long)result.world.marked,
+                   (unsigned long long)result.world.overflowed);
+            worst = jain < worst ? jain : worst;
+            used = part < used ? part : used;
+        }
+        assert_true(worst >= pair->jain);
+        assert_true(used >= pair->used);
+    }
+}
+
+/* One job with windows for a hundred times what the path holds: packets that a packet finds before it in a
+ * queue. */
+static double mean_queue(uint32_t mark_at)
+{
+    static const struct pair alone = {"", {1, 1}, {1024, 1024}, 0, 0, 0, 0, 0};
+
+    prepare(&alone, 9);
+    scenario.fabric.job_count = 1;
+    scenario.world.mark_at = mark_at;
+    scenario_run(&scenario, 0, &result);
+    assert_true(result.ok);
+    return (double)result.world.waited / (double)result.world.sent;
+}
+
+static void marks_keep_queues_short_and_cables_busy(void **state)
+{
+    double without = mean_queue(0), with;
+    uint64_t without_ns = result.elapsed_ns;
+
+    (void)state;
+    with = mean_queue(20);
+    printf("  %.0f packets in a queue without marks in %.1f ms, %.0f with marks from 20 on in %.1f ms\n",
+           without, (double)without_ns / 1e6, with, (double)result.elapsed_ns / 1e6);
+    assert_true(with < 20 && with * 4 < without);
+    assert_true(result.elapsed_ns < without_ns + without_ns / 50);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_jobs_that_share_cables_get_equal_parts),
+        cmocka_unit_test(marks_keep_queues_short_and_cables_busy),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,192 @@
+/*
+ * The wheel of timers against what it stands for: after any sequence of settings and steps of time each lane
+ * is looked at once it is due, within a tick, and in vain no more often than the wheel has levels.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "offload/base/prng.h"
+#include "offload/endpoint/state.h"
+
+#define LANES 300
+#define TICK  (UINT64_C(1) << BY_WHEEL_TICK)
+#define SEED  UINT64_C(20261121)
+
+/* An endpoint that is nothing but lanes with one chunk in flight each. */
+struct bench {
+    struct by_endpoint endpoint;
+    struct by_lane lanes[LANES];
+    struct by_flight flights[LANES];
+    uint64_t due_ns[LANES];
+};
+
+static struct bench *bench_open(void)
+{
+    struct bench *b = calloc(1, sizeof(*b));
+
+    b->endpoint.lanes = b->lanes;
+    b->endpoint.lane_count = LANES;
+    b->endpoint.config.rto_max_ns = UINT64_MAX / 4;
+    b->endpoint.config.rto_min_ns = 1;
+    b->endpoint.config.stall_ns = UINT64_MAX / 4;
+    b->endpoint.now_ns = 1000000000;
+    for (int l = 0; l < LANES; l++) {
+        b->lanes[l].flights = &b->flights[l];
+        b->lanes[l].inflight = 1;
+        b->lanes[l].srtt = 4; /* a timeout of 1 ns: timer_ns says when */
+    }
+    by_timer_init(&b->endpoint);
+    return b;
+}
+
+static void set(struct bench *b, int lane, uint64_t due_ns)
+{
+    b->lanes[lane].timer_ns = due_ns - by_pace_timeout(&b->endpoint, &b->lanes[lane]);
+    assert_true(by_timer_due(&b->endpoint, &b->lanes[lane]) == due_ns);
+    b->due_ns[lane] = due_ns;
+    by_timer_set(&b->endpoint, &b->lanes[lane]);
+}
+
+/* Looks at all whose time has come, as send.c does; those that are due run out. */
+static uint32_t look(struct bench *b)
+{
+    struct by_endpoint *e = &b->endpoint;
+    struct by_lane *lane;
+    uint32_t looked = 0;
+
+    while ((lane = by_timer_pop(e)) != NULL) {
+        int l = (int)(lane - b->lanes);
+
+        looked++;
+        if (b->due_ns[l] == 0)
+            continue;
+        if (e->now_ns >= b->due_ns[l])
+            b->due_ns[l] = 0;
+        else
+            by_timer_set(e, lane);
+    }
+    e->deadline_ns = by_timer_next(e);
+    return looked;
+}
+
+static void check(const struct bench *b, uint64_t step)
+{
+    for (int l = 0; l < LANES; l++) {
+        if (b->due_ns[l] == 0)
+            continue;
+        if (b->due_ns[l] + TICK <= b->endpoint.now_ns)
+            fail_msg("seed %" PRIu64 ", step %" PRIu64 ": lane %d was due at %" PRIu64 ", it is %" PRIu64,
+                     SEED, step, l, b->due_ns[l], b->endpoint.now_ns);
+        if (b->endpoint.deadline_ns > b->due_ns[l] + TICK)
+            fail_msg("seed %" PRIu64 ", step %" PRIu64 ": lane %d is due at %" PRIu64
+                     ", the deadline is %" PRIu64,
+                     SEED, step, l, b->due_ns[l], b->endpoint.deadline_ns);
+    }
+}
+
+static uint64_t draw_span(struct by_prng *prng)
+{
+    return by_prng_next(prng) >> (28 + by_prng_below(prng, 36)); /* up to 68 s, of any magnitude */
+}
+
+static void every_timer_is_looked_at_within_a_tick_of_its_time(void **state)
+{
+    struct bench *b = bench_open();
+    struct by_prng prng = {SEED};
+
+    (void)state;
+    for (uint64_t step = 0; step < 60000; step++) {
+        int lane = (int)by_prng_below(&prng, LANES);
+        uint64_t now_ns = b->endpoint.now_ns;
+
+        switch (by_prng_below(&prng, 8)) {
+        case 0:
+            b->due_ns[lane] = 0; /* all answered: it may stay filed */
+            break;
+        case 1:
+            b->endpoint.now_ns += draw_span(&prng);
+            break;
+        case 2: /* as a shell does */
+            if (b->endpoint.deadline_ns != UINT64_MAX && b->endpoint.deadline_ns > now_ns)
+                b->endpoint.now_ns = b->endpoint.deadline_ns;
+            break;
+        default:
+            set(b, lane, now_ns + 1 + draw_span(&prng));
+            break;
+        }
+        if (b->endpoint.now_ns >= b->endpoint.deadline_ns)
+            look(b);
+        check(b, step);
+    }
+    free(b);
+}
+
+static void a_timer_is_never_looked_at_in_vain_more_often_than_there_are_levels(void **state)
+{
+    (void)state;
+    for (uint64_t span = 1; span < UINT64_C(1000000000); span += span / 3 + 1) {
+        struct bench *b = bench_open();
+        uint32_t looked = 0;
+
+        set(b, 7, b->endpoint.now_ns + span);
+        while (b->due_ns[7] != 0) {
+            assert_true(b->endpoint.deadline_ns > b->endpoint.now_ns);
+            b->endpoint.now_ns = b->endpoint.deadline_ns;
+            looked += look(b);
+        }
+        assert_in_range(looked, 1, BY_WHEEL_LEVELS);
+        free(b);
+    }
+}
+
+/* The usual life of a timer: it moves on with each result, and does not run out. */
+static void a_timer_that_moves_on_is_touched_once_in_its_time(void **state)
+{
+    struct bench *b = bench_open();
+    uint32_t looked = 0;
+
+    (void)state;
+    for (int i = 0; i < 100000; i++) { /* a result each microsecond, a timeout of 50 */
+        b->endpoint.now_ns += 1000;
+        set(b, 0, b->endpoint.now_ns + 50000);
+        if (b->endpoint.now_ns >= b->endpoint.deadline_ns)
+            looked += look(b);
+        check(b, (uint64_t)i);
+    }
+    assert_in_range(looked, 1, 100000 / 40);
+    free(b);
+}
+
+static void lanes_in_any_number_share_a_tick(void **state)
+{
+    struct bench *b = bench_open();
+
+    (void)state;
+    for (int l = 0; l < LANES; l++)
+        set(b, l, b->endpoint.now_ns + 300000);
+    b->endpoint.now_ns += 300000 + TICK;
+    assert_in_range(look(b), LANES, 2 * LANES);
+    for (int l = 0; l < LANES; l++)
+        assert_true(b->due_ns[l] == 0);
+    assert_true(by_timer_next(&b->endpoint) == UINT64_MAX);
+    free(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_timer_is_looked_at_within_a_tick_of_its_time),
+        cmocka_unit_test(a_timer_is_never_looked_at_in_vain_more_often_than_there_are_levels),
+        cmocka_unit_test(a_timer_that_moves_on_is_touched_once_in_its_time),
+        cmocka_unit_test(lanes_in_any_number_share_a_tick),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
