@@ -105,9 +105,7 @@ static void step(struct by_shell *shell)
             break; /* not with BY_TX_MAX actions of room; the rest is dropped */
         done += used;
     }
-    for (uint32_t i = 0; i < shell->batch_count; i++)
-        if (shell->frames[i])
-            rte_pktmbuf_free(shell->frames[i]);
+    rte_pktmbuf_free_bulk(shell->frames, shell->batch_count);
     shell->batch_count = 0;
 }
 
@@ -117,6 +115,10 @@ static unsigned receive(struct by_shell *shell, uint16_t index)
     struct rte_mbuf *frames[BY_PORT_BURST];
     uint16_t count = by_port_receive(&shell->ports[index], frames, BY_PORT_BURST / 2);
 
+    for (uint16_t i = 0; i < count; i++) {
+        rte_prefetch0(rte_pktmbuf_mtod(frames[i], const uint8_t *));
+        rte_prefetch0(rte_pktmbuf_mtod_offset(frames[i], const uint8_t *, RTE_CACHE_LINE_SIZE));
+    }
     if (by_fault_enabled(&shell->hold.fault)) {
         for (uint16_t i = 0; i < count; i++)
             take_faulty(shell, frames[i], index);
@@ -176,10 +178,16 @@ static uint64_t sleep_most(struct by_shell *shell)
 
 void by_shell_run(struct by_shell *shell)
 {
+    bool busy = false;
+
     while (!atomic_load_explicit(&shell->stopping, memory_order_relaxed)) {
-        shell->now_ns = clock_ns();
+        uint64_t now_ns = clock_ns();
+
+        shell->counters.busy_ns += busy ? now_ns - shell->now_ns : 0;
+        shell->now_ns = now_ns;
         serve(shell);
-        if (by_shell_round(shell) > 0) {
+        busy = by_shell_round(shell) > 0;
+        if (busy) {
             by_idle_busy(&shell->idle);
         } else if (by_idle_wait(&shell->idle, sleep_most(shell))) {
             shell->counters.sleeps++;

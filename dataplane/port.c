@@ -313,28 +313,27 @@ void by_port_flush(struct by_port *port)
 {
     uint16_t done = 0;
     unsigned tries = 0;
-    uint64_t bytes[BY_PORT_BURST];
 
-    for (uint16_t i = 0; i < port->queued; i++)
-        bytes[i] = port->queue[i]->pkt_len; /* a frame that is sent is no longer ours to read */
     while (done < port->queued) {
         uint16_t left = (uint16_t)(port->queued - done);
         uint16_t sent = port->train ? by_train_send(port->train, port->queue + done, left)
                                     : rte_eth_tx_burst(port->id, 0, port->queue + done, left);
 
-        for (uint16_t i = done; i < done + sent; i++)
-            /* NOLINTNEXTLINE(clang-analyzer-*): a driver sends no more than it is given */
-            port->counters.tx_bytes += bytes[i];
-        port->counters.tx_packets += sent;
         done = (uint16_t)(done + sent);
         if (sent == 0 && ++tries == BY_PORT_RETRIES)
             break;
     }
+    /* A frame that is sent is no longer ours to read. */
+    for (uint16_t i = done; i < port->queued; i++)
+        port->queued_bytes -= port->queue[i]->pkt_len;
+    port->counters.tx_bytes += port->queued_bytes;
+    port->counters.tx_packets += done;
     if (done < port->queued) {
         port->counters.tx_dropped += (uint64_t)(port->queued - done);
         rte_pktmbuf_free_bulk(port->queue + done, (unsigned)(port->queued - done));
     }
     port->queued = 0;
+    port->queued_bytes = 0;
     port->unsettled = !port->train;
 }
 

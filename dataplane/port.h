@@ -56,6 +56,7 @@ struct by_port {
     uint16_t id;     /* DPDK's */
     uint16_t mtu;    /* bytes of IP packet */
     uint16_t queued;
+    uint64_t queued_bytes;
     struct by_train *train; /* drives the port in place of DPDK (BY_DRIVER_GSO), or NULL */
     bool unsettled;         /* frames were sent since by_port_settle */
     uint32_t own_ip;

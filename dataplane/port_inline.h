@@ -18,6 +18,7 @@ static inline uint16_t by_port_receive(struct by_port *port, struct rte_mbuf **f
 static inline void by_port_send(struct by_port *port, struct rte_mbuf *frame)
 {
     port->queue[port->queued++] = frame;
+    port->queued_bytes += frame->pkt_len;
     if (port->queued == BY_PORT_BURST)
         by_port_flush(port);
 }

@@ -39,9 +39,9 @@ static void share_free(void *address, void *opaque)
         by_engine_release(share->engine, share->ref);
 }
 
-/* A segment that is `bytes` at `payload`, in the engine's memory; we hold one reference to it. NULL when the
- * pool is empty. */
-static struct rte_mbuf *share_make(struct by_shell *shell, const struct by_tx *tx)
+/* A segment that is the payload of `count` actions, which hold a reference to it each. NULL when the pool is
+ * empty. */
+static struct rte_mbuf *share_make(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
 {
     struct rte_mbuf *segment = rte_pktmbuf_alloc(shell->share_pool);
     struct share *share;
@@ -50,7 +50,7 @@ static struct rte_mbuf *share_make(struct by_shell *shell, const struct by_tx *t
     if (!segment)
         return NULL;
     share = rte_mbuf_to_priv(segment);
-    *share = (struct share){.engine = shell->engine, .ref = tx->ref};
+    *share = (struct share){.engine = shell->engine, .ref = tx->ref, .count = count};
     share->info.free_cb = share_free;
     share->info.fcb_opaque = share;
     rte_mbuf_ext_refcnt_set(&share->info, 1);
@@ -61,6 +61,7 @@ static struct rte_mbuf *share_make(struct by_shell *shell, const struct by_tx *t
     segment->data_off = 0;
     segment->data_len = tx->payload_bytes;
     segment->pkt_len = tx->payload_bytes;
+    rte_mbuf_refcnt_set(segment, (uint16_t)count);
     return segment;
 }
 
@@ -82,30 +83,6 @@ static void write_headers(const struct by_port *port, const struct by_tx *tx, ui
     memcpy(frame.dst_mac, port->peer_mac, sizeof frame.dst_mac);
     by_frame_build(&frame, room);
     memcpy(room + BY_FRAME_HEADER_BYTES, tx->header, BY_WIRE_HEADER_BYTES);
-}
-
-/* Headers in a small buffer, chained to the segment. */
-static void send_shared(struct by_shell *shell, struct by_port *port, const struct by_tx *tx,
-                        struct rte_mbuf *segment)
-{
-    struct rte_mbuf *head = rte_pktmbuf_alloc(shell->header_pool);
-    struct share *share = rte_mbuf_to_priv(segment);
-    char *room = head ? rte_pktmbuf_append(head, BY_PORT_FRAME_OVERHEAD) : NULL;
-
-    if (!room) {
-        rte_pktmbuf_free(head);
-        shell->counters.tx_no_memory++;
-        by_engine_release(shell->engine, tx->ref);
-        return;
-    }
-    write_headers(port, tx, (uint8_t *)room);
-    rte_mbuf_refcnt_update(segment, 1);
-    share->count++;
-    head->next = segment;
-    head->nb_segs = 2;
-    head->pkt_len = (uint32_t)head->data_len + segment->data_len;
-    shell->counters.tx_shared++;
-    by_port_send(port, head);
 }
 
 /* One buffer with everything in it. The engine's reference is given back at once. */
@@ -131,6 +108,37 @@ static void send_linear(struct by_shell *shell, struct by_port *port, const stru
         by_engine_release(shell->engine, tx->ref);
 }
 
+/*
+ * One payload to `count` ports that take chains: for each a small buffer with headers, chained to the one
+ * segment. False when there is no segment.
+ */
+static bool send_shared(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
+{
+    struct rte_mbuf *head[BY_CHILDREN_MAX];
+    struct rte_mbuf *segment = share_make(shell, tx, count);
+
+    if (!segment)
+        return false;
+    if (rte_pktmbuf_alloc_bulk(shell->header_pool, head, count) != 0) {
+        shell->counters.tx_no_memory += count;
+        rte_mbuf_refcnt_set(segment, 1);
+        rte_pktmbuf_free_seg(segment);
+        return true;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        struct by_port *port = &shell->ports[tx[i].port];
+
+        write_headers(port, &tx[i], rte_pktmbuf_mtod(head[i], uint8_t *));
+        head[i]->data_len = BY_PORT_FRAME_OVERHEAD;
+        head[i]->next = segment;
+        head[i]->nb_segs = 2;
+        head[i]->pkt_len = BY_PORT_FRAME_OVERHEAD + (uint32_t)segment->data_len;
+        by_port_send(port, head[i]);
+    }
+    shell->counters.tx_shared += count;
+    return true;
+}
+
 /* The received frame goes on as it is, but for its MAC addresses. A frame that is relayed twice, or doubled
  * on purpose, is counted. */
 static void send_relay(struct by_shell *shell, struct by_port *port, struct rte_mbuf **slot)
@@ -152,48 +160,51 @@ static void send_relay(struct by_shell *shell, struct by_port *port, struct rte_
     by_port_send(port, frame);
 }
 
-static struct by_port *port_of(struct by_shell *shell, const struct by_tx *tx)
+static struct by_port *port_of(const struct by_shell *shell, const struct by_tx *tx)
 {
     struct by_port *port = tx->port < shell->port_count ? &shell->ports[tx->port] : NULL;
 
     return port && port->addressed ? port : NULL;
 }
 
+/* How many of the actions, from the first on, have one payload and go to ports that take chains. */
+static uint32_t shared_run(const struct by_shell *shell, const struct by_tx *tx, uint32_t tx_count)
+{
+    uint32_t count = 0;
+
+    if (tx->kind != BY_TX_SEND || tx->ref == BY_REF_NONE || !tx->payload || tx->payload_bytes == 0)
+        return 0;
+    /* A bank may have two payloads under way, what it sent up and what came back. */
+    while (count < tx_count && count < BY_CHILDREN_MAX && tx[count].ref == tx->ref &&
+           tx[count].payload == tx->payload && tx[count].payload_bytes == tx->payload_bytes) {
+        const struct by_port *port = port_of(shell, &tx[count]);
+
+        if (!port || !port->multi_segs)
+            break;
+        count++;
+    }
+    return count;
+}
+
 void by_shell_transmit(struct by_shell *shell, const struct by_tx *tx, uint32_t tx_count, uint32_t rx_first)
 {
-    struct rte_mbuf *segment = NULL; /* of the run of actions with this ref */
-    uint32_t segment_ref = BY_REF_NONE;
+    uint32_t run;
 
-    for (uint32_t i = 0; i < tx_count; i++, tx++) {
-        struct by_port *port = port_of(shell, tx);
+    for (uint32_t i = 0; i < tx_count; i += run) {
+        struct by_port *port = port_of(shell, &tx[i]);
 
-        if (segment && tx->ref != segment_ref) {
-            rte_pktmbuf_free_seg(segment);
-            segment = NULL;
-        }
+        run = shared_run(shell, &tx[i], tx_count - i);
+        if (run > 0 && send_shared(shell, &tx[i], run))
+            continue;
+        run = 1;
         if (!port) {
             shell->counters.tx_no_port++;
-            if (tx->kind == BY_TX_SEND && tx->ref != BY_REF_NONE)
-                by_engine_release(shell->engine, tx->ref);
-            continue;
+            if (tx[i].kind == BY_TX_SEND && tx[i].ref != BY_REF_NONE)
+                by_engine_release(shell->engine, tx[i].ref);
+        } else if (tx[i].kind == BY_TX_RELAY) {
+            send_relay(shell, port, &shell->frames[rx_first + tx[i].rx_index]);
+        } else {
+            send_linear(shell, port, &tx[i]);
         }
-        if (tx->kind == BY_TX_RELAY) {
-            send_relay(shell, port, &shell->frames[rx_first + tx->rx_index]);
-            continue;
-        }
-        if (tx->ref == BY_REF_NONE || !tx->payload || tx->payload_bytes == 0 || !port->multi_segs) {
-            send_linear(shell, port, tx);
-            continue;
-        }
-        if (!segment) {
-            segment = share_make(shell, tx);
-            segment_ref = tx->ref;
-        }
-        if (segment)
-            send_shared(shell, port, tx, segment);
-        else
-            send_linear(shell, port, tx);
     }
-    if (segment)
-        rte_pktmbuf_free_seg(segment);
 }

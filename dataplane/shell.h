@@ -43,6 +43,7 @@ struct by_shell_config {
 /* X(name, "help"): counts of the shell since start. */
 #define BY_SHELL_COUNTER_LIST(X)                                                                             \
     X(loops, "rounds over all ports")                                                                        \
+    X(busy_ns, "nanoseconds of the rounds in which frames came")                                             \
     X(sleeps, "times that the switch slept because nothing came")                                            \
     X(steps, "batches given to the engine")                                                                  \
     X(rx_other, "frames that are not banyan's: passed over")                                                 \

@@ -173,6 +173,114 @@ static void without_buffers_results_are_dropped_and_counted(void **state)
     by_shell_close(shell);
 }
 
+/* An image with one entry below a parent: hosts 0 and 1 are its children, the parent is where host 2 would
+ * be. */
+static void load_inner(struct by_shell *shell)
+{
+    struct by_image_header header = {
+        .kind = BY_NODE_SWITCH, .slot_count = 4, .payload_max = 64, .name = "inner"};
+    struct by_image_job job = {.job = STAR_JOB,
+                               .gen = STAR_GEN,
+                               .rank_count = 4,
+                               .rank = BY_RANK_NONE,
+                               .tree_count = 1,
+                               .udp_port = BY_UDP_PORT};
+    struct by_image_entry entry = {.job = STAR_JOB,
+                                   .parent_port = 2,
+                                   .parent_node = 3,
+                                   .parent_ip = star_host_ip(2),
+                                   .parent_udp_port = BY_UDP_PORT,
+                                   .child_count = 2,
+                                   .window = 4,
+                                   .payload_max = 64,
+                                   .nleaf = 2};
+    struct by_image_fault fault = {0};
+    uint8_t image[1024] = {0};
+
+    header.count[BY_SECTION_PORT] = 3;
+    header.count[BY_SECTION_JOB] = 1;
+    header.count[BY_SECTION_ENTRY] = 1;
+    header.count[BY_SECTION_CHILD] = 2;
+    assert_true(by_image_bytes(header.count) <= sizeof image);
+    by_image_put_header(image, &header);
+    for (unsigned i = 0; i < 3; i++) {
+        struct by_image_port port = {.name = "p",
+                                     .own_ip = star_port_ip(i),
+                                     .peer_ip = star_host_ip(i),
+                                     .peer_node = (uint16_t)(1 + i),
+                                     .mtu = 1500};
+
+        port.name[1] = (char)('0' + i);
+        star_mac(port.own_ip, port.own_mac);
+        star_mac(port.peer_ip, port.peer_mac);
+        by_image_put_port(image, i, &port);
+    }
+    by_image_put_job(image, 0, &job);
+    by_image_put_entry(image, 0, &entry);
+    for (unsigned i = 0; i < 2; i++) {
+        struct by_image_child child = {.port = (uint16_t)i,
+                                       .node = (uint16_t)(1 + i),
+                                       .ip = star_host_ip(i),
+                                       .udp_port = BY_UDP_PORT,
+                                       .rank = (uint16_t)i};
+
+        by_image_put_child(image, i, &child);
+    }
+    by_image_seal(image);
+    assert_int_equal(by_engine_stage(by_shell_engine(shell), image, by_image_bytes(header.count), &fault), 0);
+    assert_int_equal(by_shell_commit(shell), 0);
+}
+
+/* One round that takes the parent's question and its result: the sum goes up again and the result down, both
+ * out of one bank. */
+static void a_sum_sent_again_and_its_result_keep_their_payloads_apart(void **state)
+{
+    struct by_shell *shell = memory_shell(3);
+    struct by_header header;
+    const uint8_t *payload;
+    uint8_t packet[256], frame[256], room[2048];
+    struct rte_mbuf *out;
+    size_t bytes;
+
+    (void)state;
+    load_inner(shell);
+    for (unsigned host = 0; host < 2; host++) {
+        bytes = star_contribution(&star, host, 0, 0, COUNT, packet);
+        memory_inject(shell, host, frame, star_frame(host, packet, bytes, frame));
+    }
+    by_shell_round(shell);
+    rte_pktmbuf_free(memory_sent(shell, 2));
+    /* The parent's value: what host 3 alone would have sent. */
+    bytes = star_contribution(&star, 3, 0, 0, COUNT, packet);
+    by_header_decode(packet, bytes, &header, &payload);
+    header.child = 0;
+    header.type = BY_TYPE_PROBE;
+    by_header_encode(&header, packet);
+    memory_inject(shell, 2, frame, star_frame(2, packet, BY_WIRE_HEADER_BYTES, frame));
+    header.type = BY_TYPE_RESULT;
+    header.nleaf = 4;
+    by_header_encode(&header, packet);
+    memory_inject(shell, 2, frame, star_frame(2, packet, bytes, frame));
+    by_shell_round(shell);
+    assert_int_equal(by_engine_counters(by_shell_engine(shell))->repair_up, 1);
+    rte_pktmbuf_free(memory_sent(shell, 2));
+    for (unsigned host = 0; host < 2; host++) {
+        const uint8_t *whole;
+
+        out = memory_sent(shell, host);
+        assert_non_null(out);
+        whole = rte_pktmbuf_read(out, 0, out->pkt_len, room);
+        assert_int_equal(by_header_decode(whole + BY_FRAME_HEADER_BYTES, out->pkt_len - BY_FRAME_HEADER_BYTES,
+                                          &header, &payload),
+                         PAYLOAD);
+        assert_int_equal(header.type, BY_TYPE_RESULT);
+        assert_memory_equal(payload, packet + BY_WIRE_HEADER_BYTES, PAYLOAD);
+        rte_pktmbuf_free(out);
+    }
+    assert_int_equal(buffers_in_use(shell), 0);
+    by_shell_close(shell);
+}
+
 /* An image with one relay: from host 0 to host 1 through the switch. */
 static void load_relay(struct by_shell *shell)
 {
@@ -350,6 +458,7 @@ int main(void)
         cmocka_unit_test(a_result_for_many_children_is_one_payload),
         cmocka_unit_test(ports_that_take_no_chains_get_copies_beside_those_that_do),
         cmocka_unit_test(without_buffers_results_are_dropped_and_counted),
+        cmocka_unit_test(a_sum_sent_again_and_its_result_keep_their_payloads_apart),
         cmocka_unit_test(a_relay_leaves_in_the_buffer_that_it_came_in),
         cmocka_unit_test(an_arp_request_for_the_ports_address_is_answered),
         cmocka_unit_test(a_port_counts_whole_frames),
