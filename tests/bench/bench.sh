@@ -38,7 +38,7 @@ everything() {
     part engine "the engine's step in memory, contributions a second on one core" "$build/tools/bench-engine"
     part planner "the planner: times and memory from 64 to 4,096 GPUs, and the hard suite" tests/bench/planner.sh "$build"
     part circulant "schedules of a rank between hosts, beside the straightforward construction" "$build/tools/bench-circulant"
-    part switchd "banyan-switchd copying to 1, 2, 4 and 8 ports, beside dpdk-testpmd on ports of the same kind" with_packages tests/bench/switchd.sh "$build"
+    part switchd "banyan-switchd summing and copying, beside dpdk-testpmd and the loop of ipv4_multicast on the same ports" with_packages tests/bench/switchd.sh "$build"
     part mpi "allreduce beside Open MPI and MPICH over the same kind of links" with_packages tests/bench/mpi.sh
     return $status
 }

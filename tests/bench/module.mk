@@ -12,6 +12,16 @@ TOOLS += bench-circulant
 bench-circulant_SRC  := tests/bench/circulant.c tests/unit/host-driver/circulant/naive.c \
                         host-driver/circulant/rounds.c host-driver/circulant/schedule.c
 
+# Load and yardstick for banyan-switchd, on DPDK ports.
+TOOLS += bench-hosts bench-multicast
+bench-hosts_SRC        := tests/bench/hosts.c tests/unit/firmware/star.c
+bench-multicast_SRC    := tests/bench/multicast.c tests/unit/firmware/star.c
+bench-hosts_LIBS       := offload
+bench-multicast_LIBS   := offload
+bench-hosts_LDLIBS      = $(shell pkg-config --libs libdpdk) -lpthread
+bench-multicast_LDLIBS  = $(bench-hosts_LDLIBS)
+$(foreach s,hosts multicast,$(eval SRCFLAGS_tests/bench/$(s).c := $(shell pkg-config --cflags libdpdk 2>/dev/null) -Wno-pedantic))
+
 .PHONY: bench
 bench: all build-tools ## kernels, engine, planner, switch and whole allreduces (PART=kernels|engine|planner|circulant|switchd|mpi)
 	$(Q)tests/bench/bench.sh $(B) $(PART)

@@ -1,126 +1,180 @@
 #!/usr/bin/env bash
-# Packets a second that banyan-switchd sends when it replicates results to 1, 2, 4 and 8 ports, as a ratio to dpdk-testpmd forwarding from one
-# port to another on the same kind of ports, one after the other: veth pairs, driven by net_af_packet and by net_af_xdp.
+# banyan-switchd beside DPDK's own programs, on the same ports, with the same frames and the same load, one after the other:
+#   sum          every host sends data, every host gets the sum; beside dpdk-testpmd that forwards between pairs of ports (macswap)
+#   replication  one host sends data, all get them; beside bench-multicast, the loop of DPDK's sample ipv4_multicast
+# on three kinds of ports: veth pairs through net_af_packet and net_af_xdp, and vhost-user rings, where no kernel stands between the
+# switch and its hosts.
 #   switchd.sh [BUILD]        BUILD: folder with bin/ and tools/ (default build/release). Needs root, two cores and dpdk-testpmd (package dpdk-dev).
-# Rates are per second of CPU that the program took (the forwarding thread of testpmd, the one thread of banyan-switchd), so that a machine that is busy
-# with other things gives the same figures. Frames are 1490 bytes: 1408 of payload. A chunk costs the switch as many packets in as out (the data
-# once, credits from the other hosts), and the header's and payload's checks; testpmd looks at nothing. "<": testpmd could have done more, its load
-# was at its end. Neither program uses hugepages, so that nothing of the machine's is changed and no other program can take them away.
+#                             BENCH_SECONDS: of one measurement (default 2). Takes about 3 minutes.
+# Printed for each: frames a second that came out, and processor time for each frame that the program received and sent (ns), in rounds that
+# had any: testpmd counts the same ("record-core-cycles"), bench-multicast and the switch ("busy_ns") likewise. The ratio is that of frames a second
+# of a core that is busy. With "*" the hosts (bench-hosts, on the other core) were at their limit, so that the middle was idle at times and more
+# frames a second would have been possible. Frames have 1408 bytes of payload. In a replication the switch takes a credit from each
+# other host; "bare" is bench-multicast without these, "fed" with them, which it drops. All run before whatever else this machine does.
+# No program uses hugepages, so that nothing of the machine's is changed and nobody can take them away.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=$(realpath "${1:-build/release}")
-switchd=$build/bin/banyan-switchd
-probe=$build/tools/switch-probe
-seconds=${BENCH_SECONDS:-3}
+bin=$build/bin
+tools=$build/tools
+seconds=${BENCH_SECONDS:-2}
+kinds=${BENCH_PORTS:-"af_packet:4 af_xdp:4 vhost:2 vhost:4 vhost:8"}
+window=128
+count=352
 [ "$(id -u)" -eq 0 ] || { echo "switchd.sh: skipped: namespaces need root" >&2; exit 77; }
+[ "$(nproc)" -ge 2 ] || { echo "switchd.sh: skipped: the switch and its hosts need a core each" >&2; exit 77; }
 command -v dpdk-testpmd >/dev/null || { echo "switchd.sh: skipped: no dpdk-testpmd (apt-get install dpdk-dev)" >&2; exit 77; }
-for program in "$switchd" "$probe"; do
+for program in "$bin/banyan-switchd" "$tools/switch-probe" "$tools/bench-hosts" "$tools/bench-multicast"; do
     [ -x "$program" ] || { echo "switchd.sh: $program is missing: make build-all build-tools" >&2; exit 1; }
 done
 
 ns=bybench$$
 dir=$(mktemp -d -t banyan-switchd-XXXXXX)
-pid=0
+middle=0 # the program under test, and the hosts: process ids
+hosts=0
 cleanup() {
-    [ "$pid" -eq 0 ] || kill -KILL "$pid" 2>/dev/null
+    trap '' HUP INT TERM
+    for program in $middle $hosts; do
+        [ "$program" -eq 0 ] || kill -KILL "$program" 2>/dev/null
+    done
     wait 2>/dev/null
     ip netns del "$ns" 2>/dev/null
-    rm -rf "$dir" "/var/run/dpdk/$ns" "/var/run/dpdk/banyan.bench.$pid"
+    rm -rf "$dir" "/var/run/dpdk/$ns"* /var/run/dpdk/banyan.bench$$.*
 }
 trap cleanup EXIT
-trap 'exit 130' HUP INT TERM
-inside() { ip netns exec "$ns" "$@"; }
-links() {
+trap 'exit 130' INT
+trap 'exit 143' HUP TERM
+
+# Runs a program in the background, in the namespace, on one core, before all else: the scheduler weighs sessions, then the programs of each.
+# What it says is in $dir/LOG.
+launch() { # launch CORE LOG PROGRAM...: its process id in $launched
+    local core=$1 log=$2
+    shift 2
+    : >"$dir/$log"
+    # shellcheck disable=SC2016 # for the inner shell
+    setsid sh -c 'echo -20 2>/dev/null >/proc/self/autogroup; exec "$@"' launch \
+        nice -n -20 taskset -c "$core" ip netns exec "$ns" stdbuf -oL "$@" >"$dir/$log" 2>"$dir/$log.err" </dev/null &
+    launched=$!
+}
+# await PATTERN LOG: until a line of the log holds PATTERN, while the middle runs, 30 s at most.
+await() {
+    local tries
+    for ((tries = 0; tries < 1500; tries++)); do
+        ! grep -q "$1" "$dir/$2" || return 0
+        kill -0 "$middle" 2>/dev/null || break
+        sleep 0.02
+    done
+    tail -5 "$dir/$2" "$dir/$2.err" >&2
+    echo "switchd.sh: $2 does not become ready" >&2
+    return 1
+}
+# Ends a program: it has 10 s for it.
+finish() { # finish PID SIGNAL
+    local tries
+    kill -"$2" "$1" 2>/dev/null
+    for ((tries = 0; tries < 500; tries++)); do
+        kill -0 "$1" 2>/dev/null || break
+        sleep 0.02
+    done
+    kill -KILL "$1" 2>/dev/null
+    { wait "$1"; } 2>/dev/null
+}
+
+links() { # links KIND PORTS: a fresh namespace
+    local i
     ip netns del "$ns" 2>/dev/null
-    ip netns add "$ns" && inside sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
-    for ((i = 0; i < $1; i++)); do
+    ip netns add "$ns" && ip netns exec "$ns" sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
+    [ "$1" != vhost ] || return 0
+    for ((i = 0; i < $2; i++)); do
         ip -n "$ns" link add "p$i" type veth peer name "h$i"
         ip -n "$ns" link set "p$i" up
         ip -n "$ns" link set "h$i" up
     done
 }
-# await PATTERN FILE: until a line of FILE holds PATTERN, while the program runs, 60 s at most. Files are emptied before the program starts: one
-# from the last run would say that this one is ready, too.
-await() {
-    local tries
-    for ((tries = 0; tries < 3000; tries++)); do
-        grep -q "$1" "$2" && return 0
-        kill -0 "$pid" 2>/dev/null || return 1
-        sleep 0.02
+devices() { # devices KIND PORTS p|h: EAL's arguments for one side
+    local i
+    for ((i = 0; i < $2; i++)); do
+        case $1-$3 in
+        vhost-p) echo "--vdev net_vhost$i,iface=$dir/s$i" ;;
+        vhost-h) echo "--vdev net_virtio_user$i,path=$dir/s$i,queue_size=1024,packed_vq=1,mrg_rxbuf=0,in_order=1" ;;
+        af_packet-*) echo "--vdev net_af_packet$i,iface=$3$i,framesz=2048,blocksz=65536,framecnt=1024,qdisc_bypass=1" ;;
+        af_xdp-*) echo "--vdev net_af_xdp$i,iface=$3$i" ;;
+        esac
     done
-    return 1
 }
-# ended PROGRAM LOG: the program on the way to its end, with what it said last. Always 1.
-ended() {
-    local status how="is not ready after 60 s"
-    if ! kill -0 "$pid" 2>/dev/null; then
-        wait "$pid"
-        status=$?
-        how="ended with status $status"
+eal="--no-huge --no-shconf --no-pci --no-telemetry --log-level=error"
+
+# The three that can stand in the middle; each leaves its process id in $middle.
+testpmd() { # KIND PORTS
+    launch 1 testpmd dpdk-testpmd $eal -m 1024 --file-prefix "$ns.m" --lcores "0@1,1@1" $(devices "$1" "$2" p) -- --total-num-mbufs=32768 \
+        --forward-mode=macswap --nb-cores=1 --auto-start --stats-period 1 --record-core-cycles
+    middle=$launched
+    await "NIC statistics for port" testpmd
+}
+multicast() { # KIND PORTS
+    launch 1 multicast "$tools/bench-multicast" $eal -m 1024 --file-prefix "$ns.m" --lcores "0@1" $(devices "$1" "$2" p)
+    middle=$launched
+    await ready multicast
+}
+switch() { # KIND PORTS
+    local i ports=
+    for ((i = 0; i < $2; i++)); do
+        if [ "$1" = vhost ]; then ports+=" --vdev net_vhost$i,iface=$dir/s$i"; else ports+=" --iface p$i --driver $1"; fi
+    done
+    "$tools/switch-probe" image "$dir/table" "$2" 1 $window $((4 * count)) 1500
+    launch 1 switch "$bin/banyan-switchd" --name bench$$ $ports --no-huge --table "$dir/table" --control "unix:$dir/c.sock"
+    middle=$launched
+    await ready switch
+}
+# What a frame cost it (ns), once it has ended or, the switch, before that.
+cost() { # cost testpmd|multicast|switch
+    case $1 in
+    testpmd) sed -nE 's/.*CPU cycles\/packet=([0-9.]+) .* at ([0-9]+) MHz.*/\1 \2/p' "$dir/testpmd" | tail -1 | awk '{print $1 * 1000 / $2}' ;;
+    multicast) awk '$1 ~ /^[0-9]+$/ {print $2 / $1}' "$dir/multicast" ;;
+    switch) awk '$1 == "shell_busy_ns" {busy = $2} $1 == "tx_result" {sent = $2} END {if (sent) print busy / sent}' "$dir/counters" ;;
+    esac
+}
+
+# run MIDDLE KIND PORTS TRAFFIC: $rate, $ns_each, $mark
+run() {
+    local idle resent wrong
+    links "$2" "$3"
+    "$1" "$2" "$3" || return 1
+    launch 0 hosts "$tools/bench-hosts" $eal -m 512 --single-file-segments --file-prefix "$ns.h" --lcores "0@0" $(devices "$2" "$3" h) -- \
+        "$4" "$seconds" $window $count
+    hosts=$launched
+    wait "$hosts"
+    hosts=0
+    if ! read -r rate idle resent wrong <"$dir/hosts"; then
+        tail -5 "$dir/hosts.err" "$dir/$1" "$dir/$1.err" >&2
+        echo "switchd.sh: $1 on $2: no frames" >&2
+        return 1
     fi
-    tail -5 "$2" >&2
-    echo "switchd.sh: $1 $how" >&2
-    return 1
-}
-# Nanoseconds of CPU of a thread; packets that have come out of the far end of a port.
-first="nice -n -20" # before all else that runs on this machine
-cpu_ns() { awk '{print $1}' "/proc/$1/schedstat"; }
-came() { inside cat "/sys/class/net/$1/statistics/rx_packets"; }
-rate() { result=$(($1 * 1000000000 / ($2 + 1))); }
-
-# testpmd DRIVER: result = packets per CPU second, forwarded from p0 to p1 while h0 sends as fast as it can.
-testpmd() {
-    local thread begin sent
-    links 2
-    local devices="--vdev net_$1""0,iface=p0 --vdev net_$1""1,iface=p1"
-    [ "$1" = af_packet ] && devices="--vdev net_af_packet0,iface=p0,framesz=2048,blocksz=65536,framecnt=1024,qdisc_bypass=1 --vdev net_af_packet1,iface=p1,framesz=2048,blocksz=65536,framecnt=1024,qdisc_bypass=1"
-    : >"$dir/testpmd"
-    $first ip netns exec "$ns" stdbuf -oL dpdk-testpmd --no-huge -m 1024 --no-shconf --no-pci --file-prefix "$ns" --lcores "0@0,1@1" $devices -- \
-        --total-num-mbufs=16384 --forward-mode=io --nb-cores=1 --auto-start --stats-period 1 >"$dir/testpmd" 2>&1 </dev/null &
-    pid=$!
-    await "NIC statistics for port 1" "$dir/testpmd" || { ended dpdk-testpmd "$dir/testpmd"; return 1; }
-    thread=$(grep -lE '^(dpdk-worker1|rte-worker-1)$' /proc/$pid/task/*/comm | cut -d/ -f5)
-    [ -n "$thread" ] || { echo "switchd.sh: dpdk-testpmd has no thread that forwards" >&2; return 1; }
-    begin=$(cpu_ns "$thread")
-    sent=$(came h1)
-    $first taskset -c 0 ip netns exec "$ns" "$probe" blast "$seconds" 1490 h0 >"$dir/blast"
-    sent=$(($(came h1) - sent))
-    [ "$sent" -gt 0 ] || { tail -5 "$dir/testpmd" >&2; echo "switchd.sh: dpdk-testpmd forwarded nothing" >&2; return 1; }
-    rate "$sent" $(($(cpu_ns "$thread") - begin))
-    bound=" "
-    [ $(($(cut -d' ' -f1 "$dir/blast") * seconds)) -gt $((sent * 102 / 100)) ] || bound="<"
-    kill -INT "$pid"
-    wait "$pid"
-    pid=0
+    [ "$1" != switch ] || "$tools/switch-probe" counters "unix:$dir/c.sock" >"$dir/counters"
+    finish "$middle" INT
+    middle=0
+    [ "$wrong" -eq 0 ] || { echo "switchd.sh: $wrong wrong results" >&2; return 1; }
+    ns_each=$(cost "$1")
+    [ -n "$ns_each" ] || { tail -5 "$dir/$1" >&2; echo "switchd.sh: $1 does not say what a frame cost" >&2; return 1; }
+    mark=" "
+    [ "$idle" -ge 5 ] || mark="*"
+    [ "$resent" -eq 0 ] || echo "# $1 on $2, $3 ports: $resent chunks were sent again"
 }
 
-# switch DRIVER PORTS: the same for results that come out at all hosts.
-switch() {
-    local begin sent=0 hosts= ports= i
-    links "$2"
-    for ((i = 0; i < $2; i++)); do hosts+=" h$i"; ports+=" --iface p$i"; done
-    "$probe" image "$dir/table" "$2" 1 128 1408 1500
-    : >"$dir/out"
-    $first taskset -c 1 ip netns exec "$ns" "$switchd" --name bench $ports --no-huge --driver "$1" --table "$dir/table" --control "unix:$dir/c.sock" >"$dir/out" 2>"$dir/err" &
-    pid=$!
-    await ready "$dir/out" || { ended banyan-switchd "$dir/err"; return 1; }
-    begin=$(cpu_ns "$pid")
-    for i in $hosts; do sent=$((sent - $(came "$i"))); done
-    $first taskset -c 0 ip netns exec "$ns" "$probe" replicate "$2" "$seconds" 128 352 $hosts >"$dir/replicate" || { echo "switchd.sh: no results" >&2; return 1; }
-    for i in $hosts; do sent=$((sent + $(came "$i"))); done
-    rate "$sent" $(($(cpu_ns "$pid") - begin))
-    kill -TERM "$pid"
-    wait "$pid"
-    pid=0
+row() { # row KIND PORTS WHAT TRAFFIC MIDDLE TRAFFIC NAME GOAL
+    local ours own own_mark
+    run switch "$1" "$2" "$4" || exit 1
+    ours=$rate own=$ns_each own_mark=$mark
+    run "$5" "$1" "$2" "$6" || exit 1
+    printf '  %-9s %5d  %-11s %10d%s %6.0f  %-16s %10d%s %6.0f  %6.2f %5s\n' "$1" "$2" "$3" "$ours" "$own_mark" "$own" "$7" "$rate" "$mark" "$ns_each" \
+        "$(awk -v a="$ns_each" -v b="$own" 'BEGIN {print a / b}')" "$8"
 }
 
-echo "# banyan-switchd replicating results beside dpdk-testpmd forwarding (io): packets sent per second of one core, 1490-byte frames, veth ports"
-printf '# %-14s %6s %14s %14s %7s\n' driver ports switchd testpmd ratio
-for driver in af_packet af_xdp; do
-    testpmd "$driver" || exit 1
-    base=$result
-    for count in 1 2 4 8; do
-        switch "$driver" "$count" || exit 1
-        printf '  net_%-10s %6d %14d %14d %s%6s\n' "$driver" "$count" "$result" "$base" "$bound" "$(awk -v a="$result" -v b="$base" 'BEGIN {printf "%.2f", a / b}')"
-    done
+printf '# %-9s %5s  %-11s %11s %6s  %-16s %11s %6s  %6s %5s\n' ports count traffic switchd/s ns beside frames/s ns ratio goal
+for kind in $kinds; do
+    ports=${kind#*:}
+    kind=${kind%:*}
+    row "$kind" "$ports" sum sum testpmd sum "testpmd macswap" 0.6
+    row "$kind" "$ports" replication copy multicast fan "multicast, bare" 0.9
+    row "$kind" "$ports" replication copy multicast copy "multicast, fed" ""
 done
