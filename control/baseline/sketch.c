@@ -259,7 +259,8 @@ struct by_plan *by_sketch_plan(const struct by_sketch *sketch, const struct by_p
     plan->cut = by_alloc(reference->cut_count, sizeof(*plan->cut));
     memcpy(plan->cut, reference->cut, reference->cut_count * sizeof(*plan->cut));
     plan->proof = by_certificate_copy(reference->proof);
-    plan->shares = NULL; /* a baseline is for equal shards */
+    plan->member = NULL; /* a baseline is for all compute nodes, and equal shards */
+    plan->shares = NULL;
     plan->trades = NULL;
     plan->trade_count = 0;
     plan->k = find_k(sketch, reference->collective);

@@ -5,6 +5,7 @@
 #include "control/cli/check.h"
 
 #include "control/topology/alloc.h"
+#include "control/topology/members.h"
 #include "control/verify/claim.h"
 
 static void set(mpq_t number, struct by_fraction value)
@@ -67,13 +68,17 @@ void by_cli_check(const struct by_plan *plan, const struct by_topology *topology
     if (claim.has_inv_x)
         set(claim.inv_x, plan->inv_x);
     claim.k = plan->k;
+    if (plan->member) {
+        claim.member = by_alloc(topology->node_count, sizeof(*claim.member));
+        memcpy(claim.member, plan->member, topology->node_count * sizeof(*claim.member));
+    }
     if (plan->shares) {
         claim.shares = by_alloc(topology->node_count, sizeof(*claim.shares));
         memcpy(claim.shares, plan->shares, topology->node_count * sizeof(*claim.shares));
     }
     for (uint32_t i = 0; i < plan->cut_count; i++) {
         claim.cut[plan->cut[i]] = true;
-        claim.cut_compute_count += topology->nodes[plan->cut[i]].compute;
+        claim.cut_compute_count += by_members_have(topology, plan->member, plan->cut[i]);
     }
     claim.path_count = plan->paths.count;
     claim.path_start = plan->paths.start;

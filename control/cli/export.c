@@ -12,6 +12,7 @@
 #include "control/cli/number.h"
 #include "control/export/check.h"
 #include "control/topology/fraction.h"
+#include "control/topology/members.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
@@ -268,6 +269,28 @@ static int export(const struct arguments *arguments, const struct by_topology *t
     return BY_EXIT_DONE;
 }
 
+/* A plan for some of the compute nodes is exported as one for the fabric that they have: its ranks are
+ * numbered from 0. */
+static int read_plan(const char *path, struct by_topology **topology, struct by_plan **plan,
+                     struct by_problem *problem)
+{
+    struct by_topology *part = NULL;
+    uint32_t *whole = NULL;
+    int error = by_plan_read(path, *topology, plan, problem);
+
+    if (error || !(*plan)->member)
+        return error;
+    error = by_members_part(*topology, (*plan)->member, &part, &whole, problem);
+    free(whole);
+    by_plan_free(*plan);
+    *plan = NULL;
+    if (error)
+        return error;
+    by_topology_free(*topology);
+    *topology = part;
+    return by_plan_read(path, part, plan, problem);
+}
+
 int by_command_export(int argc, char **argv)
 {
     struct arguments arguments;
@@ -283,7 +306,7 @@ int by_command_export(int argc, char **argv)
     topology = by_cli_topology(arguments.topology);
     if (!topology)
         return BY_EXIT_USAGE;
-    if (by_plan_read(arguments.plan, topology, &plan, &problem) != 0)
+    if (read_plan(arguments.plan, &topology, &plan, &problem) != 0)
         status = by_cli_refuse(arguments.plan, &problem);
     else if (plan->shares)
         status = by_cli_fail(BY_EXIT_USAGE,

@@ -11,7 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "control/cli/ranks.h"
 #include "control/topology/alloc.h"
+#include "control/topology/members.h"
 
 volatile int lab_stopping;
 
@@ -83,6 +85,31 @@ static int check(struct lab *lab)
     return lab_process_find(lab);
 }
 
+/* The fabric of the job: what --ranks leaves out is not there, or only forwards and is a switch. */
+static int take_ranks(struct lab *lab)
+{
+    struct by_topology *part = NULL;
+    struct by_problem problem = {0};
+    uint32_t *whole = NULL;
+    bool *member = NULL;
+    int status = by_cli_ranks(lab->options.ranks, lab->topology, &member);
+
+    if (status >= 0)
+        return status;
+    if (member == NULL)
+        return 0;
+    if (by_members_part(lab->topology, member, &part, &whole, &problem) != 0) {
+        status = by_cli_refuse(lab->options.topology, &problem);
+    } else {
+        by_topology_free(lab->topology);
+        lab->topology = part;
+        status = 0;
+    }
+    free(whole);
+    free(member);
+    return status;
+}
+
 static int open_lab(struct lab *lab)
 {
     int status;
@@ -90,7 +117,9 @@ static int open_lab(struct lab *lab)
     lab->topology = by_cli_topology(lab->options.topology);
     if (lab->topology == NULL)
         return BY_EXIT_USAGE;
-    status = check(lab);
+    status = take_ranks(lab);
+    if (status == 0)
+        status = check(lab);
     if (status != 0)
         return status;
     lab_state_sweep(NULL, false, true);

@@ -29,6 +29,7 @@
 
 struct lab_options {
     const char *topology;
+    const char *ranks; /* NULL: all compute nodes */
     bool collective[BY_COLLECTIVE_COUNT];
     const char *collectives; /* as given, for banyan-perf */
     const char *bytes, *dtype, *op, *transport, *driver;

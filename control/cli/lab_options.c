@@ -21,6 +21,7 @@ static const char help[] =
     "  -n, --iters N          operations timed (default 5);  -w, --warmup N before those (default 1)\n"
     "  -d, --dtype TYPE       element type (default f32);    -o, --op OP (default sum);  -r, --root RANK "
     "(default 0)\n"
+    "      --ranks LIST       only these compute nodes, A,B,C or @FILE; ranks are numbered among them\n"
     "      --transport T      of the hosts: auto, afxdp or udp (default auto; udp with several jobs)\n"
     "      --driver D         of the switches: auto, af_packet, af_xdp or gso (default auto)\n"
     "      --mtu N            of every link (default 1500)\n"
@@ -39,7 +40,8 @@ static const char help[] =
     "system failed.\n";
 
 enum {
-    OPT_TRANSPORT = 256,
+    OPT_RANKS = 256,
+    OPT_TRANSPORT,
     OPT_DRIVER,
     OPT_MTU,
     OPT_LOSS,
@@ -68,6 +70,7 @@ static const struct option long_options[] = {
     {"dtype", required_argument, NULL, 'd'},
     {"op", required_argument, NULL, 'o'},
     {"root", required_argument, NULL, 'r'},
+    {"ranks", required_argument, NULL, OPT_RANKS},
     {"transport", required_argument, NULL, OPT_TRANSPORT},
     {"driver", required_argument, NULL, OPT_DRIVER},
     {"mtu", required_argument, NULL, OPT_MTU},
@@ -214,6 +217,9 @@ static int read_fabric(int option, char *value, struct lab_options *options)
     static const char *const drivers[] = {"auto", "af_packet", "af_xdp", "gso", NULL};
 
     switch (option) {
+    case OPT_RANKS:
+        options->ranks = value;
+        return 0;
     case OPT_TRANSPORT:
         return one_of("--transport", value, transports, &options->transport);
     case OPT_DRIVER:

@@ -14,10 +14,12 @@
 #include "control/cli/cli.h"
 #include "control/cli/plan_allreduce.h"
 #include "control/cli/plan_whatif.h"
+#include "control/cli/ranks.h"
 #include "control/cli/replan.h"
 #include "control/plan/clock.h"
 #include "control/plan/shares.h"
 #include "control/topology/fraction.h"
+#include "control/topology/members.h"
 #include "offload/wire/types.h"
 
 /* Names of the bottleneck that are listed for people (count). */
@@ -28,11 +30,12 @@ struct arguments {
     const char *output;
     const char *root;
     const char *what_if;
-    const char *shares;
+    const char *ranks, *shares;
     bool json;
     enum by_algorithm algorithm;
     struct by_cli_from from;
     struct by_plan_options options;
+    bool *member;   /* what --ranks says: options.member */
     int64_t *parts; /* what --shares says: options.shares */
 };
 
@@ -48,6 +51,7 @@ static const char help[] =
     "      --fixed-k K         the best plan with K trees for each root; auto:1%: the fewest that lose at "
     "most "
     "1 % of the rate\n"
+    "      --ranks LIST        only these compute nodes: A,B,C or @FILE\n"
     "      --shares FILE       shards of unequal size: JSON, {\"NODE\": SHARE, ...} or an array by rank\n"
     "      --in-network MODE   auto: switches that can multicast or aggregate do (default); none: they only "
     "forward\n"
@@ -70,6 +74,7 @@ static const struct option long_options[] = {{"collective", required_argument, N
                                              {"output", required_argument, NULL, 'o'},
                                              {"root", required_argument, NULL, 'r'},
                                              {"fixed-k", required_argument, NULL, 'k'},
+                                             {"ranks", required_argument, NULL, 'R'},
                                              {"shares", required_argument, NULL, 'S'},
                                              {"in-network", required_argument, NULL, 'n'},
                                              {"algorithm", required_argument, NULL, 'a'},
@@ -159,6 +164,9 @@ static int read_option(int option, struct arguments *arguments)
         return -1;
     case 'k':
         return read_fixed_k(optarg, &arguments->options);
+    case 'R':
+        arguments->ranks = optarg;
+        return -1;
     case 'S':
         arguments->shares = optarg;
         return -1;
@@ -214,8 +222,10 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
                            optind == argc ? "name a topology file" : "name one topology file only");
     if (!arguments->from.plan && (arguments->from.link_count || arguments->from.node_count))
         return by_cli_fail(BY_EXIT_USAGE, "--fail-link and --fail-node need --from, the plan to start from");
-    if (arguments->shares && (arguments->from.plan || arguments->algorithm != BY_ALGORITHM_FOREST))
-        return by_cli_fail(BY_EXIT_USAGE, "--shares goes with the forest alone, and not with --from");
+    if ((arguments->ranks || arguments->shares) &&
+        (arguments->from.plan || arguments->algorithm != BY_ALGORITHM_FOREST))
+        return by_cli_fail(BY_EXIT_USAGE, "%s goes with the forest alone, and not with --from",
+                           arguments->ranks ? "--ranks" : "--shares");
     if (arguments->from.plan &&
         (arguments->options.fixed_k || arguments->options.loss.num || arguments->root))
         return by_cli_fail(BY_EXIT_USAGE, "--from takes root and k from the previous plan; leave them out");
@@ -244,13 +254,16 @@ static int find_root(const struct by_topology *topology, struct arguments *argum
     return -1;
 }
 
-static int read_shares(const struct by_topology *topology, struct arguments *arguments)
+/* The files of --ranks and --shares. */
+static int read_job(const struct by_topology *topology, struct arguments *arguments)
 {
     struct by_problem problem = {0};
+    int status = by_cli_ranks(arguments->ranks, topology, &arguments->member);
 
-    if (!arguments->shares)
-        return -1;
-    if (by_shares_read(arguments->shares, topology, &arguments->parts, &problem) != 0)
+    arguments->options.member = arguments->member;
+    if (status >= 0 || !arguments->shares)
+        return status;
+    if (by_shares_read(arguments->shares, topology, arguments->member, &arguments->parts, &problem) != 0)
         return by_cli_refuse(arguments->shares, &problem);
     arguments->options.shares = arguments->parts;
     return -1;
@@ -313,7 +326,7 @@ static uint32_t compute_in_cut(const struct by_plan *plan, const struct by_topol
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < plan->cut_count; i++)
-        count += topology->nodes[plan->cut[i]].compute;
+        count += by_members_have(topology, plan->member, plan->cut[i]);
     return count;
 }
 
@@ -337,6 +350,13 @@ static void print_json(const struct by_plan *plan, const struct by_topology *top
     for (const char *c = plan->unit; *c; c++)
         printf(*c == '"' || *c == '\\' ? "\\%c" : (unsigned char)*c < ' ' ? "\\u%04x" : "%c", *c);
     printf("\",\n");
+    if (plan->member) {
+        printf(" \"ranks\": [");
+        for (uint32_t i = 0, count = 0; i < topology->node_count; i++)
+            if (plan->member[i])
+                printf("%s\"%s\"", count++ ? ", " : "", topology->nodes[i].name);
+        printf("],\n");
+    }
     print_fraction("optimum", plan->optimum);
     print_fraction("achieved", plan->achieved);
     by_plan_allreduce_json(stdout, plan);
@@ -349,7 +369,7 @@ static void print_json(const struct by_plan *plan, const struct by_topology *top
         printf(" \"inv_x\": null,\n");
     if (plan->shares) {
         printf(" \"shares\": ");
-        by_shares_write(plan->shares, topology, stdout);
+        by_shares_write(plan->shares, topology, plan->member, stdout);
         printf(",\n");
     }
     printf(" \"k\": %lld, \"tree_count\": %u, \"height\": {\"max\": %u, \"mean\": %.4g},\n",
@@ -386,19 +406,21 @@ static void print_cut(FILE *stream, const struct by_plan *plan, const struct by_
 {
     uint32_t inside = compute_in_cut(plan, topology);
     bool enter = 2 * inside > plan->compute_count;
-    uint32_t count = enter ? topology->node_count - plan->cut_count : plan->cut_count;
-    uint32_t printed = 0;
+    uint32_t count = 0;
     char text[BY_FRACTION_TEXT_BYTES];
 
     fprintf(stream, "  bottleneck  %s %s %s {", by_fraction_text(plan->cut_exiting, text), plan->unit,
             enter ? "enter" : "leave");
-    for (uint32_t node = 0; node < topology->node_count && printed < CUT_NAMES_MAX; node++) {
+    for (uint32_t node = 0; node < topology->node_count; node++) {
         bool in_cut = false;
 
         for (uint32_t i = 0; i < plan->cut_count && !in_cut; i++)
             in_cut = plan->cut[i] == node;
-        if (in_cut != enter)
-            fprintf(stream, "%s%s", printed++ ? ", " : "", topology->nodes[node].name);
+        if (in_cut == enter || by_members_idle(topology, plan->member, node))
+            continue;
+        if (count < CUT_NAMES_MAX)
+            fprintf(stream, "%s%s", count ? ", " : "", topology->nodes[node].name);
+        count++;
     }
     if (count > CUT_NAMES_MAX)
         fprintf(stream, ", ... %u nodes", count);
@@ -431,11 +453,15 @@ static void print_people(FILE *stream, const struct by_plan *plan, const struct 
 {
     struct heights heights = find_heights(plan, topology->node_count);
     bool optimal = by_fraction_compare(plan->achieved, plan->optimum) == 0;
+    uint32_t computes = by_topology_compute_count(topology);
     struct by_fraction ratio;
     char text[BY_FRACTION_TEXT_BYTES];
 
-    fprintf(stream, "%s on %s: %u compute nodes, %u switches\n", by_collective_name(plan->collective),
-            plan->topology_name, plan->compute_count, topology->node_count - plan->compute_count);
+    fprintf(stream, "%s on %s: %u", by_collective_name(plan->collective), plan->topology_name,
+            plan->compute_count);
+    if (plan->member)
+        fprintf(stream, " of %u", computes);
+    fprintf(stream, " compute nodes, %u switches\n", topology->node_count - computes);
     print_rate(stream, "bound", plan->optimum, plan->unit);
     fprintf(stream, ", %s\n", by_plan_bound_words(plan));
     print_rate(stream, "achieved", plan->achieved, plan->unit);
@@ -505,7 +531,7 @@ int by_command_plan(int argc, char **argv)
                                  arguments.options.in_network, &topology, &plan, &check.report)
                  : find_root(topology, &arguments);
     if (status < 0)
-        status = read_shares(topology, &arguments);
+        status = read_job(topology, &arguments);
     if (status < 0 && arguments.what_if)
         status = by_cli_what_if(topology, arguments.topology, &arguments.options, arguments.what_if,
                                 arguments.json);
@@ -526,6 +552,7 @@ int by_command_plan(int argc, char **argv)
     }
     by_plan_free(plan);
     by_topology_free(topology);
+    free(arguments.member);
     free(arguments.parts);
     return status;
 }

@@ -15,7 +15,7 @@
 struct writer {
     const struct by_lowering *lowering;
     uint32_t node;
-    uint32_t rank; /* UINT32_MAX on switches */
+    bool host; /* else a switch, or a compute node that forwards for others alone */
     uint8_t *image;
     uint32_t next[BY_SECTION_COUNT]; /* records written */
     uint32_t slot_base;
@@ -36,18 +36,25 @@ static uint32_t first_relay(const struct by_lowering *lowering, uint32_t node)
     return low;
 }
 
+/* A compute node that only forwards is a switch to those who load tables. */
+static bool is_host(const struct by_lowering *lowering, uint32_t node)
+{
+    uint32_t relay = first_relay(lowering, node);
+
+    return lowering->topology->nodes[node].compute &&
+           (relay == lowering->relay_count || lowering->relays[relay].node != node);
+}
+
 static void count_records(const struct writer *w, uint32_t count[BY_SECTION_COUNT])
 {
     const struct by_lowering *lowering = w->lowering;
-    int host = w->rank != UINT32_MAX;
-
     memset(count, 0, BY_SECTION_COUNT * sizeof(uint32_t));
     count[BY_SECTION_PORT] = lowering->map.port_count[w->node];
     count[BY_SECTION_JOB] = lowering->job_count;
     for (uint32_t i = 0; i < lowering->tree_count; i++) {
         const struct by_lowered_tree *tree = &lowering->trees[i];
         uint32_t hop = tree->hop_of[w->node];
-        if (host) {
+        if (by_lowering_rank(lowering, tree->job, w->node) != UINT32_MAX) {
             count[BY_SECTION_LEAF]++;
             count[BY_SECTION_HOP] += tree->hop_count;
         }
@@ -59,7 +66,7 @@ static void count_records(const struct writer *w, uint32_t count[BY_SECTION_COUN
     for (uint32_t i = first_relay(lowering, w->node);
          i < lowering->relay_count && lowering->relays[i].node == w->node; i++)
         count[BY_SECTION_RELAY]++;
-    count[BY_SECTION_NAME] = host ? lowering->node_count : 0;
+    count[BY_SECTION_NAME] = w->host ? lowering->node_count : 0;
 }
 
 /* UDP port on which `node` takes packets of `job`: hosts listen by job, so that two jobs can live on one
@@ -97,7 +104,8 @@ static void put_ports(struct writer *w)
     }
     for (uint32_t i = 0; i < lowering->job_count; i++) {
         struct by_image_job job = lowering->jobs[i];
-        job.rank = w->rank == UINT32_MAX ? BY_RANK_NONE : (uint16_t)w->rank;
+        uint32_t rank = lowering->ranks[i][w->node];
+        job.rank = rank == UINT32_MAX ? BY_RANK_NONE : (uint16_t)rank;
         by_image_put_job(w->image, i, &job);
     }
 }
@@ -124,20 +132,20 @@ static struct upward way_up(const struct writer *w, const struct by_lowered_tree
 static void put_children(struct writer *w, const struct by_lowered_tree *tree, const struct by_hop *hop)
 {
     const struct by_lowering *lowering = w->lowering;
-    uint32_t below = hop->child_count;
+    uint32_t below = hop->child_count, own_rank = by_lowering_rank(lowering, tree->job, w->node);
 
-    if (w->rank != UINT32_MAX) {
+    if (own_rank != UINT32_MAX) {
         struct by_image_child own = {.port = BY_PORT_LOCAL,
                                      .node = (uint16_t)w->node,
                                      .ip = local_ip(lowering, w->node),
                                      .udp_port = udp_port(lowering, w->node, tree->job),
-                                     .rank = (uint16_t)w->rank};
+                                     .rank = (uint16_t)own_rank};
         by_image_put_child(w->image, w->next[BY_SECTION_CHILD]++, &own);
         below--;
     }
     for (uint32_t i = 0; i < below; i++) {
         const struct by_hop *child = &tree->hops[hop->first_child + i];
-        uint32_t rank = lowering->map.rank[child->node];
+        uint32_t rank = by_lowering_rank(lowering, tree->job, child->node);
         struct by_image_child record = {
             .port = (uint16_t)by_address_port(&lowering->map, child->down[0].link, w->node),
             .node = (uint16_t)child->node,
@@ -228,16 +236,26 @@ static void put_trees(struct writer *w)
             continue;
         if (tree->hops[index].child_count > 0)
             put_entry(w, tree, &tree->hops[index]);
-        if (w->rank != UINT32_MAX) {
+        if (by_lowering_rank(lowering, tree->job, w->node) != UINT32_MAX) {
             put_leaf(w, tree, &tree->hops[index]);
             put_hops(w, tree);
         }
     }
 }
 
+/* The ranks by which a host knows the others: those of the first job that it is in. */
+static const uint32_t *ranks_of(const struct by_lowering *lowering, uint32_t node)
+{
+    for (uint32_t i = 0; i < lowering->job_count; i++)
+        if (lowering->ranks[i][node] != UINT32_MAX)
+            return lowering->ranks[i];
+    return lowering->map.rank;
+}
+
 static void put_relays_and_names(struct writer *w)
 {
     const struct by_lowering *lowering = w->lowering;
+    const uint32_t *ranks = ranks_of(lowering, w->node);
 
     for (uint32_t i = first_relay(lowering, w->node);
          i < lowering->relay_count && lowering->relays[i].node == w->node; i++) {
@@ -249,8 +267,8 @@ static void put_relays_and_names(struct writer *w)
                                                     .dst_ip = relay->dst_ip,
                                                     .port = relay->port});
     }
-    for (uint32_t i = 0; i < lowering->node_count && w->rank != UINT32_MAX; i++) {
-        uint32_t rank = lowering->map.rank[i];
+    for (uint32_t i = 0; i < lowering->node_count && w->host; i++) {
+        uint32_t rank = ranks[i];
         struct by_image_name name = {.node = (uint16_t)i,
                                      .rank = rank == UINT32_MAX ? BY_RANK_NONE : (uint16_t)rank};
         snprintf(name.name, sizeof(name.name), "%s", lowering->topology->nodes[i].name);
@@ -276,10 +294,10 @@ int by_lowering_image(const struct by_lowering *lowering, uint32_t node, uint8_t
                       struct by_problem *problem)
 {
     const char *name = lowering->topology->nodes[node].name;
-    struct writer w = {.lowering = lowering, .node = node, .rank = lowering->map.rank[node]};
+    struct writer w = {.lowering = lowering, .node = node, .host = is_host(lowering, node)};
     struct by_image_header header = {.cookie = lowering->cookie,
                                      .node = (uint16_t)node,
-                                     .kind = w.rank == UINT32_MAX ? BY_NODE_SWITCH : BY_NODE_HOST,
+                                     .kind = w.host ? BY_NODE_HOST : BY_NODE_SWITCH,
                                      .payload_max = (uint16_t)lowering->payload_max};
     struct by_image_fault fault = {0};
     int error;

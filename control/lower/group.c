@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "control/topology/alloc.h"
+#include "control/topology/members.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
@@ -255,6 +256,14 @@ static int check_plans(const struct by_address_map *map, const struct by_lower_j
                                    "again for this topology",
                                    job->job, by_collective_name(plan->collective), plan->compute_count,
                                    map->rank_count);
+        for (uint32_t node = 0; node < map->topology->node_count; node++)
+            if (by_members_have(map->topology, plan->member, node) !=
+                by_members_have(map->topology, job->plans[0]->member, node))
+                return by_lower_refuse(
+                    problem, BY_EINVAL,
+                    "job %u: '%s' is a rank in some of its plans and not in others: plan all "
+                    "for the same --ranks",
+                    job->job, map->topology->nodes[node].name);
         if (plan->shares)
             return by_lower_refuse(
                 problem, BY_EUNSUPPORTED,

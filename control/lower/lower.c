@@ -8,6 +8,7 @@
 
 #include "control/lower/group.h"
 #include "control/topology/alloc.h"
+#include "control/topology/members.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
@@ -82,9 +83,24 @@ static int take_trees(struct by_lowering *lowering, uint16_t job, struct by_grou
     return 0;
 }
 
+/* The ranks of a job, as its first plan has them; the others must agree (group.c). */
+static void number_ranks(struct by_lowering *lowering, const struct by_lower_job *job,
+                         struct by_address_map *map)
+{
+    const bool *member = job->plans[0]->member;
+
+    *map = lowering->map;
+    map->rank = by_alloc(lowering->node_count, sizeof(*map->rank));
+    map->rank_count = 0;
+    for (uint32_t i = 0; i < lowering->node_count; i++)
+        map->rank[i] = by_members_have(lowering->topology, member, i) ? map->rank_count++ : UINT32_MAX;
+    lowering->ranks[lowering->job_count] = map->rank;
+}
+
 static int add_job(struct by_lowering *lowering, const struct by_lower_job *job, uint16_t gen,
                    struct by_problem *problem)
 {
+    struct by_address_map map;
     struct by_groups groups;
     uint32_t before = lowering->tree_count;
     int error;
@@ -99,17 +115,20 @@ static int add_job(struct by_lowering *lowering, const struct by_lower_job *job,
             return by_lower_refuse(problem, BY_EINVAL,
                                    "job %u comes after job %u: give jobs once, in ascending order", job->job,
                                    lowering->jobs[i].job);
-    error = by_groups_make(&lowering->map, job, &groups, problem);
-    if (error != 0)
+    number_ranks(lowering, job, &map);
+    error = by_groups_make(&map, job, &groups, problem);
+    if (error == 0) {
+        error = take_trees(lowering, job->job, &groups, problem);
+        by_groups_free(&groups);
+    }
+    if (error != 0) {
+        free(map.rank);
         return error;
-    error = take_trees(lowering, job->job, &groups, problem);
-    by_groups_free(&groups);
-    if (error != 0)
-        return error;
+    }
     lowering->jobs[lowering->job_count++] = (struct by_image_job){
         .job = job->job,
         .gen = gen,
-        .rank_count = (uint16_t)lowering->map.rank_count,
+        .rank_count = (uint16_t)map.rank_count,
         .rank = BY_RANK_NONE,
         .tree_count = (uint16_t)(lowering->tree_count - before),
         .udp_port = (uint16_t)(BY_UDP_PORT + job->job - 1),
@@ -224,6 +243,40 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
     return hash;
 }
 
+/* A host that forwards for a job is a rank of none: its program would have to be in all of them. */
+static int check_relays(const struct by_lowering *lowering, struct by_problem *problem)
+{
+    for (uint32_t i = 0; i < lowering->relay_count; i++)
+        for (uint32_t j = 0; j < lowering->job_count; j++)
+            if (lowering->ranks[j][lowering->relays[i].node] != UINT32_MAX)
+                return by_lower_refuse(
+                    problem, BY_EUNSUPPORTED,
+                    "'%s' would forward for job %u and is a rank of job %u: hosts cannot do "
+                    "both; plan job %u without it",
+                    lowering->topology->nodes[lowering->relays[i].node].name, lowering->relays[i].job,
+                    lowering->jobs[j].job, lowering->relays[i].job);
+    return 0;
+}
+
+static uint32_t index_of(const struct by_lowering *lowering, uint16_t job)
+{
+    uint32_t i = 0;
+
+    while (i + 1 < lowering->job_count && lowering->jobs[i].job != job)
+        i++;
+    return i;
+}
+
+uint32_t by_lowering_rank(const struct by_lowering *lowering, uint16_t job, uint32_t node)
+{
+    return lowering->ranks[index_of(lowering, job)][node];
+}
+
+uint32_t by_lowering_rank_count(const struct by_lowering *lowering, uint16_t job)
+{
+    return lowering->jobs[index_of(lowering, job)].rank_count;
+}
+
 static uint64_t mix_number(uint64_t hash, uint64_t number)
 {
     uint8_t bytes[8];
@@ -270,6 +323,7 @@ int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs
     lowering->topology = topology;
     lowering->node_count = topology->node_count;
     lowering->jobs = by_alloc(job_count, sizeof(*lowering->jobs));
+    lowering->ranks = by_alloc(job_count, sizeof(*lowering->ranks));
     if (error == 0)
         error = by_address_map_make(topology, &lowering->map, problem);
     lowering->det = options.det;
@@ -279,11 +333,14 @@ int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs
         error = add_job(lowering, &jobs[i], options.gen, problem);
     if (error == 0)
         error = set_windows(lowering, &options, problem);
+    if (error == 0) {
+        collect_relays(lowering);
+        error = check_relays(lowering, problem);
+    }
     if (error != 0) {
         by_lowering_free(lowering);
         return error;
     }
-    collect_relays(lowering);
     lowering->cookie = cookie_of(lowering);
     *result = lowering;
     return 0;
@@ -301,6 +358,9 @@ void by_lowering_free(struct by_lowering *lowering)
     for (uint32_t i = 0; i < lowering->note_count; i++)
         free(lowering->notes[i]);
     by_address_map_free(&lowering->map);
+    for (uint32_t i = 0; i < lowering->job_count; i++)
+        free(lowering->ranks[i]);
+    free(lowering->ranks);
     free(lowering->notes);
     free(lowering->trees);
     free(lowering->relays);

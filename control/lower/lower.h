@@ -7,6 +7,7 @@
  * LEAF (of its own engine, by BY_PORT_LOCAL, where it has children or is the root); a switch that a path only
  * passes gets a RELAY for each direction. Plans of a job are merged: trees that serve the same ranks in the
  * same proportions are laid down once and carry the bits of all their collectives.
+ * A job may be on some of the compute nodes (its plans say so): its ranks are these, in the fabric's order.
  */
 #ifndef BY_LOWER_LOWER_H
 #define BY_LOWER_LOWER_H
@@ -36,7 +37,7 @@ struct by_lower_options {
     uint8_t det;     /* entries get the slots by which they can sum in mode DET: one for each two children */
 };
 
-/* The plans of one job: at most one for each collective and root. */
+/* The plans of one job: at most one for each collective and root, all on the same compute nodes. */
 struct by_lower_job {
     uint16_t job; /* 1 .. BY_JOBS_MAX - 1; the jobs given ascend */
     uint32_t plan_count;
@@ -92,6 +93,7 @@ struct by_lowering {
     struct by_address_map map;
     uint32_t job_count;
     struct by_image_job *jobs; /* `rank` is each host's own, and is not set here */
+    uint32_t **ranks;          /* by the place of the job in `jobs`, by node: rank, or UINT32_MAX */
     uint32_t tree_count;
     struct by_lowered_tree *trees; /* of all jobs, by (job, tree) */
     uint32_t relay_count;
@@ -108,6 +110,10 @@ static inline uint32_t by_lower_depth(const struct by_lowering *lowering, const 
 {
     return lowering->det ? by_image_det_depth(hop->child_count) : 1;
 }
+
+/* The rank of `node` in a job of this lowering, or UINT32_MAX; and how many the job has. */
+uint32_t by_lowering_rank(const struct by_lowering *lowering, uint16_t job, uint32_t node);
+uint32_t by_lowering_rank_count(const struct by_lowering *lowering, uint16_t job);
 
 /*
  * Lowers `jobs` onto `topology`. 0 and a lowering that the caller frees with by_lowering_free, or BY_EINVAL,

@@ -57,6 +57,14 @@ static uint64_t weight_units(struct by_fraction weight)
     return units > UINT64_MAX / 4 ? UINT64_MAX / 4 : (uint64_t)units;
 }
 
+/* Switches, and compute nodes outside of the job that the topology lets forward. */
+static int forwards(const struct by_address_map *map, uint32_t node)
+{
+    const struct by_node *kind = &map->topology->nodes[node];
+
+    return !kind->compute || (kind->forward && map->rank[node] == UINT32_MAX);
+}
+
 /* Would `arc` be fuller than `other` after taking `units` more? */
 static int fuller(const struct by_topology *topology, const struct by_lower_load *load, uint32_t arc,
                   uint32_t other, uint64_t units)
@@ -112,8 +120,7 @@ static int64_t find_way(const struct by_address_map *map, uint32_t from, uint32_
         uint32_t node = queue[head++];
         for (uint32_t port = 0; port < map->port_count[node]; port++) {
             uint32_t link = by_address_link(map, node, port), peer = by_address_peer(topology, link, node);
-            if (seen[peer] || topology->nodes[peer].compute ||
-                arc_from(&topology->links[link], node) == UINT32_MAX)
+            if (seen[peer] || !forwards(map, peer) || arc_from(&topology->links[link], node) == UINT32_MAX)
                 continue;
             seen[peer] = 1;
             via[peer] = link + 1;
@@ -243,7 +250,7 @@ int by_path_lay(const struct by_address_map *map, const uint32_t *nodes, uint32_
                                 "%s: an edge begins and ends at '%s': plan again for this topology", where,
                                 topology->nodes[parent].name);
     for (uint32_t i = 1; i + 1 < count && error == 0; i++)
-        if (topology->nodes[straight[i]].compute)
+        if (!forwards(map, straight[i]))
             error = by_lower_refuse(
                 problem, BY_EUNSUPPORTED,
                 "%s: the path from '%s' to '%s' passes the compute node '%s', and hosts do not forward: make "

@@ -92,7 +92,7 @@ static void add_tree(const struct by_lowering *lowering, const struct by_lowered
 
     for (uint32_t i = tree->hop_count; i-- > 0;) {
         const struct by_hop *hop = &tree->hops[i];
-        uint32_t rank = lowering->map.rank[hop->node];
+        uint32_t rank = by_lowering_rank(lowering, call->job, hop->node);
         int leaf_brings = 0, leaf_wants = 0;
         if (rank != UINT32_MAX)
             leaf_role(call, rank, owner, &leaf_brings, &leaf_wants);
@@ -187,7 +187,7 @@ int by_traffic_add(const struct by_lowering *lowering, const struct by_traffic_c
     const struct by_traffic_call word = {.job = call->job, .collective = BY_COLLECTIVE_BARRIER};
     const struct by_lowered_tree *first = first_tree(lowering, call->job);
     uint32_t begin = sharded ? 0 : call->root;
-    uint32_t end = sharded ? lowering->map.rank_count : begin + 1;
+    uint32_t end = sharded ? by_lowering_rank_count(lowering, call->job) : begin + 1;
     int error = 0, met = 0;
 
     for (uint32_t rank = begin; rank < end && error == 0; rank++)
@@ -204,5 +204,5 @@ void by_traffic_add_roll(const struct by_lowering *lowering, uint16_t job, struc
     const struct by_lowered_tree *first = first_tree(lowering, job);
 
     if (first != NULL)
-        add_tree(lowering, first, &roll, 0, 4 * (uint64_t)lowering->map.rank_count, arcs);
+        add_tree(lowering, first, &roll, 0, 4 * (uint64_t)by_lowering_rank_count(lowering, job), arcs);
 }

@@ -69,8 +69,9 @@ static int check_nodes(const struct draft *draft, enum by_flow flow)
 
     for (uint32_t i = 0; i < topology->node_count; i++) {
         const struct by_node *node = &topology->nodes[i];
-        uint32_t below = draft->children[i] + (node->compute ? 1 : 0);
-        if (node->compute && !draft->seen[i])
+        bool rank = draft->map->rank[i] != UINT32_MAX;
+        uint32_t below = draft->children[i] + (rank ? 1 : 0);
+        if (rank && !draft->seen[i])
             return by_lower_refuse(draft->problem, BY_EINVAL,
                                    "%s: does not reach '%s': plan again for this topology", draft->where,
                                    node->name);
@@ -86,7 +87,7 @@ static int check_nodes(const struct draft *draft, enum by_flow flow)
                                    "deeper tree (more switches, or "
                                    "plan with --in-network none)",
                                    draft->where, node->name, below, BY_CHILDREN_MAX);
-        if (node->compute || below == 1)
+        if (rank || below == 1)
             continue;
         if ((flow & BY_FLOW_UP) && !node->aggregate)
             return by_lower_refuse(
@@ -105,7 +106,7 @@ static int check_nodes(const struct draft *draft, enum by_flow flow)
 /* A switch with one child and a parent adds nothing and copies nothing. */
 static int passes(const struct draft *draft, uint32_t node)
 {
-    return !draft->map->topology->nodes[node].compute && draft->children[node] == 1 &&
+    return draft->map->rank[node] == UINT32_MAX && draft->children[node] == 1 &&
            draft->parent[node] != BY_LOWER_NODE_NONE;
 }
 
@@ -142,8 +143,7 @@ static uint32_t real_parent(const struct draft *draft, uint32_t node)
 static int lay_hops(const struct draft *draft, enum by_flow flow, struct by_lower_load *load,
                     struct by_hops *hops)
 {
-    const struct by_topology *topology = draft->map->topology;
-    uint32_t n = topology->node_count;
+    uint32_t n = draft->map->topology->node_count;
     uint32_t *first = by_alloc(n, sizeof(uint32_t)),
              *next = by_alloc(n, sizeof(uint32_t)); /* children lists, 0 = end */
     int error = 0;
@@ -161,7 +161,7 @@ static int lay_hops(const struct draft *draft, enum by_flow flow, struct by_lowe
     for (uint32_t i = 0; i < hops->count && error == 0; i++) {
         struct by_hop *hop = &hops->hop[i];
         /* A host that is the root, or has others below it, adds its own leaf to its own engine. */
-        if (topology->nodes[hop->node].compute && (i == 0 || first[hop->node]))
+        if (draft->map->rank[hop->node] != UINT32_MAX && (i == 0 || first[hop->node]))
             hop->child_count = 1;
         hop->first_child = hops->count;
         for (uint32_t child = first[hop->node]; child && error == 0; child = next[child - 1]) {
@@ -181,11 +181,11 @@ static int lay_hops(const struct draft *draft, enum by_flow flow, struct by_lowe
     return error;
 }
 
-static void count_leaves(const struct by_topology *topology, struct by_hops *hops)
+static void count_leaves(const struct by_address_map *map, struct by_hops *hops)
 {
     for (uint32_t i = hops->count; i-- > 0;) {
         struct by_hop *hop = &hops->hop[i];
-        uint32_t own = topology->nodes[hop->node].compute ? 1 : 0;
+        uint32_t own = map->rank[hop->node] != UINT32_MAX ? 1 : 0;
         uint32_t below = hop->child_count ? hop->child_count - own : 0;
         hop->nleaf = own;
         for (uint32_t j = 0; j < below; j++)
@@ -214,7 +214,7 @@ int by_hops_make(const struct by_address_map *map, const struct by_plan *plan, c
     if (error == 0)
         error = lay_hops(&draft, flow, load, hops);
     if (error == 0)
-        count_leaves(map->topology, hops);
+        count_leaves(map, hops);
     else
         by_hops_free(hops);
     free(draft.parent);

@@ -9,6 +9,7 @@
 #include "control/plan/shares.h"
 #include "control/topology/alloc.h"
 #include "control/topology/fraction.h"
+#include "control/topology/members.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
@@ -101,7 +102,7 @@ static void put_head(struct writer *writer, const struct by_plan *plan, const st
     uint32_t inside = 0;
 
     for (uint32_t i = 0; i < plan->cut_count; i++)
-        inside += topology->nodes[plan->cut[i]].compute;
+        inside += by_members_have(topology, plan->member, plan->cut[i]);
     put(writer, "{\"format\": \"" FORMAT "\", \"topology\": ");
     put_string(writer, plan->topology_name);
     put(writer, ", \"unit\": ");
@@ -114,10 +115,22 @@ static void put_head(struct writer *writer, const struct by_plan *plan, const st
     else
         put(writer, "null");
     put(writer, ",\n ");
+    if (plan->member) {
+        const char *before = "\"ranks\": [\"";
+
+        for (uint32_t i = 0; i < topology->node_count; i++) {
+            if (!plan->member[i])
+                continue;
+            put(writer, before);
+            put(writer, topology->nodes[i].name);
+            before = "\", \"";
+        }
+        put(writer, "\"],\n ");
+    }
     if (plan->shares) {
         put(writer, "\"shares\": ");
         flush(writer);
-        by_shares_write(plan->shares, topology, writer->file);
+        by_shares_write(plan->shares, topology, plan->member, writer->file);
         put(writer, ",\n ");
     }
     put_fraction(writer, "optimum", plan->optimum);

@@ -13,6 +13,7 @@
 #include "control/topology/fraction.h"
 #include "control/topology/json.h"
 #include "control/topology/links.h"
+#include "control/topology/members.h"
 #include "control/topology/names.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
@@ -310,6 +311,29 @@ static void read_collective(struct reader *reader, struct by_plan *plan)
     free(name);
 }
 
+/* The compute nodes that take part: at least two, each once. */
+static void read_ranks(struct reader *reader, struct by_plan *plan)
+{
+    uint32_t count = 0, node = 0;
+
+    plan->member = by_alloc(reader->topology->node_count, sizeof(*plan->member));
+    for (bool first = true; going(reader) && by_json_element(&reader->json, &first); count++) {
+        if (!read_node(reader, &node))
+            return;
+        if (!reader->topology->nodes[node].compute || plan->member[node])
+            refuse(reader, "\"ranks\" names '%s', which is no compute node or is named twice",
+                   reader->topology->nodes[node].name);
+        plan->member[node] = true;
+    }
+    if (going(reader) && (count < 2 || plan->shares))
+        refuse(reader, "\"ranks\" must name at least two compute nodes, and stand before \"shares\"");
+    plan->compute_count = count;
+    if (count == by_topology_compute_count(reader->topology)) { /* all of them */
+        free(plan->member);
+        plan->member = NULL;
+    }
+}
+
 /* The members but "trees" and "paths". */
 static void read_head(struct reader *reader, struct by_plan *plan, const char *key, size_t bytes)
 {
@@ -341,8 +365,11 @@ static void read_head(struct reader *reader, struct by_plan *plan, const char *k
     } else if (by_json_is(key, bytes, "ordered")) {
         plan->ordered = by_json_peek(&reader->json) == 't';
         by_json_skip(&reader->json);
+    } else if (by_json_is(key, bytes, "ranks") && !plan->member) {
+        read_ranks(reader, plan);
     } else if (by_json_is(key, bytes, "shares") && !plan->shares) {
-        if (by_shares_value(&reader->json, reader->names, reader->topology, &plan->shares, reader->problem))
+        if (by_shares_value(&reader->json, reader->names, reader->topology, plan->member, &plan->shares,
+                            reader->problem))
             reader->error = reader->json.failed ? reader->error : BY_EFORMAT;
     } else if (by_json_is(key, bytes, "proof") && !plan->proof) {
         plan->proof = by_certificate_read(&reader->json, reader->names, reader->topology, reader->problem);

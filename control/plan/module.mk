@@ -27,6 +27,7 @@ control_SRC += \
 	control/plan/pack_write.c \
 	control/plan/packing.c \
 	control/plan/pairs.c \
+	control/plan/partial.c \
 	control/plan/paths.c \
 	control/plan/phases.c \
 	control/plan/plan.c \
@@ -45,4 +46,4 @@ control_SRC += \
 	control/plan/tighten.c \
 	control/plan/tree.c \
 	control/plan/tree_list.c
-banyan_SRC += control/cli/topo.c control/cli/plan.c control/cli/plan_allreduce.c control/cli/replan.c control/cli/plan_whatif.c
+banyan_SRC += control/cli/topo.c control/cli/plan.c control/cli/plan_allreduce.c control/cli/replan.c control/cli/plan_whatif.c control/cli/ranks.c

@@ -10,11 +10,13 @@
 #include "control/plan/forest.h"
 #include "control/plan/optimum.h"
 #include "control/plan/ordered.h"
+#include "control/plan/partial.h"
 #include "control/plan/shallow.h"
 #include "control/plan/shares.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
 #include "control/topology/fraction.h"
+#include "control/topology/members.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
@@ -328,6 +330,8 @@ int by_plan_make(const struct by_topology *topology, const struct by_plan_option
 
     *plan = NULL;
     problem->text[0] = '\0';
+    if (used.member && by_members_count(topology, used.member) < by_topology_compute_count(topology))
+        return by_partial_plan(topology, options, plan, problem);
     error = check_options(topology, options, problem);
     if (error)
         return error;
@@ -371,6 +375,7 @@ void by_plan_free(struct by_plan *plan)
     free(plan->trees);
     free(plan->cut);
     free(plan->shares);
+    free(plan->member);
     by_certificate_free(plan->proof);
     free(plan->trades);
     free(plan->topology_name);

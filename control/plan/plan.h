@@ -39,9 +39,10 @@ struct by_trade {
 struct by_plan {
     char *topology_name;
     char *unit;
-    unsigned collective; /* enum by_collective */
-    int64_t root;        /* node index for broadcast and reduce, else -1 */
-    uint32_t compute_count;
+    unsigned collective;    /* enum by_collective */
+    int64_t root;           /* node index for broadcast and reduce, else -1 */
+    uint32_t compute_count; /* that take part */
+    bool *member;           /* by node: the compute nodes that take part (topology/members.h); NULL: all */
     int64_t *shares; /* by node: parts of the data, where shards are of unequal size (shares.h), else NULL */
     struct by_fraction optimum;  /* bound of algbw = total data size / time, in unit */
     struct by_fraction achieved; /* the same for these trees */
@@ -69,6 +70,7 @@ struct by_plan {
 struct by_plan_options {
     unsigned collective;     /* enum by_collective */
     int64_t root;            /* node index for broadcast and reduce */
+    const bool *member;      /* by node: the compute nodes that take part, at least two; NULL: all */
     const int64_t *shares;   /* by node: parts of the data (allgather, reduce-scatter), 0 for switches; NULL:
                                 all compute nodes have the same */
     int64_t fixed_k;         /* 0 = the optimal k */

@@ -65,11 +65,11 @@ static int check(const struct job *job, struct by_problem *problem)
 {
     const struct by_plan *from = job->from;
 
-    if (from->shares)
-        return by_problem_set(
-            problem, BY_EUNSUPPORTED, nowhere,
-            "the old plan is for shards of unequal size, which are not mended; plan it anew "
-            "without --from");
+    if (from->shares || from->member)
+        return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
+                              "the old plan is for %s, and such plans are not mended; plan it anew without "
+                              "--from",
+                              from->shares ? "shards of unequal size" : "some of the compute nodes");
     if (is_rooted(job) && (from->root < 0 || job->now[from->root] == UINT32_MAX))
         return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
                               "the root of the old plan is lost; plan another root without --from");

@@ -5,6 +5,7 @@
 #include "control/topology/build.h"
 #include "control/topology/fraction.h"
 #include "control/topology/json.h"
+#include "control/topology/members.h"
 #include "control/topology/names.h"
 #include "offload/base/errors.h"
 
@@ -19,6 +20,7 @@ struct reader {
     struct by_json *json;
     const struct by_names *names;
     const struct by_topology *topology;
+    const bool *member;         /* NULL: all compute nodes */
     struct by_fraction *values; /* by node */
     bool *given;
     struct by_problem *problem;
@@ -83,7 +85,7 @@ static int read_object(const struct reader *reader)
             return by_problem_set(reader->problem, BY_EINVAL, by_json_place(json, json->at),
                                   "a share for '%.*s', which is no node of the topology '%.60s'",
                                   shown(key, bytes, 60), key, reader->topology->name);
-        if (!reader->topology->nodes[node].compute)
+        if (!by_members_have(reader->topology, reader->member, (uint32_t)node))
             return by_problem_set(
                 reader->problem, BY_EINVAL, by_json_place(json, json->at),
                 "a share for '%.*s', which is no compute node that takes part: leave it out",
@@ -107,7 +109,7 @@ static int read_array(const struct reader *reader)
     for (bool first = true; by_json_element(reader->json, &first); count++) {
         int error;
 
-        while (node < topology->node_count && !topology->nodes[node].compute)
+        while (node < topology->node_count && !by_members_have(topology, reader->member, node))
             node++;
         if (node == topology->node_count)
             return by_problem_set(reader->problem, BY_EINVAL, by_json_place(reader->json, reader->json->at),
@@ -154,7 +156,7 @@ static int check_given(const struct reader *reader)
     const struct by_topology *topology = reader->topology;
 
     for (uint32_t i = 0; i < topology->node_count; i++)
-        if (topology->nodes[i].compute && !reader->given[i])
+        if (by_members_have(topology, reader->member, i) && !reader->given[i])
             return by_problem_set(reader->problem, BY_EINVAL, nowhere,
                                   "no share for compute node '%s': give 0 where it has no data",
                                   topology->nodes[i].name);
@@ -162,10 +164,10 @@ static int check_given(const struct reader *reader)
 }
 
 int by_shares_value(struct by_json *json, const struct by_names *names, const struct by_topology *topology,
-                    int64_t **shares, struct by_problem *problem)
+                    const bool *member, int64_t **shares, struct by_problem *problem)
 {
     uint32_t n = topology->node_count;
-    struct reader reader = {json, names, topology, NULL, NULL, problem};
+    struct reader reader = {json, names, topology, member, NULL, NULL, problem};
     char kind = by_json_peek(json);
     int error;
 
@@ -196,8 +198,8 @@ int by_shares_value(struct by_json *json, const struct by_names *names, const st
     return error;
 }
 
-int by_shares_parse(const char *text, size_t bytes, const struct by_topology *topology, int64_t **shares,
-                    struct by_problem *problem)
+int by_shares_parse(const char *text, size_t bytes, const struct by_topology *topology, const bool *member,
+                    int64_t **shares, struct by_problem *problem)
 {
     struct by_names *names = by_names_new(topology);
     struct by_json json;
@@ -205,7 +207,7 @@ int by_shares_parse(const char *text, size_t bytes, const struct by_topology *to
 
     *problem = (struct by_problem){0};
     by_json_open(&json, text, bytes);
-    error = by_shares_value(&json, names, topology, shares, problem);
+    error = by_shares_value(&json, names, topology, member, shares, problem);
     /* What follows the value is looked at too; a mistake of JSON is told before what it led to. */
     if ((!error || problem->text[0] == '\0') && by_json_finish(&json, problem) != 0) {
         free(*shares);
@@ -217,7 +219,7 @@ int by_shares_parse(const char *text, size_t bytes, const struct by_topology *to
     return error;
 }
 
-int by_shares_read(const char *path, const struct by_topology *topology, int64_t **shares,
+int by_shares_read(const char *path, const struct by_topology *topology, const bool *member, int64_t **shares,
                    struct by_problem *problem)
 {
     char *text;
@@ -227,7 +229,7 @@ int by_shares_read(const char *path, const struct by_topology *topology, int64_t
     *shares = NULL;
     if (error)
         return error;
-    error = by_shares_parse(text, bytes, topology, shares, problem);
+    error = by_shares_parse(text, bytes, topology, member, shares, problem);
     free(text);
     return error;
 }
@@ -264,13 +266,14 @@ int64_t by_shares_of(const int64_t *shares, const uint32_t *nodes, uint32_t coun
     return sum;
 }
 
-void by_shares_write(const int64_t *shares, const struct by_topology *topology, void *stream)
+void by_shares_write(const int64_t *shares, const struct by_topology *topology, const bool *member,
+                     void *stream)
 {
     FILE *file = stream;
     const char *before = "{";
 
     for (uint32_t i = 0; i < topology->node_count; i++) {
-        if (!topology->nodes[i].compute)
+        if (!by_members_have(topology, member, i))
             continue;
         fprintf(file, "%s\"%s\": %lld", before, topology->nodes[i].name, (long long)shares[i]);
         before = ", ";

@@ -80,8 +80,9 @@ static void hash_kinds(const struct by_fabric *fabric, const uint32_t *levels, s
         uint64_t hash = mix(levels[n]);
         uint32_t stem = by_stem_bytes(node->name);
 
-        hash = mix(hash ^ (node->compute | node->multicast << 1 | node->aggregate << 2 |
-                           fabric->shaded[n] << 3 | (fabric->root == n) << 4));
+        hash =
+            mix(hash ^ (node->compute | node->multicast << 1 | node->aggregate << 2 | fabric->shaded[n] << 3 |
+                        (fabric->root == n) << 4 | (unsigned)by_fabric_symbol(fabric, n) << 5));
         for (uint32_t i = 0; i < stem; i++)
             hash = mix(hash ^ (unsigned char)node->name[i]);
         pairs[n] = (struct pair){hash, n};

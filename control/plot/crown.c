@@ -229,13 +229,13 @@ static double label_width(const struct by_crown *crown, const struct twig *twig)
 
 static void draw_twig(const struct by_crown *crown, const struct twig *twig, FILE *out)
 {
-    const struct by_node *node = &crown->fabric->topology->nodes[twig->sample];
-    unsigned kind = node->compute ? 0 : node->multicast || node->aggregate ? 1 : 2;
+    enum by_symbol kind = by_fabric_symbol(crown->fabric, twig->sample);
     char text[BY_LABEL_BYTES + 16];
     struct by_text style = {.size = 11.5, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_TEXT, .halo = 1};
 
     twig_text(crown, twig, text);
-    by_symbol_draw(out, kind, twig->x, twig->y, kind ? 9 : 8, kind ? 7 : 8);
+    by_symbol_draw(out, kind, twig->x, twig->y, kind == BY_SYMBOL_HOST ? 8 : 9,
+                   kind == BY_SYMBOL_HOST ? 8 : 7);
     style.bold = twig->parent == UINT32_MAX;
     by_svg_text(out, twig->x + 13, twig->y + 4, &style, text);
 }

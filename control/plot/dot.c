@@ -81,7 +81,9 @@ void by_dot_write(const struct by_fabric *fabric, FILE *out)
 
         fputs("  ", out);
         quoted(out, node->name);
-        if (node->compute)
+        if (by_fabric_symbol(fabric, n) == BY_SYMBOL_OUTSIDE)
+            fputs(" [shape=circle", out);
+        else if (node->compute)
             fputs(" [shape=circle, style=filled, fillcolor=\"#2a6fdb\", fontcolor=white", out);
         else if (node->multicast || node->aggregate)
             fputs(" [shape=box, style=\"filled,rounded\", fillcolor=\"#15324f\", fontcolor=white", out);

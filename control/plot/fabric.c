@@ -3,6 +3,7 @@
 
 #include "control/topology/alloc.h"
 #include "control/topology/fraction.h"
+#include "control/topology/members.h"
 #include "offload/wire/types.h"
 
 static int compare(const void *left, const void *right)
@@ -112,6 +113,21 @@ static void choose_trees(struct by_fabric *fabric, int64_t root, uint32_t tree_m
     }
 }
 
+/* Shades the smaller side. Idle nodes are on none. */
+static void mark_cut(struct by_fabric *fabric)
+{
+    const struct by_plan *plan = fabric->plan;
+    uint32_t n = fabric->topology->node_count, idle = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        idle += fabric->idle[i] = by_members_idle(fabric->topology, plan->member, i);
+    for (uint32_t i = 0; i < plan->cut_count; i++)
+        fabric->shaded[plan->cut[i]] = true;
+    fabric->shaded_receives = plan->cut_count > (n - idle) / 2;
+    for (uint32_t i = 0; i < n && fabric->shaded_receives; i++)
+        fabric->shaded[i] = !fabric->shaded[i] && !fabric->idle[i];
+}
+
 struct by_fabric *by_fabric_make(const struct by_topology *topology, const struct by_plan *plan, int64_t root,
                                  uint32_t tree_max)
 {
@@ -120,16 +136,13 @@ struct by_fabric *by_fabric_make(const struct by_topology *topology, const struc
     fabric->topology = topology;
     fabric->plan = plan;
     fabric->root = -1;
+    fabric->idle = by_alloc(topology->node_count, sizeof(*fabric->idle));
     fabric->shaded = by_alloc(topology->node_count, sizeof(*fabric->shaded));
     merge_cables(fabric);
     if (plan != NULL) {
         add_loads(fabric);
         choose_trees(fabric, root, tree_max);
-        for (uint32_t i = 0; i < plan->cut_count; i++)
-            fabric->shaded[plan->cut[i]] = true;
-        fabric->shaded_receives = plan->cut_count > topology->node_count / 2;
-        for (uint32_t n = 0; n < topology->node_count && fabric->shaded_receives; n++)
-            fabric->shaded[n] = !fabric->shaded[n];
+        mark_cut(fabric);
     }
     return fabric;
 }
@@ -139,9 +152,21 @@ void by_fabric_free(struct by_fabric *fabric)
     if (fabric == NULL)
         return;
     free(fabric->channels);
+    free(fabric->idle);
     free(fabric->shaded);
     free(fabric->drawn);
     free(fabric);
+}
+
+enum by_symbol by_fabric_symbol(const struct by_fabric *fabric, uint32_t node)
+{
+    const struct by_node *kind = &fabric->topology->nodes[node];
+
+    if (kind->compute)
+        return by_members_have(fabric->topology, fabric->plan ? fabric->plan->member : NULL, node)
+                   ? BY_SYMBOL_HOST
+                   : BY_SYMBOL_OUTSIDE;
+    return kind->multicast || kind->aggregate ? BY_SYMBOL_CAPABLE : BY_SYMBOL_PLAIN;
 }
 
 const char *by_number_text(double value, char text[BY_NUMBER_TEXT_BYTES])

@@ -22,6 +22,7 @@ struct by_fabric {
     const struct by_plan *plan; /* or NULL */
     uint32_t channel_count;
     struct by_channel *channels; /* ascending by (a, b) */
+    bool *idle;                  /* by node: a compute node whose links the plan may not use */
     bool *shaded;                /* by node: on the smaller side of the bottleneck cut */
     bool shaded_receives;        /* the cut's data enters the shaded side; else it leaves it */
     uint32_t drawn_count;
@@ -38,6 +39,9 @@ struct by_fabric {
 struct by_fabric *by_fabric_make(const struct by_topology *topology, const struct by_plan *plan, int64_t root,
                                  uint32_t tree_max);
 void by_fabric_free(struct by_fabric *fabric);
+/* How a node is drawn. */
+enum by_symbol { BY_SYMBOL_HOST, BY_SYMBOL_CAPABLE, BY_SYMBOL_PLAIN, BY_SYMBOL_OUTSIDE };
+enum by_symbol by_fabric_symbol(const struct by_fabric *fabric, uint32_t node);
 /* The channel between two nodes, or NULL; `*direction` is 0 when from is its a. */
 struct by_channel *by_fabric_channel(const struct by_fabric *fabric, uint32_t from, uint32_t to,
                                      unsigned *direction);

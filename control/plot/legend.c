@@ -37,12 +37,13 @@ static void legend_text(const struct legend *legend, double x, double y, const c
                     &(struct by_text){.size = 12, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_TEXT}, text);
 }
 
-static void legend_symbol(struct legend *legend, unsigned kind, const char *text)
+static void legend_symbol(struct legend *legend, enum by_symbol kind, const char *text)
 {
     struct by_point at = legend_next(legend, 34 + by_layout_text_width(text, 12));
 
     if (legend->out)
-        by_symbol_draw(legend->out, kind, at.x + 12, at.y, kind ? 13 : 9, 9);
+        by_symbol_draw(legend->out, kind, at.x + 12, at.y,
+                       kind == BY_SYMBOL_CAPABLE || kind == BY_SYMBOL_PLAIN ? 13 : 9, 9);
     legend_text(legend, at.x + 32, at.y, text);
 }
 
@@ -119,21 +120,18 @@ static void legend_trees(struct legend *legend, const struct by_fabric *fabric)
 double by_legend_draw(const struct by_fabric *fabric, double x, double width, double y, bool trees, FILE *out)
 {
     struct legend legend = {.out = out, .x = x, .y = y, .left = x, .right = width - x};
-    bool hosts = false, capable = false, plain = false;
+    const char *const texts[] = {[BY_SYMBOL_HOST] =
+                                     trees || fabric->plan == NULL ? "host, with its rank" : "host",
+                                 [BY_SYMBOL_CAPABLE] = "switch that sums and copies",
+                                 [BY_SYMBOL_PLAIN] = "switch that only forwards",
+                                 [BY_SYMBOL_OUTSIDE] = "host that is no rank"};
+    bool met[BY_SYMBOL_OUTSIDE + 1] = {false};
 
-    for (uint32_t n = 0; n < fabric->topology->node_count; n++) {
-        const struct by_node *node = &fabric->topology->nodes[n];
-
-        hosts |= node->compute;
-        capable |= !node->compute && (node->multicast || node->aggregate);
-        plain |= !node->compute && !node->multicast && !node->aggregate;
-    }
-    if (hosts)
-        legend_symbol(&legend, 0, trees || fabric->plan == NULL ? "host, with its rank" : "host");
-    if (capable)
-        legend_symbol(&legend, 1, "switch that sums and copies");
-    if (plain)
-        legend_symbol(&legend, 2, "switch that only forwards");
+    for (uint32_t n = 0; n < fabric->topology->node_count; n++)
+        met[by_fabric_symbol(fabric, n)] = true;
+    for (enum by_symbol kind = BY_SYMBOL_HOST; kind <= BY_SYMBOL_OUTSIDE; kind++)
+        if (met[kind])
+            legend_symbol(&legend, kind, texts[kind]);
     if (fabric->plan != NULL) {
         legend_scale(&legend);
         if (fabric->plan->cut_count > 0)
@@ -153,7 +151,9 @@ void by_legend_fabric(const struct by_fabric *fabric, char line[BY_LEGEND_BYTES]
     int used;
 
     by_panel_facts(fabric, &facts);
-    used = snprintf(line, BY_LEGEND_BYTES, "%u hosts", hosts);
+    used = fabric->plan && fabric->plan->member
+               ? snprintf(line, BY_LEGEND_BYTES, "%u of %u hosts", fabric->plan->compute_count, hosts)
+               : snprintf(line, BY_LEGEND_BYTES, "%u hosts", hosts);
     if (switches > 0)
         used += snprintf(line + used, BY_LEGEND_BYTES - (size_t)used, ", %u switch%s", switches,
                          switches == 1 ? "" : "es");

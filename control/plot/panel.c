@@ -164,8 +164,8 @@ static void draw_cut_bars(struct panel *panel)
         const struct by_channel *channel = &fabric->channels[c];
         bool from_a = fabric->shaded[channel->a], leaves_a = from_a != fabric->shaded_receives;
 
-        if (fabric->shaded[channel->a] == fabric->shaded[channel->b] ||
-            channel->capacity[leaves_a ? 0 : 1] <= 0)
+        if (fabric->shaded[channel->a] == fabric->shaded[channel->b] || fabric->idle[channel->a] ||
+            fabric->idle[channel->b] || channel->capacity[leaves_a ? 0 : 1] <= 0)
             continue;
         struct by_curve curve =
             curve_of(panel, from_a ? channel->a : channel->b, from_a ? channel->b : channel->a);
@@ -383,17 +383,16 @@ static void draw_trees(struct panel *panel)
     }
 }
 
-void by_symbol_draw(FILE *out, unsigned kind, double x, double y, double half_width, double half_height)
+void by_symbol_draw(FILE *out, enum by_symbol kind, double x, double y, double half_width, double half_height)
 {
-    if (kind == 0)
-        fprintf(out,
-                "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"#2a6fdb\" stroke=\"#ffffff\" "
-                "stroke-width=\"2\"/>\n",
-                x, y, half_width);
+    if (kind == BY_SYMBOL_HOST || kind == BY_SYMBOL_OUTSIDE)
+        fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" %s/>\n", x, y, half_width,
+                kind == BY_SYMBOL_HOST ? "fill=\"#2a6fdb\" stroke=\"#ffffff\" stroke-width=\"2\""
+                                       : "fill=\"#ffffff\" stroke=\"#a7b1bb\" stroke-width=\"1.6\"");
     else
         fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"7\" %s/>\n",
                 x - half_width, y - half_height, 2 * half_width, 2 * half_height,
-                kind == 1
+                kind == BY_SYMBOL_CAPABLE
                     ? "fill=\"#15324f\" stroke=\"#ffffff\" stroke-width=\"2\""
                     : "fill=\"#ffffff\" stroke=\"#66727f\" stroke-width=\"1.6\" stroke-dasharray=\"5 3\"");
 }
@@ -414,7 +413,7 @@ static void draw_node(struct panel *panel, uint32_t n, uint32_t rank, bool root)
     struct by_text style = {
         .size = panel->layout->font, .anchor = BY_ANCHOR_MIDDLE, .fill = "#ffffff", .bold = 1};
     char label[BY_LABEL_BYTES], number[16];
-    unsigned kind = node->compute ? 0 : capable ? 1 : 2;
+    enum by_symbol kind = by_fabric_symbol(panel->fabric, n);
 
     fputs("<g><title>", panel->out);
     by_svg_escape(panel->out, node->name);
@@ -425,13 +424,13 @@ static void draw_node(struct panel *panel, uint32_t n, uint32_t rank, bool root)
                 "stroke=\"%s\" stroke-width=\"2\"/>\n",
                 place->x - place->half_width - 5, place->y - place->half_height - 5,
                 2 * place->half_width + 10, 2 * place->half_height + 10,
-                kind == 0 ? place->half_width + 5 : 11, BY_COLOR_TEXT);
+                kind == BY_SYMBOL_HOST ? place->half_width + 5 : 11, BY_COLOR_TEXT);
     by_symbol_draw(panel->out, kind, place->x, place->y, place->half_width, place->half_height);
     by_layout_label(node->name, label);
     snprintf(number, sizeof(number), "%u", rank);
-    if (kind == 0) {
+    if (kind == BY_SYMBOL_HOST) {
         by_svg_text(panel->out, place->x, place->y + style.size * 0.36, &style, number);
-    } else {
+    } else if (kind != BY_SYMBOL_OUTSIDE) {
         style.fill = capable ? "#ffffff" : BY_COLOR_TEXT;
         by_svg_text(panel->out, place->x, place->y + (full ? -2 : style.size * 0.36), &style, label);
         style = (struct by_text){
@@ -504,7 +503,7 @@ void by_panel_draw(const struct by_fabric *fabric, const struct by_layout *layou
         draw_node(&panel, n, rank, root);
         if (names && topology->nodes[n].compute)
             name_host(&panel, n, true);
-        rank += topology->nodes[n].compute;
+        rank += by_fabric_symbol(fabric, n) == BY_SYMBOL_HOST;
     }
     if (kind == BY_PANEL_FABRIC)
         label_bandwidths(&panel);

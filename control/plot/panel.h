@@ -30,7 +30,8 @@ const char *by_load_color(double part, char color[BY_COLOR_BYTES]);
 double by_link_width(const struct by_fabric *fabric, double capacity);
 
 /* Node symbols, for the legend too: kind 0 host, 1 capable switch, 2 plain switch. */
-void by_symbol_draw(FILE *out, unsigned kind, double x, double y, double half_width, double half_height);
+void by_symbol_draw(FILE *out, enum by_symbol kind, double x, double y, double half_width,
+                    double half_height);
 
 #define BY_COLOR_TEXT  "#1d2733"
 #define BY_COLOR_MUTED "#66727f"

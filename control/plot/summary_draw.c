@@ -264,10 +264,12 @@ static void label_bundles(const struct by_summary *summary, FILE *out)
 static void draw_group(const struct by_summary *summary, const struct by_group *group, FILE *out)
 {
     const struct by_node *node = &summary->fabric->topology->nodes[group->sample];
-    bool capable = node->multicast || node->aggregate, single = group->count == 1;
-    unsigned kind = node->compute ? 0 : capable ? 1 : 2;
-    struct by_text style = {
-        .size = 11, .anchor = BY_ANCHOR_MIDDLE, .fill = kind == 2 ? BY_COLOR_TEXT : "#ffffff", .bold = 1};
+    bool single = group->count == 1;
+    enum by_symbol kind = by_fabric_symbol(summary->fabric, group->sample);
+    struct by_text style = {.size = 11,
+                            .anchor = BY_ANCHOR_MIDDLE,
+                            .fill = kind >= BY_SYMBOL_PLAIN ? BY_COLOR_TEXT : "#ffffff",
+                            .bold = 1};
     char label[BY_LABEL_BYTES], number[48];
 
     fputs("<g><title>", out);
@@ -282,12 +284,12 @@ static void draw_group(const struct by_summary *summary, const struct by_group *
         label[by_stem_bytes(label)] = 0;
     if (group->mixed)
         snprintf(label, sizeof(label), "others");
-    if (group->within > 1 || (kind && !summary->frames[group->frame].whole)) {
+    if (group->within > 1 || (!node->compute && !summary->frames[group->frame].whole)) {
         snprintf(number, sizeof(number), "\xc3\x97%u", group->within);
         by_svg_text(out, group->x, group->y + (single ? 4 : -2), &style, label);
         if (!single)
             by_svg_text(out, group->x, group->y + 12, &style, number);
-    } else if (kind == 0) {
+    } else if (kind == BY_SYMBOL_HOST || kind == BY_SYMBOL_OUTSIDE) {
         if (single && node->name[by_stem_bytes(node->name)])
             snprintf(number, sizeof(number), "%.8s", node->name + by_stem_bytes(node->name));
         else

@@ -11,6 +11,7 @@ control_SRC += \
 	control/topology/json.c \
 	control/topology/links.c \
 	control/topology/locate.c \
+	control/topology/members.c \
 	control/topology/names.c \
 	control/topology/preset.c \
 	control/topology/preset_box.c \

@@ -98,6 +98,11 @@ static bool name_is_valid(const char *name)
 /* Adds the node once all its members are known to be good. */
 static int add_node(struct reader *reader, size_t at, const struct by_node *node, bool switch_keys)
 {
+    if (!node->compute && node->forward)
+        return REFUSE(reader, at,
+                      "node '%s' is a switch, which always forwards: \"forward\" belongs to compute nodes; "
+                      "remove it",
+                      node->name);
     if (node->compute && switch_keys)
         return REFUSE(reader, at,
                       "node '%s' is a compute node: multicast, aggregate and aggregate_rate belong to "
@@ -143,6 +148,8 @@ static int read_node(struct reader *reader, size_t number, json_t *object)
             if (!error && strcmp(kind, "compute") != 0 && strcmp(kind, "switch") != 0)
                 error = REFUSE(reader, value_at,
                                "kind '%.40s' is unknown; it must be \"compute\" or \"switch\"", kind);
+        } else if (strcmp(key, "forward") == 0) {
+            error = read_flag(reader, value, "forward", &node.forward);
         } else if (strcmp(key, "multicast") == 0) {
             error = read_flag(reader, value, "multicast", &node.multicast);
         } else if (strcmp(key, "aggregate") == 0) {
@@ -151,13 +158,13 @@ static int read_node(struct reader *reader, size_t number, json_t *object)
             error = read_rate(reader, value, "aggregate_rate", &node.aggregate_rate);
         } else {
             error = REFUSE(reader, value_at,
-                           "key '%.40s' of a node is unknown; a node has name, kind, multicast, aggregate, "
-                           "aggregate_rate",
+                           "key '%.40s' of a node is unknown; a node has name, kind, forward, multicast, "
+                           "aggregate, aggregate_rate",
                            key);
         }
         if (error)
             return error;
-        switch_keys |= strcmp(key, "name") != 0 && strcmp(key, "kind") != 0;
+        switch_keys |= strcmp(key, "name") != 0 && strcmp(key, "kind") != 0 && strcmp(key, "forward") != 0;
     }
     if (!name || !kind)
         return REFUSE(reader, at, "node %zu has no %s; add \"%s\": ...", number, name ? "kind" : "name",

@@ -86,6 +86,8 @@ static void write_node(FILE *stream, const struct by_node *node)
     fputs("{\"name\": ", stream);
     write_string(stream, node->name);
     fprintf(stream, ", \"kind\": \"%s\"", node->compute ? "compute" : "switch");
+    if (node->forward)
+        fputs(", \"forward\": true", stream);
     if (node->multicast)
         fputs(", \"multicast\": true", stream);
     if (node->aggregate)

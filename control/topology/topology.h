@@ -19,6 +19,7 @@ struct by_fraction {
 struct by_node {
     char *name;
     bool compute;   /* else a switch */
+    bool forward;   /* compute nodes: forward like a plain switch in jobs that leave them out */
     bool multicast; /* switches: may have several children in a tree that carries data down */
     bool aggregate; /* switches: may have several children in a tree that carries data up */
     struct by_fraction aggregate_rate; /* in the file's unit; num 0 = not given (no limit) */

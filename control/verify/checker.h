@@ -48,6 +48,18 @@ static inline int64_t by_checker_share(const struct by_checker *checker, uint32_
 bool by_claim_violate(struct by_claim *claim, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char *by_claim_name(const struct by_claim *claim, uint32_t node);
 
+/*
+ * Plans for some of the compute nodes (view.c): the fabric as their job has it, node by node the same. Idle
+ * compute nodes have no links, those that forward are switches. False with the first violation when the plan
+ * uses an idle node; to be freed either way.
+ */
+struct by_job_view {
+    struct by_topology topology;
+    bool *idle;
+};
+bool by_job_view_make(struct by_job_view *view, struct by_claim *claim);
+void by_job_view_free(struct by_job_view *view);
+
 /* Reading plan files (claim.c): fills `claim`, which is initialised. `arrays` owns its paths and edges. */
 struct by_claim_arrays {
     uint32_t *path_start, *path_nodes, *edges;

@@ -28,6 +28,7 @@ enum member {
     MEMBER_UNIT,
     MEMBER_COLLECTIVE,
     MEMBER_ROOT,
+    MEMBER_RANKS,
     MEMBER_SHARES,
     MEMBER_INV_X,
     MEMBER_OPTIMUM,
@@ -41,8 +42,8 @@ enum member {
     MEMBER_COUNT
 };
 static const char *const member_names[MEMBER_COUNT] = {
-    "format",   "topology", "unit",       "collective", "root",  "shares", "inv_x", "optimum",
-    "achieved", "k",        "bottleneck", "ordered",    "proof", "paths",  "trees"};
+    "format",  "topology", "unit", "collective", "root",    "ranks", "shares", "inv_x",
+    "optimum", "achieved", "k",    "bottleneck", "ordered", "proof", "paths",  "trees"};
 
 struct reader {
     struct by_claim *claim;
@@ -331,7 +332,28 @@ static bool read_collective(struct reader *reader)
            by_claim_violate(reader->claim, "the collective is '%s', which is unknown", name);
 }
 
-/* Parts of the data by compute node, each named once. */
+/* The compute nodes that take part, each named once. */
+static bool read_ranks(struct reader *reader)
+{
+    struct by_claim *claim = reader->claim;
+
+    if (by_json_peek(&reader->json) != '[')
+        return by_claim_violate(claim, "\"ranks\" is no array");
+    claim->member = by_alloc(claim->topology->node_count, sizeof(*claim->member));
+    for (bool first = true; by_json_element(&reader->json, &first);) {
+        uint32_t node = 0;
+
+        if (!read_node(reader, "\"ranks\"", &node))
+            return false;
+        if (!claim->topology->nodes[node].compute || claim->member[node])
+            return by_claim_violate(claim, "\"ranks\" names %s, which is no compute node or is named twice",
+                                    by_claim_name(claim, node));
+        claim->member[node] = true;
+    }
+    return true;
+}
+
+/* Parts of the data by compute node that takes part, each named once. */
 static bool read_shares(struct reader *reader)
 {
     struct by_claim *claim = reader->claim;
@@ -343,7 +365,7 @@ static bool read_shares(struct reader *reader)
         return by_claim_violate(claim, "\"shares\" is no object");
     claim->shares = by_alloc(n, sizeof(*claim->shares));
     for (uint32_t i = 0; i < n; i++)
-        claim->shares[i] = claim->topology->nodes[i].compute ? -1 : 0;
+        claim->shares[i] = claim->topology->nodes[i].compute && (!claim->member || claim->member[i]) ? -1 : 0;
     for (bool first = true; by_json_member(&reader->json, &first, &key, &bytes);) {
         int64_t node = by_names_find(reader->names, key, bytes);
 
@@ -380,6 +402,8 @@ static bool read_member(struct reader *reader, enum member member)
             return false;
         claim->root = null ? -1 : (int64_t)node;
         return true;
+    case MEMBER_RANKS:
+        return read_ranks(reader);
     case MEMBER_SHARES:
         return read_shares(reader);
     case MEMBER_INV_X:
@@ -459,8 +483,8 @@ int by_claim_read(struct by_claim *claim, const char *text, size_t bytes, struct
         reader.names = by_names_new(claim->topology);
     arrays->path_start = by_alloc(reader.path_room = 2, sizeof(*arrays->path_start));
     for (int i = 0; i < MEMBER_COUNT && !error && *right; i++) {
-        bool optional = i == MEMBER_ROOT || i == MEMBER_SHARES || i == MEMBER_INV_X || i == MEMBER_ORDERED ||
-                        i == MEMBER_PROOF || i == MEMBER_PATHS;
+        bool optional = i == MEMBER_ROOT || i == MEMBER_RANKS || i == MEMBER_SHARES || i == MEMBER_INV_X ||
+                        i == MEMBER_ORDERED || i == MEMBER_PROOF || i == MEMBER_PATHS;
 
         reader.json.at = places[i];
         reader.json.depth = 1;

@@ -36,6 +36,7 @@ struct by_claim {
     mpq_t optimum, achieved, inv_x, exiting;
     bool has_inv_x;
     int64_t k;
+    bool *member;    /* by node: the compute nodes that take part; NULL: all */
     int64_t *shares; /* by node: parts of the data; NULL: all compute nodes have one */
     int64_t cut_compute_count;
     bool *cut;    /* by node */
@@ -54,8 +55,8 @@ struct by_claim {
     char reason[400];           /* the first violation */
 };
 
-/* Initialises the numbers, `cut` and `root`; `topology` is kept. by_claim_clear releases these, the shares,
- * the proof and the trees, not the paths and edges. */
+/* Initialises the numbers, `cut` and `root`; `topology` is kept. by_claim_clear releases these, the
+ * members, the shares, the proof and the trees, not the paths and edges. */
 void by_claim_init(struct by_claim *claim, const struct by_topology *topology);
 void by_claim_clear(struct by_claim *claim);
 /* Checks everything; fills `report`. */

@@ -8,5 +8,6 @@ control_SRC += \
 	control/verify/proof.c \
 	control/verify/shape.c \
 	control/verify/share.c \
-	control/verify/verify.c
+	control/verify/verify.c \
+	control/verify/view.c
 banyan_SRC += control/cli/check.c control/cli/verify.c

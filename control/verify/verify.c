@@ -47,6 +47,7 @@ void by_claim_clear(struct by_claim *claim)
         mpq_clear(claim->trees[i].weight);
     free(claim->trees);
     free(claim->cut);
+    free(claim->member);
     free(claim->shares);
     free(claim->part);
     free(claim->prices);
@@ -111,7 +112,7 @@ static void set_number(struct by_verify_number *number, mpq_t value)
     number->value = mpq_get_d(value);
 }
 
-void by_claim_check(struct by_claim *claim, struct by_verify_report *report)
+static void check_all(struct by_claim *claim, struct by_verify_report *report)
 {
     const struct by_topology *topology = claim->topology;
     struct by_checker checker = {.claim = claim, .topology = topology, .node_count = topology->node_count};
@@ -139,6 +140,26 @@ void by_claim_check(struct by_claim *claim, struct by_verify_report *report)
     free_numbers(checker.down, topology->node_count);
     mpq_clears(checker.rate, checker.bound, NULL);
     by_links_free(checker.links);
+}
+
+void by_claim_check(struct by_claim *claim, struct by_verify_report *report)
+{
+    const struct by_topology *whole = claim->topology;
+    struct by_job_view view;
+
+    if (!claim->member) {
+        check_all(claim, report);
+        return;
+    }
+    *report = (struct by_verify_report){.verdict = BY_VERDICT_INVALID, .tree_count = claim->tree_count};
+    if (by_job_view_make(&view, claim)) {
+        claim->topology = &view.topology;
+        check_all(claim, report);
+        claim->topology = whole;
+    } else {
+        memcpy(report->reason, claim->reason, sizeof(report->reason));
+    }
+    by_job_view_free(&view);
 }
 
 int by_verify_text(const struct by_topology *topology, const char *text, size_t bytes,

@@ -154,7 +154,7 @@ struct by_image_hop {
 
 struct by_image_name {
     uint16_t node;
-    uint16_t rank; /* of the host, or BY_RANK_NONE. Ranks here are those of the fabric's order */
+    uint16_t rank; /* of the host, or BY_RANK_NONE. Ranks here are those of the first job of this node */
     char name[BY_NAME_MAX + 1];
 };
 

@@ -38,4 +38,24 @@ plan slow allreduce -o "$dir/slow.plan" >/dev/null
 says "a limit of addition is kept" "OPTIMAL" "$banyan" verify "$dir/slow.json" "$dir/slow.plan"
 plan star allreduce -o "$dir/star.plan" >/dev/null
 refused "and its violation seen" 1 "aggregate_rate" "$banyan" verify "$dir/slow.json" "$dir/star.plan"
+echo '[3, "1/2", 0.25, 0, 1, 1, 1, 1]' >"$dir/shares.json"
+says "shards of unequal size: parts of the data" "31 parts at 7 compute nodes, most (12) at host0" plan star allgather --shares "$dir/shares.json" -o "$dir/unequal.plan"
+says "and they are verified" "OPTIMAL" "$banyan" verify "$dir/star.json" "$dir/unequal.plan"
+sed 's/"host0": 12/"host0": 13/' "$dir/unequal.plan" >"$dir/forged.plan"
+refused "a share that the trees do not carry is seen" 1 "do not weigh in proportion" "$banyan" verify "$dir/star.json" "$dir/forged.plan"
+says "and drawn" "the trees of host0" "$banyan" plot "$dir/star.json" "$dir/unequal.plan" -o -
+refused "tables have no place for them" 2 "equal shards alone" "$banyan" tables "$dir/star.json" "$dir/unequal.plan" -o "$dir/tables"
+sed 's/"host\([14]\)", "kind": "compute"/"host\1", "kind": "compute", "forward": true/' "$dir/ring.json" >"$dir/forward.json"
+refused "ranks that idle hosts keep apart" 2 "no links join 'host0' and 'host2'" plan ring allreduce --ranks host0,host2,host3
+says "hosts that forward join them" "3 of 5 compute nodes" plan forward allreduce --ranks host0,host2,host3 -o "$dir/some.plan"
+says "some of the compute nodes are verified" "OPTIMAL" "$banyan" verify "$dir/forward.json" "$dir/some.plan"
+says "and drawn, the others apart" "host that is no rank" "$banyan" plot "$dir/forward.json" "$dir/some.plan" -o -
+sed '/"ranks"/d' "$dir/some.plan" >"$dir/forged.plan"
+refused "without the ranks the plan is another" 1 "passes through compute node host1" "$banyan" verify "$dir/forward.json" "$dir/forged.plan"
+says "a host that forwards has a switch's table" "3 ranks" sh -c "'$banyan' tables '$dir/forward.json' '$dir/some.plan' -o '$dir/tables' && grep -q '^switch host1' '$dir/tables/host1.txt' && cat '$dir/tables/host2.txt'"
+says "they run, each byte as predicted" "0 wrong elements" "$banyan" lab run "$dir/forward.json" --ranks host0,host2,host3 --in-process -b 256K -n 1
+printf 'host0 host1\nhost6\n' >"$dir/list"
+says "ranks from a file" "3 of 8 compute nodes" plan star allgather --ranks "@$dir/list" --in-network none -o "$dir/few.plan"
+says "are exported as ranks from 0" "allgather of 3 ranks" "$banyan" export "$dir/star.json" "$dir/few.plan" --format msccl -o "$dir/few.xml"
+refused "a rank that is no node" 2 "list:3:1: 'host9' is no node" sh -c "echo host9 >>'$dir/list'; '$banyan' plan '$dir/star.json' -c allgather --ranks '@$dir/list'"
 finish

@@ -90,6 +90,12 @@ refused "shares that are not there" "nowhere.json" plan good.json -c allgather -
 refused "tables for unequal shards" "equal shards alone" tables good.json shares.plan -o tables
 refused "an export of unequal shards" "without --shares" export good.json shares.plan --format msccl
 refused "unequal shards mended" "without --from" plan good.json --from shares.plan
+refused "a rank that is no node" "--ranks: 'c' is no node" plan good.json -c allgather --ranks a,c
+refused "a rank that is a switch" "'s' is a switch" plan good.json -c allgather --ranks a,s
+refused "one rank" "at least two" plan good.json -c allgather --ranks a
+refused "ranks for another algorithm" "forest alone" plan good.json -c allgather --ranks a,b --algorithm ring
+sed 's/"kind": "switch"/"kind": "switch", "forward": true/' good.json >forward.json
+refused "a switch that is said to forward" "which always forwards" plan forward.json -c allgather
 refused "a lost link without a plan to start from" "need --from" plan good.json --fail-link a,s
 refused "a lost link that is none" "has no link between the two" plan good.json --from plan.json --fail-link a,b
 refused "a lost link with an unknown end" "has no node 'x'" plan good.json --from plan.json --fail-link a,x

@@ -1,5 +1,8 @@
 # Unit tests of control/lower.
-TESTS += unit-lower unit-traffic
+TESTS += unit-lower unit-traffic lower-ranks
+lower-ranks_SRC    := tests/unit/control/lower/ranks.c tests/unit/control/lower/bench.c tests/unit/control/lower/walk.c
+lower-ranks_LIBS   := control offload
+lower-ranks_LDLIBS := -lcmocka -ljansson -lgmp
 unit-lower_SRC   := tests/unit/control/lower/lower.c tests/unit/control/lower/bench.c tests/unit/control/lower/walk.c
 unit-traffic_SRC := tests/unit/control/lower/traffic.c tests/unit/control/lower/bench.c tests/unit/control/lower/walk.c
 unit-lower_LIBS   := control offload

@@ -225,15 +225,27 @@ static void check_slots(const struct bench_images *images, uint32_t node)
     }
 }
 
-static void check_leaves(const struct bench_images *images, struct tree_key key, uint32_t host)
+/* Whether a node is a rank of the job that is number `index` in all images. */
+static bool is_rank(const struct bench_images *images, uint32_t node, uint32_t index)
+{
+    struct by_image_job job;
+
+    by_image_job(images->bytes[node], index, &job);
+    return header_of(images, node).kind == BY_NODE_HOST && job.rank != BY_RANK_NONE;
+}
+
+/* All ranks say the same of a tree, and others nothing. */
+static void check_leaves(const struct bench_images *images, struct tree_key key, uint32_t index,
+                         uint32_t host)
 {
     struct by_image_leaf first, other;
 
     assert_true(find_leaf(images, host, key, &first));
     for (uint32_t node = 0; node < images->count; node++) {
-        if (header_of(images, node).kind != BY_NODE_HOST)
+        if (header_of(images, node).kind == BY_NODE_HOST)
+            assert_int_equal(find_leaf(images, node, key, &other), is_rank(images, node, index));
+        if (header_of(images, node).kind != BY_NODE_HOST || !is_rank(images, node, index))
             continue;
-        assert_true(find_leaf(images, node, key, &other));
         assert_int_equal(other.share, first.share);
         assert_int_equal(other.owner, first.owner);
         assert_int_equal(other.collectives, first.collectives);
@@ -242,10 +254,12 @@ static void check_leaves(const struct bench_images *images, struct tree_key key,
     }
 }
 
-static uint32_t walk_job(const struct bench_images *images, uint32_t host, const struct by_image_job *job)
+static uint32_t walk_job(const struct bench_images *images, uint32_t index, const struct by_image_job *job)
 {
-    uint32_t *met = by_alloc(job->rank_count, sizeof(uint32_t)), hops = 0;
+    uint32_t *met = by_alloc(job->rank_count, sizeof(uint32_t)), hops = 0, host = 0;
 
+    while (!is_rank(images, host, index))
+        host++;
     for (uint16_t tree = 0; tree < job->tree_count; tree++) {
         struct tree_key key = {job->job, tree};
         uint32_t root = UINT32_MAX;
@@ -261,7 +275,7 @@ static uint32_t walk_job(const struct bench_images *images, uint32_t host, const
         hops += walk_tree(images, key, root, met);
         for (uint32_t rank = 0; rank < job->rank_count; rank++)
             assert_int_equal(met[rank], 1);
-        check_leaves(images, key, host);
+        check_leaves(images, key, index, host);
     }
     free(met);
     return hops;
@@ -278,7 +292,7 @@ uint32_t bench_walk(const struct bench_images *images)
     for (uint32_t i = 0; i < header_of(images, host).count[BY_SECTION_JOB]; i++) {
         struct by_image_job job;
         by_image_job(images->bytes[host], i, &job);
-        hops += walk_job(images, host, &job);
+        hops += walk_job(images, i, &job);
     }
     return hops;
 }

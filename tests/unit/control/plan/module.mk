@@ -39,3 +39,7 @@ TESTS += plan-shares
 plan-shares_SRC    := tests/unit/control/plan/test_shares.c tests/unit/control/plan/rig.c tests/unit/control/campaign/cuts.c tests/unit/control/campaign/fabric.c
 plan-shares_LIBS   := control offload
 plan-shares_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += plan-members
+plan-members_SRC    := tests/unit/control/plan/test_members.c tests/unit/control/plan/rig.c tests/unit/control/campaign/cuts.c tests/unit/control/campaign/fabric.c
+plan-members_LIBS   := control offload
+plan-members_LDLIBS := -lcmocka -ljansson -lgmp

@@ -33,7 +33,7 @@ static int64_t *parsed(const char *text, const struct by_topology *topology)
     struct by_problem problem;
     int64_t *shares;
 
-    if (by_shares_parse(text, strlen(text), topology, &shares, &problem) != 0)
+    if (by_shares_parse(text, strlen(text), topology, NULL, &shares, &problem) != 0)
         fail_msg("%s: %s", text, problem.text);
     return shares;
 }
@@ -116,7 +116,8 @@ static void wrong_shares_are_refused_with_place_and_reason(void **state)
         struct by_problem problem;
         int64_t *shares = NULL;
 
-        assert_true(by_shares_parse(cases[i].text, strlen(cases[i].text), topology, &shares, &problem) < 0);
+        assert_true(by_shares_parse(cases[i].text, strlen(cases[i].text), topology, NULL, &shares, &problem) <
+                    0);
         assert_null(shares);
         if (!strstr(problem.text, cases[i].says) || problem.line != cases[i].line ||
             problem.column != cases[i].column)
