@@ -234,7 +234,7 @@ static void classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_i
 static void handle(struct by_step *step, const struct by_packet *packet)
 {
     if (__builtin_expect(!by_bank_is_sealed(&step->engine->bank[packet->bank]), 0)) {
-        by_memory_alarm(step, packet);
+        by_broken_answer(step, packet);
         return;
     }
     switch (packet->header.type) {

@@ -236,6 +236,41 @@ void by_poison_answer(struct by_step *step, const struct by_packet *packet)
                             BY_ERR_BYTES);
 }
 
+/*
+ * Nothing in a bank whose seal does not hold can be believed, not even which chunk it is at. It is taken out
+ * of use until the next generation: whoever comes to it, with whatever chunk, is told that the chunk is void.
+ * If the chunk of the first packet were voided alone, a late packet of an old chunk would hide the damage
+ * from those who still need the one that was here. Its seal stays broken, in one way, so that packets to
+ * sound banks pay nothing for this.
+ */
+static int is_known_broken(const struct by_bank *bank)
+{
+    return bank->state == BY_BANK_POISON && (bank->flags & BY_BANK_BROKEN) &&
+           (bank->seal ^ by_bank_seal_of(bank)) == UINT16_MAX;
+}
+
+void by_broken_answer(struct by_step *step, const struct by_packet *packet)
+{
+    struct by_bank *bank = &step->engine->bank[packet->bank];
+    int from_parent = by_packet_is_from_parent(packet);
+
+    if (!is_known_broken(bank)) {
+        bank->have = 0;
+        bank->flags = BY_BANK_BROKEN;
+        by_memory_alarm(step, packet);
+        bank->seal ^= 0xffffu;
+        return;
+    }
+    if (!from_parent && !by_packet_is_from_child(step, packet))
+        return;
+    if (packet->header.type == BY_TYPE_CONTRIB || (packet->header.type == BY_TYPE_PROBE && !from_parent))
+        by_poison_answer(step, packet);
+    else if (packet->header.type == BY_TYPE_PROBE && may_repeat_up(step, bank, 0))
+        object_again(step, packet);
+    else
+        step->engine->counters.drop_poison++;
+}
+
 /* Tells the sender, for this one packet, which chunk its bank is at. */
 static void tell_place(struct by_step *step, const struct by_packet *packet)
 {

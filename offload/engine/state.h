@@ -18,6 +18,7 @@
 
 enum by_bank_flag {
     BY_BANK_DATA = 0x01,   /* a contribution, or the result, had data */
+    BY_BANK_BROKEN = 0x02, /* its header has changed: no chunk is summed here any more (repair.c) */
     BY_BANK_CE = 0x04,     /* congestion was seen below */
     BY_BANK_PASSED = 0x08, /* the parent's ERR went to the children since the last sending upwards */
     BY_BANK_HEARD = 0x20,  /* a missing child has said for whom it waits (place.c) */
@@ -258,6 +259,8 @@ void by_duplicate_answer(struct by_step *step, const struct by_packet *packet);
 void by_poison_begin(struct by_step *step, const struct by_packet *packet, unsigned reason);
 /* The memory of this node has changed under the chunk: it has no value any more. */
 void by_memory_alarm(struct by_step *step, const struct by_packet *packet);
+/* A packet to a bank whose seal does not hold. */
+void by_broken_answer(struct by_step *step, const struct by_packet *packet);
 void by_poison_answer(struct by_step *step, const struct by_packet *packet);
 void by_window_answer(struct by_step *step, const struct by_packet *packet);
 void by_stale_answer(struct by_step *step, const struct by_packet *packet);

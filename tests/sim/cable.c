@@ -100,8 +100,8 @@ static void corrupt(struct world *world, struct packet *packet)
     uint64_t drawn = by_prng_next(&world->prng);
     uint32_t bits = drawn >> 63 ? (uint32_t)drawn | 1 : 1u << (drawn & 31);
 
-    if (words > header && drawn >> 62 & 1) /* as often the header as the payload */
-        word = (uint32_t)by_prng_below(&world->prng, header);
+    if (words > header && drawn >> 62 & 1)
+        word = header + (uint32_t)by_prng_below(&world->prng, words - header);
     for (unsigned i = 0; i < 4; i++)
         packet->data[word * 4 + i] ^= (uint8_t)(bits >> 8 * i);
     world->counters.corrupted++;

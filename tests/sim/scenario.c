@@ -30,6 +30,7 @@ struct rank_run {
     struct run *run;
     int job, rank, node;
     int posted, collected, stopped;
+    int oldest;       /* all calls before this one are collected */
     uint64_t post_ns; /* not before */
     struct buffers buffers[SCENARIO_CALLS_MAX];
     struct buffers old[ROUNDS_MAX][SCENARIO_CALLS_MAX]; /* of the runs before */
@@ -240,7 +241,9 @@ static void rank_collect(struct rank_run *rank, struct by_endpoint *endpoint)
 {
     struct run *run = rank->run;
 
-    for (int c = 0; c < rank->posted; c++) {
+    while (rank->oldest < rank->posted && !rank->buffers[rank->oldest].running)
+        rank->oldest++;
+    for (int c = rank->oldest; c < rank->posted; c++) {
         struct buffers *b = &rank->buffers[c];
         struct rank_end *end = &run->result->ranks[rank->job][rank->rank];
         struct by_call_status status;
@@ -429,7 +432,7 @@ static void ranks_start_over(struct run *run, struct world *world)
 
         memcpy(rank->old[run->round - 1], rank->buffers, sizeof(rank->buffers));
         memset(rank->buffers, 0, sizeof(rank->buffers));
-        rank->posted = rank->collected = rank->stopped = 0;
+        rank->posted = rank->collected = rank->stopped = rank->oldest = 0;
         rank->post_ns = world_now(world) + by_prng_below(&run->prng, run->scenario->stagger_ns + 1);
         world_wake(world, rank->node, world_now(world));
     }

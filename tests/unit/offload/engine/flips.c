@@ -246,6 +246,59 @@ static void after_an_alarm_the_chunk_stays_void_and_the_next_is_sound(void **sta
     rig_close(&rig);
 }
 
+/* A header that has changed may be that of any chunk. So a late packet of an old one must not hide it from
+ * who needs the chunk that was there; and no later chunk is summed in it. */
+static void a_broken_header_is_told_to_whoever_comes_whatever_the_chunk(void **state)
+{
+    struct rig_entry entry = entries[1];
+    uint32_t window = entry.window;
+
+    (void)state;
+    fresh(&entry);
+    for (uint32_t seq = 0; seq <= 2 * window; seq += 2 * window) /* the bank's first chunk, and its second */
+        for (unsigned c = 0; c < 4; c++) {
+            struct rig_packet packet = rig_contrib(&entry, c, seq, input[c], COUNT);
+
+            rig_send(&rig, &packet);
+            rig_release(&rig);
+            if (c == 3 && seq == 0) {
+                packet = rig_result(&entry, seq, input[0], COUNT);
+                rig_send(&rig, &packet);
+                rig_release(&rig);
+            }
+        }
+    rig.engine->bank[0].have ^= 2;
+    for (uint32_t seq = 0; seq <= 8 * window;
+         seq += 2 * window) { /* late, the one that was there, and later ones */
+        struct rig_packet packet = rig_contrib(&entry, 1, seq, input[1], COUNT);
+        const uint8_t *payload;
+        struct by_err err;
+
+        rig.now_ns += 2 * RIG_INTERVAL_NS;
+        rig_send(&rig, &packet);
+        assert_true(rig.tx_count >= 2); /* the child, and the parent */
+        for (uint32_t i = 0; i < rig.tx_count; i++) {
+            struct by_header header = rig_action(&rig, &entry, i, &payload);
+
+            assert_int_equal(header.type, BY_TYPE_ERR);
+            assert_int_equal(header.seq, seq);
+            assert_int_equal(by_err_decode(payload, BY_ERR_BYTES, &err), 0);
+            assert_int_equal(err.reason, BY_ERR_MEMORY);
+            assert_int_equal(err.node, RIG_NODE);
+        }
+    }
+    assert_int_equal(by_engine_counters(rig.engine)->alarm_memory, 1);
+    renew(&entry);
+    for (unsigned c = 0; c < 4; c++) {
+        struct rig_packet packet = rig_contrib(&entry, c, 0, input[c], COUNT);
+
+        rig_send(&rig, &packet);
+    }
+    assert_int_equal(rig.tx_count, 1);
+    assert_int_equal(rig_action(&rig, &entry, 0, NULL).type, BY_TYPE_CONTRIB);
+    rig_close(&rig);
+}
+
 /* A child whose partial sum does not hold as many leaves as the table says has lost or doubled one. */
 static void a_sum_of_too_few_leaves_is_an_alarm(void **state)
 {
@@ -274,6 +327,7 @@ int main(void)
         cmocka_unit_test(a_sealed_header_tells_each_flipped_bit),
         cmocka_unit_test(every_flipped_bit_is_named_or_harmless),
         cmocka_unit_test(after_an_alarm_the_chunk_stays_void_and_the_next_is_sound),
+        cmocka_unit_test(a_broken_header_is_told_to_whoever_comes_whatever_the_chunk),
         cmocka_unit_test(a_sum_of_too_few_leaves_is_an_alarm),
     };
 
