@@ -158,6 +158,7 @@ install: build-all ## install programs, library, header, pkg-config file, manual
 	$(Q)install -m 755 $(foreach p,$(PROGS),$(B)/bin/$(p)) $(DESTDIR)$(PREFIX)/bin/
 	$(Q)install -m 755 $(B)/lib/libbanyan.so.0 $(DESTDIR)$(PREFIX)/lib/
 	$(Q)ln -sf libbanyan.so.0 $(DESTDIR)$(PREFIX)/lib/libbanyan.so
+	$(Q)if [ -d $(MPI_LIB) ]; then mkdir -p $(DESTDIR)$(PREFIX)/lib && cp -r $(MPI_LIB) $(DESTDIR)$(PREFIX)/lib/; fi
 	$(Q)install -m 644 $(B)/lib/libbanyan.a $(DESTDIR)$(PREFIX)/lib/
 	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(host-driver_LDLIBS)|' \
 	    host-driver/banyan.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/banyan.pc

@@ -62,4 +62,4 @@ $(B)/lib/banyan.pc: host-driver/banyan.pc.in
 	@mkdir -p $(@D)
 	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(host-driver_LDLIBS)|' $< >$@
 
-include $(wildcard host-driver/*/module.mk)
+include $(wildcard host-driver/*/module.mk host-driver/*/*/module.mk)

@@ -17,6 +17,7 @@
     X(INFLIGHT, "0", "chunks in flight at most, over all trees; 0 = what windows and receive buffers hold")  \
     X(SPIN, "0", "empty polls before a waiting rank sleeps")                                                 \
     X(LOG, "1", "what goes to stderr: 0 nothing, 1 one line for each communicator, 2 one for each rank")     \
+    X(MPI_LEAST, "0", "MPI: bytes of data from which a collective is offloaded; smaller ones are MPI's")     \
     X(LOSS, "0", "fault injection: probability that a received packet is dropped")                           \
     X(DUP, "0", "fault injection: probability that a received packet is doubled")                            \
     X(REORDER, "0", "fault injection: probability that a received packet is overtaken by later ones")        \

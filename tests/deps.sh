@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that banyan needs and that are missing; says what it does. Quiet when nothing is missing.
-#   deps.sh [-v] [base|bench]...      sets of packages; default: base
+#   deps.sh [-v] [base|bench|mpi]...      sets of packages; default: base
 set -euo pipefail
 
 base=(build-essential pkg-config git clang llvm libclang-rt-14-dev clang-format clang-tidy cppcheck
@@ -8,14 +8,15 @@ base=(build-essential pkg-config git clang llvm libclang-rt-14-dev clang-format 
       libjansson-dev libexpat1-dev libgmp-dev libcmocka-dev nanopb libnanopb-dev protobuf-compiler
       iproute2 ethtool mandoc liblemon-dev glpk-utils)
 bench=(dpdk-dev openmpi-bin libopenmpi-dev mpich libmpich-dev)
+mpi=(openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran python3-mpi4py python3-numpy)
 
 verbose=0
 sets=()
 for argument in "$@"; do
     case "$argument" in
     -v) verbose=1 ;;
-    base | bench) sets+=("$argument") ;;
-    *) echo "deps.sh: unknown set '$argument'; known: base, bench" >&2; exit 2 ;;
+    base | bench | mpi) sets+=("$argument") ;;
+    *) echo "deps.sh: unknown set '$argument'; known: base, bench, mpi" >&2; exit 2 ;;
     esac
 done
 [ ${#sets[@]} -gt 0 ] || sets=(base)

@@ -1,12 +1,16 @@
 # lab: real switches, hosts and links in network namespaces. What needs no root also runs without, in one process.
 LAB_SHORT := lab-smoke lab-jobs lab-again lab-blame lab-kill lab-push lab-refusals lab-teardown lab-trains switchd plot planning
 
-.PHONY: demo lab lab-short
+.PHONY: demo lab lab-short lab-mpi
 demo: all ## plan, check and run all six collectives on a small fabric, and draw it
 	$(Q)tests/lab/demo.sh $(O)/bin $(O)/demo
 
 lab: all build-tools ## all collectives on every kind of fabric, 16 MiB, with and without faults; then what make test runs
 	$(Q)tests/lab/all.sh $(B) lab-topologies $(LAB_SHORT)
+
+# MPI's packages are large, and needed here alone.
+lab-mpi: mpi ## unmodified MPI programs in C, Fortran and Python over real switches (installs Open MPI and MPICH)
+	$(Q)tests/lab/all.sh $(B) lab-mpi
 
 lab-short: build-all build-tools
 	$(Q)tests/lab/all.sh $(B) $(LAB_SHORT)

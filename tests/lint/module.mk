@@ -5,7 +5,7 @@ LINT_CHECKS := lint-arrows lint-symbols lint-format lint-tidy lint-cppcheck lint
 LINT_TREES  := offload dataplane firmware boards control host-driver tests
 lint_files   = $(shell find $(wildcard $(LINT_TREES)) -name '*.c' -o -name '*.h' | sort)
 # Sources that the build knows; generated ones are not ours to judge.
-lint_sources = $(filter-out $(GEN)/%,$(ALL_SRC))
+lint_sources = $(filter-out $(GEN)/%,$(ALL_SRC) $(LINT_MORE))
 
 .PHONY: lint lint-selftest lint-build $(LINT_CHECKS) format
 lint: ## check includes, symbols, format, clang-tidy, cppcheck, manuals and texts

@@ -36,3 +36,8 @@ TESTS += test_host_options
 test_host_options_SRC    := tests/unit/host-driver/test_options.c host-driver/tools/perf/options.c
 test_host_options_LIBS   := offload
 test_host_options_LDLIBS := -lcmocka
+
+TESTS += test_mpi_core
+test_mpi_core_SRC    := tests/unit/host-driver/test_mpi_core.c $(HOST_RIG)
+test_mpi_core_LIBS   := mpi-core $(HOST_LIBS)
+test_mpi_core_LDLIBS = -lcmocka $(host-driver_LDLIBS)

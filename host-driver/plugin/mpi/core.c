@@ -1,0 +1,284 @@
+/* One communicator of libbanyan under an MPI process; see core.h. */
+#include "host-driver/plugin/mpi/core.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SLICE_US 500u /* MPI's own messages wait no longer than this for their turn */
+
+static struct banyan_context *context;
+static struct banyan_comm *comm;
+static uint64_t offloaded[BANYAN_BARRIER + 1];
+static uint64_t left[BY_MPI_REASON_COUNT];
+
+static const char *const collective_name[BANYAN_BARRIER + 1] = {
+    [BANYAN_ALLREDUCE] = "allreduce", [BANYAN_REDUCE_SCATTER] = "reduce-scatter",
+    [BANYAN_ALLGATHER] = "allgather", [BANYAN_BROADCAST] = "broadcast",
+    [BANYAN_REDUCE] = "reduce",       [BANYAN_BARRIER] = "barrier",
+};
+static const char *const reason_text[BY_MPI_REASON_COUNT] = {
+#define X(name, text) [BY_MPI_##name] = (text),
+    BY_MPI_REASON_LIST(X)
+#undef X
+};
+
+struct sentence {
+    char *at;
+    size_t room;
+};
+
+static void add(struct sentence *sentence, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(struct sentence *sentence, const char *format, ...)
+{
+    va_list arguments;
+    int wrote;
+
+    va_start(arguments, format);
+    wrote = vsnprintf(sentence->at, sentence->room, format, arguments);
+    va_end(arguments);
+    if (wrote < 0)
+        return;
+    if ((size_t)wrote >= sentence->room)
+        wrote = sentence->room > 0 ? (int)sentence->room - 1 : 0;
+    sentence->at += wrote;
+    sentence->room -= (size_t)wrote;
+}
+
+/* ---- agreement ---- */
+
+static void fail(struct by_mpi_facts *facts, banyan_status_t status)
+{
+    facts->status = status;
+    snprintf(facts->text, sizeof(facts->text), "%s", banyan_last_error());
+}
+
+/* A whole number of a setting; -1 when it is none. */
+static long long setting_of(const char *wanted)
+{
+    const char *name, *value;
+
+    for (uint32_t i = 0; banyan_setting(i, &name, NULL, NULL, &value, NULL) == BANYAN_OK; i++) {
+        if (strcmp(name, wanted) == 0) {
+            char *end;
+            long long number = strtoll(value, &end, 10);
+
+            return *value != 0 && *end == 0 && number >= 0 ? number : -1;
+        }
+    }
+    return -1;
+}
+
+static uint32_t served(void)
+{
+    uint32_t mask = 0;
+
+    for (unsigned c = BANYAN_ALLREDUCE; c <= BANYAN_BARRIER; c++) {
+        uint32_t roots = c == BANYAN_BROADCAST || c == BANYAN_REDUCE ? banyan_comm_size(comm) : 1, root = 0;
+
+        while (root < roots && banyan_comm_serves(comm, (banyan_collective_t)c, root))
+            root++;
+        if (root == roots)
+            mask |= 1u << c;
+    }
+    return mask;
+}
+
+void by_mpi_join(struct by_mpi_facts *facts)
+{
+    struct banyan_config config;
+    banyan_status_t status;
+    long long least, log;
+
+    memset(facts, 0, sizeof(*facts));
+    facts->version = BANYAN_VERSION;
+    gethostname(facts->host, sizeof(facts->host) - 1);
+    log = setting_of("BANYAN_LOG");
+    facts->log = log < 0 ? 1 : (uint32_t)log;
+    least = setting_of("BANYAN_MPI_LEAST");
+    if (least < 0) {
+        facts->status = BANYAN_EINVAL;
+        snprintf(facts->text, sizeof(facts->text), "BANYAN_MPI_LEAST takes a whole number of bytes");
+        return;
+    }
+    facts->least = (uint64_t)least;
+    banyan_config_init(&config);
+    status = banyan_init(&config, &context);
+    if (status == BANYAN_OK)
+        status = banyan_comm_create(context, 0, &comm);
+    if (status != BANYAN_OK) {
+        fail(facts, status);
+        return;
+    }
+    facts->rank = banyan_comm_rank(comm);
+    facts->size = banyan_comm_size(comm);
+    facts->serves = served();
+}
+
+/* The first rank that cannot, or that is not where the tables want it. */
+static int refuse(const struct by_mpi_facts *all, uint32_t count, uint32_t rank, struct sentence *sentence)
+{
+    const struct by_mpi_facts *facts = &all[rank];
+
+    if (facts->status != 0)
+        add(sentence, "rank %u on %s: %s", rank, facts->host, facts->text);
+    else if (facts->version != all[0].version)
+        add(sentence, "rank %u on %s has version %u of the plugin, rank 0 has %u; install the same", rank,
+            facts->host, facts->version, all[0].version);
+    else if (facts->size != count)
+        add(sentence, "the tables are for %u ranks, and MPI runs %u; start one rank on each host of the job",
+            facts->size, count);
+    else if (facts->rank != rank)
+        add(sentence,
+            "MPI's rank %u runs on %s, which is rank %u of the tables; start the ranks in the tables' order "
+            "(mpirun --host ...)",
+            rank, facts->host, facts->rank);
+    else if (facts->least != all[0].least)
+        add(sentence, "BANYAN_MPI_LEAST is %" PRIu64 " at rank %u and %" PRIu64 " at rank 0; set it alike",
+            facts->least, rank, all[0].least);
+    else if (facts->serves != all[0].serves)
+        add(sentence, "the tables of rank %u on %s serve other collectives than those of rank 0", rank,
+            facts->host);
+    else
+        return 0;
+    return 1;
+}
+
+int by_mpi_agree(const struct by_mpi_facts *all, uint32_t count, char text[BY_MPI_TEXT_MAX])
+{
+    struct sentence sentence = {text, BY_MPI_TEXT_MAX};
+    const char *between = "";
+
+    add(&sentence, "not offloaded: ");
+    for (uint32_t rank = 0; rank < count; rank++)
+        if (refuse(all, count, rank, &sentence))
+            return 0;
+    if (count < 2) {
+        add(&sentence, "one rank has nobody to talk to");
+        return 0;
+    }
+    sentence = (struct sentence){text, BY_MPI_TEXT_MAX};
+    add(&sentence, "offloaded: ");
+    for (unsigned c = BANYAN_ALLREDUCE; c <= BANYAN_BARRIER; c++) {
+        if (!(all[0].serves >> c & 1))
+            continue;
+        add(&sentence, "%s%s", between, collective_name[c]);
+        between = ", ";
+    }
+    add(&sentence, "; %u ranks", count);
+    if (all[0].least > 0)
+        add(&sentence, ", from %" PRIu64 " bytes", all[0].least);
+    return all[0].serves != 0;
+}
+
+/* ---- calls ---- */
+
+static banyan_status_t make(const struct by_mpi_call *call, struct banyan_request **request)
+{
+    switch (call->collective) {
+    case BANYAN_ALLREDUCE:
+        return banyan_allreduce_init(comm, call->send, call->recv, call->count, call->dtype, call->op,
+                                     request);
+    case BANYAN_REDUCE_SCATTER:
+        return banyan_reduce_scatter_init(comm, call->send, call->recv, call->count, call->dtype, call->op,
+                                          request);
+    case BANYAN_ALLGATHER:
+        return banyan_allgather_init(comm, call->send, call->recv, call->count, call->dtype, request);
+    case BANYAN_BROADCAST:
+        return banyan_broadcast_init(comm, call->recv, call->count, call->dtype, call->root, request);
+    case BANYAN_REDUCE:
+        return banyan_reduce_init(comm, call->send, call->recv, call->count, call->dtype, call->op,
+                                  call->root, request);
+    case BANYAN_BARRIER:
+        return banyan_barrier_init(comm, request);
+    }
+    return BANYAN_EINVAL;
+}
+
+static banyan_status_t run(const struct by_mpi_call *call, void (*idle)(void))
+{
+    struct banyan_request *request;
+    banyan_status_t status = make(call, &request);
+    int done = 0;
+
+    if (status != BANYAN_OK)
+        return status;
+    status = banyan_post(request);
+    while (status == BANYAN_OK && !done) {
+        status = banyan_wait_for(request, SLICE_US, &done);
+        if (!done && status == BANYAN_OK)
+            idle();
+    }
+    if (status == BANYAN_OK) /* else the communicator has failed, and frees it */
+        banyan_free(request);
+    return status;
+}
+
+void by_mpi_enter(struct by_mpi_facts *facts, void (*idle)(void))
+{
+    struct by_mpi_call barrier = {.collective = BANYAN_BARRIER};
+    banyan_status_t status = run(&barrier, idle);
+
+    if (status != BANYAN_OK)
+        fail(facts, status);
+}
+
+int by_mpi_run(const struct by_mpi_call *call, void (*idle)(void))
+{
+    banyan_status_t status = run(call, idle);
+
+    if (status == BANYAN_OK)
+        offloaded[call->collective]++;
+    return status;
+}
+
+/* ---- what happened ---- */
+
+void by_mpi_leave_to_mpi(enum by_mpi_reason reason)
+{
+    left[reason]++;
+}
+
+static uint64_t list(struct sentence *sentence, const uint64_t *counts, const char *const *names,
+                     unsigned first, unsigned end)
+{
+    const char *before = " (";
+    uint64_t sum = 0;
+
+    for (unsigned i = first; i < end; i++)
+        sum += counts[i];
+    add(sentence, "%" PRIu64, sum);
+    for (unsigned i = first; i < end; i++) {
+        if (counts[i] == 0)
+            continue;
+        add(sentence, "%s%s %" PRIu64, before, names[i], counts[i]);
+        before = ", ";
+    }
+    if (sum > 0)
+        add(sentence, ")");
+    return sum;
+}
+
+void by_mpi_tally(char *text, size_t bytes)
+{
+    struct sentence sentence = {text, bytes};
+
+    list(&sentence, offloaded, collective_name, BANYAN_ALLREDUCE, BANYAN_BARRIER + 1);
+    add(&sentence, " calls offloaded, ");
+    list(&sentence, left, reason_text, 0, BY_MPI_REASON_COUNT);
+    add(&sentence, " left to MPI");
+}
+
+void by_mpi_part(void)
+{
+    if (comm != NULL)
+        banyan_comm_destroy(comm);
+    if (context != NULL)
+        banyan_finalize(context);
+    comm = NULL;
+    context = NULL;
+}

@@ -1,0 +1,47 @@
+# The MPI plugins: the same shim compiled for each MPI, with libbanyan inside. Built by `make mpi`, which needs the MPIs' headers.
+MPI_CORE    := host-driver/plugin/mpi/core.c
+MPI_SHIM    := host-driver/plugin/mpi/shim.c host-driver/plugin/mpi/types.c
+MPI_LIB     := $(B)/lib/banyan
+MPI_PRELOAD := $(MPI_LIB)/libbanyan-mpich.so
+MPI_COLL    := $(MPI_LIB)/openmpi/mca_coll_banyan.so
+
+LIBS += mpi-core
+mpi-core_SRC := $(MPI_CORE)
+
+# Only banyan's own words are seen from outside. Neither links with its MPI: it is loaded into processes that have one.
+mpi_compile = $(Q)mkdir -p $(@D) && $(1) $(BASE) $(PICFLAG) -D_GNU_SOURCE -Ihost-driver/include -fvisibility=hidden -MMD -MP $(CFLAGS) -c -o $@ $<
+mpi_headers = $(patsubst -I%,-isystem %,$(filter -I%,$(shell mpicc.$(1) -show)))
+mpi_objects = $(patsubst host-driver/plugin/mpi/%.c,$(B)/obj/mpi/$(1)/%.o,$(MPI_SHIM) $(2))
+MPI_OPENMPI := $(call mpi_objects,openmpi,host-driver/plugin/mpi/coll.c)
+MPI_MPICH   := $(call mpi_objects,mpich,host-driver/plugin/mpi/preload.c)
+-include $(patsubst %.o,%.d,$(MPI_OPENMPI) $(MPI_MPICH))
+
+$(MPI_OPENMPI): $(B)/obj/mpi/openmpi/%.o: host-driver/plugin/mpi/%.c
+	$(call say,CC,"$< for Open MPI")
+	$(call mpi_compile,$(CC) $(call mpi_headers,openmpi))
+$(MPI_MPICH): $(B)/obj/mpi/mpich/%.o: host-driver/plugin/mpi/%.c
+	$(call say,CC,"$< for MPICH")
+	$(call mpi_compile,$(CC) $(call mpi_headers,mpich))
+
+MPI_PARTS := $(B)/lib/libmpi-core.a $(B)/lib/libhost-driver.a $(B)/lib/liboffload.a
+mpi_link = $(Q)mkdir -p $(@D) && $(CC) $(LDSAN) -shared -o $@ $(filter %.o,$^) $(MPI_PARTS) -Wl,--exclude-libs,ALL $(host-driver_LDLIBS) $(LDFLAGS)
+$(MPI_PRELOAD): $(MPI_MPICH) $(MPI_PARTS)
+	$(call say,LD,$@)
+	$(mpi_link)
+$(MPI_COLL): $(MPI_OPENMPI) $(MPI_PARTS)
+	$(call say,LD,$@)
+	$(mpi_link)
+
+.PHONY: mpi mpi-deps mpi-build
+mpi-deps:
+	$(Q)tests/deps.sh base mpi
+mpi-build: build-all $(MPI_PRELOAD) $(MPI_COLL)
+mpi: mpi-deps ## build the plugins for Open MPI and MPICH (banyan-run); installs their packages
+	$(Q)$(MAKE) --no-print-directory mpi-build
+
+# Lint sees them where the headers are.
+ifneq ($(shell command -v mpicc.openmpi && command -v mpicc.mpich),)
+LINT_MORE += $(MPI_SHIM) host-driver/plugin/mpi/preload.c host-driver/plugin/mpi/coll.c
+$(foreach s,$(MPI_SHIM) host-driver/plugin/mpi/preload.c,$(eval SRCFLAGS_$(s) = $$(call mpi_headers,mpich)))
+SRCFLAGS_host-driver/plugin/mpi/coll.c = $(call mpi_headers,openmpi)
+endif

@@ -1,0 +1,415 @@
+/* MPI's collectives as libbanyan's; see shim.h. */
+#include "host-driver/plugin/mpi/shim.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host-driver/plugin/mpi/core.h"
+#include "host-driver/plugin/mpi/types.h"
+
+enum state { NOT_ASKED, ON, OFF };
+
+static struct {
+    enum state state;
+    int rank, size; /* of MPI_COMM_WORLD */
+    uint32_t serves, log;
+    uint64_t least;
+    MPI_Comm silent; /* nobody ever sends anything here */
+} self;
+
+/* ---- joining and leaving ---- */
+
+static void idle(void)
+{
+    MPI_Status status;
+    int found;
+
+    /* A probe that finds nothing is the portable way to let MPI move what others wait for. */
+    PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, self.silent, &found, &status);
+}
+
+/* MPI deletes MPI_COMM_SELF's attributes first of all that it finalizes. */
+static int finalize(MPI_Comm comm, int key, void *value, void *extra)
+{
+    char text[BY_MPI_TEXT_MAX];
+
+    (void)comm;
+    (void)key;
+    (void)value;
+    (void)extra;
+    by_mpi_tally(text, sizeof(text));
+    if (self.rank == 0 && self.log > 0)
+        fprintf(stderr, "banyan: MPI: %s\n", text);
+    self.state = OFF;
+    by_mpi_part();
+    return MPI_SUCCESS;
+}
+
+static void call_at_finalize(void)
+{
+    int key;
+
+    if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalize, &key, NULL) == MPI_SUCCESS)
+        PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+}
+
+/* One round of facts and the verdict. */
+static int agree(const struct by_shim_gather *on, const struct by_mpi_facts *mine, char text[BY_MPI_TEXT_MAX])
+{
+    struct by_mpi_facts *all = calloc((size_t)self.size, sizeof(*all));
+    int verdict;
+
+    if (all == NULL) {
+        fprintf(stderr, "banyan: MPI: no memory to agree among %d ranks: %zu bytes\n", self.size,
+                (size_t)self.size * sizeof(*all));
+        PMPI_Abort(MPI_COMM_WORLD, 3);
+        return 0;
+    }
+    if (on->gather(on, mine, all, (int)sizeof(*mine)) != MPI_SUCCESS) {
+        free(all);
+        snprintf(text, BY_MPI_TEXT_MAX, "not offloaded: MPI could not exchange what the ranks have");
+        return 0;
+    }
+    verdict = by_mpi_agree(all, (uint32_t)self.size, text);
+    self.serves = all[0].serves;
+    self.least = all[0].least;
+    self.log = all[0].log;
+    free(all);
+    return verdict;
+}
+
+static void start(const struct by_shim_gather *on)
+{
+    char text[BY_MPI_TEXT_MAX] = "";
+    struct by_mpi_facts mine;
+
+    PMPI_Comm_rank(MPI_COMM_WORLD, &self.rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &self.size);
+    by_mpi_join(&mine);
+    self.state = OFF;
+    if (agree(on, &mine, text) && PMPI_Comm_dup(MPI_COMM_WORLD, &self.silent) == MPI_SUCCESS) {
+        by_mpi_enter(&mine, idle);
+        if (agree(on, &mine, text))
+            self.state = ON;
+    }
+    if (self.rank == 0 && self.log > 0)
+        fprintf(stderr, "banyan: MPI: %s\n", text);
+    if (self.state == OFF)
+        by_mpi_part();
+    call_at_finalize();
+}
+
+int by_shim_ready(const struct by_shim_gather *on)
+{
+    if (self.state == NOT_ASKED)
+        start(on);
+    if (self.state == OFF)
+        by_mpi_leave_to_mpi(BY_MPI_OFF);
+    return self.state == ON;
+}
+
+/* ---- calls ---- */
+
+static int left(enum by_mpi_reason reason)
+{
+    by_mpi_leave_to_mpi(reason);
+    return 0;
+}
+
+/* An error code of MPI that carries libbanyan's text. */
+static int code_of(int status)
+{
+    static int class = MPI_ERR_LASTCODE;
+    char text[MPI_MAX_ERROR_STRING];
+    int code = MPI_ERR_OTHER;
+
+    snprintf(text, sizeof(text), "banyan: %s", banyan_last_error());
+    if (self.log > 0)
+        fprintf(stderr, "%s (MPI rank %d)\n", text, self.rank);
+    if (class == MPI_ERR_LASTCODE && PMPI_Add_error_class(&class) != MPI_SUCCESS)
+        return MPI_ERR_OTHER;
+    if (PMPI_Add_error_code(class, &code) == MPI_SUCCESS)
+        PMPI_Add_error_string(code, text);
+    (void)status;
+    return code;
+}
+
+static int run(const struct by_mpi_call *call, int *code)
+{
+    int status = by_mpi_run(call, idle);
+
+    *code = status == 0 ? MPI_SUCCESS : code_of(status);
+    return 1;
+}
+
+static int no_memory(size_t bytes, int *code)
+{
+    fprintf(stderr, "banyan: no memory for a temporary buffer of %zu bytes (MPI rank %d)\n", bytes,
+            self.rank);
+    *code = MPI_ERR_NO_MEM;
+    return 1;
+}
+
+/* What every rank can tell of a call: whether it is offloaded. `bytes` of data in all. */
+static int admitted(banyan_collective_t collective, uint64_t bytes)
+{
+    if (!(self.serves >> collective & 1))
+        return left(BY_MPI_TABLE);
+    if (bytes < self.least || bytes == 0)
+        return left(BY_MPI_SMALL);
+    return 1;
+}
+
+/* For a reduction: the type and operator, or why not. */
+static int reducible(banyan_collective_t collective, struct by_mpi_call *call, int64_t count,
+                     MPI_Datatype type, MPI_Op op)
+{
+    struct by_shim_type known;
+
+    if (count < 0)
+        return 0; /* MPI says so to the user */
+    if (!by_shim_type_find(type, &known))
+        return left(BY_MPI_TYPE);
+    if (!by_shim_op_find(op, &known, &call->op) || !banyan_supports(call->op, known.dtype))
+        return left(BY_MPI_OPERATOR);
+    call->collective = collective;
+    call->dtype = known.dtype;
+    call->count = (uint64_t)count * known.each;
+    return admitted(collective, call->count * banyan_dtype_size(known.dtype) *
+                                    (collective == BANYAN_REDUCE_SCATTER ? (uint64_t)self.size : 1));
+}
+
+int by_shim_allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int *code)
+{
+    struct by_mpi_call call = {.send = send == MPI_IN_PLACE ? recv : send, .recv = recv};
+
+    return reducible(BANYAN_ALLREDUCE, &call, count, type, op) && run(&call, code);
+}
+
+int by_shim_reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root, int *code)
+{
+    struct by_mpi_call call = {
+        .send = send == MPI_IN_PLACE ? recv : send, .recv = recv, .root = (uint32_t)root};
+
+    if (root < 0 || root >= self.size)
+        return 0;
+    if (root != self.rank)
+        call.recv = NULL;
+    return reducible(BANYAN_REDUCE, &call, count, type, op) && run(&call, code);
+}
+
+int by_shim_reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+                                 int *code)
+{
+    struct by_mpi_call call = {.send = send, .recv = recv};
+    size_t bytes;
+    int taken;
+
+    if (!reducible(BANYAN_REDUCE_SCATTER, &call, count, type, op))
+        return 0;
+    if (send != MPI_IN_PLACE)
+        return run(&call, code);
+    /* MPI wants the result at the start of the input, where another rank's share lies that is still to be
+     * sent. */
+    bytes = call.count * banyan_dtype_size(call.dtype);
+    call.send = recv;
+    call.recv = malloc(bytes);
+    if (call.recv == NULL)
+        return no_memory(bytes, code);
+    taken = run(&call, code);
+    if (*code == MPI_SUCCESS)
+        memcpy(recv, call.recv, bytes);
+    free(call.recv);
+    return taken;
+}
+
+int by_shim_reduce_scatter(const void *send, void *recv, const int counts[], MPI_Datatype type, MPI_Op op,
+                           int *code)
+{
+    for (int r = 1; r < self.size; r++)
+        if (counts[r] != counts[0])
+            return left(BY_MPI_COUNTS);
+    return by_shim_reduce_scatter_block(send, recv, counts[0], type, op, code);
+}
+
+int by_shim_barrier(int *code)
+{
+    struct by_mpi_call call = {.collective = BANYAN_BARRIER};
+
+    if (!(self.serves >> BANYAN_BARRIER & 1))
+        return left(BY_MPI_TABLE);
+    return run(&call, code);
+}
+
+/* ---- copies: bytes, whatever the types ---- */
+
+/* Bytes that `count` elements carry; -1 when it is not for us to judge. */
+static int64_t carried(int64_t count, MPI_Datatype type)
+{
+    MPI_Count size;
+
+    if (count < 0 || type == MPI_DATATYPE_NULL || PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0)
+        return -1;
+    return count * size;
+}
+
+/* Elements of a named type lie one after another; those of others may not, and are packed. */
+static int is_plain(MPI_Datatype type)
+{
+    int integers, addresses, types, combiner;
+
+    return PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
+           combiner == MPI_COMBINER_NAMED && by_shim_type_is_dense(type);
+}
+
+static int pack(const void *from, int count, MPI_Datatype type, void *to, int bytes)
+{
+    int at = 0;
+
+    return PMPI_Pack(from, count, type, to, bytes, &at, MPI_COMM_SELF);
+}
+
+static int unpack(const void *from, int bytes, void *to, int count, MPI_Datatype type)
+{
+    int at = 0;
+
+    return PMPI_Unpack(from, bytes, &at, to, count, type, MPI_COMM_SELF);
+}
+
+int by_shim_bcast(void *buffer, int count, MPI_Datatype type, int root, int *code)
+{
+    struct by_mpi_call call = {
+        .collective = BANYAN_BROADCAST, .dtype = BANYAN_U8, .op = BANYAN_BOR, .recv = buffer};
+    int64_t bytes = carried(count, type);
+
+    if (bytes < 0 || root < 0 || root >= self.size)
+        return 0;
+    if (bytes > INT_MAX)
+        return left(BY_MPI_LARGE);
+    if (!admitted(BANYAN_BROADCAST, (uint64_t)bytes))
+        return 0;
+    call.root = (uint32_t)root;
+    call.count = (uint64_t)bytes;
+    if (is_plain(type))
+        return run(&call, code);
+    call.recv = malloc((size_t)bytes);
+    if (call.recv == NULL)
+        return no_memory((size_t)bytes, code);
+    *code = root == self.rank ? pack(buffer, count, type, call.recv, (int)bytes) : MPI_SUCCESS;
+    if (*code == MPI_SUCCESS)
+        run(&call, code);
+    if (*code == MPI_SUCCESS && root != self.rank)
+        *code = unpack(call.recv, (int)bytes, buffer, count, type);
+    free(call.recv);
+    return 1;
+}
+
+/* Where the block of a rank goes, in elements of recv_type; `places` NULL: one after another. */
+static void *place_of(void *recv, int rank, int count, const int *places, MPI_Aint extent)
+{
+    return (char *)recv + (places != NULL ? places[rank] : (MPI_Aint)rank * count) * extent;
+}
+
+struct gathering {
+    const void *send;
+    int send_count;
+    MPI_Datatype send_type;
+    void *recv;
+    int recv_count;
+    const int *places;
+    MPI_Datatype recv_type;
+    MPI_Aint extent; /* of recv_type */
+    int bytes;       /* of each rank's block */
+};
+
+static int in_order(const struct gathering *g)
+{
+    for (int r = 0; g->places != NULL && r < self.size; r++)
+        if (g->places[r] != r * g->recv_count)
+            return 0;
+    return 1;
+}
+
+/* Through buffers of our own: `whole` for all ranks' blocks, the own one packed into its place. */
+static int gather_packed(const struct gathering *g, struct by_mpi_call *call, char *whole, int *code)
+{
+    char *mine = whole + (size_t)self.rank * (size_t)g->bytes;
+
+    if (g->send == MPI_IN_PLACE)
+        *code = pack(place_of(g->recv, self.rank, g->recv_count, g->places, g->extent), g->recv_count,
+                     g->recv_type, mine, g->bytes);
+    else
+        *code = pack(g->send, g->send_count, g->send_type, mine, g->bytes);
+    call->send = mine;
+    call->recv = whole;
+    if (*code == MPI_SUCCESS)
+        run(call, code);
+    for (int r = 0; r < self.size && *code == MPI_SUCCESS; r++)
+        if (r != self.rank || g->send != MPI_IN_PLACE)
+            *code = unpack(whole + (size_t)r * (size_t)g->bytes, g->bytes,
+                           place_of(g->recv, r, g->recv_count, g->places, g->extent), g->recv_count,
+                           g->recv_type);
+    return 1;
+}
+
+static int gather(struct gathering *g, int *code)
+{
+    int64_t bytes = carried(g->recv_count, g->recv_type);
+    struct by_mpi_call call = {.collective = BANYAN_ALLGATHER, .dtype = BANYAN_U8, .op = BANYAN_BOR};
+    MPI_Aint least;
+    char *whole;
+
+    if (bytes < 0 || PMPI_Type_get_extent(g->recv_type, &least, &g->extent) != MPI_SUCCESS)
+        return 0;
+    if (bytes > INT_MAX / self.size)
+        return left(BY_MPI_LARGE);
+    if (!admitted(BANYAN_ALLGATHER, (uint64_t)bytes * (uint64_t)self.size))
+        return 0;
+    g->bytes = (int)bytes;
+    call.count = (uint64_t)bytes;
+    if (is_plain(g->recv_type) && in_order(g) && (g->send == MPI_IN_PLACE || is_plain(g->send_type))) {
+        call.send = g->send == MPI_IN_PLACE ? (char *)g->recv + (size_t)self.rank * (size_t)bytes : g->send;
+        call.recv = g->recv;
+        return run(&call, code);
+    }
+    whole = malloc((size_t)bytes * (size_t)self.size);
+    if (whole == NULL)
+        return no_memory((size_t)bytes * (size_t)self.size, code);
+    gather_packed(g, &call, whole, code);
+    free(whole);
+    return 1;
+}
+
+int by_shim_allgather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+                      MPI_Datatype recv_type, int *code)
+{
+    struct gathering g = {.send = send,
+                          .send_count = send_count,
+                          .send_type = send_type,
+                          .recv = recv,
+                          .recv_count = recv_count,
+                          .recv_type = recv_type};
+
+    return gather(&g, code);
+}
+
+int by_shim_allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv,
+                       const int counts[], const int places[], MPI_Datatype recv_type, int *code)
+{
+    struct gathering g = {.send = send,
+                          .send_count = send_count,
+                          .send_type = send_type,
+                          .recv = recv,
+                          .recv_count = counts[0],
+                          .recv_type = recv_type,
+                          .places = places};
+    int64_t size = carried(1, recv_type);
+
+    /* Ranks may use different types for the same block, so what is compared is bytes. */
+    for (int r = 1; r < self.size; r++)
+        if (counts[r] * size != counts[0] * size)
+            return left(BY_MPI_COUNTS);
+    return gather(&g, code);
+}

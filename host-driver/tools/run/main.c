@@ -1,0 +1,173 @@
+/*
+ * banyan-run: starts a program with the MPI plugin that fits its MPI, by the environment alone. It stands
+ * before the launcher (banyan-run mpirun -n 4 a.out) or before the program (mpirun -n 4 banyan-run a.out),
+ * and then becomes it.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host-driver/tools/run/find.h"
+
+enum { EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
+
+static const char help[] =
+    "usage: banyan-run [options] [--] program [argument...]\n"
+    "Starts an MPI program, or its launcher, with collectives that the network computes.\n"
+    "  --mpi openmpi|mpich  the MPI of the program, where it cannot be seen (scripts)\n"
+    "  --table PATH         BANYAN_TABLE: the host's table, or a folder with HOSTNAME.table\n"
+    "  -v, --verbose        say what is set\n"
+    "  -h, --help           print this\n"
+    "banyan-run(1) tells the rest.\n";
+
+struct options {
+    enum by_run_mpi mpi;
+    const char *table;
+    int verbose;
+};
+
+static int parse(int argc, char **argv, struct options *options)
+{
+    static const struct option names[] = {{"mpi", required_argument, NULL, 'm'},
+                                          {"table", required_argument, NULL, 't'},
+                                          {"verbose", no_argument, NULL, 'v'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
+    int option;
+
+    while ((option = getopt_long(argc, argv, "+vh", names, NULL)) != -1) {
+        switch (option) {
+        case 'm':
+            options->mpi = by_run_named(optarg);
+            if (options->mpi == BY_RUN_UNKNOWN) {
+                fprintf(stderr, "banyan-run: --mpi %s: openmpi or mpich is wanted\n", optarg);
+                return EXIT_USAGE;
+            }
+            break;
+        case 't':
+            options->table = optarg;
+            break;
+        case 'v':
+            options->verbose = 1;
+            break;
+        case 'h':
+            fputs(help, stdout);
+            return -1;
+        default:
+            return EXIT_USAGE;
+        }
+    }
+    if (optind < argc)
+        return 0;
+    fputs(help, stderr);
+    return EXIT_USAGE;
+}
+
+/* PREFIX/lib/banyan for PREFIX/bin/banyan-run, or what is missing. */
+static int plugin_path(const char *name, char found[PATH_MAX])
+{
+    char self[PATH_MAX] = "", path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+    if (length < 0 ||
+        (size_t)snprintf(path, sizeof(path), "%s/../lib/banyan/%s", dirname(self), name) >= sizeof(path) ||
+        realpath(path, found) == NULL) {
+        fprintf(stderr, "banyan-run: the plugin %s is not there (%s); build it with `make mpi`\n", path,
+                strerror(errno));
+        return EXIT_ENVIRONMENT;
+    }
+    return 0;
+}
+
+static int set(const struct options *options, const char *name, const char *value)
+{
+    if (setenv(name, value, 1) != 0) {
+        fprintf(stderr, "banyan-run: %s cannot be set: %s\n", name, strerror(errno));
+        return EXIT_ENVIRONMENT;
+    }
+    if (options->verbose)
+        fprintf(stderr, "banyan-run: %s=%s\n", name, value);
+    return 0;
+}
+
+/* Puts a path before a list in the environment: Open MPI stops at the first folder that is not there. */
+static int set_list(const struct options *options, const char *name, const char *path, const char *fallback)
+{
+    const char *before = getenv(name);
+    char *list;
+    int status;
+
+    if (before == NULL || before[0] == 0)
+        before = fallback;
+    if (asprintf(&list, "%s%s%s", path, before[0] != 0 ? ":" : "", before) < 0) {
+        fprintf(stderr, "banyan-run: no memory for %s\n", name);
+        return EXIT_ENVIRONMENT;
+    }
+    status = set(options, name, list);
+    free(list);
+    return status;
+}
+
+static int prepare(const struct options *options, enum by_run_mpi mpi)
+{
+    char plugin[PATH_MAX], table[PATH_MAX];
+    int status = 0;
+
+    if (options->table != NULL) {
+        /* Ranks may start elsewhere. */
+        status =
+            set(options, "BANYAN_TABLE", realpath(options->table, table) != NULL ? table : options->table);
+        if (status != 0)
+            return status;
+    }
+    if (mpi == BY_RUN_OPENMPI) {
+        status = plugin_path("openmpi", plugin);
+        return status != 0 ? status
+                           : set_list(options, "OMPI_MCA_mca_base_component_path", plugin,
+                                      "SYSTEM_DEFAULT:USER_DEFAULT");
+    }
+    status = plugin_path("libbanyan-mpich.so", plugin);
+    return status != 0 ? status : set_list(options, "LD_PRELOAD", plugin, "");
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {0};
+    int status = parse(argc, argv, &options);
+    const char *why = "--mpi";
+    enum by_run_mpi mpi;
+    char *path;
+
+    if (status != 0)
+        return status < 0 ? 0 : status;
+    path = by_run_locate(argv[optind]);
+    if (path == NULL) {
+        fprintf(stderr, "banyan-run: no program %s: %s\n", argv[optind],
+                strerror(errno != 0 ? errno : ENOENT));
+        return EXIT_USAGE;
+    }
+    mpi = options.mpi != BY_RUN_UNKNOWN ? options.mpi : by_run_mpi_of(path, &why);
+    free(path);
+    if (mpi == BY_RUN_UNKNOWN) {
+        fprintf(
+            stderr,
+            "banyan-run: neither its name nor its libraries tell the MPI of %s; say --mpi openmpi or --mpi "
+            "mpich\n",
+            argv[optind]);
+        return EXIT_USAGE;
+    }
+    if (options.verbose)
+        fprintf(stderr, "banyan-run: %s is of %s, by %s\n", argv[optind],
+                mpi == BY_RUN_OPENMPI ? "Open MPI" : "MPICH", why);
+    status = prepare(&options, mpi);
+    if (status != 0)
+        return status;
+    execvp(argv[optind], argv + optind);
+    fprintf(stderr, "banyan-run: %s: %s\n", argv[optind], strerror(errno));
+    return EXIT_ENVIRONMENT;
+}

@@ -1,0 +1,174 @@
+#!/usr/bin/env bash
+# MPI programs that know nothing of banyan, over real switches: C, Fortran and Python under Open MPI, C and Fortran under MPICH. Each
+# host is a machine of its own for the MPI: a namespace with a host name, and beside the lab's links one more
+# network, over which the MPI starts and sends what is left to it. Programs check their own results; this script checks
+# that what was to be offloaded was, by the counts that the plugins print and the packets that the switch added.
+#   lab-mpi.sh BUILD
+. "$(dirname "$0")/lab-common.sh" lab-mpi "$@"
+need_root
+for mpi in openmpi mpich; do
+    command -v mpirun.$mpi >/dev/null || { echo "lab-mpi: skipped: mpirun.$mpi is missing: make mpi" >&2; exit 77; }
+done
+
+hosts=4
+subnet=198.18.177
+lab=
+outside=byo$$
+cleanup_more() {
+    [ -z "$lab" ] || "$banyan" lab down "$lab" >/dev/null 2>&1
+    ip netns delete "$outside" 2>/dev/null
+}
+
+# The lab, and a bridge that joins its hosts outside of it.
+fabric_up() {
+    local i
+    "$banyan" topo star --hosts $hosts >"$dir/star.json"
+    "$banyan" lab up "$dir/star.json" >"$dir/up.out" 2>&1 || return 1
+    lab=$(sed -n 's/^# lab \([0-9]*\) is up.*/\1/p' "$dir/up.out")
+    [ -n "$lab" ] || return 1
+    ip netns add "$outside"
+    ip -n "$outside" link add br0 type bridge
+    ip -n "$outside" link set br0 up
+    for ((i = 0; i < hosts; i++)); do
+        ip -n "lab-$lab-host$i" link add out0 type veth peer name "h$i" netns "$outside" &&
+            ip -n "lab-$lab-host$i" addr add "$subnet.$((i + 1))/24" dev out0 &&
+            ip -n "lab-$lab-host$i" link set out0 up && ip -n "lab-$lab-host$i" link set lo up &&
+            ip -n "$outside" link set "h$i" master br0 up || return 1
+    done
+    # Launchers call AGENT ADDRESS WORD... as they would call ssh.
+    cat >"$dir/agent" <<AGENT
+#!/bin/sh
+index=\$((\${1##*.} - 1))
+shift
+exec ip netns exec lab-$lab-host\$index unshare --uts sh -c 'hostname host'\$index'; exec sh -c "\$1"' agent "\$*"
+AGENT
+    chmod 700 "$dir/agent"
+}
+
+address_list() {
+    local i list=$subnet.1
+    for ((i = 2; i <= hosts; i++)); do list=$list,$subnet.$i; done
+    echo "$list"
+}
+
+# Waits for a run. MPICH 4.0 over UCX's TCP does not always return from MPI_Finalize, with or without banyan: once the plugin has said its
+# last word it has five seconds, and then what was printed counts.
+ended() { # MPI PID
+    local last=0 pid i status
+    while kill -0 "$2" 2>/dev/null && [ $last -lt 25 ]; do
+        [ "$1" = openmpi ] || ! grep -q '^banyan: MPI: .* left to MPI' "$dir/run.out" || last=$((last + 1))
+        sleep 0.2
+    done
+    if [ $last -lt 25 ]; then
+        wait "$2"
+        return
+    fi
+    for ((i = 0; i < hosts; i++)); do
+        for pid in $(ip netns pids "lab-$lab-host$i"); do kill -KILL "$pid" 2>/dev/null; done
+    done
+    wait "$2" 2>/dev/null
+    return 0
+}
+
+# What mpirun of Open MPI hands on: banyan-run sets the table, the caller the rest (environment="A=B C=D").
+env_options() {
+    local setting
+    printf -- '-x BANYAN_TABLE -x BANYAN_LOG'
+    for setting in ${environment:-}; do printf -- ' -x %s' "${setting%%=*}"; done
+}
+
+# run openmpi|mpich WORD...: on one rank for each host, under banyan-run, with new generations of the tables. Output: $dir/run.out
+run() {
+    local mpi=$1 words
+    shift
+    [ "${renew:-yes}" = no ] || "$banyan" push --renew "/run/banyan/lab-$lab" --sockets "/run/banyan/lab-$lab" >"$dir/push.out" 2>&1 || { cat "$dir/push.out"; return 1; }
+    words="export HOME='$dir' TMPDIR='$dir' OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ${environment:-} ; exec '$build/bin/banyan-run'"
+    words+=" --table /run/banyan/lab-$lab"
+    if [ "$mpi" = openmpi ]; then
+        words+=" mpirun.openmpi -n ${ranks:-$hosts} --host $(address_list) --mca plm_rsh_agent '$dir/agent' --mca pml ob1 --mca btl tcp,self"
+        words+=" --mca btl_tcp_if_include out0 --mca oob_tcp_if_include out0 --mca mpi_yield_when_idle 1 --bind-to none $(env_options)"
+    else
+        words+=" mpirun.mpich -n ${ranks:-$hosts} -ppn 1 -launcher rsh -launcher-exec '$dir/agent' -iface out0 -hosts $(address_list)"
+    fi
+    timeout --kill-after=5 60 "$dir/agent" $subnet.1 "export UCX_TLS=tcp,self UCX_NET_DEVICES=out0 BANYAN_LOG=1; $words $*" >"$dir/run.out" 2>&1 </dev/null &
+    ended $mpi $!
+}
+
+# How many calls the plugin says it offloaded.
+offloaded() { sed -n 's/^banyan: MPI: \([0-9]*\).* calls offloaded.*/\1/p' "$dir/run.out"; }
+# of one collective
+offloaded_of() { sed -n "s/^banyan: MPI: [0-9]* ([^)]*$1 \([0-9]*\)[^)]*) calls offloaded.*/\1/p" "$dir/run.out"; }
+
+# shown WHAT LEAST COMMAND...: the command succeeds, says nothing wrong, and at least LEAST of its calls were offloaded.
+shown() {
+    local what=$1 least=$2 count
+    shift 2
+    "$@"
+    local status=$?
+    count=$(offloaded)
+    if [ $status -eq 0 ] && ! grep -q WRONG "$dir/run.out" && grep -q right "$dir/run.out" && [ "${count:-0}" -ge "$least" ]; then
+        pass "$what: $(sed -n 's/^banyan: MPI: \([0-9].*\)/\1/p' "$dir/run.out")"
+    else
+        echo "(exit status $status; ${count:-no} calls offloaded, at least $least wanted)" >>"$dir/run.out"
+        fail "$what" "$dir/run.out"
+    fi
+}
+
+# left WHAT TEXT COMMAND...: nothing is offloaded, all results are right, and one line says why.
+left() {
+    local what=$1 text=$2
+    shift 2
+    if "$@" && grep -q right "$dir/run.out" && ! grep -q WRONG "$dir/run.out" && [ "$(offloaded)" = 0 ] &&
+        grep -q "^banyan: MPI: not offloaded: .*$text" "$dir/run.out"; then
+        pass "$what: $(grep -m1 -o 'not offloaded: .*' "$dir/run.out")"
+    else
+        echo "(exit status $?; no line with '$text')" >>"$dir/run.out"
+        fail "$what" "$dir/run.out"
+    fi
+}
+
+fabric_up || { fail "a lab with a network beside it" "$dir/up.out"; finish; }
+for mpi in openmpi mpich; do
+    mpicc.$mpi -O2 -o "$dir/collectives.$mpi" "$(dirname "$0")/mpi/collectives.c" &&
+        mpif90.$mpi -O2 -w -o "$dir/reductions.$mpi" "$(dirname "$0")/mpi/reductions.f90" || { fail "programs for $mpi"; finish; }
+done
+
+mpicc.openmpi -O2 -o "$dir/stops.openmpi" "$(dirname "$0")/mpi/stops.c" || { fail "a program for openmpi"; finish; }
+for mpi in openmpi mpich; do
+    shown "$mpi, C, every collective" 30 run $mpi "$dir/collectives.$mpi"
+    shown "$mpi, Fortran" 4 run $mpi "$dir/reductions.$mpi"
+done
+shown "openmpi, mpi4py" 5 run openmpi /usr/bin/python3 "$(realpath "$(dirname "$0")/mpi/arrays.py")"
+
+renew=no left "openmpi, tables that have served a run" "has already served a run" run openmpi "$dir/reductions.openmpi"
+for mpi in openmpi mpich; do
+    ranks=3 left "$mpi, fewer ranks than the tables have" "tables are for 4 ranks, and MPI runs 3" run $mpi "$dir/reductions.$mpi"
+done
+environment=BANYAN_TRANSPORT=pigeon left "openmpi, a setting that is wrong" "transport 'pigeon' is unknown" run openmpi "$dir/reductions.openmpi"
+mv "/run/banyan/lab-$lab/host2.table" "$dir/"
+renew=no left "openmpi, a host without a table" "rank 2 on host2: .*no table of this host" run openmpi "$dir/reductions.openmpi"
+mv "$dir/host2.table" "/run/banyan/lab-$lab/"
+
+# A rank stops in the middle of it: the others are told within the time limit, by an error that names it.
+environment=BANYAN_TIMEOUT=2 run openmpi "$dir/stops.openmpi"
+if [ $? -ne 124 ] && grep -q "host2 (rank 2) has not contributed" "$dir/run.out"; then
+    pass "openmpi, a rank that stops: $(grep -m1 -o 'allreduce of .* for 2 s' "$dir/run.out")"
+else
+    fail "openmpi, a rank that stops" "$dir/run.out"
+fi
+
+# The plugin of the other MPI.
+refused "the preload for MPICH in a program of Open MPI" 3 "was preloaded into a program of Open MPI" \
+    env LD_PRELOAD="$build/lib/banyan/libbanyan-mpich.so" "$dir/reductions.openmpi"
+
+refused "banyan-run without a program" 2 "usage: banyan-run" "$build/bin/banyan-run"
+refused "banyan-run with a program that is not there" 2 "no program nothere" "$build/bin/banyan-run" nothere
+refused "banyan-run with an unknown MPI" 2 "openmpi or mpich is wanted" "$build/bin/banyan-run" --mpi lam true
+refused "banyan-run with a program that tells no MPI" 2 "say --mpi openmpi or --mpi mpich" "$build/bin/banyan-run" /bin/true
+for mpi in openmpi mpich; do
+    cp "$dir/reductions.$mpi" "$dir/program"
+    refused "banyan-run knows a program of $mpi by its libraries" 0 "by the libraries that it needs" env OMPI_ALLOW_RUN_AS_ROOT=1 \
+        OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "$build/bin/banyan-run" -v "$dir/program"
+done
+
+finish

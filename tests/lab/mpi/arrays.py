@@ -1,0 +1,35 @@
+"""mpi4py and numpy, as Debian packages them: nothing here knows banyan."""
+import sys
+
+import numpy
+from mpi4py import MPI
+
+world = MPI.COMM_WORLD
+rank, size = world.Get_rank(), world.Get_size()
+count = 100_003
+mine = numpy.arange(count, dtype=numpy.float64) * (rank + 1)
+total = numpy.empty_like(mine)
+world.Allreduce(mine, total, op=MPI.SUM)
+right = bool((total == numpy.arange(count) * (size * (size + 1) // 2)).all())
+
+blocks = numpy.empty((size, count), dtype=numpy.int32)
+world.Allgather(numpy.full(count, rank, dtype=numpy.int32), blocks)
+right &= all((blocks[r] == r).all() for r in range(size))
+
+matrix = numpy.zeros((300, 200), dtype=numpy.float32)
+if rank == 1:
+    matrix[:] = 7
+world.Bcast(matrix, root=1)
+right &= bool((matrix == 7).all())
+
+share = numpy.empty(count, dtype=numpy.int64)
+world.Reduce_scatter_block(numpy.ones(count * size, dtype=numpy.int64), share, op=MPI.SUM)
+right &= bool((share == size).all())
+
+# Objects travel pickled, with lengths of their own.
+right &= world.bcast({"from": 0} if rank == 0 else None) == {"from": 0}
+right &= world.allreduce(rank) == size * (size - 1) // 2
+world.Barrier()
+if rank == 0 and right:
+    print("right mpi4py: Allreduce, Allgather, Bcast, Reduce_scatter_block, bcast, allreduce, Barrier")
+sys.exit(0 if right else 1)

@@ -1,0 +1,135 @@
+/* What MPI's ranks agree on: the same verdict from the same facts, and the text that names who cannot. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/unit/host-driver/rig.h"
+
+#include "host-driver/plugin/mpi/core.h"
+
+#define RANKS 4
+
+static struct by_mpi_facts facts[RANKS];
+static char text[BY_MPI_TEXT_MAX];
+
+static int all_can(void **state)
+{
+    (void)state;
+    memset(facts, 0, sizeof(facts));
+    for (uint32_t r = 0; r < RANKS; r++) {
+        facts[r] = (struct by_mpi_facts){.version = BANYAN_VERSION,
+                                         .rank = r,
+                                         .size = RANKS,
+                                         .serves = 1u << BANYAN_ALLREDUCE | 1u << BANYAN_BARRIER,
+                                         .least = 100};
+        snprintf(facts[r].host, sizeof(facts[r].host), "h%u", r);
+    }
+    return 0;
+}
+
+static void refused(const char *words)
+{
+    assert_int_equal(by_mpi_agree(facts, RANKS, text), 0);
+    if (strncmp(text, "not offloaded: ", 15) != 0 || strstr(text, words) == NULL)
+        fail_msg("'%s' does not say '%s'", text, words);
+}
+
+static void ranks_that_all_can_agree(void **state)
+{
+    (void)state;
+    assert_int_equal(by_mpi_agree(facts, RANKS, text), 1);
+    assert_string_equal(text, "offloaded: allreduce, barrier; 4 ranks, from 100 bytes");
+}
+
+static void one_rank_that_cannot_is_named_with_its_reason(void **state)
+{
+    (void)state;
+    facts[2].status = BANYAN_ENOENT;
+    snprintf(facts[2].text, sizeof(facts[2].text), "no table");
+    refused("rank 2 on h2: no table");
+}
+
+static void ranks_in_another_order_are_told_how_to_start(void **state)
+{
+    (void)state;
+    facts[1].rank = 3;
+    facts[3].rank = 1;
+    refused("MPI's rank 1 runs on h1, which is rank 3 of the tables");
+}
+
+static void more_or_fewer_ranks_than_the_tables_have_are_refused(void **state)
+{
+    (void)state;
+    for (uint32_t r = 0; r < RANKS; r++)
+        facts[r].size = RANKS + 1;
+    refused("the tables are for 5 ranks, and MPI runs 4");
+}
+
+static void settings_versions_and_tables_that_differ_are_refused(void **state)
+{
+    (void)state;
+    facts[3].least = 7;
+    refused("BANYAN_MPI_LEAST is 7 at rank 3 and 100 at rank 0");
+    facts[3].least = 100;
+    facts[3].version++;
+    refused("rank 3 on h3 has version");
+    facts[3].version--;
+    facts[3].serves |= 1u << BANYAN_REDUCE;
+    refused("rank 3 on h3 serve other collectives");
+}
+
+static void a_single_rank_has_no_network_to_use(void **state)
+{
+    (void)state;
+    facts[0].size = 1;
+    assert_int_equal(by_mpi_agree(facts, 1, text), 0);
+    assert_non_null(strstr(text, "one rank"));
+}
+
+static void a_long_reason_is_cut_not_overrun(void **state)
+{
+    (void)state;
+    facts[0].status = BANYAN_EIO;
+    memset(facts[0].text, 'x', sizeof(facts[0].text) - 1);
+    assert_int_equal(by_mpi_agree(facts, RANKS, text), 0);
+    assert_int_equal(strlen(text), BY_MPI_TEXT_MAX - 1);
+}
+
+static void a_process_without_a_table_says_so_and_counts(void **state)
+{
+    struct by_mpi_facts mine;
+
+    (void)state;
+    rig_set("BANYAN_TABLE", NULL);
+    rig_set("BANYAN_LOG", "0");
+    by_mpi_join(&mine);
+    assert_int_equal(mine.status, BANYAN_EINVAL);
+    assert_non_null(strstr(mine.text, "set BANYAN_TABLE"));
+    rig_set("BANYAN_MPI_LEAST", "many");
+    by_mpi_join(&mine);
+    assert_int_equal(mine.status, BANYAN_EINVAL);
+    assert_non_null(strstr(mine.text, "BANYAN_MPI_LEAST"));
+    rig_set("BANYAN_MPI_LEAST", NULL);
+    by_mpi_part();
+
+    by_mpi_leave_to_mpi(BY_MPI_TYPE);
+    by_mpi_leave_to_mpi(BY_MPI_TYPE);
+    by_mpi_leave_to_mpi(BY_MPI_SMALL);
+    by_mpi_tally(text, sizeof(text));
+    assert_string_equal(text, "0 calls offloaded, 3 (type 2, below BANYAN_MPI_LEAST 1) left to MPI");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(ranks_that_all_can_agree, all_can),
+        cmocka_unit_test_setup(one_rank_that_cannot_is_named_with_its_reason, all_can),
+        cmocka_unit_test_setup(ranks_in_another_order_are_told_how_to_start, all_can),
+        cmocka_unit_test_setup(more_or_fewer_ranks_than_the_tables_have_are_refused, all_can),
+        cmocka_unit_test_setup(settings_versions_and_tables_that_differ_are_refused, all_can),
+        cmocka_unit_test_setup(a_single_rank_has_no_network_to_use, all_can),
+        cmocka_unit_test_setup(a_long_reason_is_cut_not_overrun, all_can),
+        cmocka_unit_test(a_process_without_a_table_says_so_and_counts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
