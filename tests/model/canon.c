@@ -220,7 +220,7 @@ static void canon_bank(struct by_engine *engine, const struct by_entry *entry, u
     canon_pairs(engine, entry, index);
     by_bank_seal(bank);
     if (!sealed) /* a bit has flipped; else a property would have been broken */
-        bank->seal = (uint16_t)~bank->seal;
+        bank->seal ^= 0xffffu;
     if (!data || bank->state == BY_BANK_VOID || bank->state == BY_BANK_POISON ||
         (bank->state == BY_BANK_DONE && entry->has_parent))
         spoil(partial, half, bank);

@@ -239,6 +239,8 @@ int place_may(const struct place *place, int c, uint32_t action)
 {
     uint32_t crashes;
 
+    if (action == MODEL_ACT_PATIENCE && model.config->end == MODEL_END_MEMORY)
+        return space.closing;
     if (!(model.config->faults & (MODEL_CRASH | MODEL_CRASH_SAME)) || action >= MODEL_ACT_RELEASE)
         return 1;
     crashes = crash_count(place);
@@ -368,7 +370,7 @@ const char *place_close(struct place *place, void (*note)(uint32_t action))
         action = ACTION(model.messages[m].to, MODEL_ACT_MESSAGE + 2u * model.messages[m].local);
         todo[w] &= todo[w] - 1;
         bad = add_pure(place, action, todo, note);
-        if (bad == NULL && model.config->clock)
+        if (bad == NULL && model_more_actions())
             bad = add_pure(place, action + 1, todo, note);
         words = (model.message_count + 63) / 64;
         w = 0;
@@ -378,10 +380,17 @@ const char *place_close(struct place *place, void (*note)(uint32_t action))
 
 int place_is_goal(const struct place *place)
 {
-    for (int c = 0; c < model.component_count; c++)
-        if (model.components[c].kind == MODEL_HOST && !model_facts(c, place->local[c])->ended_well)
+    int failed = 0, named = 0;
+
+    for (int c = 0; c < model.component_count; c++) {
+        const struct model_facts *facts = model_facts(c, place->local[c]);
+
+        if (model.components[c].kind == MODEL_HOST && !facts->ended_well)
             return 0;
-    return 1;
+        failed |= facts->failed;
+        named |= facts->named;
+    }
+    return model.config->end != MODEL_END_MEMORY || !failed || named;
 }
 
 /* ---- the search ---- */
@@ -434,7 +443,7 @@ int successors(uint32_t state, int losses, int (*visit)(uint32_t successor))
             uint32_t m = 64 * w + (uint32_t)__builtin_ctzll(rest);
             uint32_t action = ACTION(model.messages[m].to, MODEL_ACT_MESSAGE + 2u * model.messages[m].local);
 
-            for (uint32_t late = 0; late <= model.config->clock; late++) {
+            for (uint32_t late = 0; late <= model_more_actions(); late++) {
                 to = follow(state, &from, action + late);
                 if (space.violation != NULL || is_too_small() || (to != SPACE_NONE && visit(to)))
                     return 1;

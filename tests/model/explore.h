@@ -29,6 +29,7 @@ struct space {
     uint64_t transitions;
     const char *violation;
     uint32_t bad_state, bad_action; /* where it happens */
+    int closing;                    /* all is explored, and it is asked how it can end */
 };
 
 /* A state in hand. */

@@ -73,13 +73,16 @@ int model_host_act(int c, uint32_t action, const struct model_message *message)
     case MODEL_ACT_PROBE:
         return model.config->probes && wait_for(c, 4);
     case MODEL_ACT_PATIENCE:
-        return model.config->end == MODEL_END_ANY && wait_for(c, 1);
+        return (model.config->end == MODEL_END_ANY || model.config->end == MODEL_END_MEMORY) &&
+               wait_for(c, 1);
     case MODEL_ACT_RESTART:
         return restart(c);
     default:
         break;
     }
-    if (message == NULL || (action - MODEL_ACT_MESSAGE) % 2 != 0)
+    if (message != NULL && (action - MODEL_ACT_MESSAGE) % 2 != 0)
+        message = model.config->faults & MODEL_DAMAGE ? model_damaged(message) : NULL;
+    if (message == NULL)
         return 0;
     rx = (struct by_rx){.data = message->data,
                         .bytes = message->bytes,

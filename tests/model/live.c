@@ -114,7 +114,7 @@ static int reaches_goal(uint32_t vector)
             return 0;
         if (memcmp(before.local, place.local, n * sizeof(uint32_t)) != 0)
             continue;
-        if (model.config->end != MODEL_END_ANY)
+        if (model.config->end != MODEL_END_ANY && model.config->end != MODEL_END_MEMORY)
             return 0;
         for (int c = 0; c < model.component_count; c++)
             if (model.components[c].kind == MODEL_HOST)
@@ -186,5 +186,6 @@ static uint32_t check_states(uint32_t *which)
 
 uint32_t live_check(uint32_t *which)
 {
+    space.closing = 1;
     return model.config->plain ? check_states(which) : check_vectors(which);
 }

@@ -110,6 +110,17 @@ void model_send(int c, const struct by_tx *tx, const uint8_t *payload)
     model.outs[model.out_count++] = (uint16_t)intern(&m);
 }
 
+const struct model_message *model_damaged(const struct model_message *message)
+{
+    static struct model_message damaged;
+
+    if (message->bytes == BY_WIRE_HEADER_BYTES)
+        return NULL;
+    damaged = *message;
+    damaged.data[BY_WIRE_HEADER_BYTES + 2] ^= 1; /* of an objection: its reason */
+    return &damaged;
+}
+
 /* ---- for people ---- */
 
 static void value_text(const struct by_header *header, const uint8_t *payload, int bytes, char *text,

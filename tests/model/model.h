@@ -53,11 +53,15 @@ enum model_fault {
     MODEL_RESTART = 0x01,    /* a host's process ends and another begins on the same tables */
     MODEL_CRASH = 0x02,      /* a node loses its memory; the controller installs the next generation */
     MODEL_CRASH_SAME = 0x04, /* a node loses its memory and gets the same generation again */
-    MODEL_HOLD = 0x08        /* a shell may keep references to payloads for as long as it likes */
+    MODEL_HOLD = 0x08,       /* a shell may keep references to payloads for as long as it likes */
+    MODEL_DAMAGE = 0x10,     /* the network may flip a bit of a payload; without a clock */
+    MODEL_FLIP = 0x20        /* a bit of a bank flips at a node, fault_count times in all at each */
 };
 
-/* MODEL_END_ANY: by an error that fits, be it that its patience is over. */
-enum model_end { MODEL_END_DONE = 1, MODEL_END_MISMATCH, MODEL_END_ANY };
+/* MODEL_END_ANY: by an error that fits, be it that its patience is over. MODEL_END_MEMORY: all well, or some
+ * rank by the error that names a node whose memory has changed, and then the others may lose their patience,
+ * once nothing else is left. */
+enum model_end { MODEL_END_DONE = 1, MODEL_END_MISMATCH, MODEL_END_ANY, MODEL_END_MEMORY };
 
 struct model_config {
     const char *name;
@@ -74,7 +78,7 @@ struct model_config {
     uint8_t mute;     /* the network loses every WAIT, PROBE and ERR(WINDOW) */
     uint8_t probes;
     uint8_t faults;      /* enum model_fault */
-    uint8_t fault_count; /* restarts of each host, or crashes in all */
+    uint8_t fault_count; /* restarts of each host, crashes in all, or flips at each node */
     uint8_t end;         /* enum model_end: what every rank must be able to reach */
     uint32_t first_seq;
     uint16_t gen;
@@ -132,6 +136,8 @@ struct model_engine {
     uint8_t crashes;
     uint8_t life;      /* generation installed last: gen + life */
     uint8_t forgotten; /* and lost in a crash */
+    uint8_t flips;
+    uint32_t resent; /* with config.exact: bits of banks whose value is made of something sent again */
     struct model_held held[MODEL_HELD_MAX];
 };
 
@@ -150,7 +156,12 @@ struct model_component {
     uint8_t *base; /* the arena to which local states are kept as differences */
 };
 
-/* Actions: fixed ones, then two for each message to the component: before and after the repair interval. */
+/* What a flip may hit in a bank (node.c): a bit of this. */
+#define MODEL_FLIP_PLACES 14
+#define MODEL_FLIP_BANKS  2
+
+/* Actions: fixed ones, then two for each message to the component: before and after the repair interval, or
+ * (MODEL_DAMAGE) sound and damaged. */
 enum model_action {
     MODEL_ACT_TIMER,    /* host: the timer of the first tree */
     MODEL_ACT_TIMER_B,  /* host: of the second */
@@ -162,7 +173,8 @@ enum model_action {
     MODEL_ACT_INSTALL_LAST = MODEL_ACT_INSTALL + MODEL_LIVES_MAX - 1,
     MODEL_ACT_RELEASE, /* engine: the first held reference; */
     MODEL_ACT_RELEASE_B,
-    MODEL_ACT_MESSAGE
+    MODEL_ACT_FLIP, /* engine: a bit of a bank, for each bank and place */
+    MODEL_ACT_MESSAGE = MODEL_ACT_FLIP + MODEL_FLIP_BANKS * MODEL_FLIP_PLACES
 };
 
 /* What an action does to a local state. */
@@ -183,6 +195,7 @@ struct model_facts {
     uint8_t ended;      /* host: all calls have ended, */
     uint8_t ended_well; /* as the configuration wants */
     uint8_t dead;
+    uint8_t failed, named;                /* host: a call ended with an error; that of memory, with a node */
     uint32_t base[2], next[2], flying[2]; /* host: windows of its trees; bits of chunks base + i in flight */
     uint16_t gen;
     uint32_t open_count; /* engine: banks in AGG or UP */
@@ -261,7 +274,15 @@ int model_node_act(int c, uint32_t action, const struct model_message *message, 
 void model_host_begin(int c, unsigned life);
 void model_engine_install(int c, unsigned life);
 
+/* Actions of a message after the first: 0 or 1. */
+static inline uint32_t model_more_actions(void)
+{
+    return model.config->clock || model.config->faults & MODEL_DAMAGE;
+}
+
 /* message.c */
+/* The message with a bit of its payload flipped; NULL: it has none. The next call overwrites it. */
+const struct model_message *model_damaged(const struct model_message *message);
 void model_send(int c, const struct by_tx *tx, const uint8_t *payload);
 void model_message_text(uint32_t message, char *text, size_t bytes);
 

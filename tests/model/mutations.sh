@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Shows that the model checker sees what it is for: mutations.sh BUILD COMPILE LINK OBJECTS [NAME...]   For each mutation of mutations.txt it
 # builds the checker with the mutated sources in the place of the real ones and runs the configuration named there, which
-# must break the property named there. COMPILE is the compiler with the flags of offload/, LINK the one that links, OBJECTS those of
+# must break the property named there. Rules that only save time break none: for these a unit test is named instead, and the words of one of
+# its cases; its objects are in OBJECTS_test_.... COMPILE is the compiler with the flags of offload/, LINK the one that links, OBJECTS those of
 # the checker; BUILD holds liboffload.a. Closes with `N passed, N failed`.
 set -u
 build=$(realpath "$1")
@@ -18,9 +19,9 @@ failed=0
 # fields NAME: the lines of one mutation, without blanks around the fields
 fields() { sed -n "s/^$1; *//p" "$here/mutations.txt"; }
 
-# make_mutant NAME: the mutated tree and the program
+# make_mutant NAME CATCHER: the mutated tree and the program
 make_mutant() {
-    local name=$1 dir=$work/$1 file edit rest sources=() objects=()
+    local name=$1 dir=$work/$1 file edit rest sources=() objects=() own=$checker libraries=()
     rm -rf "$dir"
     mkdir -p "$dir"
     cp -r "$root/offload" "$dir/"
@@ -42,7 +43,12 @@ make_mutant() {
         objects+=("${file%.c}.o")
         (cd "$dir" && $compile -Wno-error -w -c -o "${file%.c}.o" "${file#"$dir/"}") || return 1
     done < <(printf '%s\n' "${sources[@]}" | sort -u)
-    $link -o "$dir/model" $checker "${objects[@]}" "$build/lib/liboffload.a"
+    if [[ $2 == test_* ]]; then
+        own=OBJECTS_$2
+        own=${!own}
+        libraries=(-lcmocka)
+    fi
+    $link -o "$dir/program" $own "${objects[@]}" "$build/lib/liboffload.a" "${libraries[@]}"
 }
 
 mkdir -p "$work"
@@ -52,15 +58,20 @@ for name in "$@"; do
     property=${line##*; }
     line=${line%; *}
     config=${line##*; }
-    if ! make_mutant "$name" >"$work/$name.log" 2>&1; then
+    arguments=("$config")
+    pattern="=> .*$property"
+    [[ $config != test_* ]] || { arguments=() pattern="FAILED .*$property"; }
+    if ! make_mutant "$name" "$config" >"$work/$name.log" 2>&1; then
         why="cannot be built"
-    elif timeout 120 "$work/$name/model" "$config" >"$work/$name.log" 2>&1; then
+    elif timeout 120 "$work/$name/program" "${arguments[@]}" >"$work/$name.log" 2>&1; then
         why="$config does not catch it"
-    elif ! grep -q "=> .*$property" "$work/$name.log"; then
+    elif ! grep -q "$pattern" "$work/$name.log"; then
         why="$config breaks something else than '$property'"
     else
         passed=$((passed + 1))
-        printf '  CAUGHT %-22s by %-22s %s\n' "$name" "$config" "$(sed -n 's/^ *=> //p' "$work/$name.log" | head -1)"
+        printf '  CAUGHT %-22s by %-22s %s\n' "$name" "$config" \
+            "$(sed -n -e 's/^ *=> //p' -e 's/.*FAILED *\] *//p' "$work/$name.log" | grep -m1 "$property")"
+        rm -rf "${work:?}/$name"
         continue
     fi
     failed=$((failed + 1))

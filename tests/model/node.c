@@ -65,6 +65,7 @@ static int crash(const struct model_component *c)
         !(model.config->faults & (MODEL_CRASH | MODEL_CRASH_SAME)))
         return 0;
     memset(extra->held, 0, sizeof(extra->held));
+    extra->resent = 0;
     memset(engine, 0, c->block_bytes);
     (void)by_engine_init(&engine, engine, c->block_bytes, &config);
     extra->crashes++;
@@ -76,6 +77,8 @@ static int install(int c, unsigned life)
 {
     const struct model_engine *extra = (const struct model_engine *)model.components[c].arena;
 
+    if (!(model.config->faults & (MODEL_CRASH | MODEL_CRASH_SAME)))
+        return 0;
     if (model.config->faults & MODEL_CRASH_SAME ? !extra->forgotten || life != extra->life
                                                 : life <= extra->life || life > model.config->fault_count)
         return 0;
@@ -83,7 +86,74 @@ static int install(int c, unsigned life)
     return 1;
 }
 
+static void flip_place(struct by_engine *engine, const struct by_entry *entry, uint32_t index, uint32_t place)
+{
+    struct by_bank *bank = &engine->bank[index];
+    uint8_t *payload = by_bank_partial(engine, index);
+
+    switch (place) {
+    case 0:
+        bank->have ^= 1;
+        break;
+    case 1:
+        bank->want ^= 2;
+        break;
+    case 2:
+        bank->seq ^= 1;
+        break;
+    case 3:
+        bank->seq ^= 2u * entry->window;
+        break;
+    case 4:
+        bank->seq ^= 1u << 31;
+        break;
+    case 5:
+        bank->optag ^= 1;
+        break;
+    case 6:
+        bank->witness ^= 1;
+        break;
+    case 7:
+        bank->psum ^= 1;
+        break;
+    case 8:
+        bank->count ^= 1;
+        break;
+    case 9:
+        bank->nleaf ^= 1;
+        break;
+    case 10:
+        bank->state ^= 1; /* AGG and UP, DONE and POISON */
+        break;
+    case 11:
+        bank->state ^= 6; /* AGG and DONE */
+        break;
+    case 12:
+        bank->flags ^= BY_BANK_DATA;
+        break;
+    default:
+        payload[0] ^= 1;
+        payload[engine->payload_half] ^= 1; /* at most one of the two has a meaning */
+        break;
+    }
+}
+
+static int flip(const struct model_component *c, uint32_t what)
+{
+    struct model_engine *extra = (struct model_engine *)c->arena;
+    struct by_engine *engine = model_engine_of(c);
+    const struct by_entry *entry = &engine->active->entry[0];
+    uint32_t index = 2 * entry->slot_base + what / MODEL_FLIP_PLACES;
+
+    if (!(model.config->faults & MODEL_FLIP) || extra->flips >= model.config->fault_count)
+        return 0;
+    extra->flips++;
+    flip_place(engine, entry, index, what % MODEL_FLIP_PLACES);
+    return 1;
+}
+
 struct bank_before {
+    uint64_t have;
     uint32_t seq;
     uint8_t state;
 };
@@ -105,6 +175,40 @@ static void note_reclaim(const struct by_engine *engine, const struct bank_befor
     }
 }
 
+/* Notes which banks hold a value that would not be here without a repair, from the packets alone. */
+static void note_resent(const struct model_component *c, const struct bank_before *before,
+                        const struct model_message *message)
+{
+    struct model_engine *extra = (struct model_engine *)c->arena;
+    const struct by_engine *engine = model_engine_of(c);
+    int resent = (message->data[2] & BY_FLAG_RETX) != 0;
+
+    for (uint32_t b = 0; b < 2 * engine->config.slot_count_max; b++) {
+        const struct by_bank *bank = &engine->bank[b];
+        int taken = message->data[1] == BY_TYPE_CONTRIB
+                        ? bank->have & ~before[b].have || bank->seq != before[b].seq
+                        : bank->state != before[b].state;
+
+        if (bank->seq != before[b].seq)
+            extra->resent &= ~(1u << b);
+        if (taken && resent)
+            extra->resent |= 1u << b;
+    }
+}
+
+/* Who measures round trips must be able to see of each value whether something of it was sent again. */
+static void check_resent(const struct model_component *c, const struct by_tx *tx)
+{
+    const struct model_engine *extra = (const struct model_engine *)c->arena;
+    const struct by_engine *engine = model_engine_of(c);
+    uint32_t bank = by_bank_index(&engine->active->entry[0], by_get32(tx->header + 12));
+
+    if (tx->header[1] != BY_TYPE_CONTRIB && tx->header[1] != BY_TYPE_RESULT)
+        return;
+    if (extra->resent >> bank & 1 && !(tx->header[2] & BY_FLAG_RETX))
+        model_violate("a value hides that it is made of something sent again");
+}
+
 static void take(int index, const struct model_message *message, uint64_t now_ns, struct model_step *step)
 {
     const struct model_component *c = &model.components[index];
@@ -121,16 +225,21 @@ static void take(int index, const struct model_message *message, uint64_t now_ns
 
     BY_ASSERT(2 * engine->config.slot_count_max <= BANKS_MAX);
     for (uint32_t b = 0; b < 2 * engine->config.slot_count_max; b++)
-        before[b] = (struct bank_before){engine->bank[b].seq, engine->bank[b].state};
+        before[b] = (struct bank_before){engine->bank[b].have, engine->bank[b].seq, engine->bank[b].state};
     if (by_engine_step(engine, now_ns, &rx, 1, tx, BY_CHILDREN_MAX + 2, &count) != 1)
         model_violate("an engine does not take a packet");
+    if (model.config->exact)
+        note_resent(c, before, message);
     for (uint32_t i = 0; i < count; i++) {
+        if (model.config->exact)
+            check_resent(c, &tx[i]);
         model_send(index, &tx[i], tx[i].payload != NULL ? tx[i].payload : tx[i].small);
         if (tx[i].ref != BY_REF_NONE)
             hold(c, &tx[i]);
     }
     check_held(c);
-    note_reclaim(engine, before, message, step);
+    if (((const struct model_engine *)c->arena)->flips == 0)
+        note_reclaim(engine, before, message, step);
 }
 
 int model_node_act(int c, uint32_t action, const struct model_message *message, int late,
@@ -140,10 +249,19 @@ int model_node_act(int c, uint32_t action, const struct model_message *message, 
         return crash(&model.components[c]);
     if (action >= MODEL_ACT_INSTALL && action <= MODEL_ACT_INSTALL_LAST)
         return install(c, action - MODEL_ACT_INSTALL);
+    if (action >= MODEL_ACT_FLIP && action < MODEL_ACT_MESSAGE)
+        return flip(&model.components[c], action - MODEL_ACT_FLIP);
     if (action == MODEL_ACT_RELEASE || action == MODEL_ACT_RELEASE_B)
         return release(&model.components[c], action - MODEL_ACT_RELEASE);
     if (message == NULL)
         return 0;
+    if (model.config->faults & MODEL_DAMAGE) {
+        if (late)
+            message = model_damaged(message);
+        if (message != NULL)
+            take(c, message, 0, step);
+        return message != NULL;
+    }
     /* Without a clock there is no late. Where what was told is not part of the state, late does all that
      * early does. */
     if (model.config->clock ? !late && !model.config->exact : late)

@@ -10,7 +10,7 @@
 /* A run that begins on used tables, or a node that forgot, may be refused for good reason. */
 static int is_undisturbed(void)
 {
-    return !(model.config->faults & (MODEL_RESTART | MODEL_CRASH_SAME));
+    return !(model.config->faults & (MODEL_RESTART | MODEL_CRASH_SAME | MODEL_FLIP));
 }
 
 /* ---- hosts ---- */
@@ -63,6 +63,12 @@ static void check_chunk(const struct model_component *c, const struct by_endpoin
     }
 }
 
+/* Whether a node of this number has a memory that may change. */
+static int is_node(uint16_t node)
+{
+    return node < model.fabric.node_count && model.engine_of[node] >= 0;
+}
+
 static void check_ends(const struct model_component *c, const struct by_endpoint *endpoint)
 {
     for (unsigned i = 0; i < MODEL_CALLS_MAX && model.config->calls[i].collective != 0; i++) {
@@ -78,6 +84,10 @@ static void check_ends(const struct model_component *c, const struct by_endpoint
                     model_violate("a call ends well though a chunk of it is not done");
         } else if (model.config->end == MODEL_END_DONE) {
             model_violate("a call ends with an error without a cause");
+        } else if (model.config->end == MODEL_END_MEMORY) {
+            if (error != BY_EABORTED && error != BY_ETIMEDOUT &&
+                (error != BY_ECHECKSUM || !is_node(call->status.node)))
+                model_violate("a call ends with an error that does not name a node");
         } else if (error != BY_EMISMATCH && error != BY_EABORTED &&
                    (model.config->end == MODEL_END_MISMATCH ||
                     (error != BY_ESTATE && error != BY_ETIMEDOUT))) {
@@ -132,7 +142,8 @@ void model_check_host(int index)
     for (uint32_t k = 0; k < model.chunk_count; k++)
         check_chunk(c, endpoint, lives, k);
     check_ends(c, endpoint);
-    if (counters->drop_format + counters->drop_ingress + counters->drop_psum > 0)
+    if (counters->drop_format + counters->drop_ingress > 0 ||
+        (counters->drop_psum > 0 && !(model.config->faults & MODEL_DAMAGE)))
         model_violate("a rank cannot read what a sound node sends");
     if (counters->drop_witness > 0)
         model_violate("a result's witness does not fit");
@@ -268,6 +279,8 @@ void model_check_engine(int index)
     const struct by_engine *engine = model_engine_of(c);
     const struct by_engine_counters *counters = &engine->counters;
 
+    if (((const struct model_engine *)c->arena)->flips > 0)
+        return; /* what counts is what the ranks get */
     for (uint32_t e = 0; e < engine->active->entry_count; e++) {
         const struct by_entry *entry = &engine->active->entry[e];
 
@@ -275,8 +288,9 @@ void model_check_engine(int index)
             check_bank(c, engine, entry, 2 * entry->slot_base + i);
     }
     if (counters->drop_format + counters->drop_version + counters->drop_tag + counters->drop_child +
-            counters->drop_ingress + counters->drop_count + counters->drop_psum >
-        0)
+                counters->drop_ingress + counters->drop_count >
+            0 ||
+        (counters->drop_psum > 0 && !(model.config->faults & MODEL_DAMAGE)))
         model_violate("a node cannot read what a sound neighbour sends");
     if (counters->alarm_memory > 0)
         model_violate("a node believes that its memory has changed");
@@ -302,6 +316,10 @@ static void gather_host(const struct model_component *c, struct model_facts *fac
         const struct by_call_state *call = &endpoint->calls[i];
         int is_last = i + 1 == MODEL_CALLS_MAX || model.config->calls[i + 1].collective == 0;
 
+        if (call->phase == BY_CALL_ENDED && call->status.error != 0) {
+            facts->failed = 1;
+            facts->named |= call->status.error == BY_ECHECKSUM;
+        }
         if (call->phase != BY_CALL_ENDED)
             facts->ended = facts->ended_well = 0;
         else if (model.config->end == MODEL_END_DONE && call->status.error != 0)

@@ -108,7 +108,21 @@ static void shorten(const char *violation, const struct place *end)
 
 static void print_action(uint32_t number, uint32_t action)
 {
-    static const char *const fixed[MODEL_ACT_MESSAGE] = {
+    static const char *const places[MODEL_FLIP_PLACES] = {"have",
+                                                          "want",
+                                                          "seq, the lowest",
+                                                          "seq, that of the bank's next chunk",
+                                                          "seq, the highest",
+                                                          "optag",
+                                                          "witness",
+                                                          "psum",
+                                                          "count",
+                                                          "nleaf",
+                                                          "state, the lowest",
+                                                          "state, two bits",
+                                                          "flags",
+                                                          "payload"};
+    static const char *const fixed[MODEL_ACT_FLIP] = {
         "its timer runs out",
         "its timer of the second tree runs out",
         "asks how its oldest chunk stands",
@@ -130,15 +144,24 @@ static void print_action(uint32_t number, uint32_t action)
         printf("  %3u  lost for good: %s\n", number, text);
         return;
     }
-    if (what < MODEL_ACT_MESSAGE) {
+    if (what < MODEL_ACT_FLIP) {
         printf("  %3u  %-3s %s\n", number, model.components[c].name, fixed[what]);
+        return;
+    }
+    if (what < MODEL_ACT_MESSAGE) {
+        printf("  %3u  %-3s a bit flips in its bank %u: %s\n", number, model.components[c].name,
+               (what - MODEL_ACT_FLIP) / MODEL_FLIP_PLACES,
+               places[(what - MODEL_ACT_FLIP) % MODEL_FLIP_PLACES]);
         return;
     }
     for (uint32_t m = 0; m < model.message_count; m++)
         if (model.messages[m].to == c && model.messages[m].local == (what - MODEL_ACT_MESSAGE) / 2)
             model_message_text(m, text, sizeof(text));
     printf("  %3u  %-3s gets %s%s\n", number, model.components[c].name, text,
-           (what - MODEL_ACT_MESSAGE) % 2 && model.config->exact ? " (after its repair interval)" : "");
+           (what - MODEL_ACT_MESSAGE) % 2 == 0   ? ""
+           : model.config->faults & MODEL_DAMAGE ? ", damaged"
+           : model.config->exact                 ? " (after its repair interval)"
+                                                 : "");
 }
 
 static void print_all(void)
