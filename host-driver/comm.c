@@ -237,6 +237,11 @@ const char *banyan_comm_transport(const struct banyan_comm *comm)
     return is_comm(comm, "banyan_comm_transport") ? comm->transport->ops->name : NULL;
 }
 
+banyan_mode_t banyan_comm_mode(const struct banyan_comm *comm)
+{
+    return is_comm(comm, "banyan_comm_mode") ? (banyan_mode_t)comm->context->mode : BANYAN_FAST;
+}
+
 banyan_status_t banyan_comm_async_error(const struct banyan_comm *comm)
 {
     if (!is_comm(comm, "banyan_comm_async_error"))

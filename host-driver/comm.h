@@ -31,12 +31,19 @@ struct banyan_context {
     struct by_image_header header;
     uint64_t stall_ns;
     char transport[16]; /* auto, afxdp, udp */
+    uint8_t mode;       /* enum by_mode, of requests */
     atomic_uint comm_count;
 };
 
 struct by_counter {
     char name[BY_COUNTER_NAME_MAX];
     const uint64_t *value;
+};
+
+/* Memory of a request in mode exact. */
+struct by_scratch {
+    void *memory;
+    uint64_t bytes;
 };
 
 struct banyan_comm {
@@ -51,6 +58,7 @@ struct banyan_comm {
     uint32_t counter_count;
     struct banyan_request *requests; /* all, also the free ones: kept so that a second free is seen */
     struct banyan_request *spare_first, *spare_last;
+    struct by_scratch scratch; /* of the request that was freed last, for the next one */
     atomic_int abort_wanted;
     atomic_int error; /* the first fatal one */
 };
@@ -64,6 +72,7 @@ struct banyan_request {
     struct banyan_request *next;  /* of all */
     struct banyan_request *spare; /* of the free ones */
     struct by_call call;
+    struct by_scratch scratch; /* what call.scratch points to */
     uint32_t id;
     int posted; /* at least once */
     int result;

@@ -30,6 +30,14 @@ static int take_transport(struct banyan_context *context, const char *wanted)
     return 0;
 }
 
+static int take_mode(struct banyan_context *context, const char *wanted)
+{
+    context->mode = (uint8_t)by_mode_from_name(wanted);
+    if (context->mode == 0)
+        return by_fail(BY_EINVAL, "mode '%s' is unknown; BANYAN_MODE takes fast, det or exact", wanted);
+    return 0;
+}
+
 static int take_settings(struct banyan_context *context, const struct banyan_config *config)
 {
     const char *transport = context->settings.value[BY_SETTING_TRANSPORT];
@@ -39,6 +47,9 @@ static int take_settings(struct banyan_context *context, const struct banyan_con
     if (config->transport != NULL)
         transport = config->transport;
     error = take_transport(context, transport);
+    if (error == 0)
+        error = take_mode(context,
+                          config->mode != NULL ? config->mode : context->settings.value[BY_SETTING_MODE]);
     if (error == 0)
         error = by_settings_decimal(&context->settings, BY_SETTING_TIMEOUT, TIMEOUT_SECONDS_MAX, &seconds);
     if (error != 0)

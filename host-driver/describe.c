@@ -10,6 +10,7 @@
 
 #include "host-driver/comm.h"
 #include "host-driver/image_file.h"
+#include "offload/reduce/reduce.h"
 
 #define NAMED_MAX 3u  /* nodes of one kind that a text names; more are counted */
 #define DEPTH_MAX 64u /* hops up a tree: a bound against a table with a loop */
@@ -332,6 +333,24 @@ static void describe_mismatch(struct text *text, const struct banyan_comm *comm,
     add(text, ", tree %u, chunk %u)", status->tree, status->err.seq);
 }
 
+/* A node that cannot compute what was asked of it. */
+static void describe_unsupported(struct text *text, const struct banyan_comm *comm,
+                                 const struct by_call *call, const struct by_call_status *status)
+{
+    if (status->node == BY_NODE_NONE) {
+        add(text, "%s", by_error_text(status->error));
+        return;
+    }
+    add(text, "%s", is_switch(comm, status->node) ? "switch " : "");
+    add_node(text, comm, status->node);
+    add(text, " cannot compute %s of %s in mode %s (tree %u, chunk %u): ", by_op_name(call->op),
+        by_dtype_name(call->dtype), by_mode_name(call->mode), status->tree, status->err.seq);
+    if (call->mode == BY_MODE_DET && by_reduction_is_ordered(call->op, call->dtype))
+        add(text, "its table has no slots for that; make the tables with banyan tables --det, and push them");
+    else
+        add(text, "its program is another version; update it");
+}
+
 /* Bits that changed where they lay: whose they were. */
 static void describe_damage(struct text *text, const struct banyan_comm *comm,
                             const struct by_call_status *status)
@@ -388,6 +407,9 @@ void by_describe(const struct banyan_comm *comm, const struct by_call *call,
     case BY_EMISMATCH:
         describe_mismatch(&text, comm, status);
         break;
+    case BY_EUNSUPPORTED:
+        describe_unsupported(&text, comm, call, status);
+        break;
     default:
         add(&text, "%s", by_error_text(status->error));
         break;
@@ -417,9 +439,9 @@ void by_announce(const struct banyan_comm *comm)
     }
     fprintf(stderr,
             "banyan: job %u rank %u of %u (%s): %s: %u trees, %u of them through switches at this rank%s; "
-            "transport %s%s%s\n",
+            "mode %s; transport %s%s%s\n",
             comm->job.job, comm->job.rank, comm->job.rank_count, header->name,
             switched > 0 ? "offloaded" : "host trees only", trees, switched,
-            comm->progress.engine != NULL ? ", inner node of others" : "", comm->transport->ops->name,
-            comm->transport->note[0] != 0 ? ": " : "", comm->transport->note);
+            comm->progress.engine != NULL ? ", inner node of others" : "", by_mode_name(comm->context->mode),
+            comm->transport->ops->name, comm->transport->note[0] != 0 ? ": " : "", comm->transport->note);
 }

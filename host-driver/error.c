@@ -63,6 +63,12 @@ int banyan_supports(banyan_op_t op, banyan_dtype_t dtype)
     return by_reducer_get(BY_ISA_SCALAR, (unsigned)op, (unsigned)dtype) != NULL;
 }
 
+int banyan_supports_mode(banyan_mode_t mode, banyan_op_t op, banyan_dtype_t dtype)
+{
+    return banyan_supports(op, dtype) &&
+           by_reduction_dtype((unsigned)mode, (unsigned)op, (unsigned)dtype) != 0;
+}
+
 size_t banyan_dtype_size(banyan_dtype_t dtype)
 {
     return by_dtype_bytes((unsigned)dtype);
@@ -76,4 +82,9 @@ const char *banyan_op_name(banyan_op_t op)
 const char *banyan_dtype_name(banyan_dtype_t dtype)
 {
     return by_dtype_name((unsigned)dtype);
+}
+
+const char *banyan_mode_name(banyan_mode_t mode)
+{
+    return by_mode_name((unsigned)mode);
 }

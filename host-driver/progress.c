@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "host-driver/error.h"
+#include "host-driver/float_env.h"
 #include "offload/base/bytes.h"
 #include "offload/reduce/reduce.h"
 
@@ -299,6 +300,7 @@ static uint32_t receive(struct by_progress *node, uint64_t now_ns)
 uint32_t by_progress_step(struct by_progress *node, uint64_t now_ns)
 {
     uint32_t moved = receive(node, now_ns);
+    uint64_t float_env = by_float_env_enter();
     uint32_t sent, before;
 
     /* Until both lanes are empty, because the data of what was received end with rx_done. Each packet is
@@ -313,6 +315,7 @@ uint32_t by_progress_step(struct by_progress *node, uint64_t now_ns)
         if (sent == 0 && before == node->to_engine.count + node->to_endpoint.count)
             node->to_engine.count = node->to_endpoint.count = 0;
     } while (node->to_engine.count + node->to_endpoint.count > 0);
+    by_float_env_leave(float_env);
     node->transport->ops->rx_done(node->transport);
     return moved;
 }

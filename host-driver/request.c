@@ -6,6 +6,8 @@
 
 #include "host-driver/comm.h"
 #include "host-driver/error.h"
+#include "offload/reduce/exact.h"
+#include "offload/reduce/reduce.h"
 
 #define WAIT_FOREVER_US (UINT64_C(1) << 40) /* 12 days: no sum with a clock runs over */
 
@@ -45,12 +47,50 @@ static struct banyan_request *take(struct banyan_comm *comm)
     return request;
 }
 
+/* The communicator keeps one scratch, the largest of those that were given up. */
+static void give_scratch(struct banyan_comm *comm, struct by_scratch *scratch)
+{
+    struct by_scratch less = *scratch;
+
+    if (scratch->bytes > comm->scratch.bytes) {
+        less = comm->scratch;
+        comm->scratch = *scratch;
+    }
+    free(less.memory);
+    *scratch = (struct by_scratch){0};
+}
+
+/* Makes the call's scratch, if its mode wants one. 0 or BY_ENOMEM. */
+static int take_scratch(struct banyan_request *request)
+{
+    struct banyan_comm *comm = request->comm;
+    uint64_t bytes = by_endpoint_scratch(comm->progress.endpoint, &request->call);
+
+    if (request->scratch.bytes < bytes) {
+        struct by_scratch own = request->scratch;
+
+        request->scratch = comm->scratch;
+        comm->scratch = (struct by_scratch){0};
+        give_scratch(comm, &own);
+    }
+    if (request->scratch.bytes < bytes) {
+        give_scratch(comm, &request->scratch);
+        request->scratch.memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+        if (request->scratch.memory == NULL)
+            return BY_ENOMEM;
+        request->scratch.bytes = bytes;
+    }
+    request->call.scratch = request->scratch.memory;
+    return 0;
+}
+
 /* Freed requests come last into use again, so that a handle that was freed twice is seen for as long as
  * possible. */
 static void give(struct banyan_request *request)
 {
     struct banyan_comm *comm = request->comm;
 
+    give_scratch(comm, &request->scratch);
     request->state = BY_REQUEST_FREE;
     request->spare = NULL;
     if (comm->spare_last != NULL)
@@ -68,9 +108,12 @@ void by_requests_free(struct banyan_comm *comm)
         struct banyan_request *next = comm->requests->next;
 
         comm->requests->magic = 0;
+        free(comm->requests->scratch.memory);
         free(comm->requests);
         comm->requests = next;
     }
+    free(comm->scratch.memory);
+    comm->scratch = (struct by_scratch){0};
     comm->spare_first = comm->spare_last = NULL;
 }
 
@@ -193,6 +236,7 @@ static banyan_status_t make(const char *name, struct banyan_comm *comm, const st
     if (request == NULL)
         return by_fail(BY_ENOMEM, "%s: no memory for a request", name);
     request->call = *call;
+    request->call.mode = comm->context->mode;
     request->state = BY_REQUEST_READY;
     request->posted = 0;
     request->result = 0;
@@ -217,7 +261,6 @@ banyan_status_t banyan_allreduce_init(struct banyan_comm *comm, const void *send
     struct by_call call = {.collective = BY_COLLECTIVE_ALLREDUCE,
                            .op = narrow(op),
                            .dtype = narrow(dtype),
-                           .mode = BY_MODE_FAST,
                            .count = count,
                            .send = send,
                            .recv = recv};
@@ -232,7 +275,6 @@ banyan_status_t banyan_reduce_scatter_init(struct banyan_comm *comm, const void 
     struct by_call call = {.collective = BY_COLLECTIVE_REDUCE_SCATTER,
                            .op = narrow(op),
                            .dtype = narrow(dtype),
-                           .mode = BY_MODE_FAST,
                            .count = count,
                            .send = send,
                            .recv = recv};
@@ -246,7 +288,6 @@ banyan_status_t banyan_allgather_init(struct banyan_comm *comm, const void *send
     struct by_call call = {.collective = BY_COLLECTIVE_ALLGATHER,
                            .op = BY_OP_BOR,
                            .dtype = narrow(dtype),
-                           .mode = BY_MODE_FAST,
                            .count = count,
                            .send = send,
                            .recv = recv};
@@ -261,7 +302,6 @@ banyan_status_t banyan_broadcast_init(struct banyan_comm *comm, void *buffer, ui
     struct by_call call = {.collective = BY_COLLECTIVE_BROADCAST,
                            .op = BY_OP_BOR,
                            .dtype = narrow(dtype),
-                           .mode = BY_MODE_FAST,
                            .root = narrow_root(root),
                            .count = count,
                            .send = is_root ? buffer : NULL,
@@ -278,7 +318,6 @@ banyan_status_t banyan_reduce_init(struct banyan_comm *comm, const void *send, v
     struct by_call call = {.collective = BY_COLLECTIVE_REDUCE,
                            .op = narrow(op),
                            .dtype = narrow(dtype),
-                           .mode = BY_MODE_FAST,
                            .root = narrow_root(root),
                            .count = count,
                            .send = send,
@@ -289,10 +328,59 @@ banyan_status_t banyan_reduce_init(struct banyan_comm *comm, const void *send, v
 
 banyan_status_t banyan_barrier_init(struct banyan_comm *comm, struct banyan_request **request)
 {
-    struct by_call call = {
-        .collective = BY_COLLECTIVE_BARRIER, .op = BY_OP_BOR, .dtype = BY_DTYPE_U8, .mode = BY_MODE_FAST};
+    struct by_call call = {.collective = BY_COLLECTIVE_BARRIER, .op = BY_OP_BOR, .dtype = BY_DTYPE_U8};
 
     return make("banyan_barrier", comm, &call, request);
+}
+
+/* ---- the mode
+ * ------------------------------------------------------------------------------------------------------------
+ */
+
+/* Why this call cannot run in its mode. */
+static banyan_status_t mode_failed(const struct banyan_request *request)
+{
+    const struct by_call *call = &request->call;
+    const char *name = by_collective_name(call->collective);
+
+    if (by_reduction_dtype(call->mode, call->op, call->dtype) == 0)
+        return by_fail(BY_EUNSUPPORTED,
+                       "%s: mode %s has no %s of %s, which depends on the order; take mode det or fast "
+                       "(banyan_request_mode, BANYAN_MODE)",
+                       name, by_mode_name(call->mode), by_op_name(call->op), by_dtype_name(call->dtype));
+    if (by_dtype_bytes(call->dtype) == 2 && request->comm->job.rank_count > BY_EXACT_HALF_RANKS_MAX)
+        return by_fail(BY_EUNSUPPORTED,
+                       "%s: mode %s adds %s over at most %u ranks, and the job has %u; take f32, or mode det",
+                       name, by_mode_name(call->mode), by_dtype_name(call->dtype), BY_EXACT_HALF_RANKS_MAX,
+                       request->comm->job.rank_count);
+    return by_fail(
+        BY_EUNSUPPORTED,
+        "%s: in mode %s the ranks first agree on scales by an allreduce, for which the table of %s holds "
+        "no trees; plan allreduce too, and make tables of all plans",
+        name, by_mode_name(call->mode), request->comm->context->header.name);
+}
+
+banyan_status_t banyan_request_mode(struct banyan_request *request, banyan_mode_t mode)
+{
+    struct by_call wanted;
+
+    if (!is_request(request, "banyan_request_mode"))
+        return BANYAN_EINVAL;
+    if (mode < BANYAN_FAST || mode > BANYAN_EXACT)
+        return by_fail(BY_EINVAL, "banyan_request_mode: mode %d is unknown; see banyan_mode_t", (int)mode);
+    if (request->state == BY_REQUEST_RUNNING)
+        return by_fail(BY_EBUSY, "banyan_request_mode: the %s still runs; wait for it first",
+                       by_collective_name(request->call.collective));
+    wanted = request->call;
+    wanted.mode = (uint8_t)mode;
+    if (shape_of(request->comm, &wanted).reduces &&
+        by_reduction_dtype(wanted.mode, wanted.op, wanted.dtype) == 0) {
+        struct banyan_request tried = {.comm = request->comm, .call = wanted};
+
+        return mode_failed(&tried);
+    }
+    request->call.mode = (uint8_t)mode;
+    return BANYAN_OK;
 }
 
 /* ---- post, test, wait
@@ -312,6 +400,8 @@ static banyan_status_t post_failed(const struct banyan_request *request, int err
     case BY_EAGAIN:
         return by_fail(error, "%s: %u operations run already, the limit; wait for one", name, BY_CALLS_MAX);
     case BY_EUNSUPPORTED:
+        if (field != NULL && strcmp(field, "mode") == 0)
+            return mode_failed(request);
         return by_fail(error,
                        "%s: the table of %s holds no trees for it; plan it too, and make tables of all plans",
                        name, request->comm->context->header.name);
@@ -341,6 +431,11 @@ banyan_status_t banyan_post(struct banyan_request *request)
     if (is_empty(&request->call)) {
         request->state = BY_REQUEST_ENDED;
     } else {
+        error = take_scratch(request);
+        if (error != 0)
+            return by_fail(error, "banyan_post: no memory for the %s in mode %s: %llu bytes",
+                           by_collective_name(request->call.collective), by_mode_name(request->call.mode),
+                           (unsigned long long)by_endpoint_scratch(comm->progress.endpoint, &request->call));
         error = by_endpoint_post(comm->progress.endpoint, &request->call, &request->id, &field);
         if (error != 0)
             return post_failed(request, error, field);

@@ -6,6 +6,8 @@
     X(TABLE, "", "table image of this host: a path, or a folder with HOSTNAME.table")                        \
     X(JOB, "0", "job to join: its number in the table; 0 = the only one")                                    \
     X(TRANSPORT, "auto", "what moves packets: auto, afxdp or udp; auto takes afxdp where it works")          \
+    X(MODE, "fast",                                                                                          \
+      "in which order floats are added: fast (as they arrive), det (as the tables say) or exact (in none)")  \
     X(XDP_MODE, "auto", "how afxdp attaches to an interface: auto, native or generic")                       \
     X(SEGMENTS, "auto",                                                                                      \
       "udp: packets cross the kernel in trains, which the link cuts: auto, on or off; auto takes them "      \

@@ -32,7 +32,8 @@ struct lab_options {
     const char *ranks; /* NULL: all compute nodes */
     bool collective[BY_COLLECTIVE_COUNT];
     const char *collectives; /* as given, for banyan-perf */
-    const char *bytes, *dtype, *op, *transport, *driver;
+    const char *bytes, *dtype, *op, *data, *transport, *driver;
+    unsigned mode;                           /* enum by_mode */
     const char *loss, *dup, *reorder, *seed; /* NULL: no fault injection */
     const char *report;
     const char *kill_node; /* NULL, or a node that is killed during the run */

@@ -50,8 +50,10 @@ static int perf_arguments(const struct lab *lab, char *argv[], char numbers[4][1
                           char *report)
 {
     const struct lab_options *options = &lab->options;
-    const char *const fixed[] = {"-c", options->collectives, "-b", options->bytes, "-e",       options->bytes,
-                                 "-d", options->dtype,       "-o", options->op,    "--report", report};
+    const char *const fixed[] = {"-c",     options->collectives, "-b",       options->bytes,
+                                 "-e",     options->bytes,       "-d",       options->dtype,
+                                 "-o",     options->op,          "-m",       by_mode_name(options->mode),
+                                 "--data", options->data,        "--report", report};
     int count = 0;
 
     argv[count++] = "banyan-perf";

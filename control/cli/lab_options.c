@@ -22,6 +22,8 @@ static const char help[] =
     "  -d, --dtype TYPE       element type (default f32);    -o, --op OP (default sum);  -r, --root RANK "
     "(default 0)\n"
     "      --ranks LIST       only these compute nodes, A,B,C or @FILE; ranks are numbered among them\n"
+    "  -m, --mode MODE        in which order floats are added: fast, det or exact (default fast)\n"
+    "      --data exact|random  as for banyan-perf (default exact)\n"
     "      --transport T      of the hosts: auto, afxdp or udp (default auto; udp with several jobs)\n"
     "      --driver D         of the switches: auto, af_packet, af_xdp or gso (default auto)\n"
     "      --mtu N            of every link (default 1500)\n"
@@ -41,6 +43,7 @@ static const char help[] =
 
 enum {
     OPT_RANKS = 256,
+    OPT_DATA,
     OPT_TRANSPORT,
     OPT_DRIVER,
     OPT_MTU,
@@ -71,6 +74,8 @@ static const struct option long_options[] = {
     {"op", required_argument, NULL, 'o'},
     {"root", required_argument, NULL, 'r'},
     {"ranks", required_argument, NULL, OPT_RANKS},
+    {"mode", required_argument, NULL, 'm'},
+    {"data", required_argument, NULL, OPT_DATA},
     {"transport", required_argument, NULL, OPT_TRANSPORT},
     {"driver", required_argument, NULL, OPT_DRIVER},
     {"mtu", required_argument, NULL, OPT_MTU},
@@ -206,6 +211,12 @@ static int read_work(int option, char *value, struct lab_options *options)
                    ? 0
                    : by_cli_fail(BY_EXIT_USAGE, "--op %s: there are sum, prod, min, max, band, bor, bxor",
                                  value);
+    case 'm':
+        options->mode = by_mode_from_name(value);
+        options->lower.det = options->mode == BY_MODE_DET;
+        return options->mode != 0
+                   ? 0
+                   : by_cli_fail(BY_EXIT_USAGE, "--mode %s: there are fast, det, exact", value);
     default:
         return number("--root", value, 0, BY_RANKS_MAX, &options->root);
     }
@@ -216,10 +227,14 @@ static int read_fabric(int option, char *value, struct lab_options *options)
     static const char *const transports[] = {"auto", "afxdp", "udp", NULL};
     static const char *const drivers[] = {"auto", "af_packet", "af_xdp", "gso", NULL};
 
+    static const char *const data[] = {"exact", "random", NULL};
+
     switch (option) {
     case OPT_RANKS:
         options->ranks = value;
         return 0;
+    case OPT_DATA:
+        return one_of("--data", value, data, &options->data);
     case OPT_TRANSPORT:
         return one_of("--transport", value, transports, &options->transport);
     case OPT_DRIVER:
@@ -279,6 +294,8 @@ int lab_options_read(int argc, char **argv, struct lab_options *options)
                                     .bytes = "16M",
                                     .dtype = "f32",
                                     .op = "sum",
+                                    .mode = BY_MODE_FAST,
+                                    .data = "exact",
                                     .transport = "auto",
                                     .driver = "auto",
                                     .iterations = 5,
@@ -290,7 +307,7 @@ int lab_options_read(int argc, char **argv, struct lab_options *options)
     for (unsigned i = 1; i < BY_COLLECTIVE_COUNT; i++)
         options->collective[i] = true;
     optind = 0;
-    while (status == 0 && (option = getopt_long(argc, argv, "c:b:n:w:d:o:r:", long_options, NULL)) != -1)
+    while (status == 0 && (option = getopt_long(argc, argv, "c:b:n:w:d:o:r:m:", long_options, NULL)) != -1)
         status = read_one(option, optarg, options);
     if (status != 0)
         return status;

@@ -14,6 +14,8 @@
 #include "control/lower/traffic.h"
 #include "control/topology/alloc.h"
 #include "control/topology/fraction.h"
+#include "offload/reduce/exact.h"
+#include "offload/reduce/reduce.h"
 
 /* Bytes of what ranks agree on in one small allreduce: a 64-bit number. */
 #define AGREEMENT_BYTES 8
@@ -82,31 +84,52 @@ static void add_calls(const struct lab *lab, struct by_traffic_call call, uint64
     free(one);
 }
 
+/* A collective as endpoints run it: a sum of floats in mode exact is two calls, one that agrees on the scales
+ * of blocks, and one over wide integers. */
+static void add_collective(const struct lab *lab, struct by_traffic_call call, unsigned op, unsigned dtype,
+                           uint64_t count, uint64_t times, struct by_traffic_arc *arcs)
+{
+    bool reduces = call.collective == BY_COLLECTIVE_ALLREDUCE || call.collective == BY_COLLECTIVE_REDUCE ||
+                   call.collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    unsigned wire = reduces ? by_reduction_dtype(lab->options.mode, op, dtype) : dtype;
+
+    call.shard_bytes = count * by_dtype_bytes(wire);
+    if (wire != dtype && count > 0) {
+        uint64_t shards = call.collective == BY_COLLECTIVE_REDUCE_SCATTER ? lab->lowering->map.rank_count : 1;
+        uint64_t blocks = shards * ((count + BY_EXACT_BLOCK - 1) / BY_EXACT_BLOCK);
+
+        add_calls(lab,
+                  (struct by_traffic_call){.job = call.job,
+                                           .collective = BY_COLLECTIVE_ALLREDUCE,
+                                           .shard_bytes = blocks * BY_EXACT_SCALE_BYTES},
+                  times, arcs);
+    }
+    add_calls(lab, call, times, arcs);
+}
+
 /* One line of banyan-perf's table, as every rank runs it. */
 static void predict_result(const struct lab *lab, uint16_t job, const json_t *result,
                            struct by_traffic_arc *arcs)
 {
     unsigned collective = by_collective_from_name(json_string_value(json_object_get(result, "collective")));
     unsigned dtype = by_dtype_from_name(json_string_value(json_object_get(result, "dtype")));
+    unsigned op = by_op_from_name(json_string_value(json_object_get(result, "op")));
     uint64_t count = (uint64_t)json_integer_value(json_object_get(result, "count"));
     uint64_t operations =
         2 * ((uint64_t)json_integer_value(json_object_get(result, "operations")) + lab->options.warmup);
     bool barrier = collective == BY_COLLECTIVE_BARRIER,
          checks_bits = collective == BY_COLLECTIVE_ALLREDUCE && count > 0;
-    struct by_traffic_call call = {.job = job,
-                                   .collective = collective,
-                                   .root = lab->options.root,
-                                   .shard_bytes = count * by_dtype_bytes(dtype)};
+    struct by_traffic_call call = {.job = job, .collective = collective, .root = lab->options.root};
 
     /* In place the data change with each operation: one more, on fresh data, is checked. */
-    add_calls(lab, call, operations + (barrier ? 0 : 1), arcs);
+    add_collective(lab, call, op, dtype, count, operations + (barrier ? 0 : 1), arcs);
     add_calls(lab, (struct by_traffic_call){.job = job, .collective = BY_COLLECTIVE_BARRIER}, 2, arcs);
-    /* The slowest time and the count of wrong elements of each half; for an allreduce also the extremes of
-     * the checksums. */
+    /* The slowest time, the count of wrong elements and the digest of each half; for an allreduce also the
+     * extremes of the checksums. */
     add_calls(lab,
               (struct by_traffic_call){
                   .job = job, .collective = BY_COLLECTIVE_ALLREDUCE, .shard_bytes = AGREEMENT_BYTES},
-              checks_bits ? 8 : 4, arcs);
+              checks_bits ? 10 : 6, arcs);
 }
 
 static void predict(const struct lab *lab, struct by_traffic_arc *arcs)

@@ -75,3 +75,8 @@ unsigned by_collective_from_name(const char *name)
 {
     return value_of(collective_name, BY_COLLECTIVE_COUNT, name);
 }
+
+unsigned by_mode_from_name(const char *name)
+{
+    return value_of(mode_name, BY_MODE_COUNT, name);
+}

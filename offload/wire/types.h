@@ -37,7 +37,8 @@
     X(REDUCE, 5, "reduce")                                                                                   \
     X(BARRIER, 6, "barrier")
 
-/* Order of floating-point sums: FAST is arrival order. DET and EXACT are reserved. X(NAME, value, "name") */
+/* Order of floating-point sums (docs/arithmetic.md): that of arrival; that of the children; none.
+ * X(NAME, value, "name") */
 #define BY_MODE_LIST(X)                                                                                      \
     X(FAST, 1, "fast")                                                                                       \
     X(DET, 2, "det")                                                                                         \
@@ -67,5 +68,6 @@ const char *by_mode_name(unsigned mode);
 unsigned by_op_from_name(const char *name);
 unsigned by_dtype_from_name(const char *name);
 unsigned by_collective_from_name(const char *name);
+unsigned by_mode_from_name(const char *name);
 
 #endif

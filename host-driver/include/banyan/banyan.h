@@ -103,6 +103,18 @@ typedef enum banyan_collective {
     BANYAN_BARRIER = 6
 } banyan_collective_t;
 
+/*
+ * In which order the network adds (or multiplies) floats, which rounds at each step. All else is the same in
+ * every mode. Rules for NaN, zeros, infinities and overflow, and bounds of the error: docs/arithmetic.md.
+ */
+typedef enum banyan_mode {
+    BANYAN_FAST = 1, /* as contributions arrive: results are the same bits on all ranks, not in all runs */
+    BANYAN_DET = 2, /* in the order of the tables: the same bits in all runs on the same tables, if these were
+                       made for it (banyan tables --det) */
+    BANYAN_EXACT =
+        3 /* in none: the same bits on all trees. Sums alone; twice the bytes of f16, bf16 and f32 */
+} banyan_mode_t;
+
 struct banyan_fabric;  /* simulated fabric in this process: all hosts and switches of a folder of table images
                         */
 struct banyan_context; /* one host: its table image and settings */
@@ -136,6 +148,11 @@ BANYAN_API const char *banyan_last_error(void);
 BANYAN_API int banyan_supports(banyan_op_t op, banyan_dtype_t dtype);
 
 /*
+ * The same in `mode`: 0 also for products of floats in mode BANYAN_EXACT. Any thread.
+ */
+BANYAN_API int banyan_supports_mode(banyan_mode_t mode, banyan_op_t op, banyan_dtype_t dtype);
+
+/*
  * Bytes of one element of `dtype`; 0 for an unknown one. Any thread.
  */
 BANYAN_API size_t banyan_dtype_size(banyan_dtype_t dtype);
@@ -145,6 +162,7 @@ BANYAN_API size_t banyan_dtype_size(banyan_dtype_t dtype);
  */
 BANYAN_API const char *banyan_op_name(banyan_op_t op);
 BANYAN_API const char *banyan_dtype_name(banyan_dtype_t dtype);
+BANYAN_API const char *banyan_mode_name(banyan_mode_t mode);
 
 /*
  * Enumerates the settings: name of the environment variable, default, help, value in force and its origin
@@ -211,6 +229,8 @@ struct banyan_config {
     struct banyan_fabric
         *fabric;      /* run on this fabric in memory; `table` and `transport` are then not used */
     const char *host; /* with `fabric`: this host's name */
+    const char
+        *mode; /* "fast", "det" or "exact": that of all requests that are not told otherwise (BANYAN_MODE) */
 };
 
 /*
@@ -276,6 +296,11 @@ BANYAN_API int banyan_comm_serves(const struct banyan_comm *comm, banyan_collect
                                   uint32_t root);
 
 /*
+ * The mode that requests of this communicator begin with: that of its context. BANYAN_FAST for NULL.
+ */
+BANYAN_API banyan_mode_t banyan_comm_mode(const struct banyan_comm *comm);
+
+/*
  * The first fatal error of the communicator, BANYAN_OK while there is none: found by any operation or by
  * banyan_abort. After one, posts fail with BANYAN_ESTATE. Any thread.
  */
@@ -336,10 +361,20 @@ BANYAN_API banyan_status_t banyan_reduce_init(struct banyan_comm *comm, const vo
 BANYAN_API banyan_status_t banyan_barrier_init(struct banyan_comm *comm, struct banyan_request **request);
 
 /*
+ * Sets the mode of a request that is not running; else it is banyan_comm_mode(). All ranks must take the same
+ * (BANYAN_EMISMATCH of the operation names those that did not). Of no effect where nothing is reduced.
+ * Errors: BANYAN_EUNSUPPORTED (banyan_supports_mode), BANYAN_EBUSY, BANYAN_EINVAL.
+ */
+BANYAN_API banyan_status_t banyan_request_mode(struct banyan_request *request, banyan_mode_t mode);
+
+/*
  * Starts the operation and returns at once. Operations of a communicator run in the order of their posts and
- * overlap in time. Errors: BANYAN_EBUSY (this request is posted already), BANYAN_EAGAIN (64 operations run;
- * wait for one), BANYAN_ESTATE (the communicator has failed, see banyan_comm_async_error),
- * BANYAN_EUNSUPPORTED (the table has no trees for this), BANYAN_EINVAL (NULL or freed).
+ * overlap in time. A sum of floats in mode BANYAN_EXACT takes memory (about twice the elements of f32, once
+ * those of f64), which the next such request uses again, and counts as two operations. Errors: BANYAN_EBUSY
+ * (this request is posted already), BANYAN_EAGAIN (64 operations run; wait for one), BANYAN_ESTATE (the
+ * communicator has failed, see banyan_comm_async_error), BANYAN_EUNSUPPORTED (the table has no trees for
+ * this; the mode has no such operation, or not on so many ranks), BANYAN_ENOMEM, BANYAN_EINVAL (NULL or
+ * freed).
  */
 BANYAN_API banyan_status_t banyan_post(struct banyan_request *request);
 
@@ -353,7 +388,8 @@ BANYAN_API banyan_status_t banyan_test(struct banyan_request *request, int *done
 
 /*
  * Moves packets until the operation has ended and returns its result; sleeps when there is nothing to move.
- * Errors: BANYAN_ETIMEDOUT (the text names the switch or the rank), BANYAN_EMISMATCH, BANYAN_EABORTED,
+ * Errors: BANYAN_ETIMEDOUT (the text names the switch or the rank), BANYAN_EMISMATCH, BANYAN_EUNSUPPORTED (a
+ * node cannot compute it, such as mode BANYAN_DET without slots for it in the table), BANYAN_EABORTED,
  * BANYAN_ESTATE (never posted), BANYAN_EINVAL.
  */
 BANYAN_API banyan_status_t banyan_wait(struct banyan_request *request);

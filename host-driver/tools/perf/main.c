@@ -94,6 +94,7 @@ static enum perf_exit run_one(struct perf_world *w, const struct perf_options *o
 static enum perf_exit run_collective(struct perf_world *w, const struct perf_options *options,
                                      unsigned collective, struct perf_results *results, bool speaks)
 {
+    banyan_mode_t mode = banyan_comm_mode(w->ranks[0].comm);
     bool moves = collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_BROADCAST;
     struct perf_call call = {
         .collective = collective, .root = options->root, .dtype = BANYAN_U8, .op = BANYAN_BOR};
@@ -103,7 +104,9 @@ static enum perf_exit run_collective(struct perf_world *w, const struct perf_opt
         return run_one(w, options, &call, 0, results, speaks);
     for (unsigned dtype = 1; dtype < BY_DTYPE_COUNT; dtype++) {
         for (unsigned op = 1; op < BY_OP_COUNT && options->dtype[dtype]; op++) {
-            if (moves ? op > 1 : !options->op[op] || !banyan_supports((banyan_op_t)op, (banyan_dtype_t)dtype))
+            if (moves
+                    ? op > 1
+                    : !options->op[op] || !banyan_supports_mode(mode, (banyan_op_t)op, (banyan_dtype_t)dtype))
                 continue;
             call.dtype = (banyan_dtype_t)dtype;
             call.op = (banyan_op_t)op;
@@ -154,7 +157,8 @@ static enum perf_exit run_all(struct perf_world *w, const struct perf_options *o
         if (options->collective[c])
             code = run_collective(w, options, c, &results, first && !options->json);
     if (code == PERF_RIGHT && results.count == 0) {
-        fprintf(stderr, "banyan-perf: none of the operators given is defined on the types given\n");
+        fprintf(stderr, "banyan-perf: none of the operators given is defined on the types given in mode %s\n",
+                banyan_mode_name(banyan_comm_mode(w->ranks[0].comm)));
         code = PERF_USAGE;
     }
     if (first && options->json)

@@ -27,6 +27,7 @@ static const char usage[] =
     "  -w, --warmup_iters N    operations before those (default: 1)\n"
     "  -o, --op LIST           sum, prod, min, max, band, bor, bxor or all (default: sum)\n"
     "  -d, --datatype LIST     i8, u8, i32, u32, i64, u64, f16, bf16, f32, f64 or all (default: f32)\n"
+    "  -m, --mode MODE         in which order floats are added: fast, det or exact (BANYAN_MODE)\n"
     "  -r, --root RANK         of broadcast and reduce (default: 0)\n"
     "  -z, --blocking 0|1      1: each operation ends before the next one is posted (default: 1)\n"
     "  -T, --timeout SECONDS   an operation without progress fails after this (BANYAN_TIMEOUT)\n"
@@ -73,6 +74,7 @@ static const struct option long_options[] = {{"collective", required_argument, N
                                              {"warmup_iters", required_argument, NULL, 'w'},
                                              {"op", required_argument, NULL, 'o'},
                                              {"datatype", required_argument, NULL, 'd'},
+                                             {"mode", required_argument, NULL, 'm'},
                                              {"root", required_argument, NULL, 'r'},
                                              {"blocking", required_argument, NULL, 'z'},
                                              {"timeout", required_argument, NULL, 'T'},
@@ -301,6 +303,9 @@ static int read_option(struct perf_options *options, int option, const char *val
         return read_count("-n", value, 1, &options->iterations);
     case 'w':
         return read_count("-w", value, 0, &options->warmup);
+    case 'm':
+        options->mode = value;
+        return by_mode_from_name(value) != 0 ? 0 : bad("-m", value, "fast, det or exact");
     case 'r':
         return read_count("-r", value, 0, &options->root);
     case 'z':
@@ -340,7 +345,7 @@ enum perf_exit perf_options_read(struct perf_options *options, int argc, char **
     options->warmup = 1;
     options->blocking = true;
     *finished = false;
-    while ((option = getopt_long(argc, argv, "c:b:e:f:i:n:w:o:d:r:z:T:J:", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "c:b:e:f:i:n:w:o:d:m:r:z:T:J:", long_options, NULL)) != -1) {
         if (option == OPT_HELP || option == OPT_VERSION) {
             printf("%s", option == OPT_HELP ? usage : "banyan-perf " BY_VERSION "\n");
             *finished = true;

@@ -27,6 +27,7 @@ struct perf_options {
     const char *folder; /* --in-process */
     const char *table;
     const char *transport;
+    const char *mode; /* NULL: BANYAN_MODE */
 };
 
 /* Exit codes of the program. */

@@ -371,9 +371,11 @@ static void expect(const struct perf_oracle *oracle, uint64_t first, uint32_t co
             for (uint32_t i = 0; i < count; i++)
                 bound[i] += fabs(next[i].f);
     }
-    if (bound != NULL)
-        for (uint32_t i = 0; i < count; i++)
-            bound[i] *= oracle->ranks * roundoff(oracle->dtype);
+    for (uint32_t i = 0; bound != NULL && i < count; i++)
+        bound[i] =
+            (oracle->mode == BY_MODE_EXACT && oracle->dtype != BY_DTYPE_F64 ? fabs(want[i].f)
+                                                                            : oracle->ranks * bound[i]) *
+            roundoff(oracle->dtype);
 }
 
 uint64_t perf_oracle_wrong_sum(const struct perf_oracle *oracle, uint64_t first, uint64_t count,

@@ -29,8 +29,9 @@ static int reduces(unsigned collective)
 
 void perf_print_heading(const struct perf_world *world, const struct perf_options *options)
 {
-    printf("# banyan-perf %s: %u ranks, transport %s, %u operations timed after %u\n", BY_VERSION,
-           world->size, banyan_comm_transport(world->ranks[0].comm), options->iterations, options->warmup);
+    printf("# banyan-perf %s: %u ranks, transport %s, mode %s, %u operations timed after %u\n", BY_VERSION,
+           world->size, banyan_comm_transport(world->ranks[0].comm),
+           banyan_mode_name(banyan_comm_mode(world->ranks[0].comm)), options->iterations, options->warmup);
     printf("#\n");
     printf("#%-14s %12s %12s %6s %6s %5s  %33s  %33s\n", "", "", "", "", "", "", "out-of-place          ",
            "in-place            ");
@@ -85,12 +86,25 @@ static double average_busbw(const struct perf_results *results)
     return count > 0 ? sum / count : 0;
 }
 
+/* One digest of all results, in their order. */
+static uint64_t whole_digest(const struct perf_results *results)
+{
+    uint64_t hash = 0;
+
+    for (uint32_t i = 0; i < results->count; i++) {
+        hash = (hash ^ results->result[i].out_of_place.digest) * 0x100000001b3u;
+        hash = (hash ^ results->result[i].in_place.digest) * 0x100000001b3u;
+    }
+    return hash;
+}
+
 void perf_print_trailer(const struct perf_results *results)
 {
     uint64_t wrong = perf_wrong(results);
 
     printf("# Out of bounds values : %" PRIu64 " %s\n", wrong, wrong == 0 ? "OK" : "FAILED");
     printf("# Avg bus bandwidth    : %g\n", average_busbw(results));
+    printf("# Digest of the results: %016" PRIx64 "\n", whole_digest(results));
     printf("#\n");
     fflush(stdout);
 }
@@ -133,8 +147,9 @@ static void json_ports(FILE *stream, const struct perf_ports *ports)
 static void json_half(FILE *stream, const struct perf_half *half)
 {
     fprintf(stream,
-            "\"time_us\": %.3f, \"algbw\": %.6f, \"busbw\": %.6f, \"wrong\": %" PRIu64 ", \"ports\": ",
-            half->time_us, half->algbw, half->busbw, half->wrong);
+            "\"time_us\": %.3f, \"algbw\": %.6f, \"busbw\": %.6f, \"wrong\": %" PRIu64
+            ", \"digest\": \"%016" PRIx64 "\", \"ports\": ",
+            half->time_us, half->algbw, half->busbw, half->wrong, half->digest);
     json_ports(stream, &half->ports);
 }
 
@@ -202,14 +217,17 @@ void perf_print_json(FILE *stream, const struct perf_world *world, const struct 
 {
     struct perf_ports ports;
 
-    fprintf(stream, "{\"rank\": %u, \"ranks\": %u, \"transport\": \"%s\", \"results\": [", rank->rank,
-            world->size, banyan_comm_transport(rank->comm));
+    fprintf(stream, "{\"rank\": %u, \"ranks\": %u, \"transport\": \"%s\", \"mode\": \"%s\", \"results\": [",
+            rank->rank, world->size, banyan_comm_transport(rank->comm),
+            banyan_mode_name(banyan_comm_mode(rank->comm)));
     for (uint32_t i = 0; i < results->count; i++) {
         fprintf(stream, "%s\n  ", i > 0 ? "," : "");
         json_result(stream, &results->result[i]);
     }
-    fprintf(stream, "],\n \"wrong\": %" PRIu64 ", \"average_busbw\": %.6f, \"error\": ", perf_wrong(results),
-            average_busbw(results));
+    fprintf(stream,
+            "],\n \"wrong\": %" PRIu64 ", \"average_busbw\": %.6f, \"digest\": \"%016" PRIx64
+            "\", \"error\": ",
+            perf_wrong(results), average_busbw(results), whole_digest(results));
     if (results->error != NULL)
         json_string(stream, results->error);
     else

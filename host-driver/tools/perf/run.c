@@ -24,6 +24,7 @@ static struct perf_oracle oracle_of(const struct perf_world *world, const struct
 
     return (struct perf_oracle){.op = (uint8_t)(reduces ? call->op : BY_OP_MAX),
                                 .dtype = (uint8_t)call->dtype,
+                                .mode = (uint8_t)banyan_comm_mode(world->ranks[0].comm),
                                 .random_data = options->random_data,
                                 .ranks = world->size,
                                 .salt = salt};
@@ -83,6 +84,53 @@ static uint64_t check_rank(const struct perf_world *world, const struct perf_ran
     }
 }
 
+/* The bytes that an operation leaves at a rank. */
+static const uint8_t *result_at(const struct perf_world *world, const struct perf_rank *rank,
+                                const struct perf_call *call, uint64_t *bytes)
+{
+    uint64_t part = call->count * banyan_dtype_size(call->dtype);
+
+    *bytes = part;
+    if (call->collective == BY_COLLECTIVE_ALLGATHER)
+        *bytes *= world->size;
+    if (call->collective == BY_COLLECTIVE_BARRIER ||
+        (call->collective == BY_COLLECTIVE_REDUCE && rank->rank != call->root))
+        *bytes = 0;
+    if (call->collective == BY_COLLECTIVE_REDUCE_SCATTER && call->in_place)
+        return rank->recv + rank->rank * part;
+    return rank->recv;
+}
+
+/* 64 bits of all results: the sum over ranks of each one's, mixed with its number. The multiplier is that of
+ * FNV-1a. */
+static banyan_status_t digest(struct perf_world *world, const struct perf_call *call, uint64_t *sum,
+                              uint32_t *failed)
+{
+    uint64_t *local = calloc(world->local_count, sizeof(*local));
+    banyan_status_t status;
+
+    if (local == NULL)
+        return BANYAN_ENOMEM;
+    for (uint32_t i = 0; i < world->local_count; i++) {
+        uint64_t bytes, word, hash = 0xcbf29ce484222325u + world->ranks[i].rank;
+        const uint8_t *at = result_at(world, &world->ranks[i], call, &bytes);
+
+        for (; bytes > 0; at += sizeof(word)) {
+            size_t size = bytes < sizeof(word) ? bytes : sizeof(word);
+
+            word = 0;
+            memcpy(&word, at, size);
+            hash = (hash ^ word) * 0x100000001b3u;
+            hash ^= hash >> 29;
+            bytes -= size;
+        }
+        local[i] = hash;
+    }
+    status = perf_world_sum(world, local, sum, failed);
+    free(local);
+    return status;
+}
+
 /* All ranks must hold the same bits after an allreduce: counts the whole result as wrong when a checksum
  * differs. */
 static banyan_status_t check_same_bits(struct perf_world *world, const struct perf_call *call,
@@ -119,6 +167,8 @@ static banyan_status_t check(struct perf_world *world, const struct perf_call *c
         local[i] = check_rank(world, &world->ranks[i], call, oracle);
     status = perf_world_sum(world, local, &half->wrong, failed);
     free(local);
+    if (status == BANYAN_OK)
+        status = digest(world, call, &half->digest, failed);
     if (status == BANYAN_OK && call->collective == BY_COLLECTIVE_ALLREDUCE && call->count > 0)
         status = check_same_bits(world, call, &half->wrong, failed);
     return status;

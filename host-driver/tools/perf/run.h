@@ -20,6 +20,7 @@ struct perf_half {
     double algbw;   /* GB/s (10^9) */
     double busbw;
     uint64_t wrong;          /* elements, over all ranks */
+    uint64_t digest;         /* of the bits of all ranks' results: those of the check */
     struct perf_ports ports; /* of the first local rank, during the timed operations */
 };
 

@@ -31,6 +31,7 @@ static banyan_status_t open_rank(struct perf_world *world, struct perf_rank *ran
     config.transport = options->transport;
     config.fabric = world->fabric;
     config.host = host;
+    config.mode = options->mode;
     status = banyan_init(&config, &rank->context);
     if (status == BANYAN_OK)
         status = banyan_comm_create(rank->context, options->job, &rank->comm);

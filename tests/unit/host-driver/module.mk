@@ -41,3 +41,8 @@ TESTS += test_mpi_core
 test_mpi_core_SRC    := tests/unit/host-driver/test_mpi_core.c $(HOST_RIG)
 test_mpi_core_LIBS   := mpi-core $(HOST_LIBS)
 test_mpi_core_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+
+TESTS += test_host_modes
+test_host_modes_SRC    := tests/unit/host-driver/test_modes.c $(HOST_RIG)
+test_host_modes_LIBS   := $(HOST_LIBS)
+test_host_modes_LDLIBS = -lcmocka $(host-driver_LDLIBS)
