@@ -128,20 +128,36 @@ static inline void f16_narrow_block(at_F16 *half, const at_F32 *wide)
 }
 #endif
 
+/* Lanes of f32 rounded to bf16, which is in the high halves (by_bf16_narrow). */
+static inline by_words bf16_round(by_words wide)
+{
+    by_words is_nan = (by_words)((wide & 0x7fffffffu) > BY_F32_INFINITY);
+
+    return (is_nan & (wide | BY_F32_QUIET)) | (~is_nan & (wide + 0x7fffu + (wide >> 16 & 1u)));
+}
+
+/* bf16 lies in a slot in whole blocks of BLOCK in this order: those with an even index, then those with an
+ * odd one. So both ways are made of the words of the payload by shifts and masks, without moves between
+ * lanes. */
 static inline void bf16_widen_block(float *restrict wide, const at_BF16 *restrict in)
 {
-    for (size_t i = 0; i < BLOCK; i++)
-        wide[i] = by_f32_from_bits(by_bf16_widen(in[i]));
+    const at_U32 *words = (const at_U32 *)in;
+
+    for (size_t i = 0; i < BLOCK / 2; i++)
+        wide[i] = by_f32_from_bits(words[i] << 16);
+    for (size_t i = 0; i < BLOCK / 2; i++)
+        wide[BLOCK / 2 + i] = by_f32_from_bits(words[i] & 0xffff0000u);
 }
 
 static inline void bf16_narrow_block(at_BF16 *half, const at_F32 *wide)
 {
-    uint32_t narrow[BLOCK];
+    const by_words_at *even = (const by_words_at *)wide, *odd = even + BLOCK * 2 / BY_VECTOR_BYTES;
+    by_words words[BLOCK * 2 / BY_VECTOR_BYTES];
 
-    for (size_t i = 0; i < BLOCK; i++)
-        narrow[i] = by_bf16_narrow(by_f32_bits(wide[i]));
-    for (size_t i = 0; i < BLOCK; i++)
-        half[i] = (uint16_t)narrow[i];
+    for (size_t k = 0; k < BLOCK * 2 / BY_VECTOR_BYTES; k++)
+        words[k] = bf16_round(even[k]) >> 16 | (bf16_round(odd[k]) & 0xffff0000u);
+    for (size_t k = 0; k < BLOCK * 2 / BY_VECTOR_BYTES; k++)
+        ((by_words_at *)half)[k] = words[k];
 }
 
 /* Names by element type for the loops below. */
@@ -240,6 +256,8 @@ LOAD_STORE_HALF(BF16)
     static int accumulate_##OP##_##NAME(void *restrict acc, const void *restrict in, uint32_t count,         \
                                         uint32_t *guard)
 
+#include "offload/reduce/sums.inc.h"
+
 #define ACCUMULATE_INTEGER(OP, NAME, SUM_TYPE, TALLY)                                                        \
     ACCUMULATE_HEAD(OP, NAME)                                                                                \
     {                                                                                                        \
@@ -325,10 +343,19 @@ LOAD_STORE_HALF(BF16)
 #define ACCUMULATE_U32(OP)  ACCUMULATE_INTEGER(OP, U32, uint32_t, TALLY_4)
 #define ACCUMULATE_I64(OP)  ACCUMULATE_INTEGER(OP, I64, uint64_t, TALLY_8)
 #define ACCUMULATE_U64(OP)  ACCUMULATE_INTEGER(OP, U64, uint64_t, TALLY_8)
-#define ACCUMULATE_F32(OP)  ACCUMULATE_FLOAT(OP, F32, U32, uint32_t, TALLY_4)
-#define ACCUMULATE_F64(OP)  ACCUMULATE_FLOAT(OP, F64, U64, uint64_t, TALLY_8)
-#define ACCUMULATE_F16(OP)  ACCUMULATE_HALF(OP, F16)
-#define ACCUMULATE_BF16(OP) ACCUMULATE_HALF(OP, BF16)
+#define ACCUMULATE_F32(OP)  ACCUMULATE_FLOAT_##OP(F32, U32, uint32_t, TALLY_4)
+#define ACCUMULATE_F64(OP)  ACCUMULATE_FLOAT_##OP(F64, U64, uint64_t, TALLY_8)
+#define ACCUMULATE_F16(OP)  ACCUMULATE_HALF_##OP(F16)
+#define ACCUMULATE_BF16(OP) ACCUMULATE_HALF_##OP(BF16)
+
+#define ACCUMULATE_FLOAT_SUM(NAME, ...)  ACCUMULATE_ARITHMETIC(SUM, +, NAME)
+#define ACCUMULATE_FLOAT_PROD(NAME, ...) ACCUMULATE_ARITHMETIC(PROD, *, NAME)
+#define ACCUMULATE_FLOAT_MIN(NAME, ...)  ACCUMULATE_FLOAT(MIN, NAME, __VA_ARGS__)
+#define ACCUMULATE_FLOAT_MAX(NAME, ...)  ACCUMULATE_FLOAT(MAX, NAME, __VA_ARGS__)
+#define ACCUMULATE_HALF_SUM(NAME)        ACCUMULATE_HALF_ARITHMETIC(SUM, +, NAME)
+#define ACCUMULATE_HALF_PROD(NAME)       ACCUMULATE_HALF_ARITHMETIC(PROD, *, NAME)
+#define ACCUMULATE_HALF_MIN(NAME)        ACCUMULATE_HALF(MIN, NAME)
+#define ACCUMULATE_HALF_MAX(NAME)        ACCUMULATE_HALF(MAX, NAME)
 
 #define ACCUMULATE(OP, NAME)    ACCUMULATE_##NAME(OP)
 #define X(NAME, C, FAMILY, ACC) BY_KERNEL_OPS_##FAMILY(ACCUMULATE, NAME)

@@ -8,6 +8,8 @@
 #define BY_EXACT_TABLE       by_exact_avx2
 #define BY_VECTOR_BYTES      32
 #define BY_KERNEL_F16_BLOCKS 1
+#define UNORDERED_F32(x, y)  ((by_words)_mm256_cmp_ps(x, y, _CMP_UNORD_Q))
+#define UNORDERED_F64(x, y)  ((by_words)_mm256_cmp_pd(x, y, _CMP_UNORD_Q))
 
 static inline void f16_widen_block(float *restrict wide, const void *restrict in)
 {
@@ -24,5 +26,9 @@ static inline void f16_narrow_block(void *half, const void *wide)
         _mm_storeu_si128((__m128i *)half + i, _mm256_cvtps_ph(eight, _MM_FROUND_TO_NEAREST_INT));
     }
 }
+
+#define f16_widen_vectors(wide, in)                                                                          \
+    for (unsigned v = 0; v < 4; v++)                                                                         \
+    (wide)[v] = (vector_F32)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(in) + v))
 
 #include "offload/reduce/kernels.inc.h"

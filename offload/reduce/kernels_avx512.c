@@ -8,6 +8,8 @@
 #define BY_EXACT_TABLE       by_exact_avx512
 #define BY_VECTOR_BYTES      64
 #define BY_KERNEL_F16_BLOCKS 1
+#define UNORDERED_F32(x, y)  ((by_words)_mm512_movm_epi32(_mm512_cmp_ps_mask(x, y, _CMP_UNORD_Q)))
+#define UNORDERED_F64(x, y)  ((by_words)_mm512_movm_epi64(_mm512_cmp_pd_mask(x, y, _CMP_UNORD_Q)))
 
 static inline void f16_widen_block(float *restrict wide, const void *restrict in)
 {
@@ -24,5 +26,9 @@ static inline void f16_narrow_block(void *half, const void *wide)
         _mm256_storeu_si256((__m256i *)half + i, _mm512_cvtps_ph(sixteen, _MM_FROUND_TO_NEAREST_INT));
     }
 }
+
+#define f16_widen_vectors(wide, in)                                                                          \
+    for (unsigned v = 0; v < 2; v++)                                                                         \
+    (wide)[v] = (vector_F32)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(in) + v))
 
 #include "offload/reduce/kernels.inc.h"

@@ -25,4 +25,8 @@ static inline void f16_narrow_block(void *half, const void *wide)
     }
 }
 
+#define f16_widen_vectors(wide, in)                                                                          \
+    for (unsigned v = 0; v < 8; v++)                                                                         \
+    (wide)[v] = (vector_F32)vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8((const uint8_t *)(in) + 8 * v)))
+
 #include "offload/reduce/kernels.inc.h"

@@ -22,11 +22,17 @@ typedef uint32_t by_word_at __attribute__((aligned(1), may_alias));
 
 static inline uint32_t by_words_total(by_words words)
 {
-    uint32_t total = 0;
-
-    for (unsigned i = 0; i < BY_VECTOR_BYTES / 4; i++)
-        total += words[i];
-    return total;
+#if BY_VECTOR_BYTES == 64
+    words += __builtin_shufflevector(words, words, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    words += __builtin_shufflevector(words, words, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    words += __builtin_shufflevector(words, words, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+#elif BY_VECTOR_BYTES == 32
+    words += __builtin_shufflevector(words, words, 4, 5, 6, 7, 0, 1, 2, 3);
+    words += __builtin_shufflevector(words, words, 2, 3, 0, 1, 6, 7, 4, 5);
+#else
+    words += __builtin_shufflevector(words, words, 2, 3, 0, 1);
+#endif
+    return words[0] + words[1];
 }
 
 /* The last 0 to 3 bytes as a word padded with zeros. */

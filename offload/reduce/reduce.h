@@ -2,8 +2,9 @@
  * Reduction kernels: operators x element types in one const table per instruction set. Pure; any thread.
  *
  * A slot accumulates in `acc` bytes per element, which is wider than the element for f16 and bf16 (f32
- * inside). Elements on the wire and in user memory are little-endian. psum is the sum mod 2^32 of a payload's
- * 32-bit little-endian words, the last word padded with zero bytes (offload/wire/wire.h).
+ * inside), and for bf16 in an order of its own, the same for all instruction sets: f32 kernels may add two
+ * such slots. Elements on the wire and in user memory are little-endian. psum is the sum mod 2^32 of a
+ * payload's 32-bit little-endian words, the last word padded with zero bytes (offload/wire/wire.h).
  *
  * Rules: signed and unsigned sums and products wrap. min and max of floats: a NaN in either operand gives
  * NaN; -0 < +0. A NaN that an operator makes is the quiet NaN 0x7fc00000 (f64: 0x7ff8000000000000; f16:

@@ -32,6 +32,15 @@ static inline void element_put(void *base, unsigned bytes, size_t index, uint64_
     memcpy((uint8_t *)base + index * bytes, &value, bytes);
 }
 
+/* Where element `index` of `count` lies in a slot: bf16 in whole blocks of 32, those with an even index
+ * first. */
+static inline uint32_t slot_place(unsigned dtype, uint32_t index, uint32_t count)
+{
+    if (dtype != BY_DTYPE_BF16 || index >= count / 32 * 32)
+        return index;
+    return index / 32 * 32 + index % 2 * 16 + index % 32 / 2;
+}
+
 /* The seed of this run: BY_TEST_SEED, else the time. */
 static inline uint64_t seed_get(void)
 {

@@ -1,7 +1,7 @@
 /*
- * Mode EXACT: sums of blocks against sums in arithmetic that is wide enough to be exact (by 64-bit limbs,
- * over the whole range of f64), in every order, with the written bound of the error, and the written rules
- * for zeros, subnormals, infinities and NaNs.
+ * Mode EXACT: sums of blocks against sums in arithmetic that is wide enough to be exact (wide.h), in every
+ * order, with the written bound of the error, and the written rules for zeros, subnormals, infinities and
+ * NaNs.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,133 +13,10 @@
 #include "offload/reduce/exact.h"
 #include "tests/unit/offload/reduce/check.h"
 #include "tests/unit/offload/reduce/oracle.h"
+#include "tests/unit/offload/reduce/wide.h"
 
 #define COUNT     BY_EXACT_BLOCK
 #define RANKS_MAX 300u
-
-struct format {
-    unsigned dtype, mant, bias, exponents, top;
-};
-static const struct format formats[] = {{BY_DTYPE_F16, 10, 15, 31, 30},
-                                        {BY_DTYPE_BF16, 7, 127, 255, 30},
-                                        {BY_DTYPE_F32, 23, 127, 255, 62},
-                                        {BY_DTYPE_F64, 52, 1023, 2047, 62}};
-#define FORMATS 4u
-
-/* ---- exact sums: fixed point with the least subnormal of f64 as unit ---- */
-
-#define LIMBS 36u /* 2304 bits: 2^1024 * 2^16 over 2^-1074, and a sign */
-struct wide {
-    uint64_t limb[LIMBS];
-};
-
-static void wide_add(struct wide *w, uint64_t value, unsigned shift, int negative)
-{
-    struct wide term = {{0}};
-    unsigned at = shift / 64, by = shift % 64;
-    unsigned carry = 0;
-
-    term.limb[at] = value << by;
-    if (by)
-        term.limb[at + 1] = value >> (64 - by);
-    if (negative) { /* two's complement */
-        unsigned c = 1;
-
-        for (unsigned i = 0; i < LIMBS; i++) {
-            term.limb[i] = ~term.limb[i] + c;
-            c = c && term.limb[i] == 0;
-        }
-    }
-    for (unsigned i = 0; i < LIMBS; i++) {
-        uint64_t sum = w->limb[i] + term.limb[i];
-        unsigned over = sum < w->limb[i];
-
-        w->limb[i] = sum + carry;
-        carry = over | (w->limb[i] < sum);
-    }
-}
-
-static int wide_negative(const struct wide *w)
-{
-    return w->limb[LIMBS - 1] >> 63 != 0;
-}
-
-static struct wide wide_magnitude(const struct wide *w)
-{
-    struct wide m = *w;
-    unsigned c = 1;
-
-    if (!wide_negative(w))
-        return m;
-    for (unsigned i = 0; i < LIMBS; i++) {
-        m.limb[i] = ~m.limb[i] + c;
-        c = c && m.limb[i] == 0;
-    }
-    return m;
-}
-
-static int wide_compare(const struct wide *a, const struct wide *b)
-{
-    for (unsigned i = LIMBS; i-- > 0;)
-        if (a->limb[i] != b->limb[i])
-            return a->limb[i] < b->limb[i] ? -1 : 1;
-    return 0;
-}
-
-/* The significand and the place of its last bit above 2^-1074; the bits are finite. */
-static void take_apart(const struct format *f, uint64_t bits, uint64_t *m, unsigned *shift, int *negative)
-{
-    unsigned width = 8 * oracle_element_bytes(f->dtype);
-    unsigned e = (unsigned)(bits >> f->mant & f->exponents);
-
-    *negative = (int)(bits >> (width - 1) & 1);
-    *m = (bits & (((uint64_t)1 << f->mant) - 1)) | (e ? (uint64_t)1 << f->mant : 0);
-    *shift = (e ? e : 1) + 1074 - f->bias - f->mant;
-}
-
-static void wide_add_element(struct wide *w, const struct format *f, uint64_t bits, int minus)
-{
-    uint64_t m;
-    unsigned shift;
-    int negative;
-
-    take_apart(f, bits, &m, &shift, &negative);
-    wide_add(w, m, shift, negative ^ minus);
-}
-
-/* The nearest element to the exact sum, ties to even; too large ones are infinities. Zero is +0. */
-static uint64_t wide_round(const struct format *f, const struct wide *w)
-{
-    struct wide m = wide_magnitude(w), left;
-    unsigned width = 8 * oracle_element_bytes(f->dtype);
-    uint64_t sign = wide_negative(w) ? (uint64_t)1 << (width - 1) : 0;
-    uint64_t low = 0, high = (uint64_t)f->exponents << f->mant; /* the bits of magnitudes ascend like these */
-    uint64_t m_low;
-    struct wide both = {{0}};
-    unsigned shift;
-    int negative, order;
-
-    while (high - low > 1) { /* the greatest element <= m, where infinity counts as 2^(e + 1) */
-        uint64_t middle = low + (high - low) / 2;
-        struct wide value = {{0}};
-
-        take_apart(f, middle, &m_low, &shift, &negative);
-        wide_add(&value, m_low, shift, 0);
-        if (wide_compare(&value, &m) <= 0)
-            low = middle;
-        else
-            high = middle;
-    }
-    take_apart(f, low, &m_low, &shift, &negative);
-    for (unsigned i = 0; i < LIMBS; i++)
-        left.limb[i] = m.limb[i] << 1 | (i ? m.limb[i - 1] >> 63 : 0);
-    wide_add(&both, m_low, shift, 0);
-    wide_add(&both, m_low + 1, shift, 0);
-    order = wide_compare(&left, &both); /* twice m, with the neighbours' sum */
-    if (order > 0 || (order == 0 && (low & 1)))
-        low++;
-    return low == 0 ? 0 : sign | low;
-}
 
 /* ---- one block ---- */
 

@@ -74,7 +74,8 @@ static void narrowing_check(unsigned dtype, uint32_t count, uint16_t (*expected)
     {
         uint32_t guard = by_psum(wide, (size_t)count * 4);
 
-        memcpy(slot, wide, sizeof(slot));
+        for (uint32_t i = 0; i < count; i++)
+            slot[slot_place(dtype, i, count)] = wide[i];
         assert_true(by_reducer_get(isa, BY_OP_SUM, dtype)->store(slot, count, &guard));
         for (uint32_t i = 0; i < count; i++) {
             unsigned half = (unsigned)element_get(slot, 2, i);

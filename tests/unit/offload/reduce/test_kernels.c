@@ -95,7 +95,7 @@ static int slot_run(unsigned isa, unsigned op, unsigned dtype, uint32_t count, s
             uint64_t in = element_get(data + offset, reducer->element_bytes, i);
 
             expected[i] = round == 0 ? oracle_load(dtype, in) : oracle_apply(op, dtype, expected[i], in);
-            wrong |= element_get(acc, reducer->acc_bytes, i) != expected[i];
+            wrong |= element_get(acc, reducer->acc_bytes, slot_place(dtype, i, count)) != expected[i];
         }
         guard_check(acc, (size_t)count * reducer->acc_bytes);
         free(data);
@@ -128,6 +128,65 @@ static void every_pair_matches_the_oracle(void **state)
                          by_op_name(op), by_dtype_name(dtype), counts[i], offset, step);
             }
         }
+}
+
+/* NaNs of both kinds and signs, infinities, zeros, both ends of the subnormals and normals, ones, as f32. */
+static const uint32_t special[] = {0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff, 0x807fffff,
+                                   0x00800000, 0x80800000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000,
+                                   0x7fc00000, 0xffc00000, 0x7f800001, 0xff800001, 0x7fffffff, 0xffffffff,
+                                   0x3f800000, 0xbf800000, 0x3f800001, 0x4b000001, 0xcb000001};
+#define SPECIAL (sizeof(special) / sizeof(special[0]))
+
+/* The same place of `dtype`, a type of floats; for integers the bits as they are. */
+static uint64_t special_as(unsigned dtype, uint32_t single)
+{
+    uint64_t sign = single >> 31, e = single >> 23 & 0xff, m = single & 0x7fffff;
+
+    switch (dtype) {
+    case BY_DTYPE_F16:
+        e = e == 0xff ? 31 : e == 0xfe ? 30 : e > 15 ? (e < 127 ? e - 112 : e % 16 + 8) : e;
+        return sign << 15 | (e & 31) << 10 | (m == 0 ? 0 : m == 0x7fffff ? 0x3ff : (m & 0x3fe) | 1) | m >> 13;
+    case BY_DTYPE_BF16:
+        return single >> 16 | (m != 0 && m >> 16 == 0);
+    case BY_DTYPE_F64:
+        e = e == 0xff ? 0x7ff : e == 0xfe ? 0x7fe : e == 0 ? 0 : e == 1 ? 1 : e + 896;
+        return sign << 63 | e << 52 | (m == 0x7fffff ? UINT64_C(0xfffffffffffff) : m << 29 | (m & 1));
+    default:
+        return (uint64_t)single << 32 | single;
+    }
+}
+
+/* Each special value with each, in vectors and in the tail. */
+static void every_pair_of_special_values_matches_the_oracle(void **state)
+{
+    static uint8_t a[SPECIAL * SPECIAL * 8], b[SPECIAL * SPECIAL * 8], acc[SPECIAL * SPECIAL * 8];
+    uint32_t count = SPECIAL * SPECIAL;
+
+    (void)state;
+    FOR_EACH_ISA(isa)
+    FOR_EACH_PAIR(op, dtype)
+    {
+        const struct by_reducer *reducer = by_reducer_get(isa, op, dtype);
+        unsigned size = reducer->element_bytes;
+        uint32_t guard;
+
+        for (uint32_t i = 0; i < count; i++) {
+            element_put(a, size, i, special_as(dtype, special[i / SPECIAL]));
+            element_put(b, size, i, special_as(dtype, special[i % SPECIAL]));
+        }
+        guard = reducer->load(acc, a, count);
+        assert_true(reducer->accumulate(acc, b, count, &guard));
+        assert_true(reducer->store(acc, count, &guard));
+        for (uint32_t i = 0; i < count; i++) {
+            uint64_t x = element_get(a, size, i), y = element_get(b, size, i);
+            uint64_t right = oracle_store(dtype, oracle_apply(op, dtype, oracle_load(dtype, x), y));
+
+            if (element_get(acc, size, i) != right)
+                fail_msg("%s: %s of %s %llx and %llx: %llx, not %llx", by_isa_name(isa), by_op_name(op),
+                         by_dtype_name(dtype), (unsigned long long)x, (unsigned long long)y,
+                         (unsigned long long)element_get(acc, size, i), (unsigned long long)right);
+        }
+    }
 }
 
 static void all_instruction_sets_give_the_same_bits(void **state)
@@ -344,6 +403,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_pair_matches_the_oracle),
+        cmocka_unit_test(every_pair_of_special_values_matches_the_oracle),
         cmocka_unit_test(all_instruction_sets_give_the_same_bits),
         cmocka_unit_test(undefined_pairs_and_unknown_values_have_no_kernels),
         cmocka_unit_test(written_values_hold_on_every_instruction_set),

@@ -1,0 +1,166 @@
+/*
+ * Sums and products of floats, in explicit vectors: included by kernels.inc.h. They are most of what a
+ * network adds, and compilers leave a third of the speed in the plain loop: a slot's words are loaded twice,
+ * and each result is compared and blended for the rule of NaNs. Here a slot is loaded once; one comparison
+ * for two vectors says that there is a NaN among their results, and then, rarely, the whole slot is gone
+ * through again. Pure; any thread.
+ */
+
+/* Keeps a vector in its register, which the compiler would rather load again. */
+#if defined(__x86_64__)
+#define HOLD(vector) __asm__("" : "+v"(vector))
+#elif defined(__aarch64__)
+#define HOLD(vector) __asm__("" : "+w"(vector))
+#else
+#define HOLD(vector) ((void)0)
+#endif
+
+#define X(NAME)                                                                                              \
+    typedef value_##NAME vector_##NAME __attribute__((vector_size(BY_VECTOR_BYTES)));                        \
+    typedef value_##NAME vector_at_##NAME                                                                    \
+        __attribute__((vector_size(BY_VECTOR_BYTES), aligned(1), may_alias));
+X(F32)
+X(F64)
+#undef X
+
+/* All ones in each lane where x or y is a NaN. */
+#ifndef UNORDERED_F32
+#define UNORDERED_F32(x, y) ((by_words)((x) != (x)) | (by_words)((y) != (y)))
+#define UNORDERED_F64       UNORDERED_F32
+#endif
+
+/* Makes each NaN of `count` elements the one that operators make, and returns the guard. */
+#define SETTLE(NAME, NAN)                                                                                    \
+    __attribute__((noinline, cold)) static uint32_t settle_##NAME(void *acc, size_t count)                   \
+    {                                                                                                        \
+        at_##NAME *a = acc;                                                                                  \
+        for (size_t i = 0; i < count; i++)                                                                   \
+            if (a[i] != a[i])                                                                                \
+                a[i] = NAN;                                                                                  \
+        return by_words_sum(acc, count * sizeof(value_##NAME));                                              \
+    }
+SETTLE(F32, __builtin_nanf(""))
+SETTLE(F64, __builtin_nan(""))
+
+/* What a loop keeps beside the slot: two sums of each kind side by side, as adds wait for one another. */
+struct tally {
+    by_words before[2], after[2], unordered;
+};
+
+struct tail {
+    uint32_t before, after;
+};
+
+/* Two vectors of a slot at `at` become x SIGN b. */
+#define STEP(SIGN, NAME, at, b0, b1, tally)                                                                  \
+    do {                                                                                                     \
+        vector_##NAME x0 = *(const vector_at_##NAME *)(at);                                                  \
+        vector_##NAME x1 = *(const vector_at_##NAME *)((at) + BY_VECTOR_BYTES);                              \
+        vector_##NAME y0, y1;                                                                                \
+        HOLD(x0);                                                                                            \
+        HOLD(x1);                                                                                            \
+        y0 = x0 SIGN(b0);                                                                                    \
+        y1 = x1 SIGN(b1);                                                                                    \
+        (tally)->before[0] += (by_words)x0;                                                                  \
+        (tally)->before[1] += (by_words)x1;                                                                  \
+        (tally)->after[0] += (by_words)y0;                                                                   \
+        (tally)->after[1] += (by_words)y1;                                                                   \
+        (tally)->unordered |= UNORDERED_##NAME(y0, y1);                                                      \
+        *(vector_at_##NAME *)(at) = y0;                                                                      \
+        *(vector_at_##NAME *)((at) + BY_VECTOR_BYTES) = y1;                                                  \
+    } while (0)
+
+/* The guard of the first `count` elements, after their loop. */
+#define SETTLED(NAME, acc, count, tally)                                                                     \
+    (__builtin_expect(by_words_total((tally)->unordered) != 0, 0)                                            \
+         ? settle_##NAME(acc, count)                                                                         \
+         : by_words_total((tally)->after[0] + (tally)->after[1]))
+
+/* What is left behind the vectors: `before` and `after` are its parts of the guard. */
+#define TAIL(OP, NAME)                                                                                       \
+    __attribute__((noinline)) static struct tail tail_##OP##_##NAME(void *acc, const void *in,               \
+                                                                    size_t count) {                          \
+        at_##NAME *a = acc;                                                                                  \
+        const at_##NAME *b = in;                                                                             \
+        struct tail tail = {.before = by_words_sum(acc, count * sizeof(value_##NAME))};                      \
+        for (size_t i = 0; i < count; i++)                                                                   \
+            a[i] = OP##_##NAME(a[i], b[i]);                                                                  \
+        tail.after = by_words_sum(acc, count * sizeof(value_##NAME));                                        \
+        return tail;                                                                                         \
+    }
+
+#define ACCUMULATE_ARITHMETIC(OP, SIGN, NAME)                                                                \
+    TAIL(OP, NAME)                                                                                           \
+    ACCUMULATE_HEAD(OP, NAME)                                                                                \
+    {                                                                                                        \
+        const size_t each = 2 * BY_VECTOR_BYTES / sizeof(value_##NAME);                                      \
+        uint8_t *at = acc;                                                                                   \
+        const uint8_t *from = in;                                                                            \
+        struct tally tally = {.unordered = {0}};                                                             \
+        struct tail tail = {0, 0};                                                                           \
+        for (size_t steps = count / each; steps > 0; steps--) {                                              \
+            STEP(SIGN, NAME, at, *(const vector_at_##NAME *)from,                                            \
+                 *(const vector_at_##NAME *)(from + BY_VECTOR_BYTES), &tally);                               \
+            at += 2 * BY_VECTOR_BYTES;                                                                       \
+            from += 2 * BY_VECTOR_BYTES;                                                                     \
+        }                                                                                                    \
+        if (count % each != 0)                                                                               \
+            tail = tail_##OP##_##NAME(at, from, count % each);                                               \
+        return guard_swap(guard, by_words_total(tally.before[0] + tally.before[1]) + tail.before,            \
+                          SETTLED(NAME, acc, count / each * each, &tally) + tail.after);                     \
+    }
+
+/*
+ * Halves: BLOCK elements at a time into vectors of f32, which meet those of the slot. bf16 lies in a slot in
+ * an order of its own (kernels.inc.h), in which a shift and a mask are all that widens it.
+ */
+#define BLOCK_VECTORS (BLOCK * 4 / BY_VECTOR_BYTES)
+
+#define ACCUMULATE_HALF_ARITHMETIC(OP, SIGN, NAME)                                                           \
+    ACCUMULATE_HEAD(OP, NAME)                                                                                \
+    {                                                                                                        \
+        uint8_t *at = acc;                                                                                   \
+        const at_##NAME *from = in;                                                                          \
+        size_t i = 0;                                                                                        \
+        struct tally tally = {.unordered = {0}};                                                             \
+        uint32_t before, after;                                                                              \
+        for (; count - i >= BLOCK; i += BLOCK) {                                                             \
+            vector_F32 wide[BLOCK_VECTORS];                                                                  \
+            WIDEN_VECTORS_##NAME(wide, from + i);                                                            \
+            for (size_t k = 0; k < BLOCK_VECTORS; k += 2)                                                    \
+                STEP(SIGN, F32, at + k * BY_VECTOR_BYTES, wide[k], wide[k + 1], &tally);                     \
+            at += BLOCK * 4;                                                                                 \
+        }                                                                                                    \
+        before = by_words_total(tally.before[0] + tally.before[1]);                                          \
+        after = SETTLED(F32, acc, i, &tally);                                                                \
+        for (; i < count; i++, at += 4) {                                                                    \
+            float x = *(at_F32 *)at, y = OP##_F32(x, by_f32_from_bits(WIDEN_##NAME(from[i])));               \
+            before += by_f32_bits(x);                                                                        \
+            after += by_f32_bits(y);                                                                         \
+            *(at_F32 *)at = y;                                                                               \
+        }                                                                                                    \
+        return guard_swap(guard, before, after);                                                             \
+    }
+
+static inline void bf16_widen_vectors(vector_F32 wide[BLOCK_VECTORS], const void *in)
+{
+    const by_words_at *words = in;
+
+    for (size_t k = 0; k < BLOCK_VECTORS / 2; k++) {
+        wide[k] = (vector_F32)(words[k] << 16);
+        wide[k + BLOCK_VECTORS / 2] = (vector_F32)(words[k] & 0xffff0000u);
+    }
+}
+
+#ifndef BY_KERNEL_F16_BLOCKS
+static inline void f16_widen_vectors(vector_F32 wide[BLOCK_VECTORS], const void *in)
+{
+    const at_F16 *halves = in;
+
+    for (size_t i = 0; i < BLOCK; i++)
+        wide[i * 4 / BY_VECTOR_BYTES][i % (BY_VECTOR_BYTES / 4)] = by_f32_from_bits(by_f16_widen(halves[i]));
+}
+#endif
+
+#define WIDEN_VECTORS_F16  f16_widen_vectors
+#define WIDEN_VECTORS_BF16 bf16_widen_vectors
