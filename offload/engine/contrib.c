@@ -23,21 +23,12 @@ int by_packet_is_from_child(struct by_step *step, const struct by_packet *packet
     return 1;
 }
 
-/* Pairs of children whose values mode DET keeps apart until all are there; 1: the chunk has one sum, in order
- * of arrival. */
-static uint32_t pair_count(const struct by_entry *entry, unsigned mode, unsigned op, unsigned dtype)
-{
-    if (mode != BY_MODE_DET || !by_reduction_is_ordered(op, dtype))
-        return 1;
-    return by_image_det_depth(entry->child_count);
-}
-
 /* The kernels for what the packet asks for, or NULL where this node lacks them, or the slots that the mode
  * needs. */
 static const struct by_reducer *find_reducer(const struct by_step *step, const struct by_packet *packet)
 {
     const struct by_header *header = &packet->header;
-    uint32_t pairs = pair_count(packet->entry, header->mode, header->op, header->dtype);
+    uint32_t pairs = by_pair_count(packet->entry, header->mode, header->op, header->dtype);
     unsigned dtype;
 
     if (pairs * packet->entry->window > packet->entry->slots)
@@ -69,7 +60,7 @@ static void claim(struct by_step *step, const struct by_packet *packet)
     bank->flags = 0;
     bank->waits = 0;
     bank->claimer = header->child;
-    pairs = pair_count(packet->entry, header->mode, header->op, header->dtype);
+    pairs = by_pair_count(packet->entry, header->mode, header->op, header->dtype);
     for (uint32_t pair = 1; pair < pairs; pair++) {
         struct by_bank *held = &step->engine->bank[by_bank_of_pair(packet->entry, packet->bank, pair)];
 
@@ -88,7 +79,7 @@ static int fold_pairs(struct by_step *step, const struct by_packet *packet, cons
     struct by_engine *engine = step->engine;
     struct by_bank *bank = &engine->bank[packet->bank];
     uint8_t *sum = by_bank_partial(engine, packet->bank);
-    uint32_t pairs = pair_count(entry, bank->mode, bank->op, bank->dtype);
+    uint32_t pairs = by_pair_count(entry, bank->mode, bank->op, bank->dtype);
     size_t bytes = (size_t)bank->count * reducer->acc_bytes;
     /* Accumulators of f16 and bf16 are f32. */
     const struct by_reducer *fold = reducer->acc_bytes == reducer->element_bytes
@@ -154,14 +145,10 @@ enum added { ADDED = 1, ADDED_NOT, ADDED_TO_DAMAGE };
 static enum added add(struct by_step *step, const struct by_packet *packet, const struct by_reducer *reducer)
 {
     const struct by_header *header = &packet->header;
-    uint32_t index = packet->bank;
-    struct by_bank *bank;
-    uint8_t *partial;
+    uint32_t index = packet->held;
+    struct by_bank *bank = &step->engine->bank[index];
+    uint8_t *partial = by_bank_partial(step->engine, index);
 
-    if (pair_count(packet->entry, header->mode, header->op, header->dtype) > 1)
-        index = by_bank_of_pair(packet->entry, index, header->child / 2u);
-    bank = &step->engine->bank[index];
-    partial = by_bank_partial(step->engine, index);
     if (index != packet->bank && !by_bank_is_sealed(bank))
         return ADDED_TO_DAMAGE;
     if (!(bank->flags & BY_BANK_DATA) && reducer->acc_bytes == reducer->element_bytes) {

@@ -221,13 +221,25 @@ static void classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_i
     packet->entry = entry;
     packet->address = by_address(rx->port, rx->src_ip);
     packet->bytes = (uint16_t)bytes;
-    packet->bank = by_bank_index(entry, packet->header.seq);
+    packet->bank = packet->held = by_bank_index(entry, packet->header.seq);
     if (rx->ecn == 3)
         packet->header.flags |= BY_FLAG_CE;
     __builtin_prefetch(&engine->bank[packet->bank], 1);
-    payload = by_bank_partial(engine, packet->bank);
+    if (by_pair_count(entry, packet->header.mode, packet->header.op, packet->header.dtype) > 1 &&
+        packet->header.child < entry->child_count && entry->slots > entry->window) {
+        packet->held = by_bank_of_pair(entry, packet->bank, packet->header.child / 2u);
+        __builtin_prefetch(&engine->bank[packet->held], 1);
+    }
+    payload = by_bank_partial(engine, packet->held);
     for (unsigned i = 0; i < AHEAD; i++)
         __builtin_prefetch(payload + i * BY_LINE, 1);
+}
+
+/* Has the payload brought to the cache: it comes from where the shell's receive buffers are. */
+static void ask_for_payload(const struct by_packet *packet)
+{
+    for (unsigned at = 0; at < packet->bytes; at += BY_LINE)
+        __builtin_prefetch(packet->payload + at, 0);
 }
 
 /* Second pass: the state machine. */
@@ -277,9 +289,12 @@ uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct 
         }
         if (count == 0)
             break;
-        for (uint32_t i = 0; i < count; i++)
+        for (uint32_t i = 0; i < count; i++) {
+            if (i + 1 < count && packet[i + 1].entry)
+                ask_for_payload(&packet[i + 1]); /* while this one is added */
             if (packet[i].entry)
                 handle(&step, &packet[i]);
+        }
         done += count;
     }
     engine->counters.rx += done;

@@ -178,6 +178,7 @@ struct by_packet {
     const struct by_entry *entry; /* NULL: nothing is left to do */
     uint64_t address;             /* by_address() of the sender */
     uint32_t bank;
+    uint32_t held;  /* the bank whose payload it is added to: `bank`, or in mode DET that of its pair */
     uint16_t bytes; /* of the payload */
 };
 
@@ -225,6 +226,15 @@ static inline uint32_t by_bank_index(const struct by_entry *entry, uint32_t seq)
 static inline uint32_t by_bank_of_pair(const struct by_entry *entry, uint32_t bank, uint32_t pair)
 {
     return bank + 2 * entry->window * pair;
+}
+
+/* Pairs of children whose values mode DET keeps apart until all are there; 1: the chunk has one sum, in order
+ * of arrival. */
+static inline uint32_t by_pair_count(const struct by_entry *entry, unsigned mode, unsigned op, unsigned dtype)
+{
+    if (mode != BY_MODE_DET || !by_reduction_is_ordered(op, dtype))
+        return 1;
+    return by_image_det_depth(entry->child_count);
 }
 
 static inline uint32_t by_cell(uint32_t key, uint32_t shift)
