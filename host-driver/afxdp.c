@@ -313,8 +313,10 @@ static int open_ports(struct afxdp *afxdp, const struct by_transport_config *con
 {
     struct by_image_header header;
     const char *mode = "native";
-    int error = 0;
+    int error = by_image_ports_check(config->image);
 
+    if (error != 0)
+        return error;
     by_image_header(config->image, &header);
     for (uint32_t i = 0; error == 0 && i < header.count[BY_SECTION_PORT]; i++) {
         by_image_port(config->image, i, &afxdp->port[i]);

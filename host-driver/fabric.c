@@ -69,6 +69,9 @@ static int add_node(struct banyan_fabric *fabric, struct by_fabric_node *node, c
     error = by_image_file_read(path, &node->image, &node->image_bytes);
     if (error != 0)
         return error;
+    error = by_image_ports_check(node->image);
+    if (error != 0)
+        return error;
     by_image_header(node->image, &node->header);
     node->port_count = node->header.count[BY_SECTION_PORT];
     node->ports = calloc(node->port_count + 1, sizeof(*node->ports));

@@ -116,6 +116,18 @@ void by_image_node_name(const uint8_t *image, uint16_t node, char *text, size_t 
     snprintf(text, bytes, "node %u", node);
 }
 
+int by_image_ports_check(const uint8_t *image)
+{
+    struct by_image_header header;
+
+    by_image_header(image, &header);
+    if (header.count[BY_SECTION_PORT] <= BY_PORTS_MAX)
+        return 0;
+    return by_fail(BY_ELIMIT,
+                   "%s has %u ports; this program drives %u: use fewer, wider links, or 'banyan sim'",
+                   header.name, header.count[BY_SECTION_PORT], BY_PORTS_MAX);
+}
+
 void by_ip_text(uint32_t ip, char text[16])
 {
     snprintf(text, 16, "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255u, ip >> 8 & 255u, ip & 255u);

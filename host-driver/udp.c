@@ -494,7 +494,9 @@ int by_udp_open(const struct by_transport_config *config, struct by_transport **
     for (uint32_t i = 0; i < BY_PORTS_MAX; i++)
         udp->fd[i] = -1;
     udp->segments = true;
-    error = prepare(udp);
+    error = by_image_ports_check(config->image);
+    if (error == 0)
+        error = prepare(udp);
     for (uint32_t i = 0; error == 0 && i < header.count[BY_SECTION_PORT]; i++) {
         struct by_image_port port;
 

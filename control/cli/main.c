@@ -22,6 +22,7 @@ static const struct command commands[] = {
     {"diff", by_command_diff, "compare two tables"},
     {"lab", by_command_lab, "run a fabric in network namespaces, or in one process"},
     {"circulant", by_command_circulant, "print the schedules of collectives between hosts alone"},
+    {"sim", by_command_sim, "run plans on a simulated fabric, beside their proven optimum"},
     {"plot", by_command_plot, "draw a fabric, its trees and loads"},
     {"info", by_command_info, "print version, settings and capabilities"},
 };

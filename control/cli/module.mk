@@ -16,4 +16,9 @@ banyan_SRC += \
 	control/cli/number.c \
 	control/cli/push.c \
 	control/cli/show.c \
+	control/cli/sim.c \
+	control/cli/sim_choose.c \
+	control/cli/sim_options.c \
+	control/cli/sim_report.c \
+	control/cli/sim_work.c \
 	control/cli/tables.c

@@ -67,11 +67,11 @@ int by_address_map_make(const struct by_topology *topology, struct by_address_ma
         map->first_port[i] = next;
         next += map->port_count[i];
         map->rank[i] = topology->nodes[i].compute ? map->rank_count++ : UINT32_MAX;
-        if (map->port_count[i] > BY_PORTS_MAX) {
+        if (map->port_count[i] > BY_TABLE_PORTS_MAX) {
             char text[400];
             snprintf(text, sizeof(text),
                      "node '%s' has %u links; a node has at most %u ports: use fewer, wider links",
-                     topology->nodes[i].name, map->port_count[i], BY_PORTS_MAX);
+                     topology->nodes[i].name, map->port_count[i], BY_TABLE_PORTS_MAX);
             by_address_map_free(map);
             return refuse(problem, text);
         }

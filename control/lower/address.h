@@ -28,8 +28,8 @@ struct by_address_map {
     uint32_t rank_count;
 };
 
-/* Numbers a topology's ports. BY_ELIMIT with `problem` when a node has more than BY_PORTS_MAX ports, a name
- * is too long, or there are more nodes or links than tables can name. */
+/* Numbers a topology's ports. BY_ELIMIT with `problem` when a node has more than BY_TABLE_PORTS_MAX ports, a
+ * name is too long, or there are more nodes or links than tables can name. */
 int by_address_map_make(const struct by_topology *topology, struct by_address_map *map,
                         struct by_problem *problem);
 void by_address_map_free(struct by_address_map *map);

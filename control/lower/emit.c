@@ -56,7 +56,7 @@ static void count_records(const struct writer *w, uint32_t count[BY_SECTION_COUN
         uint32_t hop = tree->hop_of[w->node];
         if (by_lowering_rank(lowering, tree->job, w->node) != UINT32_MAX) {
             count[BY_SECTION_LEAF]++;
-            count[BY_SECTION_HOP] += tree->hop_count;
+            count[BY_SECTION_HOP] += lowering->bare ? 0 : tree->hop_count;
         }
         if (hop != BY_LOWER_NODE_NONE && tree->hops[hop].child_count > 0) {
             count[BY_SECTION_ENTRY]++;
@@ -66,7 +66,7 @@ static void count_records(const struct writer *w, uint32_t count[BY_SECTION_COUN
     for (uint32_t i = first_relay(lowering, w->node);
          i < lowering->relay_count && lowering->relays[i].node == w->node; i++)
         count[BY_SECTION_RELAY]++;
-    count[BY_SECTION_NAME] = w->host ? lowering->node_count : 0;
+    count[BY_SECTION_NAME] = w->host && !lowering->bare ? lowering->node_count : 0;
 }
 
 /* UDP port on which `node` takes packets of `job`: hosts listen by job, so that two jobs can live on one
@@ -238,7 +238,8 @@ static void put_trees(struct writer *w)
             put_entry(w, tree, &tree->hops[index]);
         if (by_lowering_rank(lowering, tree->job, w->node) != UINT32_MAX) {
             put_leaf(w, tree, &tree->hops[index]);
-            put_hops(w, tree);
+            if (!lowering->bare)
+                put_hops(w, tree);
         }
     }
 }
@@ -267,7 +268,7 @@ static void put_relays_and_names(struct writer *w)
                                                     .dst_ip = relay->dst_ip,
                                                     .port = relay->port});
     }
-    for (uint32_t i = 0; i < lowering->node_count && w->host; i++) {
+    for (uint32_t i = 0; i < lowering->node_count && w->host && !lowering->bare; i++) {
         uint32_t rank = ranks[i];
         struct by_image_name name = {.node = (uint16_t)i,
                                      .rank = rank == UINT32_MAX ? BY_RANK_NONE : (uint16_t)rank};

@@ -327,6 +327,7 @@ int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs
     if (error == 0)
         error = by_address_map_make(topology, &lowering->map, problem);
     lowering->det = options.det;
+    lowering->bare = options.bare;
     lowering->mtu = options.mtu;
     lowering->payload_max = by_lower_payload(options.mtu);
     for (uint32_t i = 0; i < job_count && error == 0; i++)

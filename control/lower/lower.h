@@ -35,6 +35,7 @@ struct by_lower_options {
     uint32_t mtu;    /* of every link, bytes of IP packet; 0 = BY_LOWER_MTU */
     uint16_t gen;    /* install generation; 0 = 1 */
     uint8_t det;     /* entries get the slots by which they can sum in mode DET: one for each two children */
+    uint8_t bare;    /* hosts' images without HOP and NAME, which only error texts need: for simulation */
 };
 
 /* The plans of one job: at most one for each collective and root, all on the same compute nodes. */
@@ -98,7 +99,7 @@ struct by_lowering {
     struct by_lowered_tree *trees; /* of all jobs, by (job, tree) */
     uint32_t relay_count;
     struct by_lowered_relay *relays; /* by (node, job, tree, src_ip, dst_ip) */
-    uint8_t det;
+    uint8_t det, bare;
     uint32_t mtu, payload_max, window, slots; /* slots: the most that one node needs */
     uint64_t cookie;
     uint32_t note_count;

@@ -7,9 +7,12 @@
 
 /* Children of one entry (count): one bit each in a 64-bit bitmap. */
 #define BY_CHILDREN_MAX 64u
-/* Ports of one node (count): a port index fits a byte with room, and a per-port array stays on a few cache
- * lines. */
+/* Ports that a program of ours drives (count): a port index fits a byte with room, and a per-port array stays
+ * on a few cache lines. */
 #define BY_PORTS_MAX 64u
+/* Ports of one node in a table (count): planned and simulated fabrics have larger switches than those that
+ * our programs drive. */
+#define BY_TABLE_PORTS_MAX 1024u
 /* Jobs known to one node at a time (count); job ids on the wire are 16 bits, and must be below this: direct
  * index. */
 #define BY_JOBS_MAX 1024u

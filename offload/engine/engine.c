@@ -46,6 +46,13 @@ static int config_is_sound(const struct by_engine_config *config)
            config->entry_count_max <= BY_ENTRIES_MAX && config->relay_count_max <= BY_RELAYS_MAX;
 }
 
+static uint32_t port_count_max(const struct by_engine_config *config)
+{
+    uint32_t by_image = config->image_bytes_max / 80; /* bytes of a port's record */
+
+    return by_image < BY_TABLE_PORTS_MAX ? by_image : BY_TABLE_PORTS_MAX;
+}
+
 /* Takes `bytes` from the memory at *at; gives addresses only when there is a memory, so that it can also
  * count. */
 static void *carve(uint8_t *memory, uint64_t *at, uint64_t bytes)
@@ -73,6 +80,7 @@ static uint64_t lay_out(struct by_engine *engine, const struct by_engine_config 
         table->image = carve(memory, &at, config->image_bytes_max);
         table->entry = carve(memory, &at, (uint64_t)config->entry_count_max * sizeof(struct by_entry));
         table->child = carve(memory, &at, (uint64_t)child_count_max(config) * sizeof(struct by_neighbour));
+        table->own_ip = carve(memory, &at, (uint64_t)port_count_max(config) * sizeof(uint32_t));
         table->relay = carve(memory, &at, (uint64_t)config->relay_count_max * sizeof(struct by_relay));
         table->entry_cell =
             carve(memory, &at, (uint64_t)cells_for(config->entry_count_max) * sizeof(uint32_t));

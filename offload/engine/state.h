@@ -145,7 +145,7 @@ struct by_table {
     uint32_t fan; /* the most actions that one packet can cause */
     uint32_t port_count;
     uint16_t node;
-    uint32_t own_ip[BY_PORTS_MAX];
+    uint32_t *own_ip; /* by port */
 };
 
 struct by_engine {

@@ -183,7 +183,7 @@ static int check_header(struct check *check)
         return refuse(check, BY_ELIMIT, "payload limit exceeds this node's", header->payload_max);
     if (board->slots != 0 && header->slot_count > board->slots)
         return refuse(check, BY_ELIMIT, "more slots than this node has", header->slot_count);
-    if (header->count[BY_SECTION_PORT] > limit(board->ports, BY_PORTS_MAX))
+    if (header->count[BY_SECTION_PORT] > limit(board->ports, BY_TABLE_PORTS_MAX))
         return refuse(check, BY_ELIMIT, "more ports than this node has", header->count[BY_SECTION_PORT]);
     if (header->count[BY_SECTION_JOB] > BY_JOBS_MAX)
         return refuse(check, BY_ELIMIT, "more than 1024 jobs", header->count[BY_SECTION_JOB]);

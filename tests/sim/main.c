@@ -14,7 +14,7 @@
 
 struct totals {
     uint64_t scenarios, failed, wrong, checked, bytes, elapsed_ns;
-    struct world_counters world;
+    struct by_world_counters world;
     uint64_t chunks, sent, again, duplicates, refused;
     uint64_t forgets, reloads, restarts, pauses, flips, named;
 };

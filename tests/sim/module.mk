@@ -1,39 +1,36 @@
 # tests/sim: the real engine and endpoint in a simulated fabric.
 SIM_SRC := \
-	tests/sim/cable.c \
+	tests/sim/cabling.c \
 	tests/sim/draw.c \
 	tests/sim/fabric.c \
 	tests/sim/flip.c \
-	tests/sim/heap.c \
 	tests/sim/image.c \
-	tests/sim/node.c \
 	tests/sim/oracle.c \
-	tests/sim/scenario.c \
-	tests/sim/world.c
+	tests/sim/scenario.c
 
 TOOLS += sim
 sim_SRC := tests/sim/main.c tests/sim/goodput.c $(SIM_SRC)
-sim_LIBS := offload
+sim_LIBS := world offload
 
 TESTS += test_sim_campaign test_sim_failure test_sim_again test_sim_modes test_sim_flips test_sim_fairness
 test_sim_campaign_SRC    := tests/sim/test_campaign.c tests/sim/goodput.c $(SIM_SRC)
-test_sim_campaign_LIBS   := offload
+test_sim_campaign_LIBS   := world offload
 test_sim_campaign_LDLIBS := -lcmocka
 test_sim_failure_SRC     := tests/sim/test_failure.c $(SIM_SRC)
-test_sim_failure_LIBS    := offload
+test_sim_failure_LIBS    := world offload
 test_sim_failure_LDLIBS  := -lcmocka
 test_sim_again_SRC       := tests/sim/test_again.c $(SIM_SRC)
-test_sim_again_LIBS      := offload
+test_sim_again_LIBS      := world offload
 test_sim_again_LDLIBS    := -lcmocka
 test_sim_modes_SRC       := tests/sim/test_modes.c $(SIM_SRC)
-test_sim_modes_LIBS      := offload
+test_sim_modes_LIBS      := world offload
 test_sim_modes_LDLIBS    := -lcmocka
 test_sim_flips_SRC       := tests/sim/test_flips.c $(SIM_SRC)
-test_sim_flips_LIBS      := offload
+test_sim_flips_LIBS      := world offload
 test_sim_flips_LDLIBS    := -lcmocka
 
 test_sim_fairness_SRC    := tests/sim/test_fairness.c $(SIM_SRC)
-test_sim_fairness_LIBS   := offload
+test_sim_fairness_LIBS   := world offload
 test_sim_fairness_LDLIBS := -lcmocka
 
 N ?= 1000

@@ -52,12 +52,15 @@ void scenario_init(struct scenario *scenario, uint64_t seed)
 {
     memset(scenario, 0, sizeof(*scenario));
     scenario->seed = seed;
-    scenario->world = (struct world_config){
+    scenario->world = (struct by_world_config){
         .seed = seed,
         .hold_ns = 20000,
         .poll_ns = 200,
         .burst = 32,
         .repair_interval_ns = 2000,
+        .image_bytes_max = 1u << 18,
+        .entry_count_max = FABRIC_TREES_MAX * FABRIC_JOBS_MAX,
+        .relay_count_max = 4096,
         .endpoint = {.rto_min_ns = 100000, .rto_max_ns = 5000000, .stall_ns = 2000000000}};
     scenario->outstanding_max = 2;
     scenario->limit_ns = UINT64_C(60000000000);
@@ -275,7 +278,7 @@ static void rank_collect(struct rank_run *rank, struct by_endpoint *endpoint)
 }
 
 /* 1 when something was posted. */
-static int rank_post(struct rank_run *rank, struct world *world, struct by_endpoint *endpoint)
+static int rank_post(struct rank_run *rank, struct by_world *world, struct by_endpoint *endpoint)
 {
     struct run *run = rank->run;
     const struct scenario *scenario = run->scenario;
@@ -294,8 +297,8 @@ static int rank_post(struct rank_run *rank, struct world *world, struct by_endpo
         const char *field;
         int error;
 
-        if (world_now(world) < rank->post_ns) {
-            world_wake(world, rank->node, rank->post_ns);
+        if (by_world_now(world) < rank->post_ns) {
+            by_world_wake(world, rank->node, rank->post_ns);
             return posted;
         }
         if (b->block == NULL)
@@ -318,22 +321,22 @@ static int rank_post(struct rank_run *rank, struct world *world, struct by_endpo
         b->running = 1;
         rank->posted++;
         posted = 1;
-        rank->post_ns = world_now(world) + by_prng_below(&run->prng, scenario->stagger_ns + 1);
+        rank->post_ns = by_world_now(world) + by_prng_below(&run->prng, scenario->stagger_ns + 1);
     }
     return posted;
 }
 
 /* Chunks answered at rank 0 of each job. */
-static void count_chunks(const struct run *run, struct world *world, uint64_t count[FABRIC_JOBS_MAX])
+static void count_chunks(const struct run *run, struct by_world *world, uint64_t count[FABRIC_JOBS_MAX])
 {
     const struct fabric *fabric = &run->scenario->fabric;
 
     for (int j = 0; j < fabric->job_count; j++)
-        count[j] = by_endpoint_counters(world_endpoint(world, fabric->jobs[j].rank_node[0], j))->result;
+        count[j] = by_endpoint_counters(by_world_endpoint(world, fabric->jobs[j].rank_node[0], j))->result;
 }
 
 /* The first job ends: what each had of the network while all ran. */
-static void note_shares(struct run *run, struct world *world)
+static void note_shares(struct run *run, struct by_world *world)
 {
     struct scenario_result *result = run->result;
     uint64_t count[FABRIC_JOBS_MAX];
@@ -343,10 +346,10 @@ static void note_shares(struct run *run, struct world *world)
     count_chunks(run, world, count);
     for (int j = 0; j < run->scenario->fabric.job_count; j++)
         result->share[j] = count[j] - result->share[j];
-    result->share_ns = world_now(world) - run->scenario->measure_ns;
+    result->share_ns = by_world_now(world) - run->scenario->measure_ns;
 }
 
-static int on_host_step(void *context, struct world *world, int node)
+static int on_host_step(void *context, struct by_world *world, uint32_t node)
 {
     struct run *run = context;
     int posted = 0;
@@ -356,9 +359,9 @@ static int on_host_step(void *context, struct world *world, int node)
         struct by_endpoint *endpoint;
         int total = run->scenario->call_count[rank->job];
 
-        if (rank->node != node || rank->stopped > 1)
+        if (rank->node != (int)node || rank->stopped > 1)
             continue;
-        endpoint = world_endpoint(world, node, rank->job);
+        endpoint = by_world_endpoint(world, node, rank->job);
         rank_collect(rank, endpoint);
         posted |= rank_post(rank, world, endpoint);
         rank_collect(rank, endpoint); /* an empty call ends at once */
@@ -419,7 +422,7 @@ static void bury(struct run *run, int node)
 }
 
 /* Endpoints are new, and the ranks make their calls once more, in fresh buffers with other data. */
-static void ranks_start_over(struct run *run, struct world *world)
+static void ranks_start_over(struct run *run, struct by_world *world)
 {
     run->round++;
     for (int j = 0; j < FABRIC_JOBS_MAX; j++)
@@ -433,8 +436,8 @@ static void ranks_start_over(struct run *run, struct world *world)
         memcpy(rank->old[run->round - 1], rank->buffers, sizeof(rank->buffers));
         memset(rank->buffers, 0, sizeof(rank->buffers));
         rank->posted = rank->collected = rank->stopped = rank->oldest = 0;
-        rank->post_ns = world_now(world) + by_prng_below(&run->prng, run->scenario->stagger_ns + 1);
-        world_wake(world, rank->node, world_now(world));
+        rank->post_ns = by_world_now(world) + by_prng_below(&run->prng, run->scenario->stagger_ns + 1);
+        by_world_wake(world, rank->node, by_world_now(world));
     }
     run->finished = 0;
     memset(run->finished_of, 0, sizeof(run->finished_of));
@@ -442,39 +445,41 @@ static void ranks_start_over(struct run *run, struct world *world)
 }
 
 /* A controller has installed gen + 1. */
-static void start_over(struct run *run, struct world *world)
+static void start_over(struct run *run, struct by_world *world)
 {
     struct fabric fabric = run->scenario->fabric;
+    struct cabling cabling;
 
     for (int j = 0; j < fabric.job_count; j++)
         fabric.jobs[j].gen++;
-    world_reload(world, &fabric);
+    cabling_make(&fabric, &cabling);
+    by_world_reload(world, &cabling.world);
     ranks_start_over(run, world);
 }
 
 /* All processes end and begin again on the tables as they are; then under the next generation. */
-static void run_again(struct run *run, struct world *world)
+static void run_again(struct run *run, struct by_world *world)
 {
     const struct scenario *scenario = run->scenario;
     struct scenario_result *result = run->result;
     uint64_t began_ns;
 
     if (scenario->quit_node >= 0) {
-        world_run(world, &run->done, scenario->quit_ns);
-        world_kill(world, scenario->quit_node);
+        by_world_run(world, &run->done, scenario->quit_ns);
+        by_world_kill(world, scenario->quit_node);
     }
-    world_run(world, &run->done, scenario->again_ns);
+    by_world_run(world, &run->done, scenario->again_ns);
     for (int n = 0; n < scenario->fabric.node_count; n++)
         if (scenario->fabric.nodes[n].kind == BY_NODE_HOST)
-            world_restart(world, n);
+            by_world_restart(world, n);
     memset(result->ranks, 0, sizeof(result->ranks));
-    began_ns = world_now(world);
+    began_ns = by_world_now(world);
     ranks_start_over(run, world);
     run->expect_errors = 1;
-    world_run(world, &run->done, began_ns + scenario->limit_ns);
+    by_world_run(world, &run->done, began_ns + scenario->limit_ns);
     if (!run->done)
         complain(run, "not every rank ended on used tables");
-    result->again_took_ns = world_now(world) - began_ns;
+    result->again_took_ns = by_world_now(world) - began_ns;
     memcpy(result->again, result->ranks, sizeof(result->again));
     memset(result->ranks, 0, sizeof(result->ranks));
     run->expect_errors = 0;
@@ -507,48 +512,50 @@ static void check_counters(struct run *run)
 void scenario_run(const struct scenario *scenario, int expect_errors, struct scenario_result *result)
 {
     struct run run = {.scenario = scenario, .result = result, .expect_errors = expect_errors};
-    struct world *world;
+    struct by_world *world;
+    struct cabling cabling;
 
     memset(result, 0, sizeof(*result));
     result->ok = 1;
     run.prng.state = scenario->seed ^ 0x72616e6b73u;
     run_open(&run, scenario);
-    world = world_create(&scenario->fabric, &scenario->world, on_host_step, &run);
+    cabling_make(&scenario->fabric, &cabling);
+    world = by_world_create(&cabling.world, &scenario->world, on_host_step, &run);
     for (int n = 0; n < scenario->fabric.node_count; n++)
         if (scenario->fabric.nodes[n].kind == BY_NODE_HOST)
-            world_wake(world, n, 0);
+            by_world_wake(world, n, 0);
     if (scenario->freeze_node >= 0) {
-        world_run(world, &run.done, scenario->freeze_ns);
-        world_freeze(world, scenario->freeze_node, scenario->thaw_ns);
+        by_world_run(world, &run.done, scenario->freeze_ns);
+        by_world_freeze(world, scenario->freeze_node, scenario->thaw_ns);
     }
     if (scenario->measure_ns > 0) {
-        world_run(world, &run.done, scenario->measure_ns);
+        by_world_run(world, &run.done, scenario->measure_ns);
         count_chunks(&run, world, result->share);
     }
     if (scenario->forget_node >= 0) {
-        world_run(world, &run.done, scenario->forget_ns);
-        world_forget(world, scenario->forget_node);
+        by_world_run(world, &run.done, scenario->forget_ns);
+        by_world_forget(world, scenario->forget_node);
     }
     if (scenario->reload_ns > 0) {
-        world_run(world, &run.done, scenario->reload_ns);
+        by_world_run(world, &run.done, scenario->reload_ns);
         start_over(&run, world);
     }
     if (scenario->again_ns > 0)
         run_again(&run, world);
     if (scenario->kill_node >= 0) {
-        world_run(world, &run.done, scenario->kill_ns);
-        world_kill(world, scenario->kill_node);
+        by_world_run(world, &run.done, scenario->kill_ns);
+        by_world_kill(world, scenario->kill_node);
         bury(&run, scenario->kill_node);
     }
     if (scenario->flip_ns > 0) {
-        world_run(world, &run.done, scenario->flip_ns);
-        result->flipped = !run.done && flip_slot(world_engine(world, scenario->flip_node), &run.prng);
+        by_world_run(world, &run.done, scenario->flip_ns);
+        result->flipped = !run.done && flip_slot(by_world_engine(world, scenario->flip_node), &run.prng);
     }
-    world_run(world, &run.done, world_now(world) + scenario->limit_ns);
-    result->elapsed_ns = world_now(world);
-    result->world = *world_counters(world);
-    world_sum_endpoints(world, &result->endpoints);
-    world_sum_engines(world, &result->engines);
+    by_world_run(world, &run.done, by_world_now(world) + scenario->limit_ns);
+    result->elapsed_ns = by_world_now(world);
+    result->world = *by_world_counters(world);
+    by_world_sum_endpoints(world, &result->endpoints);
+    by_world_sum_engines(world, &result->engines);
     if (!run.done) {
         char text[200];
 
@@ -557,6 +564,6 @@ void scenario_run(const struct scenario *scenario, int expect_errors, struct sce
         complain(&run, text);
     }
     check_counters(&run);
-    world_destroy(world);
+    by_world_destroy(world);
     run_close(&run);
 }

@@ -6,8 +6,9 @@
 #ifndef TESTS_SIM_SCENARIO_H
 #define TESTS_SIM_SCENARIO_H
 
+#include "host-driver/sim/world.h"
+#include "tests/sim/cabling.h"
 #include "tests/sim/oracle.h"
-#include "tests/sim/world.h"
 
 #define SCENARIO_CALLS_MAX 80
 
@@ -15,7 +16,7 @@ struct scenario {
     uint64_t seed;
     char name[96];
     struct fabric fabric;
-    struct world_config world;
+    struct by_world_config world;
     int call_count[FABRIC_JOBS_MAX];
     struct plan_call calls[FABRIC_JOBS_MAX][SCENARIO_CALLS_MAX];
     uint32_t outstanding_max;           /* calls that a rank keeps running */
@@ -63,7 +64,7 @@ struct scenario_result {
     uint64_t elapsed_ns; /* virtual */
     /* From measure_ns to the first end of a job: chunks answered at rank 0 of each; how long. */
     uint64_t share[FABRIC_JOBS_MAX], share_ns;
-    struct world_counters world;
+    struct by_world_counters world;
     struct by_endpoint_counters endpoints;
     struct by_engine_counters engines;
     struct rank_end ranks[FABRIC_JOBS_MAX][FABRIC_NODES_MAX];

@@ -518,13 +518,13 @@ static void limits_are_named_with_node_and_remedy(void **state)
     by_topology_free(topology);
 }
 
-/* A star with more hosts than ports or children. */
-static void a_node_of_too_many_ports_is_refused(void **state)
+/* A star with more hosts than an entry has children. */
+static void a_node_of_too_many_children_is_refused(void **state)
 {
     static char nodes[2048], links[4096], tree[4096];
     size_t a = 0, b = 0, c = (size_t)snprintf(tree, sizeof(tree), "1 sw0:");
     const char *const trees[] = {tree, NULL};
-    static const char *const words[] = {"'sw0'", "65 links", "64 ports", NULL};
+    static const char *const words[] = {"'sw0'", "65 children", "holds 64", NULL};
     struct by_topology *topology;
 
     (void)state;
@@ -577,7 +577,7 @@ int main(void)
         cmocka_unit_test(payloads_fit_the_mtu_in_whole_cache_lines),
         cmocka_unit_test(what_cannot_be_lowered_is_refused_by_name),
         cmocka_unit_test(limits_are_named_with_node_and_remedy),
-        cmocka_unit_test(a_node_of_too_many_ports_is_refused),
+        cmocka_unit_test(a_node_of_too_many_children_is_refused),
         cmocka_unit_test(an_allgather_without_a_tree_for_each_rank_is_refused),
     };
 

@@ -1,21 +1,21 @@
 /* A binary heap of events. Single-threaded. */
-#include "tests/sim/heap.h"
+#include "host-driver/sim/heap.h"
 
 #include <stdlib.h>
 
-static int before(const struct event *a, const struct event *b)
+static int before(const struct by_event *a, const struct by_event *b)
 {
-    return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->number < b->number;
+    return a->at_ps != b->at_ps ? a->at_ps < b->at_ps : a->number < b->number;
 }
 
-void heap_push(struct heap *heap, uint64_t at_ns, int kind, int index, struct packet *packet)
+void by_heap_push(struct by_heap *heap, uint64_t at_ps, int kind, uint32_t index, struct by_parcel *parcel)
 {
-    struct event event = {at_ns, heap->number++, kind, index, packet};
+    struct by_event event = {at_ps, heap->number++, kind, index, parcel};
     size_t at = heap->count++;
 
     if (heap->count > heap->capacity) {
         heap->capacity = heap->capacity > 0 ? heap->capacity * 2 : 1024;
-        heap->events = realloc(heap->events, heap->capacity * sizeof(struct event));
+        heap->events = realloc(heap->events, heap->capacity * sizeof(struct by_event));
         if (heap->events == NULL)
             abort();
     }
@@ -26,9 +26,9 @@ void heap_push(struct heap *heap, uint64_t at_ns, int kind, int index, struct pa
     heap->events[at] = event;
 }
 
-int heap_pop(struct heap *heap, struct event *event)
+int by_heap_pop(struct by_heap *heap, struct by_event *event)
 {
-    struct event last;
+    struct by_event last;
     size_t at = 0;
 
     if (heap->count == 0)
@@ -52,8 +52,8 @@ int heap_pop(struct heap *heap, struct event *event)
     return 1;
 }
 
-void heap_free(struct heap *heap)
+void by_heap_free(struct by_heap *heap)
 {
     free(heap->events);
-    *heap = (struct heap){0};
+    *heap = (struct by_heap){0};
 }

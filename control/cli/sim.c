@@ -1,0 +1,217 @@
+/*
+ * banyan sim: plans are lowered to the tables that nodes load, and banyan-sim runs them on links of the
+ * topology's rates. Control knows what is proved, the other program how a fabric behaves; between them are a
+ * folder and a JSON object. Single-threaded; one child.
+ */
+#include "control/cli/sim.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "control/topology/alloc.h"
+
+/* Slots of a node: as many as its trees' windows are. */
+#define SLOTS_MAX (1u << 24)
+
+static int read_plans(struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->options.plan_count; i++) {
+        struct by_problem problem = {0};
+
+        if (by_plan_read(sim->options.plans[i], sim->topology, &sim->plans[i], &problem) != 0)
+            return by_cli_refuse(sim->options.plans[i], &problem);
+    }
+    return 0;
+}
+
+/* What is run: the collective and root that were asked for, or those of the first plan. */
+static int choose_call(struct sim *sim)
+{
+    const struct sim_options *options = &sim->options;
+    bool rooted;
+
+    sim->ranks = by_lowering_rank_count(sim->lowering, 1);
+    sim->collective = options->collective ? options->collective : sim->plans[0]->collective;
+    rooted = sim->collective == BY_COLLECTIVE_BROADCAST || sim->collective == BY_COLLECTIVE_REDUCE;
+    if (options->root >= sim->ranks)
+        return by_cli_fail(BY_EXIT_USAGE, "--root %" PRId64 ": %s has ranks 0 to %u", options->root,
+                           options->topology, sim->ranks - 1);
+    sim->root = options->root >= 0 ? (uint32_t)options->root : 0;
+    for (uint32_t i = 0; i < options->plan_count && sim->plan == NULL; i++) {
+        const struct by_plan *plan = sim->plans[i];
+
+        if (plan->collective != sim->collective)
+            continue;
+        if (rooted && options->root >= 0 &&
+            by_lowering_rank(sim->lowering, 1, (uint32_t)plan->root) != sim->root)
+            continue;
+        sim->plan = plan;
+        if (rooted)
+            sim->root = by_lowering_rank(sim->lowering, 1, (uint32_t)plan->root);
+    }
+    sim->unit = sim_unit(sim->topology->unit);
+    if (sim->unit == 0)
+        return by_cli_fail(BY_EXIT_USAGE,
+                           "%s: unit '%s': time needs one of GB/s, MB/s, TB/s, Gb/s, Mb/s or Tb/s",
+                           options->topology, sim->topology->unit);
+    return 0;
+}
+
+static int lower(struct sim *sim, uint32_t mtu, uint32_t window)
+{
+    struct by_lower_options options = {.window = window, .slots = SLOTS_MAX, .mtu = mtu, .bare = true};
+    struct by_lower_job job = {
+        .job = 1, .plan_count = sim->options.plan_count, .plans = (const struct by_plan *const *)sim->plans};
+    struct by_problem problem = {0};
+
+    by_lowering_free(sim->lowering);
+    sim->lowering = NULL;
+    if (by_lower(sim->topology, &job, 1, &options, &sim->lowering, &problem) != 0)
+        return by_cli_refuse(sim->options.topology, &problem);
+    return 0;
+}
+
+/* Elements of a call: as nccl-tests count bytes, those of all shards together. A train is simulated by its
+ * first frame. */
+static int choose_size(struct sim *sim)
+{
+    bool sharded =
+        sim->collective == BY_COLLECTIVE_ALLGATHER || sim->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    uint64_t unit = (uint64_t)SIM_ELEMENT * (sharded ? sim->ranks : 1) * sim->choice.train;
+
+    if (sim->collective == BY_COLLECTIVE_BARRIER)
+        return 0;
+    sim->count = sim->options.bytes / unit;
+    sim->bytes = sim->count * unit;
+    if (sim->count == 0)
+        return by_cli_fail(BY_EXIT_USAGE, "--bytes %" PRIu64 ": %s of %u ranks needs %" PRIu64 " or more",
+                           sim->options.bytes, by_collective_name(sim->collective), sim->ranks, unit);
+    return 0;
+}
+
+static int make_folder(struct sim *sim)
+{
+    const char *base = getenv("TMPDIR");
+
+    snprintf(sim->folder, sizeof(sim->folder), "%.400s/banyan-sim-XXXXXX",
+             base != NULL && base[0] == '/' && strlen(base) < 400 ? base : "/tmp");
+    if (mkdtemp(sim->folder) != NULL)
+        return 0;
+    sim->folder[0] = 0;
+    return by_cli_fail(BY_EXIT_ENVIRONMENT, "sim: cannot make a folder for the tables: %s; set TMPDIR",
+                       strerror(errno));
+}
+
+static void remove_folder(struct sim *sim)
+{
+    DIR *directory;
+
+    if (sim->folder[0] == 0 || sim->options.keep)
+        return;
+    directory = opendir(sim->folder);
+    if (directory == NULL)
+        return;
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;)
+        if (entry->d_name[0] != '.')
+            unlinkat(dirfd(directory), entry->d_name, 0);
+    closedir(directory);
+    rmdir(sim->folder);
+}
+
+/* The child's half. Does not return. */
+static void become(const struct sim *sim, const char *result)
+{
+    char program[SIM_PATH + 32];
+    ssize_t bytes = readlink("/proc/self/exe", program, SIM_PATH - 1);
+    int out = open(result, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    char *slash;
+
+    program[bytes > 0 ? bytes : 0] = 0;
+    slash = strrchr(program, '/');
+    snprintf(slash != NULL ? slash + 1 : program, 16, "banyan-sim");
+    signal(SIGINT, SIG_DFL);
+    if (out >= 0 && dup2(out, STDOUT_FILENO) >= 0)
+        execl(program, "banyan-sim", sim->folder, (char *)NULL);
+    fprintf(stderr, "banyan: sim: cannot run %s: %s: build it first (`make`)\n", program, strerror(errno));
+    _exit(BY_EXIT_ENVIRONMENT);
+}
+
+static int run(struct sim *sim)
+{
+    char result[SIM_PATH + 32];
+    int ended = 0;
+    pid_t pid;
+
+    snprintf(result, sizeof(result), "%s/result.json", sim->folder);
+    signal(SIGINT, SIG_IGN); /* the child ends by it; then the folder goes */
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0)
+        become(sim, result);
+    while (pid > 0 && waitpid(pid, &ended, 0) < 0 && errno == EINTR)
+        ;
+    signal(SIGINT, SIG_DFL);
+    if (pid < 0)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "sim: fork: %s", strerror(errno));
+    if (!WIFEXITED(ended))
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "sim: banyan-sim ended by signal %d", WTERMSIG(ended));
+    sim->status = WEXITSTATUS(ended);
+    sim->result = json_load_file(result, 0, NULL);
+    if (sim->result == NULL)
+        return sim->status != 0 ? sim->status
+                                : by_cli_fail(BY_EXIT_ENVIRONMENT, "sim: banyan-sim left no result");
+    return 0;
+}
+
+static int simulate(struct sim *sim)
+{
+    int status;
+
+    sim->topology = by_cli_topology(sim->options.topology);
+    if (sim->topology == NULL)
+        return BY_EXIT_USAGE;
+    status = read_plans(sim);
+    if (status == 0)
+        status = lower(sim, BY_LOWER_MTU, 1);
+    if (status == 0)
+        status = choose_call(sim);
+    if (status != 0)
+        return status;
+    sim_choose(sim);
+    status = choose_size(sim);
+    if (status == 0)
+        status = lower(sim, sim->choice.chunk + BY_LOWER_HEADER_BYTES - 14, sim->choice.window);
+    if (status == 0)
+        status = make_folder(sim);
+    if (status == 0)
+        status = sim_work_write(sim);
+    if (status == 0)
+        status = run(sim);
+    return status != 0 ? status : sim_report(sim);
+}
+
+int by_command_sim(int argc, char **argv)
+{
+    struct sim sim = {0};
+    int status = sim_options_read(argc, argv, &sim.options);
+
+    if (status != 0)
+        return status < 0 ? BY_EXIT_DONE : status;
+    status = simulate(&sim);
+    if (sim.options.keep && sim.folder[0] != 0 && !sim.options.json)
+        printf("# the folder of banyan-sim: %s\n", sim.folder);
+    remove_folder(&sim);
+    json_decref(sim.result);
+    by_lowering_free(sim.lowering);
+    for (uint32_t i = 0; i < sim.options.plan_count; i++)
+        by_plan_free(sim.plans[i]);
+    by_topology_free(sim.topology);
+    return status;
+}

@@ -1,0 +1,218 @@
+/*
+ * How long chunks should be, how many of a tree may be on their way, and how many frames a simulated packet
+ * should stand for. Advice: nothing is proved by it, so floats do.
+ *
+ * A call over a tree takes the time of its bytes with their headers on the fullest link, and that of the
+ * first chunk on its way: B / A (1 + H / c) + c F, with B bytes at rate A, H bytes of header for each chunk
+ * of c, and F the time of a byte on each link of the longest way, one after the other. That is least for c =
+ * sqrt(B / A H / F).
+ *
+ * All trees of an optimal plan share links without any slack, so each must run at its part of the rate,
+ * neither slower nor faster. What sees to it is the number of chunks that a rank has on their way over all
+ * trees: it sends to trees by their shares, and one that is behind keeps what is on its way to itself, so
+ * that the others wait for it. That number is several times what an unloaded round trip carries, as links
+ * must not run empty. Windows of single trees only have to be wider than their parts of it.
+ */
+#include <math.h>
+
+#include "control/cli/sim.h"
+#include "control/topology/alloc.h"
+#include "control/topology/fraction.h"
+
+/* A rank's chunks on their way are so many times what an unloaded round trip carries. */
+#define INFLIGHT_TRIPS 5.0
+/* A tree's window is so many times its part of them, and so many chunks more. */
+#define WINDOW_PARTS 3.0
+#define WINDOW_MORE  4.0
+/* Packets on cables that a run should not much exceed (count): some minutes of one core. */
+#define PACKETS_MAX 40e6
+/* Memory of slots that all nodes together should not exceed (bytes). */
+#define SLOT_BYTES_MAX 8e9
+
+#define BIT(collective) (1u << (collective))
+
+int sim_serves(const struct sim *sim, const struct by_lowered_tree *tree)
+{
+    int any = 0;
+
+    for (uint32_t i = 0; i < sim->lowering->tree_count; i++)
+        any |= sim->lowering->trees[i].collectives & BIT(sim->collective);
+    return (tree->collectives & (any ? BIT(sim->collective) : BIT(BY_COLLECTIVE_ALLREDUCE))) != 0;
+}
+
+/* Time of a byte on one direction of a cable, ps. */
+static double byte_ps(const struct sim *sim, uint32_t link, uint32_t from)
+{
+    const struct by_link *cable = &sim->topology->links[link];
+    uint32_t arc = cable->a == from ? cable->arc_ab : cable->arc_ba;
+
+    return 1e12 * (double)sim->topology->scale /
+           ((double)sim->topology->arcs[arc].capacity * (double)sim->unit);
+}
+
+static double way_ps(const struct sim *sim, const struct by_hop_step *way, uint32_t count, uint32_t from)
+{
+    double ps = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        ps += byte_ps(sim, way[i].link, from);
+        from = way[i].to;
+    }
+    return ps;
+}
+
+/* The longest way from the root down and back: cables, and the time of a byte on all of them. */
+struct way {
+    uint32_t cables; /* of one direction */
+    double down_ps, up_ps;
+};
+
+static struct way longest_way(const struct sim *sim, const struct by_lowered_tree *tree)
+{
+    struct way *ways = by_alloc(tree->hop_count, sizeof(*ways)), longest = {0};
+
+    for (uint32_t i = 1; i < tree->hop_count; i++) {
+        const struct by_hop *hop = &tree->hops[i];
+        const struct way *above = &ways[tree->hop_of[hop->parent]];
+
+        ways[i].cables = above->cables + hop->down_count;
+        ways[i].down_ps = above->down_ps + way_ps(sim, hop->down, hop->down_count, hop->parent);
+        ways[i].up_ps = above->up_ps + way_ps(sim, hop->up, hop->up_count, hop->node);
+        if (ways[i].cables > longest.cables)
+            longest.cables = ways[i].cables;
+        if (ways[i].down_ps > longest.down_ps)
+            longest.down_ps = ways[i].down_ps;
+        if (ways[i].up_ps > longest.up_ps)
+            longest.up_ps = ways[i].up_ps;
+    }
+    free(ways);
+    return longest;
+}
+
+static int is_sharded(unsigned collective)
+{
+    return collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_REDUCE_SCATTER;
+}
+
+/* Part of the call's bytes that a tree carries. */
+static double part_of(const struct sim *sim, const struct by_lowered_tree *tree)
+{
+    double total = 0;
+    int owned = is_sharded(sim->collective) && tree->owner != BY_RANK_NONE;
+
+    for (uint32_t i = 0; i < sim->lowering->tree_count; i++) {
+        const struct by_lowered_tree *other = &sim->lowering->trees[i];
+
+        if (sim_serves(sim, other) && (!owned || other->owner == tree->owner))
+            total += other->share;
+    }
+    return tree->share / total / (owned ? sim->ranks : 1);
+}
+
+/* Bytes/s that the plan promises; a guess, the slowest host's links, where there is none. */
+static double promised_rate(const struct sim *sim)
+{
+    double least = 0;
+
+    if (sim->plan != NULL)
+        return by_fraction_value(sim->plan->achieved) * (double)sim->unit;
+    for (uint32_t n = 0; n < sim->topology->node_count; n++) {
+        double sum = 0;
+
+        if (!sim->topology->nodes[n].compute)
+            continue;
+        for (uint32_t a = 0; a < sim->topology->arc_count; a++)
+            if (sim->topology->arcs[a].from == n)
+                sum += (double)sim->topology->arcs[a].capacity / (double)sim->topology->scale;
+        if (least == 0 || sum < least)
+            least = sum;
+    }
+    return least * (double)sim->unit;
+}
+
+static uint32_t clamp_chunk(double bytes)
+{
+    uint32_t lines = bytes > BY_PAYLOAD_MAX ? BY_PAYLOAD_MAX / 64 : (uint32_t)(bytes / 64 + 0.5);
+
+    return lines < 4 ? 256 : lines * 64;
+}
+
+static uint32_t power_of_two(double count)
+{
+    uint32_t power = 1;
+
+    while (power < count && power < BY_WINDOW_MAX)
+        power *= 2;
+    return power;
+}
+
+/* Halves the window while all slots (two banks of two payloads) would take more memory than there should be.
+ */
+static uint32_t fit_memory(const struct sim *sim, uint32_t window, uint32_t chunk)
+{
+    double entries = 0;
+
+    for (uint32_t i = 0; i < sim->lowering->tree_count; i++)
+        for (uint32_t h = 0; h < sim->lowering->trees[i].hop_count; h++)
+            entries += sim->lowering->trees[i].hops[h].child_count > 0;
+    while (window > 2 && entries * window * 4 * chunk > SLOT_BYTES_MAX)
+        window /= 2;
+    return window;
+}
+
+static uint32_t choose_train(const struct sim *sim, uint32_t chunk)
+{
+    double packets = 0;
+
+    for (uint32_t i = 0; i < sim->lowering->tree_count; i++) {
+        const struct by_lowered_tree *tree = &sim->lowering->trees[i];
+        double cables = 0;
+
+        if (!sim_serves(sim, tree))
+            continue;
+        for (uint32_t h = 1; h < tree->hop_count; h++)
+            cables += tree->hops[h].down_count + tree->hops[h].up_count;
+        packets += cables * part_of(sim, tree) * (double)sim->options.bytes / chunk;
+    }
+    return power_of_two(packets / PACKETS_MAX);
+}
+
+void sim_choose(struct sim *sim)
+{
+    const struct sim_options *options = &sim->options;
+    int up_too = sim->collective == BY_COLLECTIVE_ALLREDUCE || sim->collective == BY_COLLECTIVE_REDUCE ||
+                 sim->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    int down_too = sim->collective != BY_COLLECTIVE_REDUCE_SCATTER && sim->collective != BY_COLLECTIVE_REDUCE;
+    double rate = promised_rate(sim), inflight, window;
+    struct sim_choice *choice = &sim->choice;
+
+    for (uint32_t i = 0; i < sim->lowering->tree_count; i++) {
+        const struct by_lowered_tree *tree = &sim->lowering->trees[i];
+        struct way way;
+        double fill;
+
+        if (!sim_serves(sim, tree))
+            continue;
+        way = longest_way(sim, tree);
+        fill = (up_too ? way.up_ps : 0) + (down_too ? way.down_ps : 0);
+        if (way.cables > choice->height)
+            choice->height = way.cables;
+        if (fill > choice->fill_ps_a_byte)
+            choice->fill_ps_a_byte = fill;
+        if (rate * part_of(sim, tree) > choice->tree_rate)
+            choice->tree_rate = rate * part_of(sim, tree);
+    }
+    choice->chunk = options->chunk ? options->chunk
+                                   : clamp_chunk(sqrt((double)options->bytes / rate * 1e12 *
+                                                      SIM_HEADER_BYTES / choice->fill_ps_a_byte));
+    choice->train = options->train ? options->train : choose_train(sim, choice->chunk);
+    choice->round_trip_ps = 2.0 * choice->height * (double)options->latency_ps +
+                            choice->fill_ps_a_byte * (choice->chunk + SIM_HEADER_BYTES) * choice->train;
+    inflight = INFLIGHT_TRIPS * rate * choice->round_trip_ps / 1e12 / (choice->chunk * (double)choice->train);
+    choice->inflight = options->inflight ? options->inflight
+                       : inflight < 64   ? 64
+                       : inflight > 1e9  ? 1000000000
+                                         : (uint32_t)inflight;
+    window = WINDOW_PARTS * choice->inflight * choice->tree_rate / rate + WINDOW_MORE;
+    choice->window = options->window ? options->window : fit_memory(sim, power_of_two(window), choice->chunk);
+}

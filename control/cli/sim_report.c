@@ -1,0 +1,351 @@
+/*
+ * What a simulated run has shown: time and bandwidth beside the proven optimum, links, slots, repairs. The
+ * time is held against the bound exactly: nothing may be faster than what is proved to be the best.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/cli/sim.h"
+#include "control/topology/alloc.h"
+#include "control/topology/fraction.h"
+
+#define LINKS_SHOWN 8u
+#define PS          INT64_C(1000000000000)
+
+/* A direction of a link, as it was used. */
+struct row {
+    uint32_t arc;
+    uint64_t packets, payload, header, busy_ps, queue_high, dropped, marked;
+};
+
+struct verdict {
+    uint64_t time_ps;
+    uint32_t row_count;
+    struct row *rows;
+    uint32_t fullest;    /* row with the most payload for its rate */
+    double algbw;        /* in the topology's unit */
+    double header_share; /* of the time that the fullest link was busy */
+    double raw, net;     /* parts of the optimum: as it is, and with headers counted apart; 0: not known */
+    int wrong;           /* elements, or chunks that are missing */
+    int impossible;      /* faster than the bound */
+    int repairs;
+    const char *traffic; /* counted bytes beside those that the tables predict: "equal", "differs", or NULL
+                            where faults make it worthless */
+};
+
+static uint64_t number(const json_t *object, const char *key)
+{
+    return (uint64_t)json_integer_value(json_object_get(object, key));
+}
+
+/* Seconds of payload on the link, for comparing links. */
+static double payload_time(const struct sim *sim, const struct row *row)
+{
+    return (double)row->payload / (double)sim->topology->arcs[row->arc].capacity;
+}
+
+static void read_rows(const struct sim *sim, struct verdict *verdict)
+{
+    const json_t *arcs = json_object_get(sim->result, "arcs");
+
+    verdict->row_count = (uint32_t)json_array_size(arcs);
+    verdict->rows = by_alloc(verdict->row_count, sizeof(*verdict->rows));
+    for (uint32_t i = 0; i < verdict->row_count; i++) {
+        const json_t *arc = json_array_get(arcs, i);
+        const struct row *best = &verdict->rows[verdict->fullest];
+        struct row *row = &verdict->rows[i];
+
+        *row = (struct row){.arc = i,
+                            .packets = number(arc, "packets"),
+                            .payload = number(arc, "payload_bytes"),
+                            .header = number(arc, "header_bytes"),
+                            .busy_ps = number(arc, "busy_ps"),
+                            .queue_high = number(arc, "queue_high"),
+                            .dropped = number(arc, "dropped"),
+                            .marked = number(arc, "marked")};
+        if (payload_time(sim, row) > payload_time(sim, best) ||
+            (payload_time(sim, row) >= payload_time(sim, best) && row->busy_ps > best->busy_ps))
+            verdict->fullest = i;
+    }
+}
+
+/* Counted bytes of each direction beside those that follow from the tables. */
+static const char *compare_traffic(const struct sim *sim, const struct verdict *verdict)
+{
+    const struct sim_options *options = &sim->options;
+    struct by_traffic_call call = {
+        .job = 1, .collective = sim->collective, .root = sim->root, .shard_bytes = sim->count * SIM_ELEMENT};
+    struct by_traffic_arc *arcs;
+    const char *answer = "equal";
+
+    if (options->loss | options->dup | options->reorder || options->buffer > 0 || verdict->repairs)
+        return NULL;
+    arcs = by_alloc(2 * (size_t)sim->topology->link_count, sizeof(*arcs));
+    if (by_traffic_add(sim->lowering, &call, arcs) != 0)
+        answer = NULL;
+    for (uint32_t i = 0; i < verdict->row_count && answer != NULL; i++) {
+        const struct by_arc *arc = &sim->topology->arcs[verdict->rows[i].arc];
+        const struct by_traffic_arc *said =
+            &arcs[2 * arc->link + (sim->topology->links[arc->link].a == arc->from ? 0 : 1)];
+        uint64_t payload = (said->bytes - said->packets * BY_LOWER_HEADER_BYTES) * sim->choice.train;
+
+        if (said->packets * sim->choice.train != verdict->rows[i].packets ||
+            payload != verdict->rows[i].payload)
+            answer = "differs";
+    }
+    free(arcs);
+    return answer;
+}
+
+/* 1 when the bytes came in less time than the bound allows: bytes / time > optimum, in integers. */
+static int is_impossible(const struct sim *sim, uint64_t time_ps)
+{
+    const struct by_fraction *optimum = &sim->plan->optimum;
+    __int128 left = (__int128)sim->bytes * PS * optimum->den;
+    __int128 right = (__int128)time_ps * (int64_t)sim->unit * optimum->num;
+
+    return left > right;
+}
+
+static void judge(const struct sim *sim, struct verdict *verdict)
+{
+    const struct row *fullest;
+    double seconds;
+
+    *verdict = (struct verdict){.time_ps = number(sim->result, "time_ps")};
+    read_rows(sim, verdict);
+    verdict->wrong = number(sim->result, "wrong_elements") > 0 || number(sim->result, "missing_chunks") > 0;
+    verdict->repairs = number(sim->result, "retransmissions") > 0;
+    seconds = (double)verdict->time_ps / (double)PS;
+    verdict->algbw = seconds > 0 ? (double)sim->bytes / seconds / (double)sim->unit : 0;
+    if (verdict->row_count > 0) {
+        fullest = &verdict->rows[verdict->fullest];
+        if (fullest->payload + fullest->header > 0)
+            verdict->header_share = (double)fullest->header / (double)(fullest->payload + fullest->header);
+    }
+    if (json_is_null(json_object_get(sim->result, "error")))
+        verdict->traffic = compare_traffic(sim, verdict);
+    if (sim->plan == NULL || sim->plan->optimum.num == 0 || sim->bytes == 0)
+        return;
+    verdict->raw = verdict->algbw / by_fraction_value(sim->plan->optimum);
+    verdict->net = verdict->raw / (1 - verdict->header_share);
+    verdict->impossible =
+        json_is_null(json_object_get(sim->result, "error")) && is_impossible(sim, verdict->time_ps);
+}
+
+static double used(const struct verdict *verdict, const struct row *row)
+{
+    return verdict->time_ps > 0 ? (double)row->busy_ps / (double)verdict->time_ps : 0;
+}
+
+/* ---- JSON ---- */
+
+static json_t *json_rows(const struct sim *sim, const struct verdict *verdict)
+{
+    json_t *rows = json_array();
+
+    for (uint32_t i = 0; i < verdict->row_count; i++) {
+        const struct row *row = &verdict->rows[i];
+        const struct by_arc *arc = &sim->topology->arcs[row->arc];
+
+        json_array_append_new(
+            rows, json_pack("{s:s, s:s, s:i, s:I, s:I, s:I, s:f, s:I, s:I, s:I}", "from",
+                            sim->topology->nodes[arc->from].name, "to", sim->topology->nodes[arc->to].name,
+                            "link", (int)arc->link, "packets", (json_int_t)row->packets, "payload_bytes",
+                            (json_int_t)row->payload, "header_bytes", (json_int_t)row->header, "utilisation",
+                            used(verdict, row), "queue_high", (json_int_t)row->queue_high, "dropped",
+                            (json_int_t)row->dropped, "marked", (json_int_t)row->marked));
+    }
+    return rows;
+}
+
+static json_t *json_slots(const struct sim *sim)
+{
+    const json_t *high = json_object_get(sim->result, "slots_high");
+    json_t *nodes = json_array();
+
+    for (uint32_t n = 0; n < sim->topology->node_count; n++) {
+        uint64_t slots = 0;
+
+        for (uint32_t t = 0; t < sim->lowering->tree_count; t++) {
+            const struct by_lowered_tree *tree = &sim->lowering->trees[t];
+
+            if (tree->hop_of[n] != BY_LOWER_NODE_NONE && tree->hops[tree->hop_of[n]].child_count > 0)
+                slots += tree->window;
+        }
+        json_array_append_new(nodes, json_pack("{s:s, s:I, s:I}", "name", sim->topology->nodes[n].name,
+                                               "slots", (json_int_t)slots, "slots_high",
+                                               json_integer_value(json_array_get(high, n))));
+    }
+    return nodes;
+}
+
+static json_t *json_fraction(struct by_fraction value)
+{
+    char text[BY_FRACTION_JSON_BYTES];
+
+    return json_loads(by_fraction_json(value, text), 0, NULL);
+}
+
+static json_t *make_json(const struct sim *sim, const struct verdict *verdict)
+{
+    const struct sim_options *options = &sim->options;
+    const struct sim_choice *choice = &sim->choice;
+    json_t *object = json_pack(
+        "{s:s, s:s, s:i, s:i, s:I, s:s, s:I, s:i, s:i, s:i, s:i, s:f}", "topology", sim->topology->name,
+        "collective", by_collective_name(sim->collective), "root", (int)sim->root, "ranks", (int)sim->ranks,
+        "bytes", (json_int_t)sim->bytes, "unit", sim->topology->unit, "seed", (json_int_t)options->seed,
+        "chunk", (int)choice->chunk, "window", (int)choice->window, "inflight", (int)choice->inflight,
+        "train", (int)choice->train, "latency_ns", (double)options->latency_ps / 1000);
+
+    json_object_set_new(object, "time_us", json_real((double)verdict->time_ps / 1e6));
+    json_object_set_new(object, "algbw", json_real(verdict->algbw));
+    json_object_set_new(object, "optimum",
+                        sim->plan != NULL ? json_fraction(sim->plan->optimum) : json_null());
+    json_object_set_new(object, "planned",
+                        sim->plan != NULL ? json_fraction(sim->plan->achieved) : json_null());
+    json_object_set_new(object, "bound_ratio", verdict->net > 0 ? json_real(verdict->net) : json_null());
+    json_object_set_new(object, "bound_ratio_with_headers",
+                        verdict->raw > 0 ? json_real(verdict->raw) : json_null());
+    json_object_set_new(object, "header_share", json_real(verdict->header_share));
+    json_object_set_new(object, "impossible", json_boolean(verdict->impossible));
+    json_object_set_new(object, "predicted_traffic",
+                        verdict->traffic != NULL ? json_string(verdict->traffic) : json_null());
+    for (const char *const *key =
+             (const char *const[]){"checked_elements", "wrong_elements", "missing_chunks", "retransmissions",
+                                   "events", "lost", "duplicated", "held", "overflowed", "marked", "error",
+                                   "endpoint", "engine", NULL};
+         *key != NULL; key++)
+        json_object_set(object, *key, json_object_get(sim->result, *key));
+    json_object_set_new(object, "links", json_rows(sim, verdict));
+    json_object_set_new(object, "nodes", json_slots(sim));
+    return object;
+}
+
+/* ---- text ---- */
+
+static const struct verdict *sorting; /* for qsort, which passes nothing */
+
+static int by_use(const void *a, const void *b)
+{
+    const struct row *x = &sorting->rows[*(const uint32_t *)a], *y = &sorting->rows[*(const uint32_t *)b];
+
+    if (x->busy_ps != y->busy_ps)
+        return x->busy_ps < y->busy_ps ? 1 : -1;
+    return x->arc < y->arc ? -1 : x->arc > y->arc;
+}
+
+static void print_links(const struct sim *sim, const struct verdict *verdict)
+{
+    uint32_t *order = by_alloc(verdict->row_count, sizeof(*order));
+    uint64_t queue = 0, dropped = 0;
+
+    for (uint32_t i = 0; i < verdict->row_count; i++) {
+        order[i] = i;
+        dropped += verdict->rows[i].dropped;
+        if (verdict->rows[i].queue_high > queue)
+            queue = verdict->rows[i].queue_high;
+    }
+    sorting = verdict;
+    if (verdict->row_count > 0)
+        qsort(order, verdict->row_count, sizeof(*order), by_use);
+    printf("# the busiest of %u directions of links\n", verdict->row_count);
+    printf("%-16s %-16s %7s %14s %12s %12s\n", "from", "to", "used", "payload B", "header B", "queue max B");
+    for (uint32_t i = 0; i < verdict->row_count && i < LINKS_SHOWN; i++) {
+        const struct row *row = &verdict->rows[order[i]];
+        const struct by_arc *arc = &sim->topology->arcs[row->arc];
+
+        printf("%-16s %-16s %6.1f%% %14" PRIu64 " %12" PRIu64 " %12" PRIu64 "\n",
+               sim->topology->nodes[arc->from].name, sim->topology->nodes[arc->to].name,
+               100 * used(verdict, row), row->payload, row->header, row->queue_high);
+    }
+    printf("# longest queue of all ports: %" PRIu64 " B; lost for want of room: %" PRIu64 "\n", queue,
+           dropped);
+    free(order);
+}
+
+static void print_slots(const struct sim *sim)
+{
+    const json_t *high = json_object_get(sim->result, "slots_high");
+    uint32_t best = 0;
+
+    for (uint32_t n = 1; n < sim->topology->node_count; n++)
+        if (json_integer_value(json_array_get(high, n)) > json_integer_value(json_array_get(high, best)))
+            best = n;
+    printf("# most slots in use at a time: %" JSON_INTEGER_FORMAT " at %s\n",
+           json_integer_value(json_array_get(high, best)), sim->topology->nodes[best].name);
+}
+
+static void print_text(const struct sim *sim, const struct verdict *verdict)
+{
+    const struct sim_choice *choice = &sim->choice;
+    char optimum[BY_FRACTION_TEXT_BYTES];
+
+    printf("# %s of %" PRIu64 " bytes over %u ranks of %s, seed %" PRIu64 "\n",
+           by_collective_name(sim->collective), sim->bytes, sim->ranks, sim->topology->name,
+           sim->options.seed);
+    printf("# %u trees, %u hops high; chunk %u B%s, window %u%s, %u%s on their way,\n"
+           "# %u frame%s a simulated packet\n",
+           sim->lowering->tree_count, choice->height, choice->chunk,
+           sim->options.chunk ? "" : " (recommended)", choice->window,
+           sim->options.window ? "" : " (recommended)", choice->inflight,
+           sim->options.inflight ? "" : " (recommended)", choice->train, by_plural(choice->train));
+    printf("time %.3f us, algbw %.3f %s", (double)verdict->time_ps / 1e6, verdict->algbw,
+           sim->topology->unit);
+    if (verdict->raw > 0)
+        printf(", %.2f%% of the optimum %s (%.2f%% with headers, which are %.2f%% of the fullest link)",
+               100 * verdict->net, by_fraction_text(sim->plan->optimum, optimum), 100 * verdict->raw,
+               100 * verdict->header_share);
+    printf("\nchecked %" PRIu64 " elements, %" PRIu64 " wrong, %" PRIu64 " chunks missing; %" PRIu64
+           " retransmissions, %" PRIu64 " events\n",
+           number(sim->result, "checked_elements"), number(sim->result, "wrong_elements"),
+           number(sim->result, "missing_chunks"), number(sim->result, "retransmissions"),
+           number(sim->result, "events"));
+    if (verdict->traffic != NULL)
+        printf("# bytes on every link beside those that the tables predict: %s\n", verdict->traffic);
+    print_links(sim, verdict);
+    print_slots(sim);
+}
+
+static int write_report(const struct sim *sim, const json_t *object)
+{
+    if (sim->options.report != NULL && json_dump_file(object, sim->options.report, JSON_INDENT(1)) != 0)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s: cannot write the report: %s", sim->options.report,
+                           strerror(errno));
+    return 0;
+}
+
+int sim_report(const struct sim *sim)
+{
+    const char *error = json_string_value(json_object_get(sim->result, "error"));
+    struct verdict verdict;
+    json_t *object;
+    int status;
+
+    judge(sim, &verdict);
+    object = make_json(sim, &verdict);
+    if (sim->options.json) {
+        json_dumpf(object, stdout, JSON_INDENT(1));
+        putchar('\n');
+    } else if (error == NULL) {
+        print_text(sim, &verdict);
+    }
+    status = write_report(sim, object);
+    if (status == 0 && error != NULL)
+        status = by_cli_fail(BY_EXIT_ENVIRONMENT, "sim: %s", error);
+    if (status == 0 && verdict.wrong)
+        status = by_cli_fail(BY_EXIT_NO, "sim: wrong results: %" PRIu64 " elements, first at rank %d",
+                             number(sim->result, "wrong_elements"),
+                             (int)json_integer_value(json_object_get(sim->result, "first_wrong_rank")));
+    if (status == 0 && verdict.impossible)
+        status = by_cli_fail(BY_EXIT_NO,
+                             "sim: faster than the plan's proven optimum: the plan's claim or this simulator "
+                             "is wrong; see banyan verify");
+    if (status == 0 && verdict.traffic != NULL && strcmp(verdict.traffic, "equal") != 0)
+        status = by_cli_fail(BY_EXIT_NO, "sim: links carried other bytes than the tables predict");
+    json_decref(object);
+    free(verdict.rows);
+    return status;
+}

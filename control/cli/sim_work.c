@@ -1,0 +1,130 @@
+/*
+ * The folder that banyan-sim runs: a table for each node, and `work`, where links and limits are times of a
+ * byte in picoseconds, as exact fractions. Its lines are described in banyan-sim(1).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/cli/sim.h"
+#include "control/lower/file.h"
+#include "control/topology/fraction.h"
+
+#define PS UINT64_C(1000000000000)
+
+uint64_t sim_unit(const char *unit)
+{
+    static const struct {
+        const char *name;
+        uint64_t bytes;
+    } units[] = {{"GB/s", 1000000000},
+                 {"MB/s", 1000000},
+                 {"TB/s", UINT64_C(1000000000000)},
+                 {"Gb/s", 125000000},
+                 {"Gbit/s", 125000000},
+                 {"Gbps", 125000000},
+                 {"Mb/s", 125000},
+                 {"Mbit/s", 125000},
+                 {"Mbps", 125000},
+                 {"Tb/s", UINT64_C(125000000000)}};
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        if (strcmp(unit, units[i].name) == 0)
+            return units[i].bytes;
+    return 0;
+}
+
+/* The time of a byte in ps at `rate` of the topology's units; 0 when it is not exact in 63 bits. */
+static int byte_time(const struct sim *sim, struct by_fraction rate, struct by_fraction *time)
+{
+    return by_fraction_set((__int128)PS * rate.den, (__int128)rate.num * sim->unit, time);
+}
+
+static int write_arc(const struct sim *sim, uint32_t index, FILE *stream)
+{
+    const struct by_arc *arc = &sim->topology->arcs[index];
+    const struct by_address_map *map = &sim->lowering->map;
+    struct by_fraction rate, time;
+
+    if (by_fraction_set(arc->capacity, sim->topology->scale, &rate) != 0 || byte_time(sim, rate, &time) != 0)
+        return by_cli_fail(BY_EXIT_USAGE, "%s: link %u: its bandwidth is not exact in 63 bits: round it",
+                           sim->options.topology, arc->link);
+    fprintf(stream, "arc %u %u %u %u %" PRId64 " %" PRId64 " %" PRIu64 "\n", arc->from,
+            by_address_port(map, arc->link, arc->from), arc->to, by_address_port(map, arc->link, arc->to),
+            time.num, time.den, sim->options.latency_ps);
+    return 0;
+}
+
+static int write_limit(const struct sim *sim, uint32_t node, FILE *stream)
+{
+    struct by_fraction rate = sim->topology->nodes[node].aggregate_rate, time;
+
+    if (rate.num == 0)
+        return 0;
+    if (byte_time(sim, rate, &time) != 0)
+        return by_cli_fail(BY_EXIT_USAGE, "%s: '%s': its aggregate_rate is not exact in 63 bits: round it",
+                           sim->options.topology, sim->topology->nodes[node].name);
+    fprintf(stream, "node %u %" PRId64 " %" PRId64 "\n", node, time.num, time.den);
+    return 0;
+}
+
+static int write_lines(const struct sim *sim, FILE *stream)
+{
+    const struct sim_options *options = &sim->options;
+    int status = 0;
+
+    fprintf(stream,
+            "collective %u\nroot %u\ncount %" PRIu64 "\ntrain %u\ninflight %u\nwarmup %u\nseed %" PRIu64 "\n",
+            sim->collective, sim->root, sim->count, sim->choice.train, sim->choice.inflight, options->warmup,
+            options->seed);
+    fprintf(stream, "loss %u\ndup %u\nreorder %u\nbuffer %" PRIu64 "\nmark %" PRIu64 "\nspoil %d\n",
+            options->loss, options->dup, options->reorder, options->buffer, options->mark, options->spoil);
+    for (uint32_t n = 0; n < sim->topology->node_count && status == 0; n++)
+        status = write_limit(sim, n, stream);
+    for (uint32_t a = 0; a < sim->topology->arc_count && status == 0; a++)
+        status = write_arc(sim, a, stream);
+    return status;
+}
+
+/* Node numbers are names enough, and any topology has them. */
+static int write_tables(const struct sim *sim)
+{
+    for (uint32_t n = 0; n < sim->topology->node_count; n++) {
+        struct by_problem problem = {0};
+        char path[SIM_PATH + 32];
+        uint8_t *bytes;
+        size_t size;
+        int error;
+
+        if (by_lowering_image(sim->lowering, n, &bytes, &size, &problem) != 0)
+            return by_cli_refuse(sim->options.topology, &problem);
+        snprintf(path, sizeof(path), "%s/%u.table", sim->folder, n);
+        error = by_image_file_write(path, bytes, size, &problem);
+        free(bytes);
+        if (error != 0) {
+            by_cli_refuse(path, &problem);
+            return BY_EXIT_ENVIRONMENT;
+        }
+    }
+    return 0;
+}
+
+int sim_work_write(const struct sim *sim)
+{
+    char path[SIM_PATH + 16];
+    FILE *stream;
+    int status = write_tables(sim), failed;
+
+    if (status != 0)
+        return status;
+    snprintf(path, sizeof(path), "%s/work", sim->folder);
+    stream = fopen(path, "we");
+    if (stream == NULL)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s: %s", path, strerror(errno));
+    status = write_lines(sim, stream);
+    failed = ferror(stream);
+    if (fclose(stream) != 0 || failed)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s: cannot write", path);
+    return status;
+}

@@ -1,0 +1,281 @@
+/*
+ * Cables of the simulated world, and the packets on them. A payload is copied when its packet leaves for the
+ * cable and not before, as a NIC would read it, so that references to banks and to users' buffers live as
+ * long as in a real shell. Single-threaded.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "host-driver/sim/inside.h"
+
+#define CE 3u
+
+static struct by_parcel *parcel_get(struct by_world *world, size_t bytes)
+{
+    int large = bytes > BY_PARCEL_SMALL;
+    struct by_parcel *parcel = world->spare[large];
+
+    if (parcel != NULL) {
+        world->spare[large] = parcel->next;
+    } else {
+        uint16_t room = large ? BY_PARCEL_LARGE : BY_PARCEL_SMALL;
+
+        parcel = malloc(sizeof(*parcel) + room);
+        if (parcel == NULL)
+            abort();
+        parcel->room = room;
+    }
+    parcel->next = NULL;
+    parcel->bytes = (uint16_t)bytes;
+    return parcel;
+}
+
+void by_parcel_put(struct by_world *world, struct by_parcel *parcel)
+{
+    int large = parcel->room > BY_PARCEL_SMALL;
+
+    parcel->next = world->spare[large];
+    world->spare[large] = parcel;
+}
+
+struct by_parcel *by_parcel_copy(struct by_world *world, const struct by_parcel *from)
+{
+    struct by_parcel *parcel = parcel_get(world, from->bytes);
+
+    parcel->udp_port = from->udp_port;
+    parcel->port = from->port;
+    parcel->src_ip = from->src_ip;
+    parcel->dst_ip = from->dst_ip;
+    parcel->ecn = from->ecn;
+    memcpy(parcel->data, from->data, from->bytes);
+    return parcel;
+}
+
+void by_parcels_push(struct by_parcels *list, struct by_parcel *parcel)
+{
+    if (list->head == NULL)
+        list->tail = &list->head;
+    parcel->next = NULL;
+    *list->tail = parcel;
+    list->tail = &parcel->next;
+    list->count++;
+}
+
+struct by_parcel *by_parcels_pop(struct by_parcels *list)
+{
+    struct by_parcel *parcel = list->head;
+
+    if (parcel != NULL) {
+        list->head = parcel->next;
+        list->count--;
+    }
+    return parcel;
+}
+
+void by_parcels_clear(struct by_world *world, struct by_parcels *list)
+{
+    struct by_parcel *parcel;
+
+    while ((parcel = by_parcels_pop(list)) != NULL)
+        by_parcel_put(world, parcel);
+}
+
+struct by_parcel *by_parcel_make(struct by_world *world, const struct by_tx *tx)
+{
+    struct by_parcel *parcel = parcel_get(world, BY_WIRE_HEADER_BYTES + (size_t)tx->payload_bytes);
+    const uint8_t *payload = tx->payload != NULL ? tx->payload : tx->small;
+
+    memcpy(parcel->data, tx->header, BY_WIRE_HEADER_BYTES);
+    memcpy(parcel->data + BY_WIRE_HEADER_BYTES, payload, tx->payload_bytes);
+    parcel->udp_port = tx->udp_port;
+    parcel->dst_ip = tx->dst_ip;
+    parcel->ecn = tx->ecn;
+    return parcel;
+}
+
+/* 1 when the packet that arrives at `node` falls into the burst of losses. */
+static int burst_takes(struct by_world *world, uint32_t node, uint64_t at_ps)
+{
+    const struct by_world_config *config = &world->config;
+
+    return config->burst_loss != 0 && (int)node == config->burst_node &&
+           at_ps / 1000 % config->burst_period_ns >= config->burst_period_ns - config->burst_ns &&
+           (uint32_t)by_prng_next(&world->prng) <= config->burst_loss;
+}
+
+static uint64_t hold_ps(struct by_world *world)
+{
+    return by_sim_ps(by_prng_below(&world->prng, world->config.hold_ns + 1));
+}
+
+/* Flips one bit, or up to 32 neighbouring ones: both the CRC of the header and the sum of words must see it.
+ */
+static void corrupt(struct by_world *world, struct by_parcel *parcel)
+{
+    uint32_t words = parcel->bytes / 4u, header = BY_WIRE_HEADER_BYTES / 4u;
+    uint32_t word = (uint32_t)by_prng_below(&world->prng, words);
+    uint64_t drawn = by_prng_next(&world->prng);
+    uint32_t bits = drawn >> 63 ? (uint32_t)drawn | 1 : 1u << (drawn & 31);
+
+    if (words > header && drawn >> 62 & 1)
+        word = header + (uint32_t)by_prng_below(&world->prng, words - header);
+    for (unsigned i = 0; i < 4; i++)
+        parcel->data[word * 4 + i] ^= (uint8_t)(bits >> 8 * i);
+    world->counters.corrupted++;
+    world->counters.corrupted_headers += word < header;
+}
+
+/* Puts an arriving packet through the faults of the node at that end. */
+static void arrive_later(struct by_world *world, uint32_t node, struct by_parcel *parcel, uint64_t at_ps)
+{
+    struct by_world_config *config = &world->config;
+    uint64_t extra = 0;
+
+    if (burst_takes(world, node, at_ps)) {
+        world->counters.lost++;
+        by_parcel_put(world, parcel);
+        return;
+    }
+    if (world->nodes[node].kind == BY_NODE_SWITCH || config->host_faults) {
+        switch (by_fault_draw(&config->fault)) {
+        case BY_FAULT_DROP:
+            world->counters.lost++;
+            by_parcel_put(world, parcel);
+            return;
+        case BY_FAULT_DUPLICATE:
+            world->counters.duplicated++;
+            by_heap_push(&world->heap, at_ps + hold_ps(world), BY_EVENT_ARRIVE, node,
+                         by_parcel_copy(world, parcel));
+            break;
+        case BY_FAULT_HOLD:
+            world->counters.held++;
+            extra = hold_ps(world);
+            break;
+        case BY_FAULT_PASS:
+            break;
+        }
+        if ((uint32_t)by_prng_next(&world->prng) < config->corrupt)
+            corrupt(world, parcel);
+    }
+    by_heap_push(&world->heap, at_ps + extra, BY_EVENT_ARRIVE, node, parcel);
+}
+
+static void depart(struct by_world *world, struct by_direction *direction, struct by_departure *departure)
+{
+    const struct by_world_arc *arc = &direction->arc;
+    struct by_parcel *parcel = departure->relayed;
+    uint64_t frames = world->config.train;
+    uint64_t took_ps;
+
+    if (parcel == NULL) {
+        parcel = by_parcel_make(world, &departure->tx);
+        if (departure->tx.ref != BY_REF_NONE)
+            by_engine_release(world->nodes[arc->from].engine, departure->tx.ref);
+        parcel->src_ip = direction->src_ip;
+    }
+    parcel->ecn = departure->tx.ecn;
+    /* Upwards: no rounding may make a cable faster than it is. */
+    took_ps = (uint64_t)(((unsigned __int128)departure->bytes * arc->ps_num + arc->ps_den - 1) / arc->ps_den);
+    direction->free_ps = world->now_ps + took_ps;
+    direction->use.busy_ps += took_ps;
+    direction->use.packets += frames;
+    direction->use.payload_bytes += frames * (parcel->bytes - BY_WIRE_HEADER_BYTES);
+    direction->use.header_bytes += frames * (BY_WIRE_HEADER_BYTES + BY_WORLD_FRAME_BYTES);
+    departure->next = world->spare_departure;
+    world->spare_departure = departure;
+    world->counters.sent++;
+    parcel->port = arc->to_port;
+    arrive_later(world, arc->to, parcel, direction->free_ps + arc->latency_ps);
+}
+
+static void schedule(struct by_world *world, uint32_t index)
+{
+    struct by_direction *direction = &world->directions[index];
+
+    if (direction->head != NULL && !direction->scheduled) {
+        direction->scheduled = 1;
+        by_heap_push(&world->heap, direction->free_ps, BY_EVENT_DEPART, index, NULL);
+    }
+}
+
+static void drop(struct by_world *world, uint32_t node, struct by_direction *direction,
+                 const struct by_tx *tx, struct by_parcel *relayed)
+{
+    world->counters.overflowed++;
+    direction->use.dropped++;
+    if (relayed != NULL)
+        by_parcel_put(world, relayed);
+    else if (tx->ref != BY_REF_NONE)
+        by_engine_release(world->nodes[node].engine, tx->ref);
+}
+
+static struct by_departure *departure_get(struct by_world *world)
+{
+    struct by_departure *departure = world->spare_departure;
+
+    if (departure != NULL)
+        world->spare_departure = departure->next;
+    else
+        departure = malloc(sizeof(*departure));
+    if (departure == NULL)
+        abort();
+    departure->next = NULL;
+    return departure;
+}
+
+void by_cable_send(struct by_world *world, uint32_t node, const struct by_tx *tx, struct by_parcel *relayed)
+{
+    const struct by_world_config *config = &world->config;
+    uint32_t index = world->nodes[node].direction_of[tx->port];
+    struct by_direction *direction = &world->directions[index];
+    uint64_t bytes = relayed != NULL ? relayed->bytes : BY_WIRE_HEADER_BYTES + (uint64_t)tx->payload_bytes;
+    struct by_departure *departure;
+
+    bytes = (bytes + BY_WORLD_FRAME_BYTES) * config->train;
+    if (direction->count >= config->queue_max ||
+        (direction->count > 0 && direction->queue_bytes + bytes > config->queue_bytes_max)) {
+        drop(world, node, direction, tx, relayed);
+        return;
+    }
+    departure = departure_get(world);
+    departure->tx = *tx;
+    departure->relayed = relayed;
+    departure->bytes = (uint32_t)bytes;
+    if (relayed != NULL)
+        departure->tx.ecn = relayed->ecn;
+    world->counters.waited += direction->count;
+    if ((config->mark_bytes > 0 && direction->queue_bytes > config->mark_bytes) ||
+        (config->mark_at > 0 && direction->count >= config->mark_at)) {
+        departure->tx.ecn = CE;
+        direction->use.marked++;
+        world->counters.marked++;
+    }
+    if (direction->head == NULL && direction->free_ps <= world->now_ps) {
+        depart(world, direction, departure);
+        return;
+    }
+    if (direction->head == NULL)
+        direction->tail = &direction->head;
+    *direction->tail = departure;
+    direction->tail = &departure->next;
+    direction->count++;
+    direction->queue_bytes += bytes;
+    if (direction->queue_bytes > direction->use.queue_high)
+        direction->use.queue_high = direction->queue_bytes;
+    schedule(world, index);
+}
+
+void by_cable_on_depart(struct by_world *world, uint32_t index)
+{
+    struct by_direction *direction = &world->directions[index];
+    struct by_departure *departure = direction->head;
+
+    direction->scheduled = 0;
+    if (departure == NULL)
+        return;
+    direction->head = departure->next;
+    direction->count--;
+    direction->queue_bytes -= departure->bytes;
+    depart(world, direction, departure);
+    schedule(world, index);
+}

@@ -1,0 +1,17 @@
+# world: the deterministic world that runs real engines and endpoints. Used by banyan-sim and by tests.
+LIBS += world
+world_SRC := \
+	host-driver/sim/cable.c \
+	host-driver/sim/heap.c \
+	host-driver/sim/node.c \
+	host-driver/sim/view.c \
+	host-driver/sim/world.c
+
+PROGS += banyan-sim
+banyan-sim_SRC := \
+	host-driver/tools/sim/check.c \
+	host-driver/tools/sim/chunks.c \
+	host-driver/tools/sim/main.c \
+	host-driver/tools/sim/run.c \
+	host-driver/tools/sim/work.c
+banyan-sim_LIBS := world host-driver offload

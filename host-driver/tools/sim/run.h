@@ -1,0 +1,41 @@
+/* The run of banyan-sim: every rank posts the call, first once as a short warm-up, which agrees on the
+ * session, then all at the same instant; the time is that of the last rank. Single-threaded. */
+#ifndef BY_SIM_RUN_H
+#define BY_SIM_RUN_H
+
+#include "host-driver/tools/sim/check.h"
+#include "host-driver/tools/sim/work.h"
+
+struct run_rank {
+    uint32_t node;
+    uint32_t id; /* of the call */
+    uint8_t posted;
+    uint8_t ended;
+    uint64_t end_ps; /* since the call began */
+};
+
+struct run {
+    const struct sim_work *work;
+    struct by_world *world;
+    struct check check;
+    uint32_t rank_count;
+    struct run_rank *ranks;
+    uint32_t *rank_of; /* by node */
+    uint64_t begin_ps;
+    uint32_t round; /* calls before this one */
+    uint32_t ended;
+    int done;
+    int error; /* of a call */
+    uint32_t error_rank;
+    struct by_call_status status;
+    uint64_t time_ps; /* of the call that counts */
+    uint64_t warm_retx;
+    uint64_t missing; /* chunks, over all calls */
+};
+
+/* Runs `work`; the images of its fabric go to the world. 0 (also when results are wrong or a call ended with
+ * an error: see the run), or a negative BY_E* with the error's text set. */
+int run_all(struct run *run, const struct sim_work *work);
+void run_close(struct run *run);
+
+#endif

@@ -1,0 +1,17 @@
+/* From the fabrics of tests to the simulated world. Single-threaded. */
+#ifndef TESTS_SIM_CABLING_H
+#define TESTS_SIM_CABLING_H
+
+#include "host-driver/sim/world.h"
+#include "tests/sim/fabric.h"
+
+struct cabling {
+    struct by_world_fabric world; /* points into the two arrays */
+    struct by_world_node nodes[FABRIC_NODES_MAX];
+    struct by_world_arc arcs[2 * FABRIC_LINKS_MAX];
+};
+
+/* Makes the images; they go to the world that is created or reloaded from it. */
+void cabling_make(const struct fabric *fabric, struct cabling *cabling);
+
+#endif
