@@ -226,11 +226,9 @@ static json_t *make_json(const struct sim *sim, const struct verdict *verdict)
 
 /* ---- text ---- */
 
-static const struct verdict *sorting; /* for qsort, which passes nothing */
-
 static int by_use(const void *a, const void *b)
 {
-    const struct row *x = &sorting->rows[*(const uint32_t *)a], *y = &sorting->rows[*(const uint32_t *)b];
+    const struct row *x = a, *y = b;
 
     if (x->busy_ps != y->busy_ps)
         return x->busy_ps < y->busy_ps ? 1 : -1;
@@ -239,31 +237,29 @@ static int by_use(const void *a, const void *b)
 
 static void print_links(const struct sim *sim, const struct verdict *verdict)
 {
-    uint32_t *order = by_alloc(verdict->row_count, sizeof(*order));
+    struct row *rows = by_alloc(verdict->row_count, sizeof(*rows));
     uint64_t queue = 0, dropped = 0;
 
     for (uint32_t i = 0; i < verdict->row_count; i++) {
-        order[i] = i;
-        dropped += verdict->rows[i].dropped;
-        if (verdict->rows[i].queue_high > queue)
-            queue = verdict->rows[i].queue_high;
+        rows[i] = verdict->rows[i];
+        dropped += rows[i].dropped;
+        if (rows[i].queue_high > queue)
+            queue = rows[i].queue_high;
     }
-    sorting = verdict;
     if (verdict->row_count > 0)
-        qsort(order, verdict->row_count, sizeof(*order), by_use);
+        qsort(rows, verdict->row_count, sizeof(*rows), by_use);
     printf("# the busiest of %u directions of links\n", verdict->row_count);
     printf("%-16s %-16s %7s %14s %12s %12s\n", "from", "to", "used", "payload B", "header B", "queue max B");
     for (uint32_t i = 0; i < verdict->row_count && i < LINKS_SHOWN; i++) {
-        const struct row *row = &verdict->rows[order[i]];
-        const struct by_arc *arc = &sim->topology->arcs[row->arc];
+        const struct by_arc *arc = &sim->topology->arcs[rows[i].arc];
 
         printf("%-16s %-16s %6.1f%% %14" PRIu64 " %12" PRIu64 " %12" PRIu64 "\n",
                sim->topology->nodes[arc->from].name, sim->topology->nodes[arc->to].name,
-               100 * used(verdict, row), row->payload, row->header, row->queue_high);
+               100 * used(verdict, &rows[i]), rows[i].payload, rows[i].header, rows[i].queue_high);
     }
     printf("# longest queue of all ports: %" PRIu64 " B; lost for want of room: %" PRIu64 "\n", queue,
            dropped);
-    free(order);
+    free(rows);
 }
 
 static void print_slots(const struct sim *sim)
