@@ -141,15 +141,6 @@ help: ## print this list
 deps: ## install the Debian packages that are missing (needs root, else names them)
 	$(Q)tests/deps.sh $(if $(filter 1,$(V)),-v)
 
-# What the pure core costs where memory is counted: the rooms' code, const data, and data that is written (always 0).
-.PHONY: size
-size: $(B)/lib/liboffload.a ## code and data of the core, by room
-	@printf '%-24s %8s %8s %8s\n' room code const written
-	@for room in base wire reduce table engine endpoint; do \
-	    size -A $(B)/obj/offload/$$room/*.o | awk -v room=offload/$$room \
-	        '/^\.text/ {code += $$2} /^\.(rodata|data\.rel\.ro)/ {fixed += $$2} /^\.(data|bss|tdata|tbss)/ && !/rel/ {written += $$2} \
-	         END {printf "%-24s %8d %8d %8d\n", room, code, fixed, written}'; done
-
 # Packagers: DESTDIR is where files go now, PREFIX where they will live. Manual pages and units follow PREFIX.
 INSTALL_UNITS := $(wildcard firmware/linux/*.service)
 .PHONY: install

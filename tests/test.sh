@@ -54,6 +54,7 @@ if part build "libraries, programs and tests, with $jobs jobs" run build-all bui
     else
         part mpi "unmodified MPI programs in C, Fortran and Python, under Open MPI and MPICH, over real switches" run lab-mpi
     fi
+    part size "the core's code, memory and stack against their limits" run size
     part install "an installation is used by programs of others" run install-check
     part lint "includes, symbols, format, analysers, manuals" run lint
     part lint-selftest "a planted fault for each check of lint" run lint-selftest

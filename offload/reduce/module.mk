@@ -6,8 +6,8 @@ offload_SRC += \
 	offload/reduce/reduce.c
 
 # Bits must not depend on the instruction set: no fused multiply-add. -fno-trapping-math lets comparisons
-# become masks and changes no value.
-REDUCE_FLAGS := -O3 -ffp-contract=off -fno-trapping-math -falign-loops=64
+# become masks and changes no value. -Wno-psabi: vectors are passed between functions of one file alone.
+REDUCE_FLAGS := -O3 -ffp-contract=off -fno-trapping-math -falign-loops=64 -Wno-psabi
 SRCFLAGS_offload/reduce/kernels_scalar.c := $(REDUCE_FLAGS)
 ifeq ($(ARCH),x86_64)
 offload_SRC += offload/reduce/kernels_avx2.c offload/reduce/kernels_avx512.c
