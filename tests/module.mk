@@ -3,9 +3,12 @@ include $(wildcard tests/*/module.mk tests/unit/*/module.mk tests/unit/*/*/modul
 
 SANITIZERS := address,undefined
 
-.PHONY: test unit sanitizers install-check build-tests build-tools
+.PHONY: test test-neon unit sanitizers install-check build-tests build-tools
 test: deps ## everything: unit, golden, simulation, sanitizers, fuzz smoke, lint, lab; closes with `N passed, N failed`
 	$(Q)tests/test.sh "$(MAKE)"
+
+test-neon: ## the kernels' tests for aarch64, in emulation; installs a cross compiler and qemu-user
+	$(Q)tests/neon.sh "$(MAKE)" $(O)
 
 build-tests: $(foreach t,$(TESTS),$(B)/tests/$(t))
 

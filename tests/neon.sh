@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# The kernels' and the packets' tests for aarch64: built by Debian's cross compiler, run by qemu's emulation of its user mode.
+#   neon.sh MAKE BUILD     BUILD: folder of builds; the cross build is BUILD/neon
+# Installs what is missing (root, else it says what). cmocka for arm64 comes as a package that is unpacked beside the build, not installed.
+set -u
+make=$1
+out=$2
+cd "$(dirname "$0")/.." || exit 3
+case $out in /*) ;; *) out=$PWD/$out ;; esac
+tests="reduce-kernels reduce-half reduce-psum reduce-exact reduce-bounds unit-wire unit-golden unit-frame"
+system=$out/neon/system
+mkdir -p "$system/include" "$system/apt/lists/partial" "$system/apt/archives/partial" "$out/neon/tests"
+tests/deps.sh neon || exit
+
+# An apt of its own state, so that the machine stays one of its architecture.
+apt_arm64() {
+    apt-get -qq -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::State="$system/apt" -o Dir::State::lists="$system/apt/lists" \
+        -o Dir::State::status=/dev/null -o Dir::Cache="$system/apt" -o APT::Sandbox::User=root -o Debug::NoLocking=1 "$@"
+}
+if ! ls "$system"/usr/lib/aarch64-linux-gnu/libcmocka.so.0 >/dev/null 2>&1; then
+    echo "  DEPS   cmocka for arm64, into $system"
+    get() { (apt_arm64 update && cd "$system" && apt_arm64 download libcmocka0:arm64 && dpkg-deb -x libcmocka0_*_arm64.deb .) >"$out/neon/apt.log" 2>&1; }
+    get || {
+        tail -5 "$out/neon/apt.log" >&2
+        echo "neon: libcmocka0 for arm64 cannot be had; the log ends above" >&2
+        exit 3
+    }
+    ln -sf libcmocka.so.0 "$system/usr/lib/aarch64-linux-gnu/libcmocka.so"
+fi
+cp /usr/include/cmocka*.h "$system/include/" # the same for all architectures
+
+programs=()
+for test in $tests; do programs+=("$out/neon/tests/$test"); done
+$make --no-print-directory -j2 O="$out" VARIANT=neon BOARD=lab-veth CC=aarch64-linux-gnu-gcc CFLAGS="-isystem $system/include" \
+    LDFLAGS="-L$system/usr/lib/aarch64-linux-gnu" "${programs[@]}" || exit 1
+passed=0
+failed=0
+for test in $tests; do
+    if qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH="$system/usr/lib/aarch64-linux-gnu" "$out/neon/tests/$test" \
+        >"$out/neon/$test.log" 2>&1; then
+        passed=$((passed + 1))
+        echo "  PASS   $test"
+    else
+        failed=$((failed + 1))
+        echo "  FAIL   $test"
+        sed 's/^/         | /' "$out/neon/$test.log"
+    fi
+done
+grep -h ': tested' "$out/neon/reduce-kernels.log"
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
