@@ -105,14 +105,16 @@ static void agree(struct host *host)
 
 static void post(struct host *host, uint32_t choice, uint8_t *send, uint8_t *recv, uint32_t *open)
 {
+    static uint64_t scratch[4][BYTES_MAX / 4]; /* 4 shards of 40 elements of 16 bytes, and their scales */
     struct by_call call = {.collective = (uint8_t)(1 + (choice >> 4 & 7)),
                            .op = (uint8_t)(1 + (choice >> 7 & 7)),
                            .dtype = (uint8_t)(1 + (choice >> 10 & 7)),
-                           .mode = BY_MODE_FAST,
+                           .mode = choice & 8 ? 1 + (choice >> 7 & 3) : BY_MODE_FAST,
                            .root = (uint16_t)(choice >> 13 & 3),
                            .count = choice & 4 ? 16 : 40,
                            .send = send,
-                           .recv = recv};
+                           .recv = recv,
+                           .scratch = scratch[*open]};
     const char *field = NULL;
     uint32_t id;
 

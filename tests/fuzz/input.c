@@ -35,7 +35,7 @@ void fuzz_header(struct input *input, struct by_header *header, uint32_t base_se
     header->gen = (uint16_t)(header->job + 6 + ((a >> 9 & 15) == 15));
     header->op = (uint8_t)(1 + (a >> 13 & 7));
     header->dtype = (uint8_t)(1 + (a >> 16 & 7));
-    header->mode = (a >> 19 & 7) == 7 ? BY_MODE_DET : BY_MODE_FAST;
+    header->mode = (a >> 19 & 7) == 7 ? BY_MODE_DET : (a >> 19 & 7) == 6 ? BY_MODE_EXACT : BY_MODE_FAST;
     header->count = (uint16_t)(b & 31);
     header->nleaf = (uint16_t)(1 + (b >> 5 & 3));
     header->optag = b >> 7 & 1;

@@ -1,5 +1,5 @@
 # fuzz: libFuzzer targets, built by clang in a variant of their own (FUZZ=1). `make fuzz TIME=60` runs each for so many seconds.
-FUZZERS := fuzz-wire fuzz-image fuzz-engine fuzz-endpoint fuzz-agent fuzz-topology fuzz-plan
+FUZZERS := fuzz-wire fuzz-image fuzz-engine fuzz-endpoint fuzz-cluster fuzz-agent fuzz-message fuzz-topology fuzz-plan
 TIME    ?= 60
 
 ifeq ($(FUZZ),1)
@@ -9,21 +9,28 @@ fuzz-wire_SRC     := tests/fuzz/wire.c $(FUZZ_FABRIC)
 fuzz-image_SRC    := tests/fuzz/image.c tests/unit/offload/table/sample.c
 fuzz-engine_SRC   := tests/fuzz/engine.c $(FUZZ_FABRIC)
 fuzz-endpoint_SRC := tests/fuzz/endpoint.c $(FUZZ_FABRIC)
+fuzz-cluster_SRC  := tests/fuzz/cluster.c tests/sim/flip.c $(FUZZ_FABRIC)
 fuzz-agent_SRC    := tests/fuzz/agent.c
+fuzz-message_SRC  := tests/fuzz/message.c control/controller/message.c $(GEN)/proto/control.pb.c
+$(B)/obj/tests/fuzz/message.o: | $(GEN)/proto/control.pb.h
 fuzz-topology_SRC := tests/fuzz/topology.c
 fuzz-plan_SRC     := tests/fuzz/plan.c
 fuzz-wire_LIBS     := offload
 fuzz-image_LIBS    := offload
 fuzz-engine_LIBS   := offload
 fuzz-endpoint_LIBS := offload
+fuzz-cluster_LIBS  := offload
 fuzz-agent_LIBS    := agent offload
+fuzz-message_LIBS  := offload
 fuzz-topology_LIBS := control offload
 fuzz-plan_LIBS     := control offload
 fuzz-wire_LDLIBS     := -fsanitize=fuzzer
 fuzz-image_LDLIBS    := -fsanitize=fuzzer
 fuzz-engine_LDLIBS   := -fsanitize=fuzzer
 fuzz-endpoint_LDLIBS := -fsanitize=fuzzer
+fuzz-cluster_LDLIBS  := -fsanitize=fuzzer
 fuzz-agent_LDLIBS    := -fsanitize=fuzzer -lprotobuf-nanopb
+fuzz-message_LDLIBS  := -fsanitize=fuzzer -lprotobuf-nanopb
 fuzz-topology_LDLIBS := -fsanitize=fuzzer -ljansson -lgmp -lm
 fuzz-plan_LDLIBS     := -fsanitize=fuzzer -ljansson -lgmp -lm
 endif
