@@ -7,7 +7,6 @@
 # CC=, CFLAGS= (yours come last).
 
 O        ?= build
-BOARD    ?= x86-dpdk
 PREFIX   ?= /usr/local
 V        ?= 0
 SANITIZE ?=
@@ -38,6 +37,8 @@ VERSION  := 0.1.0
 # ---- flags -----------------------------------------------------------------------------------------------------------------
 # Before `make deps` there may be no compiler yet: then the machine says what it is.
 ARCH     := $(or $(shell $(CC) -dumpmachine 2>/dev/null | cut -d- -f1),$(shell uname -m))
+BOARD_OF_x86_64  := x86-dpdk
+BOARD    ?= $(or $(BOARD_OF_$(ARCH)),lab-veth)
 BASELINE_x86_64  := -march=x86-64-v2
 BASELINE_aarch64 := -march=armv8-a+crc
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Wundef -Werror
@@ -74,11 +75,10 @@ LIBS  :=
 PROGS :=
 TESTS :=
 TOOLS :=
-MODULES := offload dataplane firmware boards control host-driver tests docs
-include $(wildcard $(addsuffix /module.mk,$(MODULES)))
-
+MODULES := offload dataplane boards firmware control host-driver tests docs
 obj = $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(GEN)/%,$(1))) $(patsubst $(GEN)/%.c,$(B)/obj/gen/%.o,$(filter $(GEN)/%,$(1)))
 room = $(firstword $(subst /, ,$(1)))
+include $(wildcard $(addsuffix /module.mk,$(MODULES)))
 
 define LIB_RULE
 $(B)/lib/lib$(1).a: $(call obj,$($(1)_SRC))

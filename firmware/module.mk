@@ -6,4 +6,4 @@ agent_SRC := \
 	firmware/agent/refuse.c \
 	firmware/agent/text.c \
 	$(GEN)/proto/control.pb.c
-include firmware/linux/module.mk
+include firmware/linux/module.mk firmware/baremetal/module.mk

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that banyan needs and that are missing; says what it does. Quiet when nothing is missing.
-#   deps.sh [-v] [base|bench|mpi|neon]...      sets of packages; default: base
+#   deps.sh [-v] [base|bench|mpi|neon|metal]...      sets of packages; default: base
 set -euo pipefail
 
 base=(build-essential pkg-config git clang llvm libclang-rt-14-dev clang-format clang-tidy cppcheck
@@ -10,14 +10,15 @@ base=(build-essential pkg-config git clang llvm libclang-rt-14-dev clang-format 
 bench=(dpdk-dev openmpi-bin libopenmpi-dev mpich libmpich-dev)
 mpi=(openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran python3-mpi4py python3-numpy)
 neon=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
+metal=(gcc-aarch64-linux-gnu qemu-system-arm)
 
 verbose=0
 sets=()
 for argument in "$@"; do
     case "$argument" in
     -v) verbose=1 ;;
-    base | bench | mpi | neon) sets+=("$argument") ;;
-    *) echo "deps.sh: unknown set '$argument'; known: base, bench, mpi, neon" >&2; exit 2 ;;
+    base | bench | mpi | neon | metal) sets+=("$argument") ;;
+    *) echo "deps.sh: unknown set '$argument'; known: base, bench, mpi, neon, metal" >&2; exit 2 ;;
     esac
 done
 [ ${#sets[@]} -gt 0 ] || sets=(base)

@@ -55,6 +55,11 @@ if part build "libraries, programs and tests, with $jobs jobs" run build-all bui
         part mpi "unmodified MPI programs in C, Fortran and Python, under Open MPI and MPICH, over real switches" run lab-mpi
     fi
     part size "the core's code, memory and stack against their limits" run size
+    if command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-system-aarch64 >/dev/null; then
+        part metal "the image without an operating system, in QEMU" run lab-metal
+    else
+        echo "  SKIP   metal          needs a cross-compiler and QEMU; \`make lab-metal\` installs them"
+    fi
     part install "an installation is used by programs of others" run install-check
     part lint "includes, symbols, format, analysers, manuals" run lint
     part lint-selftest "a planted fault for each check of lint" run lint-selftest

@@ -6,6 +6,7 @@
  */
 #include "control/cli/lab.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,29 @@ static void free_lab(struct lab *lab)
     by_topology_free(lab->topology);
 }
 
+/* Every --switch names a switch of the fabric, and a program that is there. */
+static int check_programs(const struct lab *lab)
+{
+    const struct lab_options *options = &lab->options;
+
+    for (uint32_t i = 0; i < options->program_count; i++) {
+        const char *equals = strchr(options->program[i], '=');
+        char name[BY_NAME_MAX + 1];
+        int64_t node;
+
+        snprintf(name, sizeof(name), "%.*s", (int)(equals - options->program[i]), options->program[i]);
+        node = by_topology_find(lab->topology, name);
+        if (node < 0 || lab->topology->nodes[node].compute)
+            return by_cli_fail(BY_EXIT_USAGE, "--switch %s: no switch of that name in %s",
+                               options->program[i], options->topology);
+        if (options->in_process)
+            return by_cli_fail(BY_EXIT_USAGE, "--switch needs switches of their own: leave out --in-process");
+        if (access(equals + 1, X_OK) != 0)
+            return by_cli_fail(BY_EXIT_USAGE, "--switch %s: %s", options->program[i], strerror(errno));
+    }
+    return 0;
+}
+
 /* What the options ask of this fabric and this machine. */
 static int check(struct lab *lab)
 {
@@ -79,6 +103,8 @@ static int check(struct lab *lab)
         if (options->in_process)
             return by_cli_fail(BY_EXIT_USAGE, "--kill needs switches of their own: leave out --in-process");
     }
+    if (check_programs(lab) != 0)
+        return BY_EXIT_USAGE;
     if (!options->in_process && geteuid() != 0)
         return by_cli_fail(BY_EXIT_ENVIRONMENT, "lab: network namespaces need root: use sudo, or "
                                                 "--in-process to run in one process without them");

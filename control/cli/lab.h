@@ -22,7 +22,9 @@
 #include "offload/wire/types.h"
 
 #define LAB_JOBS_MAX 8u
-#define LAB_PATH     512u
+/* Switches that run another program than banyan-switchd (count). */
+#define LAB_PROGRAMS_MAX 64u
+#define LAB_PATH         512u
 /* How long a switch may take until it is ready, and a control call (milliseconds). */
 #define LAB_READY_MS 60000u
 #define LAB_CALL_MS  10000u
@@ -38,6 +40,8 @@ struct lab_options {
     const char *report;
     const char *kill_node; /* NULL, or a node that is killed during the run */
     double kill_seconds;
+    const char *program[LAB_PROGRAMS_MAX]; /* NODE=PROGRAM: what runs on that switch instead of ours */
+    uint32_t program_count;
     uint32_t iterations, warmup, root, jobs;
     uint32_t stall_s; /* an operation without progress fails after this */
     uint32_t limit_s; /* the whole run of the hosts */

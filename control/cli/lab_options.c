@@ -31,6 +31,9 @@ static const char help[] =
     "                         faults injected at every switch (at hosts where there is no switch)\n"
     "      --jobs N           that many jobs at once on the same switches (default 1, at most 8)\n"
     "      --in-process       no namespaces, no root: one process\n"
+    "      --switch NODE=PROGRAM  what runs on that switch, with the options of banyan-switchd: such as the "
+    "run of a\n"
+    "                         board without an operating system (build/boards/BOARD/run)\n"
     "      --kill NODE@S      kill the switch NODE after S seconds of the run\n"
     "      --timeout S        an operation without progress fails after this (default 10)\n"
     "      --limit S          the run is ended after this (default 600)\n"
@@ -53,6 +56,7 @@ enum {
     OPT_SEED,
     OPT_JOBS,
     OPT_IN_PROCESS,
+    OPT_SWITCH,
     OPT_KILL,
     OPT_TIMEOUT,
     OPT_LIMIT,
@@ -85,6 +89,7 @@ static const struct option long_options[] = {
     {"seed", required_argument, NULL, OPT_SEED},
     {"jobs", required_argument, NULL, OPT_JOBS},
     {"in-process", no_argument, NULL, OPT_IN_PROCESS},
+    {"switch", required_argument, NULL, OPT_SWITCH},
     {"kill", required_argument, NULL, OPT_KILL},
     {"timeout", required_argument, NULL, OPT_TIMEOUT},
     {"limit", required_argument, NULL, OPT_LIMIT},
@@ -158,6 +163,19 @@ static int read_kill(char *text, struct lab_options *options)
         return by_cli_fail(BY_EXIT_USAGE, "--kill %s: write NODE@SECONDS, such as leaf0@2", text);
     *at = 0;
     options->kill_node = text;
+    return 0;
+}
+
+static int read_program(const char *text, struct lab_options *options)
+{
+    const char *equals = strchr(text, '=');
+
+    if (equals == NULL || equals == text || strchr(equals, '/') == NULL)
+        return by_cli_fail(BY_EXIT_USAGE, "--switch %s: write NODE=PROGRAM, the program with its folder",
+                           text);
+    if (options->program_count == LAB_PROGRAMS_MAX)
+        return by_cli_fail(BY_EXIT_USAGE, "--switch %s: at most %u of these", text, LAB_PROGRAMS_MAX);
+    options->program[options->program_count++] = text;
     return 0;
 }
 
@@ -247,6 +265,8 @@ static int read_fabric(int option, char *value, struct lab_options *options)
         return number("--slots", value, 1, 1u << 24, &options->lower.slots);
     case OPT_JOBS:
         return number("--jobs", value, 1, LAB_JOBS_MAX, &options->jobs);
+    case OPT_SWITCH:
+        return read_program(value, options);
     case OPT_KILL:
         return read_kill(value, options);
     case OPT_TIMEOUT:

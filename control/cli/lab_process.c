@@ -79,7 +79,8 @@ static void become(const struct lab *lab, uint32_t node, char *const *argv, char
     }
     for (; environment != NULL && *environment != NULL; environment++)
         putenv(*environment);
-    snprintf(path, sizeof(path), "%s/%s", lab->programs, argv[0]);
+    snprintf(path, sizeof(path), "%s%s%s", strchr(argv[0], '/') ? "" : lab->programs,
+             strchr(argv[0], '/') ? "" : "/", argv[0]);
     execv(path, argv);
     fprintf(stderr, "banyan: lab: cannot run %s: %s\n", path, strerror(errno));
     _exit(127);

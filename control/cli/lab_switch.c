@@ -12,6 +12,18 @@
 
 #define ARGUMENTS_MAX 192
 
+/* What runs on a switch. */
+static const char *program_of(const struct lab *lab, uint32_t node)
+{
+    const char *name = lab_name(lab, node);
+    size_t length = strlen(name);
+
+    for (uint32_t i = 0; i < lab->options.program_count; i++)
+        if (strncmp(lab->options.program[i], name, length) == 0 && lab->options.program[i][length] == '=')
+            return lab->options.program[i] + length + 1;
+    return "banyan-switchd";
+}
+
 struct lab_process *lab_switch_start(struct lab *lab, uint32_t node)
 {
     const struct lab_options *options = &lab->options;
@@ -25,7 +37,7 @@ struct lab_process *lab_switch_start(struct lab *lab, uint32_t node)
     snprintf(payload, sizeof(payload), "%u", lab->lowering->payload_max);
     /* Every switch draws its own faults. */
     snprintf(seed, sizeof(seed), "%llu", (options->seed ? strtoull(options->seed, NULL, 10) : 1ull) + node);
-    argv[count++] = "banyan-switchd";
+    argv[count++] = (char *)(uintptr_t)program_of(lab, node);
     argv[count++] = "--name";
     argv[count++] = lab->topology->nodes[node].name;
     for (uint32_t port = 0; port < lab->lowering->map.port_count[node]; port++) {

@@ -15,13 +15,19 @@
     extern const char symbol[];                                                                              \
     __asm__(".section .rodata\n" #symbol ":\n.incbin \"" path "\"\n.byte 0\n.previous\n")
 
-BUILT_IN(by_board_x86_dpdk, "boards/x86-dpdk/board.json");
-BUILT_IN(by_board_lab_veth, "boards/lab-veth/board.json");
+/* X(symbol, name): the folders of boards/ that are for Linux, from the build. */
+#define X(symbol, name) BUILT_IN(by_board_##symbol, "boards/" name "/board.json");
+BY_BOARD_LIST
+#undef X
 
 static const struct {
     const char *name;
     const char *json;
-} built_in[] = {{"x86-dpdk", by_board_x86_dpdk}, {"lab-veth", by_board_lab_veth}};
+} built_in[] = {
+#define X(symbol, name) {name, by_board_##symbol},
+    BY_BOARD_LIST
+#undef X
+};
 
 /* X(field, least, most) */
 #define FIELD_LIST(X)                                                                                        \
@@ -35,6 +41,17 @@ static const struct {
 const char *by_board_default(void)
 {
     return BY_BOARD;
+}
+
+/* That `name` is no board, and which there are. */
+static void say_boards(const char *name)
+{
+    char list[512] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; i < sizeof built_in / sizeof built_in[0] && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", built_in[i].name);
+    by_say("--board %s: there is no such board; there are: %s, or a board.json of your own", name, list);
 }
 
 static int read_field(const json_t *root, const char *source, const char *field, uint32_t least,
@@ -84,9 +101,7 @@ int by_board_read(const char *name, struct by_board *board)
         if (strcmp(built_in[i].name, name) == 0)
             root = json_loads(built_in[i].json, JSON_REJECT_DUPLICATES, &error);
     if (!root && !strpbrk(name, "/.")) {
-        by_say(
-            "--board %s: there is no such board; there are: x86-dpdk, lab-veth, or a board.json of your own",
-            name);
+        say_boards(name);
         return BY_ENOENT;
     }
     if (!root)

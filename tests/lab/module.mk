@@ -1,7 +1,7 @@
 # lab: real switches, hosts and links in network namespaces. What needs no root also runs without, in one process.
 LAB_SHORT := lab-smoke lab-modes lab-jobs lab-again lab-blame lab-kill lab-push lab-refusals lab-teardown lab-trains switchd plot planning
 
-.PHONY: demo lab lab-short lab-mpi
+.PHONY: demo lab lab-short lab-mpi lab-metal
 demo: all ## plan, check and run all six collectives on a small fabric, and draw it
 	$(Q)tests/lab/demo.sh $(O)/bin $(O)/demo
 
@@ -14,3 +14,9 @@ lab-mpi: mpi ## unmodified MPI programs in C, Fortran and Python over real switc
 
 lab-short: build-all build-tools
 	$(Q)tests/lab/all.sh $(B) $(LAB_SHORT)
+
+# The image without an operating system: cross-compiler and QEMU are installed when they are missing.
+lab-metal: build-all build-tools ## the bare-metal image in QEMU: start, faults, control channel, lab fabrics around it
+	$(Q)tests/deps.sh metal
+	$(Q)$(MAKE) --no-print-directory firmware BOARD=qemu-virt-arm64
+	$(Q)tests/lab/all.sh $(B) metal

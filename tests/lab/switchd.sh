@@ -234,7 +234,7 @@ check "an address that is none: 2" refused 2 "tcp:ADDRESS:PORT" "$switchd" --nam
 check "a folder that is missing: 3" refused 3 "make the folder first" "$switchd" --name t --iface p0 --control "unix:$dir/none/c.sock"
 check "no port: 2" refused 2 "no port" "$switchd" --name t $control
 check "no name: 2" refused 2 "--name is missing" "$switchd" --iface p0 $control
-check "an unknown board: 2" refused 2 "there are: x86-dpdk, lab-veth" "$switchd" --name t --iface p0 $control --board toaster
+check "an unknown board: 2" refused 2 "there are: " "$switchd" --name t --iface p0 $control --board toaster
 install -d -m 777 "$dir/open" && cp "$switchd" "$dir/open/" && chmod 755 "$dir"
 check "no root: 3, naming the remedy" refused 3 "run as root, or give the program CAP_NET_RAW" setpriv --reuid 65534 --regid 65534 --clear-groups "$dir/open/banyan-switchd" --name t --iface p0 --control "unix:$dir/open/c.sock"
 check "nothing is left in DPDK's folder" bash -c '! ls -d /var/run/dpdk/banyan.t.* /var/run/dpdk/banyan.test.* 2>/dev/null | grep -v "\.$$\$"'

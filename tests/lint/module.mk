@@ -35,15 +35,15 @@ $(B)/lint/%.tidy: %.c .clang-tidy $(B)/obj/%.o
 	$(Q)clang-tidy --quiet $(if $(filter tests/%,$<),--checks=-clang-analyzer-*) $< -- $(lint_tidy_flags) >$@.log 2>$@.err || { cat $@.log; grep -v 'warnings\? \(generated\|treated\)' $@.err; exit 1; }
 	@touch $@
 lint-tidy:
-	$(Q)$(MAKE) --no-print-directory --keep-going $(patsubst %.c,$(B)/lint/%.tidy,$(lint_sources))
-	@echo "$(words $(lint_sources)) sources checked"
+	$(Q)$(MAKE) --no-print-directory --keep-going $(patsubst %.c,$(B)/lint/%.tidy,$(lint_sources)) $(patsubst %.c,$(B)/lint/metal/%.tidy,$(lint_metal_sources))
+	@echo "$(words $(lint_sources) $(lint_metal_sources)) sources checked"
 
 lint-cppcheck:
 	@mkdir -p $(B)/lint/cppcheck
 	$(Q)cppcheck --quiet --enable=warning,performance --inline-suppr --std=c11 --error-exitcode=1 \
 	    --suppressions-list=tests/lint/cppcheck.txt --cppcheck-build-dir=$(B)/lint/cppcheck -j $(or $(LINT_JOBS),2) \
 	    --template='{file}:{line}: {severity}: {message} [{id}]' -D__linux__ -D_GNU_SOURCE -DBY_VERSION='"$(VERSION)"' -I. -Ihost-driver/include \
-	    $(filter-out %.bpf.c tests/unit/%,$(lint_sources))
+	    $(filter-out %.bpf.c tests/unit/%,$(lint_sources)) $(baremetal_SRC)
 	@echo "$(words $(lint_sources)) sources checked"
 
 lint-man:
@@ -54,3 +54,14 @@ lint-text:
 
 format: ## rewrite all C in our format
 	$(Q)clang-format -i $(lint_files)
+
+# The image for bare metal has the flags of its board's compiler. Without that compiler it is not judged.
+lint_metal_board := $(firstword $(foreach b,$(BOARDS_baremetal),$(if $(shell command -v $($(b)_CROSS)gcc),$(b))))
+lint_metal_sources = $(if $(lint_metal_board),$(baremetal_SRC) boards/$(lint_metal_board)/board.c)
+lint_metal_include = $(subst $(shell $($(lint_metal_board)_CROSS)gcc -print-file-name=include 2>/dev/null),$(shell $(CLANG) -print-file-name=include),$(1))
+lint_metal_flags = --target=aarch64-none-elf $(filter-out -fno-tree-% -W% -mno-outline-atomics -mstrict-align,$(call lint_metal_include,$(call metal_flags,$(lint_metal_board))) \
+                   $(METALFLAGS_$<)) $(if $(filter boards/%,$<),$(call board_limits,$(lint_metal_board))) -Wno-everything
+$(B)/lint/metal/%.tidy: %.c .clang-tidy $(O)/boards/$(lint_metal_board)/obj/%.o
+	@mkdir -p $(@D)
+	$(Q)clang-tidy --quiet $< -- $(lint_metal_flags) >$@.log 2>$@.err || { cat $@.log; grep -v 'warnings\? \(generated\|treated\)' $@.err; exit 1; }
+	@touch $@

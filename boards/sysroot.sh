@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Another architecture's Debian packages, unpacked into a folder for cross-compilers: sysroot.sh ARCH FOLDER PACKAGE...
+# Nothing is installed, root is not needed, and the machine's own package lists stay as they are: apt works on lists of its own in FOLDER/.apt.
+# With --closure before ARCH also what the packages depend on. Does nothing when FOLDER/.done names the same packages.
+set -euo pipefail
+closure=0
+if [ "${1:-}" = --closure ]; then closure=1; shift; fi
+[ $# -ge 3 ] || { echo "usage: sysroot.sh [--closure] ARCH FOLDER PACKAGE..." >&2; exit 2; }
+arch=$1
+mkdir -p "$2"
+folder=$(realpath "$2")
+shift 2
+wanted="$closure $*"
+[ "$(cat "$folder/.done" 2>/dev/null)" != "$wanted" ] || exit 0
+echo "  SYSROOT $folder: $arch packages: $*"
+mkdir -p "$folder"/.apt/{lists/partial,archives/partial}
+: >"$folder/.apt/status"
+apt() { # apt TOOL ARGUMENTS...
+    local tool=$1
+    shift
+    "$tool" -q -y -o APT::Architecture="$arch" -o APT::Architectures="$arch" -o APT::Install-Recommends=0 -o APT::Sandbox::User=root \
+        -o Dir::State="$folder/.apt" -o Dir::State::status="$folder/.apt/status" -o Dir::Cache="$folder/.apt" \
+        -o Dir::Etc::Parts=/dev/null -o Debug::NoLocking=1 "$@" >"$folder/.apt/log" 2>&1 ||
+        { tail -5 "$folder/.apt/log" >&2; echo "sysroot.sh: $tool $1 failed; the log ends above" >&2; exit 3; }
+}
+apt apt-get update
+if [ $closure -eq 1 ]; then
+    apt apt-get install --download-only "$@"
+else
+    (cd "$folder/.apt/archives" && apt apt-get download "$@")
+fi
+for package in "$folder"/.apt/archives/*.deb; do dpkg-deb -x "$package" "$folder"; done
+rm -rf "$folder/.apt"
+echo "$wanted" >"$folder/.done"

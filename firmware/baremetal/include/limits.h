@@ -1,0 +1,12 @@
+/* The part of <limits.h> that nanopb's header asks for: the compiler's own wants a C library's behind it. */
+#ifndef BY_BAREMETAL_LIMITS_H
+#define BY_BAREMETAL_LIMITS_H
+
+#define CHAR_BIT  __CHAR_BIT__
+#define SCHAR_MAX __SCHAR_MAX__
+#define UCHAR_MAX (2 * SCHAR_MAX + 1)
+#define INT_MAX   __INT_MAX__
+#define INT_MIN   (-INT_MAX - 1)
+#define UINT_MAX  (2u * INT_MAX + 1)
+
+#endif

@@ -1,0 +1,153 @@
+/*
+ * From the board's settings to a switch that runs: memory, engine, ports, agent, control channel. All memory
+ * is taken here, once. What cannot be is said on the log, and the image halts.
+ */
+#include "firmware/baremetal/clock.h"
+#include "firmware/baremetal/fault.h"
+#include "firmware/baremetal/hal.h"
+#include "firmware/baremetal/interrupt.h"
+#include "firmware/baremetal/log.h"
+#include "firmware/baremetal/memory.h"
+#include "firmware/baremetal/settings.h"
+#include "firmware/baremetal/switch.h"
+#include "offload/base/bytes.h"
+#include "offload/reduce/reduce.h"
+
+/* Least time between two repairs of one bank (ns): about one round trip; as banyan-switchd. */
+#define REPAIR_NS 500000u
+/* Headers of a frame, beyond a payload, and the least frame that a buffer takes (bytes). */
+#define FRAME_OVERHEAD (BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES)
+#define FRAME_LEAST    1600u
+/* Buffers beside those that the receive rings hold (count): a batch, and relays on their way. */
+#define BUFFERS_BASE     256u
+#define BUFFERS_PER_PORT (BY_RING_MAX + 64u)
+
+_Noreturn void by_main(void);
+
+static struct by_switch self;
+static char switch_name[BY_NAME_MAX + 1] = "switch";
+
+static uint32_t read_payload(void)
+{
+    uint32_t payload = (uint32_t)by_setting_number(
+        "payload-max",
+        BY_PAYLOAD_DEFAULT < by_hal.limits.payload_max ? BY_PAYLOAD_DEFAULT : by_hal.limits.payload_max,
+        by_hal.limits.payload_max);
+
+    if (payload == 0 || payload % 8 != 0)
+        by_fault_say("setting opt/banyan/payload-max: a multiple of 8 above 0");
+    return payload;
+}
+
+static void open_engine(const struct by_engine_config *config)
+{
+    size_t bytes = by_engine_size(config);
+
+    if (bytes == 0)
+        by_fault_say("no engine of such a size: see the board's limits");
+    if (by_engine_init(&self.engine, by_memory_take("the engine", bytes), bytes, config) != 0)
+        by_fault_say("the engine does not start");
+}
+
+static void open_ports(uint32_t payload)
+{
+    struct by_virtio device;
+    uint32_t frame = FRAME_OVERHEAD + payload;
+
+    while (by_virtio_find(BY_VIRTIO_NET, self.port_count, &device))
+        self.port_count++;
+    if (self.port_count == 0)
+        by_fault_say("no network port: give the machine virtio-net devices");
+    if (self.port_count > by_hal.limits.ports)
+        by_fault_say("more network ports than the board's limit");
+    by_pool_open(&self.pool, (uint16_t)(BUFFERS_BASE + self.port_count * BUFFERS_PER_PORT),
+                 frame > FRAME_LEAST ? frame : FRAME_LEAST);
+    self.net = by_memory_take("the ports", self.port_count * sizeof(*self.net));
+    for (uint32_t i = 0; i < self.port_count; i++) {
+        by_virtio_find(BY_VIRTIO_NET, i, &device);
+        self.net[i] = by_memory_take("a port", sizeof(**self.net));
+        by_net_open(self.net[i], i, &device, &self.pool, self.engine);
+    }
+}
+
+static void open_agent(const struct by_engine_config *engine)
+{
+    struct by_agent_config config = {
+        .name = switch_name,
+        .software = "banyan " BY_VERSION,
+        .boot_nonce = by_setting_number("nonce", by_clock_ns(), UINT64_MAX),
+        .port_count = self.port_count,
+        .slot_count = engine->slot_count_max,
+        .payload_max = engine->payload_max,
+        .entry_max = engine->entry_count_max,
+        .image_bytes_max = engine->image_bytes_max,
+        .ops = &by_switch_ops,
+        .node = &self,
+    };
+    size_t bytes = by_agent_size(&config);
+    struct by_agent *agent;
+
+    if (by_agent_init(&agent, by_memory_take("the agent", bytes), bytes, &config) != 0)
+        by_fault_say("the agent does not start");
+    self.console = by_memory_take("the control channel", sizeof(*self.console));
+    if (!by_console_open(self.console, agent))
+        by_fault_say("no control channel: give the machine a virtio-serial device with a port");
+}
+
+static void read_faults(struct by_fault *fault)
+{
+    fault->loss = (uint32_t)by_setting_number("loss", 0, UINT32_MAX);
+    fault->duplicate = (uint32_t)by_setting_number("dup", 0, UINT32_MAX);
+    fault->reorder = (uint32_t)by_setting_number("reorder", 0, UINT32_MAX);
+    fault->prng.state = by_setting_number("seed", 1, UINT64_MAX);
+}
+
+static void say_ready(const struct by_engine_config *engine)
+{
+    struct by_log log;
+    struct by_text *text = by_log_start(&log);
+
+    by_text_add(text, "ready, ");
+    by_text_number(text, self.port_count);
+    by_text_add(text, " ports, ");
+    by_text_number(text, engine->slot_count_max);
+    by_text_add(text, " slots of ");
+    by_text_number(text, engine->payload_max);
+    by_text_add(text, " bytes, ");
+    by_text_add(text, by_isa_name(engine->isa));
+    by_text_add(text, ", board ");
+    by_text_add(text, by_hal.board);
+    by_log_end(&log);
+}
+
+void by_main(void)
+{
+    struct by_engine_config engine = {
+        .image_bytes_max = by_hal.limits.image_bytes,
+        .entry_count_max = by_hal.limits.entries,
+        .relay_count_max = by_hal.limits.relays,
+        .repair_interval_ns = REPAIR_NS,
+        .isa = by_isa_best(),
+    };
+    char text[16];
+
+    by_log_open();
+    by_setting_text("name", switch_name, sizeof switch_name);
+    by_log_name(switch_name);
+    by_log_say("banyan " BY_VERSION " on ", by_hal.board);
+    if (by_setting_text("fault", text, sizeof text))
+        by_fault_provoke(text);
+    by_memory_open();
+    by_interrupt_open();
+    by_interrupt_enable(by_hal.timer_interrupt);
+    engine.payload_max = (uint16_t)read_payload();
+    engine.slot_count_max = (uint32_t)by_setting_number("slots", by_hal.limits.slots, by_hal.limits.slots);
+    self.is_timeless = by_setting_number("timeless", 0, 1) != 0;
+    read_faults(&self.disturb.fault);
+    open_engine(&engine);
+    open_ports(engine.payload_max);
+    open_agent(&engine);
+    by_memory_seal();
+    say_ready(&engine);
+    by_switch_run(&self);
+}

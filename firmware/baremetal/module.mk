@@ -1,0 +1,67 @@
+# The image for boards without an operating system: the core, the agent and nanopb, built freestanding by the board's cross-compiler, and what
+# is here. Objects, image and map lie in build/boards/NAME; nothing of it is part of `make all`.
+baremetal_SRC := \
+	firmware/baremetal/clock.c \
+	firmware/baremetal/console.c \
+	firmware/baremetal/disturb.c \
+	firmware/baremetal/fault.c \
+	firmware/baremetal/interrupt.c \
+	firmware/baremetal/log.c \
+	firmware/baremetal/loop.c \
+	firmware/baremetal/main.c \
+	firmware/baremetal/memory.c \
+	firmware/baremetal/mmu.c \
+	firmware/baremetal/net.c \
+	firmware/baremetal/node.c \
+	firmware/baremetal/pool.c \
+	firmware/baremetal/send.c \
+	firmware/baremetal/settings.c \
+	firmware/baremetal/string.c \
+	firmware/baremetal/virtio.c
+# The core as on any machine of that architecture, without the hosts' half.
+BAREMETAL_CORE = $(filter-out offload/endpoint/% offload/reduce/kernels_avx%,$(offload_SRC)) $(baremetal_KERNELS_$(1))
+baremetal_KERNELS_aarch64 := offload/reduce/kernels_neon.c
+
+METALFLAGS_offload/reduce/kernels_scalar.c := $(REDUCE_FLAGS)
+METALFLAGS_offload/reduce/kernels_neon.c   := $(REDUCE_FLAGS)
+METALFLAGS_firmware/baremetal/mmu.c        := -mstrict-align -mgeneral-regs-only # runs before the MMU
+
+# nanopb from Debian's package for that architecture: its library does not need to be installed here.
+$(O)/sysroot/nanopb-%/.done: boards/sysroot.sh
+	$(Q)boards/sysroot.sh $* $(@D) libnanopb-dev
+
+# The includes that are no C library's: the compiler's own, our string.h, and nanopb's.
+metal_flags = -std=gnu11 -O2 -g -fno-strict-overflow -fno-common -ffreestanding -nostdinc -isystem firmware/baremetal/include \
+	-isystem $(shell $($(1)_CROSS)gcc -print-file-name=include 2>/dev/null) -isystem $(O)/boards/$(1)/include -fno-stack-protector $(NOLOOPS) -fno-pic -ffunction-sections -fdata-sections \
+	-fno-asynchronous-unwind-tables -mno-outline-atomics -Wframe-larger-than=16384 -I. -I$(GEN) -DBY_VERSION='"$(VERSION)"' $(BASELINE_$($(1)_ARCH)) $($(1)_FLAGS) $(WARN)
+# The limits of a board.json as -DBOARD_ports=16 and so on.
+board_limits = $(shell sed -n 's/^ *"\([a-z_]*\)": *\([0-9][0-9]*\),\{0,1\}$$/-DBOARD_\1=\2u/p' boards/$(1)/board.json)
+metal_obj = $(patsubst %,$(O)/boards/$(1)/obj/%.o,$(basename $(patsubst $(GEN)/%,gen/%,$(2))))
+metal_sources = $(call BAREMETAL_CORE,$($(1)_ARCH)) $(agent_SRC) $(baremetal_SRC) boards/$(1)/board.c firmware/baremetal/start.S
+
+define METAL_BOARD
+$(O)/boards/$(1)/include/pb.h: $(O)/sysroot/nanopb-$($(1)_DEBIAN)/.done
+	@mkdir -p $$(@D)
+	$(Q)cp $$(<D)/usr/include/pb*.h $$(@D)/ && touch $$(@D)/pb.h
+$(O)/boards/$(1)/obj/%.o: %.c | $(O)/boards/$(1)/include/pb.h $(GEN)/proto/control.pb.h
+	$$(call say,CC,$$@)
+	@mkdir -p $$(@D)
+	$(Q)$($(1)_CROSS)gcc $$(call metal_flags,$(1)) $$(METALFLAGS_$$<) $$(if $$(filter boards/%,$$<),$$(call board_limits,$(1))) -MMD -MP $$(CFLAGS) -c -o $$@ $$<
+$(O)/boards/$(1)/obj/%.o: %.S
+	$$(call say,AS,$$@)
+	@mkdir -p $$(@D)
+	$(Q)$($(1)_CROSS)gcc $($(1)_FLAGS) -c -o $$@ $$<
+$(O)/boards/$(1)/obj/gen/%.o: $(GEN)/%.c | $(O)/boards/$(1)/include/pb.h
+	$$(call say,CC,$$@)
+	@mkdir -p $$(@D)
+	$(Q)$($(1)_CROSS)gcc $$(call metal_flags,$(1)) -MMD -MP $$(CFLAGS) -c -o $$@ $$<
+$(O)/boards/$(1)/obj/boards/$(1)/board.o: boards/$(1)/board.json
+$(O)/boards/$(1)/banyan.elf: $(call metal_obj,$(1),$(call metal_sources,$(1))) boards/$(1)/link.ld firmware/baremetal/size.sh $(wildcard boards/$(1)/run)
+	$$(call say,LD,$$@)
+	$(Q)$($(1)_CROSS)gcc -nostdlib -static -no-pie -Wl,--gc-sections -Wl,--no-warn-rwx-segments -Wl,-z,noexecstack -Wl,--build-id=none -Wl,-Map=$$(@D)/banyan.map \
+	    -T boards/$(1)/link.ld -o $$@ $$(filter %.o,$$^) $(O)/sysroot/nanopb-$($(1)_DEBIAN)/usr/lib/*/libprotobuf-nanopb.a
+	$(Q)$$(if $$(filter %/run,$$^),install -m 755 $$(filter %/run,$$^) $$(@D)/run)
+	$(Q)firmware/baremetal/size.sh $$(@D)/banyan.map boards/$(1)/board.json $($(1)_CROSS)
+-include $(patsubst %.o,%.d,$(call metal_obj,$(1),$(call metal_sources,$(1))))
+endef
+$(foreach b,$(BOARDS_baremetal),$(eval $(call METAL_BOARD,$(b))))

@@ -1,0 +1,176 @@
+/* Network ports; see net.h. */
+#include "firmware/baremetal/net.h"
+
+#include "firmware/baremetal/clock.h"
+#include "offload/base/assert.h"
+#include "offload/base/bytes.h"
+
+enum { QUEUE_RX = 0, QUEUE_TX = 1 };
+/* How long a full ring is waited for before a packet is dropped (ns). */
+#define FULL_NS 2000000u
+
+/* Gives every idle descriptor a buffer, as long as there are any. */
+static void refill(struct by_net *net)
+{
+    while (net->idle_count > 0) {
+        uint16_t buffer = by_pool_take(net->pool), at;
+
+        if (buffer == BY_BUFFER_NONE)
+            break;
+        at = net->idle[--net->idle_count];
+        net->posted[at] = buffer;
+        net->rx.descriptor[at] =
+            (struct by_ring_descriptor){.address = (uintptr_t)net->pool->buffer[buffer].data,
+                                        .bytes = net->pool->room,
+                                        .flags = BY_RING_DEVICE_WRITES};
+        by_ring_offer(&net->rx, at);
+    }
+    by_ring_publish(&net->rx);
+}
+
+void by_net_open(struct by_net *net, uint32_t index, const struct by_virtio *device, struct by_pool *pool,
+                 struct by_engine *engine)
+{
+    *net = (struct by_net){.device = *device, .pool = pool, .engine = engine, .name = "p"};
+    net->name[1] = (char)('0' + index / 10);
+    net->name[2] = (char)('0' + index % 10);
+    if (index < 10) {
+        net->name[1] = net->name[2];
+        net->name[2] = 0;
+    }
+    by_virtio_start(device, 0);
+    by_virtio_ring(device, QUEUE_RX, &net->rx);
+    by_virtio_ring(device, QUEUE_TX, &net->tx);
+    net->slot_count = net->tx.size / 2;
+    for (uint16_t i = 0; i < net->slot_count; i++)
+        net->slot_free[net->slot_free_count++] = i;
+    for (uint16_t i = 0; i < net->rx.size; i++)
+        net->idle[net->idle_count++] = i;
+    by_virtio_run(device);
+    refill(net);
+}
+
+uint32_t by_net_receive(struct by_net *net, uint16_t *buffers, uint32_t most)
+{
+    uint32_t count = 0, bytes;
+    uint16_t at;
+
+    while (count < most && by_ring_take(&net->rx, &at, &bytes)) {
+        uint16_t buffer = net->posted[at];
+
+        net->idle[net->idle_count++] = at;
+        if (bytes < BY_NET_HEADER_BYTES || bytes > net->pool->room) {
+            by_pool_drop(net->pool, buffer);
+            continue;
+        }
+        net->pool->buffer[buffer].bytes = (uint16_t)(bytes - BY_NET_HEADER_BYTES);
+        net->rx_packets++;
+        net->rx_bytes += bytes - BY_NET_HEADER_BYTES;
+        buffers[count++] = buffer;
+    }
+    if (net->idle_count > 0)
+        refill(net);
+    return count;
+}
+
+void by_net_reclaim(struct by_net *net)
+{
+    uint32_t bytes;
+    uint16_t head;
+
+    while (by_ring_take(&net->tx, &head, &bytes)) {
+        struct by_net_slot *slot = &net->slot[head / 2];
+
+        if (slot->ref != BY_REF_NONE)
+            by_engine_release(net->engine, slot->ref);
+        if (slot->buffer != BY_BUFFER_NONE)
+            by_pool_drop(net->pool, slot->buffer);
+        net->slot_free[net->slot_free_count++] = head / 2;
+    }
+}
+
+/* A free slot, waited for a while when the device is behind; false when there is none. */
+static bool await_slot(struct by_net *net)
+{
+    uint64_t begin;
+
+    if (net->slot_free_count > 0)
+        return true;
+    by_net_reclaim(net);
+    if (net->slot_free_count > 0)
+        return true;
+    by_net_flush(net);
+    begin = by_clock_ns();
+    while (net->slot_free_count == 0 && by_clock_ns() - begin < FULL_NS)
+        by_net_reclaim(net);
+    if (net->slot_free_count > 0)
+        return true;
+    net->tx_dropped++;
+    return false;
+}
+
+uint8_t *by_net_head(struct by_net *net)
+{
+    if (!await_slot(net))
+        return NULL;
+    return net->slot[net->slot_free[net->slot_free_count - 1]].head + BY_NET_HEADER_BYTES;
+}
+
+/* Offers `head_bytes` at `head` and what is chained to them, as the slot that is next. */
+static void offer(struct by_net *net, const uint8_t *head, uint32_t head_bytes, const uint8_t *payload,
+                  uint32_t payload_bytes)
+{
+    uint16_t at = (uint16_t)(2 * net->slot_free[--net->slot_free_count]);
+    struct by_ring_descriptor *descriptor = &net->tx.descriptor[at];
+
+    descriptor[0] = (struct by_ring_descriptor){.address = (uintptr_t)head, .bytes = head_bytes};
+    if (payload_bytes > 0) {
+        descriptor[0].flags = BY_RING_NEXT;
+        descriptor[0].next = (uint16_t)(at + 1);
+        descriptor[1] = (struct by_ring_descriptor){.address = (uintptr_t)payload, .bytes = payload_bytes};
+    }
+    net->tx_packets++;
+    net->tx_bytes += head_bytes + payload_bytes - BY_NET_HEADER_BYTES;
+    by_ring_offer(&net->tx, at);
+}
+
+void by_net_send(struct by_net *net, uint32_t head_bytes, const uint8_t *payload, uint32_t payload_bytes,
+                 uint32_t ref, uint16_t buffer)
+{
+    struct by_net_slot *slot = &net->slot[net->slot_free[net->slot_free_count - 1]];
+
+    BY_ASSERT(net->slot_free_count > 0 && head_bytes <= BY_NET_HEAD_BYTES);
+    slot->ref = ref;
+    slot->buffer = buffer;
+    by_zero(slot->head, BY_NET_HEADER_BYTES);
+    offer(net, slot->head, BY_NET_HEADER_BYTES + head_bytes, payload, payload_bytes);
+}
+
+void by_net_forward(struct by_net *net, uint16_t buffer)
+{
+    const struct by_buffer *frame = &net->pool->buffer[buffer];
+    struct by_net_slot *slot;
+
+    if (!await_slot(net)) {
+        by_pool_drop(net->pool, buffer);
+        return;
+    }
+    slot = &net->slot[net->slot_free[net->slot_free_count - 1]];
+    slot->ref = BY_REF_NONE;
+    slot->buffer = buffer;
+    by_zero(frame->data, BY_NET_HEADER_BYTES);
+    offer(net, frame->data, BY_NET_HEADER_BYTES + frame->bytes, NULL, 0);
+}
+
+void by_net_flush(struct by_net *net)
+{
+    by_ring_publish(&net->tx);
+}
+
+bool by_net_alert(struct by_net *net, bool wanted)
+{
+    bool rx = by_ring_alert(&net->rx, wanted);
+    bool tx = by_ring_alert(&net->tx, wanted && net->slot_free_count < net->slot_count);
+
+    return rx || tx;
+}

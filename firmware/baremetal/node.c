@@ -1,0 +1,99 @@
+/* The switch as its agent sees it: thin functions over switch and engine. */
+#include <stddef.h>
+
+#include "firmware/baremetal/switch.h"
+#include "offload/base/assert.h"
+#include "offload/base/errors.h"
+#include "proto/control.pb.h"
+
+static int node_stage(void *node, const uint8_t *image, size_t bytes, struct by_image_fault *fault)
+{
+    return by_engine_stage(((struct by_switch *)node)->engine, image, bytes, fault);
+}
+
+static int node_commit(void *node)
+{
+    return by_switch_commit(node);
+}
+
+static void node_abort(void *node)
+{
+    by_engine_abort(((struct by_switch *)node)->engine);
+}
+
+static const uint8_t *node_image(void *node, size_t *bytes)
+{
+    return by_engine_image(((struct by_switch *)node)->engine, bytes);
+}
+
+/* A counter by name and place in its struct. */
+struct counter_row {
+    const char *name;
+    uint32_t offset;
+};
+
+static const struct counter_row engine_rows[] = {
+#define X(name, help) {#name, offsetof(struct by_engine_counters, name)},
+    BY_ENGINE_COUNTER_LIST(X)
+#undef X
+};
+static const struct counter_row switch_rows[] = {
+#define X(name, help) {"shell_" #name, offsetof(struct by_switch_counters, name)},
+    BY_SWITCH_COUNTER_LIST(X)
+#undef X
+};
+#define ENGINE_ROWS (sizeof engine_rows / sizeof engine_rows[0])
+#define SWITCH_ROWS (sizeof switch_rows / sizeof switch_rows[0])
+
+BY_STATIC_ASSERT(ENGINE_ROWS + SWITCH_ROWS <= sizeof(((by_CountersReply *)0)->engine) / sizeof(by_Counter),
+                 "all counters fit one answer (control.options)");
+
+static int node_counter(void *node, uint32_t index, struct by_agent_counter *out)
+{
+    const struct by_switch *self = node;
+    const uint8_t *counters = (const uint8_t *)by_engine_counters(self->engine);
+    const struct counter_row *row = engine_rows;
+
+    if (index >= ENGINE_ROWS) {
+        index -= ENGINE_ROWS;
+        counters = (const uint8_t *)&self->counters;
+        row = switch_rows;
+        if (index >= SWITCH_ROWS)
+            return BY_ENOENT;
+    }
+    *out = (struct by_agent_counter){.name = row[index].name,
+                                     .value = *(const uint64_t *)(counters + row[index].offset)};
+    return 0;
+}
+
+static int node_port(void *node, uint32_t index, struct by_agent_port *out)
+{
+    const struct by_switch *self = node;
+    const struct by_net *net;
+
+    if (index >= self->port_count)
+        return BY_ENOENT;
+    net = self->net[index];
+    *out = (struct by_agent_port){.name = net->name,
+                                  .rx_packets = net->rx_packets,
+                                  .rx_bytes = net->rx_bytes,
+                                  .tx_packets = net->tx_packets,
+                                  .tx_bytes = net->tx_bytes,
+                                  .tx_dropped = net->tx_dropped};
+    return 0;
+}
+
+static int node_waiting(void *node, uint32_t index, struct by_bank_view *out)
+{
+    return by_engine_oldest(((struct by_switch *)node)->engine, index, out);
+}
+
+const struct by_agent_ops by_switch_ops = {
+    .stage = node_stage,
+    .commit = node_commit,
+    .abort = node_abort,
+    .image = node_image,
+    .counter = node_counter,
+    .port = node_port,
+    .waiting = node_waiting,
+};

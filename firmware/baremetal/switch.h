@@ -1,0 +1,74 @@
+/*
+ * The switch: ports, buffers, the engine, and the loop between them, as dataplane/ is on Linux. It takes no
+ * protocol decision. One processor, no interrupts taken: everything here happens in the order of the loop.
+ */
+#ifndef BY_BAREMETAL_SWITCH_H
+#define BY_BAREMETAL_SWITCH_H
+
+#include "firmware/baremetal/console.h"
+#include "firmware/baremetal/disturb.h"
+#include "firmware/baremetal/net.h"
+
+/* Packets of one step (count): what a round collects before the engine sees it, and the room behind it (with
+ * fault injection one received frame makes at most three). */
+#define BY_BATCH_MAX  64u
+#define BY_BURST_MAX  32u
+#define BY_BATCH_ROOM (BY_BATCH_MAX + 3u * BY_BURST_MAX)
+/* Actions of one step (count). */
+#define BY_TX_MAX (4u * BY_CHILDREN_MAX + 2u)
+
+/* X(name, "help"): counts since start; the names are those of banyan-switchd. */
+#define BY_SWITCH_COUNTER_LIST(X)                                                                            \
+    X(loops, "rounds over all ports")                                                                        \
+    X(sleeps, "times that the switch slept because nothing came")                                            \
+    X(steps, "batches given to the engine")                                                                  \
+    X(rx_other, "frames that are not banyan's: passed over")                                                 \
+    X(rx_not_ours, "banyan frames for another MAC address or UDP port")                                      \
+    X(rx_unaddressed, "frames on a port that the table does not name")                                       \
+    X(arp_replies, "ARP requests answered")                                                                  \
+    X(fault_dropped, "frames dropped on purpose (setting loss)")                                             \
+    X(fault_duplicated, "frames doubled on purpose (setting dup)")                                           \
+    X(fault_held, "frames held back on purpose (setting reorder)")                                           \
+    X(tx_shared, "packets sent as headers chained to a shared payload")                                      \
+    X(tx_copied, "packets sent as a copy, since the payload is not the engine's")                            \
+    X(tx_relayed, "packets relayed in the buffer that they came in")                                         \
+    X(tx_no_memory, "packets dropped: the port took no more, or there was no buffer")                        \
+    X(tx_no_port, "packets dropped: the port does not exist or has no address")
+
+struct by_switch_counters {
+#define X(name, help) uint64_t name;
+    BY_SWITCH_COUNTER_LIST(X)
+#undef X
+};
+
+struct by_switch {
+    struct by_engine *engine;
+    struct by_net **net;
+    uint32_t port_count;
+    struct by_pool pool;
+    struct by_console *console; /* NULL: no control channel */
+    uint64_t now_ns;
+    bool is_timeless;    /* the engine gets no clock, so that a trace can be repeated (setting clock) */
+    uint32_t first_port; /* of the next round: no port is always first */
+    struct by_disturb disturb;
+    struct by_switch_counters counters;
+    uint32_t batch_count;
+    struct by_rx rx[BY_BATCH_ROOM];
+    uint16_t buffer[BY_BATCH_ROOM]; /* of rx; BY_BUFFER_NONE once a relay has taken it */
+    struct by_tx tx[BY_TX_MAX];
+};
+
+/* loop.c: moves packets, for good. */
+_Noreturn void by_switch_run(struct by_switch *self);
+/* loop.c: commits the engine's staged table and takes the ports' addresses from it. As by_engine_commit. */
+int by_switch_commit(struct by_switch *self);
+/* send.c: turns the actions of a step into frames on ports; `rx_first` is the index of the step's first
+ * packet in the batch. */
+void by_switch_send(struct by_switch *self, const struct by_tx *tx, uint32_t tx_count, uint32_t rx_first);
+/* send.c: answers an ARP request for the port's own address. True when the frame was ARP, answered or not. */
+bool by_switch_arp(struct by_switch *self, struct by_net *net, uint16_t buffer);
+
+/* node.c: the switch as its agent sees it; `node` is a struct by_switch. */
+extern const struct by_agent_ops by_switch_ops;
+
+#endif

@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# The image of boards/qemu-virt-arm64 in QEMU: it boots at EL1 and EL2, reports faults with all registers, sleeps when nothing comes, refuses
+# settings that cannot be, takes tables from clients that come and go, and (as root) is a switch of lab fabrics.
+#   metal.sh [BUILD]     BUILD: folder with bin/ and tools/ (default build/release); the image lies in BUILD/../boards. Exit 0: all passed.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/lab/lab-common.sh disable=SC2154
+. tests/lab/lab-common.sh metal "${1:-build/release}"
+board=$(realpath "$build/../boards/qemu-virt-arm64")
+probe=$build/tools/switch-probe
+qemu=qemu-system-aarch64
+[ -r "$board/banyan.elf" ] || { echo "metal: $board/banyan.elf is missing: make firmware BOARD=qemu-virt-arm64" >&2; exit 1; }
+command -v $qemu >/dev/null || { echo "metal: $qemu is missing: tests/deps.sh metal" >&2; exit 1; }
+[ -x "$probe" ] || { echo "metal: $probe is missing: make build-tools" >&2; exit 1; }
+pid=0
+cleanup_more() { [ "$pid" -eq 0 ] || kill -KILL "$pid" 2>/dev/null; }
+
+# boot PORTS [QEMU OPTIONS...]: the image with ports on datagram sockets, in the background; its log is $dir/log.
+boot() {
+    local ports=$1 i arguments=()
+    shift
+    for ((i = 0; i < ports; i++)); do
+        arguments+=(-netdev "dgram,id=n$i,local.type=unix,local.path=$dir/s$i,remote.type=unix,remote.path=$dir/h$i"
+            -device "virtio-net-device,netdev=n$i,bus=virtio-mmio-bus.$i")
+    done
+    rm -f "$dir"/s[0-9]* "$dir/log"
+    $qemu -M "${machine:-virt}" -cpu cortex-a53 -m 256 -nodefaults -nographic -global virtio-mmio.force-legacy=false -serial stdio \
+        -kernel "$board/banyan.elf" -fw_cfg "name=opt/banyan/name,string=${image_name:-leaf0}" "${arguments[@]}" \
+        -chardev "socket,id=control,path=$dir/c.sock,server=on,wait=off" -device virtio-serial-device,bus=virtio-mmio-bus.31,max_ports=2 \
+        -device virtserialport,chardev=control "$@" </dev/null >"$dir/log" 2>&1 &
+    pid=$!
+}
+# until_says TEXT: within 10 s.
+until_says() {
+    local i
+    for ((i = 0; i < 500; i++)); do
+        grep -qF -- "$1" "$dir/log" 2>/dev/null && return 0
+        kill -0 "$pid" 2>/dev/null || break
+        sleep 0.02
+    done
+    echo "it does not say '$1':"
+    cat "$dir/log"
+    return 1
+}
+halt() {
+    kill "$pid" 2>/dev/null
+    wait "$pid" 2>/dev/null
+    pid=0
+}
+setting() { printf -- '-fw_cfg\nname=opt/banyan/%s,string=%s\n' "$1" "$2"; }
+# says WHAT TEXT [SETTING VALUE]: the image, told that, says TEXT.
+says() {
+    local what=$1 text=$2 more=()
+    shift 2
+    while [ $# -gt 0 ]; do
+        mapfile -t -O ${#more[@]} more < <(setting "$1" "$2")
+        shift 2
+    done
+    boot "${ports:-2}" "${more[@]}"
+    check "$what" until_says "$text"
+    halt
+}
+ticks() { awk '{print $14 + $15}' "/proc/$pid/stat"; }
+control=unix:$dir/c.sock
+
+# ---- start and end ------------------------------------------------------------------------------------------------------------
+machine=virt,virtualization=on
+says "it boots at EL2" "leaf0: ready, 2 ports, 8192 slots of 1408 bytes, neon, board qemu-virt-arm64"
+machine=virt
+ports=16
+says "and at EL1 with sixteen ports" "leaf0: ready, 16 ports"
+ports=2
+says "a write to nowhere is reported" "fault: synchronous exception at 0x" fault null
+check "with the address" grep -q 'address 0x0000000000000008: no such access to memory is allowed' "$dir/log"
+check "and 31 registers" test "$(grep -c '^  x[0-9]* 0x' "$dir/log")" -eq 31
+says "code cannot be written" "no such access to memory is allowed" fault code
+says "a stack that is full faults, and is named" "the stack is full" fault stack
+says "an assertion is reported" "an assertion failed" fault assert
+says "a setting that is no number" "setting opt/banyan/slots is 'many': it is a number up to 8192" slots many
+says "more slots than the board has" "setting opt/banyan/slots is '9000': it is a number up to 8192" slots 9000
+says "a payload that is no multiple of 8" "payload-max: a multiple of 8 above 0" payload-max 1401
+says "more than the memory holds, with the numbers" "are left: give fewer slots or a smaller payload" payload-max 8192
+says "8 KiB payloads with fewer slots" "ready, 2 ports, 4096 slots of 8192 bytes" payload-max 8192 slots 4096
+ports=0
+says "no port" "no network port"
+
+# ---- control channel ----------------------------------------------------------------------------------------------------------
+image_name=star
+boot 4 $(setting slots 1024)
+check "it is ready" until_says ready
+sleep 0.5
+before=$(ticks)
+sleep 2
+check "an idle image lets QEMU sleep: at most 4 ticks of CPU in 2 s" test $(($(ticks) - before)) -le 4
+"$probe" image "$dir/four" 4 3 64 1408 1500
+"$probe" image "$dir/five" 5 1 16 1408 1500
+check "a table is pushed in pieces of 7 bytes and read back" "$probe" push "$control" "$dir/four" 7
+check "banyan push does the same" "$banyan" push "$dir/four" --to "star=$control"
+check "banyan show reads it" bash -c "'$banyan' show '$control' --counters | grep -q 'port 3 p3: 198.18.0.7'"
+refused "an image with more ports is refused" 3 "the image has 5 ports, the switch 4" "$banyan" push "$dir/five" --to "star=$control"
+head -c 300 "$dir/four" >"$dir/cut"
+check "a truncated image is refused" bash -c '! "$0" push "$1" "$2"' "$probe" "$control" "$dir/cut"
+# A client that ends within a message (its length says 100 bytes) leaves nothing behind for the next one.
+for ((i = 0; i < 20; i++)); do
+    printf '\0\0\0\144abc' | timeout 5 perl -MIO::Socket::UNIX -e 'my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die; print $s <STDIN>; $s->flush' "$dir/c.sock"
+    "$banyan" show "$control" >"$dir/check.out" 2>&1 || break
+done
+if [ $i -eq 20 ]; then pass "a client that ends within a message does not disturb the next one, 20 times"; else fail "a client that ends within a message" "$dir/check.out"; fi
+halt
+
+# ---- fabrics ------------------------------------------------------------------------------------------------------------------
+if [ "$(id -u)" -ne 0 ]; then
+    echo "note: not root: no lab with the image as a switch"
+    finish
+fi
+make_topologies
+run=$board/run
+most=1.2
+lab_right "star4 around the image: all collectives right" star4 --switch "switch0=$run" --bytes 256K --iters 1
+lab_right "hosts over UDP, in trains" star4 --switch "switch0=$run" --transport udp --bytes 256K --iters 1
+lab_right "jumbo frames" star4 --switch "switch0=$run" --mtu 9000 --bytes 256K --iters 1
+lab_right "leafspine with the image as a leaf, banyan-switchd elsewhere" leafspine --switch "leaf0=$run" --bytes 256K --iters 1
+lab_right "the image as a relay" relay-spine --switch "spine0=$run" --bytes 256K --iters 1
+most=3
+lab_right "the leaf under loss, duplication and reordering" leafspine --switch "leaf0=$run" --bytes 256K --iters 1 \
+    --loss 0.01 --dup 0.01 --reorder 0.01 --seed 7
+lab_right "every switch an image, with faults" leafspine --switch "leaf0=$run" --switch "leaf1=$run" --switch "spine0=$run" --bytes 128K --iters 1 \
+    --loss 0.01 --dup 0.01 --reorder 0.01 --seed 8
+refused "a program that is not there" 2 "No such file" "$banyan" lab run "$dir/star4.json" --switch switch0=./none
+refused "a switch that is not there" 2 "no switch of that name" "$banyan" lab run "$dir/star4.json" --switch "host0=$run"
+# A lab that is killed takes QEMU with it.
+"$banyan" lab run "$dir/star4.json" --switch "switch0=$run" -c allreduce --bytes 1M --iters 1000 >"$dir/run.out" 2>&1 &
+lab=$!
+children+=("$lab")
+for ((i = 0; i < 500; i++)); do
+    pgrep -f "[p]ath=/run/banyan/lab-$lab/switch0.sock" >/dev/null && break
+    sleep 0.02
+done
+check "QEMU runs while the lab does" pgrep -f "[p]ath=/run/banyan/lab-$lab/switch0.sock"
+kill -KILL "$lab"
+{ wait "$lab"; } 2>/dev/null
+sleep 0.5
+check "a lab that is killed takes QEMU with it" bash -c "! pgrep -f '[p]ath=/run/banyan/lab-$lab/switch0.sock'"
+"$banyan" lab down "$lab" >/dev/null 2>&1
+finish
