@@ -47,6 +47,7 @@ run() { $make --no-print-directory -j"$jobs" "$@"; }
 if part build "libraries, programs and tests, with $jobs jobs" run build-all build-tests build-tools; then
     part unit "unit tests and golden packets" run unit
     part sim "simulation: real engines and endpoints under loss, duplication and reordering" run sim N=1000
+    part mutations "rules taken out of the protocol's code: each still applies, some are caught" run model-smoke
     part planner "random fabrics planned: every cut, the verifier, LEMON's flows, glpsol's exact programs" run planner-check N=2000
     part lab "real switches, hosts and links in network namespaces: sums, faults, failures, refusals" run lab-short
     if [ "$(id -u)" -ne 0 ]; then

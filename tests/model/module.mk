@@ -33,8 +33,8 @@ model: $(B)/tools/model $(B)/tests/test_model ## explore every state of the prot
 MUTATION_TESTS := test_endpoint_send test_endpoint_session test_endpoint_timer test_endpoint_suspect
 MUTATIONS = $(foreach t,$(MUTATION_TESTS),OBJECTS_$(t)="$(call obj,$($(t)_SRC))") tests/model/mutations.sh $(B) "$(CC) $(BASE) $(PICFLAG) $(FLAGS_offload)" "$(CC) $(LDSAN)" "$(call obj,$(model_SRC))"
 
-model-smoke: $(B)/tools/model
-	$(Q)$(MUTATIONS) one-bank no-duplicate-test no-second-sum
+model-smoke: $(B)/tools/model $(B)/tests/test_endpoint_send
+	$(Q)$(MUTATIONS) --apply one-bank no-second-sum seal-is-ignored held-is-ignored
 
 model-mutations: $(B)/tools/model $(foreach t,$(MUTATION_TESTS),$(B)/tests/$(t)) ## break the protocol's code rule by rule and see the exploration catch each
 	$(Q)$(MUTATIONS)

@@ -3,7 +3,7 @@
 # builds the checker with the mutated sources in the place of the real ones and runs the configuration named there, which
 # must break the property named there. Rules that only save time break none: for these a unit test is named instead, and the words of one of
 # its cases; its objects are in OBJECTS_test_.... COMPILE is the compiler with the flags of offload/, LINK the one that links, OBJECTS those of
-# the checker; BUILD holds liboffload.a. Closes with `N passed, N failed`.
+# the checker; BUILD holds liboffload.a. With --apply before the names it also looks whether each mutation still applies. Closes with `N passed, N failed`.
 set -u
 build=$(realpath "$1")
 compile=$2
@@ -19,12 +19,13 @@ failed=0
 # fields NAME: the lines of one mutation, without blanks around the fields
 fields() { sed -n "s/^$1; *//p" "$here/mutations.txt"; }
 
-# make_mutant NAME CATCHER: the mutated tree and the program
-make_mutant() {
-    local name=$1 dir=$work/$1 file edit rest sources=() objects=() own=$checker libraries=()
+# mutate NAME DIR: the mutated tree; the sources to compile are in `sources`
+mutate() {
+    local name=$1 dir=$2 file edit rest
     rm -rf "$dir"
     mkdir -p "$dir"
     cp -r "$root/offload" "$dir/"
+    sources=()
     while IFS= read -r rest; do
         file=${rest%%; *}
         rest=${rest#*; }
@@ -39,6 +40,12 @@ make_mutant() {
         *) sources+=("$dir/offload/$file") ;;
         esac
     done < <(fields "$name")
+}
+
+# make_mutant NAME CATCHER: the mutated tree and the program
+make_mutant() {
+    local dir=$work/$1 file sources objects=() own=$checker libraries=()
+    mutate "$1" "$dir" || return 1
     while IFS= read -r file; do
         objects+=("${file%.c}.o")
         (cd "$dir" && $compile -Wno-error -w -c -o "${file%.c}.o" "${file#"$dir/"}") || return 1
@@ -52,7 +59,15 @@ make_mutant() {
 }
 
 mkdir -p "$work"
-[ $# -gt 0 ] || set -- $(sed -n 's/^\([a-z-]*\); .*/\1/p' "$here/mutations.txt" | uniq)
+all=$(sed -n 's/^\([a-z-]*\); .*/\1/p' "$here/mutations.txt" | uniq)
+[ $# -gt 0 ] || set -- $all
+if [ "$1" = --apply ]; then # whether all of them still change what they are to change, and no more
+    shift
+    for name in $all; do
+        if mutate "$name" "$work/apply"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    done
+    rm -rf "$work/apply"
+fi
 for name in "$@"; do
     line=$(fields "$name" | head -1)
     property=${line##*; }
