@@ -1,6 +1,7 @@
 /* Baselines by name. See baseline.h. */
 #include "control/baseline/baseline.h"
 
+#include "control/plan/clock.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
 #include "offload/base/assert.h"
@@ -40,6 +41,15 @@ enum by_algorithm by_algorithm_from_name(const char *name)
         if (strcmp(name, names[i]) == 0)
             return (enum by_algorithm)i;
     return BY_ALGORITHM_NONE;
+}
+
+bool by_task_late(const struct by_baseline_task *task)
+{
+    if (task->deadline <= 0 || by_plan_clock() < task->deadline)
+        return false;
+    by_problem_set(task->problem, BY_ETIMEDOUT, nowhere,
+                   "it did not end within its time limit; --time-limit gives it more");
+    return true;
 }
 
 static int make_trees(struct by_baseline_task *task, enum by_algorithm algorithm)
@@ -84,7 +94,11 @@ int by_baseline_make(const struct by_topology *topology, const struct by_baselin
     bool rooted =
         options->collective == BY_COLLECTIVE_BROADCAST || options->collective == BY_COLLECTIVE_REDUCE;
     struct by_baseline_task task = {
-        .collective = options->collective, .root = rooted ? options->root : -1, .problem = problem};
+        .collective = options->collective,
+        .root = rooted ? options->root : -1,
+        .deadline = options->time_limit_s > 0 ? by_plan_clock() + options->time_limit_s : 0,
+        .stage = options->stage,
+        .problem = problem};
     int error;
 
     *result = (struct by_baseline){0};
@@ -94,6 +108,7 @@ int by_baseline_make(const struct by_topology *topology, const struct by_baselin
         return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
                               "a barrier carries no data, so %s has no rate; compare allreduce",
                               by_algorithm_name(options->algorithm));
+    by_stage_begin(options->stage, by_algorithm_name(options->algorithm), 0);
     task.net = by_net_new(topology, false);
     if (options->algorithm == BY_ALGORITHM_RECURSIVE) {
         error = make_rounds(&task, options->keep, result);

@@ -37,9 +37,11 @@ enum by_algorithm by_algorithm_from_name(const char *name);
 
 struct by_baseline_options {
     enum by_algorithm algorithm;
-    unsigned collective; /* enum by_collective */
-    int64_t root;        /* node index for broadcast and reduce */
-    bool keep;           /* make the plan or schedule; without, only the figures */
+    unsigned collective;    /* enum by_collective */
+    int64_t root;           /* node index for broadcast and reduce */
+    bool keep;              /* make the plan or schedule; without, only the figures */
+    double time_limit_s;    /* 0 = none; past it BY_ETIMEDOUT */
+    struct by_stage *stage; /* where progress is told; NULL: nowhere */
 };
 
 struct by_baseline {
@@ -65,8 +67,13 @@ struct by_baseline_task {
     unsigned collective;
     int64_t root;
     struct by_sketch *sketch;
+    double deadline;        /* a time of by_plan_clock, 0 for none */
+    struct by_stage *stage; /* or NULL */
     struct by_problem *problem;
 };
+
+/* Whether the time limit has passed; `problem` says so then. */
+bool by_task_late(const struct by_baseline_task *task);
 
 /* What a collective does with trees. */
 static inline bool by_task_rooted(const struct by_baseline_task *task)

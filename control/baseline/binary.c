@@ -222,6 +222,10 @@ int by_baseline_double_binary(struct by_baseline_task *task, uint32_t pairs_max)
     by_ring_make(&ring, task->net);
     shape_make(&shape, task->net, ring.boxes.count);
     for (uint32_t i = 0; i < pairs_max && units > 0 && !error; i++) {
+        if (by_task_late(task)) {
+            error = BY_ETIMEDOUT;
+            break;
+        }
         units = by_ring_next(&ring, task, i);
         if (units <= 0)
             break;

@@ -22,6 +22,8 @@ struct grown {
 
 struct garden {
     struct by_net *net; /* in the direction in which trees grow */
+    const struct by_baseline_task *task;
+    bool late;
     struct by_sketch *sketch;
     uint32_t tree_count;
     struct grown *trees;
@@ -116,11 +118,14 @@ static uint64_t run_step(struct garden *garden)
         garden->trees[t].before = garden->trees[t].count;
         garden->trees[t].cursor = 0;
     }
-    for (; turn > 0; added += turn) {
+    for (; turn > 0 && !garden->late; added += turn) {
         turn = 0;
-        for (uint32_t t = 0; t < garden->tree_count; t++)
+        for (uint32_t t = 0; t < garden->tree_count && !garden->late; t++) {
             if (garden->trees[t].count < net->compute_count)
                 turn += grow(garden, &garden->trees[t]);
+            garden->late = t % 64 == 63 && by_task_late(garden->task);
+        }
+        by_stage_add(garden->task->stage, turn);
     }
     return added;
 }
@@ -145,6 +150,7 @@ static int garden_grow(struct garden *garden, struct by_baseline_task *task, str
     uint64_t wanted;
 
     garden->net = net;
+    garden->task = task;
     garden->sketch = task->sketch;
     garden->tree_count = by_task_rooted(task) ? 1 : n;
     garden->trees = by_alloc(garden->tree_count, sizeof(*garden->trees));
@@ -166,9 +172,12 @@ static int garden_grow(struct garden *garden, struct by_baseline_task *task, str
         tree->count = 1;
     }
     wanted = (uint64_t)garden->tree_count * (n - 1);
+    by_stage_begin(task->stage, "multitree", wanted);
     while (wanted > 0) {
         uint64_t added = run_step(garden);
 
+        if (garden->late)
+            return BY_ETIMEDOUT;
         if (added == 0)
             return by_problem_set(task->problem, BY_EINVAL, (struct by_place){0, 0},
                                   "some compute nodes cannot reach others; add a link");

@@ -5,6 +5,7 @@
  * baseline.h.
  */
 #include "control/baseline/baseline.h"
+#include "control/plan/clock.h"
 #include "control/topology/build.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
@@ -14,6 +15,7 @@ int by_baseline_blink(struct by_baseline_task *task)
     struct by_plan_options options = {.collective = BY_COLLECTIVE_BROADCAST,
                                       .root =
                                           by_task_rooted(task) ? task->root : (int64_t)task->net->compute[0]};
+    double now = by_plan_clock();
     bool allreduce = task->collective == BY_COLLECTIVE_ALLREDUCE;
     struct by_plan *plan = NULL;
     int error;
@@ -29,7 +31,15 @@ int by_baseline_blink(struct by_baseline_task *task)
                               "Blink uses the same trees both ways; this fabric's links differ by direction");
     if (task->collective == BY_COLLECTIVE_REDUCE)
         options.collective = BY_COLLECTIVE_REDUCE;
+    options.stage = task->stage;
+    if (task->deadline > 0)
+        options.time_limit_s = task->deadline > now ? task->deadline - now : 1e-9;
     error = by_plan_make(task->net->topology, &options, &plan, task->problem);
+    if (!error && plan->hurried) {
+        by_plan_free(plan);
+        return by_problem_set(task->problem, BY_ETIMEDOUT, (struct by_place){0, 0},
+                              "it did not end within its time limit; --time-limit gives it more");
+    }
     if (!error && by_sketch_copy(task->sketch, plan,
                                  allreduce                                  ? BY_TREE_BOTH
                                  : task->collective == BY_COLLECTIVE_REDUCE ? BY_TREE_UP

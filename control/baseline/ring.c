@@ -135,10 +135,12 @@ int by_baseline_ring(struct by_baseline_task *task, uint32_t rings_max)
     int64_t units = 1;
 
     by_ring_make(&ring, task->net);
+    by_stage_begin(task->stage, rings_max > 1 ? "rings" : "ring", rings_max);
     for (uint32_t i = 0; i < rings_max && units > 0; i++) {
-        units = by_ring_next(&ring, task, i);
+        units = by_task_late(task) ? BY_ETIMEDOUT : by_ring_next(&ring, task, i);
         if (units > 0)
             add_trees(task, &ring, units);
+        by_stage_add(task->stage, 1);
     }
     by_ring_free(&ring);
     return units < 0 ? (int)units : 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "control/cli/cli.h"
+#include "control/cli/progress.h"
 #include "control/plan/clock.h"
 #include "control/topology/fraction.h"
 #include "offload/wire/types.h"
@@ -79,18 +80,26 @@ static int write_rounds(const struct by_rounds *rounds, const struct by_topology
 }
 
 int by_cli_baseline(const struct by_topology *topology, const char *path, enum by_algorithm algorithm,
-                    const char *output, bool json, struct by_plan **plan)
+                    double time_limit_s, bool show, const char *output, bool json, struct by_plan **plan)
 {
-    struct by_baseline_options options = {
-        .algorithm = algorithm, .collective = (*plan)->collective, .root = (*plan)->root, .keep = true};
+    struct by_cli_progress progress;
+    struct by_baseline_options options = {.algorithm = algorithm,
+                                          .collective = (*plan)->collective,
+                                          .root = (*plan)->root,
+                                          .keep = true,
+                                          .time_limit_s = time_limit_s,
+                                          .stage = &progress.stage};
     struct by_fraction optimum = (*plan)->optimum;
     struct by_baseline result;
     struct by_problem problem = {0};
     double start = by_plan_clock();
-    int status = -1;
+    int status = -1, error;
 
-    if (by_baseline_make(topology, &options, *plan, &result, &problem) != 0)
-        return by_cli_refuse(path, &problem);
+    by_cli_progress_start(&progress, by_collective_name(options.collective), show);
+    error = by_baseline_make(topology, &options, *plan, &result, &problem);
+    by_cli_progress_stop(&progress);
+    if (error)
+        return by_cli_refuse_work(path, error, &problem);
     if (result.plan) {
         by_plan_free(*plan);
         *plan = result.plan;

@@ -10,7 +10,7 @@
  * the exit status.
  */
 int by_cli_baseline(const struct by_topology *topology, const char *path, enum by_algorithm algorithm,
-                    const char *output, bool json, struct by_plan **plan);
+                    double time_limit_s, bool show, const char *output, bool json, struct by_plan **plan);
 /* Prints "a, b or c": the names of all algorithms. */
 const char *by_cli_algorithms(void);
 

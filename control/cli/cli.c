@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "offload/base/errors.h"
+
 int by_cli_refuse(const char *file, const struct by_problem *problem)
 {
     if (problem->line > 0)
@@ -11,6 +13,12 @@ int by_cli_refuse(const char *file, const struct by_problem *problem)
     else
         fprintf(stderr, "banyan: %s: %s\n", file, problem->text);
     return BY_EXIT_USAGE;
+}
+
+int by_cli_refuse_work(const char *file, int error, const struct by_problem *problem)
+{
+    by_cli_refuse(file, problem);
+    return error == BY_ETIMEDOUT ? BY_EXIT_ENVIRONMENT : BY_EXIT_USAGE;
 }
 
 int by_cli_fail(int status, const char *format, ...)

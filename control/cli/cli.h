@@ -18,6 +18,8 @@ by_command_fn by_command_topo, by_command_plan, by_command_verify, by_command_ta
 /* Prints `banyan: file:line:col: text` (or without line and column when line is 0) to stderr; returns
  * BY_EXIT_USAGE. */
 int by_cli_refuse(const char *file, const struct by_problem *problem);
+/* The same for what the planner refused with `error`: BY_EXIT_ENVIRONMENT where its time limit passed. */
+int by_cli_refuse_work(const char *file, int error, const struct by_problem *problem);
 /* Prints `banyan: <formatted>` to stderr; returns `status`. */
 int by_cli_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Reads a topology, or says why not. NULL after an error was printed. */

@@ -6,6 +6,7 @@
 
 #include "control/cli/baseline.h"
 #include "control/cli/cli.h"
+#include "control/cli/progress.h"
 #include "control/plan/clock.h"
 #include "control/topology/alloc.h"
 #include "control/topology/fraction.h"
@@ -14,6 +15,8 @@
 
 /* Rows of one table (count): the algorithms, and the forest on hosts alone. */
 #define ROWS_MAX (BY_ALGORITHM_COUNT + 1)
+/* Of one algorithm for one collective, where nobody says (seconds). */
+#define TIME_LIMIT_S 60
 
 struct row {
     enum by_algorithm algorithm;
@@ -29,7 +32,8 @@ struct arguments {
     const char *topology;
     const char *root;
     unsigned collective; /* 0: several */
-    bool json;
+    double time_limit_s; /* of one algorithm for one collective */
+    bool json, progress;
     bool wanted[BY_ALGORITHM_COUNT];
 };
 
@@ -43,6 +47,8 @@ static const char help[] =
     "three)\n"
     "      --root NODE         where broadcast starts, or reduce ends (default: the first compute node)\n"
     "      --algorithms LIST   only these, separated by commas\n"
+    "      --time-limit S      seconds for one algorithm (default 60); what takes longer is left out\n"
+    "      --progress          tell of progress also where standard error is no terminal\n"
     "      --json              print one JSON object\n"
     "  -h, --help\n\n"
     "Algorithms:\n";
@@ -50,6 +56,8 @@ static const char help[] =
 static const struct option long_options[] = {{"collective", required_argument, NULL, 'c'},
                                              {"root", required_argument, NULL, 'r'},
                                              {"algorithms", required_argument, NULL, 'a'},
+                                             {"time-limit", required_argument, NULL, 't'},
+                                             {"progress", no_argument, NULL, 'p'},
                                              {"json", no_argument, NULL, 'j'},
                                              {"help", no_argument, NULL, 'h'},
                                              {NULL, 0, NULL, 0}};
@@ -88,6 +96,11 @@ static int read_option(int option, struct arguments *arguments)
         return -1;
     case 'a':
         return read_algorithms(optarg, arguments->wanted);
+    case 't':
+        return by_cli_time_limit(optarg, &arguments->time_limit_s);
+    case 'p':
+        arguments->progress = true;
+        return -1;
     case 'j':
         arguments->json = true;
         return -1;
@@ -106,7 +119,7 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
 {
     int option, status;
 
-    *arguments = (struct arguments){0};
+    *arguments = (struct arguments){.time_limit_s = TIME_LIMIT_S};
     memset(arguments->wanted, true, sizeof(arguments->wanted));
     optind = 0;
     while ((option = getopt_long(argc, argv, "c:h", long_options, NULL)) != -1) {
@@ -138,24 +151,41 @@ static void finish_row(struct row *row, struct by_fraction optimum, double start
         snprintf(row->refused, sizeof(row->refused), "its ratio to the bound needs more than 63 bits");
 }
 
-static void fill_row(const struct by_topology *topology, const struct by_plan *reference, int64_t root,
-                     struct row *row)
+/* A forest that the time limit cut short is not what the name stands for. */
+static void describe_forest(const struct by_plan *plan, uint32_t node_count, struct row *row,
+                            struct by_problem *problem)
+{
+    if (plan->hurried)
+        snprintf(problem->text, sizeof(problem->text),
+                 "it did not end within its time limit; --time-limit gives it more");
+    else
+        by_sketch_describe(plan, node_count, &row->facts);
+}
+
+static void fill_row(const struct by_topology *topology, const struct arguments *arguments,
+                     const struct by_plan *reference, int64_t root, struct by_stage *stage, struct row *row)
 {
     double start = by_plan_clock();
     struct by_problem problem = {0};
 
     if (row->algorithm == BY_ALGORITHM_FOREST && row->hosts) {
-        struct by_plan_options options = {.collective = reference->collective, .root = root};
+        struct by_plan_options options = {.collective = reference->collective,
+                                          .root = root,
+                                          .time_limit_s = arguments->time_limit_s,
+                                          .stage = stage};
         struct by_plan *plan = NULL;
 
         if (by_plan_make(topology, &options, &plan, &problem) == 0)
-            by_sketch_describe(plan, topology->node_count, &row->facts);
+            describe_forest(plan, topology->node_count, row, &problem);
         by_plan_free(plan);
     } else if (row->algorithm == BY_ALGORITHM_FOREST) {
-        by_sketch_describe(reference, topology->node_count, &row->facts);
+        describe_forest(reference, topology->node_count, row, &problem);
     } else {
-        struct by_baseline_options options = {
-            .algorithm = row->algorithm, .collective = reference->collective, .root = root};
+        struct by_baseline_options options = {.algorithm = row->algorithm,
+                                              .collective = reference->collective,
+                                              .root = root,
+                                              .time_limit_s = arguments->time_limit_s,
+                                              .stage = stage};
         struct by_baseline result;
 
         if (by_baseline_make(topology, &options, reference, &result, &problem) == 0) {
@@ -246,12 +276,20 @@ static int compare_one(const struct by_topology *topology, const struct argument
     bool rooted = collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE;
     struct by_plan_options options = {
         .collective = collective, .root = rooted ? root : -1, .in_network = true};
+    struct by_cli_progress progress;
     struct by_plan *reference;
     struct by_problem problem = {0};
     bool capable = any_capable(topology), first_row = true;
+    int error;
 
-    if (by_plan_make(topology, &options, &reference, &problem) != 0)
-        return by_cli_refuse(arguments->topology, &problem);
+    by_cli_progress_start(&progress, by_collective_name(collective), arguments->progress);
+    options.stage = &progress.stage;
+    /* Without the bound there is no table. */
+    options.time_limit_s = arguments->time_limit_s > TIME_LIMIT_S ? arguments->time_limit_s : TIME_LIMIT_S;
+    error = by_plan_make(topology, &options, &reference, &problem);
+    by_cli_progress_stop(&progress);
+    if (error)
+        return by_cli_refuse_work(arguments->topology, error, &problem);
     print_head(topology, reference, arguments->json, first);
     for (unsigned i = 0; i < 2u * BY_ALGORITHM_COUNT; i++) {
         struct row row = {.algorithm = (enum by_algorithm)(i / 2), .hosts = i % 2 == 1};
@@ -259,7 +297,9 @@ static int compare_one(const struct by_topology *topology, const struct argument
         if (row.algorithm == BY_ALGORITHM_NONE || !arguments->wanted[row.algorithm] ||
             (row.hosts && (row.algorithm != BY_ALGORITHM_FOREST || !capable)))
             continue;
-        fill_row(topology, reference, options.root, &row);
+        by_cli_progress_start(&progress, by_collective_name(collective), arguments->progress);
+        fill_row(topology, arguments, reference, options.root, &progress.stage, &row);
+        by_cli_progress_stop(&progress);
         if (arguments->json)
             print_json_row(&row, first_row);
         else
@@ -305,7 +345,9 @@ static int compare(const struct by_topology *topology, const struct arguments *a
     for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]) && !arguments->collective && !status; i++)
         status = compare_one(topology, arguments, usual[i], root, i == 0);
     if (arguments->json && !status)
-        printf("]}\n");
+        printf("], \"peak_memory\": %lld}\n", by_cli_memory());
+    else if (!status)
+        printf("\nmemory %.3g MiB\n", (double)by_cli_memory() / 1048576);
     return status;
 }
 

@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "control/cli/baseline.h"
 #include "control/cli/check.h"
 #include "control/cli/cli.h"
 #include "control/cli/plan_allreduce.h"
 #include "control/cli/plan_whatif.h"
+#include "control/cli/progress.h"
 #include "control/cli/ranks.h"
 #include "control/cli/replan.h"
 #include "control/plan/clock.h"
@@ -31,7 +31,7 @@ struct arguments {
     const char *root;
     const char *what_if;
     const char *ranks, *shares;
-    bool json;
+    bool json, progress;
     enum by_algorithm algorithm;
     struct by_cli_from from;
     struct by_plan_options options;
@@ -67,6 +67,8 @@ static const char help[] =
     "      --what-if WHAT      what a capability is worth: SWITCH, a class of switches, or all, with "
     "=multicast,aggregate\n"
     "                          or one of them\n"
+    "      --time-limit S      past S seconds, what was found until then, or an error with exit status 3\n"
+    "      --progress          tell of progress also where standard error is no terminal\n"
     "      --json              print the result as one JSON object\n"
     "  -h, --help\n";
 
@@ -85,6 +87,8 @@ static const struct option long_options[] = {{"collective", required_argument, N
                                              {"ordered", no_argument, NULL, 'O'},
                                              {"latency-aware", optional_argument, NULL, 'l'},
                                              {"what-if", required_argument, NULL, 'w'},
+                                             {"time-limit", required_argument, NULL, 't'},
+                                             {"progress", no_argument, NULL, 'p'},
                                              {"json", no_argument, NULL, 'j'},
                                              {"help", no_argument, NULL, 'h'},
                                              {NULL, 0, NULL, 0}};
@@ -194,6 +198,11 @@ static int read_option(int option, struct arguments *arguments)
     case 'w':
         arguments->what_if = optarg;
         return -1;
+    case 't':
+        return by_cli_time_limit(optarg, &arguments->options.time_limit_s);
+    case 'p':
+        arguments->progress = true;
+        return -1;
     case 'j':
         arguments->json = true;
         return -1;
@@ -226,6 +235,8 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
         (arguments->from.plan || arguments->algorithm != BY_ALGORITHM_FOREST))
         return by_cli_fail(BY_EXIT_USAGE, "%s goes with the forest alone, and not with --from",
                            arguments->ranks ? "--ranks" : "--shares");
+    if (arguments->from.plan && arguments->options.time_limit_s > 0)
+        return by_cli_fail(BY_EXIT_USAGE, "--time-limit is for plans made anew; leave --from or it out");
     if (arguments->from.plan &&
         (arguments->options.fixed_k || arguments->options.loss.num || arguments->root))
         return by_cli_fail(BY_EXIT_USAGE, "--from takes root and k from the previous plan; leave them out");
@@ -269,35 +280,22 @@ static int read_job(const struct by_topology *topology, struct arguments *argume
     return -1;
 }
 
-/* What the verifier says of the plan, which shares no code with the planner; verdict 0: it was not asked. */
+/* What the verifier says of the plan, which shares no code with the planner; verdict 0: it was not asked. A
+ * plan that is not what it claims is never shown or written. */
 struct check {
-    enum by_verdict verdict;
+    struct by_verify_report report;
     double seconds;
     const struct by_cli_from *from; /* planned again: from what, and what changed */
-    struct by_replan_report report;
+    struct by_replan_report replan;
 };
 
-/* Verifies the plan in memory; -1 to go on. A plan that is not what it claims is never shown or written. */
-static int check_plan(const struct by_plan *plan, const struct by_topology *topology, struct check *check)
+/* Verifies the plan in memory. */
+static void verify_plan(const struct by_plan *plan, const struct by_topology *topology, struct check *check)
 {
-    struct by_verify_report report;
     double start = by_plan_clock();
 
-    by_cli_check(plan, topology, &report);
-    check->verdict = report.verdict;
+    by_cli_check(plan, topology, &check->report);
     check->seconds = by_plan_clock() - start;
-    if (report.verdict == BY_VERDICT_INVALID)
-        return by_cli_fail(BY_EXIT_ENVIRONMENT, "the planner made a wrong plan, please report it: %s",
-                           report.reason);
-    return -1;
-}
-
-/* The most memory that this process has had (bytes). */
-static long long peak_memory(void)
-{
-    struct rusage usage;
-
-    return getrusage(RUSAGE_SELF, &usage) == 0 ? 1024ll * usage.ru_maxrss : 0;
 }
 
 struct heights {
@@ -363,6 +361,8 @@ static void print_json(const struct by_plan *plan, const struct by_topology *top
     by_plan_trades_json(stdout, plan);
     if (plan->ordered)
         printf(" \"ordered\": true,\n");
+    if (plan->hurried)
+        printf(" \"time_limit_reached\": true,\n");
     if (plan->inv_x.num > 0)
         print_fraction("inv_x", plan->inv_x);
     else
@@ -379,11 +379,11 @@ static void print_json(const struct by_plan *plan, const struct by_topology *top
         printf("%s\"%s\"", i ? ", " : "", topology->nodes[plan->cut[i]].name);
     printf("], \"compute_count\": %u, \"exiting\": %s},\n", compute_in_cut(plan, topology),
            by_fraction_json(plan->cut_exiting, text));
-    if (check->verdict)
-        printf(" \"verdict\": \"%s\", \"verify_seconds\": %.6f,\n", by_verdict_name(check->verdict),
+    if (check->report.verdict)
+        printf(" \"verdict\": \"%s\", \"verify_seconds\": %.6f,\n", by_verdict_name(check->report.verdict),
                check->seconds);
-    by_cli_replan_json(stdout, check->from, &check->report);
-    printf(" \"peak_memory\": %lld,\n", peak_memory());
+    by_cli_replan_json(stdout, check->from, &check->replan);
+    printf(" \"peak_memory\": %lld,\n", by_cli_memory());
     printf(" \"seconds\": {\"optimum\": %.6f, \"split\": %.6f, \"pack\": %.6f, \"in_network\": %.6f, "
            "\"total\": %.6f}}\n",
            plan->seconds.optimum, plan->seconds.split, plan->seconds.pack, plan->seconds.in_network,
@@ -471,6 +471,8 @@ static void print_people(FILE *stream, const struct by_plan *plan, const struct 
         fprintf(stream, " (%s)\n", by_fraction_text(ratio, text));
     else
         fputs(optimal ? ": optimal\n" : "\n", stream);
+    if (plan->hurried)
+        fputs("  time limit  passed: there may be better trees\n", stream);
     by_plan_trades_people(stream, plan);
     if (plan->ordered)
         fputs("  ordered     every partial sum covers contiguous ranks\n", stream);
@@ -482,15 +484,16 @@ static void print_people(FILE *stream, const struct by_plan *plan, const struct 
     if (plan->k > 0)
         fprintf(stream, ", k = %lld%s", (long long)plan->k, plan->shares ? " for each part" : "");
     fprintf(stream, "; height %u, mean %.3g hops\n", heights.max, heights.mean);
-    by_cli_replan_people(stream, check->from, &check->report);
+    by_cli_replan_people(stream, check->from, &check->replan);
     print_cut(stream, plan, topology);
     fprintf(stream,
             "  planned in  %.3g ms (optimum %.3g, switches %.3g, packing %.3g, in the network %.3g)\n",
             1e3 * plan->seconds.total, 1e3 * plan->seconds.optimum, 1e3 * plan->seconds.split,
             1e3 * plan->seconds.pack, 1e3 * plan->seconds.in_network);
-    if (check->verdict)
-        fprintf(stream, "  verified    %s, in %.3g ms; memory %.3g MiB\n", by_verdict_name(check->verdict),
-                1e3 * check->seconds, (double)peak_memory() / 1048576);
+    if (check->report.verdict)
+        fprintf(stream, "  verified    %s, in %.3g ms; memory %.3g MiB\n",
+                by_verdict_name(check->report.verdict), 1e3 * check->seconds,
+                (double)by_cli_memory() / 1048576);
 }
 
 static int write_plan(const struct by_plan *plan, const struct by_topology *topology, const char *path)
@@ -508,12 +511,38 @@ static int write_plan(const struct by_plan *plan, const struct by_topology *topo
                : BY_EXIT_DONE;
 }
 
+/* Plans anew and verifies, under a progress bar; -1 to go on. */
+static int make_plan(struct arguments *arguments, const struct by_topology *topology, struct by_plan **plan,
+                     struct check *check)
+{
+    struct by_cli_progress progress;
+    struct by_problem problem = {0};
+    bool forest = arguments->algorithm == BY_ALGORITHM_FOREST;
+    int error = 0, status = -1;
+
+    by_cli_progress_start(&progress, by_collective_name(arguments->options.collective), arguments->progress);
+    arguments->options.stage = &progress.stage;
+    if (!*plan)
+        error = by_plan_make(topology, &arguments->options, plan, &problem);
+    if (!error && forest) {
+        by_stage_begin(&progress.stage, "verifying", 0);
+        verify_plan(*plan, topology, check);
+    }
+    by_cli_progress_stop(&progress);
+    if (error)
+        status = by_cli_refuse_work(arguments->topology, error, &problem);
+    else if (forest && check->report.verdict == BY_VERDICT_INVALID)
+        status = by_cli_fail(BY_EXIT_ENVIRONMENT, "the planner made a wrong plan, please report it: %s",
+                             check->report.reason);
+    arguments->options.stage = NULL;
+    return status;
+}
+
 int by_command_plan(int argc, char **argv)
 {
     struct arguments arguments;
     struct by_topology *topology;
     struct by_plan *plan = NULL;
-    struct by_problem problem = {0};
     struct check check = {.from = &arguments.from};
     int status = read_arguments(argc, argv, &arguments);
 
@@ -528,20 +557,19 @@ int by_command_plan(int argc, char **argv)
         return BY_EXIT_USAGE;
     status = arguments.from.plan
                  ? by_cli_replan(&arguments.from, arguments.topology, arguments.options.collective,
-                                 arguments.options.in_network, &topology, &plan, &check.report)
+                                 arguments.options.in_network, &topology, &plan, &check.replan)
                  : find_root(topology, &arguments);
     if (status < 0)
         status = read_job(topology, &arguments);
     if (status < 0 && arguments.what_if)
         status = by_cli_what_if(topology, arguments.topology, &arguments.options, arguments.what_if,
                                 arguments.json);
-    if (status < 0 && !plan && by_plan_make(topology, &arguments.options, &plan, &problem) != 0)
-        status = by_cli_refuse(arguments.topology, &problem);
-    if (status < 0 && arguments.algorithm == BY_ALGORITHM_FOREST)
-        status = check_plan(plan, topology, &check);
+    if (status < 0)
+        status = make_plan(&arguments, topology, &plan, &check);
     if (status < 0 && arguments.algorithm != BY_ALGORITHM_FOREST)
-        status = by_cli_baseline(topology, arguments.topology, arguments.algorithm, arguments.output,
-                                 arguments.json, &plan);
+        status =
+            by_cli_baseline(topology, arguments.topology, arguments.algorithm, arguments.options.time_limit_s,
+                            arguments.progress, arguments.output, arguments.json, &plan);
     if (status < 0) {
         if (arguments.json)
             print_json(plan, topology, &check);

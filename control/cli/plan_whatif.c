@@ -71,7 +71,7 @@ static int ask(const struct question *question, const char *name, bool class, bo
     error = by_plan_make(&copy, question->options, &plan, &problem);
     free(copy.nodes);
     if (error)
-        return by_cli_refuse(question->file, &problem);
+        return by_cli_refuse_work(question->file, error, &problem);
     *answer = (struct answer){plan->achieved, plan->optimum};
     by_plan_free(plan);
     return -1;

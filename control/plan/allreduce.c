@@ -36,6 +36,7 @@ static int refuse_range(struct by_problem *problem)
 struct task {
     struct by_graph *both, *up, *down;
     double deadline;              /* a time of by_plan_clock, 0 for none */
+    struct by_stage *stage;       /* or NULL */
     int64_t cut;                  /* the least cut */
     struct by_fraction bound;     /* the least bound known */
     struct by_certificate *proof; /* of the bound, NULL: the cut */
@@ -176,6 +177,22 @@ static int pack_programs(struct task *task)
     return error;
 }
 
+/* Trees of the two phases instead of what was found so far, which stays where there is no time for them. */
+static int pack_phases(struct task *task, struct by_plan *plan, struct by_problem *problem)
+{
+    struct by_tree_list list = {0};
+    int error = by_phases_trees(&task->phases, &list, plan, problem);
+
+    if (error == BY_ETIMEDOUT && task->rate.num > 0) {
+        by_tree_list_free(&list);
+        return 0;
+    }
+    by_tree_list_free(&task->list);
+    task->list = list;
+    task->rate = task->phases.rate;
+    return error;
+}
+
 static int choose_trees(struct task *task, struct by_plan *plan, struct by_problem *problem)
 {
     double start = by_plan_clock();
@@ -183,19 +200,21 @@ static int choose_trees(struct task *task, struct by_plan *plan, struct by_probl
 
     if (!has_capable(task->both->topology))
         bound_by_parts(task);
-    if (has_branching(task))
+    if (has_branching(task)) {
+        by_stage_begin(task->stage, "filling links", 0);
         error = pack_quickly(task);
+    }
     if (!error && by_fraction_compare(task->rate, task->bound) < 0 &&
-        (has_branching(task) || by_fraction_compare(task->phases.rate, task->bound) < 0))
+        (has_branching(task) || by_fraction_compare(task->phases.rate, task->bound) < 0)) {
+        by_stage_begin(task->stage, "improving trees", 0);
         error = pack_programs(task);
+    }
     plan->seconds.pack += by_plan_clock() - start;
     if (error)
         return refuse_range(problem);
     if (by_fraction_compare(task->rate, task->phases.rate) >= 0)
         return 0;
-    task->rate = task->phases.rate;
-    by_tree_list_free(&task->list);
-    return by_phases_trees(&task->phases, &task->list, plan, problem);
+    return pack_phases(task, plan, problem);
 }
 
 /* Hands over what was found. */
@@ -224,14 +243,19 @@ int by_allreduce_plan(const struct by_topology *topology, const struct by_plan_o
     int error;
 
     task.deadline = options->time_limit_s > 0 ? start + options->time_limit_s : 0;
+    task.stage = options->stage;
+    by_stage_begin(task.stage, "finding the bottleneck", 0);
     error = find_cut(&task, plan, problem);
     if (!error)
         error = by_phases_find(task.both, task.up, task.down, task.deadline, &task.phases, problem);
+    task.phases.stage = task.stage;
     plan->seconds.optimum = by_plan_clock() - start;
     if (!error)
         error = choose_trees(&task, plan, problem);
     if (!error) {
         error = fill_plan(&task, plan, problem);
+        plan->hurried = task.deadline > 0 && by_plan_clock() > task.deadline &&
+                        by_fraction_compare(task.rate, task.bound) < 0;
     } else {
         by_tree_list_free(&task.list);
         by_certificate_free(task.proof);

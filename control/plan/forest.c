@@ -173,6 +173,23 @@ static int solve_group(struct work *work, uint32_t group)
     return error;
 }
 
+/* What a group is of the work, as progress tells it: the square of its children. */
+static uint64_t weight_of_group(const struct work *work, uint32_t group)
+{
+    uint64_t children = work->nest.groups[group].child_count;
+
+    return children * children;
+}
+
+static uint64_t weight_of_groups(const struct work *work)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t g = 0; g < work->nest.group_count; g++)
+        sum += weight_of_group(work, g);
+    return sum;
+}
+
 static void free_solutions(struct work *work)
 {
     for (uint32_t i = 0; i < BUCKETS; i++)
@@ -260,6 +277,7 @@ static void emit(void *context, uint32_t root, int64_t count, const uint32_t *id
     int error = by_fraction_multiply(forest->weight, (struct by_fraction){count, 1}, &weight);
 
     BY_ASSERT(error == 0);
+    by_stage_add(forest->stage, (uint64_t)count);
     if (forest->use == BY_TREE_BOTH || (work->removes && passes_branch(work, ids, id_count))) {
         for (uint32_t i = 0; i < id_count; i++) {
             struct by_path path = by_paths_get(&work->list->paths, ids[i]);
@@ -280,14 +298,16 @@ static void emit(void *context, uint32_t root, int64_t count, const uint32_t *id
     }
 }
 
-static void make_trees(struct work *work)
+static int make_trees(struct work *work)
 {
     uint32_t groups = work->nest.group_count, n = work->forest->graph->node_count, count;
     struct by_strand_joins *joins = by_alloc(groups, sizeof(*joins));
     struct by_merge_group *merged = by_alloc(groups, sizeof(*merged));
     struct by_merge_strand *strands;
     double start = by_plan_clock();
+    int error;
 
+    by_stage_begin(work->forest->stage, "laying trees", (uint64_t)work->nest.total);
     for (uint32_t g = 0; g < groups; g++) {
         joins[g] = (struct by_strand_joins){work->of_group[g]->join_count, work->of_group[g]->joins};
         merged[g] = (struct by_merge_group){&work->of_group[g]->stand, &work->of_group[g]->packing};
@@ -297,8 +317,11 @@ static void make_trees(struct work *work)
     work->carried = by_alloc(n, sizeof(*work->carried));
     work->edges = by_alloc(n, sizeof(*work->edges));
     work->views = by_alloc(n, sizeof(*work->views));
-    by_merge_run(&work->nest, merged, strands, count, emit, work);
-    by_tree_list_merge(work->list);
+    error = by_merge_run(&work->nest, merged, strands, count, work->forest->deadline, emit, work);
+    if (error)
+        by_tree_list_free(work->list);
+    else
+        by_tree_list_merge(work->list);
     free(work->children);
     free(work->carried);
     free(work->edges);
@@ -307,6 +330,7 @@ static void make_trees(struct work *work)
     free(joins);
     free(merged);
     work->plan->seconds.in_network += by_plan_clock() - start;
+    return error;
 }
 
 /* Tight sets, made and found. */
@@ -317,6 +341,7 @@ static void make_nest(struct work *work)
     struct by_clusters clusters = {0};
     double start = by_plan_clock();
 
+    by_stage_begin(forest->stage, "finding tight sets", 0);
     by_tighten(net, work->capacity, forest->roots, work->member, forest->graph->compute, &clusters);
     by_nest_make(&work->nest, net, work->capacity, forest->roots, work->member, forest->graph->compute);
     by_tighten_insert(&work->nest, &clusters);
@@ -345,13 +370,17 @@ int by_forest_make(const struct by_forest *forest, struct by_tree_list *list, st
     if (!error) {
         make_nest(work);
         work->of_group = by_alloc(work->nest.group_count, sizeof(struct solution *));
-        for (uint32_t g = 0; g < work->nest.group_count && !error; g++)
+        by_stage_begin(forest->stage, "packing trees", weight_of_groups(work));
+        for (uint32_t g = 0; g < work->nest.group_count && !error; g++) {
             error = solve_group(work, g);
+            by_stage_add(forest->stage, weight_of_group(work, g));
+        }
+        if (!error)
+            error = make_trees(work);
         if (error)
             by_problem_set(problem, error, (struct by_place){0, 0},
-                           "the time limit passed before all trees were packed; allow more time");
-        else
-            make_trees(work);
+                           "the time limit passed before all trees were packed; allow more time, or fewer "
+                           "trees with --fixed-k");
         free_solutions(work);
         by_nest_free(&work->nest);
     }

@@ -15,7 +15,8 @@ struct by_forest {
     const int64_t *roots;         /* trees that start at each node */
     struct by_fraction weight;    /* bandwidth of one tree, in the topology's unit */
     enum by_tree_use use;
-    double deadline; /* a time of by_plan_clock, 0 for none: then BY_ETIMEDOUT */
+    double deadline;        /* a time of by_plan_clock, 0 for none: then BY_ETIMEDOUT */
+    struct by_stage *stage; /* or NULL */
 };
 
 /*

@@ -1,8 +1,10 @@
 /* From packings of pieces to whole trees. See merge.h. */
 #include "control/plan/merge.h"
 
+#include "control/plan/clock.h"
 #include "control/topology/alloc.h"
 #include "offload/base/assert.h"
+#include "offload/base/errors.h"
 
 /* One group while merging. */
 struct part {
@@ -272,23 +274,27 @@ static void take_picks(struct merger *merger)
     }
 }
 
-void by_merge_run(const struct by_nest *nest, const struct by_merge_group *groups,
-                  const struct by_merge_strand *strands, uint32_t strand_count, by_merge_emit *emit,
-                  void *context)
+int by_merge_run(const struct by_nest *nest, const struct by_merge_group *groups,
+                 const struct by_merge_strand *strands, uint32_t strand_count, double deadline,
+                 by_merge_emit *emit, void *context)
 {
     struct merger merger;
+    uint64_t trees = 0;
+    bool late = false;
 
     merger_make(&merger, nest, groups, strands, strand_count);
-    for (uint32_t root = 0; root < merger.node_count; root++)
-        for (int64_t left = nest->roots[root]; left > 0; left -= merger.amount) {
+    for (uint32_t root = 0; root < merger.node_count && !late; root++)
+        for (int64_t left = nest->roots[root]; left > 0 && !late; left -= merger.amount) {
             merger.amount = left;
             merger.pick_count = merger.id_count = 0;
             merger.depth[root] = 0;
             enter(&merger, 0, root);
             take_picks(&merger);
             emit(context, root, merger.amount, merger.ids, merger.id_count);
+            late = deadline > 0 && trees++ % 16 == 15 && by_plan_clock() > deadline;
         }
     merger_free(&merger);
+    return late ? BY_ETIMEDOUT : 0;
 }
 
 /* ---- nests without switches to remove ---- */
@@ -374,7 +380,7 @@ int by_merge_halves(struct by_nest *nest, double deadline, struct by_packing *pa
     if (!error)
         place_strands(nest, groups, strands, count);
     if (!error)
-        by_merge_run(nest, groups, strands, count, collect, &collector);
+        error = by_merge_run(nest, groups, strands, count, deadline, collect, &collector);
     for (uint32_t g = 0; g < nest->group_count; g++) {
         by_stand_free(&stands[g]);
         by_pack_free(&packings[g]);

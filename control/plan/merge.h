@@ -43,11 +43,12 @@ struct by_merge_group {
     const struct by_packing *packing;
 };
 
-/* Makes all trees. `groups` is by group number. The strands between two children of a group add up to the
- * capacity that the group's stand has between them. */
-void by_merge_run(const struct by_nest *nest, const struct by_merge_group *groups,
-                  const struct by_merge_strand *strands, uint32_t strand_count, by_merge_emit *emit,
-                  void *context);
+/* Makes all trees; 0, or BY_ETIMEDOUT when `deadline` (a time of by_plan_clock, 0 for none) passes before
+ * all of them are made. `groups` is by group number. The strands between two children of a group add up to
+ * the capacity that the group's stand has between them. */
+int by_merge_run(const struct by_nest *nest, const struct by_merge_group *groups,
+                 const struct by_merge_strand *strands, uint32_t strand_count, double deadline,
+                 by_merge_emit *emit, void *context);
 /* For a nest without switches to remove: packs every piece and merges them into `packing`, whose nodes are
  * those of the nest's net. 0 or BY_ETIMEDOUT. */
 int by_merge_halves(struct by_nest *nest, double deadline, struct by_packing *packing);

@@ -46,4 +46,4 @@ control_SRC += \
 	control/plan/tighten.c \
 	control/plan/tree.c \
 	control/plan/tree_list.c
-banyan_SRC += control/cli/topo.c control/cli/plan.c control/cli/plan_allreduce.c control/cli/replan.c control/cli/plan_whatif.c control/cli/ranks.c
+banyan_SRC += control/cli/topo.c control/cli/plan.c control/cli/plan_allreduce.c control/cli/replan.c control/cli/plan_whatif.c control/cli/progress.c control/cli/ranks.c

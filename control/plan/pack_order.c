@@ -368,15 +368,18 @@ static void solve_node(struct by_orders *orders, uint32_t node)
     keep_node(orders, node);
 }
 
-/* Decides everywhere; gives up when more than `limit` trees are missing somewhere. */
+/* Decides everywhere; gives up when more than `limit` trees are missing somewhere, or it is too late. */
 static void solve(struct by_orders *orders, int64_t limit)
 {
     orders->extra_count = 0;
     orders->missing = 0;
     for (uint32_t c = 0; c < orders->class_count; c++)
         orders->first_extra[c] = UINT32_MAX;
-    for (uint32_t node = 0; node < orders->net->node_count && orders->missing <= limit; node++)
+    for (uint32_t node = 0; node < orders->net->node_count && orders->missing <= limit && !orders->late;
+         node++) {
         solve_node(orders, node);
+        orders->late = orders->deadline > 0 && by_plan_clock() > orders->deadline;
+    }
 }
 
 static void orders_make(struct by_orders *orders, const struct by_mesh *net, const int64_t *roots)
@@ -437,7 +440,7 @@ static void orders_free(struct by_orders *orders)
 }
 
 /* Completes the best attempt tree by tree. */
-static bool repair(struct by_orders *orders, double deadline, struct by_packing *packing)
+static bool repair(struct by_orders *orders, struct by_packing *packing)
 {
     struct by_units units = {0};
     int64_t count = 0;
@@ -451,7 +454,7 @@ static bool repair(struct by_orders *orders, double deadline, struct by_packing 
         return false;
     units.count = (uint32_t)count;
     by_order_units(orders, &units);
-    found = by_pack_repair(&units, deadline);
+    found = by_pack_repair(&units, orders->deadline);
     if (found)
         by_order_write_units(orders, &units, packing);
     free(units.root);
@@ -466,24 +469,24 @@ bool by_pack_order(const struct by_mesh *net, const int64_t *roots, double deadl
     bool found = false;
 
     orders_make(&orders, net, roots);
+    orders.deadline = deadline;
     if (find_levels(&orders)) {
         uint32_t attempt, best = 0;
         int64_t least = INT64_MAX;
 
-        for (attempt = 0; attempt < ATTEMPTS_MAX && !found && (deadline <= 0 || by_plan_clock() < deadline);
-             attempt++) {
+        for (attempt = 0; attempt < ATTEMPTS_MAX && !found && !orders.late; attempt++) {
             find_keys(&orders, attempt);
             solve(&orders, least);
             if (orders.missing < least) {
                 least = orders.missing;
                 best = attempt;
             }
-            found = orders.missing == 0;
+            found = orders.missing == 0 && !orders.late;
         }
-        if (!found && attempt > 0) {
+        if (!found && !orders.late) {
             find_keys(&orders, best);
             solve(&orders, INT64_MAX);
-            found = repair(&orders, deadline, packing);
+            found = !orders.late && repair(&orders, packing);
         } else if (found) {
             by_order_write(&orders, packing);
         }

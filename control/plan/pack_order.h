@@ -38,6 +38,8 @@ struct by_orders {
     uint32_t extra_count, extra_room;
     uint32_t *first_extra; /* by class */
     int64_t missing;       /* trees that did not find a way into some node */
+    double deadline;       /* a time of by_plan_clock, 0 for none */
+    bool late;             /* it has passed: nothing of the above counts */
     struct by_prng prng;
     /* The transport at one node. Arcs are its entering halves with capacity. */
     uint32_t arc_count;

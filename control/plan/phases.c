@@ -105,7 +105,7 @@ static int pack_trees(const struct by_phases *phases, const struct packing *pack
     const struct by_mesh *net = graph->net;
     int64_t *capacity = by_alloc(2 * (size_t)net->pair_count, sizeof(*capacity)),
             *roots = by_alloc(n, sizeof(*roots));
-    struct by_forest forest = {graph, capacity, roots, {0, 1}, packing->use, phases->deadline};
+    struct by_forest forest = {graph, capacity, roots, {0, 1}, packing->use, phases->deadline, phases->stage};
     struct by_fraction unit;
     int error = by_fraction_divide(graph->unit, (struct by_fraction){packing->scale, 1}, &unit);
 

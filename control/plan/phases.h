@@ -14,6 +14,7 @@
 struct by_phases {
     struct by_graph *both, *up, *down;       /* the three graphs of the topology */
     double deadline;                         /* a time of by_plan_clock, 0 for none */
+    struct by_stage *stage;                  /* or NULL */
     bool symmetric;                          /* each link is as wide one way as the other */
     bool balanced;                           /* each node can send as much as it receives */
     int64_t up_p, up_q;                      /* reduce-scatter: 1/x* */

@@ -25,6 +25,9 @@
 /* And that are tried for a plan that may lose a part of the rate (count). */
 #define CHEAP_K_MAX 256
 
+/* Trees of a root, where there is one, when the time for the optimal number has passed (count). */
+#define HURRIED_TREES 16
+
 /* Nodes of a fabric that is planned as a whole (count): some tables have an entry for each two nodes of a
  * piece. */
 #define PLAN_NODES_MAX 16384u
@@ -115,9 +118,10 @@ struct task {
     int64_t *roots;  /* trees at each node */
     int64_t *shares; /* parts of the data at each node (allgather, reduce-scatter) */
     int64_t share_sum;
-    int64_t *capacity; /* by half of the graph's net, in trees */
-    int64_t p, q;      /* capacity is p/q times the graph's, rounded down */
-    int64_t bound;     /* broadcast: the least flow, in the graph's unit */
+    int64_t *capacity;      /* by half of the graph's net, in trees */
+    int64_t p, q;           /* capacity is p/q times the graph's, rounded down */
+    int64_t best_p, best_q; /* the same at the optimum, for one tree */
+    int64_t bound;          /* broadcast: the least flow, in the graph's unit */
     int64_t k;
     double deadline; /* a time of by_plan_clock, 0 for none */
 };
@@ -167,7 +171,7 @@ static int bound_shared(struct task *task, const struct by_plan_options *options
 /* The scale of `k` trees for each root at the optimum: rounded to whole trees it is at least that. */
 static int scale_of(const struct task *task, bool rooted, int64_t k, struct by_fraction *scale)
 {
-    return by_fraction_set((__int128)task->p * k, rooted ? task->bound : task->q, scale);
+    return by_fraction_set((__int128)task->best_p * k, rooted ? task->bound : task->best_q, scale);
 }
 
 /* `k` trees at the root, or for each part of the data. */
@@ -202,7 +206,13 @@ static int find_cheap_k(struct task *task, const struct by_plan_options *options
     bool switches = task->graph->compute_count < task->graph->node_count;
     int error = 0;
 
+    by_stage_begin(options->stage, "trying fewer trees",
+                   task->k < CHEAP_K_MAX ? (uint64_t)task->k : CHEAP_K_MAX);
     for (int64_t tried = 1; tried < task->k && tried <= CHEAP_K_MAX && !error; tried++) {
+        if (task->deadline > 0 && by_plan_clock() > task->deadline)
+            return by_problem_set(problem, BY_ETIMEDOUT, nowhere,
+                                  "the time limit passed while fewer trees were tried; allow more time, or "
+                                  "name their number");
         error = fix_k(task, options, tried, &u, problem);
         if (!error && scale_of(task, is_rooted(options->collective), tried, &scale) == 0 &&
             by_fraction_divide(scale, u, &rate) == 0 && by_fraction_compare(rate, least) >= 0 &&
@@ -210,6 +220,7 @@ static int find_cheap_k(struct task *task, const struct by_plan_options *options
             *k = tried;
             break;
         }
+        by_stage_add(options->stage, 1);
     }
     return error;
 }
@@ -227,6 +238,8 @@ static int find_bound(struct task *task, const struct by_plan_options *options, 
 
     if (error)
         return error;
+    task->best_p = task->p;
+    task->best_q = task->q;
     if (by_fraction_multiply(bound, task->graph->unit, &plan->optimum) != 0)
         return by_problem_set(problem, BY_ERANGE, nowhere,
                               "the bound needs more than 63 bits; round the bandwidths");
@@ -279,6 +292,7 @@ static int make_trees(const struct task *task, const struct by_plan_options *opt
     int error;
 
     forest.deadline = task->deadline;
+    forest.stage = options->stage;
     forest.use = goes_up(options->collective) ? BY_TREE_UP : BY_TREE_DOWN;
     if (by_fraction_multiply(task->graph->unit, scale, &forest.weight) != 0 ||
         by_fraction_set((__int128)forest.weight.num * task->k * roots, forest.weight.den, &plan->achieved) !=
@@ -287,8 +301,32 @@ static int make_trees(const struct task *task, const struct by_plan_options *opt
                               "a tree's weight needs more than 63 bits; round the bandwidths");
     error = by_budget_forest(&forest, task->graph, &list, plan, problem);
     plan->k = task->k;
-    by_tree_list_move(&list, plan);
+    if (error)
+        by_tree_list_free(&list);
+    else
+        by_tree_list_move(&list, plan);
     return error;
+}
+
+/* The optimal trees took too long: few trees for each root, within the time that is left. */
+static int hurry(struct task *task, const struct by_plan_options *options, double deadline,
+                 struct by_plan *plan, struct by_problem *problem)
+{
+    int64_t k = is_rooted(options->collective) ? HURRIED_TREES : 1;
+    struct by_fraction scale = {0, 1};
+    int error;
+
+    if (k >= task->k)
+        return BY_ETIMEDOUT; /* `problem` says so */
+    error = fix_k(task, options, k, &scale, problem);
+    if (error)
+        return error;
+    task->k = k;
+    task->p = scale.num;
+    task->q = scale.den;
+    task->deadline = deadline;
+    plan->hurried = true;
+    return make_trees(task, options, plan, problem);
 }
 
 static int plan_rooted(const struct by_topology *topology, const struct by_plan_options *options,
@@ -296,12 +334,15 @@ static int plan_rooted(const struct by_topology *topology, const struct by_plan_
 {
     struct task task = {0};
     size_t n = topology->node_count;
-    double start = by_plan_clock();
+    double start = by_plan_clock(), limit = options->time_limit_s;
+    /* The optimal k may be left for a small one halfway. */
+    bool yields = limit > 0 && options->fixed_k == 0 && options->loss.num == 0;
     int error;
 
     task.graph = by_graph_make_sparse(
         topology, goes_up(options->collective) ? BY_DIRECTION_UP : BY_DIRECTION_DOWN, options->in_network);
-    task.deadline = options->time_limit_s > 0 ? start + options->time_limit_s : 0;
+    task.deadline = limit > 0 ? start + (yields ? limit / 2 : limit) : 0;
+    by_stage_begin(options->stage, "finding the bottleneck", 0);
     task.inside = by_alloc(n, sizeof(*task.inside));
     task.roots = by_alloc(n, sizeof(*task.roots));
     task.shares = by_alloc(n, sizeof(*task.shares));
@@ -312,6 +353,8 @@ static int plan_rooted(const struct by_topology *topology, const struct by_plan_
     plan->seconds.optimum = by_plan_clock() - start;
     if (!error)
         error = make_trees(&task, options, plan, problem);
+    if (error == BY_ETIMEDOUT && yields)
+        error = hurry(&task, options, start + limit, plan, problem);
     by_graph_free(task.graph);
     free(task.inside);
     free(task.roots);
@@ -353,6 +396,10 @@ int by_plan_make(const struct by_topology *topology, const struct by_plan_option
         error = by_allreduce_plan(topology, options, made, problem);
     else
         error = plan_rooted(topology, options, made, problem);
+    if (used.time_limit_s > 0) { /* what is left of it; past it what there is stays */
+        used.time_limit_s -= by_plan_clock() - start;
+        used.time_limit_s = used.time_limit_s > 0 ? used.time_limit_s : 1e-9;
+    }
     if (!error && options->latency_aware)
         error = by_shallow_make(topology, options, made, problem);
     if (!error && options->ordered)

@@ -15,6 +15,7 @@
 
 #include "control/plan/certificate.h"
 #include "control/plan/paths.h"
+#include "control/plan/stage.h"
 #include "control/topology/topology.h"
 
 /* What a tree carries, where one plan holds trees of both kinds (allreduce on fabrics that are not
@@ -53,6 +54,7 @@ struct by_plan {
     uint32_t *cut;
     struct by_fraction cut_exiting; /* bandwidth leaving that side, in unit */
     bool ordered;                   /* every partial sum covers a contiguous interval of ranks */
+    bool hurried; /* the time limit left no time for better trees (not part of the plan file) */
     struct by_certificate *proof; /* allreduce: proves `optimum` where that is less than the cut, else NULL */
     struct by_fraction two_phases; /* allreduce: the rate of reduce-scatter and then allgather, else num 0 */
     uint32_t trade_count;          /* of a latency-aware plan: what was there to choose from, lowest first */
@@ -79,7 +81,8 @@ struct by_plan_options {
     struct by_fraction loss_max; /* that part, where latency_aware: 1/10 is a tenth */
     bool ordered;                /* partial sums cover contiguous intervals of ranks */
     bool in_network;             /* false: switches only forward */
-    double time_limit_s; /* 0 = none; past it BY_ETIMEDOUT, or (allreduce) what was found until then */
+    double time_limit_s;         /* 0 = none; past it what was found until then, `hurried`, or BY_ETIMEDOUT */
+    struct by_stage *stage;      /* where progress is told; NULL: nowhere */
 };
 
 /* Plans. Returns 0 and a plan that the caller frees, or a negative BY_E* with `problem` filled. One thread

@@ -58,4 +58,14 @@ printf 'host0 host1\nhost6\n' >"$dir/list"
 says "ranks from a file" "3 of 8 compute nodes" plan star allgather --ranks "@$dir/list" --in-network none -o "$dir/few.plan"
 says "are exported as ranks from 0" "allgather of 3 ranks" "$banyan" export "$dir/star.json" "$dir/few.plan" --format msccl -o "$dir/few.xml"
 refused "a rank that is no node" 2 "list:3:1: 'host9' is no node" sh -c "echo host9 >>'$dir/list'; '$banyan' plan '$dir/star.json' -c allgather --ranks '@$dir/list'"
+"$banyan" topo a100 --boxes 128 >"$dir/large.json"
+refused "no time" 2 "seconds above 0" plan star allgather --time-limit 0
+refused "a time limit that nothing can keep" 3 "the time limit passed" plan large allgather --time-limit 0.000001
+says "a comparison at 1,024 GPUs" "height 2046" "$banyan" compare "$dir/large.json" -c allgather --algorithms forest,ring,recursive
+says "leaves out what takes too long, and says so" "did not end within its time limit" \
+    "$banyan" compare "$dir/large.json" -c allgather --algorithms multitree --time-limit 0.05
+says "progress is told where it is asked for" "banyan: allgather: multitree, " \
+    "$banyan" compare "$dir/large.json" -c allgather --algorithms multitree --time-limit 1.5 --progress
+says "and drawn on a terminal" "....] allgather: multitree" \
+    script -qec "'$banyan' compare '$dir/large.json' -c allgather --algorithms multitree --time-limit 1.5" /dev/null
 finish

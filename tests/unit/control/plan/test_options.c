@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "control/plan/clock.h"
+#include "control/topology/vary.h"
 #include "offload/base/errors.h"
 #include "tests/unit/control/plan/rig.h"
 
@@ -95,6 +97,47 @@ static void a_time_limit_ends_planning_with_an_error(void **state)
     by_topology_free(topology);
 }
 
+/* Whatever the limit is, there is a right plan or an error, and soon: also halfway, when a small k is taken.
+ */
+static void a_plan_under_any_time_limit_is_right(void **state)
+{
+    struct by_topology *topology = rig_preset("mi250", NULL, "12", NULL), *scattered;
+    struct by_variation variation = {.fail = {0, 1}, .scatter_low = 1, .scatter_high = 5, .seed = 3};
+    struct by_problem problem = {0};
+    struct by_plan *plan = NULL;
+    double limit = 1e-5;
+
+    (void)state;
+    assert_int_equal(by_vary(topology, &variation, &scattered, &problem), 0);
+    for (bool optimal = false; !optimal && limit < 100; limit *= 2) {
+        struct by_plan_options options = {
+            .collective = BY_COLLECTIVE_ALLGATHER, .root = -1, .time_limit_s = limit};
+        double start = by_plan_clock(), seconds;
+        int error = by_plan_make(scattered, &options, &plan, &problem);
+
+        seconds = by_plan_clock() - start;
+        print_message("limit %g s: %s after %g s\n", limit,
+                      error           ? "none"
+                      : plan->hurried ? "few trees"
+                                      : "all trees",
+                      seconds);
+        assert_true(seconds < limit + 5);
+        if (error) {
+            assert_int_equal(error, BY_ETIMEDOUT);
+            assert_non_null(strstr(problem.text, "time limit"));
+            continue;
+        }
+        optimal = !plan->hurried;
+        if (plan->hurried)
+            assert_int_equal(plan->k, 1);
+        rig_verify(plan, scattered, optimal ? BY_VERDICT_OPTIMAL : BY_VERDICT_VALID);
+        by_plan_free(plan);
+    }
+    assert_true(limit < 100);
+    by_topology_free(topology);
+    by_topology_free(scattered);
+}
+
 /* A plan goes to a file and comes back the same. */
 static void a_plan_file_reads_back_the_same(void **state)
 {
@@ -162,6 +205,7 @@ int main(void)
         cmocka_unit_test(an_unbalanced_switch_that_only_forwards_is_named_with_both_sums),
         cmocka_unit_test(bandwidths_beyond_exact_arithmetic_are_refused_not_rounded),
         cmocka_unit_test(a_time_limit_ends_planning_with_an_error),
+        cmocka_unit_test(a_plan_under_any_time_limit_is_right),
         cmocka_unit_test(a_plan_file_reads_back_the_same),
         cmocka_unit_test(a_plan_for_another_fabric_is_refused_by_the_reader),
     };

@@ -1,0 +1,127 @@
+/* The progress bar. See progress.h. */
+#include "control/cli/progress.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "control/cli/cli.h"
+#include "control/plan/clock.h"
+
+/* Work that is done sooner is not worth a bar (seconds). */
+#define QUIET_S 1.0
+/* Between two looks (milliseconds), and between two lines where there is no terminal (seconds). */
+#define LOOK_MS 100
+#define LINE_S  5.0
+/* Of the bar (columns). */
+#define BAR_WIDTH 24
+/* The longest time limit (seconds): a year. */
+#define LIMIT_MAX 31536000.0
+
+/* What there is to say, without the seconds. */
+static void describe(const struct by_cli_progress *progress, char *text, size_t bytes)
+{
+    const char *name = atomic_load_explicit(&progress->stage.name, memory_order_relaxed);
+    uint64_t total = atomic_load_explicit(&progress->stage.total, memory_order_relaxed);
+    uint64_t done = atomic_load_explicit(&progress->stage.done, memory_order_relaxed);
+    const char *what = progress->what ? progress->what : "";
+    int used = snprintf(text, bytes, "%s%s%s", what, *what && name ? ": " : "", name ? name : "");
+
+    done = done > total ? total : done;
+    if (total > 0 && used > 0 && (size_t)used < bytes)
+        snprintf(text + used, bytes - (size_t)used, ", %d%%", (int)(100 * (double)done / (double)total));
+}
+
+static void draw(const struct by_cli_progress *progress, double seconds)
+{
+    char text[160], bar[BAR_WIDTH + 1];
+    uint64_t total = atomic_load_explicit(&progress->stage.total, memory_order_relaxed);
+    uint64_t done = atomic_load_explicit(&progress->stage.done, memory_order_relaxed);
+    int filled = total > 0 && done <= total ? (int)(BAR_WIDTH * (double)done / (double)total) : 0;
+
+    describe(progress, text, sizeof(text));
+    for (int i = 0; i < BAR_WIDTH; i++)
+        bar[i] = i < filled ? '#' : '.';
+    /* Of what nobody knows the length a mark runs to and fro. */
+    if (total == 0)
+        bar[(int)(4 * seconds) % BAR_WIDTH] = '#';
+    bar[BAR_WIDTH] = 0;
+    fprintf(stderr, "\r[%s] %s, %.0f s\033[K", bar, text, seconds);
+    fflush(stderr);
+}
+
+/* Waits for the time until the next look; true when the work is done before. */
+static bool wait_for_end(struct by_cli_progress *progress)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += LOOK_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    return sem_clockwait(&progress->ends, CLOCK_MONOTONIC, &until) == 0;
+}
+
+static void *look(void *context)
+{
+    struct by_cli_progress *progress = context;
+    double start = by_plan_clock(), next = QUIET_S;
+
+    while (!wait_for_end(progress)) {
+        double seconds = by_plan_clock() - start;
+        char text[160];
+
+        if (seconds >= next && progress->terminal) {
+            draw(progress, seconds);
+        } else if (seconds >= next) {
+            describe(progress, text, sizeof(text));
+            fprintf(stderr, "banyan: %s, %.0f s\n", text, seconds);
+            next += LINE_S;
+        }
+    }
+    return NULL;
+}
+
+void by_cli_progress_start(struct by_cli_progress *progress, const char *what, bool asked)
+{
+    memset(progress, 0, sizeof(*progress));
+    progress->what = what;
+    progress->terminal = isatty(STDERR_FILENO) == 1;
+    /* Without a thread the work goes on as well. */
+    if ((progress->terminal || asked) && sem_init(&progress->ends, 0, 0) == 0)
+        progress->running = pthread_create(&progress->thread, NULL, look, progress) == 0;
+}
+
+void by_cli_progress_stop(struct by_cli_progress *progress)
+{
+    if (!progress->running)
+        return;
+    progress->running = false;
+    sem_post(&progress->ends);
+    pthread_join(progress->thread, NULL);
+    sem_destroy(&progress->ends);
+    if (progress->terminal)
+        fputs("\r\033[K", stderr);
+}
+
+int by_cli_time_limit(const char *text, double *seconds)
+{
+    char *end;
+
+    *seconds = strtod(text, &end);
+    if (end == text || *end || !isfinite(*seconds) || *seconds <= 0 || *seconds > LIMIT_MAX)
+        return by_cli_fail(BY_EXIT_USAGE, "--time-limit is '%.40s'; it must be a number of seconds above 0",
+                           text);
+    return -1;
+}
+
+long long by_cli_memory(void)
+{
+    struct rusage usage;
+
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? 1024ll * usage.ru_maxrss : 0;
+}
