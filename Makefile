@@ -38,6 +38,7 @@ VERSION  := 0.1.0
 # Before `make deps` there may be no compiler yet: then the machine says what it is.
 ARCH     := $(or $(shell $(CC) -dumpmachine 2>/dev/null | cut -d- -f1),$(shell uname -m))
 BOARD_OF_x86_64  := x86-dpdk
+BOARD_OF_aarch64 := arm64-dpdk
 BOARD    ?= $(or $(BOARD_OF_$(ARCH)),lab-veth)
 BASELINE_x86_64  := -march=x86-64-v2
 BASELINE_aarch64 := -march=armv8-a+crc

@@ -27,3 +27,24 @@ $(O)/boards/$(1)/banyan-switchd: $(O)/boards/$(1)/board.o $(filter-out %/board.o
 	$(Q)$$(CC) $(LDSAN) -o $$@ $$^ $$(banyan-switchd_LDLIBS) $$(LDFLAGS)
 endef
 $(foreach b,$(BOARDS_native),$(eval $(call NATIVE_BOARD,$(b))))
+
+# One for another processor: the same Makefile once more with the cross-compiler, into a folder of its own, against Debian's libraries for that
+# architecture, which are unpacked beside and not installed.
+SYSROOT_PACKAGES := libdpdk-dev libxdp-dev libbpf-dev libjansson-dev libnanopb-dev libssl-dev
+$(O)/sysroot/dpdk-%/.done: boards/sysroot.sh
+	$(Q)boards/sysroot.sh --closure $* $(@D) $(SYSROOT_PACKAGES)
+
+BOARDS_cross := $(foreach b,$(filter-out $(BOARDS_native),$(BOARDS_linux)),$(if $($(b)_CROSS),$(b)))
+define CROSS_BOARD
+$(O)/boards/$(1)/banyan-switchd: $(O)/sysroot/dpdk-$($(1)_DEBIAN)/.done $(wildcard boards/$(1)/run) FORCE
+	$$(call say,CROSS,$$@)
+	@mkdir -p $$(@D)
+	$(Q)sysroot=$$$$(realpath $$(<D)); lib=$$$$sysroot/usr/lib/$$$$($($(1)_CROSS)gcc -dumpmachine); \
+	    PKG_CONFIG_SYSROOT_DIR=$$$$sysroot PKG_CONFIG_LIBDIR=$$$$lib/pkgconfig:$$$$sysroot/usr/share/pkgconfig \
+	    $$(MAKE) --no-print-directory CC=$($(1)_CROSS)gcc O=$$(@D)/build BOARD=$(1) CFLAGS="--sysroot=$$$$sysroot $($(1)_FLAGS)" \
+	    LDFLAGS="--sysroot=$$$$sysroot" $$(@D)/build/release/bin/banyan-switchd
+	$(Q)install -m 755 $$(@D)/build/release/bin/banyan-switchd $$(filter %/run,$$^) $$(@D)/
+endef
+$(foreach b,$(BOARDS_cross),$(eval $(call CROSS_BOARD,$(b))))
+.PHONY: FORCE
+FORCE:

@@ -1,7 +1,7 @@
 # lab: real switches, hosts and links in network namespaces. What needs no root also runs without, in one process.
 LAB_SHORT := lab-smoke lab-modes lab-jobs lab-again lab-blame lab-kill lab-push lab-refusals lab-teardown lab-trains switchd plot planning
 
-.PHONY: demo lab lab-short lab-mpi lab-metal
+.PHONY: demo lab lab-short lab-mpi lab-metal lab-boards
 demo: all ## plan, check and run all six collectives on a small fabric, and draw it
 	$(Q)tests/lab/demo.sh $(O)/bin $(O)/demo
 
@@ -20,3 +20,9 @@ lab-metal: build-all build-tools ## the bare-metal image in QEMU: start, faults,
 	$(Q)tests/deps.sh metal
 	$(Q)$(MAKE) --no-print-directory firmware BOARD=qemu-virt-arm64
 	$(Q)tests/lab/all.sh $(B) metal
+
+# Debian's arm64 libraries are downloaded (some 60 MB) and unpacked into build/sysroot.
+lab-boards: build-all build-tools ## every board builds; boards added by a folder alone; the arm64 switch under emulation
+	$(Q)tests/deps.sh metal neon
+	$(Q)$(MAKE) --no-print-directory boards
+	$(Q)tests/lab/all.sh $(B) boards
