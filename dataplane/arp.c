@@ -21,7 +21,7 @@ int by_shell_arp(struct by_shell *shell, struct by_port *port, const struct rte_
         return 0;
     if (!port->addressed)
         return 1;
-    bytes = by_arp_reply(data, frame->data_len, port->own_ip, port->own_mac, reply);
+    bytes = by_arp_reply(data, frame->data_len, port->carrier.src_ip, port->carrier.src_mac, reply);
     if (bytes == 0)
         return 1;
     answer = rte_pktmbuf_alloc(shell->frame_pool);

@@ -34,7 +34,7 @@ static int mac_equal(const uint8_t *a, const uint8_t *b)
 static int is_own_ip(const struct by_shell *shell, uint32_t ip)
 {
     for (unsigned i = 0; i < shell->port_count; i++)
-        if (shell->ports[i].addressed && shell->ports[i].own_ip == ip)
+        if (shell->ports[i].addressed && shell->ports[i].carrier.src_ip == ip)
             return 1;
     return 0;
 }
@@ -56,7 +56,7 @@ static void take(struct by_shell *shell, struct rte_mbuf *mbuf, uint16_t index)
         rte_pktmbuf_free(mbuf);
         return;
     }
-    if (!port->addressed || !mac_equal(frame.dst_mac, port->own_mac) ||
+    if (!port->addressed || !mac_equal(frame.dst_mac, port->carrier.src_mac) ||
         (frame.dst_port != BY_UDP_PORT && is_own_ip(shell, frame.dst_ip))) {
         if (port->addressed)
             shell->counters.rx_not_ours++;

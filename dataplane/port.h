@@ -13,6 +13,7 @@
 #include "dataplane/interface.h"
 #include "dataplane/train.h"
 #include "offload/base/limits.h"
+#include "offload/wire/frame.h"
 
 /* Packets of one receive or transmit call (count): enough to pay for a system call, few enough for the
  * first-level cache. */
@@ -21,6 +22,9 @@
 #define BY_PORT_RETRIES 16u
 /* File descriptors of one port that tell of packets (count). */
 #define BY_PORT_BELLS 4u
+/* Ethernet, IPv4 and UDP headers (bytes), rounded up: whoever writes them writes banyan's header over the
+ * rest. */
+#define BY_PORT_STENCIL_BYTES 48u
 /* Ethernet, IPv4, UDP and banyan headers in a frame (bytes), and the part of these that counts against the
  * MTU. */
 #define BY_PORT_FRAME_OVERHEAD 82u
@@ -42,30 +46,34 @@ struct by_port_counters {
     uint64_t tx_dropped; /* the port did not take them */
 };
 
+/* What each frame touches comes first. */
 struct by_port {
+    struct by_train *train; /* drives the port in place of DPDK (BY_DRIVER_GSO), or NULL */
+    uint16_t id;            /* DPDK's */
+    uint16_t queued;
+    bool addressed;  /* the active table names this port: carrier holds */
+    bool multi_segs; /* takes chains of mbufs */
+    bool unsettled;  /* frames were sent since by_port_settle */
+    struct by_frame
+        carrier; /* of frames sent: our MAC and IP address, the peer's MAC; the rest is each frame's own */
+    uint64_t stencil_receiver,
+        stencil_tree; /* what the stencil is for: address and length; job, tree and class */
+    uint8_t stencil[BY_PORT_STENCIL_BYTES]; /* the headers of the last frame sent */
+    uint64_t queued_bytes;
+    struct by_port_counters counters;
+    struct rte_mbuf *queue[BY_PORT_BURST];
     char name[BY_NAME_MAX + 1];
     char device[64]; /* DPDK's name */
     uint8_t kind;
     uint8_t driver;  /* of an interface: enum by_port_driver */
     bool automatic;  /* we chose it, so that another may be taken */
-    uint16_t index;  /* on the command line */
     bool hotplugged; /* a virtual device that we made */
     bool started;
-    bool multi_segs; /* takes chains of mbufs */
-    bool addressed;  /* the active table names this port: the addresses below hold */
-    uint16_t id;     /* DPDK's */
-    uint16_t mtu;    /* bytes of IP packet */
-    uint16_t queued;
-    uint64_t queued_bytes;
-    struct by_train *train; /* drives the port in place of DPDK (BY_DRIVER_GSO), or NULL */
-    bool unsettled;         /* frames were sent since by_port_settle */
-    uint32_t own_ip;
-    uint8_t own_mac[6], peer_mac[6];
+    uint16_t index; /* on the command line */
+    uint16_t mtu;   /* bytes of IP packet */
     unsigned bell_count;
     int bells[BY_PORT_BELLS];
     uint64_t lost; /* what the packet sockets have told of, so far */
-    struct by_port_counters counters;
-    struct rte_mbuf *queue[BY_PORT_BURST];
 };
 
 /* Payload bytes that fit the port's MTU: mtu - 68, and not below 0. */

@@ -250,9 +250,10 @@ static void readdress(struct by_shell *shell)
         if (!port->addressed)
             continue;
         by_image_port(image, i, &record);
-        port->own_ip = record.own_ip;
-        memcpy(port->own_mac, record.own_mac, sizeof port->own_mac);
-        memcpy(port->peer_mac, record.peer_mac, sizeof port->peer_mac);
+        port->carrier.src_ip = record.own_ip;
+        port->stencil_receiver = port->stencil_tree = UINT64_MAX; /* no frame has these */
+        memcpy(port->carrier.src_mac, record.own_mac, BY_MAC_BYTES);
+        memcpy(port->carrier.dst_mac, record.peer_mac, BY_MAC_BYTES);
     }
 }
 

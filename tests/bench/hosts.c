@@ -29,7 +29,7 @@
 #define WINDOW_MAX  1024u
 #define DESCRIPTORS 1024u
 /* Buffers of a host's pool, and of that into which all receive (count). */
-#define SEND_BUFFERS    4096u
+#define SEND_BUFFERS    2048u
 #define RECEIVE_BUFFERS 5120u
 #define BUFFER_ROOM     2048u
 #define AT_BANYAN       BY_FRAME_HEADER_BYTES

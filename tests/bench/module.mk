@@ -13,14 +13,17 @@ bench-circulant_SRC  := tests/bench/circulant.c tests/unit/host-driver/circulant
                         host-driver/circulant/rounds.c host-driver/circulant/schedule.c
 
 # Load and yardstick for banyan-switchd, on DPDK ports.
-TOOLS += bench-hosts bench-multicast
+TOOLS += bench-hosts bench-multicast bench-shell
+bench-shell_SRC        := tests/bench/shell.c tests/unit/firmware/star.c
+bench-shell_LIBS       := dataplane offload
+bench-shell_LDLIBS      = $(shell pkg-config --libs libdpdk) -lxdp -lbpf -lpthread
 bench-hosts_SRC        := tests/bench/hosts.c tests/unit/firmware/star.c
 bench-multicast_SRC    := tests/bench/multicast.c tests/unit/firmware/star.c
 bench-hosts_LIBS       := offload
 bench-multicast_LIBS   := offload
 bench-hosts_LDLIBS      = $(shell pkg-config --libs libdpdk) -lpthread
 bench-multicast_LDLIBS  = $(bench-hosts_LDLIBS)
-$(foreach s,hosts multicast,$(eval SRCFLAGS_tests/bench/$(s).c := $(shell pkg-config --cflags libdpdk 2>/dev/null) -Wno-pedantic))
+$(foreach s,hosts multicast shell,$(eval SRCFLAGS_tests/bench/$(s).c := $(shell pkg-config --cflags libdpdk 2>/dev/null) -Wno-pedantic))
 
 .PHONY: bench
 bench: all build-tools ## kernels, engine, planner, switch and whole allreduces (PART=kernels|engine|planner|circulant|switchd|mpi)

@@ -10,7 +10,8 @@
 # had any: testpmd counts the same ("record-core-cycles"), bench-multicast and the switch ("busy_ns") likewise. The ratio is that of frames a second
 # of a core that is busy. With "*" the hosts (bench-hosts, on the other core) were at their limit, so that the middle was idle at times and more
 # frames a second would have been possible. Frames have 1408 bytes of payload. In a replication the switch takes a credit from each
-# other host; "bare" is bench-multicast without these, "fed" with them, which it drops. All run before whatever else this machine does.
+# other host; bench-multicast gets the same frames, and drops the credits; "bare" is without them. All run before whatever else this machine does.
+# Before that bench-shell says what the switch's loop costs where ports cost nothing.
 # No program uses hugepages, so that nothing of the machine's is changed and nobody can take them away.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -24,7 +25,7 @@ count=352
 [ "$(id -u)" -eq 0 ] || { echo "switchd.sh: skipped: namespaces need root" >&2; exit 77; }
 [ "$(nproc)" -ge 2 ] || { echo "switchd.sh: skipped: the switch and its hosts need a core each" >&2; exit 77; }
 command -v dpdk-testpmd >/dev/null || { echo "switchd.sh: skipped: no dpdk-testpmd (apt-get install dpdk-dev)" >&2; exit 77; }
-for program in "$bin/banyan-switchd" "$tools/switch-probe" "$tools/bench-hosts" "$tools/bench-multicast"; do
+for program in "$bin/banyan-switchd" "$tools/switch-probe" "$tools/bench-hosts" "$tools/bench-multicast" "$tools/bench-shell"; do
     [ -x "$program" ] || { echo "switchd.sh: $program is missing: make build-all build-tools" >&2; exit 1; }
 done
 
@@ -64,7 +65,7 @@ await() {
         kill -0 "$middle" 2>/dev/null || break
         sleep 0.02
     done
-    tail -5 "$dir/$2" "$dir/$2.err" >&2
+    tail -n 5 "$dir/$2" "$dir/$2.err" >&2
     echo "switchd.sh: $2 does not become ready" >&2
     return 1
 }
@@ -106,13 +107,13 @@ eal="--no-huge --no-shconf --no-pci --no-telemetry --log-level=error"
 
 # The three that can stand in the middle; each leaves its process id in $middle.
 testpmd() { # KIND PORTS
-    launch 1 testpmd dpdk-testpmd $eal -m 1024 --file-prefix "$ns.m" --lcores "0@1,1@1" $(devices "$1" "$2" p) -- --total-num-mbufs=32768 \
+    launch 1 testpmd dpdk-testpmd $eal -m 256 --file-prefix "$ns.m" --lcores "0@1,1@1" $(devices "$1" "$2" p) -- --total-num-mbufs=40960 \
         --forward-mode=macswap --nb-cores=1 --auto-start --stats-period 1 --record-core-cycles
     middle=$launched
     await "NIC statistics for port" testpmd
 }
 multicast() { # KIND PORTS
-    launch 1 multicast "$tools/bench-multicast" $eal -m 1024 --file-prefix "$ns.m" --lcores "0@1" $(devices "$1" "$2" p)
+    launch 1 multicast "$tools/bench-multicast" $eal -m 256 --file-prefix "$ns.m" --lcores "0@1" $(devices "$1" "$2" p)
     middle=$launched
     await ready multicast
 }
@@ -140,13 +141,13 @@ run() {
     local idle resent wrong
     links "$2" "$3"
     "$1" "$2" "$3" || return 1
-    launch 0 hosts "$tools/bench-hosts" $eal -m 512 --single-file-segments --file-prefix "$ns.h" --lcores "0@0" $(devices "$2" "$3" h) -- \
+    launch 0 hosts "$tools/bench-hosts" $eal -m $((64 + 26 * $3)) --single-file-segments --file-prefix "$ns.h" --lcores "0@0" $(devices "$2" "$3" h) -- \
         "$4" "$seconds" $window $count
     hosts=$launched
     wait "$hosts"
     hosts=0
     if ! read -r rate idle resent wrong <"$dir/hosts"; then
-        tail -5 "$dir/hosts.err" "$dir/$1" "$dir/$1.err" >&2
+        tail -n 5 "$dir/hosts.err" "$dir/$1" "$dir/$1.err" >&2
         echo "switchd.sh: $1 on $2: no frames" >&2
         return 1
     fi
@@ -155,26 +156,27 @@ run() {
     middle=0
     [ "$wrong" -eq 0 ] || { echo "switchd.sh: $wrong wrong results" >&2; return 1; }
     ns_each=$(cost "$1")
-    [ -n "$ns_each" ] || { tail -5 "$dir/$1" >&2; echo "switchd.sh: $1 does not say what a frame cost" >&2; return 1; }
+    [ -n "$ns_each" ] || { tail -n 5 "$dir/$1" >&2; echo "switchd.sh: $1 does not say what a frame cost" >&2; return 1; }
     mark=" "
     [ "$idle" -ge 5 ] || mark="*"
     [ "$resent" -eq 0 ] || echo "# $1 on $2, $3 ports: $resent chunks were sent again"
 }
 
-row() { # row KIND PORTS WHAT TRAFFIC MIDDLE TRAFFIC NAME GOAL
-    local ours own own_mark
-    run switch "$1" "$2" "$4" || exit 1
-    ours=$rate own=$ns_each own_mark=$mark
-    run "$5" "$1" "$2" "$6" || exit 1
-    printf '  %-9s %5d  %-11s %10d%s %6.0f  %-16s %10d%s %6.0f  %6.2f %5s\n' "$1" "$2" "$3" "$ours" "$own_mark" "$own" "$7" "$rate" "$mark" "$ns_each" \
-        "$(awk -v a="$ns_each" -v b="$own" 'BEGIN {print a / b}')" "$8"
+row() { # row KIND PORTS WHAT OURS MARK NS MIDDLE TRAFFIC NAME GOAL
+    run "$7" "$1" "$2" "$8" || exit 1
+    printf '  %-9s %5d  %-11s %10d%s %6.0f  %-16s %10d%s %6.0f  %6.2f %5s\n' "$1" "$2" "$3" "$4" "$5" "$6" "$9" "$rate" "$mark" "$ns_each" \
+        "$(awk -v a="$ns_each" -v b="$6" 'BEGIN {print a / b}')" "${10}"
 }
 
+"$tools/bench-shell" || exit 1
 printf '# %-9s %5s  %-11s %11s %6s  %-16s %11s %6s  %6s %5s\n' ports count traffic switchd/s ns beside frames/s ns ratio goal
 for kind in $kinds; do
     ports=${kind#*:}
     kind=${kind%:*}
-    row "$kind" "$ports" sum sum testpmd sum "testpmd macswap" 0.6
-    row "$kind" "$ports" replication copy multicast fan "multicast, bare" 0.9
-    row "$kind" "$ports" replication copy multicast copy "multicast, fed" ""
+    run switch "$kind" "$ports" sum || exit 1
+    row "$kind" "$ports" sum "$rate" "$mark" "$ns_each" testpmd sum "testpmd macswap" 0.6
+    run switch "$kind" "$ports" copy || exit 1
+    ours=$rate own_mark=$mark own=$ns_each
+    row "$kind" "$ports" replication "$ours" "$own_mark" "$own" multicast copy "multicast" 0.9
+    row "$kind" "$ports" replication "$ours" "$own_mark" "$own" multicast fan "multicast, bare" ""
 done
