@@ -298,27 +298,6 @@ static void verify_plan(const struct by_plan *plan, const struct by_topology *to
     check->seconds = by_plan_clock() - start;
 }
 
-struct heights {
-    uint32_t max;
-    double mean; /* over trees, by weight */
-};
-
-static struct heights find_heights(const struct by_plan *plan, uint32_t node_count)
-{
-    struct heights heights = {0, 0};
-    double weight = 0;
-
-    for (uint32_t i = 0; i < plan->tree_count; i++) {
-        uint32_t height = by_plan_height(plan, &plan->trees[i], node_count);
-
-        heights.max = height > heights.max ? height : heights.max;
-        heights.mean += height * by_fraction_value(plan->trees[i].weight);
-        weight += by_fraction_value(plan->trees[i].weight);
-    }
-    heights.mean /= weight > 0 ? weight : 1;
-    return heights;
-}
-
 static uint32_t compute_in_cut(const struct by_plan *plan, const struct by_topology *topology)
 {
     uint32_t count = 0;
@@ -340,7 +319,7 @@ static void print_fraction(const char *key, struct by_fraction value)
 static void print_json(const struct by_plan *plan, const struct by_topology *topology,
                        const struct check *check)
 {
-    struct heights heights = find_heights(plan, topology->node_count);
+    struct by_heights heights = by_plan_heights(plan, topology->node_count);
     char text[BY_FRACTION_JSON_BYTES];
 
     printf("{\"collective\": \"%s\", \"compute_nodes\": %u, \"unit\": \"",
@@ -372,8 +351,11 @@ static void print_json(const struct by_plan *plan, const struct by_topology *top
         by_shares_write(plan->shares, topology, plan->member, stdout);
         printf(",\n");
     }
-    printf(" \"k\": %lld, \"tree_count\": %u, \"height\": {\"max\": %u, \"mean\": %.4g},\n",
-           (long long)plan->k, plan->tree_count, heights.max, heights.mean);
+    printf(" \"k\": %lld, \"tree_count\": %u, \"height\": {\"max\": %u, \"mean\": %.4g", (long long)plan->k,
+           plan->tree_count, heights.max, heights.mean);
+    if (plan->packed.max > 0)
+        printf(", \"packed\": {\"max\": %u, \"mean\": %.4g}", plan->packed.max, plan->packed.mean);
+    printf("},\n");
     printf(" \"bottleneck\": {\"nodes\": [");
     for (uint32_t i = 0; i < plan->cut_count; i++)
         printf("%s\"%s\"", i ? ", " : "", topology->nodes[plan->cut[i]].name);
@@ -451,7 +433,7 @@ static void print_shares(FILE *stream, const struct by_plan *plan, const struct 
 static void print_people(FILE *stream, const struct by_plan *plan, const struct by_topology *topology,
                          const struct check *check)
 {
-    struct heights heights = find_heights(plan, topology->node_count);
+    struct by_heights heights = by_plan_heights(plan, topology->node_count);
     bool optimal = by_fraction_compare(plan->achieved, plan->optimum) == 0;
     uint32_t computes = by_topology_compute_count(topology);
     struct by_fraction ratio;
@@ -483,7 +465,10 @@ static void print_people(FILE *stream, const struct by_plan *plan, const struct 
     fprintf(stream, "  trees       %u", plan->tree_count);
     if (plan->k > 0)
         fprintf(stream, ", k = %lld%s", (long long)plan->k, plan->shares ? " for each part" : "");
-    fprintf(stream, "; height %u, mean %.3g hops\n", heights.max, heights.mean);
+    fprintf(stream, "; height %u, mean %.3g hops", heights.max, heights.mean);
+    if (plan->packed.max > 0)
+        fprintf(stream, " (as packed %u, %.3g)", plan->packed.max, plan->packed.mean);
+    fputc('\n', stream);
     by_cli_replan_people(stream, check->from, &check->replan);
     print_cut(stream, plan, topology);
     fprintf(stream,

@@ -1,6 +1,7 @@
 /* From scaled capacities to finished trees. See forest.h. */
 #include "control/plan/forest.h"
 
+#include "control/plan/height.h"
 #include "control/plan/merge.h"
 #include "control/plan/oracle.h"
 #include "control/plan/strand.h"
@@ -301,6 +302,7 @@ static void emit(void *context, uint32_t root, int64_t count, const uint32_t *id
 static int make_trees(struct work *work)
 {
     uint32_t groups = work->nest.group_count, n = work->forest->graph->node_count, count;
+    uint32_t first = work->list->count;
     struct by_strand_joins *joins = by_alloc(groups, sizeof(*joins));
     struct by_merge_group *merged = by_alloc(groups, sizeof(*merged));
     struct by_merge_strand *strands;
@@ -318,10 +320,12 @@ static int make_trees(struct work *work)
     work->edges = by_alloc(n, sizeof(*work->edges));
     work->views = by_alloc(n, sizeof(*work->views));
     error = by_merge_run(&work->nest, merged, strands, count, work->forest->deadline, emit, work);
-    if (error)
+    if (error) {
         by_tree_list_free(work->list);
-    else
+    } else {
         by_tree_list_merge(work->list);
+        by_height_lower(work->forest, work->list, first, &work->plan->packed);
+    }
     free(work->children);
     free(work->carried);
     free(work->edges);

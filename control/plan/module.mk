@@ -14,6 +14,8 @@ control_SRC += \
 	control/plan/graph.c \
 	control/plan/grow.c \
 	control/plan/mend.c \
+	control/plan/height.c \
+	control/plan/height_move.c \
 	control/plan/interval.c \
 	control/plan/merge.c \
 	control/plan/nest.c \

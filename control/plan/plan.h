@@ -37,6 +37,12 @@ struct by_trade {
     struct by_fraction rate;
 };
 
+/* Heights of trees in hops: of the highest, and the mean by weight (for people: nothing is decided by it). */
+struct by_heights {
+    uint32_t max;
+    double mean;
+};
+
 struct by_plan {
     char *topology_name;
     char *unit;
@@ -62,6 +68,8 @@ struct by_plan {
     uint32_t tree_count;
     struct by_tree *trees;
     struct by_paths paths;
+    struct by_heights
+        packed;        /* before branches were hung nearer to the roots (height.h); 0 where none were */
     size_t edge_count; /* of all trees */
     uint32_t *edges;   /* path numbers */
     struct {
@@ -98,6 +106,7 @@ static inline struct by_path by_plan_edge(const struct by_plan *plan, const stru
 }
 /* Hops on physical links from the root to the farthest node. */
 uint32_t by_plan_height(const struct by_plan *plan, const struct by_tree *tree, uint32_t node_count);
+struct by_heights by_plan_heights(const struct by_plan *plan, uint32_t node_count);
 /* Plan files: JSON with names instead of indices. */
 int by_plan_write(const struct by_plan *plan, const struct by_topology *topology, void *stream);
 int by_plan_read(const char *path, const struct by_topology *topology, struct by_plan **plan,

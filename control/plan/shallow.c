@@ -282,6 +282,7 @@ static void replace_trees(struct task *task, struct by_plan *plan, struct by_fra
     free(plan->edges);
     plan->trees = NULL;
     plan->tree_count = 0;
+    plan->packed = (struct by_heights){0, 0}; /* of other trees */
     plan->k = 0;
     plan->achieved = rate;
     by_tree_list_move(&task->list, plan);

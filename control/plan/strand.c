@@ -338,6 +338,10 @@ static uint32_t choose_waiting(struct weaver *weaver, uint32_t *list, bool leavi
         link = &thread->next;
     }
     BY_ASSERT(best != NONE);
+    *times_joined(weaver,
+                  leaving ? by_paths_from(weaver->paths, weaver->threads[best].path)
+                          : by_paths_to(weaver->paths, weaver->threads[best].path),
+                  far) += 1;
     return best;
 }
 
@@ -402,10 +406,6 @@ static void continue_thread(struct weaver *weaver, const struct whole *whole, ui
         for (uint32_t i = 0; i < weaver->used_count; i++)
             weaver->threads[weaver->used[i]].amount -= amount;
         weaver->threads[thread].amount -= amount;
-        if (weaver->used_count > 0) {
-            *times_joined(weaver, weaver->nodes[begin], far_group(weaver, weaver->nodes[end - 1])) += 1;
-            *times_joined(weaver, weaver->nodes[end - 1], far_group(weaver, weaver->nodes[begin])) += 1;
-        }
         count = by_tree_cut_loops(weaver->nodes + begin, end - begin);
         if (weaver->used_count > 0 || count < end - begin)
             id = by_paths_add(weaver->paths, weaver->nodes + begin, count);

@@ -123,3 +123,19 @@ uint32_t by_plan_height(const struct by_plan *plan, const struct by_tree *tree, 
     free(depth);
     return height;
 }
+
+struct by_heights by_plan_heights(const struct by_plan *plan, uint32_t node_count)
+{
+    struct by_heights heights = {0, 0};
+    double weight = 0;
+
+    for (uint32_t i = 0; i < plan->tree_count; i++) {
+        uint32_t height = by_plan_height(plan, &plan->trees[i], node_count);
+
+        heights.max = height > heights.max ? height : heights.max;
+        heights.mean += height * by_fraction_value(plan->trees[i].weight);
+        weight += by_fraction_value(plan->trees[i].weight);
+    }
+    heights.mean /= weight > 0 ? weight : 1;
+    return heights;
+}

@@ -43,3 +43,7 @@ TESTS += plan-members
 plan-members_SRC    := tests/unit/control/plan/test_members.c tests/unit/control/plan/rig.c tests/unit/control/campaign/cuts.c tests/unit/control/campaign/fabric.c
 plan-members_LIBS   := control offload
 plan-members_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += plan-height
+plan-height_SRC    := tests/unit/control/plan/test_height.c tests/unit/control/plan/rig.c
+plan-height_LIBS   := control offload
+plan-height_LDLIBS := -lcmocka -ljansson -lgmp
