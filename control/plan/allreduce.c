@@ -12,6 +12,7 @@
 
 #include "control/plan/clock.h"
 #include "control/plan/fill.h"
+#include "control/plan/joint.h"
 #include "control/plan/optimum.h"
 #include "control/plan/packing.h"
 #include "control/plan/pairs.h"
@@ -193,7 +194,30 @@ static int pack_phases(struct task *task, struct by_plan *plan, struct by_proble
     return error;
 }
 
-static int choose_trees(struct task *task, struct by_plan *plan, struct by_problem *problem)
+/* Trees of parts that hang together at one node. What comes to nothing within the time is no error. */
+static int pack_parts(struct task *task, const struct by_plan_options *options, struct by_problem *problem)
+{
+    struct by_plan_options inner = *options;
+    struct by_tree_list list = {0};
+    struct by_packed packed;
+    int error;
+
+    if (!task->phases.symmetric || wants_pairs(task))
+        return 0;
+    if (task->deadline > 0) {
+        inner.time_limit_s = task->deadline - by_plan_clock();
+        if (inner.time_limit_s <= 0)
+            return 0;
+    }
+    error = by_joint_pack(task->both, &inner, &list, &packed, problem);
+    if (error)
+        by_tree_list_free(&list);
+    offer(task, &list, &packed);
+    return error == BY_ETIMEDOUT ? 0 : error;
+}
+
+static int choose_trees(struct task *task, const struct by_plan_options *options, struct by_plan *plan,
+                        struct by_problem *problem)
 {
     double start = by_plan_clock();
     int error = 0;
@@ -203,6 +227,10 @@ static int choose_trees(struct task *task, struct by_plan *plan, struct by_probl
     if (has_branching(task)) {
         by_stage_begin(task->stage, "filling links", 0);
         error = pack_quickly(task);
+    }
+    if (!error && has_branching(task) && by_fraction_compare(task->rate, task->bound) < 0) {
+        by_stage_begin(task->stage, "planning parts", 0);
+        error = pack_parts(task, options, problem);
     }
     if (!error && by_fraction_compare(task->rate, task->bound) < 0 &&
         (has_branching(task) || by_fraction_compare(task->phases.rate, task->bound) < 0)) {
@@ -251,7 +279,7 @@ int by_allreduce_plan(const struct by_topology *topology, const struct by_plan_o
     task.phases.stage = task.stage;
     plan->seconds.optimum = by_plan_clock() - start;
     if (!error)
-        error = choose_trees(&task, plan, problem);
+        error = choose_trees(&task, options, plan, problem);
     if (!error) {
         error = fill_plan(&task, plan, problem);
         plan->hurried = task.deadline > 0 && by_plan_clock() > task.deadline &&

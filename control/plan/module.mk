@@ -17,6 +17,7 @@ control_SRC += \
 	control/plan/height.c \
 	control/plan/height_move.c \
 	control/plan/interval.c \
+	control/plan/joint.c \
 	control/plan/merge.c \
 	control/plan/nest.c \
 	control/plan/optimum.c \

@@ -84,6 +84,48 @@ static void regular_fabrics_reach_the_cut_with_few_low_trees(void **state)
 
 /* Zhou and Sun 2026: K/(K-1) on rings, K/2 on complete graphs, U 2^(U-1) / (2^U - 1) on cubes, for links
  * of 1. */
+/* Boxes whose own switch only forwards, joined at one that adds: 8 links of 50 and 8 of 450 a box, of which a
+ * tree with e links out takes e and 2 (8 - e). */
+static void boxes_that_meet_at_one_switch_are_planned_one_by_one(void **state)
+{
+    static const char *const boxes[] = {"2", "16", "128"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(boxes) / sizeof(boxes[0]); i++) {
+        struct by_topology *topology = rig_preset("h100", "ib", boxes[i], NULL);
+        struct by_plan *plan =
+            rig_verified(topology, BY_COLLECTIVE_ALLREDUCE, -1, 0, true, BY_VERDICT_OPTIMAL);
+
+        rig_assert_fraction(plan->achieved, 275, 1);
+        assert_true(plan->tree_count <= 16);
+        by_plan_free(plan);
+        by_topology_free(topology);
+    }
+}
+
+static void the_slowest_part_says_how_fast_the_whole_is(void **state)
+{
+    /* Two rings of three at one switch, and one host that hangs on it by 1; the ring of links of 2 would
+     * allow 3/2 each way, the other 3/4. */
+    struct by_topology *topology = rig_parse(
+        "{\"name\": \"parts\", \"nodes\": [{\"name\": \"a\", \"kind\": \"compute\"},"
+        "{\"name\": \"b\", \"kind\": \"compute\"}, {\"name\": \"c\", \"kind\": \"compute\"},"
+        "{\"name\": \"d\", \"kind\": \"compute\"}, {\"name\": \"e\", \"kind\": \"compute\"},"
+        "{\"name\": \"s\", \"kind\": \"switch\", \"multicast\": true, \"aggregate\": true}],"
+        "\"links\": [{\"between\": [\"a\", \"b\"], \"bandwidth\": 2}, {\"between\": [\"b\", \"s\"], "
+        "\"bandwidth\": 2},"
+        "{\"between\": [\"s\", \"a\"], \"bandwidth\": 2}, {\"between\": [\"c\", \"d\"], \"bandwidth\": 1},"
+        "{\"between\": [\"d\", \"s\"], \"bandwidth\": 1}, {\"between\": [\"s\", \"c\"], \"bandwidth\": 1},"
+        "{\"between\": [\"e\", \"s\"], \"bandwidth\": 2}]}");
+    struct by_plan *plan = rig_verified(topology, BY_COLLECTIVE_ALLREDUCE, -1, 0, true, BY_VERDICT_OPTIMAL);
+
+    (void)state;
+    rig_assert_fraction(plan->achieved, 3, 2);
+    assert_non_null(plan->proof);
+    by_plan_free(plan);
+    by_topology_free(topology);
+}
+
 static void fabrics_without_switches_have_their_closed_forms(void **state)
 {
     static const struct {
@@ -226,6 +268,8 @@ int main(void)
         cmocka_unit_test(a_star_has_one_tree_rooted_at_the_switch),
         cmocka_unit_test(a_star_that_only_forwards_takes_two_phases),
         cmocka_unit_test(regular_fabrics_reach_the_cut_with_few_low_trees),
+        cmocka_unit_test(boxes_that_meet_at_one_switch_are_planned_one_by_one),
+        cmocka_unit_test(the_slowest_part_says_how_fast_the_whole_is),
         cmocka_unit_test(fabrics_without_switches_have_their_closed_forms),
         cmocka_unit_test(a_fabric_that_is_not_symmetric_gets_pairs_of_trees),
         cmocka_unit_test(an_unequal_star_reduces_in_the_network_with_one_pair),
