@@ -194,7 +194,7 @@ static int pack_phases(struct task *task, struct by_plan *plan, struct by_proble
     return error;
 }
 
-/* Trees of parts that hang together at one node. What comes to nothing within the time is no error. */
+/* Trees of parts that hang together at one node. */
 static int pack_parts(struct task *task, const struct by_plan_options *options, struct by_problem *problem)
 {
     struct by_plan_options inner = *options;
@@ -210,10 +210,12 @@ static int pack_parts(struct task *task, const struct by_plan_options *options, 
             return 0;
     }
     error = by_joint_pack(task->both, &inner, &list, &packed, problem);
-    if (error)
+    if (error) {
         by_tree_list_free(&list);
+        packed.rate = (struct by_fraction){0, 1};
+    }
     offer(task, &list, &packed);
-    return error == BY_ETIMEDOUT ? 0 : error;
+    return error == BY_ERANGE ? error : 0; /* else the whole is planned without parts */
 }
 
 static int choose_trees(struct task *task, const struct by_plan_options *options, struct by_plan *plan,

@@ -3,6 +3,7 @@ control_SRC += \
 	control/plan/allreduce.c \
 	control/plan/arbor.c \
 	control/plan/arborescence.c \
+	control/plan/blocks.c \
 	control/plan/budget.c \
 	control/plan/certificate.c \
 	control/plan/cluster.c \

@@ -4,6 +4,7 @@
  */
 #include "control/plan/ordered.h"
 
+#include "control/plan/blocks.h"
 #include "control/plan/clock.h"
 #include "control/plan/grow.h"
 #include "control/plan/interval.h"
@@ -266,124 +267,21 @@ static bool price_column(struct task *task, struct column *column)
     return right;
 }
 
-/* ---- large fabrics: a chain of all ranks ---- */
-
-/* The path up from `from` to its neighbour `to` in the chain, as a path from parent to child; without nodes
- * when there is none. */
-static struct by_path chain_link(const struct task *task, uint32_t to, uint32_t from)
-{
-    const struct by_grower *grower = task->grower;
-    uint32_t n = task->topology->node_count, head = 0, tail = 0, count = 1;
-    uint32_t *queue = by_alloc(n, sizeof(*queue)), *previous = by_alloc(n, sizeof(*previous));
-    struct by_path path = {0, NULL};
-
-    memset(previous, 0xff, n * sizeof(*previous));
-    previous[to] = to;
-    queue[tail++] = to;
-    while (head < tail && previous[from] == UINT32_MAX) {
-        uint32_t at = queue[head++];
-
-        for (uint32_t i = grower->first[at];
-             i < grower->first[at + 1] && (at == to || !task->up->compute[at]); i++)
-            if (previous[grower->links[i].to] == UINT32_MAX && grower->links[i].back != BY_GROW_NONE) {
-                previous[grower->links[i].to] = at;
-                queue[tail++] = grower->links[i].to;
-            }
-    }
-    if (previous[from] != UINT32_MAX) {
-        for (uint32_t at = from; at != to; at = previous[at])
-            count++;
-        path = (struct by_path){count, by_alloc(count, sizeof(*path.nodes))};
-        for (uint32_t at = from; count-- > 0; at = previous[at])
-            path.nodes[count] = at;
-    }
-    free(queue);
-    free(previous);
-    return path;
-}
-
-static struct by_path copy_path(struct by_path path)
-{
-    struct by_path copy = {path.node_count, by_alloc(path.node_count, sizeof(*copy.nodes))};
-
-    memcpy(copy.nodes, path.nodes, path.node_count * sizeof(*copy.nodes));
-    return copy;
-}
-
-/* The chain's links: from each rank to the next above it, and to the next below. */
-struct chain {
-    uint32_t count;
-    uint32_t *node;
-    struct by_path *to_next, *to_last;
-};
-
-static bool chain_make(const struct task *task, struct chain *chain)
-{
-    uint32_t n = task->topology->node_count;
-    bool right = true;
-
-    *chain = (struct chain){.node = by_alloc(n, sizeof(*chain->node))};
-    for (uint32_t i = 0; i < n; i++)
-        if (task->up->compute[i])
-            chain->node[chain->count++] = i;
-    chain->to_next = by_alloc(chain->count, sizeof(*chain->to_next));
-    chain->to_last = by_alloc(chain->count, sizeof(*chain->to_last));
-    for (uint32_t i = 0; i + 1 < chain->count && right; i++) {
-        chain->to_next[i] = chain_link(task, chain->node[i + 1], chain->node[i]);
-        chain->to_last[i + 1] = chain_link(task, chain->node[i], chain->node[i + 1]);
-        right = chain->to_next[i].node_count > 0 && chain->to_last[i + 1].node_count > 0;
-    }
-    return right;
-}
-
-static void chain_free(struct chain *chain)
-{
-    for (uint32_t i = 0; i < chain->count; i++) {
-        free(chain->to_next[i].nodes);
-        free(chain->to_last[i].nodes);
-    }
-    free(chain->node);
-    free(chain->to_next);
-    free(chain->to_last);
-}
-
-/* The chain that carries up to rank `root`. */
-static void add_chain(const struct chain *chain, struct column *column, uint32_t root)
-{
-    struct part *part = add_part(column, chain->node[root], BY_TREE_UP, chain->count);
-
-    for (uint32_t i = root; i > 0; i--)
-        part->paths[part->path_count++] = copy_path(chain->to_next[i - 1]);
-    for (uint32_t i = root; i + 1 < chain->count; i++)
-        part->paths[part->path_count++] = copy_path(chain->to_last[i + 1]);
-}
-
-static bool chain_column(struct task *task, struct column *column)
-{
-    struct chain chain;
-    bool right = chain_make(task, &chain);
-
-    *column = (struct column){0};
-    for (uint32_t i = 0; i < task->rows; i++)
-        task->prices[i] = 1;
-    for (uint32_t i = 0; i < chain.count && right; i++) {
-        if (task->options->collective == BY_COLLECTIVE_REDUCE ? chain.node[i] != task->options->root
-                                                              : is_pair(task) && i != chain.count / 2)
-            continue;
-        add_chain(&chain, column, i);
-        if (is_pair(task)) {
-            right = by_grower_run(task->grower, BY_TREE_DOWN, chain.node[i], task->prices);
-            if (right)
-                add_grown(task, column, chain.node[i], BY_TREE_DOWN);
-        }
-    }
-    chain_free(&chain);
-    if (!right)
-        column_free(column);
-    return right;
-}
-
 /* ---- the plan ---- */
+
+/* The list's trees instead of the plan's. */
+static void take_list(struct by_tree_list *list, struct by_fraction rate, struct by_plan *plan)
+{
+    by_paths_free(&plan->paths);
+    free(plan->trees);
+    free(plan->edges);
+    plan->trees = NULL;
+    plan->tree_count = 0;
+    plan->packed = (struct by_heights){0, 0}; /* of other trees */
+    plan->k = 0;
+    plan->achieved = rate;
+    by_tree_list_move(list, plan);
+}
 
 /* Replaces the plan's trees; `parts` are columns with their amounts. */
 static int replace_trees(const struct task *task, const struct by_simplex_part *parts, uint32_t count,
@@ -416,13 +314,7 @@ static int replace_trees(const struct task *task, const struct by_simplex_part *
         by_tree_list_free(&list);
         return error;
     }
-    by_paths_free(&plan->paths);
-    free(plan->trees);
-    free(plan->edges);
-    plan->trees = NULL;
-    plan->tree_count = 0;
-    plan->k = 0;
-    by_tree_list_move(&list, plan);
+    take_list(&list, plan->achieved, plan);
     return 0;
 }
 
@@ -454,25 +346,23 @@ static uint32_t solve(struct task *task, double deadline, struct by_simplex_part
     return count;
 }
 
-/* One chain, as heavy as fits. */
-static uint32_t chain(struct task *task, struct by_simplex_part *parts, struct by_fraction *value)
+/* Large fabrics: trees over blocks of ranks. */
+static int replace_by_blocks(const struct task *task, struct by_plan *plan, struct by_problem *problem)
 {
-    struct by_fraction least = {INT64_MAX, 1};
+    struct by_tree_list list = {0};
+    struct by_fraction rate = {0, 1};
+    int error = by_blocks_make(task->both, task->options->collective, task->options->root, &list, &rate);
 
-    if (!chain_column(task, &task->columns[0]))
-        return 0;
-    task->column_count = 1;
-    count_column(task, &task->columns[0]);
-    for (uint32_t i = 0; i < task->rows; i++) {
-        struct by_fraction now;
-
-        if (task->counts[i] > 0 && by_fraction_set(task->limits[i], task->counts[i], &now) == 0 &&
-            by_fraction_compare(now, least) < 0)
-            least = now;
+    if (error) {
+        by_tree_list_free(&list);
+        return error == BY_ERANGE
+                   ? refuse_range(problem)
+                   : by_problem_set(problem, error, (struct by_place){0, 0},
+                                    "no ordered trees were found: ranks that follow each other are joined "
+                                    "only through others; leave the order out");
     }
-    parts[0] = (struct by_simplex_part){0, least};
-    *value = least;
-    return 1;
+    take_list(&list, rate, plan);
+    return 0;
 }
 
 int by_ordered_make(const struct by_topology *topology, const struct by_plan_options *options,
@@ -502,11 +392,7 @@ int by_ordered_make(const struct by_topology *topology, const struct by_plan_opt
         task->rows <= ROWS_MAX)
         count = solve(task, options->time_limit_s > 0 ? start + options->time_limit_s : 0, parts, &value);
     if (count == 0)
-        count = chain(task, parts, &value);
-    if (count == 0)
-        error = by_problem_set(problem, BY_EUNSUPPORTED, (struct by_place){0, 0},
-                               "no ordered trees were found: ranks that follow each other are joined only "
-                               "through others; leave the order out");
+        error = replace_by_blocks(task, plan, problem);
     else if (replace_trees(task, parts, count, value, plan) != 0)
         error = refuse_range(problem);
     plan->seconds.pack += by_plan_clock() - start;

@@ -12,7 +12,7 @@ bool by_ordered_is(const struct by_plan *plan, const struct by_topology *topolog
 /*
  * Replaces the trees of a plan of allreduce, barrier, reduce or reduce-scatter by ordered ones where they are
  * not; the bound stays. Small fabrics by an exact program over cheapest ordered trees (interval.h), large
- * ones by chains of all ranks. BY_EINVAL for collectives that add nothing, BY_ERANGE.
+ * ones by trees over blocks of ranks (blocks.h). BY_EINVAL for collectives that add nothing, BY_ERANGE.
  */
 int by_ordered_make(const struct by_topology *topology, const struct by_plan_options *options,
                     struct by_plan *plan, struct by_problem *problem);

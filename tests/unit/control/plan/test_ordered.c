@@ -12,6 +12,7 @@
 #include "control/plan/ordered.h"
 #include "control/topology/build.h"
 #include "control/topology/fraction.h"
+#include "control/topology/vary.h"
 #include "offload/base/errors.h"
 #include "offload/base/prng.h"
 #include "tests/unit/control/plan/rig.h"
@@ -68,6 +69,62 @@ static void a_root_between_the_ranks_hears_two_partial_sums(void **state)
     by_plan_free(middle);
     by_plan_free(end);
     by_topology_free(topology);
+}
+
+/* Preset, collective, root: at least num / den of the bound, on fabrics beyond the exact program. */
+static void order_costs_little_on_large_regular_fabrics(void **state)
+{
+    static const struct {
+        const char *name, *capable, *parameters[5];
+        unsigned collective;
+        int64_t root;
+        int64_t num, den;
+        uint32_t height;
+    } cases[] = {
+        {"h100", "none", {"16"}, BY_COLLECTIVE_REDUCE, 0, 1, 1, 40},
+        {"h100", "nvswitch", {"16"}, BY_COLLECTIVE_REDUCE_SCATTER, -1, 15, 16, 20},
+        {"h100", "nvswitch", {"16"}, BY_COLLECTIVE_ALLREDUCE, -1, 1, 2, 20},
+        {"rail", "all", {"16", "8", "450", "50"}, BY_COLLECTIVE_REDUCE_SCATTER, -1, 15, 16, 20},
+        {"fattree", "none", {"8", "10"}, BY_COLLECTIVE_ALLREDUCE, -1, 1, 1, 20},
+        {"leafspine", "spine", {"16", "8", "8", "10"}, BY_COLLECTIVE_REDUCE_SCATTER, -1, 99, 100, 30},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct by_topology *topology = rig_preset_list(cases[i].name, cases[i].capable, cases[i].parameters);
+        struct by_plan *plan = plan_ordered(topology, cases[i].collective, cases[i].root);
+        struct by_fraction ratio;
+
+        assert_true(plan->compute_count > 64);
+        assert_int_equal(by_fraction_divide(plan->achieved, plan->optimum, &ratio), 0);
+        if (by_fraction_compare(ratio, (struct by_fraction){cases[i].num, cases[i].den}) < 0 ||
+            by_plan_heights(plan, topology->node_count).max > cases[i].height)
+            fail_msg("%s: %lld/%lld of the bound, height %u", topology->name, (long long)ratio.num,
+                     (long long)ratio.den, by_plan_heights(plan, topology->node_count).max);
+        by_plan_free(plan);
+        by_topology_free(topology);
+    }
+}
+
+static void order_finds_a_way_round_what_is_lost(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        struct by_topology *whole = rig_preset("leafspine", "none", "12", "6", "8", "10", NULL), *topology;
+        struct by_variation variation = {.name = "damaged", .fail = {1, 20}, .seed = seed};
+        struct by_problem problem = {0};
+        struct by_plan *plan;
+        struct by_fraction ratio;
+
+        print_message("replay with seed %llu of the variation\n", (unsigned long long)seed);
+        assert_int_equal(by_vary(whole, &variation, &topology, &problem), 0);
+        plan = plan_ordered(topology, BY_COLLECTIVE_ALLREDUCE, -1);
+        assert_int_equal(by_fraction_divide(plan->achieved, plan->optimum, &ratio), 0);
+        assert_true(by_fraction_compare(ratio, (struct by_fraction){1, 2}) >= 0);
+        by_plan_free(plan);
+        by_topology_free(topology);
+        by_topology_free(whole);
+    }
 }
 
 static void the_verifier_names_what_is_no_interval(void **state)
@@ -154,6 +211,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(order_costs_nothing_where_neighbours_have_neighbouring_ranks),
         cmocka_unit_test(a_root_between_the_ranks_hears_two_partial_sums),
+        cmocka_unit_test(order_costs_little_on_large_regular_fabrics),
+        cmocka_unit_test(order_finds_a_way_round_what_is_lost),
         cmocka_unit_test(the_verifier_names_what_is_no_interval),
         cmocka_unit_test(what_adds_nothing_has_no_order),
         cmocka_unit_test(ordered_plans_of_random_fabrics_are_right),
