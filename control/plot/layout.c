@@ -144,6 +144,8 @@ struct by_layout *by_layout_make(const struct by_fabric *fabric)
     layout->level_count = 1;
     size_nodes(fabric, layout);
     if (by_topology_compute_count(fabric->topology) != count) {
+        if (by_layout_ring(fabric, layout))
+            return layout;
         layout->shape = BY_SHAPE_LAYERS;
         by_layout_layers(fabric, layout);
         return layout;
@@ -162,5 +164,7 @@ void by_layout_free(struct by_layout *layout)
     if (layout == NULL)
         return;
     free(layout->places);
+    free(layout->group);
+    free(layout->sectors);
     free(layout);
 }

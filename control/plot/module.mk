@@ -1,6 +1,7 @@
 # plot: pictures of fabrics and plans.
 control_SRC += \
 	control/plot/classes.c \
+	control/plot/clique.c \
 	control/plot/crown.c \
 	control/plot/dot.c \
 	control/plot/fabric.c \
@@ -9,6 +10,7 @@ control_SRC += \
 	control/plot/panel.c \
 	control/plot/legend.c \
 	control/plot/picture.c \
+	control/plot/ring.c \
 	control/plot/strips.c \
 	control/plot/summary.c \
 	control/plot/summary_draw.c \

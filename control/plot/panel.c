@@ -80,6 +80,8 @@ static struct by_curve curve_of(const struct panel *panel, uint32_t from, uint32
     const struct by_spot *p = &panel->layout->places[from], *q = &panel->layout->places[to];
     struct by_curve curve = {{p->x, p->y}, {(p->x + q->x) / 2, (p->y + q->y) / 2}, {q->x, q->y}};
 
+    if (panel->layout->shape == BY_SHAPE_RING)
+        return by_layout_ring_curve(panel->layout, from, to);
     if (panel->layout->shape == BY_SHAPE_LAYERS && p->level == q->level) {
         curve.control.y -= fmin(110, 56 + 0.16 * fabs(p->x - q->x));
     } else if (panel->layout->shape ==
@@ -453,7 +455,7 @@ static void name_host(struct panel *panel, uint32_t n, bool draw)
         by_layout_text_width(by_layout_label(panel->fabric->topology->nodes[n].name, label), style.size) / 2;
     double x = place->x, y = place->y + place->half_height + 17;
 
-    if (layout->shape == BY_SHAPE_CIRCLE) {
+    if (layout->shape == BY_SHAPE_CIRCLE || layout->shape == BY_SHAPE_RING) {
         double dx = place->x - layout->width / 2, dy = place->y - layout->height / 2,
                far = fmax(hypot(dx, dy), 1e-9);
 
@@ -486,6 +488,8 @@ void by_panel_draw(const struct by_fabric *fabric, const struct by_layout *layou
         if (names && topology->nodes[n].compute)
             name_host(&panel, n, false);
     }
+    if (layout->shape == BY_SHAPE_RING)
+        by_layout_ring_draw(layout, out);
     if (kind == BY_PANEL_LOAD) {
         draw_cut(&panel);
         draw_loaded_links(&panel);

@@ -2,6 +2,7 @@
 #include "control/plot/summary.h"
 
 #include "control/plot/classes.h"
+#include "control/plot/clique.h"
 #include "control/plot/layout.h"
 #include "control/topology/alloc.h"
 
@@ -35,6 +36,7 @@ struct work {
     const uint32_t *levels;
     const uint32_t *class_of;
     uint32_t *first, *next; /* adjacency: first[node], next[2 * channel + side] */
+    uint32_t *clique;       /* by node: its group of switches; NULL where there are none */
     uint32_t *mark;         /* by node: what it waits for in the split at work */
     uint32_t group_room, frame_room;
     uint32_t widest; /* most different parts that stood beside each other */
@@ -153,7 +155,7 @@ static uint32_t collect(struct work *work, uint32_t start, uint32_t *nodes)
         for (uint32_t i = work->first[node]; i != UINT32_MAX; i = work->next[i]) {
             uint32_t other = i % 2 ? channels[i / 2].a : channels[i / 2].b;
 
-            if (work->mark[other]) {
+            if (work->mark[other] && (!work->clique || work->clique[other] == work->clique[node])) {
                 work->mark[other] = 0;
                 nodes[tail++] = other;
             }
@@ -162,7 +164,8 @@ static uint32_t collect(struct work *work, uint32_t start, uint32_t *nodes)
     return tail;
 }
 
-/* Splits all copies into connected pieces without the nodes of level `top`. `nodes` has room for all. */
+/* Splits all copies into connected pieces without the nodes of level `top`, and along groups of switches.
+ * `nodes` has room for all. */
 static uint32_t find_pieces(struct work *work, const struct part *part, uint32_t top, struct piece *pieces,
                             uint32_t *nodes)
 {
@@ -274,6 +277,7 @@ static void take_apart(struct work *work, uint32_t parent, const struct part *pa
     struct piece *pieces;
     struct run *runs;
     uint32_t *nodes, top = 0, piece_count, run_count = 0, frame, kept;
+    bool groups = work->clique && parent == UINT32_MAX;
 
     if (part->size <= WHOLE_MAX) {
         draw_whole(work, parent, part);
@@ -282,7 +286,10 @@ static void take_apart(struct work *work, uint32_t parent, const struct part *pa
     for (uint32_t i = 0; i < part->size; i++)
         top = work->levels[part->nodes[i]] > top ? work->levels[part->nodes[i]] : top;
     frame = add_frame(work, parent, part, false);
-    draw_top(work, frame, part, top);
+    if (groups)
+        top = UINT32_MAX; /* nothing is above them */
+    else
+        draw_top(work, frame, part, top);
     if (top == 0)
         return;
     pieces = by_alloc(all, sizeof(*pieces));
@@ -313,6 +320,7 @@ static void take_apart(struct work *work, uint32_t parent, const struct part *pa
 struct end {
     uint32_t a, b, channel;
     unsigned turned;
+    bool apart;
 };
 
 static int by_ends(const void *left, const void *right)
@@ -321,7 +329,9 @@ static int by_ends(const void *left, const void *right)
 
     if (x->a != y->a)
         return x->a < y->a ? -1 : 1;
-    return x->b < y->b ? -1 : x->b > y->b;
+    if (x->b != y->b)
+        return x->b < y->b ? -1 : 1;
+    return x->apart - y->apart;
 }
 
 static void add_way(struct by_bundle *bundle, unsigned way, double capacity, double load)
@@ -341,15 +351,18 @@ static void add_way(struct by_bundle *bundle, unsigned way, double capacity, dou
 }
 
 /* Every channel into the bundle of its two groups. */
-static void find_bundles(struct by_summary *summary)
+static void find_bundles(const struct work *work)
 {
+    struct by_summary *summary = work->summary;
     const struct by_fabric *fabric = summary->fabric;
     struct end *ends = by_alloc(fabric->channel_count, sizeof(*ends));
 
     for (uint32_t c = 0; c < fabric->channel_count; c++) {
-        uint32_t a = summary->group_of[fabric->channels[c].a], b = summary->group_of[fabric->channels[c].b];
+        uint32_t x = fabric->channels[c].a, y = fabric->channels[c].b;
+        uint32_t a = summary->group_of[x], b = summary->group_of[y];
 
-        ends[c] = (struct end){a > b ? b : a, a > b ? a : b, c, a > b};
+        ends[c] = (struct end){a > b ? b : a, a > b ? a : b, c, a > b,
+                               work->clique && work->clique[x] != work->clique[y]};
     }
     qsort(ends, fabric->channel_count, sizeof(*ends), by_ends);
     summary->bundles = by_alloc(fabric->channel_count, sizeof(*summary->bundles));
@@ -358,7 +371,8 @@ static void find_bundles(struct by_summary *summary)
         struct by_bundle *bundle;
 
         if (i == 0 || by_ends(&ends[i - 1], &ends[i]) != 0)
-            summary->bundles[summary->bundle_count++] = (struct by_bundle){.a = ends[i].a, .b = ends[i].b};
+            summary->bundles[summary->bundle_count++] =
+                (struct by_bundle){.a = ends[i].a, .b = ends[i].b, .apart = ends[i].apart};
         bundle = &summary->bundles[summary->bundle_count - 1];
         bundle->count++;
         for (unsigned way = 0; way < 2; way++)
@@ -426,11 +440,17 @@ struct by_summary *by_summary_make(const struct by_fabric *fabric)
     summary->group_of = by_alloc(fabric->topology->node_count, sizeof(*summary->group_of));
     work.mark = by_alloc(fabric->topology->node_count, sizeof(*work.mark));
     find_neighbours(&work);
+    work.clique = by_alloc(fabric->topology->node_count, sizeof(*work.clique));
+    if (by_clique_find(fabric, levels, work.clique) == 0) {
+        free(work.clique);
+        work.clique = NULL;
+    }
     /* Fewer rounds tell fewer parts apart: until what is different fits beside each other. */
     while (build(&work, rounds, &rounds) > FRAMES_MAX && rounds > 0)
         rounds--;
-    find_bundles(summary);
+    find_bundles(&work);
     by_summary_place(summary);
+    free(work.clique);
     free(work.mark);
     free(work.first);
     free(work.next);

@@ -2,8 +2,9 @@
  * A large fabric, told by classes: what is alike is drawn once with its multiplicity. The fabric is taken
  * apart from the top: the highest switches, then the parts that are left without them; parts that are alike
  * (pods, racks, boxes) become one frame, which is taken apart in the same way until it is small enough to be
- * drawn whole. Every link of the fabric is behind one edge of the summary. Neighbours: classes.h (who is
- * alike), summary_draw.c (the picture). Single-threaded.
+ * drawn whole. Where the highest switches form groups (clique.h), these are the first parts. Every link of
+ * the fabric is behind one edge of the summary. Neighbours: classes.h (who is alike), summary_draw.c (the
+ * picture). Single-threaded.
  */
 #ifndef BY_PLOT_SUMMARY_H
 #define BY_PLOT_SUMMARY_H
@@ -28,6 +29,7 @@ struct by_group {
 /* All links between two groups (or inside one); direction 0 is from a to b. */
 struct by_bundle {
     uint32_t a, b;
+    bool apart;     /* they join different groups of switches (clique.h), which may be copies of one frame */
     uint32_t count; /* channels */
     double capacity_min, capacity_max;
     struct {

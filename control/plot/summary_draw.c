@@ -93,6 +93,17 @@ static void draw_line(FILE *out, double x0, double y0, double x1, double y1, con
     by_svg_curve(out, &curve, color, width, NULL, tip);
 }
 
+/* Links to other copies of the frame: a line out of it, told by its label. */
+#define STUB_RISE 24.0
+
+static void draw_stub(const struct by_summary *summary, const struct by_group *group, const char *color,
+                      double width, const char *tip, FILE *out)
+{
+    double x = group->x + fmax(group->half_width - 8, 30);
+
+    draw_line(out, x, group->y, x, summary->frames[group->frame].y - STUB_RISE, color, width, tip);
+}
+
 /* Links inside a group: a loop above it, told by its label. */
 static void draw_loop(const struct by_group *group, const char *color, const char *tip, FILE *out)
 {
@@ -117,7 +128,10 @@ static void draw_bundle(const struct by_summary *summary, const struct by_bundle
     if (bundle->a == bundle->b) {
         double most = fmax(bundle->way[0].part_max, bundle->way[1].part_max);
 
-        draw_loop(a, loaded ? by_load_color(most, color) : BY_COLOR_LINK, tip, out);
+        if (bundle->apart)
+            draw_stub(summary, a, loaded ? by_load_color(most, color) : BY_COLOR_LINK, width, tip, out);
+        else
+            draw_loop(a, loaded ? by_load_color(most, color) : BY_COLOR_LINK, tip, out);
         return;
     }
     if (!loaded) {
@@ -138,8 +152,9 @@ static bool alike(const struct by_summary *summary, const struct by_bundle *x, c
 {
     const struct by_group *groups = summary->groups;
 
-    return groups[x->a].frame == groups[y->a].frame && groups[x->b].frame == groups[y->b].frame &&
-           groups[x->a].level == groups[y->a].level && groups[x->b].level == groups[y->b].level;
+    return x->apart == y->apart && groups[x->a].frame == groups[y->a].frame &&
+           groups[x->b].frame == groups[y->b].frame && groups[x->a].level == groups[y->a].level &&
+           groups[x->b].level == groups[y->b].level;
 }
 
 /* Adds what `bundle` has to `sum`: ends stay. */
@@ -239,11 +254,16 @@ static void label_bundles(const struct by_summary *summary, FILE *out)
 
         if (!choose_label(summary, i, text))
             continue;
+        if (loop && bundle->apart)
+            snprintf(text + strlen(text), sizeof(text) - strlen(text), " to the other groups");
         for (unsigned k = 0; k < sizeof(tries) / sizeof(tries[0]) && !placed; k++) {
             struct mark mark = {a->x + (b->x - a->x) * tries[k], a->y + (b->y - a->y) * tries[k],
                                 by_layout_text_width(text, 11) / 2 + 2};
 
-            if (loop)
+            if (loop && bundle->apart)
+                mark = (struct mark){a->x + fmax(a->half_width - 8, 30),
+                                     summary->frames[a->frame].y - STUB_RISE - 10, mark.half};
+            else if (loop)
                 mark = (struct mark){a->x, a->y - a->half_height - 38, mark.half};
             placed = true;
             for (uint32_t m = loop ? count : 0; m < count && placed; m++)

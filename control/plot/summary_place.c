@@ -9,15 +9,16 @@
 #include "control/plot/summary.h"
 #include "control/topology/alloc.h"
 
-#define PAD       18.0
-#define HEAD      26.0  /* room for the frame's multiplicity */
-#define GAP       26.0  /* between frames */
-#define RISE      96.0  /* between the rows of a frame */
-#define FALL      104.0 /* from a frame's own nodes to its parts */
-#define HOST_STEP 40.0
-#define NODE_GAP  26.0
-#define LOOP_ROOM 34.0 /* above a group whose nodes are joined to each other */
-#define PI        3.14159265358979323846
+#define PAD        18.0
+#define HEAD       26.0  /* room for the frame's multiplicity */
+#define GAP        26.0  /* between frames */
+#define RISE       96.0  /* between the rows of a frame */
+#define FALL       104.0 /* from a frame's own nodes to its parts */
+#define HOST_STEP  40.0
+#define NODE_GAP   26.0
+#define LOOP_ROOM  34.0  /* above a group whose nodes are joined to each other */
+#define LOOP_WIDTH 168.0 /* of a frame with such a group */
+#define PI         3.14159265358979323846
 
 /* Links between two hosts of the frame that is drawn whole. */
 static bool hosts_are_joined(const struct by_summary *summary, uint32_t frame)
@@ -89,6 +90,16 @@ static double place_circle(struct by_summary *summary, uint32_t frame, double y)
     return 2 * radius;
 }
 
+/* Whether some group of the frame has links within itself: their label stands beside the frame's number. */
+static bool has_loop(const struct by_summary *summary, uint32_t frame)
+{
+    for (uint32_t i = 0; i < summary->bundle_count; i++)
+        if (summary->bundles[i].a == summary->bundles[i].b &&
+            summary->groups[summary->bundles[i].a].frame == frame)
+            return true;
+    return false;
+}
+
 /* Places a frame's own groups around x = 0 below y = 0; returns where its parts may begin, sets the width. */
 static double place_own(struct by_summary *summary, uint32_t frame, double *width)
 {
@@ -104,12 +115,8 @@ static double place_own(struct by_summary *summary, uint32_t frame, double *widt
         top = summary->groups[i].level > top ? summary->groups[i].level : top;
         any = true;
     }
-    for (uint32_t i = 0; i < summary->bundle_count && any; i++)
-        if (summary->bundles[i].a == summary->bundles[i].b &&
-            summary->groups[summary->bundles[i].a].frame == frame) {
-            y += LOOP_ROOM;
-            break;
-        }
+    if (any && has_loop(summary, frame))
+        y += LOOP_ROOM;
     for (uint32_t level = top + 1; level-- > 0 && any;) {
         double row =
             level == 0 && circle ? place_circle(summary, frame, y - 14) : place_row(summary, frame, level, y);
@@ -159,7 +166,9 @@ static void place_frame(struct by_summary *summary, uint32_t frame)
         move(summary, f, x + summary->frames[f].width / 2, y);
         x += summary->frames[f].width + GAP;
     }
-    self->width = fmax(fmax(own, parts) + 2 * PAD, self->bare ? 60 : 96);
+    self->width = fmax(fmax(own, parts) + 2 * PAD, self->bare                 ? 60
+                                                   : has_loop(summary, frame) ? LOOP_WIDTH
+                                                                              : 96);
     self->height = height > 0 ? y + height + PAD : fmax(y, 60);
     self->x = self->y = 0;
 }

@@ -14,6 +14,7 @@
 #include "control/plot/fabric.h"
 #include "control/plot/layout.h"
 #include "control/plot/picture.h"
+#include "control/topology/preset.h"
 #include "offload/wire/types.h"
 
 #define HOST(name) "{\"name\": \"" name "\", \"kind\": \"compute\"}"
@@ -174,9 +175,8 @@ static void only_trees_of_the_chosen_root_are_drawn(void **state)
     by_topology_free(fixture.topology);
 }
 
-static void no_two_nodes_overlap(const char *json)
+static void check_places(struct by_topology *topology)
 {
-    struct by_topology *topology = parse(json);
     struct by_fabric *fabric = by_fabric_make(topology, NULL, -1, 8);
     struct by_layout *layout = by_layout_make(fabric);
 
@@ -195,6 +195,49 @@ static void no_two_nodes_overlap(const char *json)
     by_layout_free(layout);
     by_fabric_free(fabric);
     by_topology_free(topology);
+}
+
+static void no_two_nodes_overlap(const char *json)
+{
+    check_places(parse(json));
+}
+
+static struct by_topology *dragonfly(const char *groups, const char *routers)
+{
+    const char *parameters[BY_PRESET_PARAMETERS_MAX] = {groups, routers, "2"};
+    struct by_topology *topology = NULL;
+    struct by_problem problem = {0};
+
+    if (by_preset_make(by_preset_find("dragonfly"), parameters, NULL, &topology, &problem) != 0)
+        fail_msg("%s", problem.text);
+    return topology;
+}
+
+/* Groups stand on a ring, each in a sector of its own, with its hosts. */
+static void a_dragonfly_s_groups_stand_on_a_ring(void **state)
+{
+    static const char *const sizes[][2] = {{"5", "4"}, {"4", "3"}, {"9", "4"}};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct by_topology *topology = dragonfly(sizes[i][0], sizes[i][1]);
+        struct by_fabric *fabric = by_fabric_make(topology, NULL, -1, 0);
+        struct by_layout *layout = by_layout_make(fabric);
+
+        assert_int_equal(layout->shape, BY_SHAPE_RING);
+        assert_int_equal(layout->group_count, atoi(sizes[i][0]));
+        for (uint32_t n = 0; n < topology->node_count; n++) {
+            const struct by_spot *place = &layout->places[n];
+            double angle = atan2(place->x - layout->width / 2, layout->height / 2 - place->y);
+            const struct by_sector *sector = &layout->sectors[layout->group[n]];
+
+            angle += angle < 0 ? 6.28318530717958647692 : 0;
+            assert_true(angle > sector->from && angle < sector->to);
+        }
+        by_layout_free(layout);
+        by_fabric_free(fabric);
+        check_places(topology);
+    }
 }
 
 static void nodes_stand_apart_and_inside_the_picture(void **state)
@@ -335,6 +378,7 @@ int main(void)
         cmocka_unit_test(parallel_cables_add_up),
         cmocka_unit_test(only_trees_of_the_chosen_root_are_drawn),
         cmocka_unit_test(nodes_stand_apart_and_inside_the_picture),
+        cmocka_unit_test(a_dragonfly_s_groups_stand_on_a_ring),
         cmocka_unit_test(switches_stand_above_what_they_serve),
         cmocka_unit_test(names_are_escaped_in_svg),
         cmocka_unit_test(names_are_escaped_in_dot),

@@ -149,6 +149,25 @@ static void pods_hold_racks(void **state)
     by_topology_free(topology);
 }
 
+static void a_dragonfly_is_drawn_as_groups(void **state)
+{
+    struct by_topology *topology = MAKE("dragonfly", "33", "8", "4");
+    struct by_fabric *fabric;
+    struct by_summary *summary = summarise(topology, &fabric);
+    uint32_t apart = 0;
+
+    (void)state;
+    check_whole(summary);
+    assert_int_equal(summary->frame_count >= 2, true);
+    assert_int_equal(summary->frames[1].copies, 33);
+    for (uint32_t i = 0; i < summary->bundle_count; i++)
+        apart += summary->bundles[i].apart ? summary->bundles[i].count : 0;
+    assert_int_equal(apart, 33 * 32 / 2);
+    by_summary_free(summary);
+    by_fabric_free(fabric);
+    by_topology_free(topology);
+}
+
 static void irregular_fabrics_stay_small(void **state)
 {
     static const char *const presets[] = {"a100", "mi250",     "hetero",   "pcie",
@@ -220,6 +239,7 @@ int main(void)
         cmocka_unit_test(a_lost_link_tells_its_ends_apart),
         cmocka_unit_test(a_box_is_drawn_once_with_its_number),
         cmocka_unit_test(pods_hold_racks),
+        cmocka_unit_test(a_dragonfly_is_drawn_as_groups),
         cmocka_unit_test(irregular_fabrics_stay_small),
         cmocka_unit_test(a_plan_is_drawn_with_its_cut_its_loads_and_a_tree),
     };
