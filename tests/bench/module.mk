@@ -28,3 +28,7 @@ $(foreach s,hosts multicast shell,$(eval SRCFLAGS_tests/bench/$(s).c := $(shell 
 .PHONY: bench
 bench: all build-tools ## kernels, engine, planner, switch and whole allreduces (PART=kernels|engine|planner|circulant|switchd|mpi)
 	$(Q)tests/bench/bench.sh $(B) $(PART)
+
+.PHONY: growth
+growth: all ## docs/pictures/planner-growth.svg: the planner's time against size, drawn anew
+	$(Q)tests/bench/planner.sh $(B) growth docs/pictures/planner-growth.svg

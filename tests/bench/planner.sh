@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# The planner's bench: planner.sh BUILD [promised|suite|growth]. One core, allgather. "all" is the whole command, from reading the fabric's JSON to a plan that the independent
+# The planner's bench: planner.sh BUILD [promised|suite|growth [SVG]]; growth is drawn, into BUILD/../planner-growth.svg where no SVG is named. One core, allgather. "all" is the whole command, from reading the fabric's JSON to a plan that the independent
 # verifier has called OPTIMAL in memory: wall time, and processor time, which is what promises are held against, since it does not depend on other work on the
 # machine. "plan" is planning alone, and what follows are its steps, by the wall clock; "read" is `banyan verify` on the plan's file. The least of
 # RUNS (3) runs counts. Memory is the peak of the process. Exit 1 when a plan is not optimal or takes longer than is promised.
 set -u
 build=$1
 part=${2:-}
+picture=${3:-$(dirname "$build")/planner-growth.svg}
 runs=${RUNS:-3}
 banyan=$build/bin/banyan
 folder=$(mktemp -d)
@@ -89,21 +90,29 @@ row() { # NAME LIMIT PRESET ARGUMENTS...: LIMIT is in ms, of all, or of the plan
         "$(field k)" "$(field tree_count)" "$(field max height)" "$(field mean height)" "$mark"
 }
 
-growth() { # NAME PRESET OPTION FIRST (the count that gives 64 GPUs)
-    local name=$1 preset=$2 option=$3 count=$4 gpus
+growth() { # NAME PRESET OPTION FIRST (the count that gives 64 GPUs) CAPABLE
+    local name=$1 preset=$2 option=$3 count=$4 capable=$5 gpus
     : >"$folder/points"
     printf '# %s, GPUs and processor time of the whole command in ms:' "$name"
     for ((gpus = 64; gpus <= 4096; gpus *= 2, count *= 2)); do
-        if ! "$banyan" topo "$preset" "--$option" "$count" --capable none >"$folder/fabric" || ! measure; then
+        if ! "$banyan" topo "$preset" "--$option" "$count" --capable "$capable" >"$folder/fabric" || ! measure; then
             printf ' FAILED at %d\n' "$gpus"
             status=1
             return
         fi
         echo "$gpus $cpu" >>"$folder/points"
+        echo "$name;$gpus;$cpu" >>"$folder/all-points"
         printf '  %d %.1f' "$gpus" "$(awk -v cpu="$cpu" 'BEGIN { print cpu / 1e3 }')"
     done
     awk '$1 >= 256 { x = log($1); y = log($2); n++; sx += x; sy += y; sxx += x * x; sxy += x * y }
         END { printf "\n#   exponent from 256 on: %.2f (edges of all trees together grow with 2)\n", (n * sxy - sx * sy) / (n * sxx - sx * sx) }' "$folder/points"
+}
+
+# The same as a picture.
+draw() {
+    [ -s "$folder/all-points" ] || return
+    awk -v title="banyan plan: time against size" -v note="allgather, from JSON to a verified plan; processor time of one core" \
+        -f tests/bench/growth.awk "$folder/all-points" >"$picture" && echo "# drawn in $picture" || status=1
 }
 
 promised() {
@@ -146,8 +155,10 @@ promised) promised ;;
 suite) suite ;;
 growth | '')
     [ -n "$part" ] || { promised; echo; suite; echo; }
-    growth a100 a100 boxes 8
-    growth mi250 mi250 boxes 4
+    growth "DGX A100" a100 boxes 8 none
+    growth MI250 mi250 boxes 4 none
+    growth "A100, switches multicast" a100 boxes 8 all
+    draw
     ;;
 *) echo "$0: no part '$part'" >&2; exit 2 ;;
 esac
