@@ -44,7 +44,7 @@ mutate() {
 
 # make_mutant NAME CATCHER: the mutated tree and the program
 make_mutant() {
-    local dir=$work/$1 file sources objects=() own=$checker libraries=()
+    local dir=$work/$1 file sources objects=() own=$checker worlds=() libraries=()
     mutate "$1" "$dir" || return 1
     while IFS= read -r file; do
         objects+=("${file%.c}.o")
@@ -54,8 +54,9 @@ make_mutant() {
         own=OBJECTS_$2
         own=${!own}
         libraries=(-lcmocka)
+        [[ $2 != test_sim_* ]] || worlds=("$build/lib/libworld.a")
     fi
-    $link -o "$dir/program" $own "${objects[@]}" "$build/lib/liboffload.a" "${libraries[@]}"
+    $link -o "$dir/program" $own "${objects[@]}" "${worlds[@]}" "$build/lib/liboffload.a" "${libraries[@]}"
 }
 
 mkdir -p "$work"
