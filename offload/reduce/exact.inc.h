@@ -64,12 +64,50 @@ typedef uint16_t at_U16 __attribute__((aligned(1), may_alias));
 typedef int32_t at_int32_t __attribute__((aligned(1), may_alias));
 typedef int64_t at_int64_t __attribute__((aligned(1), may_alias));
 
+/*
+ * Explicit vectors, as compilers do not find them here: of elements as signed integers, which compare in one
+ * instruction, and of as many elements as a vector holds of the wide type.
+ */
+#define EXACT_VECTORS(NAME, BITS, MANT, MASK, BIAS, WIDE, UWIDE, TOP)                                        \
+    typedef EXACT_SIGNED_##NAME vector_bits_##NAME __attribute__((vector_size(BY_VECTOR_BYTES)));            \
+    typedef EXACT_SIGNED_##NAME vector_bits_at_##NAME                                                        \
+        __attribute__((vector_size(BY_VECTOR_BYTES), aligned(1), may_alias));                                \
+    typedef UWIDE vector_wide_##NAME __attribute__((vector_size(BY_VECTOR_BYTES)));                          \
+    typedef UWIDE vector_wide_at_##NAME                                                                      \
+        __attribute__((vector_size(BY_VECTOR_BYTES), aligned(1), may_alias));                                \
+    typedef WIDE vector_compared_##NAME __attribute__((vector_size(BY_VECTOR_BYTES)));                       \
+    typedef value_##BITS vector_part_##NAME __attribute__((                                                  \
+        vector_size(BY_VECTOR_BYTES / sizeof(WIDE) * sizeof(value_##BITS)), aligned(1), may_alias));
+
+#define EXACT_SIGNED_F16  int16_t
+#define EXACT_SIGNED_BF16 int16_t
+#define EXACT_SIGNED_F32  int32_t
+#define EXACT_SIGNED_F64  int64_t
+EXACT_LIST(EXACT_VECTORS)
+
 #define EXACT_SCALE(NAME, BITS, MANT, MASK, BIAS, WIDE, UWIDE, TOP)                                          \
     static void exact_scale_##NAME(const void *in, uint32_t count, uint32_t words[BY_EXACT_WORDS])           \
     {                                                                                                        \
         const at_##BITS *b = in;                                                                             \
+        const uint32_t lanes = BY_VECTOR_BYTES / sizeof(value_##BITS);                                       \
+        const EXACT_SIGNED_##NAME infinity = (EXACT_SIGNED_##NAME)((value_##BITS)MASK << MANT);              \
+        vector_bits_##NAME most = {0}, any = {0};                                                            \
         value_##BITS greatest = 1, special = 0;                                                              \
-        for (uint32_t i = 0; i < count; i++) {                                                               \
+        uint32_t i = 0;                                                                                      \
+        for (; count - i >= lanes; i += lanes) {                                                             \
+            vector_bits_##NAME e = *(const vector_bits_at_##NAME *)(b + i) & infinity;                       \
+            vector_bits_##NAME is_special = (vector_bits_##NAME)(e == infinity), more;                       \
+            e &= ~is_special;                                                                                \
+            more = (vector_bits_##NAME)(e > most);                                                           \
+            most = (e & more) | (most & ~more);                                                              \
+            any |= is_special;                                                                               \
+        }                                                                                                    \
+        for (uint32_t lane = 0; lane < lanes; lane++) {                                                      \
+            value_##BITS e = (value_##BITS)(most[lane] >> MANT);                                             \
+            greatest = e > greatest ? e : greatest;                                                          \
+            special |= any[lane] != 0;                                                                       \
+        }                                                                                                    \
+        for (; i < count; i++) {                                                                             \
             value_##BITS e = (value_##BITS)(b[i] >> MANT & MASK), is_special = e == MASK;                    \
             value_##BITS finite = is_special ? 0 : e;                                                        \
             greatest = finite > greatest ? finite : greatest;                                                \
@@ -79,8 +117,8 @@ typedef int64_t at_int64_t __attribute__((aligned(1), may_alias));
         words[1] = (uint32_t)special;                                                                        \
     }
 
-/* Rounded to the nearest quantum, halves away from zero; the magnitude stays below 2^(TOP + 1), shifts below
- * TOP + 2. */
+/* Rounded to the nearest quantum, halves away from zero; the magnitude stays below 2^(TOP + 1), shifts from 1
+ * to TOP + 1: others come of an input that changed since its scale. */
 #define EXACT_QUANTISE(NAME, BITS, MANT, MASK, BIAS, WIDE, UWIDE, TOP)                                       \
     static void exact_quantise_##NAME(const void *restrict in, uint32_t count,                               \
                                       const uint32_t words[BY_EXACT_WORDS], uint32_t ranks,                  \
@@ -88,20 +126,36 @@ typedef int64_t at_int64_t __attribute__((aligned(1), may_alias));
     {                                                                                                        \
         const at_##BITS *restrict b = in;                                                                    \
         at_##WIDE *restrict to = out;                                                                        \
+        const uint32_t lanes = BY_VECTOR_BYTES / sizeof(WIDE);                                               \
+        const vector_wide_##NAME one = (vector_wide_##NAME){0} + 1;                                          \
         struct exact_scale scale = exact_scale_of(words, ranks, TOP - MANT - 1, TOP);                        \
         UWIDE right = (UWIDE)(scale.headroom + scale.extra + scale.top);                                     \
-        for (uint32_t i = 0; i < count; i++) {                                                               \
+        uint32_t i = 0;                                                                                      \
+        for (; count - i >= lanes; i += lanes) {                                                             \
+            vector_wide_##NAME bits =                                                                        \
+                __builtin_convertvector(*(const vector_part_##NAME *)(b + i), vector_wide_##NAME);           \
+            vector_wide_##NAME e = bits >> MANT & MASK, bare = (vector_wide_##NAME)(e == 0);                 \
+            vector_wide_##NAME m = (bits & (((UWIDE)1 << MANT) - 1)) | (~bare & (UWIDE)1 << MANT);           \
+            vector_wide_##NAME shift = right - e - (bare & 1), over;                                         \
+            vector_wide_##NAME negative = 0 - (bits >> (8 * sizeof(value_##BITS) - 1) & 1);                  \
+            over = (vector_wide_##NAME)((vector_compared_##NAME)shift > TOP + 1) |                           \
+                   (vector_wide_##NAME)((vector_compared_##NAME)shift < 1);                                  \
+            shift = (shift & ~over) | (over & (TOP + 1));                                                    \
+            m = ((m << (TOP - MANT - 1)) + (one << (shift - 1))) >> shift;                                   \
+            *(vector_wide_at_##NAME *)(to + i) = (m ^ negative) - negative;                                  \
+        }                                                                                                    \
+        for (; i < count; i++) {                                                                             \
             UWIDE bits = b[i], e = bits >> MANT & MASK, hidden = e != 0;                                     \
             UWIDE m = (bits & (((UWIDE)1 << MANT) - 1)) | hidden << MANT;                                    \
             UWIDE shift = right - (hidden ? e : 1);                                                          \
             UWIDE negative = (UWIDE)0 - (bits >> (8 * sizeof(value_##BITS) - 1) & 1);                        \
-            shift = shift - 1 > TOP ? TOP + 1 : shift; /* 0: an input that changed since its scale */        \
+            shift = shift - 1 > TOP ? TOP + 1 : shift;                                                       \
             m = ((m << (TOP - MANT - 1)) + ((UWIDE)1 << (shift - 1))) >> shift;                              \
             to[i] = (WIDE)((m ^ negative) - negative);                                                       \
         }                                                                                                    \
         if (!scale.special)                                                                                  \
             return;                                                                                          \
-        for (uint32_t i = 0; i < count; i++) {                                                               \
+        for (i = 0; i < count; i++) {                                                                        \
             UWIDE bits = b[i], plus = (UWIDE)1 << scale.free;                                                \
             UWIDE minus = plus << (scale.headroom + 1);                                                      \
             if ((bits >> MANT & MASK) != MASK)                                                               \
