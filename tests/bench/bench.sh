@@ -32,10 +32,15 @@ with_packages() {
     O=$(dirname "$build") "$@"
 }
 
+kernels() {
+    "$build/tools/bench-kernels" && "$build/tools/bench-passes"
+}
+
 everything() {
     echo "# $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) cores, $(uname -sr)"
-    part kernels "reduction kernels, GB/s, beside a plain read of the same memory" "$build/tools/bench-kernels"
+    part kernels "reduction kernels, GB/s, beside a plain read of the same memory" kernels
     part engine "the engine's step in memory, contributions a second on one core" "$build/tools/bench-engine"
+    part modes "allreduces in modes fast, det and exact" tests/bench/modes.sh "$build"
     part planner "the planner: times and memory from 64 to 4,096 GPUs, and the hard suite" tests/bench/planner.sh "$build"
     part circulant "schedules of a rank between hosts, beside the straightforward construction" "$build/tools/bench-circulant"
     part switchd "banyan-switchd summing and copying, beside dpdk-testpmd and the loop of ipv4_multicast on the same ports" with_packages tests/bench/switchd.sh "$build"

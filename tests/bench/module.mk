@@ -4,6 +4,11 @@ TOOLS += bench-kernels
 bench-kernels_SRC  := tests/bench/kernels.c
 bench-kernels_LIBS := offload
 
+TOOLS += bench-passes
+bench-passes_SRC  := tests/bench/passes.c
+bench-passes_LIBS := offload
+SRCFLAGS_tests/bench/passes.c := -O3 -ffp-contract=off -fno-trapping-math $(if $(filter x86_64,$(ARCH)),-mavx2 -DBY_VECTOR_BYTES=32)
+
 TOOLS += bench-engine
 bench-engine_SRC  := tests/bench/engine.c
 bench-engine_LIBS := offload
@@ -25,8 +30,13 @@ bench-hosts_LDLIBS      = $(shell pkg-config --libs libdpdk) -lpthread
 bench-multicast_LDLIBS  = $(bench-hosts_LDLIBS)
 $(foreach s,hosts multicast shell,$(eval SRCFLAGS_tests/bench/$(s).c := $(shell pkg-config --cflags libdpdk 2>/dev/null) -Wno-pedantic))
 
+TOOLS += bench-modes
+bench-modes_SRC    := tests/bench/modes.c
+bench-modes_LIBS   := host-driver offload
+bench-modes_LDLIBS = $(host-driver_LDLIBS)
+
 .PHONY: bench
-bench: all build-tools ## kernels, engine, planner, switch and whole allreduces (PART=kernels|engine|planner|circulant|switchd|mpi)
+bench: all build-tools ## kernels, engine, modes, planner, switch and whole allreduces (PART=kernels|engine|modes|planner|circulant|switchd|mpi)
 	$(Q)tests/bench/bench.sh $(B) $(PART)
 
 .PHONY: growth
