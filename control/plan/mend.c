@@ -49,46 +49,66 @@ static uint32_t hop_fullness(const struct by_mend *mend, uint32_t half)
     return capacity > 0 && used > 0 ? (uint32_t)((__int128)used * 8 / capacity) : 0;
 }
 
-/* Room on a hop, in the directions that the trees use. */
-static int64_t hop_room(const struct by_mend *mend, uint32_t half)
+/* Whether a tree of this use loads the half that runs from parent to child, and the one that runs back. */
+static bool runs_down(enum by_tree_use use)
 {
-    int64_t room = mend->room[half];
+    return use != BY_TREE_UP;
+}
 
-    return mend->both && mend->room[half ^ 1] < room ? mend->room[half ^ 1] : room;
+static bool runs_up(enum by_tree_use use)
+{
+    return use != BY_TREE_DOWN;
+}
+
+/* Room on a hop from parent to child, in the directions that the tree uses. */
+static int64_t hop_room(const struct by_mend *mend, enum by_tree_use use, uint32_t half)
+{
+    int64_t down = mend->room[half], up = mend->room[half ^ 1];
+
+    if (!runs_down(use))
+        return up;
+    return runs_up(use) && up < down ? up : down;
 }
 
 /* Takes `amount` from the room of every hop of a path (gives it back when negative). */
-static void load_path(struct by_mend *mend, const uint32_t *nodes, uint32_t count, int64_t amount)
+static void load_path(struct by_mend *mend, enum by_tree_use use, const uint32_t *nodes, uint32_t count,
+                      int64_t amount)
 {
     for (uint32_t i = 1; i < count; i++) {
         uint32_t half = by_mesh_find(mend->graph->net, nodes[i - 1], nodes[i]);
 
         if (half == UINT32_MAX)
             continue; /* the link is gone */
-        mend->room[half] -= amount;
-        if (mend->both)
-            mend->room[half ^ 1] -= amount;
+        mend->room[half] -= runs_down(use) ? amount : 0;
+        mend->room[half ^ 1] -= runs_up(use) ? amount : 0;
     }
 }
 
-static void load_edge(struct by_mend *mend, uint32_t path, int64_t amount)
+static void load_edge(struct by_mend *mend, enum by_tree_use use, uint32_t path, int64_t amount)
 {
     struct by_path view = by_paths_get(&mend->paths, path);
 
-    load_path(mend, view.nodes, view.node_count, amount);
+    load_path(mend, use, view.nodes, view.node_count, amount);
+}
+
+/* Whether a hop from parent to child is there, in the directions that the tree uses. */
+static bool hop_stands(const struct by_mend *mend, enum by_tree_use use, uint32_t half)
+{
+    return half != UINT32_MAX && (!runs_down(use) || mend->capacity[half] > 0) &&
+           (!runs_up(use) || mend->capacity[half ^ 1] > 0);
 }
 
 /* Least room on a path walked from its end to its start. */
-static int64_t room_back(const struct by_mend *mend, uint32_t path)
+static int64_t room_back(const struct by_mend *mend, enum by_tree_use use, uint32_t path)
 {
     struct by_path view = by_paths_get(&mend->paths, path);
     int64_t least = INT64_MAX;
 
     for (uint32_t i = 1; i < view.node_count; i++) {
         uint32_t half = by_mesh_find(mend->graph->net, view.nodes[i], view.nodes[i - 1]);
-        int64_t room = half == UINT32_MAX || mend->capacity[half] == 0 ? 0
-                       : mend->both                                    ? INT64_MAX /* loaded already */
-                                                                       : mend->room[half];
+        int64_t room = !hop_stands(mend, use, half) ? 0
+                       : use == BY_TREE_BOTH        ? INT64_MAX /* loaded already */
+                                                    : hop_room(mend, use, half);
 
         least = room < least ? room : least;
     }
@@ -96,27 +116,24 @@ static int64_t room_back(const struct by_mend *mend, uint32_t path)
 }
 
 /* Whether the path stands: all its hops are there. */
-static bool stands(const struct by_mend *mend, uint32_t path)
+static bool stands(const struct by_mend *mend, enum by_tree_use use, uint32_t path)
 {
     struct by_path view = by_paths_get(&mend->paths, path);
 
-    for (uint32_t i = 1; i < view.node_count; i++) {
-        uint32_t half = by_mesh_find(mend->graph->net, view.nodes[i - 1], view.nodes[i]);
-
-        if (half == UINT32_MAX || mend->capacity[half] == 0 || (mend->both && mend->capacity[half ^ 1] == 0))
+    for (uint32_t i = 1; i < view.node_count; i++)
+        if (!hop_stands(mend, use, by_mesh_find(mend->graph->net, view.nodes[i - 1], view.nodes[i])))
             return false;
-    }
     return true;
 }
 
-static bool is_overloaded(const struct by_mend *mend, uint32_t path)
+static bool is_overloaded(const struct by_mend *mend, enum by_tree_use use, uint32_t path)
 {
     struct by_path view = by_paths_get(&mend->paths, path);
 
     for (uint32_t i = 1; i < view.node_count; i++) {
         uint32_t half = by_mesh_find(mend->graph->net, view.nodes[i - 1], view.nodes[i]);
 
-        if (half != UINT32_MAX && hop_room(mend, half) < 0)
+        if (half != UINT32_MAX && hop_room(mend, use, half) < 0)
             return true;
     }
     return false;
@@ -150,13 +167,14 @@ static void survey(struct work *work, const struct by_mended *tree)
     }
 }
 
-/* Whether a new edge may start at this node of the tree. */
-static bool may_feed(const struct work *work, uint32_t node)
+/* Whether a new edge to `start` may begin at this node of the tree. */
+static bool may_feed(const struct work *work, const struct by_mended *tree, uint32_t start, uint32_t node)
 {
     const struct by_graph *graph = work->mend->graph;
 
-    return work->depth[node] != UINT32_MAX &&
-           (graph->compute[node] || (graph->branch[node] && graph->budget[node] < 0));
+    return work->depth[node] != UINT32_MAX && (!tree->above || tree->above[start] == node) &&
+           (graph->compute[node] || (work->mend->branch[tree->use - 1][node] && graph->budget[node] < 0) ||
+            tree->above);
 }
 
 static bool better(const struct move *move, const struct move *best, int64_t want)
@@ -172,11 +190,12 @@ static bool better(const struct move *move, const struct move *best, int64_t wan
 
 /* Searches backwards from `start` through switches for a node of the tree; `limit` is the room for turning.
  */
-static void search_from(struct work *work, uint32_t start, uint32_t turns, int64_t limit, int64_t want,
-                        struct move *best)
+static void search_from(struct work *work, const struct by_mended *tree, uint32_t start, uint32_t turns,
+                        int64_t limit, struct move *best)
 {
     const struct by_mesh *net = work->mend->graph->net;
     uint32_t head = 0, tail = 0, hops = 1, level_end = 1;
+    int64_t want = tree->amount;
 
     work->round++;
     work->seen[start] = work->round;
@@ -194,7 +213,7 @@ static void search_from(struct work *work, uint32_t start, uint32_t turns, int64
         }
         for (uint32_t i = net->first[node]; i < net->first[node + 1]; i++) {
             uint32_t other = net->near[i].node;
-            int64_t room = hop_room(work->mend, net->near[i].half);
+            int64_t room = hop_room(work->mend, tree->use, net->near[i].half);
             struct move move = {.turns = turns, .start = start};
             uint32_t full = hop_fullness(work->mend, net->near[i].half);
 
@@ -202,7 +221,7 @@ static void search_from(struct work *work, uint32_t start, uint32_t turns, int64
             room = room < work->wide[node] ? room : work->wide[node];
             if (room <= 0 || work->seen[other] == work->round)
                 continue;
-            if (may_feed(work, other)) {
+            if (may_feed(work, tree, start, other)) {
                 move.amount = room < want ? room : want;
                 move.cost = work->depth[other] + hops + work->mend->full_cost * full;
                 if (better(&move, best, want)) {
@@ -242,11 +261,13 @@ static struct move find_move(struct work *work, const struct by_mended *tree, ui
         bool sound = mend->graph->compute[node] || mend->graph->budget[node] < 0;
 
         if (limit[node] > 0 && sound)
-            search_from(work, node, turns[node], limit[node], tree->amount, &best);
+            search_from(work, tree, node, turns[node], limit[node], &best);
+        if (tree->above)
+            break; /* a branch that is turned round hangs below another node */
         if (best.amount >= tree->amount && best.turns <= turns[node])
             break; /* later nodes only turn more */
         for (uint32_t c = work->first_child[node]; c != UINT32_MAX; c = work->next_child[c]) {
-            int64_t back = room_back(mend, tree->parent[c]);
+            int64_t back = room_back(mend, tree->use, tree->parent[c]);
 
             turns[c] = turns[node] + 1;
             limit[c] = back < limit[node] ? back : limit[node];
@@ -271,8 +292,8 @@ static void turn(struct by_mend *mend, struct by_mended *tree, uint32_t loose, u
         count = view.node_count;
         for (uint32_t i = 0; i < count; i++)
             nodes[i] = view.nodes[count - 1 - i];
-        load_edge(mend, path, -tree->amount);
-        load_path(mend, nodes, count, tree->amount);
+        load_edge(mend, tree->use, path, -tree->amount);
+        load_path(mend, tree->use, nodes, count, tree->amount);
         tree->parent[node] = carried;
         carried = by_paths_add(&mend->paths, nodes, count);
         free(nodes);
@@ -295,6 +316,10 @@ static void split(struct work *work, struct by_mended_list *trees, uint32_t numb
 
     copy.parent = by_alloc(work->n, sizeof(*copy.parent));
     memcpy(copy.parent, trees->trees[number].parent, work->n * sizeof(*copy.parent));
+    if (copy.above) {
+        copy.above = by_alloc(work->n, sizeof(*copy.above));
+        memcpy(copy.above, trees->trees[number].above, work->n * sizeof(*copy.above));
+    }
     copy.amount = amount;
     copy.copy = true;
     trees->trees[number].amount -= amount;
@@ -312,7 +337,7 @@ static void hang(struct work *work, struct by_mended_list *trees, uint32_t numbe
         split(work, trees, number, trees->trees[number].amount - move->amount);
     tree = &trees->trees[number];
     turn(mend, tree, loose, move->start);
-    load_path(mend, move->nodes, move->node_count, tree->amount);
+    load_path(mend, tree->use, move->nodes, move->node_count, tree->amount);
     tree->parent[move->start] = by_paths_add(&mend->paths, move->nodes, move->node_count);
     mend->moves++;
 }
@@ -370,7 +395,7 @@ static void prune(struct work *work, struct by_mended *tree)
                 work->first_child[v] != UINT32_MAX)
                 continue;
             if (hangs(tree, v))
-                load_edge(work->mend, tree->parent[v], -tree->amount);
+                load_edge(work->mend, tree->use, tree->parent[v], -tree->amount);
             tree->parent[v] = BY_MEND_OUTSIDE;
             changed = true;
         }
@@ -386,9 +411,10 @@ static bool take_off(struct work *work, struct by_mended *tree, bool overloads)
     for (uint32_t v = 0; v < work->n; v++) {
         if (!hangs(tree, v))
             continue;
-        if (stands(work->mend, tree->parent[v]) && !(overloads && is_overloaded(work->mend, tree->parent[v])))
+        if (stands(work->mend, tree->use, tree->parent[v]) &&
+            !(overloads && is_overloaded(work->mend, tree->use, tree->parent[v])))
             continue;
-        load_edge(work->mend, tree->parent[v], -tree->amount);
+        load_edge(work->mend, tree->use, tree->parent[v], -tree->amount);
         tree->parent[v] = BY_MEND_LOOSE;
         any = true;
     }
@@ -403,34 +429,44 @@ static bool has_loose(const struct work *work, const struct by_mended *tree)
     return false;
 }
 
-/* Paths that are lost, or run over a link that carries too much: by path. */
-static void flag_paths(const struct by_mend *mend, bool overloads, bool *flags)
+/* Paths that are lost to trees of some use, or run over a link that carries too much: by path, a bit for each
+ * use that there is. */
+static void flag_paths(const struct by_mend *mend, const struct by_mended_list *trees, bool overloads,
+                       uint8_t *flags)
 {
+    uint8_t uses = 0;
+
+    for (uint32_t i = 0; i < trees->count; i++)
+        uses |= (uint8_t)(1 << trees->trees[i].use);
     for (uint32_t p = 0; p < mend->paths.count; p++)
-        flags[p] = !stands(mend, p) || (overloads && is_overloaded(mend, p));
+        for (enum by_tree_use use = BY_TREE_BOTH; use <= BY_TREE_DOWN; use++)
+            if ((uses >> use & 1) && (!stands(mend, use, p) || (overloads && is_overloaded(mend, use, p))))
+                flags[p] |= (uint8_t)(1 << use);
 }
 
-static bool any_flagged(const struct work *work, const struct by_mended *tree, const bool *flags,
+static bool any_flagged(const struct work *work, const struct by_mended *tree, const uint8_t *flags,
                         uint32_t flag_count)
 {
     for (uint32_t v = 0; v < work->n; v++)
-        if (hangs(tree, v) && (tree->parent[v] >= flag_count || flags[tree->parent[v]]))
+        if (hangs(tree, v) && (tree->parent[v] >= flag_count || flags[tree->parent[v]] >> tree->use & 1))
             return true;
     return false;
 }
 
 static void find_room(struct by_mend *mend, const struct by_mended_list *trees, uint32_t n)
 {
-    int64_t *uses = by_alloc(mend->paths.count, sizeof(*uses));
+    size_t count = mend->paths.count;
+    int64_t *uses = by_alloc(4 * count, sizeof(*uses)); /* [use * paths + path] */
 
     memcpy(mend->room, mend->capacity, 2 * (size_t)mend->graph->net->pair_count * sizeof(*mend->room));
     for (uint32_t i = 0; i < trees->count; i++)
         for (uint32_t v = 0; v < n; v++)
             if (hangs(&trees->trees[i], v))
-                uses[trees->trees[i].parent[v]] += trees->trees[i].amount;
-    for (uint32_t p = 0; p < mend->paths.count; p++)
-        if (uses[p])
-            load_edge(mend, p, uses[p]);
+                uses[trees->trees[i].use * count + trees->trees[i].parent[v]] += trees->trees[i].amount;
+    for (enum by_tree_use use = BY_TREE_BOTH; use <= BY_TREE_DOWN; use++)
+        for (uint32_t p = 0; p < count; p++)
+            if (uses[use * count + p])
+                load_edge(mend, use, p, uses[use * count + p]);
     free(uses);
 }
 
@@ -438,9 +474,10 @@ static void find_room(struct by_mend *mend, const struct by_mended_list *trees, 
 static bool pass(struct work *work, struct by_mended_list *trees, bool overloads)
 {
     uint32_t flag_count = work->mend->paths.count, first_count = trees->count;
-    bool *flags = by_alloc(flag_count, sizeof(*flags)), right = true;
+    uint8_t *flags = by_alloc(flag_count, sizeof(*flags));
+    bool right = true;
 
-    flag_paths(work->mend, overloads, flags);
+    flag_paths(work->mend, trees, overloads, flags);
     for (uint32_t k = 0; k < trees->count && right; k++) { /* copies come at the end and have their turn */
         uint32_t i = work->mend->backwards && k < first_count ? first_count - 1 - k : k;
         bool touched = has_loose(work, &trees->trees[i]);
@@ -492,8 +529,10 @@ bool by_mend(struct by_mend *mend, struct by_mended_list *trees)
 
 void by_mended_free(struct by_mended_list *trees)
 {
-    for (uint32_t i = 0; i < trees->count; i++)
+    for (uint32_t i = 0; i < trees->count; i++) {
         free(trees->trees[i].parent);
+        free(trees->trees[i].above);
+    }
     free(trees->trees);
     *trees = (struct by_mended_list){0};
 }

@@ -20,7 +20,7 @@ struct by_mend {
     const int64_t *capacity; /* by half of graph->net, in trees */
     uint32_t full_cost;      /* what an eighth of a link's capacity in use weighs against a hop of height */
     bool backwards;          /* the last tree first */
-    bool both;               /* each tree loads both halves of its hops */
+    const bool *branch[3];   /* by use less one, by node: switches that may have children in such a tree */
     struct by_paths paths;   /* of all trees, old and new */
     int64_t *room;           /* by half: what is left; the job's own */
     int64_t moves;           /* branches that were hung elsewhere */
@@ -28,10 +28,13 @@ struct by_mend {
 
 /* A tree at work: by node, the path from its parent. */
 struct by_mended {
+    enum by_tree_use use; /* which way along its hops data runs in the graph: DOWN from parent to child */
     uint32_t root;
     uint32_t origin; /* the old tree that it comes from */
     int64_t amount;  /* equal trees */
     uint32_t *parent;
+    uint32_t
+        *above;   /* by node, where branches stay below the node that they hung below: that one; else NULL */
     bool copy;    /* split off: its origin stands elsewhere, too */
     bool touched; /* some edge was moved */
 };

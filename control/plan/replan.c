@@ -5,9 +5,11 @@
  */
 #include "control/plan/replan.h"
 
+#include "control/plan/budget.h"
 #include "control/plan/clock.h"
 #include "control/plan/mend.h"
 #include "control/plan/optimum.h"
+#include "control/plan/ordered.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
 #include "control/topology/fraction.h"
@@ -27,7 +29,10 @@ struct job {
     const struct by_topology *before, *topology;
     const struct by_plan *from;
     struct by_plan *plan;
-    struct by_graph *graph;
+    struct by_graph *graph, *up,
+        *down;                /* the last two for what switches do one way, in plans that go both ways */
+    bool pairs;               /* trees up and trees down stand in pairs */
+    bool keep_parents;        /* branches stay below the nodes that they hung below */
     uint32_t *now;            /* by old node: its number now, UINT32_MAX when it is lost */
     bool same_nodes;          /* the nodes of the two fabrics are the same, in the same order */
     bool *known;              /* by new node: it is in the old fabric */
@@ -73,11 +78,6 @@ static int check(const struct job *job, struct by_problem *problem)
     if (is_rooted(job) && (from->root < 0 || job->now[from->root] == UINT32_MAX))
         return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
                               "the root of the old plan is lost; plan another root without --from");
-    for (uint32_t i = 0; i < from->tree_count && !is_shared(job) && !is_rooted(job); i++)
-        if (from->trees[i].use != BY_TREE_BOTH)
-            return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
-                                  "the old plan has trees up and trees down in pairs, which cannot be mended "
-                                  "one by one; plan it anew without --from");
     for (uint32_t i = 0; i < job->topology->node_count && is_shared(job); i++)
         if (job->topology->nodes[i].compute && !job->known[i])
             return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
@@ -125,12 +125,18 @@ static void map_nodes(struct job *job)
     free(nodes);
 }
 
+/* Whether a tree counts towards the rate: of a pair the one that goes up does. */
+static bool counts(const struct by_tree *tree, bool pairs)
+{
+    return !pairs || tree->use != BY_TREE_DOWN;
+}
+
 /* Sum of the weights of the trees of one root (of all trees when `root` is none). */
-static int sum_weights(const struct by_plan *from, uint32_t root, struct by_fraction *sum)
+static int sum_weights(const struct by_plan *from, bool pairs, uint32_t root, struct by_fraction *sum)
 {
     *sum = (struct by_fraction){0, 1};
     for (uint32_t i = 0; i < from->tree_count; i++)
-        if ((root == UINT32_MAX || from->trees[i].root == root) &&
+        if ((root == UINT32_MAX || from->trees[i].root == root) && counts(&from->trees[i], pairs) &&
             by_fraction_add(*sum, from->trees[i].weight, sum) != 0)
             return BY_ERANGE;
     return 0;
@@ -146,7 +152,7 @@ static int old_units(const struct job *job, int64_t *units)
         *units = job->from->k;
         return 0;
     }
-    if (sum_weights(job->from, UINT32_MAX, &sum) != 0)
+    if (sum_weights(job->from, job->pairs, UINT32_MAX, &sum) != 0)
         return BY_ERANGE;
     for (uint32_t i = 0; i < job->from->tree_count; i++) {
         int64_t factor;
@@ -214,14 +220,41 @@ static int find_bound(struct job *job, struct by_problem *problem)
     return error;
 }
 
-/* The root, or where it is lost and may be any node, the first node below it that is there. */
-static uint32_t root_now(const struct job *job, const struct by_tree *old)
+/* The root, or where it is lost and may be any node, the first node below it that is there. The trees of a
+ * pair have one root, a compute node then. */
+static uint32_t root_now(const struct job *job, uint32_t number)
 {
+    const struct by_tree *old = &job->from->trees[number];
     uint32_t root = job->now[old->root];
+    bool pair = old->use != BY_TREE_BOTH;
 
-    for (uint32_t e = 0; e < old->edge_count && root == UINT32_MAX && job->mend.both; e++)
+    if (root == UINT32_MAX && job->pairs && old->use == BY_TREE_DOWN && number > 0)
+        old--; /* the one that goes up stands before it */
+    for (uint32_t e = 0; e < old->edge_count && root == UINT32_MAX && !is_shared(job) && !is_rooted(job);
+         e++) {
         root = job->now[by_paths_to(&job->from->paths, job->from->edges[old->first_edge + e])];
+        if (root != UINT32_MAX && pair && !job->graph->compute[root])
+            root = UINT32_MAX;
+    }
     return root;
+}
+
+/* Whom each node hung below; the root stands in for those that are lost. */
+static void note_parents(const struct job *job, const struct by_tree *old, struct by_mended *tree)
+{
+    uint32_t n = job->graph->node_count;
+
+    tree->above = by_alloc(n, sizeof(*tree->above));
+    for (uint32_t v = 0; v < n; v++)
+        tree->above[v] = tree->root;
+    for (uint32_t e = 0; e < old->edge_count; e++) {
+        uint32_t path = job->from->edges[old->first_edge + e];
+        uint32_t child = job->now[by_paths_to(&job->from->paths, path)];
+        uint32_t parent = job->now[by_paths_from(&job->from->paths, path)];
+
+        if (child != UINT32_MAX && parent != UINT32_MAX)
+            tree->above[child] = parent;
+    }
 }
 
 /* The tree as it was, in the numbers of now: nodes under lost ones hang loose, new compute nodes too. */
@@ -232,7 +265,8 @@ static int copy_tree(const struct job *job, uint32_t number, int64_t units, stru
     uint32_t n = job->graph->node_count;
     struct by_fraction part;
 
-    *tree = (struct by_mended){.root = root_now(job, old), .origin = number};
+    *tree = (struct by_mended){.root = root_now(job, number), .origin = number};
+    tree->use = is_shared(job) || is_rooted(job) ? BY_TREE_DOWN : old->use; /* the graph runs as data does */
     if (by_fraction_divide(old->weight, whole, &part) != 0 ||
         by_fraction_multiply(part, (struct by_fraction){units, 1}, &part) != 0 || part.den != 1)
         return BY_ERANGE;
@@ -247,6 +281,8 @@ static int copy_tree(const struct job *job, uint32_t number, int64_t units, stru
         if (child != UINT32_MAX && child != tree->root)
             tree->parent[child] = job->path_now[path] == UINT32_MAX ? BY_MEND_LOOSE : job->path_now[path];
     }
+    if (job->keep_parents)
+        note_parents(job, old, tree);
     return 0;
 }
 
@@ -263,13 +299,14 @@ static int copy_trees(const struct job *job, struct by_mended_list *trees, struc
         const struct by_tree *tree = &job->from->trees[i];
 
         error = by_fraction_add(of_root[tree->root], tree->weight, &of_root[tree->root]);
-        error = error ? error : by_fraction_add(whole, tree->weight, &whole);
+        if (!error && counts(tree, job->pairs))
+            error = by_fraction_add(whole, tree->weight, &whole);
     }
     for (uint32_t i = 0; i < job->from->tree_count && !error; i++) {
         uint32_t root = job->from->trees[i].root;
         struct by_mended tree;
 
-        if (root_now(job, &job->from->trees[i]) == UINT32_MAX) {
+        if (root_now(job, i) == UINT32_MAX) {
             report->trees_gone++;
             continue;
         }
@@ -411,41 +448,101 @@ static void append(const struct job *job, const struct by_mended *tree, struct b
             queue[tail++] = c;
         }
     }
-    by_tree_list_append(list, tree->root,
-                        !is_shared(job) && !is_rooted(job) ? BY_TREE_BOTH
-                        : goes_up(job)                     ? BY_TREE_UP
-                                                           : BY_TREE_DOWN,
-                        weight, edges, count);
+    by_tree_list_append(list, tree->root, goes_up(job) ? BY_TREE_UP : tree->use, weight, edges, count);
     free(first);
     free(next);
     free(queue);
     free(edges);
 }
 
-/* The mended trees as a plan whose rate is 1/`slower` of the bound. */
-static int write_trees(struct job *job, const struct by_mended_list *trees, struct by_fraction slower)
+/* The trees of pairs, each that goes up before one of the same root and weight that goes down; the sums of
+ * both are equal for each root. */
+static int append_pairs(const struct job *job, const struct by_mended_list *trees, struct by_fraction unit,
+                        struct by_tree_list *list)
+{
+    int64_t *left = by_alloc(trees->count, sizeof(*left));
+    uint32_t n = job->graph->node_count, *next = by_alloc(n, sizeof(*next));
+    int error = 0;
+
+    for (uint32_t i = 0; i < trees->count; i++)
+        left[i] = trees->trees[i].amount;
+    for (uint32_t i = 0; i < trees->count && !error; i++) {
+        const struct by_mended *up = &trees->trees[i];
+        uint32_t *j = &next[up->root];
+
+        while (up->use == BY_TREE_UP && left[i] > 0 && !error) {
+            struct by_fraction weight;
+            int64_t amount;
+
+            while (*j < trees->count && (trees->trees[*j].use != BY_TREE_DOWN ||
+                                         trees->trees[*j].root != up->root || left[*j] == 0))
+                ++*j;
+            if (*j == trees->count) { /* a root's trees down are fewer: such a plan cannot be mended */
+                error = BY_EUNSUPPORTED;
+                break;
+            }
+            amount = left[i] < left[*j] ? left[i] : left[*j];
+            error = by_fraction_multiply(unit, (struct by_fraction){amount, 1}, &weight);
+            append(job, up, weight, list);
+            append(job, &trees->trees[*j], weight, list);
+            left[i] -= amount;
+            left[*j] -= amount;
+        }
+    }
+    free(left);
+    free(next);
+    return error;
+}
+
+/* Whether limits of addition are kept, and the order of ranks where the old plan had one. */
+static bool keeps_promises(const struct job *job, const struct by_tree_list *list)
+{
+    struct by_plan view = {
+        .trees = list->trees, .tree_count = list->count, .paths = list->paths, .edges = list->edges};
+
+    return by_budget_kept(list, job->topology, NULL) &&
+           (!job->from->ordered || by_ordered_is(&view, job->topology));
+}
+
+/* The mended trees as a plan whose rate is 1/`slower` of the bound. BY_EUNSUPPORTED where they break a limit
+ * or the order. */
+static int write_trees(struct job *job, const struct by_mended_list *trees, struct by_fraction slower,
+                       struct by_replan_report *report)
 {
     struct by_plan *plan = job->plan;
     struct by_tree_list list = {.paths = job->mend.paths};
     struct by_fraction unit, weight;
+    int error = 0;
 
     if (by_fraction_divide(plan->optimum, slower, &plan->achieved) != 0 ||
         by_fraction_divide(plan->achieved,
                            (struct by_fraction){job->units * (is_shared(job) ? plan->compute_count : 1), 1},
                            &unit) != 0)
         return BY_ERANGE;
-    for (uint32_t i = 0; i < trees->count; i++) {
-        if (by_fraction_multiply(unit, (struct by_fraction){trees->trees[i].amount, 1}, &weight) != 0)
-            return BY_ERANGE;
+    if (job->pairs)
+        error = append_pairs(job, trees, unit, &list);
+    for (uint32_t i = 0; i < trees->count && !job->pairs && !error; i++) {
+        error = by_fraction_multiply(unit, (struct by_fraction){trees->trees[i].amount, 1}, &weight);
         append(job, &trees->trees[i], weight, &list);
     }
-    job->mend.paths = (struct by_paths){0}; /* the list's now */
+    if (!error && !keeps_promises(job, &list))
+        error = BY_EUNSUPPORTED;
+    if (error) {
+        free(list.trees); /* the paths stay the job's */
+        free(list.edges);
+        return error;
+    }
+    count_changes(job, trees, report);
+    report->trees_new += job->pairs ? list.count - trees->count : 0; /* split where trees were paired anew */
+    job->mend.paths = (struct by_paths){0};                          /* the list's now */
     by_tree_list_move(&list, plan);
     plan->k = is_shared(job) || is_rooted(job) ? job->units : 0;
+    plan->ordered = job->from->ordered;
     return 0;
 }
 
-/* Tries to mend at 1/`slower` of the bound. BY_EUNSUPPORTED when a branch finds no place. */
+/* Tries to mend at 1/`slower` of the bound. BY_EUNSUPPORTED when a branch finds no place. Ordered trees are
+ * tried with other paths between the same nodes as well, which keeps the order. */
 static int try_rate(struct job *job, struct by_fraction slower, unsigned ways,
                     struct by_replan_report *report)
 {
@@ -454,18 +551,18 @@ static int try_rate(struct job *job, struct by_fraction slower, unsigned ways,
         bool backwards;
     } how[WAYS_MAX] = {{4, false}, {16, true}, {1, false}, {4, true}};
 
-    for (unsigned way = 0; way < ways; way++) {
+    for (unsigned way = 0; way < ways * (job->from->ordered ? 2 : 1); way++) {
         struct by_mended_list trees = {0};
         int error = BY_EUNSUPPORTED;
 
-        job->mend.full_cost = how[way].full_cost;
-        job->mend.backwards = how[way].backwards;
+        job->keep_parents = job->from->ordered && way % 2 == 0;
+        job->mend.full_cost = how[way % ways].full_cost;
+        job->mend.backwards = how[way % ways].backwards;
         if (set_capacity(job, slower) != 0 || copy_trees(job, &trees, report) != 0) {
             error = BY_ERANGE;
         } else if (by_mend(&job->mend, &trees)) {
-            count_changes(job, &trees, report);
             report->optimal = slower.num == slower.den;
-            error = write_trees(job, &trees, slower);
+            error = write_trees(job, &trees, slower, report);
         }
         by_mended_free(&trees);
         if (error != BY_EUNSUPPORTED)
@@ -499,6 +596,35 @@ static int mend_trees(struct job *job, struct by_replan_report *report, struct b
     return error ? refuse_range(problem) : 0;
 }
 
+/* An ordered plan that cannot be mended in order: made anew. */
+static int plan_anew(struct job *job, bool in_network, struct by_replan_report *report,
+                     struct by_problem *problem)
+{
+    struct by_plan_options options = {.collective = job->from->collective,
+                                      .root = job->plan->root,
+                                      .in_network = in_network,
+                                      .ordered = true};
+    struct by_plan *made;
+    int error = by_plan_make(job->topology, &options, &made, problem);
+
+    if (error)
+        return error;
+    by_plan_free(job->plan);
+    job->plan = made;
+    *report = (struct by_replan_report){.trees_before = job->from->tree_count,
+                                        .trees_gone = job->from->tree_count,
+                                        .trees_new = made->tree_count,
+                                        .anew = true};
+    report->optimal = by_fraction_compare(made->achieved, made->optimum) == 0;
+    for (uint32_t i = 0; i < made->tree_count; i++) {
+        report->entries++;
+        for (uint32_t e = 0; e < made->trees[i].edge_count; e++)
+            report->entries += by_paths_hops(&made->paths, made->edges[made->trees[i].first_edge + e]);
+    }
+    report->entries_changed = report->entries;
+    return 0;
+}
+
 int by_replan(const struct by_topology *before, const struct by_plan *from,
               const struct by_topology *topology, bool in_network, struct by_plan **plan,
               struct by_replan_report *report, struct by_problem *problem)
@@ -527,19 +653,30 @@ int by_replan(const struct by_topology *before, const struct by_plan *from,
     job.mend.graph = job.graph;
     job.mend.capacity = job.capacity;
     job.mend.room = by_alloc(2 * (size_t)job.graph->net->pair_count, sizeof(*job.mend.room));
-    job.mend.both = !is_shared(&job) && !is_rooted(&job);
+    job.up = by_graph_make_sparse(topology, BY_DIRECTION_UP, in_network);
+    job.down = by_graph_make_sparse(topology, BY_DIRECTION_DOWN, in_network);
+    job.mend.branch[BY_TREE_BOTH - 1] = job.graph->branch;
+    job.mend.branch[BY_TREE_UP - 1] = job.up->branch;
+    job.mend.branch[BY_TREE_DOWN - 1] =
+        is_shared(&job) || is_rooted(&job) ? job.graph->branch : job.down->branch;
+    for (uint32_t i = 0; i < from->tree_count && !is_shared(&job) && !is_rooted(&job); i++)
+        job.pairs |= from->trees[i].use != BY_TREE_BOTH;
     error = check(&job, problem);
     if (!error)
         error = find_bound(&job, problem);
     job.plan->seconds.optimum = by_plan_clock() - start;
     if (!error)
         error = mend_trees(&job, report, problem);
+    if (error == BY_EUNSUPPORTED && from->ordered && job.path_now && job.plan->cut_count > 0)
+        error = plan_anew(&job, in_network, report, problem);
     job.plan->seconds.total = report->seconds = by_plan_clock() - start;
     job.plan->seconds.pack = job.plan->seconds.total - job.plan->seconds.optimum;
     by_paths_free(&job.mend.paths);
     free(job.mend.room);
     free(job.capacity);
     by_graph_free(job.graph);
+    by_graph_free(job.up);
+    by_graph_free(job.down);
     free(job.path_now);
     free(job.known);
     free(job.now);

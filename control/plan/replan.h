@@ -15,6 +15,7 @@ struct by_replan_report {
     uint32_t trees_changed; /* some edges moved */
     uint32_t trees_new;     /* split off from changed ones, or of a node that came */
     uint32_t trees_gone;    /* of a root that is lost */
+    bool anew;              /* an ordered plan that no mending kept in order: all trees are new */
     uint64_t entries;       /* (tree, node) pairs of the new plan: entries of tables, relays included */
     uint64_t entries_changed;
     bool optimal; /* the bound is reached; else `plan->achieved` over `plan->optimum` is the price */
@@ -23,8 +24,9 @@ struct by_replan_report {
 
 /*
  * The plan for `topology` from `from`, a plan for `before`. Nodes are told by name. Root and collective are
- * those of `from`. 0, or BY_EUNSUPPORTED when this plan cannot be mended (trees up and down in pairs, the
- * collective's root lost, no place found at any rate), or what by_plan_make returns; `problem` filled.
+ * those of `from`, and so is an order of ranks: where no mending keeps it, the plan is made anew. 0, or
+ * BY_EUNSUPPORTED when this plan cannot be mended (the collective's root lost, no place found at any rate),
+ * or what by_plan_make returns; `problem` filled.
  */
 int by_replan(const struct by_topology *before, const struct by_plan *from,
               const struct by_topology *topology, bool in_network, struct by_plan **plan,

@@ -248,6 +248,79 @@ static void a_plan_is_read_although_its_link_or_node_is_gone(void **state)
     by_topology_free(whole);
 }
 
+/* A leaf-spine whose leaves do one thing only, or add so much. */
+static struct by_topology *limited(bool aggregate, int64_t rate)
+{
+    struct by_topology *topology = rig_preset("leafspine", "leaf", "3", "2", "3", "10", NULL);
+
+    for (uint32_t i = 0; i < topology->node_count; i++) {
+        struct by_node *node = &topology->nodes[i];
+
+        if (!node->aggregate)
+            continue;
+        node->aggregate = aggregate;
+        node->aggregate_rate = (struct by_fraction){rate, 1};
+    }
+    return topology;
+}
+
+/* Loses every link, or node but the first. */
+static void lose_each_of(const struct by_topology *topology, bool nodes, unsigned collective, bool ordered,
+                         struct tally *tally)
+{
+    struct by_plan_options options = {
+        .collective = collective, .root = root_of(collective), .in_network = true, .ordered = ordered};
+    uint32_t count = nodes ? topology->node_count : topology->link_count;
+    bool *lost = calloc(count, sizeof(*lost));
+    struct by_problem problem = {0};
+    struct by_plan *plan, *next;
+
+    assert_non_null(lost);
+    assert_int_equal(by_plan_make(topology, &options, &plan, &problem), 0);
+    for (uint32_t i = nodes ? 1 : 0; i < count; i++) {
+        struct by_topology *left;
+
+        lost[i] = true;
+        if (by_topology_without(topology, nodes ? NULL : lost, nodes ? lost : NULL, &left, &problem) == 0) {
+            next = again(topology, plan, left, tally);
+            assert_true(next == NULL || next->ordered == ordered);
+            by_plan_free(next);
+        }
+        by_topology_free(left);
+        lost[i] = false;
+    }
+    by_plan_free(plan);
+    free(lost);
+}
+
+static void pairs_limits_and_order_are_kept(void **state)
+{
+    struct tally tally = {0};
+
+    (void)state;
+    for (int nodes = 0; nodes < 2; nodes++) {
+        struct by_topology *half = limited(false, 0), *slow = limited(true, 12),
+                           *plain = rig_preset("leafspine", "none", "3", "2", "3", "10", NULL),
+                           *boxes = rig_preset("h100", "nvswitch", "9", NULL);
+
+        lose_each_of(half, nodes, BY_COLLECTIVE_ALLREDUCE, false, &tally);
+        lose_each_of(slow, nodes, BY_COLLECTIVE_ALLREDUCE, false, &tally);
+        lose_each_of(slow, nodes, BY_COLLECTIVE_REDUCE, false, &tally);
+        lose_each_of(plain, nodes, BY_COLLECTIVE_ALLREDUCE, true, &tally);
+        lose_each_of(plain, nodes, BY_COLLECTIVE_REDUCE, true, &tally);
+        lose_each_of(plain, nodes, BY_COLLECTIVE_REDUCE_SCATTER, true, &tally);
+        if (!nodes)
+            lose_each_of(boxes, nodes, BY_COLLECTIVE_REDUCE_SCATTER, true, &tally);
+        by_topology_free(half);
+        by_topology_free(slow);
+        by_topology_free(plain);
+        by_topology_free(boxes);
+    }
+    tell("pairs, limits, order:", &tally);
+    assert_true(tally.plans > 100);
+    assert_true(tally.unsupported <= tally.plans / 10);
+}
+
 static void what_cannot_be_mended_is_refused_with_the_reason(void **state)
 {
     struct by_topology *star = rig_preset("star", "all", "4", NULL),
@@ -280,6 +353,7 @@ int main(void)
         cmocka_unit_test(a_link_that_returns_is_used_again),
         cmocka_unit_test(at_scale_one_lost_link_changes_few_trees_and_the_bound_is_reached),
         cmocka_unit_test(a_plan_is_read_although_its_link_or_node_is_gone),
+        cmocka_unit_test(pairs_limits_and_order_are_kept),
         cmocka_unit_test(what_cannot_be_mended_is_refused_with_the_reason),
     };
 
