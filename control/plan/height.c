@@ -17,8 +17,10 @@
  */
 #define EXCESS_FINE 2u
 /* Steps for each edge at least and at most. */
-#define STEPS_EACH_MIN 4u
+#define STEPS_EACH_MIN 2u
 #define STEPS_EACH_MAX 40u
+/* And in all: a second or so. */
+#define STEPS_MAX ((uint64_t)120 << 20)
 /* Trees without any move at all after which there is none to be found (count). */
 #define TRIES_IDLE 32u
 
@@ -324,7 +326,8 @@ static uint64_t steps_for(const struct by_tree_list *list, const struct entry *e
 
     for (uint32_t i = 0; i < count; i++)
         edges += list->trees[entries[i].number].edge_count;
-    return edges * (each < STEPS_EACH_MIN ? STEPS_EACH_MIN : each < STEPS_EACH_MAX ? each : STEPS_EACH_MAX);
+    edges *= (each < STEPS_EACH_MIN ? STEPS_EACH_MIN : each < STEPS_EACH_MAX ? each : STEPS_EACH_MAX);
+    return edges < STEPS_MAX ? edges : STEPS_MAX;
 }
 
 static bool has_budget(const struct by_graph *graph)
