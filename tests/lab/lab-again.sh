@@ -7,8 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
 . tests/lab/lab-common.sh lab-again "${1:-build/release}"
 need_root
-id=
-cleanup_more() { [ -z "$id" ] || "$banyan" lab down "$id" >/dev/null 2>&1; }
+cleanup_more() { down_of "$dir/up.out"; }
 make_topologies
 
 # perf_all BYTES: one process for each host of the lab that is up; each one's exit status and output into $dir/perf.out.
@@ -20,8 +19,10 @@ perf_all() {
         (BANYAN_TIMEOUT=8 timeout 60 ${command% COMMAND} "$build/bin/banyan-perf" -c allreduce,barrier -b "$1" -e "$1" -n 2 -w 1
             echo "exit $?") >"$dir/perf.$host.out" 2>&1 &
         pids+=($!)
+        children+=($!)
     done < <(sed -n 's/^host  *\([^ ]*\)  *\(ip .*\)$/\1 \2/p' "$dir/up.out")
     for pid in "${pids[@]}"; do wait "$pid"; done
+    children=()
     cat "$dir"/perf.*.out >"$dir/perf.out"
 }
 hosts() { grep -c '^host ' "$dir/up.out"; }
@@ -46,7 +47,7 @@ for topology in star4 leafspine; do
         fail "$topology: lab up" "$dir/up.out"
         continue
     fi
-    id=$(sed -n 's/^# lab \([0-9.]*\) is up.*/\1/p' "$dir/up.out")
+    id=$(id_of "$dir/up.out")
     folder=/run/banyan/lab-$id
     renew() { "$banyan" push --renew "$folder" --sockets "$folder"; }
     if grep -q 'push --renew' "$dir/up.out"; then pass "$topology: lab up says how to run again"; else fail "$topology: lab up" "$dir/up.out"; fi
@@ -59,8 +60,7 @@ for topology in star4 leafspine; do
     refused_run "$topology: a second one, whose chunks the switches have passed" 64 6
     check "$topology: push --renew again" renew
     right "$topology: a run after it" 64K
-    "$banyan" lab down "$id" >/dev/null 2>&1
-    id=
+    down_of "$dir/up.out"
 done
 
 check "files of one generation each" bash -c "

@@ -7,8 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
 . tests/lab/lab-common.sh lab-blame "${1:-build/release}"
 need_root
-id=
-cleanup_more() { [ -z "$id" ] || "$banyan" lab down "$id" >/dev/null 2>&1; }
+cleanup_more() { down_of "$dir/up.out"; }
 make_topologies
 
 # start HOST ARGUMENTS...: banyan-perf on one host, its output in $dir/HOST.out; sets $started.
@@ -19,9 +18,10 @@ start() {
     # shellcheck disable=SC2086
     (BANYAN_TIMEOUT=1 exec timeout 60 ${command% COMMAND} "$build/bin/banyan-perf" "$@" >"$dir/$host.out" 2>&1) &
     started=$!
+    children+=("$started")
 }
 hosts() { sed -n 's/^host  *\([^ ]*\) .*/\1/p' "$dir/up.out"; }
-renew() { "$banyan" push --renew "$folder" --sockets "$folder" >"$dir/renew.out" 2>&1 || fail "push --renew" "$dir/renew.out"; }
+renew() { children=(); "$banyan" push --renew "$folder" --sockets "$folder" >"$dir/renew.out" 2>&1 || fail "push --renew" "$dir/renew.out"; }
 # all_say WHAT LEFT_OUT TEXT...: the output of every host but LEFT_OUT matches each TEXT.
 all_say() {
     local what=$1 out=$2 host text
@@ -54,18 +54,10 @@ killed() {
         if [ "$host" = "$1" ]; then victim=$started; else pids+=("$started"); fi
     done
     sleep 2
-    pkill_children "$victim"
+    end_tree KILL "$victim"
     wait "${pids[@]}" "$victim" 2>/dev/null
     all_say "$topology: all name $1, which was killed" "$1" "$1 \(rank [0-9]+\) has not contributed"
     renew
-}
-# `timeout` hands no SIGKILL on: its child is what runs.
-pkill_children() {
-    local child
-    for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
-        pkill_children "$child"
-        kill -KILL "$child" 2>/dev/null
-    done
 }
 differ() {
     local what=$1 text=$2 odd=$3 host pids=() own=()
@@ -86,7 +78,7 @@ for topology in star4 leafspine; do
         fail "$topology: lab up" "$dir/up.out"
         continue
     fi
-    id=$(sed -n 's/^# lab \([0-9.]*\) is up.*/\1/p' "$dir/up.out")
+    id=$(id_of "$dir/up.out")
     folder=/run/banyan/lab-$id
     last=$(hosts | tail -n 1)
     first=$(hosts | head -n 1)
@@ -99,7 +91,6 @@ for topology in star4 leafspine; do
     differ "another type" "allreduce, sum of [0-9]+ i32" "$last" -c allreduce -d i32 -b 64K -n 1 -- -c allreduce -b 64K -n 1
     differ "another count" "allreduce, sum of|a call that is not known here" "$last" -c allreduce -b 32K -n 1 -- -c allreduce -b 64K -n 1
     differ "another root" "broadcast from rank 1" "$last" -c broadcast -r 1 -b 64K -n 1 -- -c broadcast -r 0 -b 64K -n 1
-    "$banyan" lab down "$id" >/dev/null 2>&1
-    id=
+    down_of "$dir/up.out"
 done
 finish

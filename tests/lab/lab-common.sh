@@ -11,15 +11,47 @@ dir=$(mktemp -d)
 passed=0
 failed=0
 children=()
+foreground=
 cleanup() {
-    local child
-    for child in "${children[@]}"; do kill -KILL "$child" 2>/dev/null; done
+    local child i folder
+    trap '' HUP INT TERM
+    [ -z "$foreground" ] || children+=("$foreground")
+    # A lab undoes what it made when it is asked to end.
+    for child in "${children[@]}"; do end_tree TERM "$child"; done
+    for ((i = 0; i < 200; i++)); do
+        kill -0 "${children[@]}" 2>/dev/null || break
+        sleep 0.1
+    done
+    for child in "${children[@]}"; do end_tree KILL "$child"; done
     wait 2>/dev/null
     [ "$(type -t cleanup_more)" != function ] || cleanup_more
+    # What switches that were killed have left; the next one would remove it as well.
+    for folder in /var/run/dpdk/banyan.*; do
+        [ ! -d "$folder" ] || kill -0 "${folder##*.}" 2>/dev/null || rm -rf "$folder"
+    done
     rm -rf "$dir"
 }
+# end_tree SIGNAL PID: the process and all that it has started; those first, as one that is gone no longer tells of its own.
+end_tree() {
+    local child
+    for child in $(cat "/proc/$2/task/$2/children" 2>/dev/null); do
+        end_tree "$1" "$child"
+    done
+    kill -"$1" "$2" 2>/dev/null
+}
 trap cleanup EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' INT
+trap 'exit 143' HUP TERM
+# Runs a command such that a signal to this script ends it at once: bash would wait for one that it does not run in the background.
+attended() {
+    local status
+    "$@" &
+    foreground=$!
+    wait "$foreground"
+    status=$?
+    foreground=
+    return $status
+}
 
 need_root() {
     [ "$(id -u)" -eq 0 ] || { echo "$name: skipped: network namespaces need root" >&2; exit 77; }
@@ -35,13 +67,13 @@ fail() { # fail WHAT [FILE...]: the files are shown
 check() {
     local what=$1
     shift
-    if "$@" >"$dir/check.out" 2>&1; then pass "$what"; else fail "$what" "$dir/check.out"; fi
+    if attended "$@" >"$dir/check.out" 2>&1; then pass "$what"; else fail "$what" "$dir/check.out"; fi
 }
 # refused WHAT STATUS TEXT COMMAND...: passes when the command exits with STATUS and says TEXT.
 refused() {
     local what=$1 status=$2 text=$3 got
     shift 3
-    "$@" >"$dir/check.out" 2>&1
+    attended "$@" >"$dir/check.out" 2>&1
     got=$?
     if [ $got -eq "$status" ] && grep -qF -- "$text" "$dir/check.out"; then
         pass "$what"
@@ -80,7 +112,7 @@ all_topologies="star4 star8 leafspine twobox ring4 relay-spine"
 lab_right() {
     local what=$1 topology=$2
     shift 2
-    if ! "$banyan" lab run "$dir/$topology.json" "$@" >"$dir/run.out" 2>&1; then
+    if ! attended "$banyan" lab run "$dir/$topology.json" "$@" >"$dir/run.out" 2>&1; then
         fail "$what" "$dir/run.out"
         return 1
     fi
@@ -96,6 +128,14 @@ lab_right() {
 }
 # is_json: reads JSON from its input, and fails if it is none.
 is_json() { perl -MJSON::PP -0777 -ne 'decode_json($_)'; }
+# id_of FILE: the number of the lab that `lab up` said in FILE; nothing when it did not come that far.
+id_of() { sed -n 's/^# lab \([0-9.]*\) is up.*/\1/p' "$1" 2>/dev/null; }
+# down_of FILE: ends that lab. For cleanup_more, as a signal may come as soon as it is up.
+down_of() {
+    local id
+    id=$(id_of "$1")
+    [ -z "$id" ] || "$banyan" lab down "$id" >/dev/null 2>&1
+}
 # Nothing of this script's own labs is left: their namespaces carry the number of the process that made them.
 left_of() { # left_of PID
     ip netns list | grep -q "^lab-$1[.-]" && { ip netns list | grep "^lab-$1[.-]"; return 0; }

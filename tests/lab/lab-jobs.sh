@@ -15,5 +15,6 @@ most=3 lab_right "two jobs at once under faults" leafspine --jobs 2 --bytes 256K
 a=$!
 "$banyan" lab run "$dir/star4.json" --bytes 1M --iters 2 -c allreduce,barrier >"$dir/b.out" 2>&1 &
 b=$!
+children=("$a" "$b")
 if wait $a && wait $b; then pass "two labs at once on one machine"; else fail "two labs at once on one machine" "$dir/a.out" "$dir/b.out"; fi
 finish

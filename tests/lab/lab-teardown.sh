@@ -53,6 +53,7 @@ clean "nothing is left after a failed start" $pid
 
 "$banyan" lab run "$dir/leafspine.json" "${long[@]}" >"$dir/run.out" 2>&1 &
 pid=$!
+children+=("$pid")
 sleep 4
 kill -KILL $pid
 wait $pid 2>/dev/null
@@ -60,8 +61,9 @@ wait $pid 2>/dev/null
 check "lab down undoes a run that was killed" "$banyan" lab down $pid
 clean "nothing is left after lab down" $pid
 
+cleanup_more() { down_of "$dir/run.out"; }
 if "$banyan" lab up "$dir/star4.json" >"$dir/run.out" 2>&1; then
-    id=$(sed -n 's/^# lab \([0-9.]*\) is up.*/\1/p' "$dir/run.out")
+    id=$(id_of "$dir/run.out")
     check "lab up: a switch answers" "$banyan" show "unix:/run/banyan/lab-$id/switch0.sock"
     check "lab down ends what is up" "$banyan" lab down "$id"
     clean "nothing is left of what was up" "$id"

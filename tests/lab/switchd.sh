@@ -19,14 +19,25 @@ passed=0
 failed=0
 taken_huge=0
 cleanup() {
-    [ "$pid" -eq 0 ] || kill -KILL "$pid" 2>/dev/null
+    local i
+    trap '' HUP INT TERM
+    if [ "$pid" -ne 0 ]; then
+        kill -CONT "$pid" 2>/dev/null
+        kill -TERM "$pid" 2>/dev/null
+        for ((i = 0; i < 100; i++)); do
+            kill -0 "$pid" 2>/dev/null || break
+            sleep 0.05
+        done
+        kill -KILL "$pid" 2>/dev/null
+    fi
     wait 2>/dev/null
     change_huge -"$taken_huge"
     ip netns del "$ns" 2>/dev/null
     rm -rf "$dir"
 }
 trap cleanup EXIT
-trap 'exit 130' HUP INT TERM
+trap 'exit 130' INT
+trap 'exit 143' HUP TERM
 
 pass() { passed=$((passed + 1)); echo "  PASS   $1"; }
 fail() { failed=$((failed + 1)); echo "  FAIL   $1"; [ ! -s "$dir/err" ] || sed 's/^/         /' "$dir/err"; }
