@@ -352,6 +352,8 @@ void model_gather_facts(int index, struct model_facts *facts)
     facts->crashes = extra->crashes;
     facts->forgotten = extra->forgotten;
     facts->gen = (uint16_t)(model.config->gen + extra->life);
+    if (extra->flips > 0)
+        return; /* what its banks seem to need means nothing */
     for (uint32_t e = 0; e < engine->active->entry_count; e++) {
         const struct by_entry *entry = &engine->active->entry[e];
 
