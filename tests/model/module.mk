@@ -27,7 +27,7 @@ test_model_LDLIBS := -lcmocka
 
 .PHONY: model model-smoke model-mutations
 model: $(B)/tools/model $(B)/tests/test_model ## explore every state of the protocol's real code in small fabrics
-	$(Q)$(B)/tools/model
+	$(Q)$(B)/tools/model --jobs $(shell nproc)
 	$(Q)MODEL_FULL=1 $(B)/tests/test_model
 
 MUTATION_TESTS := test_endpoint_send test_endpoint_session test_endpoint_timer test_sim_fairness
