@@ -11,7 +11,8 @@ probe=$build/tools/switch-probe
 qemu=qemu-system-aarch64
 [ -r "$board/banyan.elf" ] || { echo "metal: $board/banyan.elf is missing: make firmware BOARD=qemu-virt-arm64" >&2; exit 1; }
 command -v $qemu >/dev/null || { echo "metal: $qemu is missing: tests/deps.sh metal" >&2; exit 1; }
-[ -x "$probe" ] || { echo "metal: $probe is missing: make build-tools" >&2; exit 1; }
+trace=$build/tools/switch-trace
+[ -x "$probe" ] && [ -x "$trace" ] || { echo "metal: $probe or $trace is missing: make build-tools" >&2; exit 1; }
 pid=0
 cleanup_more() { [ "$pid" -eq 0 ] || kill -KILL "$pid" 2>/dev/null; }
 
@@ -58,6 +59,7 @@ says() {
     done
     boot "${ports:-2}" "${more[@]}"
     check "$what" until_says "$text"
+    ! grep -q ': fault: ' "$dir/log" || until_says "  halted" >/dev/null # after all registers
     halt
 }
 ticks() { awk '{print $14 + $15}' "/proc/$pid/stat"; }
@@ -106,6 +108,22 @@ for ((i = 0; i < 20; i++)); do
     "$banyan" show "$control" >"$dir/check.out" 2>&1 || break
 done
 if [ $i -eq 20 ]; then pass "a client that ends within a message does not disturb the next one, 20 times"; else fail "a client that ends within a message" "$dir/check.out"; fi
+halt
+
+# ---- the same bytes as every other shell ----------------------------------------------------------------------------------------
+"$trace" image "$dir/trace.table"
+for seed in ${TRACE_SEEDS:-1}; do
+    boot 4 $(setting timeless 1)
+    check "trace $seed: the image is ready" until_says ready
+    check "trace $seed: its table is loaded" "$banyan" push "$dir/trace.table" --to "star=$control"
+    check "trace $seed: 10,000 frames, the same bytes out of the engine alone, the DPDK shell and the image" timeout 60 "$trace" $seed 10000 "$dir"
+    tail -n 1 "$dir/check.out" | sed 's/^/         /'
+    halt
+done
+boot 4
+check "an image with a clock is ready" until_says ready
+check "its table is loaded" "$banyan" push "$dir/trace.table" --to "star=$control"
+refused "it spaces repairs, and the trace shows it" 1 "the image does not send what the engine alone does" "$trace" 1 10000 "$dir"
 halt
 
 # ---- fabrics ------------------------------------------------------------------------------------------------------------------

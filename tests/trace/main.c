@@ -1,0 +1,154 @@
+/*
+ * Plays a trace to all shells and compares what they send, byte by byte, port by port.
+ *
+ *   trace [SEED [FRAMES]]                 the engine alone and the DPDK shell
+ *   trace SEED FRAMES FOLDER              and the bare-metal image, whose ports are sockets in FOLDER
+ *   trace image FILE                      writes the table that the image must have
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "offload/wire/frame.h"
+#include "offload/wire/wire.h"
+#include "tests/trace/trace.h"
+
+#define FRAMES 20000u
+
+struct play {
+    uint64_t seed;
+    uint32_t frames;
+    const char *folder; /* NULL: no image */
+    uint64_t sent;      /* frames that came out of each shell */
+    uint64_t type[BY_TYPE_COUNT];
+};
+
+static void print_out(const char *who, const struct trace_out *out)
+{
+    for (unsigned i = 0; i < out->count; i++) {
+        fprintf(stderr, "%s: port %u, %zu bytes:", who, out->frame[i].port, out->frame[i].bytes);
+        for (size_t k = 0; k < out->frame[i].bytes && k < 130; k++)
+            fprintf(stderr, " %02x", out->frame[i].data[k]);
+        fputc('\n', stderr);
+    }
+}
+
+/* The same frames on each port, in the same order. */
+static int is_same(const struct trace_out *a, const struct trace_out *b)
+{
+    for (unsigned port = 0; port < TRACE_PORTS; port++) {
+        unsigned i = 0, k = 0;
+
+        for (;;) {
+            while (i < a->count && a->frame[i].port != port)
+                i++;
+            while (k < b->count && b->frame[k].port != port)
+                k++;
+            if (i == a->count || k == b->count)
+                break;
+            if (a->frame[i].bytes != b->frame[k].bytes ||
+                memcmp(a->frame[i].data, b->frame[k].data, a->frame[i].bytes) != 0)
+                return 0;
+            i++;
+            k++;
+        }
+        if (i != a->count || k != b->count)
+            return 0;
+    }
+    return 1;
+}
+
+static int differ(const struct play *play, uint32_t step, const char *who, const struct trace_frame *in,
+                  const struct trace_out *expected, const struct trace_out *got)
+{
+    struct trace_out frame = {.count = 1, .frame = {*in}};
+
+    fprintf(stderr, "trace %" PRIu64 " %u: frame %u: %s does not send what the engine alone does\n",
+            play->seed, play->frames, step, who);
+    print_out("in", &frame);
+    print_out("engine", expected);
+    print_out(who, got);
+    return 1;
+}
+
+static void count_types(struct play *play, const struct trace_out *out)
+{
+    struct by_frame frame;
+    struct by_header header;
+    const uint8_t *payload;
+
+    play->sent += out->count;
+    for (unsigned i = 0; i < out->count; i++)
+        if (by_frame_parse(out->frame[i].data, out->frame[i].bytes, &frame) == 0 &&
+            by_header_decode(frame.data, frame.bytes, &header, &payload) >= 0)
+            play->type[header.type]++;
+}
+
+static int play_all(struct play *play)
+{
+    static struct trace_out expected, got;
+    struct trace trace;
+    struct trace_frame frame;
+    size_t bytes;
+    uint8_t *image = trace_image(&bytes);
+
+    trace_plain_open(image, bytes);
+    trace_dpdk_open(image, bytes);
+    if (play->folder)
+        trace_metal_open(play->folder);
+    trace_open(&trace, play->seed);
+    for (uint32_t step = 0; step < play->frames; step++) {
+        trace_next(&trace, &frame);
+        trace_plain_step(&frame, &expected);
+        count_types(play, &expected);
+        trace_dpdk_step(&frame, &got);
+        if (!is_same(&expected, &got))
+            return differ(play, step, "the DPDK shell", &frame, &expected, &got);
+        if (play->folder && !trace_metal_step(&frame, &expected, &got))
+            return differ(play, step, "the image", &frame, &expected, &got);
+    }
+    if (play->folder && !trace_metal_is_quiet()) {
+        fprintf(stderr, "trace %" PRIu64 " %u: the image sends more than the engine alone\n", play->seed,
+                play->frames);
+        return 1;
+    }
+    trace_dpdk_close();
+    free(image);
+    return 0;
+}
+
+static int write_image(const char *path)
+{
+    size_t bytes;
+    uint8_t *image = trace_image(&bytes);
+    FILE *file = fopen(path, "wb");
+    int status = file && fwrite(image, 1, bytes, file) == bytes ? 0 : 1;
+
+    if (file)
+        fclose(file);
+    free(image);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct play play = {.seed = 1, .frames = FRAMES};
+    int status;
+
+    if (argc == 3 && strcmp(argv[1], "image") == 0)
+        return write_image(argv[2]);
+    if (argc > 1)
+        play.seed = strtoull(argv[1], NULL, 10);
+    if (argc > 2)
+        play.frames = (uint32_t)strtoul(argv[2], NULL, 10);
+    if (argc > 3)
+        play.folder = argv[3];
+    status = play_all(&play);
+    printf("trace %" PRIu64 ": %u frames in, %" PRIu64 " out:", play.seed, play.frames, play.sent);
+    for (unsigned type = 1; type < BY_TYPE_COUNT; type++)
+        printf(" %" PRIu64 " %s%s", play.type[type], by_type_name(type), type + 1 < BY_TYPE_COUNT ? "," : "");
+    printf("; %s from the engine alone, the DPDK shell%s\n", status ? "NOT the same bytes" : "the same bytes",
+           play.folder ? " and the image" : "");
+    return status;
+}
