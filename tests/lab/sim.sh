@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# banyan sim: plans on simulated fabrics reach their optimum, repair what is lost, and a run that is wrong is called so.
+#   sim.sh [BUILD]     BUILD: folder with bin/ (default build/release). Exit 0: all passed.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/lab/lab-common.sh disable=SC2154
+. tests/lab/lab-common.sh sim "${1:-build/release}"
+sim() { "$banyan" sim "$dir/$1.json" "$dir/$2.plan" "${@:3}"; }
+plan() { "$banyan" plan "$dir/$1.json" -c "$2" -o "$dir/$3.plan" "${@:4}" >/dev/null; }
+field() { sed -n 's/^ "'"$1"'": \(.*[^,]\),\{0,1\}$/\1/p' "$dir/report"; }
+# reaches WHAT LEAST MOST FABRIC PLAN OPTIONS...: bound_ratio lies in the interval, and every byte is as predicted.
+reaches() {
+    local what=$1 least=$2 most=$3
+    shift 3
+    if sim "$@" --json >"$dir/report" 2>"$dir/errors" &&
+        awk -v r="$(field bound_ratio)" -v a="$least" -v b="$most" 'BEGIN { exit !(r >= a && r <= b) }' &&
+        [ "$(field predicted_traffic)" = '"equal"' ] && [ "$(field wrong_elements)" = 0 ]; then
+        pass "$what: $(awk -v r="$(field bound_ratio)" 'BEGIN { printf "%.2f %%", 100 * r }')"
+    else
+        fail "$what: $(field bound_ratio), traffic $(field predicted_traffic)" "$dir/errors"
+    fi
+}
+# survives WHAT KEY FABRIC PLAN OPTIONS...: all right, and the counter KEY is not 0.
+survives() {
+    local what=$1 key=$2
+    shift 2
+    if sim "$@" --json >"$dir/report" 2>"$dir/errors" && [ "$(field "$key")" -gt 0 ] && [ "$(field wrong_elements)" = 0 ]; then
+        pass "$what ($key: $(field "$key"))"
+    else
+        fail "$what: $key $(field "$key")" "$dir/errors"
+    fi
+}
+
+"$banyan" topo a100 --boxes 2 >"$dir/a100.json"
+"$banyan" topo star --hosts 8 >"$dir/star.json"
+"$banyan" topo h100 --boxes 9 >"$dir/wide.json"
+"$banyan" topo ring --hosts 6 >"$dir/ring.json"
+sed 's/"aggregate": true/"aggregate": true, "aggregate_rate": 35/' "$dir/star.json" >"$dir/slow.json"
+sed 's:GB/s:furlongs:' "$dir/star.json" >"$dir/furlongs.json"
+for collective in allgather reduce-scatter allreduce; do plan a100 $collective a100-$collective; done
+for collective in allreduce allgather barrier; do plan star $collective star-$collective; done
+plan star broadcast star-broadcast --root host3
+plan star reduce star-reduce --root host5
+plan ring allreduce ring
+plan slow allreduce slow
+plan wide allreduce wide
+
+reaches "2x8 A100 allgather" 0.97 1 a100 a100-allgather -b 320M
+reaches "2x8 A100 reduce-scatter" 0.97 1 a100 a100-reduce-scatter -b 320M
+reaches "2x8 A100 allreduce" 0.97 1 a100 a100-allreduce -b 128M
+reaches "a ring of hosts that run engines" 0.97 1 ring ring -b 16M
+reaches "a star" 0.97 1 star star-allreduce -b 16M
+reaches "a switch with 72 ports, more than our own programs drive" 0.8 1 wide wide -b 16M
+reaches "additions at a limited rate, planned for" 0.97 1 slow slow -b 16M
+reaches "and not planned for: half the rate, 35 GB/s for 7 additions" 0.499 0.507 slow star-allreduce -b 16M
+reaches "broadcast from another root" 0.97 1 star star-broadcast -b 16M
+reaches "reduce to another root" 0.97 1 star star-reduce -b 16M
+check "a barrier" sim star star-barrier -c barrier
+check "trees of allreduce serve an allgather" sim star star-allreduce -c allgather -b 1M
+
+survives "loss, duplication and reordering are repaired" retransmissions a100 a100-allreduce -b 4M --loss 0.001 --dup 0.001 --reorder 0.001
+survives "on hosts too, where there is no switch" retransmissions ring ring -b 2M --loss 0.001
+survives "short buffers lose, and nothing is wrong" overflowed star star-allreduce -b 4M --buffer 100K --inflight 1000 --window 512
+survives "long queues are marked" marked star star-allreduce -b 4M --mark 100K --inflight 1000 --window 512
+survives "trains" checked_elements star star-allreduce -b 64M --train 8
+
+faulty=(a100 a100-allgather -b 2M --loss 0.001 --seed 7 --report)
+sim "${faulty[@]}" "$dir/one" >/dev/null
+sim "${faulty[@]}" "$dir/two" >/dev/null
+check "the same seed gives the same bytes of report" cmp "$dir/one" "$dir/two"
+sim "${faulty[@]}" "$dir/three" --seed 8 >/dev/null
+refused "another seed others" 1 "differ" cmp "$dir/one" "$dir/three"
+refused "a wrong result is called so" 1 "wrong results: " sim star star-allreduce -b 1M --spoil
+refused "of an allgather, too" 1 "wrong results: " sim star star-allgather -b 1M --spoil
+sed 's/"optimum": {"num": 10,/"optimum": {"num": 9,/; s/"achieved": {"num": 10,/"achieved": {"num": 9,/' "$dir/star-allreduce.plan" >"$dir/modest.plan"
+refused "what is faster than the proven optimum is not believed" 1 "faster than the plan's proven optimum" sim star modest -b 16M
+
+refused "no plan" 2 "at least one plan" "$banyan" sim "$dir/star.json"
+refused "a plan of another fabric" 2 "banyan: " sim star ring
+refused "a chunk of odd length" 2 "multiple of 64" sim star star-allreduce --chunk 100
+refused "a window that is no power of two" 2 "power of two" sim star star-allreduce --window 3
+refused "a time without its unit" 2 "such as 500ns" sim star star-allreduce --latency 5
+refused "a rank that is not there" 2 "ranks 0 to 7" sim star star-reduce --root 8
+refused "a unit without seconds" 2 "GB/s" sim furlongs star-allreduce
+refused "less than an element for each rank" 2 "needs" sim star star-allgather -b 8
+refused "a folder that is none" 2 "banyan sim --keep" "$build/bin/banyan-sim" "$dir/nowhere"
+kept=$("$banyan" sim "$dir/star.json" "$dir/star-allreduce.plan" -b 64K --keep | sed -n 's/^# the folder of banyan-sim: //p')
+check "a folder that is kept runs again" "$build/bin/banyan-sim" "$kept"
+echo "arc 0 0 0" >>"$kept/work"
+refused "a broken line in it is named" 2 "no such line" "$build/bin/banyan-sim" "$kept"
+rm -rf "$kept"
+finish
