@@ -41,11 +41,12 @@ struct sim_options {
 /* What sim_choose found out, and recommends. */
 struct sim_choice {
     uint32_t chunk, window, train;
-    uint32_t inflight;     /* chunks of a rank on their way over all trees */
-    uint32_t height;       /* cables from the farthest leaf to the root, of the highest tree */
-    double round_trip_ps;  /* of an unloaded chunk, there and back, on the slowest tree */
-    double fill_ps_a_byte; /* what each byte of a chunk adds to the way of the first one */
-    double tree_rate;      /* of the fastest tree, bytes/s */
+    uint32_t inflight;  /* chunks of a rank on their way over all trees */
+    uint32_t height;    /* cables from the farthest leaf to the root, of the highest tree */
+    double fill_ps;     /* what each byte of a chunk adds to the longest way of the first one */
+    double mean_height; /* the same as means over trees, by what they carry */
+    double mean_fill_ps;
+    double tree_rate; /* of the fastest tree, bytes/s */
 };
 
 struct sim {
@@ -71,8 +72,6 @@ int sim_options_read(int argc, char **argv, struct sim_options *options);
 uint64_t sim_unit(const char *unit);
 /* A recommendation for the collective on the trees of sim->lowering; sizes that were given stay. */
 void sim_choose(struct sim *sim);
-/* Shards of a call over the trees of the lowering that serve it; 1 when the tree serves the collective. */
-int sim_serves(const struct sim *sim, const struct by_lowered_tree *tree);
 /* Writes tables and `work` into sim->folder. 0 or an exit status. */
 int sim_work_write(const struct sim *sim);
 /* Prints the result; returns the exit status that it deserves. */

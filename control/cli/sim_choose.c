@@ -19,8 +19,10 @@
 #include "control/topology/alloc.h"
 #include "control/topology/fraction.h"
 
-/* A rank's chunks on their way are so many times what an unloaded round trip carries. */
-#define INFLIGHT_TRIPS 5.0
+/* A rank's chunks on their way are so many times what unloaded round trips carry (the mean over trees), */
+#define INFLIGHT_TRIPS 6.0
+/* but no more than come back in this time: endpoints take what is away for 50 us for lost, at first. */
+#define PATIENCE_PS 40e6
 /* A tree's window is so many times its part of them, and so many chunks more. */
 #define WINDOW_PARTS 3.0
 #define WINDOW_MORE  4.0
@@ -31,13 +33,13 @@
 
 #define BIT(collective) (1u << (collective))
 
-int sim_serves(const struct sim *sim, const struct by_lowered_tree *tree)
+/* What serves the collective: a bit of by_lowered_tree.collectives. */
+static unsigned serving_bit(const struct sim *sim)
 {
-    int any = 0;
-
     for (uint32_t i = 0; i < sim->lowering->tree_count; i++)
-        any |= sim->lowering->trees[i].collectives & BIT(sim->collective);
-    return (tree->collectives & (any ? BIT(sim->collective) : BIT(BY_COLLECTIVE_ALLREDUCE))) != 0;
+        if (sim->lowering->trees[i].collectives & BIT(sim->collective))
+            return BIT(sim->collective);
+    return BIT(BY_COLLECTIVE_ALLREDUCE);
 }
 
 /* Time of a byte on one direction of a cable, ps. */
@@ -94,19 +96,35 @@ static int is_sharded(unsigned collective)
     return collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_REDUCE_SCATTER;
 }
 
-/* Part of the call's bytes that a tree carries. */
-static double part_of(const struct sim *sim, const struct by_lowered_tree *tree)
+/* The call on the trees that serve it. */
+struct load {
+    unsigned bit;
+    double *shares; /* sum of those of an owner's trees; behind the ranks, of trees that nobody owns */
+};
+
+static uint32_t owner_of(const struct sim *sim, const struct by_lowered_tree *tree)
 {
-    double total = 0;
-    int owned = is_sharded(sim->collective) && tree->owner != BY_RANK_NONE;
+    return is_sharded(sim->collective) && tree->owner < sim->ranks ? tree->owner : sim->ranks;
+}
 
-    for (uint32_t i = 0; i < sim->lowering->tree_count; i++) {
-        const struct by_lowered_tree *other = &sim->lowering->trees[i];
+static struct load load_make(const struct sim *sim)
+{
+    struct load load = {serving_bit(sim), by_alloc(sim->ranks + 1, sizeof(double))};
 
-        if (sim_serves(sim, other) && (!owned || other->owner == tree->owner))
-            total += other->share;
-    }
-    return tree->share / total / (owned ? sim->ranks : 1);
+    for (uint32_t i = 0; i < sim->lowering->tree_count; i++)
+        if (sim->lowering->trees[i].collectives & load.bit)
+            load.shares[owner_of(sim, &sim->lowering->trees[i])] += sim->lowering->trees[i].share;
+    return load;
+}
+
+/* Part of the call's bytes that a tree carries; 0 of a tree that does not serve it. */
+static double part_of(const struct sim *sim, const struct load *load, const struct by_lowered_tree *tree)
+{
+    uint32_t owner = owner_of(sim, tree);
+
+    if (!(tree->collectives & load->bit))
+        return 0;
+    return tree->share / load->shares[owner] / (owner < sim->ranks ? sim->ranks : 1);
 }
 
 /* Bytes/s that the plan promises; a guess, the slowest host's links, where there is none. */
@@ -160,7 +178,7 @@ static uint32_t fit_memory(const struct sim *sim, uint32_t window, uint32_t chun
     return window;
 }
 
-static uint32_t choose_train(const struct sim *sim, uint32_t chunk)
+static uint32_t choose_train(const struct sim *sim, const struct load *load, uint32_t chunk)
 {
     double packets = 0;
 
@@ -168,51 +186,69 @@ static uint32_t choose_train(const struct sim *sim, uint32_t chunk)
         const struct by_lowered_tree *tree = &sim->lowering->trees[i];
         double cables = 0;
 
-        if (!sim_serves(sim, tree))
-            continue;
         for (uint32_t h = 1; h < tree->hop_count; h++)
             cables += tree->hops[h].down_count + tree->hops[h].up_count;
-        packets += cables * part_of(sim, tree) * (double)sim->options.bytes / chunk;
+        packets += cables * part_of(sim, load, tree) * (double)sim->options.bytes / chunk;
     }
     return power_of_two(packets / PACKETS_MAX);
+}
+
+/* Looks at all trees: the longest way, the mean of the trees' longest ways, the fastest tree. */
+static void look(struct sim *sim, const struct load *load, double rate)
+{
+    int up_too = sim->collective == BY_COLLECTIVE_ALLREDUCE || sim->collective == BY_COLLECTIVE_REDUCE ||
+                 sim->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    int down_too = sim->collective != BY_COLLECTIVE_REDUCE_SCATTER && sim->collective != BY_COLLECTIVE_REDUCE;
+    struct sim_choice *choice = &sim->choice;
+
+    for (uint32_t i = 0; i < sim->lowering->tree_count; i++) {
+        const struct by_lowered_tree *tree = &sim->lowering->trees[i];
+        double part = part_of(sim, load, tree), fill;
+        struct way way;
+
+        if (part <= 0)
+            continue;
+        way = longest_way(sim, tree);
+        fill = (up_too ? way.up_ps : 0) + (down_too ? way.down_ps : 0);
+        choice->height = way.cables > choice->height ? way.cables : choice->height;
+        choice->fill_ps = fmax(choice->fill_ps, fill);
+        choice->mean_height += part * way.cables;
+        choice->mean_fill_ps += part * fill;
+        choice->tree_rate = fmax(choice->tree_rate, rate * part);
+    }
+}
+
+/* Chunks of a rank on their way. */
+static uint32_t choose_inflight(const struct sim *sim, double rate)
+{
+    const struct sim_choice *choice = &sim->choice;
+    double train = choice->train, bytes = choice->chunk + SIM_HEADER_BYTES;
+    double chunk_rate = rate / (choice->chunk * train) / 1e12; /* a ps */
+    double latency = (double)sim->options.latency_ps;
+    double longest = 2.0 * choice->height * latency + choice->fill_ps * bytes * train;
+    double mean = 2.0 * choice->mean_height * latency + choice->mean_fill_ps * bytes * train;
+    double way_ps = fmax(fmin(INFLIGHT_TRIPS * mean, PATIENCE_PS), 1.5 * longest);
+
+    return way_ps * chunk_rate < 64    ? 64
+           : way_ps * chunk_rate > 1e9 ? 1000000000
+                                       : (uint32_t)(way_ps * chunk_rate);
 }
 
 void sim_choose(struct sim *sim)
 {
     const struct sim_options *options = &sim->options;
-    int up_too = sim->collective == BY_COLLECTIVE_ALLREDUCE || sim->collective == BY_COLLECTIVE_REDUCE ||
-                 sim->collective == BY_COLLECTIVE_REDUCE_SCATTER;
-    int down_too = sim->collective != BY_COLLECTIVE_REDUCE_SCATTER && sim->collective != BY_COLLECTIVE_REDUCE;
-    double rate = promised_rate(sim), inflight, window;
     struct sim_choice *choice = &sim->choice;
+    struct load load = load_make(sim);
+    double rate = promised_rate(sim), window;
 
-    for (uint32_t i = 0; i < sim->lowering->tree_count; i++) {
-        const struct by_lowered_tree *tree = &sim->lowering->trees[i];
-        struct way way;
-        double fill;
-
-        if (!sim_serves(sim, tree))
-            continue;
-        way = longest_way(sim, tree);
-        fill = (up_too ? way.up_ps : 0) + (down_too ? way.down_ps : 0);
-        if (way.cables > choice->height)
-            choice->height = way.cables;
-        if (fill > choice->fill_ps_a_byte)
-            choice->fill_ps_a_byte = fill;
-        if (rate * part_of(sim, tree) > choice->tree_rate)
-            choice->tree_rate = rate * part_of(sim, tree);
-    }
-    choice->chunk = options->chunk ? options->chunk
-                                   : clamp_chunk(sqrt((double)options->bytes / rate * 1e12 *
-                                                      SIM_HEADER_BYTES / choice->fill_ps_a_byte));
-    choice->train = options->train ? options->train : choose_train(sim, choice->chunk);
-    choice->round_trip_ps = 2.0 * choice->height * (double)options->latency_ps +
-                            choice->fill_ps_a_byte * (choice->chunk + SIM_HEADER_BYTES) * choice->train;
-    inflight = INFLIGHT_TRIPS * rate * choice->round_trip_ps / 1e12 / (choice->chunk * (double)choice->train);
-    choice->inflight = options->inflight ? options->inflight
-                       : inflight < 64   ? 64
-                       : inflight > 1e9  ? 1000000000
-                                         : (uint32_t)inflight;
+    look(sim, &load, rate);
+    choice->chunk =
+        options->chunk
+            ? options->chunk
+            : clamp_chunk(sqrt((double)options->bytes / rate * 1e12 * SIM_HEADER_BYTES / choice->fill_ps));
+    choice->train = options->train ? options->train : choose_train(sim, &load, choice->chunk);
+    choice->inflight = options->inflight ? options->inflight : choose_inflight(sim, rate);
     window = WINDOW_PARTS * choice->inflight * choice->tree_rate / rate + WINDOW_MORE;
     choice->window = options->window ? options->window : fit_memory(sim, power_of_two(window), choice->chunk);
+    free(load.shares);
 }
