@@ -38,12 +38,22 @@ static int list_counters(struct banyan_comm *comm)
 {
 #define X(name, help) +1
     uint32_t per_port = 0 BY_PORT_COUNTER_LIST(X);
-    uint32_t others = 3 BY_ENDPOINT_COUNTER_LIST(X) BY_ENGINE_COUNTER_LIST(X);
+    uint32_t others = 3 BY_ENDPOINT_COUNTER_LIST(X) BY_ENGINE_COUNTER_LIST(X) BY_FALLBACK_COUNTER_LIST(X);
 #undef X
-    comm->counters = calloc(per_port * comm->transport->port_count + others, sizeof(*comm->counters));
+    uint32_t port_count = comm->transport != NULL ? comm->transport->port_count : 0;
+
+    comm->counters = calloc(per_port * port_count + others, sizeof(*comm->counters));
     if (comm->counters == NULL)
         return by_fail(BY_ENOMEM, "no memory for the counters of job %u", comm->job.job);
-    for (uint32_t i = 0; i < comm->transport->port_count; i++) {
+    if (comm->hosts.fallback != NULL) {
+#define X(field, help)                                                                                       \
+    add_counter(comm, "hosts", "", #field, &by_fallback_counters(comm->hosts.fallback)->field);
+        BY_FALLBACK_COUNTER_LIST(X)
+#undef X
+    }
+    if (comm->progress.endpoint == NULL)
+        return 0;
+    for (uint32_t i = 0; i < port_count; i++) {
         struct by_image_port port;
 
         by_image_port(comm->context->image, i, &port);
@@ -119,6 +129,24 @@ static int open_progress(struct banyan_comm *comm)
     return by_progress_open(&comm->progress, &config, comm->transport);
 }
 
+static int open_trees(struct banyan_comm *comm, uint32_t job)
+{
+    int error = by_image_job_find(comm->context->image, job, &comm->job);
+
+    if (error == 0)
+        error = open_transport(comm);
+    return error != 0 ? error : open_progress(comm);
+}
+
+/* Without a table the ranks are those that meet. */
+static int open_alone(struct banyan_comm *comm, uint32_t job)
+{
+    comm->job.job = (uint16_t)(job > 0 ? job : 1);
+    comm->job.rank = (uint16_t)comm->context->meeting.rank;
+    comm->job.rank_count = (uint16_t)comm->context->meeting.rank_count;
+    return 0;
+}
+
 static int open_all(struct banyan_comm *comm, uint32_t wanted)
 {
     const struct by_settings *settings = &comm->context->settings;
@@ -132,21 +160,20 @@ static int open_all(struct banyan_comm *comm, uint32_t wanted)
         error = by_settings_number(settings, BY_SETTING_SPIN, SPIN_LIMIT, &spin);
     if (error == 0)
         error = by_settings_number(settings, BY_SETTING_LINGER, 60000, &linger_ms);
-    if (error == 0)
-        error = by_image_job_find(comm->context->image, (uint32_t)job, &comm->job);
-    if (error == 0)
-        error = open_transport(comm);
     if (error != 0)
         return error;
     comm->spin_max = (uint32_t)spin;
     comm->linger_ns = linger_ms * 1000000u;
-    error = open_progress(comm);
+    error = comm->context->image != NULL ? open_trees(comm, (uint32_t)job) : open_alone(comm, (uint32_t)job);
+    if (error == 0)
+        error = by_hosts_open(comm);
     return error != 0 ? error : list_counters(comm);
 }
 
 static void close_all(struct banyan_comm *comm)
 {
     by_requests_free(comm);
+    by_hosts_close(comm);
     free(comm->counters);
     by_progress_close(&comm->progress);
     if (comm->transport != NULL)
@@ -228,13 +255,15 @@ uint32_t banyan_comm_size(const struct banyan_comm *comm)
 
 int banyan_comm_serves(const struct banyan_comm *comm, banyan_collective_t collective, uint32_t root)
 {
-    return is_comm(comm, "banyan_comm_serves") &&
+    return is_comm(comm, "banyan_comm_serves") && comm->progress.endpoint != NULL &&
            by_endpoint_serves(comm->progress.endpoint, (unsigned)collective, root);
 }
 
 const char *banyan_comm_transport(const struct banyan_comm *comm)
 {
-    return is_comm(comm, "banyan_comm_transport") ? comm->transport->ops->name : NULL;
+    if (!is_comm(comm, "banyan_comm_transport"))
+        return NULL;
+    return comm->transport != NULL ? comm->transport->ops->name : "tcp";
 }
 
 banyan_mode_t banyan_comm_mode(const struct banyan_comm *comm)
@@ -271,14 +300,39 @@ void by_comm_fail(struct banyan_comm *comm, int error)
 static void sleep_until(struct banyan_comm *comm, uint64_t now_ns, uint64_t deadline_ns)
 {
     uint64_t wait_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-    struct pollfd fds[BY_PORTS_MAX];
+    struct pollfd fds[BY_PORTS_MAX + BY_MESH_FDS];
     struct timespec wait;
+    uint32_t count = 0;
 
     if (wait_ns > SLEEP_MAX_NS)
         wait_ns = SLEEP_MAX_NS;
     wait.tv_sec = (time_t)(wait_ns / 1000000000u);
     wait.tv_nsec = (long)(wait_ns % 1000000000u);
-    ppoll(fds, comm->transport->ops->fds(comm->transport, fds), &wait, NULL);
+    if (comm->transport != NULL)
+        count = comm->transport->ops->fds(comm->transport, fds);
+    if (comm->hosts.fallback != NULL)
+        count += by_fallback_fds(comm->hosts.fallback, fds + count);
+    ppoll(fds, count, &wait, NULL);
+}
+
+/* The trees and the hosts, whichever this communicator has. */
+static uint64_t step_all(struct banyan_comm *comm, uint64_t now_ns)
+{
+    uint64_t moved = 0;
+
+    if (comm->transport != NULL)
+        moved += by_progress_step(&comm->progress, now_ns);
+    if (comm->hosts.fallback != NULL)
+        moved += by_fallback_step(comm->hosts.fallback, now_ns);
+    return moved;
+}
+
+static uint64_t deadline_of(const struct banyan_comm *comm)
+{
+    uint64_t trees = comm->transport != NULL ? by_progress_deadline(&comm->progress) : UINT64_MAX;
+    uint64_t hosts = comm->hosts.fallback != NULL ? by_fallback_deadline(comm->hosts.fallback) : UINT64_MAX;
+
+    return trees < hosts ? trees : hosts;
 }
 
 /* Polls; then, when it may block, polls some more, and sleeps until a packet or a timer. With more processes
@@ -290,13 +344,13 @@ static void progress_wire(struct banyan_comm *comm, uint64_t until_ns)
     for (uint32_t empty = 0;; empty++) {
         uint64_t now_ns = by_clock_ns();
 
-        if (by_progress_step(&comm->progress, now_ns) > 0 || until_ns <= now_ns)
+        if (step_all(comm, now_ns) > 0 || until_ns <= now_ns)
             return;
         if (empty >= comm->spin_max) {
-            uint64_t deadline_ns = by_progress_deadline(&comm->progress);
+            uint64_t deadline_ns = deadline_of(comm);
 
             sleep_until(comm, now_ns, deadline_ns < until_ns ? deadline_ns : until_ns);
-            by_progress_step(&comm->progress, by_clock_ns());
+            step_all(comm, by_clock_ns());
             return;
         }
     }
@@ -310,7 +364,10 @@ uint64_t by_comm_now(const struct banyan_comm *comm)
 void by_comm_progress(struct banyan_comm *comm, uint64_t until_ns)
 {
     if (atomic_load_explicit(&comm->abort_wanted, memory_order_relaxed) && atomic_load(&comm->error) == 0) {
-        by_endpoint_abort(comm->progress.endpoint);
+        if (comm->progress.endpoint != NULL)
+            by_endpoint_abort(comm->progress.endpoint);
+        if (comm->hosts.fallback != NULL)
+            by_fallback_abort(comm->hosts.fallback);
         by_comm_fail(comm, BY_EABORTED);
         return;
     }

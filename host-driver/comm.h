@@ -11,6 +11,7 @@
 #include <banyan/banyan.h>
 
 #include "host-driver/fabric.h"
+#include "host-driver/hosts.h"
 #include "host-driver/progress.h"
 #include "host-driver/settings.h"
 
@@ -25,7 +26,9 @@ struct banyan_context {
     struct by_settings settings;
     struct banyan_fabric *fabric; /* or NULL */
     struct by_fabric_node *node;
-    const uint8_t *image;
+    struct by_meeting meeting; /* where ranks meet that have no table, or one with too few trees */
+    atomic_uint meeting_count; /* meetings so far */
+    const uint8_t *image;      /* or NULL: nothing is offloaded, `header` has but the host's name */
     size_t image_bytes;
     uint8_t *image_owned;
     struct by_image_header header;
@@ -50,8 +53,9 @@ struct banyan_comm {
     uint32_t magic;
     struct banyan_context *context;
     struct by_image_job job;
-    struct by_transport *transport;
+    struct by_transport *transport; /* or NULL, without a table; then progress is empty */
     struct by_progress progress;
+    struct by_hosts hosts;
     uint32_t spin_max;
     uint64_t linger_ns;
     struct by_counter *counters;
@@ -73,6 +77,7 @@ struct banyan_request {
     struct banyan_request *spare; /* of the free ones */
     struct by_call call;
     struct by_scratch scratch; /* what call.scratch points to */
+    int between_hosts;         /* the posted call runs there, and `id` is theirs */
     uint32_t id;
     int posted; /* at least once */
     int result;

@@ -46,6 +46,11 @@ static int take_settings(struct banyan_context *context, const struct banyan_con
 
     if (config->transport != NULL)
         transport = config->transport;
+    if (strcmp(context->settings.value[BY_SETTING_OFFLOAD], "auto") != 0 &&
+        strcmp(context->settings.value[BY_SETTING_OFFLOAD], "off") != 0)
+        return by_fail(BY_EINVAL, "BANYAN_OFFLOAD is '%s' (%s); it takes auto or off",
+                       context->settings.value[BY_SETTING_OFFLOAD],
+                       context->settings.origin[BY_SETTING_OFFLOAD]);
     error = take_transport(context, transport);
     if (error == 0)
         error = take_mode(context,
@@ -85,9 +90,24 @@ static int image_path(const char *path, char found[PATH_MAX])
     return 0;
 }
 
+/* Without a table: the host's own name, and a place to meet. */
+static int take_no_image(struct banyan_context *context, int off)
+{
+    if (!context->meeting.wanted)
+        return by_fail(
+            BY_EINVAL,
+            "%s; set %sRANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT for collectives between hosts",
+            off ? "BANYAN_OFFLOAD is off, and nothing says where ranks meet" : "no table image is named",
+            off ? "" : "BANYAN_TABLE to this host's NODE.table, or ");
+    if (gethostname(context->header.name, sizeof(context->header.name) - 1) != 0)
+        snprintf(context->header.name, sizeof(context->header.name), "rank %u", context->meeting.rank);
+    return 0;
+}
+
 static int take_image(struct banyan_context *context, const struct banyan_config *config)
 {
     const char *path = config->table != NULL ? config->table : context->settings.value[BY_SETTING_TABLE];
+    int off = strcmp(context->settings.value[BY_SETTING_OFFLOAD], "off") == 0;
     char file[PATH_MAX];
     int error;
 
@@ -101,8 +121,11 @@ static int take_image(struct banyan_context *context, const struct banyan_config
             return BY_ENOENT;
         context->image = by_fabric_image(context->node, &context->image_bytes);
     } else {
-        if (path[0] == 0)
-            return by_fail(BY_EINVAL, "no table image is named; set BANYAN_TABLE to this host's NODE.table");
+        error = by_meeting_read(&context->meeting);
+        if (off || path[0] == 0)
+            return error != 0 ? error : take_no_image(context, off);
+        if (error != 0) /* who has a table may use these variables for something else */
+            context->meeting = (struct by_meeting){0};
         error = image_path(path, file);
         if (error == 0)
             error = by_image_file_read(file, &context->image_owned, &context->image_bytes);
@@ -136,6 +159,7 @@ banyan_status_t banyan_init(const struct banyan_config *config, struct banyan_co
     if (context == NULL)
         return by_fail(BY_ENOMEM, "no memory for a context: %zu bytes", sizeof(*context));
     atomic_init(&context->comm_count, 0);
+    atomic_init(&context->meeting_count, 0);
     error = by_settings_load(&context->settings);
     if (error == 0)
         error = take_settings(context, &given);

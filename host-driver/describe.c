@@ -428,6 +428,10 @@ void by_announce(const struct banyan_comm *comm)
 
     if (level < 1 || (level < 2 && comm->job.rank != 0))
         return;
+    if (comm->hosts.fallback != NULL)
+        by_hosts_announce(comm);
+    if (comm->context->image == NULL)
+        return;
     for (uint32_t i = 0; i < header->count[BY_SECTION_LEAF]; i++) {
         struct by_image_leaf leaf;
 

@@ -10,7 +10,15 @@ host-driver_SRC := \
 	host-driver/describe.c \
 	host-driver/error.c \
 	host-driver/fabric.c \
+	host-driver/fallback/fallback.c \
+	host-driver/fallback/measure.c \
+	host-driver/fallback/mesh.c \
+	host-driver/fallback/moves.c \
+	host-driver/fallback/peers.c \
+	host-driver/fallback/socket.c \
+	host-driver/fallback/work.c \
 	host-driver/faults.c \
+	host-driver/hosts.c \
 	host-driver/image_file.c \
 	host-driver/memory.c \
 	host-driver/progress.c \

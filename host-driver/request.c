@@ -402,6 +402,10 @@ static banyan_status_t post_failed(const struct banyan_request *request, int err
     case BY_EUNSUPPORTED:
         if (field != NULL && strcmp(field, "mode") == 0)
             return mode_failed(request);
+        if (request->between_hosts)
+            return by_fail(error, "%s: mode %s of %s of %s does not run between hosts; take det or fast",
+                           name, by_mode_name(request->call.mode), by_op_name(request->call.op),
+                           by_dtype_name(request->call.dtype));
         return by_fail(error,
                        "%s: the table of %s holds no trees for it; plan it too, and make tables of all plans",
                        name, request->comm->context->header.name);
@@ -409,6 +413,17 @@ static banyan_status_t post_failed(const struct banyan_request *request, int err
         return by_fail(error, "%s: %s%s%s", name, by_error_text(error), field != NULL ? ": " : "",
                        field != NULL ? field : "");
     }
+}
+
+static int post_to_trees(struct banyan_request *request, const char **field)
+{
+    struct by_endpoint *endpoint = request->comm->progress.endpoint;
+
+    if (take_scratch(request) != 0) {
+        *field = "memory of the mode";
+        return BY_ENOMEM;
+    }
+    return by_endpoint_post(endpoint, &request->call, &request->id, field);
 }
 
 banyan_status_t banyan_post(struct banyan_request *request)
@@ -431,12 +446,9 @@ banyan_status_t banyan_post(struct banyan_request *request)
     if (is_empty(&request->call)) {
         request->state = BY_REQUEST_ENDED;
     } else {
-        error = take_scratch(request);
-        if (error != 0)
-            return by_fail(error, "banyan_post: no memory for the %s in mode %s: %llu bytes",
-                           by_collective_name(request->call.collective), by_mode_name(request->call.mode),
-                           (unsigned long long)by_endpoint_scratch(comm->progress.endpoint, &request->call));
-        error = by_endpoint_post(comm->progress.endpoint, &request->call, &request->id, &field);
+        request->between_hosts = by_hosts_serve(comm, &request->call);
+        error = request->between_hosts ? by_fallback_post(comm->hosts.fallback, &request->call, &request->id)
+                                       : post_to_trees(request, &field);
         if (error != 0)
             return post_failed(request, error, field);
         request->state = BY_REQUEST_RUNNING;
@@ -445,12 +457,34 @@ banyan_status_t banyan_post(struct banyan_request *request)
     return BANYAN_OK;
 }
 
+static void collect_from_hosts(struct banyan_request *request)
+{
+    const struct by_fallback *fallback = request->comm->hosts.fallback;
+    int result = by_fallback_test(request->comm->hosts.fallback, request->id);
+
+    if (result == BY_EAGAIN)
+        return;
+    request->state = BY_REQUEST_ENDED;
+    request->result = result;
+    if (result == 0)
+        return;
+    snprintf(request->text, sizeof(request->text), "%s between hosts, rank %u of %u: %s: %s",
+             by_collective_name(request->call.collective), request->comm->job.rank,
+             request->comm->job.rank_count, by_error_text(result), by_fallback_text(fallback));
+    by_comm_fail(request->comm, result);
+}
+
 /* Asks the endpoint whether the call has ended; keeps its result and the text. */
 static void collect(struct banyan_request *request)
 {
     struct by_call_status status = {0};
-    int result = by_endpoint_test(request->comm->progress.endpoint, request->id, &status);
+    int result;
 
+    if (request->between_hosts) {
+        collect_from_hosts(request);
+        return;
+    }
+    result = by_endpoint_test(request->comm->progress.endpoint, request->id, &status);
     if (result == BY_EAGAIN)
         return;
     request->state = BY_REQUEST_ENDED;

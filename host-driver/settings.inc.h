@@ -5,6 +5,12 @@
 #define BY_SETTING_LIST(X)                                                                                   \
     X(TABLE, "", "table image of this host: a path, or a folder with HOSTNAME.table")                        \
     X(JOB, "0", "job to join: its number in the table; 0 = the only one")                                    \
+    X(OFFLOAD, "auto",                                                                                       \
+      "auto: trees of the table; off: no table, all between hosts, which meet by RANK, WORLD_SIZE, "         \
+      "MASTER_ADDR and MASTER_PORT")                                                                         \
+    X(FALLBACK, "circulant",                                                                                 \
+      "schedules between hosts, where the table does not serve: circulant, ring, rhd or off")                \
+    X(SMALL, "0", "with a table: operations of at most so many bytes run between hosts")                     \
     X(TRANSPORT, "auto", "what moves packets: auto, afxdp or udp; auto takes afxdp where it works")          \
     X(MODE, "fast",                                                                                          \
       "in which order floats are added: fast (as they arrive), det (as the tables say) or exact (in none)")  \

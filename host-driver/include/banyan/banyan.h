@@ -257,10 +257,12 @@ BANYAN_API banyan_status_t banyan_finalize(struct banyan_context *context);
 /*
  * Joins job `job` of the context's table as the rank that the table gives this host: opens the transport and,
  * where this host is an inner node of a tree, starts its engine. `job` 0 means BANYAN_JOB, or else the only
- * job of the table. Not collective: it returns without waiting for other ranks. Rank 0 prints one line on
- * stderr saying which transport and trees it uses, and why. Errors: BANYAN_ENOENT (no such job, several jobs,
- * an interface is missing), BANYAN_EBUSY (another process has the address), BANYAN_EPERM, BANYAN_ENOMEM,
- * BANYAN_EIO.
+ * job of the table. Not collective: it returns without waiting for other ranks. Where there is no table, or
+ * one without trees for some collective, and RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set, it is
+ * collective: the ranks meet, and what the table does not serve runs between the hosts (BANYAN_FALLBACK).
+ * Rank 0 prints one line on stderr saying which transport and trees it uses, and why. Errors: BANYAN_ENOENT
+ * (no such job, several jobs, an interface is missing), BANYAN_EBUSY (another process has the address),
+ * BANYAN_EPERM, BANYAN_ENOMEM, BANYAN_EIO.
  */
 BANYAN_API banyan_status_t banyan_comm_create(struct banyan_context *context, uint32_t job,
                                               struct banyan_comm **comm);
@@ -283,14 +285,15 @@ BANYAN_API uint32_t banyan_comm_rank(const struct banyan_comm *comm);
 BANYAN_API uint32_t banyan_comm_size(const struct banyan_comm *comm);
 
 /*
- * "afxdp", "udp" or "memory": what moves this communicator's packets. Static memory. NULL for NULL.
+ * "afxdp", "udp" or "memory": what moves this communicator's packets; "tcp" without a table. Static memory.
+ * NULL for NULL.
  */
 BANYAN_API const char *banyan_comm_transport(const struct banyan_comm *comm);
 
 /*
  * 1 when this rank's table has trees for `collective` (with `root` as the root of broadcast and reduce; else
- * it is ignored), 0 when a post would fail with BANYAN_EUNSUPPORTED, also for unknown values and NULL. Tables
- * that were made together say the same on all ranks.
+ * it is ignored); 0 when a post would fail with BANYAN_EUNSUPPORTED or, where ranks have met, run between the
+ * hosts; also for unknown values and NULL. Tables that were made together say the same on all ranks.
  */
 BANYAN_API int banyan_comm_serves(const struct banyan_comm *comm, banyan_collective_t collective,
                                   uint32_t root);

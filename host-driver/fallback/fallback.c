@@ -1,0 +1,408 @@
+/* Calls between hosts: their queue and their progress; see fallback.h. */
+#include "host-driver/fallback/fallback.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host-driver/clock.h"
+#include "host-driver/error.h"
+#include "host-driver/fallback/measure.h"
+#include "host-driver/fallback/work.h"
+#include "host-driver/float_env.h"
+#include "host-driver/image_file.h"
+
+struct slot {
+    struct by_work work;
+    bool used;
+    int result; /* BY_EAGAIN while it waits or runs */
+};
+
+struct by_fallback {
+    struct by_team team;
+    struct by_peers peers;
+    struct by_mesh mesh;
+    uint64_t stall_ns;
+    struct slot slots[BY_CALLS_MAX];
+    uint32_t posted, done; /* calls; call i lies in slot i % BY_CALLS_MAX */
+    bool running;          /* call `done` has begun */
+    uint32_t phase, index; /* of the running call: its round */
+    uint32_t round_number; /* over its phases */
+    struct by_round round;
+    bool in_round;
+    struct iovec *moving; /* the pieces of the round, which the mesh moves on */
+    struct iovec incoming;
+    uint8_t *scratch; /* what is received to be added */
+    size_t scratch_bytes;
+    uint64_t moved_ns; /* when something moved last */
+    int error;
+    char text[256];
+    struct by_fallback_counters counters;
+};
+
+const char *by_way_name(enum by_way way)
+{
+    return way == BY_WAY_RING ? "ring" : way == BY_WAY_CUBE ? "rhd" : "circulant";
+}
+
+/* ---- opening */
+
+static int open_team(struct by_team *team, const struct by_fallback_config *config)
+{
+    uint32_t count = config->meeting->rank_count;
+
+    if (!by_circulant_init(&team->circulant, count))
+        return by_fail(BY_ELIMIT, "%u ranks are more than the schedules take", count);
+    team->rank = config->meeting->rank;
+    team->way = config->way;
+    team->schedules = calloc(count, sizeof(*team->schedules));
+    if (team->schedules == NULL)
+        return by_fail(BY_ENOMEM, "no memory for the schedules of %u ranks", count);
+    for (uint32_t rank = 0; rank < count; rank++)
+        by_circulant_schedule(&team->circulant, rank, &team->schedules[rank]);
+    return 0;
+}
+
+static int meet(struct by_fallback *fallback, const struct by_fallback_config *config)
+{
+    uint64_t deadline_ns = by_clock_ns() + config->stall_ns;
+    uint64_t numbers[2];
+    int error = by_peers_meet(&fallback->peers, config->meeting, config->key, deadline_ns);
+
+    if (error == 0)
+        error = by_mesh_open(&fallback->mesh, &fallback->team.circulant, &fallback->peers, config->key,
+                             deadline_ns);
+    if (error == 0)
+        error = by_measure(&fallback->mesh, &fallback->team, deadline_ns);
+    numbers[0] = fallback->team.latency_ns;
+    numbers[1] = fallback->team.gap_ps;
+    if (error == 0)
+        error = by_peers_agree(&fallback->peers, numbers, 2, deadline_ns);
+    fallback->team.latency_ns = numbers[0];
+    fallback->team.gap_ps = numbers[1];
+    by_peers_part(&fallback->peers);
+    return error;
+}
+
+int by_fallback_open(const struct by_fallback_config *config, struct by_fallback **out)
+{
+    struct by_fallback *fallback = calloc(1, sizeof(*fallback));
+    uint32_t pieces;
+    int error;
+
+    if (fallback == NULL)
+        return by_fail(BY_ENOMEM, "no memory for collectives between hosts: %zu bytes", sizeof(*fallback));
+    fallback->peers.listener = fallback->mesh.watch = -1;
+    fallback->stall_ns = config->stall_ns;
+    error = open_team(&fallback->team, config);
+    pieces = by_team_pieces(&fallback->team);
+    if (error == 0) {
+        fallback->round.send = calloc(pieces, sizeof(struct iovec));
+        fallback->round.receive = calloc(pieces, sizeof(struct iovec));
+        fallback->moving = calloc(pieces, sizeof(struct iovec));
+        if (fallback->round.send == NULL || fallback->round.receive == NULL || fallback->moving == NULL)
+            error = by_fail(BY_ENOMEM, "no memory for the pieces of %u ranks", pieces);
+    }
+    if (error == 0)
+        error = meet(fallback, config);
+    if (error != 0) {
+        by_fallback_close(fallback);
+        return error;
+    }
+    *out = fallback;
+    return 0;
+}
+
+void by_fallback_close(struct by_fallback *fallback)
+{
+    if (fallback == NULL)
+        return;
+    for (; fallback->done < fallback->posted; fallback->done++)
+        by_work_end(&fallback->slots[fallback->done % BY_CALLS_MAX].work);
+    by_mesh_close(&fallback->mesh);
+    by_peers_close(&fallback->peers);
+    free(fallback->team.schedules);
+    free(fallback->round.send);
+    free(fallback->round.receive);
+    free(fallback->moving);
+    free(fallback->scratch);
+    free(fallback);
+}
+
+/* ---- ends */
+
+/* Ends the running call with `result`, and the others that wait as well when that is an error. */
+static void end_call(struct by_fallback *fallback, int result)
+{
+    fallback->mesh.send.active = fallback->mesh.receive.active = false;
+    fallback->running = fallback->in_round = false;
+    for (; fallback->done < fallback->posted; fallback->done++) {
+        struct slot *slot = &fallback->slots[fallback->done % BY_CALLS_MAX];
+
+        by_work_end(&slot->work);
+        slot->result = result;
+        if (result == 0) {
+            fallback->done++;
+            return;
+        }
+        fallback->error = fallback->error != 0 ? fallback->error : result;
+        result = BY_EABORTED;
+    }
+}
+
+static void fail(struct by_fallback *fallback, const struct by_mesh_fault *fault)
+{
+    char ip[16] = "";
+
+    if (fault->rank < fallback->mesh.rank_count)
+        by_ip_text(fallback->mesh.ip[fault->rank], ip);
+    switch (fault->error) {
+    case BY_EIO:
+        snprintf(fallback->text, sizeof(fallback->text),
+                 "rank %u (%s) has closed its connections: it ended, was killed, or its host is lost",
+                 fault->rank, ip);
+        break;
+    case BY_ETIMEDOUT:
+        snprintf(fallback->text, sizeof(fallback->text),
+                 "rank %u (%s) was silent for %.1f s; it is stopped, or has not called this collective",
+                 fault->rank, ip, (double)fallback->stall_ns / 1e9);
+        break;
+    case BY_EMISMATCH:
+        snprintf(fallback->text, sizeof(fallback->text),
+                 "rank %u (%s) is in another collective, or calls it with another operator, type, root or "
+                 "count",
+                 fault->rank, ip);
+        break;
+    default:
+        snprintf(fallback->text, sizeof(fallback->text), "rank %u (%s): %s", fault->rank, ip,
+                 by_error_text(fault->error));
+        break;
+    }
+    by_mesh_warn(&fallback->mesh, fault);
+    end_call(fallback, fault->error);
+}
+
+static void fail_here(struct by_fallback *fallback, int error)
+{
+    struct by_mesh_fault fault = {.error = error, .rank = fallback->team.rank};
+
+    fail(fallback, &fault);
+}
+
+void by_fallback_abort(struct by_fallback *fallback)
+{
+    if (fallback->done < fallback->posted)
+        fail_here(fallback, BY_EABORTED);
+}
+
+/* ---- calls */
+
+int by_fallback_post(struct by_fallback *fallback, const struct by_call *call, uint32_t *id)
+{
+    struct slot *slot = &fallback->slots[fallback->posted % BY_CALLS_MAX];
+    uint64_t float_env;
+    int error;
+
+    if (fallback->error != 0)
+        return BY_ESTATE;
+    if (slot->used)
+        return BY_EAGAIN;
+    float_env = by_float_env_enter();
+    error = by_work_begin(&fallback->team, call, &slot->work);
+    by_float_env_leave(float_env);
+    if (error != 0) {
+        by_work_end(&slot->work);
+        return error;
+    }
+    if (fallback->done == fallback->posted)
+        fallback->moved_ns = by_clock_ns();
+    slot->used = true;
+    slot->result = BY_EAGAIN;
+    *id = fallback->posted++;
+    fallback->counters.calls++;
+    return 0;
+}
+
+int by_fallback_test(struct by_fallback *fallback, uint32_t id)
+{
+    struct slot *slot = &fallback->slots[id % BY_CALLS_MAX];
+
+    if (slot->result != BY_EAGAIN)
+        slot->used = false;
+    return slot->result;
+}
+
+const char *by_fallback_text(const struct by_fallback *fallback)
+{
+    return fallback->text;
+}
+
+/* ---- progress */
+
+/* Where received bytes are kept until they are added. */
+static int make_room(struct by_fallback *fallback, uint64_t bytes)
+{
+    if (bytes <= fallback->scratch_bytes)
+        return 0;
+    free(fallback->scratch);
+    fallback->scratch_bytes = (size_t)(bytes + bytes / 2 + 63) / 64 * 64;
+    fallback->scratch = aligned_alloc(64, fallback->scratch_bytes);
+    if (fallback->scratch == NULL)
+        fallback->scratch_bytes = 0;
+    return fallback->scratch != NULL ? 0 : BY_ENOMEM;
+}
+
+static int begin_round(struct by_fallback *fallback, struct by_work *work)
+{
+    struct by_round *round = &fallback->round;
+    struct by_message message = {.call = fallback->done, .round = fallback->round_number, .tag = work->tag};
+
+    by_work_prepare(&fallback->team, work, fallback->phase, fallback->index);
+    by_phase_round(&fallback->team, &work->phase[fallback->phase], fallback->index, round);
+    if (round->fold && make_room(fallback, round->receive_bytes) != 0)
+        return BY_ENOMEM;
+    if (round->sends) {
+        message.bytes = round->send_bytes;
+        by_mesh_send(&fallback->mesh, round->to, &message, round->send, round->send_count);
+    }
+    if (round->receives) {
+        message.bytes = round->receive_bytes;
+        if (round->fold) {
+            fallback->incoming = (struct iovec){fallback->scratch, (size_t)round->receive_bytes};
+            by_mesh_receive(&fallback->mesh, round->from, &message, &fallback->incoming, 1);
+        } else {
+            memcpy(fallback->moving, round->receive, round->receive_count * sizeof(*fallback->moving));
+            by_mesh_receive(&fallback->mesh, round->from, &message, fallback->moving, round->receive_count);
+        }
+    }
+    fallback->in_round = true;
+    fallback->counters.rounds++;
+    return 0;
+}
+
+/* After a round's messages: adds what came, and goes to the next round, phase or call. */
+static void end_round(struct by_fallback *fallback, struct by_work *work)
+{
+    if (fallback->round.fold)
+        by_work_fold(work, fallback->round.receive, fallback->round.receive_count, fallback->scratch);
+    fallback->in_round = false;
+    fallback->index++;
+    fallback->round_number++;
+}
+
+/* Finishes phases whose rounds are over. True when the call has ended. */
+static bool end_phases(struct by_fallback *fallback, struct by_work *work)
+{
+    while (fallback->phase < work->phase_count &&
+           fallback->index == work->phase[fallback->phase].round_count) {
+        by_work_finish(&fallback->team, work, fallback->phase++);
+        fallback->index = 0;
+    }
+    return fallback->phase == work->phase_count;
+}
+
+/* One round, or the begin or the end of a call. False when nothing more can be done now. */
+static bool go_on(struct by_fallback *fallback)
+{
+    struct by_work *work = &fallback->slots[fallback->done % BY_CALLS_MAX].work;
+
+    if (!fallback->running) {
+        fallback->running = true;
+        fallback->phase = fallback->index = fallback->round_number = 0;
+    }
+    if (!fallback->in_round) {
+        int error;
+
+        if (end_phases(fallback, work)) {
+            end_call(fallback, 0);
+            return fallback->done < fallback->posted;
+        }
+        error = begin_round(fallback, work);
+        if (error != 0) {
+            fail_here(fallback, error);
+            return false;
+        }
+    }
+    if (fallback->mesh.send.active || fallback->mesh.receive.active)
+        return false;
+    end_round(fallback, work);
+    return true;
+}
+
+static void find_silence(struct by_fallback *fallback, uint64_t now_ns)
+{
+    struct by_mesh_fault fault = {.error = BY_ETIMEDOUT, .rank = fallback->team.rank};
+
+    if (now_ns < fallback->moved_ns + fallback->stall_ns)
+        return;
+    if (fallback->mesh.receive.active)
+        fault.rank = fallback->mesh.receive.peer;
+    else if (fallback->mesh.send.active)
+        fault.rank = fallback->mesh.send.peer;
+    fail(fallback, &fault);
+}
+
+/* Rounds and messages until nothing moves. */
+static uint64_t move_all(struct by_fallback *fallback)
+{
+    uint64_t moved = 0, part;
+
+    while (fallback->done < fallback->posted) {
+        struct by_mesh_fault fault;
+
+        if (go_on(fallback))
+            moved++;
+        if (fallback->done == fallback->posted)
+            break;
+        part = by_mesh_step(&fallback->mesh, &fault);
+        moved += part;
+        if (fault.error != 0) {
+            fail(fallback, &fault);
+            break;
+        }
+        if (part == 0 && (fallback->mesh.send.active || fallback->mesh.receive.active))
+            break;
+    }
+    return moved;
+}
+
+uint64_t by_fallback_step(struct by_fallback *fallback, uint64_t now_ns)
+{
+    uint64_t float_env, moved;
+
+    if (fallback->done == fallback->posted)
+        return 0;
+    float_env = by_float_env_enter();
+    moved = move_all(fallback);
+    by_float_env_leave(float_env);
+    fallback->counters.messages = fallback->mesh.messages;
+    fallback->counters.tx_bytes = fallback->mesh.tx_bytes;
+    fallback->counters.rx_bytes = fallback->mesh.rx_bytes;
+    if (moved > 0)
+        fallback->moved_ns = now_ns;
+    else if (fallback->done < fallback->posted)
+        find_silence(fallback, now_ns);
+    return moved;
+}
+
+uint64_t by_fallback_deadline(const struct by_fallback *fallback)
+{
+    return fallback->done < fallback->posted ? fallback->moved_ns + fallback->stall_ns : UINT64_MAX;
+}
+
+uint32_t by_fallback_fds(const struct by_fallback *fallback, struct pollfd *fds)
+{
+    return fallback->done < fallback->posted ? by_mesh_fds(&fallback->mesh, fds) : 0;
+}
+
+const struct by_team *by_fallback_team(const struct by_fallback *fallback)
+{
+    return &fallback->team;
+}
+
+const struct by_fallback_counters *by_fallback_counters(const struct by_fallback *fallback)
+{
+    return &fallback->counters;
+}

@@ -1,0 +1,64 @@
+/*
+ * Collectives between the hosts themselves, where no switch and no tree of the table serves: calls run one
+ * after another in the order of their posts, each as rounds of messages (moves.h) over connections (mesh.h).
+ * A rank that fails tells the others, so that all end with the same reason. Nothing blocks but
+ * by_fallback_open, in which all ranks meet; one thread, that of the communicator.
+ */
+#ifndef BY_HOST_FALLBACK_FALLBACK_H
+#define BY_HOST_FALLBACK_FALLBACK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host-driver/fallback/mesh.h"
+#include "host-driver/fallback/moves.h"
+#include "host-driver/fallback/peers.h"
+#include "offload/endpoint/endpoint.h"
+
+struct by_fallback;
+struct pollfd;
+
+struct by_fallback_config {
+    const struct by_meeting *meeting;
+    uint32_t key; /* of the job: the same at all ranks */
+    enum by_way way;
+    uint64_t stall_ns; /* without progress for so long a call fails; and how long ranks wait for each other */
+};
+
+/* X(name, "help") */
+#define BY_FALLBACK_COUNTER_LIST(X)                                                                          \
+    X(calls, "operations between hosts")                                                                     \
+    X(rounds, "their rounds")                                                                                \
+    X(messages, "messages sent")                                                                             \
+    X(tx_bytes, "bytes sent, with heads of messages")                                                        \
+    X(rx_bytes, "bytes received")
+
+struct by_fallback_counters {
+#define X(name, help) uint64_t name;
+    BY_FALLBACK_COUNTER_LIST(X)
+#undef X
+};
+
+/* Meets the other ranks and measures the network. 0, or an error with its text. */
+int by_fallback_open(const struct by_fallback_config *config, struct by_fallback **fallback);
+void by_fallback_close(struct by_fallback *fallback);
+
+/* As by_endpoint_post, _test, _abort. A failed call's text is by_fallback_text. */
+int by_fallback_post(struct by_fallback *fallback, const struct by_call *call, uint32_t *id);
+int by_fallback_test(struct by_fallback *fallback, uint32_t id);
+void by_fallback_abort(struct by_fallback *fallback);
+const char *by_fallback_text(const struct by_fallback *fallback);
+
+/* Moves what can be moved; bytes moved, 0 when there is nothing to do now. */
+uint64_t by_fallback_step(struct by_fallback *fallback, uint64_t now_ns);
+/* When a call that waits fails; UINT64_MAX when none runs. */
+uint64_t by_fallback_deadline(const struct by_fallback *fallback);
+/* What poll() may sleep on, at most BY_MESH_FDS; returns how many. */
+uint32_t by_fallback_fds(const struct by_fallback *fallback, struct pollfd *fds);
+
+const struct by_team *by_fallback_team(const struct by_fallback *fallback);
+const struct by_fallback_counters *by_fallback_counters(const struct by_fallback *fallback);
+/* "circulant", "ring" or "rhd". */
+const char *by_way_name(enum by_way way);
+
+#endif

@@ -1,0 +1,382 @@
+/* Connections and messages between ranks; see mesh.h. */
+#include "host-driver/fallback/mesh.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "host-driver/error.h"
+#include "host-driver/image_file.h"
+#include "offload/base/bytes.h"
+
+#define MAGIC        UINT32_C(0x62796d32) /* "bym2" */
+#define HELLO_BYTES  16u                  /* magic, key, rank, kind */
+#define NOTICE_BYTES 12u                  /* magic, error, rank */
+#define PIECES_MAX   64u                  /* of one system call */
+#define EVENTS_MAX   16
+
+enum kind { KIND_DATA = 1, KIND_CONTROL = 2 };
+
+/* ---- opening */
+
+/* All distances of the schedules, in both directions; the partners of the cube differ in one bit. */
+static void mark_neighbours(const struct by_circulant *circulant, uint32_t rank, bool *wanted)
+{
+    uint32_t p = circulant->rank_count;
+
+    for (uint32_t k = 0; k < circulant->phase; k++) {
+        uint32_t skip = circulant->skip[k];
+
+        wanted[(rank + skip) % p] = wanted[(rank + p - skip) % p] = true;
+        wanted[(rank + skip - 1) % p] = wanted[(rank + p - skip + 1) % p] = true;
+        if ((rank ^ 1u << k) < p)
+            wanted[rank ^ 1u << k] = true;
+    }
+    wanted[rank] = false;
+}
+
+static int fail_peer(const struct by_mesh *mesh, uint32_t peer, int error)
+{
+    char ip[16];
+
+    by_ip_text(mesh->ip[peer], ip);
+    return by_fail(error, "rank %u cannot reach rank %u at %s: %s", mesh->rank, peer, ip,
+                   errno != 0 ? strerror(errno) : "it has closed the connection");
+}
+
+static int greet(const struct by_mesh *mesh, const struct by_peers *peers, uint32_t peer, uint32_t key,
+                 enum kind kind, uint64_t deadline_ns)
+{
+    int *fd = kind == KIND_DATA ? &mesh->data[peer] : &mesh->control[peer];
+    uint8_t hello[HELLO_BYTES];
+    int error;
+
+    *fd = by_peer_connect(peers->ip[peer], peers->port[peer], deadline_ns);
+    if (*fd < 0)
+        return fail_peer(mesh, peer, *fd);
+    by_put32(hello, MAGIC);
+    by_put32(hello + 4, key);
+    by_put32(hello + 8, mesh->rank);
+    by_put32(hello + 12, kind);
+    error = by_peer_write(*fd, hello, sizeof(hello), deadline_ns);
+    return error == 0 ? 0 : fail_peer(mesh, peer, error);
+}
+
+/* Takes one connection of a rank above ours; strangers are closed. */
+static int admit(struct by_mesh *mesh, int listener, uint32_t key, uint64_t deadline_ns, uint32_t *missing)
+{
+    int fd = by_peer_accept(listener, deadline_ns);
+    uint8_t hello[HELLO_BYTES];
+    uint32_t rank, kind;
+    int *slot;
+
+    if (fd < 0)
+        return fd;
+    if (by_peer_read(fd, hello, sizeof(hello), deadline_ns) != 0 || by_get32(hello) != MAGIC ||
+        by_get32(hello + 4) != key) {
+        close(fd);
+        return 0;
+    }
+    rank = by_get32(hello + 8);
+    kind = by_get32(hello + 12);
+    slot = rank >= mesh->rank_count || rank <= mesh->rank ? NULL
+           : kind == KIND_DATA                            ? &mesh->data[rank]
+           : kind == KIND_CONTROL                         ? &mesh->control[rank]
+                                                          : NULL;
+    if (slot == NULL || *slot >= 0) {
+        close(fd);
+        return 0;
+    }
+    *slot = fd;
+    --*missing;
+    return 0;
+}
+
+static int watch_all(struct by_mesh *mesh)
+{
+    mesh->watch = epoll_create1(EPOLL_CLOEXEC);
+    if (mesh->watch < 0)
+        return by_fail(BY_EIO, "no epoll for the peers of rank %u: %s", mesh->rank, strerror(errno));
+    for (uint32_t rank = 0; rank < mesh->rank_count; rank++) {
+        struct epoll_event event = {.events = EPOLLIN, .data.u32 = rank};
+
+        if (mesh->control[rank] >= 0 &&
+            epoll_ctl(mesh->watch, EPOLL_CTL_ADD, mesh->control[rank], &event) != 0)
+            return by_fail(BY_EIO, "no epoll for rank %u: %s", rank, strerror(errno));
+    }
+    return 0;
+}
+
+static int connect_all(struct by_mesh *mesh, const struct by_circulant *circulant,
+                       const struct by_peers *peers, uint32_t key, uint64_t deadline_ns)
+{
+    bool *wanted = calloc(mesh->rank_count, sizeof(*wanted));
+    uint32_t missing = 0;
+    int error = 0;
+
+    if (wanted == NULL)
+        return by_fail(BY_ENOMEM, "no memory for %u peers", mesh->rank_count);
+    mark_neighbours(circulant, mesh->rank, wanted);
+    for (uint32_t rank = 0; rank < mesh->rank_count; rank++)
+        missing += wanted[rank] && rank > mesh->rank ? 2 : 0;
+    for (uint32_t rank = 0; error == 0 && rank < mesh->rank; rank++) {
+        if (!wanted[rank])
+            continue;
+        error = greet(mesh, peers, rank, key, KIND_DATA, deadline_ns);
+        if (error == 0)
+            error = greet(mesh, peers, rank, key, KIND_CONTROL, deadline_ns);
+    }
+    while (error == 0 && missing > 0) {
+        error = admit(mesh, peers->listener, key, deadline_ns, &missing);
+        if (error != 0)
+            by_fail(error, "rank %u waits for connections of other ranks: %u have not come", mesh->rank,
+                    missing);
+    }
+    free(wanted);
+    return error;
+}
+
+int by_mesh_open(struct by_mesh *mesh, const struct by_circulant *circulant, const struct by_peers *peers,
+                 uint32_t key, uint64_t deadline_ns)
+{
+    uint32_t count = peers->rank_count;
+    int error;
+
+    memset(mesh, 0, sizeof(*mesh));
+    mesh->watch = -1;
+    mesh->rank = peers->rank;
+    mesh->rank_count = count;
+    mesh->ip = peers->ip;
+    mesh->data = malloc(count * sizeof(*mesh->data));
+    mesh->control = malloc(count * sizeof(*mesh->control));
+    mesh->gone = calloc(count, sizeof(*mesh->gone));
+    for (uint32_t rank = 0; mesh->data != NULL && mesh->control != NULL && rank < count; rank++)
+        mesh->data[rank] = mesh->control[rank] = -1;
+    if (mesh->data == NULL || mesh->control == NULL || mesh->gone == NULL)
+        return by_fail(BY_ENOMEM, "no memory for %u peers", count);
+    error = connect_all(mesh, circulant, peers, key, deadline_ns);
+    return error == 0 ? watch_all(mesh) : error;
+}
+
+void by_mesh_close(struct by_mesh *mesh)
+{
+    for (uint32_t rank = 0; mesh->data != NULL && mesh->control != NULL && rank < mesh->rank_count; rank++) {
+        if (mesh->data[rank] >= 0)
+            close(mesh->data[rank]);
+        if (mesh->control[rank] >= 0)
+            close(mesh->control[rank]);
+    }
+    if (mesh->watch >= 0)
+        close(mesh->watch);
+    free(mesh->data);
+    free(mesh->control);
+    free(mesh->gone);
+    memset(mesh, 0, sizeof(*mesh));
+    mesh->watch = -1;
+}
+
+/* ---- messages */
+
+static void write_head(uint8_t *head, const struct by_message *message)
+{
+    by_put32(head, MAGIC);
+    by_put32(head + 4, message->call);
+    by_put32(head + 8, message->round);
+    by_put32(head + 12, message->tag);
+    by_put64(head + 16, message->bytes);
+}
+
+/* Skips pieces without bytes; the transfer has ended when none is left and the head is through. */
+static void settle(struct by_transfer *transfer)
+{
+    while (transfer->piece_at < transfer->piece_count && transfer->piece[transfer->piece_at].iov_len == 0)
+        transfer->piece_at++;
+    if (transfer->head_done == BY_MESSAGE_BYTES && transfer->piece_at == transfer->piece_count)
+        transfer->active = false;
+}
+
+void by_mesh_send(struct by_mesh *mesh, uint32_t to, const struct by_message *message, struct iovec *piece,
+                  uint32_t piece_count)
+{
+    mesh->send = (struct by_transfer){.active = true, .peer = to, .piece = piece, .piece_count = piece_count};
+    write_head(mesh->send.head, message);
+    mesh->messages++;
+}
+
+void by_mesh_receive(struct by_mesh *mesh, uint32_t from, const struct by_message *message,
+                     struct iovec *piece, uint32_t piece_count)
+{
+    mesh->receive =
+        (struct by_transfer){.active = true, .peer = from, .piece = piece, .piece_count = piece_count};
+    mesh->expected = *message;
+}
+
+/* The pieces that one system call moves, the rest of the head first if it goes with them. */
+static uint32_t list_pieces(const struct by_transfer *transfer, struct iovec *list, bool with_head)
+{
+    uint32_t count = 0;
+
+    if (transfer->head_done < BY_MESSAGE_BYTES)
+        list[count++] = (struct iovec){(void *)(uintptr_t)(transfer->head + transfer->head_done),
+                                       BY_MESSAGE_BYTES - transfer->head_done};
+    if (count > 0 && !with_head)
+        return count;
+    for (uint32_t i = transfer->piece_at; i < transfer->piece_count && count < PIECES_MAX; i++)
+        list[count++] = transfer->piece[i];
+    return count;
+}
+
+static void advance(struct by_transfer *transfer, size_t bytes)
+{
+    size_t head = BY_MESSAGE_BYTES - transfer->head_done;
+
+    if (bytes < head)
+        head = bytes;
+    transfer->head_done += (uint32_t)head;
+    bytes -= head;
+    while (bytes > 0) {
+        struct iovec *piece = &transfer->piece[transfer->piece_at];
+        size_t part = bytes < piece->iov_len ? bytes : piece->iov_len;
+
+        piece->iov_base = (uint8_t *)piece->iov_base + part;
+        piece->iov_len -= part;
+        bytes -= part;
+        if (piece->iov_len == 0)
+            transfer->piece_at++;
+    }
+    settle(transfer);
+}
+
+/* The peer is gone; if it has said why, that is the reason. */
+static void lose(struct by_mesh *mesh, uint32_t peer, struct by_mesh_fault *fault)
+{
+    by_mesh_listen(mesh, fault);
+    if (fault->error == 0)
+        *fault = (struct by_mesh_fault){.error = BY_EIO, .rank = peer};
+}
+
+static uint64_t send_some(struct by_mesh *mesh, struct by_mesh_fault *fault)
+{
+    struct iovec list[PIECES_MAX];
+    struct msghdr message = {.msg_iov = list};
+    uint64_t moved = 0;
+
+    while (mesh->send.active) {
+        ssize_t sent;
+
+        message.msg_iovlen = list_pieces(&mesh->send, list, true);
+        sent = sendmsg(mesh->data[mesh->send.peer], &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0) {
+            if (errno != EAGAIN)
+                lose(mesh, mesh->send.peer, fault);
+            break;
+        }
+        advance(&mesh->send, (size_t)sent);
+        moved += (uint64_t)sent;
+    }
+    mesh->tx_bytes += moved;
+    return moved;
+}
+
+static bool is_expected(const struct by_mesh *mesh)
+{
+    uint8_t head[BY_MESSAGE_BYTES];
+
+    write_head(head, &mesh->expected);
+    return memcmp(head, mesh->receive.head, sizeof(head)) == 0;
+}
+
+static uint64_t receive_some(struct by_mesh *mesh, struct by_mesh_fault *fault)
+{
+    struct iovec list[PIECES_MAX];
+    struct msghdr message = {.msg_iov = list};
+    uint64_t moved = 0;
+
+    while (mesh->receive.active) {
+        bool in_head = mesh->receive.head_done < BY_MESSAGE_BYTES;
+        ssize_t got;
+
+        message.msg_iovlen = list_pieces(&mesh->receive, list, false);
+        got = recvmsg(mesh->data[mesh->receive.peer], &message, MSG_DONTWAIT);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0) {
+            if (got == 0 || errno != EAGAIN)
+                lose(mesh, mesh->receive.peer, fault);
+            break;
+        }
+        advance(&mesh->receive, (size_t)got);
+        moved += (uint64_t)got;
+        if (in_head && mesh->receive.head_done == BY_MESSAGE_BYTES && !is_expected(mesh)) {
+            *fault = (struct by_mesh_fault){.error = BY_EMISMATCH, .rank = mesh->receive.peer};
+            break;
+        }
+    }
+    mesh->rx_bytes += moved;
+    return moved;
+}
+
+uint64_t by_mesh_step(struct by_mesh *mesh, struct by_mesh_fault *fault)
+{
+    uint64_t moved = 0;
+
+    *fault = (struct by_mesh_fault){0};
+    if (mesh->send.active)
+        moved += send_some(mesh, fault);
+    if (mesh->receive.active && fault->error == 0)
+        moved += receive_some(mesh, fault);
+    if (moved == 0 && fault->error == 0)
+        by_mesh_listen(mesh, fault);
+    return moved;
+}
+
+/* ---- notices */
+
+void by_mesh_listen(struct by_mesh *mesh, struct by_mesh_fault *fault)
+{
+    struct epoll_event events[EVENTS_MAX];
+    int count = mesh->watch >= 0 ? epoll_wait(mesh->watch, events, EVENTS_MAX, 0) : 0;
+
+    for (int i = 0; i < count; i++) {
+        uint32_t rank = events[i].data.u32;
+        uint8_t notice[NOTICE_BYTES];
+        ssize_t got = recv(mesh->control[rank], notice, sizeof(notice), MSG_DONTWAIT);
+
+        if (got == (ssize_t)sizeof(notice) && by_get32(notice) == MAGIC && fault->error == 0)
+            *fault = (struct by_mesh_fault){.error = (int)by_get32(notice + 4), .rank = by_get32(notice + 8)};
+        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+            mesh->gone[rank] = true; /* which is right when it has ended its part */
+            epoll_ctl(mesh->watch, EPOLL_CTL_DEL, mesh->control[rank], NULL);
+        }
+    }
+}
+
+void by_mesh_warn(struct by_mesh *mesh, const struct by_mesh_fault *fault)
+{
+    uint8_t notice[NOTICE_BYTES];
+
+    by_put32(notice, MAGIC);
+    by_put32(notice + 4, (uint32_t)fault->error);
+    by_put32(notice + 8, fault->rank);
+    for (uint32_t rank = 0; mesh->control != NULL && rank < mesh->rank_count; rank++)
+        if (mesh->control[rank] >= 0 && !mesh->gone[rank])
+            (void)!send(mesh->control[rank], notice, sizeof(notice), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+uint32_t by_mesh_fds(const struct by_mesh *mesh, struct pollfd *fds)
+{
+    uint32_t count = 0;
+
+    fds[count++] = (struct pollfd){.fd = mesh->watch, .events = POLLIN};
+    if (mesh->send.active)
+        fds[count++] = (struct pollfd){.fd = mesh->data[mesh->send.peer], .events = POLLOUT};
+    if (mesh->receive.active)
+        fds[count++] = (struct pollfd){.fd = mesh->data[mesh->receive.peer], .events = POLLIN};
+    return count;
+}

@@ -1,0 +1,80 @@
+/*
+ * Connections between the ranks of a job, and messages over them. To each rank that its schedules need, a
+ * rank has two TCP connections: one for data, one for notices of failure, so that these never wait behind
+ * data. The kernel acknowledges, repeats and keeps order, also while the application computes. One message is
+ * sent and one received at a time, in pieces that lie anywhere. Nothing blocks but by_mesh_open; one thread.
+ */
+#ifndef BY_HOST_FALLBACK_MESH_H
+#define BY_HOST_FALLBACK_MESH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "host-driver/circulant/circulant.h"
+#include "host-driver/fallback/peers.h"
+
+struct pollfd;
+
+#define BY_MESSAGE_BYTES 24u /* of a message's head */
+#define BY_MESH_FDS      3u  /* what by_mesh_fds fills */
+
+/* What both ends must agree on before a message's bytes are taken. */
+struct by_message {
+    uint32_t call;  /* number of the call, from 0 */
+    uint32_t round; /* of the call, from 0 */
+    uint32_t tag;   /* of what the call is: collective, operator, type, root, count */
+    uint64_t bytes;
+};
+
+/* A message on its way: its head and its pieces, which stay the caller's and in place until it is done. */
+struct by_transfer {
+    bool active;
+    uint32_t peer;
+    uint8_t head[BY_MESSAGE_BYTES];
+    uint32_t head_done;
+    struct iovec *piece;
+    uint32_t piece_count;
+    uint32_t piece_at; /* the first with bytes that are to be moved; it is moved on as they are */
+};
+
+struct by_mesh {
+    uint32_t rank, rank_count;
+    uint32_t *ip;
+    int *data, *control; /* to each rank, or -1 */
+    bool *gone;          /* the rank has closed its connection */
+    int watch;           /* epoll of all control connections */
+    uint64_t tx_bytes, rx_bytes, messages;
+    struct by_transfer send, receive;
+    struct by_message expected;
+};
+
+/* How a step of the mesh failed: which rank is the reason, as far as is known here. */
+struct by_mesh_fault {
+    int error; /* 0: none; BY_EIO: `rank` is gone; BY_EMISMATCH: it is in another call; or what a notice said
+                */
+    uint32_t rank;
+};
+
+/* Connects to all that `circulant` needs, neighbours of its ring and partners of its cube among them. 0, or
+ * an error with its text. The caller ends with by_mesh_close, also after an error. */
+int by_mesh_open(struct by_mesh *mesh, const struct by_circulant *circulant, const struct by_peers *peers,
+                 uint32_t key, uint64_t deadline_ns);
+void by_mesh_close(struct by_mesh *mesh);
+
+/* Begins to send or to receive a message; that direction must be idle. */
+void by_mesh_send(struct by_mesh *mesh, uint32_t to, const struct by_message *message, struct iovec *piece,
+                  uint32_t piece_count);
+void by_mesh_receive(struct by_mesh *mesh, uint32_t from, const struct by_message *message,
+                     struct iovec *piece, uint32_t piece_count);
+/* Moves what can be moved. Bytes moved; `fault` is set when no more will. */
+uint64_t by_mesh_step(struct by_mesh *mesh, struct by_mesh_fault *fault);
+/* Reads notices that have come. */
+void by_mesh_listen(struct by_mesh *mesh, struct by_mesh_fault *fault);
+/* Tells all others that `fault` has ended this job. */
+void by_mesh_warn(struct by_mesh *mesh, const struct by_mesh_fault *fault);
+/* What poll() may sleep on, at most BY_MESH_FDS; returns how many. */
+uint32_t by_mesh_fds(const struct by_mesh *mesh, struct pollfd *fds);
+
+#endif

@@ -1,0 +1,313 @@
+/* The meeting of a job's ranks; see peers.h. */
+#include "host-driver/fallback/peers.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "host-driver/error.h"
+#include "host-driver/image_file.h"
+#include "offload/base/bytes.h"
+
+#define GREETING_MAGIC UINT32_C(0x62796d31) /* "bym1" */
+#define GREETING_BYTES 20u                  /* magic, key, rank_count, rank, port of the listener */
+#define ENTRY_BYTES    6u                   /* ip, port */
+#define NUMBERS_MAX    4u
+#define LISTED_MAX     8u /* ranks that a text names */
+
+/* ---- the environment */
+
+static int read_number(const char *name, uint64_t low, uint64_t high, uint64_t *value)
+{
+    const char *text = getenv(name);
+    char *end;
+
+    if (text == NULL || text[0] == 0)
+        return by_fail(
+            BY_EINVAL,
+            "%s is not set; ranks find each other by RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT", name);
+    errno = 0;
+    *value = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != 0 || errno != 0 || *value < low || *value > high)
+        return by_fail(BY_EINVAL, "%s is '%s'; it takes a whole number from %llu to %llu", name, text,
+                       (unsigned long long)low, (unsigned long long)high);
+    return 0;
+}
+
+int by_meeting_read(struct by_meeting *meeting)
+{
+    const char *host = getenv("MASTER_ADDR");
+    uint64_t rank = 0, count = 1, port = 0;
+    int error;
+
+    memset(meeting, 0, sizeof(*meeting));
+    if (getenv("RANK") == NULL && getenv("WORLD_SIZE") == NULL && host == NULL &&
+        getenv("MASTER_PORT") == NULL)
+        return 0;
+    meeting->wanted = true;
+    error = read_number("WORLD_SIZE", 1, BY_PEERS_MAX, &count);
+    if (error == 0)
+        error = read_number("RANK", 0, count - 1, &rank);
+    if (error == 0)
+        error = read_number("MASTER_PORT", 1, UINT16_MAX, &port);
+    if (error != 0)
+        return error;
+    if (host == NULL || host[0] == 0 || strlen(host) >= sizeof(meeting->host))
+        return by_fail(BY_EINVAL, "MASTER_ADDR is %s; it takes the name or address of rank 0's host",
+                       host == NULL || host[0] == 0 ? "not set" : "too long");
+    meeting->rank = (uint32_t)rank;
+    meeting->rank_count = (uint32_t)count;
+    meeting->port = (uint16_t)port;
+    memcpy(meeting->host, host, strlen(host) + 1);
+    return 0;
+}
+
+static int resolve(const struct by_meeting *meeting, uint32_t *ip)
+{
+    struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    int failure = getaddrinfo(meeting->host, NULL, &hints, &found);
+
+    if (failure != 0 || found == NULL)
+        return by_fail(BY_ENOENT, "MASTER_ADDR: '%s' has no IPv4 address: %s", meeting->host,
+                       gai_strerror(failure));
+    *ip = ntohl(((const struct sockaddr_in *)(const void *)found->ai_addr)->sin_addr.s_addr);
+    freeaddrinfo(found);
+    return 0;
+}
+
+/* ---- rank 0 */
+
+/* Ranks without a connection, as "2, 3 and 4 more". */
+static void list_missing(const struct by_peers *peers, char *text, size_t bytes)
+{
+    uint32_t missing = 0;
+    size_t used = 0;
+
+    text[0] = 0;
+    for (uint32_t rank = 1; rank < peers->rank_count; rank++) {
+        if (peers->link[rank] >= 0)
+            continue;
+        if (missing++ < LISTED_MAX && used + 16 < bytes)
+            used += (size_t)snprintf(text + used, bytes - used, "%s%u", missing > 1 ? ", " : "", rank);
+    }
+    if (missing > LISTED_MAX && used + 24 < bytes)
+        snprintf(text + used, bytes - used, " and %u more", missing - LISTED_MAX);
+}
+
+/* Takes a connection that greets rightly; others are closed, whoever they are. */
+static int admit(struct by_peers *peers, int fd, uint32_t key, uint64_t deadline_ns)
+{
+    uint8_t greeting[GREETING_BYTES];
+    struct sockaddr_in from = {0};
+    socklen_t bytes = sizeof(from);
+    uint32_t rank, ip;
+
+    if (by_peer_read(fd, greeting, sizeof(greeting), deadline_ns) != 0 ||
+        by_get32(greeting) != GREETING_MAGIC || by_get32(greeting + 4) != key ||
+        getpeername(fd, (struct sockaddr *)&from, &bytes) != 0) {
+        close(fd);
+        return 0;
+    }
+    rank = by_get32(greeting + 12);
+    ip = ntohl(from.sin_addr.s_addr);
+    if (by_get32(greeting + 8) != peers->rank_count || rank >= peers->rank_count || rank == 0 ||
+        peers->link[rank] >= 0) {
+        char text[16];
+
+        by_ip_text(ip, text);
+        close(fd);
+        return by_fail(BY_EMISMATCH,
+                       "a process at %s comes as rank %u of %u, here are %u ranks%s; every process wants a "
+                       "RANK of its own and the same WORLD_SIZE",
+                       text, rank, by_get32(greeting + 8), peers->rank_count,
+                       rank > 0 && rank < peers->rank_count && peers->link[rank] >= 0
+                           ? " and that one has come already"
+                           : "");
+    }
+    peers->link[rank] = fd;
+    /* Who comes over the loopback interface runs here: others find it where they find rank 0. */
+    peers->ip[rank] = ip >> 24 == 127 ? 0 : ip;
+    peers->port[rank] = (uint16_t)by_get32(greeting + 16);
+    return 0;
+}
+
+static int tell_all(struct by_peers *peers, uint64_t deadline_ns)
+{
+    size_t bytes = (size_t)peers->rank_count * ENTRY_BYTES;
+    uint8_t *table = malloc(bytes);
+    int error = 0;
+
+    if (table == NULL)
+        return by_fail(BY_ENOMEM, "no memory for the addresses of %u ranks", peers->rank_count);
+    for (uint32_t rank = 0; rank < peers->rank_count; rank++) {
+        by_put32(table + (size_t)rank * ENTRY_BYTES, peers->ip[rank]);
+        by_put16(table + (size_t)rank * ENTRY_BYTES + 4, peers->port[rank]);
+    }
+    for (uint32_t rank = 1; error == 0 && rank < peers->rank_count; rank++)
+        if (by_peer_write(peers->link[rank], table, bytes, deadline_ns) != 0)
+            error = by_fail(BY_EIO, "rank %u has left before all had come: %s", rank, strerror(errno));
+    free(table);
+    return error;
+}
+
+static int gather_all(struct by_peers *peers, const struct by_meeting *meeting, uint32_t ip, uint32_t key,
+                      uint64_t deadline_ns)
+{
+    int door = by_peer_listen(ip, meeting->port, (int)peers->rank_count);
+    uint32_t come = 1;
+    int error = 0;
+
+    if (door < 0)
+        return by_fail(door, "rank 0 cannot listen at MASTER_ADDR %s port %u: %s%s", meeting->host,
+                       meeting->port, strerror(errno),
+                       door == BY_EBUSY ? "; choose another MASTER_PORT" : "; is that this host?");
+    while (error == 0 && come < peers->rank_count) {
+        int fd = by_peer_accept(door, deadline_ns);
+
+        if (fd < 0) {
+            char missing[128];
+
+            list_missing(peers, missing, sizeof(missing));
+            error = by_fail(fd, "rank 0 waits at %s port %u: of %u ranks these have not come: %s",
+                            meeting->host, meeting->port, peers->rank_count, missing);
+            break;
+        }
+        error = admit(peers, fd, key, deadline_ns);
+        come = 1;
+        for (uint32_t rank = 1; rank < peers->rank_count; rank++)
+            come += peers->link[rank] >= 0;
+    }
+    close(door);
+    return error == 0 ? tell_all(peers, deadline_ns) : error;
+}
+
+/* ---- the other ranks */
+
+static int report(struct by_peers *peers, const struct by_meeting *meeting, uint32_t ip, uint32_t key,
+                  uint64_t deadline_ns)
+{
+    size_t bytes = (size_t)peers->rank_count * ENTRY_BYTES;
+    uint8_t greeting[GREETING_BYTES];
+    uint8_t *table = malloc(bytes);
+    int error = 0;
+
+    if (table == NULL)
+        return by_fail(BY_ENOMEM, "no memory for the addresses of %u ranks", peers->rank_count);
+    by_put32(greeting, GREETING_MAGIC);
+    by_put32(greeting + 4, key);
+    by_put32(greeting + 8, peers->rank_count);
+    by_put32(greeting + 12, peers->rank);
+    by_put32(greeting + 16, peers->port[peers->rank]);
+    peers->link[0] = by_peer_connect(ip, meeting->port, deadline_ns);
+    if (peers->link[0] < 0)
+        error = by_fail(peers->link[0], "rank %u cannot reach rank 0 at MASTER_ADDR %s port %u: %s",
+                        peers->rank, meeting->host, meeting->port, strerror(errno));
+    else if (by_peer_write(peers->link[0], greeting, sizeof(greeting), deadline_ns) != 0)
+        error = by_fail(BY_EIO, "rank 0 at %s does not listen to rank %u: %s", meeting->host, peers->rank,
+                        strerror(errno));
+    if (error == 0) {
+        error = by_peer_read(peers->link[0], table, bytes, deadline_ns);
+        if (error == BY_ETIMEDOUT)
+            by_fail(error, "rank %u has met rank 0 at %s, but not all %u ranks have come; rank 0 says who",
+                    peers->rank, meeting->host, peers->rank_count);
+        else if (error != 0)
+            by_fail(error, "rank 0 at %s has turned rank %u of %u away, or ended; its text says why",
+                    meeting->host, peers->rank, peers->rank_count);
+    }
+    for (uint32_t rank = 0; error == 0 && rank < peers->rank_count; rank++) {
+        peers->ip[rank] = by_get32(table + (size_t)rank * ENTRY_BYTES);
+        peers->port[rank] = by_get16(table + (size_t)rank * ENTRY_BYTES + 4);
+    }
+    free(table);
+    return error;
+}
+
+int by_peers_meet(struct by_peers *peers, const struct by_meeting *meeting, uint32_t key,
+                  uint64_t deadline_ns)
+{
+    uint32_t count = meeting->rank_count;
+    struct sockaddr_in own = {0};
+    socklen_t bytes = sizeof(own);
+    uint32_t ip = 0;
+    int error;
+
+    memset(peers, 0, sizeof(*peers));
+    peers->rank = meeting->rank;
+    peers->rank_count = count;
+    peers->listener = -1;
+    peers->ip = calloc(count, sizeof(*peers->ip));
+    peers->port = calloc(count, sizeof(*peers->port));
+    peers->link = malloc(count * sizeof(*peers->link));
+    for (uint32_t rank = 0; peers->link != NULL && rank < count; rank++)
+        peers->link[rank] = -1;
+    if (peers->ip == NULL || peers->port == NULL || peers->link == NULL)
+        return by_fail(BY_ENOMEM, "no memory for the addresses of %u ranks", count);
+    error = resolve(meeting, &ip);
+    if (error != 0)
+        return error;
+    peers->listener = by_peer_listen(INADDR_ANY, 0, (int)count);
+    if (peers->listener < 0 || getsockname(peers->listener, (struct sockaddr *)&own, &bytes) != 0)
+        return by_fail(BY_EIO, "no socket for the peers of rank %u: %s", peers->rank, strerror(errno));
+    peers->port[peers->rank] = ntohs(own.sin_port);
+    error = peers->rank == 0 ? gather_all(peers, meeting, ip, key, deadline_ns)
+                             : report(peers, meeting, ip, key, deadline_ns);
+    for (uint32_t rank = 0; error == 0 && rank < count; rank++)
+        if (peers->ip[rank] == 0)
+            peers->ip[rank] = ip;
+    return error;
+}
+
+int by_peers_agree(struct by_peers *peers, uint64_t *numbers, uint32_t count, uint64_t deadline_ns)
+{
+    uint8_t bytes[8 * NUMBERS_MAX] = {0};
+    uint8_t ready = 1;
+    int error = 0;
+
+    for (uint32_t i = 0; i < count && i < NUMBERS_MAX; i++)
+        by_put64(bytes + (size_t)8 * i, numbers[i]);
+    if (peers->rank != 0) {
+        error = by_peer_write(peers->link[0], &ready, 1, deadline_ns);
+        if (error == 0)
+            error = by_peer_read(peers->link[0], bytes, sizeof(bytes), deadline_ns);
+        if (error != 0)
+            return by_fail(error, "rank %u does not hear that all ranks are ready; rank 0 says who is not",
+                           peers->rank);
+    }
+    for (uint32_t rank = 1; peers->rank == 0 && rank < peers->rank_count; rank++)
+        if (by_peer_read(peers->link[rank], &ready, 1, deadline_ns) != 0)
+            return by_fail(BY_ETIMEDOUT, "rank %u has met all others but cannot reach its peers", rank);
+    for (uint32_t rank = 1; peers->rank == 0 && rank < peers->rank_count; rank++)
+        if (by_peer_write(peers->link[rank], bytes, sizeof(bytes), deadline_ns) != 0)
+            return by_fail(BY_EIO, "rank %u has left before all were ready", rank);
+    for (uint32_t i = 0; i < count && i < NUMBERS_MAX; i++)
+        numbers[i] = by_get64(bytes + (size_t)8 * i);
+    return 0;
+}
+
+void by_peers_part(struct by_peers *peers)
+{
+    for (uint32_t rank = 0; peers->link != NULL && rank < peers->rank_count; rank++)
+        if (peers->link[rank] >= 0)
+            close(peers->link[rank]);
+    free(peers->link);
+    peers->link = NULL;
+    if (peers->listener >= 0)
+        close(peers->listener);
+    peers->listener = -1;
+}
+
+void by_peers_close(struct by_peers *peers)
+{
+    by_peers_part(peers);
+    free(peers->ip);
+    free(peers->port);
+    memset(peers, 0, sizeof(*peers));
+    peers->listener = -1;
+}

@@ -1,0 +1,298 @@
+/* What a call between hosts does with its data; see work.h. */
+#include "host-driver/fallback/work.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "host-driver/error.h"
+#include "offload/reduce/reduce.h"
+
+#define STRIDE (1u << 16) /* elements that a kernel is given at once: they fit a cache */
+
+static const struct by_reducer *reducer_of(const struct by_work *work, unsigned dtype)
+{
+    return by_reducer_get(by_isa_best(), work->call.op, dtype);
+}
+
+static int is_wide(const struct by_work *work)
+{
+    return work->kept_dtype != work->call.dtype;
+}
+
+/* to = from, in the type that is kept. */
+static void load(const struct by_work *work, uint8_t *to, const uint8_t *from, uint64_t count)
+{
+    const struct by_reducer *reducer = reducer_of(work, work->call.dtype);
+
+    if (!is_wide(work)) {
+        if (to != from && count > 0)
+            memmove(to, from, (size_t)(count * reducer->element_bytes));
+        return;
+    }
+    for (uint64_t at = 0; at < count; at += STRIDE)
+        reducer->load(to + at * reducer->acc_bytes, from + at * reducer->element_bytes,
+                      (uint32_t)(count - at < STRIDE ? count - at : STRIDE));
+}
+
+/* The same for a vector that is cut into shards, each by itself: what is kept of a 16-bit type may lie in an
+ * order of its own (offload/reduce/reduce.h), and a shard is stored as it was loaded. */
+static void load_shards(const struct by_team *team, const struct by_work *work, const struct by_phase *phase)
+{
+    uint32_t wire = by_dtype_bytes(work->call.dtype);
+
+    for (uint32_t shard = 0; shard < team->circulant.rank_count; shard++) {
+        uint64_t first, end;
+
+        by_phase_shard(team, phase, shard, &first, &end);
+        load(work, phase->base + first * phase->element_bytes,
+             (const uint8_t *)work->call.send + first * wire, end - first);
+    }
+}
+
+/* to = from, out of the type that is kept; `from` is worth nothing then. */
+static void store(const struct by_work *work, uint8_t *to, uint8_t *from, uint64_t count)
+{
+    const struct by_reducer *reducer = reducer_of(work, work->call.dtype);
+
+    for (uint64_t at = 0; at < count && is_wide(work); at += STRIDE) {
+        uint32_t part = (uint32_t)(count - at < STRIDE ? count - at : STRIDE);
+        uint8_t *kept = from + at * reducer->acc_bytes;
+        uint32_t guard = reducer->psum(kept, (size_t)part * reducer->acc_bytes);
+
+        reducer->store(kept, part, &guard);
+        memmove(to + at * reducer->element_bytes, kept, (size_t)part * reducer->element_bytes);
+    }
+    if (!is_wide(work) && to != from && count > 0)
+        memmove(to, from, (size_t)(count * reducer->element_bytes));
+}
+
+/* to = to op from, both kept. */
+static void add(const struct by_work *work, uint8_t *to, const uint8_t *from, uint64_t bytes)
+{
+    const struct by_reducer *reducer = reducer_of(work, work->kept_dtype);
+    uint64_t count = bytes / reducer->element_bytes;
+
+    for (uint64_t at = 0; at < count; at += STRIDE) {
+        uint32_t part = (uint32_t)(count - at < STRIDE ? count - at : STRIDE);
+        uint8_t *sum = to + at * reducer->element_bytes;
+        uint32_t guard = reducer->psum(sum, (size_t)part * reducer->element_bytes);
+
+        reducer->accumulate(sum, from + at * reducer->element_bytes, part, &guard);
+    }
+}
+
+static uint32_t tag_of(const struct by_call *call)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a, of whole numbers */
+    const uint64_t facts[] = {call->collective, call->op, call->dtype, call->mode, call->root, call->count};
+
+    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
+        hash = (hash ^ facts[i]) * UINT64_C(0x100000001b3);
+    return (uint32_t)(hash ^ hash >> 32);
+}
+
+static struct by_phase *add_phase(struct by_work *work, enum by_phase_kind kind, uint8_t *base,
+                                  uint64_t count, uint32_t element_bytes)
+{
+    struct by_phase *phase = &work->phase[work->phase_count++];
+
+    *phase = (struct by_phase){
+        .kind = kind, .root = work->call.root, .element_bytes = element_bytes, .count = count, .base = base};
+    return phase;
+}
+
+/* Memory for `count` kept elements. */
+static int take(struct by_work *work, uint64_t count)
+{
+    size_t bytes = (size_t)(count * by_dtype_bytes(work->kept_dtype));
+
+    work->memory = aligned_alloc(64, (bytes + 64) / 64 * 64);
+    return work->memory != NULL ? 0 : BY_ENOMEM;
+}
+
+/* Small vectors are better sent whole to all than cut, summed and sent again: one phase of rounds instead of
+ * two, as long as their bytes cost less than the rounds that are saved. */
+static int is_small(const struct by_team *team, uint64_t bytes, uint32_t times)
+{
+    unsigned __int128 gap = (unsigned __int128)bytes * times * team->gap_ps;
+
+    return gap <= (unsigned __int128)team->latency_ns * 1000u * team->circulant.phase;
+}
+
+static int begin_allreduce(const struct by_team *team, struct by_work *work)
+{
+    const struct by_call *call = &work->call;
+    uint32_t p = team->circulant.rank_count;
+    uint32_t wire = by_dtype_bytes(call->dtype), kept = by_dtype_bytes(work->kept_dtype);
+    uint8_t *base = call->recv;
+
+    if (p > 1 && !by_reduction_is_ordered(call->op, call->dtype) && !is_wide(work) &&
+        is_small(team, call->count * wire, team->circulant.phase)) {
+        if (take(work, 3 * call->count) != 0) /* S, what is sent, and our own value */
+            return BY_ENOMEM;
+        add_phase(work, BY_PHASE_CENSUS, work->memory, call->count, wire)->census =
+            work->memory + call->count * wire;
+        load(work, work->memory + 2 * call->count * wire, call->send, call->count);
+        return 0;
+    }
+    if (p > 1 && is_small(team, call->count * wire, p)) {
+        if (take(work, (p + 1) * call->count) != 0) /* of all ranks, and their sum */
+            return BY_ENOMEM;
+        memcpy(work->memory + team->rank * call->count * wire, call->send, (size_t)(call->count * wire));
+        add_phase(work, BY_PHASE_SMALL, work->memory, p * call->count, wire);
+        return 0;
+    }
+    if (is_wide(work)) {
+        if (take(work, call->count) != 0)
+            return BY_ENOMEM;
+        base = work->memory;
+    }
+    load_shards(team, work, add_phase(work, BY_PHASE_SCATTER, base, call->count, kept));
+    add_phase(work, BY_PHASE_GATHER, call->recv, call->count, wire);
+    return 0;
+}
+
+static int begin_reduce(const struct by_team *team, struct by_work *work)
+{
+    const struct by_call *call = &work->call;
+    uint64_t count = call->count;
+    uint8_t *base = call->recv;
+
+    if (call->collective == BY_COLLECTIVE_REDUCE_SCATTER)
+        count *= team->circulant.rank_count;
+    if (call->collective == BY_COLLECTIVE_REDUCE_SCATTER || is_wide(work) || team->rank != call->root) {
+        if (take(work, count) != 0)
+            return BY_ENOMEM;
+        base = work->memory;
+    }
+    if (call->collective == BY_COLLECTIVE_REDUCE) {
+        load(work, base, call->send, count);
+        add_phase(work, BY_PHASE_REDUCE, base, count, by_dtype_bytes(work->kept_dtype));
+    } else {
+        load_shards(team, work,
+                    add_phase(work, BY_PHASE_SCATTER, base, count, by_dtype_bytes(work->kept_dtype)));
+    }
+    return 0;
+}
+
+bool by_work_supports(const struct by_call *call)
+{
+    bool reduces = call->collective == BY_COLLECTIVE_ALLREDUCE || call->collective == BY_COLLECTIVE_REDUCE ||
+                   call->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+
+    return !reduces || by_reduction_dtype(call->mode, call->op, call->dtype) == call->dtype;
+}
+
+int by_work_begin(const struct by_team *team, const struct by_call *call, struct by_work *work)
+{
+    uint32_t bytes = by_dtype_bytes(call->dtype);
+    uint8_t *own;
+    int error = 0;
+
+    memset(work, 0, sizeof(*work));
+    work->call = *call;
+    work->tag = tag_of(call);
+    work->kept_dtype =
+        call->dtype == BY_DTYPE_F16 || call->dtype == BY_DTYPE_BF16 ? BY_DTYPE_F32 : call->dtype;
+    if (!by_work_supports(call))
+        return BY_EUNSUPPORTED;
+    switch (call->collective) {
+    case BY_COLLECTIVE_ALLREDUCE:
+        error = begin_allreduce(team, work);
+        break;
+    case BY_COLLECTIVE_REDUCE:
+    case BY_COLLECTIVE_REDUCE_SCATTER:
+        error = begin_reduce(team, work);
+        break;
+    case BY_COLLECTIVE_ALLGATHER:
+        own = (uint8_t *)call->recv + team->rank * call->count * bytes;
+        if (own != call->send)
+            memcpy(own, call->send, (size_t)(call->count * bytes));
+        add_phase(work, BY_PHASE_GATHER, call->recv, call->count * team->circulant.rank_count, bytes);
+        break;
+    case BY_COLLECTIVE_BROADCAST:
+        own = call->recv != NULL ? call->recv : (uint8_t *)(uintptr_t)call->send; /* the root only reads */
+        add_phase(work, BY_PHASE_BROADCAST, own, call->count, bytes);
+        break;
+    default:
+        add_phase(work, BY_PHASE_TOKEN, NULL, 0, 1);
+        break;
+    }
+    for (uint32_t i = 0; error == 0 && i < work->phase_count; i++)
+        by_phase_plan(team, &work->phase[i]);
+    return error;
+}
+
+void by_work_prepare(const struct by_team *team, struct by_work *work, uint32_t index, uint32_t round)
+{
+    const struct by_phase *phase = &work->phase[index];
+    size_t bytes = (size_t)(phase->count * phase->element_bytes);
+    const uint8_t *own = work->memory + 2 * bytes;
+    struct by_circulant_fold fold;
+
+    if (phase->kind != BY_PHASE_CENSUS)
+        return;
+    by_circulant_census(&team->circulant, team->rank, round, &fold);
+    memcpy(phase->census, round == 0 ? own : phase->base, bytes);
+    if (round > 0 && fold.count > 0)
+        add(work, phase->census, own, bytes);
+}
+
+void by_work_fold(struct by_work *work, const struct iovec *piece, uint32_t count, const uint8_t *from)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        add(work, piece[i].iov_base, from, piece[i].iov_len);
+        from += piece[i].iov_len;
+    }
+}
+
+/* The sum of all ranks' vectors in the order of ranks, so that it has the same bits everywhere. */
+static void add_in_order(const struct by_team *team, struct by_work *work)
+{
+    const struct by_call *call = &work->call;
+    const struct by_reducer *reducer = reducer_of(work, call->dtype);
+    uint64_t bytes = call->count * reducer->element_bytes;
+    uint8_t *sum = work->memory + team->circulant.rank_count * bytes;
+
+    for (uint64_t at = 0; at < call->count; at += STRIDE) {
+        uint32_t part = (uint32_t)(call->count - at < STRIDE ? call->count - at : STRIDE);
+        const uint8_t *first = work->memory + at * reducer->element_bytes;
+        uint32_t guard = reducer->load(sum, first, part);
+
+        for (uint32_t rank = 1; rank < team->circulant.rank_count; rank++)
+            reducer->accumulate(sum, first + rank * bytes, part, &guard);
+        reducer->store(sum, part, &guard);
+        memcpy((uint8_t *)call->recv + at * reducer->element_bytes, sum,
+               (size_t)part * reducer->element_bytes);
+    }
+}
+
+void by_work_finish(const struct by_team *team, struct by_work *work, uint32_t index)
+{
+    const struct by_call *call = &work->call;
+    const struct by_phase *phase = &work->phase[index];
+    uint64_t bytes = phase->count * phase->element_bytes;
+    uint64_t first, end;
+
+    if (phase->kind == BY_PHASE_CENSUS) {
+        add(work, phase->base, work->memory + 2 * bytes, bytes);
+        memcpy(call->recv, phase->base, (size_t)bytes);
+    } else if (phase->kind == BY_PHASE_SMALL) {
+        add_in_order(team, work);
+    } else if (phase->kind == BY_PHASE_SCATTER) {
+        by_phase_shard(team, phase, team->rank, &first, &end);
+        if (call->collective == BY_COLLECTIVE_REDUCE_SCATTER)
+            store(work, call->recv, phase->base + first * phase->element_bytes, end - first);
+        else if (is_wide(work))
+            store(work, (uint8_t *)call->recv + first * by_dtype_bytes(call->dtype),
+                  phase->base + first * phase->element_bytes, end - first);
+    } else if (phase->kind == BY_PHASE_REDUCE && team->rank == call->root && phase->base != call->recv) {
+        store(work, call->recv, phase->base, phase->count);
+    }
+}
+
+void by_work_end(struct by_work *work)
+{
+    free(work->memory);
+    work->memory = NULL;
+}

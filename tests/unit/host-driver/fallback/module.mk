@@ -1,0 +1,11 @@
+# Collectives between hosts, each rank a process on the loopback interface.
+TESTS += test_host_fallback
+test_host_fallback_SRC    := tests/unit/host-driver/fallback/test_collectives.c tests/unit/host-driver/fallback/team.c
+test_host_fallback_LIBS   := host-driver offload
+test_host_fallback_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+
+TESTS += test_host_fallback_ends
+test_host_fallback_ends_SRC    := tests/unit/host-driver/fallback/test_ends.c tests/unit/host-driver/fallback/team.c \
+                                  tests/unit/host-driver/rig.c tests/sim/fabric.c tests/sim/image.c
+test_host_fallback_ends_LIBS   := host-driver offload
+test_host_fallback_ends_LDLIBS = -lcmocka $(host-driver_LDLIBS)

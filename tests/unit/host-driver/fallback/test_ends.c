@@ -1,0 +1,514 @@
+/*
+ * How collectives between hosts begin and end when something is wrong: ranks that are killed, stopped or in
+ * another collective, that abort or do not come; and how calls are divided between trees and hosts. Each rank
+ * is a process.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "host-driver/clock.h"
+#include "offload/table/image.h"
+#include "offload/wire/types.h"
+#include "tests/unit/host-driver/fallback/team.h"
+#include "tests/unit/host-driver/rig.h"
+
+#define TIMEOUT  2.0 /* seconds, of these tests */
+#define CULPRIT  1u
+#define ELEMENTS 300000u
+
+static float send_buffer[ELEMENTS], recv_buffer[ELEMENTS];
+
+/* Runs allreduces until one fails; which must be within the timeout and a second, with this status, and say
+ * the rank. */
+static int until_it_fails(struct member *member, banyan_status_t wanted, const char *said)
+{
+    banyan_status_t status = BANYAN_OK;
+    uint64_t begin_ns = 0;
+
+    for (int i = 0; i < 1000000 && status == BANYAN_OK; i++) {
+        begin_ns = by_clock_ns();
+        status =
+            banyan_allreduce(member->comm, send_buffer, recv_buffer, 1u << (i % 17), BANYAN_F32, BANYAN_SUM);
+    }
+    if ((double)(by_clock_ns() - begin_ns) / 1e9 > TIMEOUT + 1)
+        return member_wrong(member, "took %.1f s to see it", (double)(by_clock_ns() - begin_ns) / 1e9);
+    if (status != wanted)
+        return member_wrong(member, "%s (%d): %s", banyan_strerror(status), status, banyan_last_error());
+    if (strstr(banyan_last_error(), said) == NULL)
+        return member_wrong(member, "does not say '%s': %s", said, banyan_last_error());
+    if (banyan_comm_async_error(member->comm) != wanted)
+        return member_wrong(member, "the communicator has another error");
+    if (banyan_allreduce(member->comm, send_buffer, recv_buffer, 1, BANYAN_F32, BANYAN_SUM) != BANYAN_ESTATE)
+        return member_wrong(member, "a failed communicator takes another operation");
+    return 0;
+}
+
+/* The culprit works along for a while, then `signal` hits it. */
+static int suffer(struct member *member)
+{
+    int signal_number = *(const int *)member->argument;
+    int wrong = member_open(member);
+
+    if (wrong)
+        return wrong;
+    if (member->rank == CULPRIT) {
+        for (int i = 0; i < 50; i++)
+            banyan_allreduce(member->comm, send_buffer, recv_buffer, 1u << (i % 17), BANYAN_F32, BANYAN_SUM);
+        kill(getpid(), signal_number);
+    }
+    wrong = until_it_fails(member, signal_number == SIGKILL ? BANYAN_EIO : BANYAN_ETIMEDOUT,
+                           "rank 1 (127.0.0.1)");
+    member_close(member);
+    return wrong;
+}
+
+static void expect_right_but_culprit(const struct team *team)
+{
+    for (uint32_t rank = 0; rank < team->count; rank++)
+        if (rank != CULPRIT && (!WIFEXITED(team->status[rank]) || WEXITSTATUS(team->status[rank]) != 0))
+            fail_msg("rank %u of %u: status %x", rank, team->count, (unsigned)team->status[rank]);
+}
+
+static void a_killed_rank_is_named_by_all_others_in_time(void **state)
+{
+    int signal_number = SIGKILL;
+
+    (void)state;
+    for (uint32_t count = 2; count <= 9; count += count < 4 ? 1 : 5) {
+        struct team team;
+
+        team_run(&team, count, suffer, &signal_number);
+        assert_true(WIFSIGNALED(team.status[CULPRIT]));
+        expect_right_but_culprit(&team);
+    }
+}
+
+/* A member that wakes the stopped one when the others are through, so that the test can end. */
+static int suffer_stop(struct member *member)
+{
+    int wrong;
+
+    if (member->rank == CULPRIT) {
+        pid_t self = getpid(), waker = fork();
+
+        if (waker == 0) {
+            usleep((useconds_t)((TIMEOUT + 6) * 1e6));
+            kill(self, SIGKILL);
+            _exit(0);
+        }
+    }
+    wrong = suffer(member);
+    return wrong;
+}
+
+static void a_stopped_rank_is_named_by_all_others_in_time(void **state)
+{
+    int signal_number = SIGSTOP;
+    struct team team;
+
+    (void)state;
+    team_run(&team, 3, suffer_stop, &signal_number);
+    expect_right_but_culprit(&team);
+}
+
+static int disagree(struct member *member)
+{
+    int wrong = member_open(member);
+    banyan_status_t status;
+
+    if (wrong)
+        return wrong;
+    status = member->rank == CULPRIT
+                 ? banyan_allreduce(member->comm, send_buffer, recv_buffer, 5000, BANYAN_F32, BANYAN_MAX)
+                 : banyan_allreduce(member->comm, send_buffer, recv_buffer, 5000, BANYAN_F32, BANYAN_SUM);
+    if (status != BANYAN_EMISMATCH)
+        wrong = member_wrong(member, "%s: %s", banyan_strerror(status), banyan_last_error());
+    member_close(member);
+    return wrong;
+}
+
+static void ranks_in_different_operations_are_told(void **state)
+{
+    (void)state;
+    team_must(2, disagree, NULL);
+    team_must(5, disagree, NULL);
+}
+
+static int abort_one(struct member *member)
+{
+    int wrong = member_open(member);
+
+    if (wrong)
+        return wrong;
+    if (member->rank == CULPRIT) {
+        struct banyan_request *request;
+        int done = 0;
+
+        usleep(200000);
+        banyan_allreduce_init(member->comm, send_buffer, recv_buffer, 9, BANYAN_F32, BANYAN_SUM, &request);
+        banyan_post(request);
+        banyan_abort(member->comm);
+        while (!done)
+            if (banyan_test(request, &done) == BANYAN_EABORTED)
+                break;
+        wrong = banyan_comm_async_error(member->comm) == BANYAN_EABORTED
+                    ? 0
+                    : member_wrong(member, "not aborted");
+    } else {
+        wrong = until_it_fails(member, BANYAN_EABORTED, "rank 1 (127.0.0.1)");
+    }
+    member_close(member);
+    return wrong;
+}
+
+static void an_abort_ends_the_others_too(void **state)
+{
+    (void)state;
+    team_must(4, abort_one, NULL);
+}
+
+/* ---- the meeting */
+
+static int stay_away(struct member *member)
+{
+    int wrong = 0;
+
+    if (member->rank == 2)
+        return 0;
+    if (banyan_init(NULL, &member->context) != BANYAN_OK)
+        return member_wrong(member, "%s", banyan_last_error());
+    if (banyan_comm_create(member->context, 0, &member->comm) == BANYAN_OK)
+        wrong = member_wrong(member, "there is a communicator without rank 2");
+    else if (member->rank == 0 && strstr(banyan_last_error(), "have not come: 2") == NULL)
+        wrong = member_wrong(member, "does not say who is missing: %s", banyan_last_error());
+    member_close(member);
+    return wrong;
+}
+
+static void a_rank_that_does_not_come_is_named(void **state)
+{
+    (void)state;
+    team_must(4, stay_away, NULL);
+}
+
+static int come_twice(struct member *member)
+{
+    int wrong = 0;
+
+    if (member->rank == 2)
+        setenv("RANK", "1", 1);
+    if (banyan_init(NULL, &member->context) != BANYAN_OK)
+        return member_wrong(member, "%s", banyan_last_error());
+    if (banyan_comm_create(member->context, 0, &member->comm) == BANYAN_OK)
+        wrong = member_wrong(member, "there is a communicator with rank 1 twice");
+    else if (member->rank == 0 && strstr(banyan_last_error(), "that one has come already") == NULL)
+        wrong = member_wrong(member, "does not say why: %s", banyan_last_error());
+    member_close(member);
+    return wrong;
+}
+
+static void a_rank_that_comes_twice_is_refused(void **state)
+{
+    (void)state;
+    team_must(3, come_twice, NULL);
+}
+
+static void a_meeting_that_is_half_described_is_refused(void **state)
+{
+    static const struct {
+        const char *rank, *size, *host, *port, *said;
+    } cases[] = {
+        {NULL, "2", "127.0.0.1", "29500", "RANK is not set"},
+        {"0", NULL, "127.0.0.1", "29500", "WORLD_SIZE is not set"},
+        {"0", "2", NULL, "29500", "MASTER_ADDR is not set"},
+        {"0", "2", "127.0.0.1", NULL, "MASTER_PORT is not set"},
+        {"2", "2", "127.0.0.1", "29500", "RANK is '2'; it takes a whole number from 0 to 1"},
+        {"-1", "2", "127.0.0.1", "29500", "RANK is '-1'"},
+        {"0", "0", "127.0.0.1", "29500", "WORLD_SIZE is '0'; it takes a whole number from 1 to 1000"},
+        {"0", "1001", "127.0.0.1", "29500", "WORLD_SIZE is '1001'"},
+        {"0", "2", "127.0.0.1", "65536", "MASTER_PORT is '65536'"},
+        {"0", "2x", "127.0.0.1", "29500", "WORLD_SIZE is '2x'"},
+    };
+    static const char *const names[] = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *const values[] = {cases[i].rank, cases[i].size, cases[i].host, cases[i].port};
+        struct banyan_context *context;
+
+        for (size_t n = 0; n < 4; n++)
+            if (values[n] != NULL)
+                setenv(names[n], values[n], 1);
+            else
+                unsetenv(names[n]);
+        assert_int_equal(banyan_init(NULL, &context), BANYAN_EINVAL);
+        if (strstr(banyan_last_error(), cases[i].said) == NULL)
+            fail_msg("does not say '%s': %s", cases[i].said, banyan_last_error());
+    }
+    for (size_t n = 0; n < 4; n++)
+        unsetenv(names[n]);
+}
+
+static void settings_that_leave_no_way_are_refused(void **state)
+{
+    struct banyan_context *context;
+
+    (void)state;
+    assert_int_equal(banyan_init(NULL, &context), BANYAN_EINVAL);
+    assert_non_null(strstr(banyan_last_error(), "or RANK, WORLD_SIZE"));
+    rig_set("BANYAN_OFFLOAD", "off");
+    assert_int_equal(banyan_init(NULL, &context), BANYAN_EINVAL);
+    assert_non_null(strstr(banyan_last_error(), "nothing says where ranks meet"));
+    rig_set("BANYAN_OFFLOAD", "never");
+    assert_int_equal(banyan_init(NULL, &context), BANYAN_EINVAL);
+    assert_non_null(strstr(banyan_last_error(), "it takes auto or off"));
+    rig_set("BANYAN_OFFLOAD", NULL);
+}
+
+static int choose_badly(struct member *member)
+{
+    setenv("BANYAN_FALLBACK", "tree", 1);
+    if (banyan_init(NULL, &member->context) != BANYAN_OK)
+        return member_wrong(member, "%s", banyan_last_error());
+    if (banyan_comm_create(member->context, 0, &member->comm) != BANYAN_EINVAL ||
+        strstr(banyan_last_error(), "it takes circulant, ring, rhd or off") == NULL)
+        return member_wrong(member, "%s", banyan_last_error());
+    member_close(member);
+    return 0;
+}
+
+static void an_unknown_schedule_is_refused(void **state)
+{
+    (void)state;
+    team_must(1, choose_badly, NULL);
+}
+
+/* ---- trees and hosts */
+
+/* Leaves the trees of host `rank`'s table to barriers alone. */
+static void keep_barriers(const char *path)
+{
+    uint8_t image[1 << 16];
+    struct by_image_header header;
+    FILE *file = fopen(path, "r+b");
+    size_t bytes;
+
+    assert_non_null(file);
+    bytes = fread(image, 1, sizeof(image), file);
+    by_image_header(image, &header);
+    for (uint32_t i = 0; i < header.count[BY_SECTION_LEAF]; i++) {
+        struct by_image_leaf leaf;
+
+        by_image_leaf(image, i, &leaf);
+        leaf.collectives = 1u << BY_COLLECTIVE_BARRIER;
+        by_image_put_leaf(image, i, &leaf);
+    }
+    by_image_seal(image);
+    rewind(file);
+    assert_int_equal(fwrite(image, 1, bytes, file), bytes);
+    fclose(file);
+}
+
+static void set_table(const struct member *member)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/h%u.table", (const char *)member->argument, member->rank);
+    setenv("BANYAN_TABLE", path, 1);
+    setenv("BANYAN_TRANSPORT", "udp", 1);
+}
+
+static int use_both(struct member *member)
+{
+    uint32_t big[5000], one = 1, sum = 0;
+    int wrong;
+
+    set_table(member);
+    wrong = member_open(member);
+    for (int i = 0; i < 20 && !wrong; i++) {
+        uint64_t before = member_counter(member, "hosts/calls");
+
+        if (banyan_barrier(member->comm) != BANYAN_OK)
+            wrong = member_wrong(member, "barrier: %s", banyan_last_error());
+        else if (member_counter(member, "hosts/calls") != before)
+            wrong = member_wrong(member, "the barrier has trees, and runs between hosts");
+        else if (banyan_allreduce(member->comm, &one, &sum, 1, BANYAN_U32, BANYAN_SUM) != BANYAN_OK ||
+                 sum != member->count)
+            wrong = member_wrong(member, "allreduce: %u: %s", sum, banyan_last_error());
+        else if (member_counter(member, "hosts/calls") != before + 1)
+            wrong = member_wrong(member, "the allreduce has no trees, and does not run between hosts");
+        for (uint32_t k = 0; k < 5000; k++)
+            big[k] = member->rank == 1 ? k : 0;
+        if (!wrong &&
+            (banyan_broadcast(member->comm, big, 5000, BANYAN_U32, 1) != BANYAN_OK || big[4999] != 4999))
+            wrong = member_wrong(member, "broadcast: %s", banyan_last_error());
+    }
+    if (!wrong && (banyan_comm_serves(member->comm, BANYAN_ALLREDUCE, 0) ||
+                   !banyan_comm_serves(member->comm, BANYAN_BARRIER, 0)))
+        wrong = member_wrong(member, "says that it serves what it does not");
+    member_close(member);
+    return wrong;
+}
+
+static void what_the_table_lacks_runs_between_hosts(void **state)
+{
+    char folder[64], path[128];
+
+    (void)state;
+    rig_write_loopback(2, folder);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof(path), "%s/h%d.table", folder, i);
+        keep_barriers(path);
+    }
+    team_must(2, use_both, folder);
+    rig_remove(folder);
+}
+
+static int use_small(struct member *member)
+{
+    uint32_t send[2000] = {0}, recv[2000];
+    int wrong;
+
+    set_table(member);
+    setenv("BANYAN_SMALL", "1000", 1);
+    wrong = member_open(member);
+    for (uint32_t count = 200; count <= 300 && !wrong; count += 10) {
+        uint64_t before = member_counter(member, "hosts/calls");
+
+        send[0] = count;
+        if (banyan_allreduce(member->comm, send, recv, count, BANYAN_U32, BANYAN_SUM) != BANYAN_OK ||
+            recv[0] != member->count * count)
+            wrong = member_wrong(member, "allreduce of %u: %s", count, banyan_last_error());
+        else if (member_counter(member, "hosts/calls") - before != (count <= 250))
+            wrong = member_wrong(member, "an allreduce of %u bytes took the other way", 4 * count);
+    }
+    member_close(member);
+    return wrong;
+}
+
+/* A table that serves all needs no meeting, and other programs' variables do no harm. */
+static int ignore_others(struct member *member)
+{
+    int wrong;
+
+    unsetenv("MASTER_ADDR");
+    set_table(member);
+    wrong = member_open(member);
+    if (!wrong && banyan_barrier(member->comm) != BANYAN_OK)
+        wrong = member_wrong(member, "barrier: %s", banyan_last_error());
+    member_close(member);
+    return wrong;
+}
+
+static void a_rank_with_a_table_does_without_a_meeting(void **state)
+{
+    char folder[64];
+
+    (void)state;
+    rig_write_loopback(2, folder);
+    team_must(2, ignore_others, folder);
+    rig_remove(folder);
+}
+
+static void small_operations_run_between_hosts_when_asked(void **state)
+{
+    char folder[64];
+
+    (void)state;
+    rig_write_loopback(2, folder);
+    team_must(2, use_small, folder);
+    rig_remove(folder);
+}
+
+static int be_another(struct member *member)
+{
+    int wrong = 0;
+
+    setenv("RANK", member->rank == 0 ? "1" : "0", 1);
+    set_table(member);
+    setenv("BANYAN_SMALL", "1", 1);
+    if (banyan_init(NULL, &member->context) != BANYAN_OK)
+        return member_wrong(member, "%s", banyan_last_error());
+    if (banyan_comm_create(member->context, 0, &member->comm) != BANYAN_EMISMATCH ||
+        strstr(banyan_last_error(), "but the table of") == NULL)
+        wrong = member_wrong(member, "%s", banyan_last_error());
+    member_close(member);
+    return wrong;
+}
+
+static void a_rank_that_is_another_in_the_table_is_refused(void **state)
+{
+    char folder[64];
+
+    (void)state;
+    rig_write_loopback(2, folder);
+    team_must(2, be_another, folder);
+    rig_remove(folder);
+}
+
+/* What rank 0 says on stderr. */
+static int speak(struct member *member)
+{
+    char text[1000] = "";
+    FILE *caught = tmpfile();
+    int wrong;
+
+    setenv("BANYAN_LOG", "1", 1);
+    setenv("BANYAN_FALLBACK", "ring", 1);
+    if (caught == NULL)
+        return member_wrong(member, "no file");
+    dup2(fileno(caught), 2);
+    wrong = member_open(member);
+    rewind(caught);
+    text[fread(text, 1, sizeof(text) - 1, caught)] = 0;
+    if (member->rank > 0)
+        wrong |= text[0] != 0;
+    else
+        wrong |=
+            strstr(text, "not offloaded: BANYAN_TABLE names no table; all collectives run between hosts over "
+                         "tcp, by ring schedules") == NULL ||
+            strchr(text, '\n') != text + strlen(text) - 1;
+    member_close(member);
+    return wrong;
+}
+
+static void a_communicator_says_in_one_line_that_it_is_not_offloaded(void **state)
+{
+    (void)state;
+    team_must(2, speak, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_meeting_that_is_half_described_is_refused),
+        cmocka_unit_test(settings_that_leave_no_way_are_refused),
+        cmocka_unit_test(an_unknown_schedule_is_refused),
+        cmocka_unit_test(a_killed_rank_is_named_by_all_others_in_time),
+        cmocka_unit_test(a_stopped_rank_is_named_by_all_others_in_time),
+        cmocka_unit_test(ranks_in_different_operations_are_told),
+        cmocka_unit_test(an_abort_ends_the_others_too),
+        cmocka_unit_test(a_rank_that_does_not_come_is_named),
+        cmocka_unit_test(a_rank_that_comes_twice_is_refused),
+        cmocka_unit_test(what_the_table_lacks_runs_between_hosts),
+        cmocka_unit_test(a_rank_with_a_table_does_without_a_meeting),
+        cmocka_unit_test(small_operations_run_between_hosts_when_asked),
+        cmocka_unit_test(a_rank_that_is_another_in_the_table_is_refused),
+        cmocka_unit_test(a_communicator_says_in_one_line_that_it_is_not_offloaded),
+    };
+
+    setenv("HOME", "/nonexistent", 1);
+    setenv("BANYAN_TIMEOUT", "2", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
