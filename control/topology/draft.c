@@ -2,6 +2,7 @@
 #include "control/topology/draft.h"
 
 #include <ctype.h>
+#include <jansson.h>
 #include <string.h>
 
 #include "control/topology/alloc.h"
@@ -373,9 +374,22 @@ static void add_nodes(const struct by_draft *draft, struct by_builder *builder, 
     free(places);
 }
 
+/* A name that a topology file can hold: what is not UTF-8, as files of old may have it, has its bytes above
+ * ASCII replaced. The caller frees. */
+static char *fit_fabric_name(const char *given)
+{
+    char *name = by_copy_text(given);
+    json_t *string = json_string(given);
+
+    for (char *c = name; !string && *c; c++)
+        *c = (unsigned char)*c < 0x80 ? *c : '_';
+    json_decref(string);
+    return name;
+}
+
 int by_draft_finish(struct by_draft *draft, struct by_topology **topology, struct by_import_report *report)
 {
-    const char *name = draft->options->name ? draft->options->name : draft->name;
+    char *name = fit_fabric_name(draft->options->name ? draft->options->name : draft->name);
     struct by_builder *builder;
     uint32_t *index;
     size_t file = draft->file;
@@ -384,13 +398,16 @@ int by_draft_finish(struct by_draft *draft, struct by_topology **topology, struc
     fit_names(draft);
     error = choose_kinds(draft, &file);
     draft->file = (uint32_t)file;
-    if (error)
+    if (error) {
+        free(name);
         return error;
+    }
     if (draft->prune)
         prune(draft);
     report->left_out = draft->left_out;
     snprintf(report->left_out_name, sizeof(report->left_out_name), "%s", draft->left_out_name);
     builder = by_builder_new(name, "GB/s");
+    free(name);
     index = by_alloc(draft->node_count, sizeof(*index));
     add_nodes(draft, builder, index);
     for (uint32_t i = 0; i < draft->link_count; i++) {

@@ -15,6 +15,9 @@
 #include "control/topology/json.h"
 #include "offload/base/errors.h"
 
+/* A node's file (bytes): thousands of neighbours. As objects in memory it is some twenty times as large. */
+#define FILE_BYTES_MAX ((size_t)8 << 20)
+
 /* A neighbour on an interface of a node. */
 struct sight {
     uint32_t from, to;
@@ -225,7 +228,7 @@ static int read_file(struct reader *reader, const char *path)
     char *text, name[128];
     json_error_t mistake;
     json_t *root;
-    int error = by_text_read(path, BY_IMPORT_BYTES_MAX, &text, &reader->bytes, draft->problem);
+    int error = by_text_read(path, FILE_BYTES_MAX, &text, &reader->bytes, draft->problem);
 
     if (error)
         return error;

@@ -1,5 +1,6 @@
 # fuzz: libFuzzer targets, built by clang in a variant of their own (FUZZ=1). `make fuzz TIME=60` runs each for so many seconds.
-FUZZERS := fuzz-wire fuzz-image fuzz-engine fuzz-endpoint fuzz-cluster fuzz-agent fuzz-message fuzz-topology fuzz-plan
+FUZZERS := fuzz-wire fuzz-image fuzz-engine fuzz-endpoint fuzz-cluster fuzz-agent fuzz-message fuzz-topology fuzz-plan \
+           fuzz-nccl fuzz-ibnetdiscover fuzz-lldp fuzz-dot fuzz-shares
 TIME    ?= 60
 
 ifeq ($(FUZZ),1)
@@ -33,6 +34,21 @@ fuzz-agent_LDLIBS    := -fsanitize=fuzzer -lprotobuf-nanopb
 fuzz-message_LDLIBS  := -fsanitize=fuzzer -lprotobuf-nanopb
 fuzz-topology_LDLIBS := -fsanitize=fuzzer -ljansson -lgmp -lm
 fuzz-plan_LDLIBS     := -fsanitize=fuzzer -ljansson -lgmp -lm
+fuzz-nccl_SRC    := tests/fuzz/import_nccl.c tests/fuzz/import.c
+fuzz-nccl_LIBS   := control offload
+fuzz-nccl_LDLIBS := -fsanitize=fuzzer -ljansson -lgmp -lexpat -lm
+fuzz-ibnetdiscover_SRC    := tests/fuzz/import_ibnetdiscover.c tests/fuzz/import.c
+fuzz-ibnetdiscover_LIBS   := control offload
+fuzz-ibnetdiscover_LDLIBS := -fsanitize=fuzzer -ljansson -lgmp -lexpat -lm
+fuzz-lldp_SRC    := tests/fuzz/import_lldp.c tests/fuzz/import.c
+fuzz-lldp_LIBS   := control offload
+fuzz-lldp_LDLIBS := -fsanitize=fuzzer -ljansson -lgmp -lexpat -lm
+fuzz-dot_SRC    := tests/fuzz/import_dot.c tests/fuzz/import.c
+fuzz-dot_LIBS   := control offload
+fuzz-dot_LDLIBS := -fsanitize=fuzzer -ljansson -lgmp -lexpat -lm
+fuzz-shares_SRC    := tests/fuzz/shares.c
+fuzz-shares_LIBS   := control offload
+fuzz-shares_LDLIBS := -fsanitize=fuzzer -ljansson -lgmp -lm
 endif
 
 FUZZ_MAKE = $(MAKE) --no-print-directory CC=$(CLANG) FUZZ=1 SANITIZE=$(SANITIZERS),fuzzer-no-link

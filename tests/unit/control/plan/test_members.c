@@ -88,6 +88,13 @@ static void wrong_lists_of_ranks_are_refused_with_place_and_reason(void **state)
             problem.column != cases[i].column)
             fail_msg("'%s': %d:%d: '%s'", cases[i].text, problem.line, problem.column, problem.text);
     }
+    { /* a name that goes on after a zero is another name */
+        struct by_problem problem;
+        bool *member;
+
+        assert_true(by_members_parse("host0\0\0\0\0\0,host1", 16, topology, &member, &problem) < 0);
+        assert_non_null(strstr(problem.text, "is no node"));
+    }
     by_topology_free(topology);
 }
 

@@ -428,10 +428,43 @@ static void a_million_lines_of_garbage_are_refused_in_bounded_time(void **state)
     assert_true((double)(clock() - begin) / CLOCKS_PER_SEC < 60);
 }
 
+/* A name in Latin-1, as old drawings have it, must not end in a file that is no JSON. */
+static void a_name_that_is_no_utf8_is_made_one(void **state)
+{
+    static const struct {
+        const char *text, *name;
+    } cases[] = {
+        {"graph \"K\xf6ln\" { a [kind=compute]; b [kind=compute]; a -- b [bandwidth=1] }", "K_ln"},
+        {"graph \"K\xc3\xb6ln\" { a [kind=compute]; b [kind=compute]; a -- b [bandwidth=1] }", "K\xc3\xb6ln"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        char path[] = "/tmp/banyan-import-XXXXXX", *text = NULL;
+        int file = mkstemp(path);
+        struct by_topology *topology;
+        size_t bytes = 0;
+        FILE *out;
+
+        assert_int_equal(write(file, cases[i].text, strlen(cases[i].text)), (ssize_t)strlen(cases[i].text));
+        close(file);
+        topology = import_one("dot", &usual, path);
+        unlink(path);
+        assert_string_equal(topology->name, cases[i].name);
+        out = open_memstream(&text, &bytes);
+        assert_int_equal(by_topology_write(topology, out), 0);
+        fclose(out);
+        by_topology_free(topology);
+        by_topology_free(rig_parse(text));
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_dump_of_nccl_is_a_box_of_gpus),
+        cmocka_unit_test(a_name_that_is_no_utf8_is_made_one),
         cmocka_unit_test(copies_of_a_box_meet_in_a_network),
         cmocka_unit_test(nvlinks_between_gpus_are_counted_once),
         cmocka_unit_test(several_dumps_are_several_hosts),

@@ -1,0 +1,7 @@
+/* What ibnetdiscover prints, of any bytes: see import.h. */
+#include "tests/fuzz/import.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return fuzz_import("ibnetdiscover", data, size);
+}

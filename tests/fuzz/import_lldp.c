@@ -1,0 +1,7 @@
+/* What lldpctl prints as JSON, of any bytes: see import.h. */
+#include "tests/fuzz/import.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return fuzz_import("lldp", data, size);
+}

@@ -1,0 +1,7 @@
+/* NCCL's topology XML, of any bytes: see import.h. */
+#include "tests/fuzz/import.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return fuzz_import("nccl", data, size);
+}
