@@ -466,7 +466,7 @@ static void print_people(FILE *stream, const struct by_plan *plan, const struct 
     if (plan->k > 0)
         fprintf(stream, ", k = %lld%s", (long long)plan->k, plan->shares ? " for each part" : "");
     fprintf(stream, "; height %u, mean %.3g hops", heights.max, heights.mean);
-    if (plan->packed.max > 0)
+    if (plan->packed.max > heights.max || plan->packed.mean > heights.mean + 0.005)
         fprintf(stream, " (as packed %u, %.3g)", plan->packed.max, plan->packed.mean);
     fputc('\n', stream);
     by_cli_replan_people(stream, check->from, &check->replan);

@@ -16,6 +16,9 @@
 /* Hops beyond what distances allow that are left as they are: what boxes with a bottleneck cannot do without.
  */
 #define EXCESS_FINE 2u
+/* The same on fabrics of more compute nodes than LARGE, where the tables alone cost as much as packing. */
+#define EXCESS_LARGE_FINE 9u
+#define LARGE             1100u
 /* Steps for each edge at least and at most. */
 #define STEPS_EACH_MIN 2u
 #define STEPS_EACH_MAX 40u
@@ -342,7 +345,7 @@ void by_height_lower(const struct by_forest *forest, struct by_tree_list *list, 
                      struct by_heights *packed)
 {
     struct by_heights heights;
-    uint32_t n = forest->graph->node_count, count, least;
+    uint32_t n = forest->graph->node_count, count, least, fine;
     struct by_height_work work = {.graph = forest->graph, .capacity = forest->capacity, .node_count = n};
     struct entry *entries;
 
@@ -355,7 +358,8 @@ void by_height_lower(const struct by_forest *forest, struct by_tree_list *list, 
     work.queue = by_alloc(n, sizeof(*work.queue));
     entries = choose_trees(list, first, n, &count, &heights);
     least = distance_of(&work, list->trees[entries[0].number].root);
-    if (entries[0].height > least + EXCESS_FINE && count > 1) {
+    fine = forest->graph->compute_count > LARGE ? EXCESS_LARGE_FINE : EXCESS_FINE;
+    if (entries[0].height > least + fine && count > 1) {
         *packed = heights;
         work_make(&work, forest, list, count);
         find_room(&work, forest, list, first);
