@@ -40,18 +40,22 @@ metal_obj = $(patsubst %,$(O)/boards/$(1)/obj/%.o,$(basename $(patsubst $(GEN)/%
 metal_sources = $(call BAREMETAL_CORE,$($(1)_ARCH)) $(agent_SRC) $(baremetal_SRC) boards/$(1)/board.c firmware/baremetal/start.S
 
 define METAL_BOARD
+$(O)/boards/$(1)/.tools:
+	@mkdir -p $$(@D)
+	$(Q)command -v $($(1)_CROSS)gcc >/dev/null || tests/deps.sh metal
+	@touch $$@
 $(O)/boards/$(1)/include/pb.h: $(O)/sysroot/nanopb-$($(1)_DEBIAN)/.done
 	@mkdir -p $$(@D)
 	$(Q)cp $$(<D)/usr/include/pb*.h $$(@D)/ && touch $$(@D)/pb.h
-$(O)/boards/$(1)/obj/%.o: %.c | $(O)/boards/$(1)/include/pb.h $(GEN)/proto/control.pb.h
+$(O)/boards/$(1)/obj/%.o: %.c | $(O)/boards/$(1)/.tools $(O)/boards/$(1)/include/pb.h $(GEN)/proto/control.pb.h
 	$$(call say,CC,$$@)
 	@mkdir -p $$(@D)
 	$(Q)$($(1)_CROSS)gcc $$(call metal_flags,$(1)) $$(METALFLAGS_$$<) $$(if $$(filter boards/%,$$<),$$(call board_limits,$(1))) -MMD -MP $$(CFLAGS) -c -o $$@ $$<
-$(O)/boards/$(1)/obj/%.o: %.S
+$(O)/boards/$(1)/obj/%.o: %.S | $(O)/boards/$(1)/.tools
 	$$(call say,AS,$$@)
 	@mkdir -p $$(@D)
 	$(Q)$($(1)_CROSS)gcc $($(1)_FLAGS) -c -o $$@ $$<
-$(O)/boards/$(1)/obj/gen/%.o: $(GEN)/%.c | $(O)/boards/$(1)/include/pb.h
+$(O)/boards/$(1)/obj/gen/%.o: $(GEN)/%.c | $(O)/boards/$(1)/.tools $(O)/boards/$(1)/include/pb.h
 	$$(call say,CC,$$@)
 	@mkdir -p $$(@D)
 	$(Q)$($(1)_CROSS)gcc $$(call metal_flags,$(1)) -MMD -MP $$(CFLAGS) -c -o $$@ $$<

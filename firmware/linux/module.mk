@@ -39,6 +39,7 @@ define CROSS_BOARD
 $(O)/boards/$(1)/banyan-switchd: $(O)/sysroot/dpdk-$($(1)_DEBIAN)/.done $(wildcard boards/$(1)/run) FORCE
 	$$(call say,CROSS,$$@)
 	@mkdir -p $$(@D)
+	$(Q)command -v $($(1)_CROSS)gcc >/dev/null || tests/deps.sh metal
 	$(Q)sysroot=$$$$(realpath $$(<D)); lib=$$$$sysroot/usr/lib/$$$$($($(1)_CROSS)gcc -dumpmachine); \
 	    PKG_CONFIG_SYSROOT_DIR=$$$$sysroot PKG_CONFIG_LIBDIR=$$$$lib/pkgconfig:$$$$sysroot/usr/share/pkgconfig \
 	    $$(MAKE) --no-print-directory CC=$($(1)_CROSS)gcc O=$$(@D)/build BOARD=$(1) CFLAGS="--sysroot=$$$$sysroot $($(1)_FLAGS)" \

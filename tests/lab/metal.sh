@@ -134,7 +134,8 @@ fi
 make_topologies
 run=$board/run
 most=1.2
-lab_right "star4 around the image: all collectives right" star4 --switch "switch0=$run" --bytes 256K --iters 1
+lab_right "star4 around the image: all collectives right" star4 --switch "switch0=$run" --bytes 256K --iters 1 --report "$dir/report.json"
+check "no payload was copied on its way out" bash -c "grep -Eq '\"shell_tx_shared\": [1-9]' '$dir/report.json' && ! grep -Eq '\"shell_tx_copied\": [1-9]' '$dir/report.json'"
 lab_right "hosts over UDP, in trains" star4 --switch "switch0=$run" --transport udp --bytes 256K --iters 1
 lab_right "jumbo frames" star4 --switch "switch0=$run" --mtu 9000 --bytes 256K --iters 1
 lab_right "leafspine with the image as a leaf, banyan-switchd elsewhere" leafspine --switch "leaf0=$run" --bytes 256K --iters 1
