@@ -161,6 +161,10 @@ int by_mpi_agree(const struct by_mpi_facts *all, uint32_t count, char text[BY_MP
         add(&sentence, "one rank has nobody to talk to");
         return 0;
     }
+    if (all[0].serves == 0) {
+        add(&sentence, "the tables have trees for no collective");
+        return 0;
+    }
     sentence = (struct sentence){text, BY_MPI_TEXT_MAX};
     add(&sentence, "offloaded: ");
     for (unsigned c = BANYAN_ALLREDUCE; c <= BANYAN_BARRIER; c++) {
@@ -172,7 +176,7 @@ int by_mpi_agree(const struct by_mpi_facts *all, uint32_t count, char text[BY_MP
     add(&sentence, "; %u ranks", count);
     if (all[0].least > 0)
         add(&sentence, ", from %" PRIu64 " bytes", all[0].least);
-    return all[0].serves != 0;
+    return 1;
 }
 
 /* ---- calls ---- */

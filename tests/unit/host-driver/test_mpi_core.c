@@ -85,6 +85,14 @@ static void a_single_rank_has_no_network_to_use(void **state)
     assert_non_null(strstr(text, "one rank"));
 }
 
+static void tables_without_trees_serve_nothing(void **state)
+{
+    (void)state;
+    for (uint32_t r = 0; r < RANKS; r++)
+        facts[r].serves = 0;
+    refused("the tables have trees for no collective");
+}
+
 static void a_long_reason_is_cut_not_overrun(void **state)
 {
     (void)state;
@@ -127,6 +135,7 @@ int main(void)
         cmocka_unit_test_setup(more_or_fewer_ranks_than_the_tables_have_are_refused, all_can),
         cmocka_unit_test_setup(settings_versions_and_tables_that_differ_are_refused, all_can),
         cmocka_unit_test_setup(a_single_rank_has_no_network_to_use, all_can),
+        cmocka_unit_test_setup(tables_without_trees_serve_nothing, all_can),
         cmocka_unit_test_setup(a_long_reason_is_cut_not_overrun, all_can),
         cmocka_unit_test(a_process_without_a_table_says_so_and_counts),
     };
