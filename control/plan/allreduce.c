@@ -22,10 +22,8 @@
 #include "control/topology/fraction.h"
 #include "offload/base/errors.h"
 
-/* Nodes from which on fewer trees are tried in turn, and how many (counts). */
-#define LARGE_NODES  256u
-#define LARGE_ROUNDS 150u
-#define SMALL_ROUNDS 400u
+/* Trees that are tried one by one (count). */
+#define ROUNDS_MAX 400u
 
 static int refuse_range(struct by_problem *problem)
 {
@@ -141,8 +139,7 @@ static int pack_quickly(struct task *task)
 {
     struct by_tree_list list = {0};
     struct by_packed packed = {.bound = {0, 1}};
-    uint32_t rounds = task->both->node_count > LARGE_NODES ? LARGE_ROUNDS : SMALL_ROUNDS;
-    int error = by_fill(task->both, task->up, task->down, wants_pairs(task), task->cut, rounds,
+    int error = by_fill(task->both, task->up, task->down, wants_pairs(task), task->cut, ROUNDS_MAX,
                         task->deadline, &list, &packed.rate);
 
     if (error)

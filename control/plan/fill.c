@@ -14,6 +14,11 @@
 #define PRICE_MAX ((int64_t)1 << 34)
 /* A load of a whole link raises its price by 1 / SLOWNESS of it. */
 #define SLOWNESS 6
+/* Capacities are counted in parts of a unit: amounts are whole, and a link of 2 that a tree passes 32 times
+ * has room for 1/16. Divisible by 32 and by all up to 12; less where capacities are larger than CAPACITY_MAX.
+ */
+#define PARTS        ((int64_t)110880)
+#define CAPACITY_MAX ((int64_t)1 << 32)
 /* Roots tried for a pair (count). */
 #define ROOTS_TRIED 3u
 
@@ -29,6 +34,7 @@ struct fill {
     const struct by_graph *both, *up, *down;
     bool pairs;
     uint32_t rows;
+    int64_t parts; /* of a unit of capacity: what amounts and loads are counted in */
     int64_t *prices;
     int64_t *load;
     int32_t *counts;
@@ -84,6 +90,21 @@ static void find_middle(struct fill *fill)
     free(hops);
 }
 
+static void split_units(struct fill *fill)
+{
+    int64_t largest = 1;
+
+    for (uint32_t i = 0; i < fill->rows; i++)
+        if (fill->grower->capacity[i] != INT64_MAX && fill->grower->capacity[i] > largest)
+            largest = fill->grower->capacity[i];
+    fill->parts = PARTS;
+    if (largest > CAPACITY_MAX / PARTS)
+        fill->parts = largest < CAPACITY_MAX ? CAPACITY_MAX / largest : 1;
+    for (uint32_t i = 0; i < fill->rows; i++)
+        if (fill->grower->capacity[i] != INT64_MAX)
+            fill->grower->capacity[i] *= fill->parts;
+}
+
 static void fill_make(struct fill *fill, const struct by_graph *both, const struct by_graph *up,
                       const struct by_graph *down, bool pairs)
 {
@@ -92,6 +113,7 @@ static void fill_make(struct fill *fill, const struct by_graph *both, const stru
     *fill = (struct fill){.grower = by_grower_new(both, up, down), .both = both, .up = up, .down = down};
     fill->pairs = pairs;
     fill->rows = fill->grower->arc_count + n;
+    split_units(fill);
     fill->prices = by_alloc(fill->rows, sizeof(*fill->prices));
     fill->load = by_alloc(fill->rows, sizeof(*fill->load));
     fill->counts = by_alloc(fill->rows, sizeof(*fill->counts));
@@ -170,21 +192,52 @@ static bool grow_from(struct fill *fill, uint32_t root, struct kept *kept)
     return true;
 }
 
-/* From the middle of the fabric, which gives low trees, or from a compute node where that is cheaper. */
+/* The next switch from `turn` on from which a tree can grow, with its price; -1 without one. */
+static __int128 try_switches(struct fill *fill, uint32_t paths, uint32_t pool)
+{
+    uint32_t switches = 0;
+    struct kept kept;
+
+    while (switches < fill->root_count && !fill->both->compute[fill->roots[switches]])
+        switches++;
+    for (uint32_t i = 0; i < switches; i++) {
+        bool grown;
+        __int128 price;
+
+        fill->turn = (fill->turn + (i > 0)) % switches;
+        grown = fill->roots[fill->turn] != fill->middle && grow_from(fill, fill->roots[fill->turn], &kept);
+        price = price_of_counts(fill);
+        drop_last(fill, paths, pool);
+        if (grown)
+            return price;
+    }
+    return -1;
+}
+
+/* From the middle of the fabric, which gives low trees, or from a compute node or the switch whose turn it is
+ * where that is cheaper. */
 static bool grow_both_ways(struct fill *fill, struct kept *kept)
 {
-    uint32_t paths = fill->path_count, pool = fill->pool_count, compute = fill->roots[fill->root_count - 1];
-    __int128 middle = -1;
+    uint32_t paths = fill->path_count, pool = fill->pool_count, best = fill->middle;
+    uint32_t compute = fill->roots[fill->root_count - 1];
+    __int128 least = -1, price;
 
     if (fill->middle != UINT32_MAX && grow_from(fill, fill->middle, kept))
-        middle = price_of_counts(fill);
+        least = price_of_counts(fill);
     drop_last(fill, paths, pool);
-    if (!grow_from(fill, compute, kept) && middle < 0)
-        return false;
-    if (middle < 0 || price_of_counts(fill) < middle)
-        return true;
+    if (grow_from(fill, compute, kept) && (least < 0 || price_of_counts(fill) < least)) {
+        least = price_of_counts(fill);
+        best = compute;
+    }
     drop_last(fill, paths, pool);
-    return grow_from(fill, fill->middle, kept);
+    price = try_switches(fill, paths, pool);
+    if (price >= 0 && (least < 0 || price < least)) {
+        least = price;
+        best = fill->roots[fill->turn];
+    } else if (price >= 0) {
+        fill->turn++; /* another one's turn */
+    }
+    return least >= 0 && grow_from(fill, best, kept);
 }
 
 /* The cheapest of a few roots: the last one that was, and the next ones in turn. */
@@ -377,20 +430,25 @@ int by_fill(const struct by_graph *both, const struct by_graph *up, const struct
             struct by_fraction *rate)
 {
     struct fill fill;
-    struct by_fraction factor = {1, 1}, even = {0, 1};
-    int64_t filled;
+    struct by_fraction factor = {1, 1}, even = {0, 1}, whole = {1, 1};
+    int64_t filled, goal;
     int error;
 
     *rate = (struct by_fraction){0, 1};
     fill_make(&fill, both, up, down, pairs);
-    filled = fill_greedily(&fill, bound, rounds);
-    error = append(&fill, factor, list);
+    whole.den = fill.parts;
+    if (__builtin_mul_overflow(bound, fill.parts, &goal))
+        goal = INT64_MAX;
+    filled = fill_greedily(&fill, goal, rounds);
+    error = by_fraction_set(filled, fill.parts, rate);
     if (!error)
-        *rate = (struct by_fraction){filled, 1};
-    if (!error && filled < bound) {
+        error = append(&fill, whole, list);
+    if (!error && filled < goal) {
         int64_t sum = 0;
 
         factor = fill_evenly(&fill, rounds, deadline);
+        if (by_fraction_multiply(factor, whole, &factor) != 0)
+            factor.num = 0;
         for (uint32_t i = 0; i < fill.kept_count; i++)
             sum += fill.kept[i].amount;
         if (by_fraction_multiply(factor, (struct by_fraction){sum, 1}, &even) == 0 &&

@@ -103,6 +103,20 @@ static void boxes_that_meet_at_one_switch_are_planned_one_by_one(void **state)
     }
 }
 
+/* Leaves only forward: each spine has 20 to a leaf, for 32 hosts there. */
+static void a_link_that_a_tree_passes_often_is_shared_in_parts(void **state)
+{
+    struct by_topology *topology = rig_preset("leafspine", "spine", "16", "16", "32", "10", "20", NULL);
+    struct by_plan *plan = rig_verified(topology, BY_COLLECTIVE_ALLREDUCE, -1, 0, true, BY_VERDICT_OPTIMAL);
+
+    (void)state;
+    rig_assert_fraction(plan->achieved, 10, 1);
+    assert_true(plan->tree_count <= 16);
+    assert_int_equal(by_plan_heights(plan, topology->node_count).max, 2);
+    by_plan_free(plan);
+    by_topology_free(topology);
+}
+
 static void the_slowest_part_says_how_fast_the_whole_is(void **state)
 {
     /* Two rings of three at one switch, and one host that hangs on it by 1; the ring of links of 2 would
@@ -269,6 +283,7 @@ int main(void)
         cmocka_unit_test(a_star_that_only_forwards_takes_two_phases),
         cmocka_unit_test(regular_fabrics_reach_the_cut_with_few_low_trees),
         cmocka_unit_test(boxes_that_meet_at_one_switch_are_planned_one_by_one),
+        cmocka_unit_test(a_link_that_a_tree_passes_often_is_shared_in_parts),
         cmocka_unit_test(the_slowest_part_says_how_fast_the_whole_is),
         cmocka_unit_test(fabrics_without_switches_have_their_closed_forms),
         cmocka_unit_test(a_fabric_that_is_not_symmetric_gets_pairs_of_trees),
