@@ -125,6 +125,25 @@ static void remove_folder(struct sim *sim)
     rmdir(sim->folder);
 }
 
+/* For the handler, to which nothing is passed: the child that runs now, 0: none. */
+static volatile sig_atomic_t child;
+
+/* The child ends by the same signal; then the folder goes. */
+static void on_signal(int signal_number)
+{
+    if (child > 0)
+        kill((pid_t)child, signal_number);
+}
+
+static void catch_signals(bool on)
+{
+    struct sigaction action = {.sa_handler = on ? on_signal : SIG_DFL};
+
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+}
+
 /* The child's half. Does not return. */
 static void become(const struct sim *sim, const char *result)
 {
@@ -136,7 +155,7 @@ static void become(const struct sim *sim, const char *result)
     program[bytes > 0 ? bytes : 0] = 0;
     slash = strrchr(program, '/');
     snprintf(slash != NULL ? slash + 1 : program, 16, "banyan-sim");
-    signal(SIGINT, SIG_DFL);
+    catch_signals(false);
     if (out >= 0 && dup2(out, STDOUT_FILENO) >= 0)
         execl(program, "banyan-sim", sim->folder, (char *)NULL);
     fprintf(stderr, "banyan: sim: cannot run %s: %s: build it first (`make`)\n", program, strerror(errno));
@@ -150,14 +169,16 @@ static int run(struct sim *sim)
     pid_t pid;
 
     snprintf(result, sizeof(result), "%s/result.json", sim->folder);
-    signal(SIGINT, SIG_IGN); /* the child ends by it; then the folder goes */
     fflush(NULL);
+    catch_signals(true);
     pid = fork();
     if (pid == 0)
         become(sim, result);
+    child = pid;
     while (pid > 0 && waitpid(pid, &ended, 0) < 0 && errno == EINTR)
         ;
-    signal(SIGINT, SIG_DFL);
+    child = 0;
+    catch_signals(false);
     if (pid < 0)
         return by_cli_fail(BY_EXIT_ENVIRONMENT, "sim: fork: %s", strerror(errno));
     if (!WIFEXITED(ended))

@@ -86,6 +86,14 @@ refused "less than an element for each rank" 2 "needs" sim star star-allgather -
 refused "a folder that is none" 2 "banyan sim --keep" "$build/bin/banyan-sim" "$dir/nowhere"
 kept=$("$banyan" sim "$dir/star.json" "$dir/star-allreduce.plan" -b 64K --keep | sed -n 's/^# the folder of banyan-sim: //p')
 check "a folder that is kept runs again" "$build/bin/banyan-sim" "$kept"
+mkdir "$dir/tmp"
+TMPDIR=$dir/tmp "$banyan" sim "$dir/a100.json" "$dir/a100-allgather.plan" -b 1G >/dev/null 2>"$dir/ended" &
+ended=$!
+for _ in $(seq 100); do pgrep -P $ended >/dev/null && break; sleep 0.1; done
+kill -TERM $ended
+wait $ended
+check "a run that a signal ends says so" grep -q "ended by signal 15" "$dir/ended"
+check "and leaves nothing" rmdir "$dir/tmp"
 echo "arc 0 0 0" >>"$kept/work"
 refused "a broken line in it is named" 2 "no such line" "$build/bin/banyan-sim" "$kept"
 rm -rf "$kept"
