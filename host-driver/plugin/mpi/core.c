@@ -117,6 +117,7 @@ void by_mpi_join(struct by_mpi_facts *facts)
     facts->rank = banyan_comm_rank(comm);
     facts->size = banyan_comm_size(comm);
     facts->serves = served();
+    facts->mode = banyan_comm_mode(comm);
 }
 
 /* The first rank that cannot, or that is not where the tables want it. */
@@ -140,6 +141,9 @@ static int refuse(const struct by_mpi_facts *all, uint32_t count, uint32_t rank,
     else if (facts->least != all[0].least)
         add(sentence, "BANYAN_MPI_LEAST is %" PRIu64 " at rank %u and %" PRIu64 " at rank 0; set it alike",
             facts->least, rank, all[0].least);
+    else if (facts->mode != all[0].mode)
+        add(sentence, "BANYAN_MODE is %s at rank %u and %s at rank 0; set it alike",
+            banyan_mode_name((banyan_mode_t)facts->mode), rank, banyan_mode_name((banyan_mode_t)all[0].mode));
     else if (facts->serves != all[0].serves)
         add(sentence, "the tables of rank %u on %s serve other collectives than those of rank 0", rank,
             facts->host);
@@ -238,6 +242,11 @@ int by_mpi_run(const struct by_mpi_call *call, void (*idle)(void))
     if (status == BANYAN_OK)
         offloaded[call->collective]++;
     return status;
+}
+
+int by_mpi_reduces(banyan_op_t op, banyan_dtype_t dtype)
+{
+    return banyan_supports_mode(banyan_comm_mode(comm), op, dtype);
 }
 
 /* ---- what happened ---- */

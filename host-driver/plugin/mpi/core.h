@@ -21,6 +21,7 @@ struct by_mpi_facts {
     uint32_t size;
     uint32_t serves; /* bit banyan_collective_t: the table has trees, for every root */
     uint32_t log;    /* BANYAN_LOG */
+    uint32_t mode;   /* banyan_mode_t */
     uint64_t least;  /* BANYAN_MPI_LEAST, bytes */
     char host[64];
     char text[BY_MPI_TEXT_MAX];
@@ -71,6 +72,9 @@ void by_mpi_enter(struct by_mpi_facts *facts, void (*idle)(void));
 
 /* Runs a call to its end. 0, or a banyan_status_t with banyan_last_error() set. */
 int by_mpi_run(const struct by_mpi_call *call, void (*idle)(void));
+
+/* 1 when the job's mode defines `op` on `dtype`: the same on all ranks, since modes are agreed upon. */
+int by_mpi_reduces(banyan_op_t op, banyan_dtype_t dtype);
 
 /* Counts a call that was left to MPI. by_mpi_run counts the others. */
 void by_mpi_leave_to_mpi(enum by_mpi_reason reason);

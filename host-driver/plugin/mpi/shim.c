@@ -172,7 +172,7 @@ static int reducible(banyan_collective_t collective, struct by_mpi_call *call, i
         return 0; /* MPI says so to the user */
     if (!by_shim_type_find(type, &known))
         return left(BY_MPI_TYPE);
-    if (!by_shim_op_find(op, &known, &call->op) || !banyan_supports(call->op, known.dtype))
+    if (!by_shim_op_find(op, &known, &call->op) || !by_mpi_reduces(call->op, known.dtype))
         return left(BY_MPI_OPERATOR);
     call->collective = collective;
     call->dtype = known.dtype;

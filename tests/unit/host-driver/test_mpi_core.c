@@ -20,6 +20,7 @@ static int all_can(void **state)
                                          .rank = r,
                                          .size = RANKS,
                                          .serves = 1u << BANYAN_ALLREDUCE | 1u << BANYAN_BARRIER,
+                                         .mode = BANYAN_FAST,
                                          .least = 100};
         snprintf(facts[r].host, sizeof(facts[r].host), "h%u", r);
     }
@@ -70,6 +71,9 @@ static void settings_versions_and_tables_that_differ_are_refused(void **state)
     facts[3].least = 7;
     refused("BANYAN_MPI_LEAST is 7 at rank 3 and 100 at rank 0");
     facts[3].least = 100;
+    facts[1].mode = BANYAN_EXACT;
+    refused("BANYAN_MODE is exact at rank 1 and fast at rank 0");
+    facts[1].mode = BANYAN_FAST;
     facts[3].version++;
     refused("rank 3 on h3 has version");
     facts[3].version--;
