@@ -20,7 +20,7 @@
 #include "control/topology/fraction.h"
 
 /* A rank's chunks on their way are so many times what unloaded round trips carry (the mean over trees), */
-#define INFLIGHT_TRIPS 6.0
+#define INFLIGHT_TRIPS 8.0
 /* but no more than come back in this time: endpoints take what is away for 50 us for lost, at first. */
 #define PATIENCE_PS 40e6
 /* A tree's window is so many times its part of them, and so many chunks more. */
