@@ -21,11 +21,15 @@
 
 /* A rank's chunks on their way are so many times what unloaded round trips carry (the mean over trees), */
 #define INFLIGHT_TRIPS 8.0
-/* but no more than come back in this time: endpoints take what is away for 50 us for lost, at first. */
-#define PATIENCE_PS 40e6
+/* but no more than come back in this time: endpoints take what is away for 50 us for lost, at first. Where
+ * sums go up, a chunk waits at each node for the last child, which is no queue on a link: more may be away.
+ */
+#define PATIENCE_PS    40e6
+#define PATIENCE_UP_PS 60e6
 /* A tree's window is so many times its part of them, and so many chunks more. */
-#define WINDOW_PARTS 3.0
-#define WINDOW_MORE  4.0
+#define WINDOW_PARTS    3.0
+#define WINDOW_UP_PARTS 4.0 /* where sums go up */
+#define WINDOW_MORE     4.0
 /* Packets on cables that a run should not much exceed (count): some minutes of one core. */
 #define PACKETS_MAX 40e6
 /* Memory of slots that all nodes together should not exceed (bytes). */
@@ -193,11 +197,16 @@ static uint32_t choose_train(const struct sim *sim, const struct load *load, uin
     return power_of_two(packets / PACKETS_MAX);
 }
 
+static int goes_up(const struct sim *sim)
+{
+    return sim->collective == BY_COLLECTIVE_ALLREDUCE || sim->collective == BY_COLLECTIVE_REDUCE ||
+           sim->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+}
+
 /* Looks at all trees: the longest way, the mean of the trees' longest ways, the fastest tree. */
 static void look(struct sim *sim, const struct load *load, double rate)
 {
-    int up_too = sim->collective == BY_COLLECTIVE_ALLREDUCE || sim->collective == BY_COLLECTIVE_REDUCE ||
-                 sim->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    int up_too = goes_up(sim);
     int down_too = sim->collective != BY_COLLECTIVE_REDUCE_SCATTER && sim->collective != BY_COLLECTIVE_REDUCE;
     struct sim_choice *choice = &sim->choice;
 
@@ -227,7 +236,8 @@ static uint32_t choose_inflight(const struct sim *sim, double rate)
     double latency = (double)sim->options.latency_ps;
     double longest = 2.0 * choice->height * latency + choice->fill_ps * bytes * train;
     double mean = 2.0 * choice->mean_height * latency + choice->mean_fill_ps * bytes * train;
-    double way_ps = fmax(fmin(INFLIGHT_TRIPS * mean, PATIENCE_PS), 1.5 * longest);
+    double way_ps =
+        fmax(fmin(INFLIGHT_TRIPS * mean, goes_up(sim) ? PATIENCE_UP_PS : PATIENCE_PS), 1.5 * longest);
 
     return way_ps * chunk_rate < 64    ? 64
            : way_ps * chunk_rate > 1e9 ? 1000000000
@@ -248,7 +258,8 @@ void sim_choose(struct sim *sim)
             : clamp_chunk(sqrt((double)options->bytes / rate * 1e12 * SIM_HEADER_BYTES / choice->fill_ps));
     choice->train = options->train ? options->train : choose_train(sim, &load, choice->chunk);
     choice->inflight = options->inflight ? options->inflight : choose_inflight(sim, rate);
-    window = WINDOW_PARTS * choice->inflight * choice->tree_rate / rate + WINDOW_MORE;
+    window = (goes_up(sim) ? WINDOW_UP_PARTS : WINDOW_PARTS) * choice->inflight * choice->tree_rate / rate +
+             WINDOW_MORE;
     choice->window = options->window ? options->window : fit_memory(sim, power_of_two(window), choice->chunk);
     free(load.shares);
 }

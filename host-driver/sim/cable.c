@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "host-driver/sim/inside.h"
+#include "offload/reduce/reduce.h"
 
 #define CE 3u
 
@@ -108,8 +109,18 @@ static uint64_t hold_ps(struct by_world *world)
     return by_sim_ps(by_prng_below(&world->prng, world->config.hold_ns + 1));
 }
 
+static int is_sound(const struct by_parcel *parcel)
+{
+    struct by_header header;
+    const uint8_t *payload;
+    int32_t bytes = by_header_decode(parcel->data, parcel->bytes, &header, &payload);
+
+    return bytes >= 0 && by_psum(payload, (size_t)bytes) == header.psum;
+}
+
 /* Flips one bit, or up to 32 neighbouring ones: both the CRC of the header and the sum of words must see it.
- */
+ * A packet that is damaged already, before it was relayed, stays as it is: two flips that cancel out in the
+ * sum of words are beyond what psum promises. */
 static void corrupt(struct by_world *world, struct by_parcel *parcel)
 {
     uint32_t words = parcel->bytes / 4u, header = BY_WIRE_HEADER_BYTES / 4u;
@@ -119,6 +130,8 @@ static void corrupt(struct by_world *world, struct by_parcel *parcel)
 
     if (words > header && drawn >> 62 & 1)
         word = header + (uint32_t)by_prng_below(&world->prng, words - header);
+    if (!is_sound(parcel))
+        return;
     for (unsigned i = 0; i < 4; i++)
         parcel->data[word * 4 + i] ^= (uint8_t)(bits >> 8 * i);
     world->counters.corrupted++;

@@ -39,7 +39,7 @@ row a100-2x8 allreduce 512M 0.97 a100 --boxes 2
 row h100-16x8 allgather 256M 0.97 h100 --boxes 16
 row h100-16x8 reduce-scatter 256M 0.97 h100 --boxes 16
 row h100-16x8 allreduce 256M 0.97 h100 --boxes 16
-row mi250-2x16 allgather 1G 0.97 mi250 --boxes 2
+row mi250-2x16 allgather 2G 0.97 mi250 --boxes 2
 row mi250-2x16 reduce-scatter 1G 0.97 mi250 --boxes 2
 row mi250-2x16 allreduce 512M 0.97 mi250 --boxes 2
 row h100-32x8 allreduce 64M 0.9 h100 --boxes 32

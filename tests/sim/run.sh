@@ -12,6 +12,9 @@ for ((i = 0; i < parts; i++)); do
     pids+=($!)
 done
 status=0
+while read -r failed scenario _; do
+    [ "$failed" = '#' ] || "$sim" --seed "$failed" --scenario "$scenario" >/dev/null || { echo "replay: $sim --seed $failed --scenario $scenario --verbose"; status=1; }
+done <"$(dirname "$0")/replays.txt"
 for pid in "${pids[@]}"; do
     wait "$pid" || status=1
 done
