@@ -32,8 +32,9 @@
 #define WINDOW_MORE     4.0
 /* Packets on cables that a run should not much exceed (count): some minutes of one core. */
 #define PACKETS_MAX 40e6
-/* Memory of slots that all nodes together should not exceed (bytes). */
-#define SLOT_BYTES_MAX 8e9
+/* Memory of slots that all nodes together should not exceed (bytes); what no chunk ever comes to is not
+ * touched. */
+#define SLOT_BYTES_MAX 18e9
 
 #define BIT(collective) (1u << (collective))
 
