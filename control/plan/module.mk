@@ -37,6 +37,7 @@ control_SRC += \
 	control/plan/plan.c \
 	control/plan/replan.c \
 	control/plan/replan_read.c \
+	control/plan/replan_write.c \
 	control/plan/shallow.c \
 	control/plan/shares.c \
 	control/plan/simplex.c \

@@ -269,20 +269,6 @@ static bool price_column(struct task *task, struct column *column)
 
 /* ---- the plan ---- */
 
-/* The list's trees instead of the plan's. */
-static void take_list(struct by_tree_list *list, struct by_fraction rate, struct by_plan *plan)
-{
-    by_paths_free(&plan->paths);
-    free(plan->trees);
-    free(plan->edges);
-    plan->trees = NULL;
-    plan->tree_count = 0;
-    plan->packed = (struct by_heights){0, 0}; /* of other trees */
-    plan->k = 0;
-    plan->achieved = rate;
-    by_tree_list_move(list, plan);
-}
-
 /* Replaces the plan's trees; `parts` are columns with their amounts. */
 static int replace_trees(const struct task *task, const struct by_simplex_part *parts, uint32_t count,
                          struct by_fraction value, struct by_plan *plan)
@@ -314,7 +300,7 @@ static int replace_trees(const struct task *task, const struct by_simplex_part *
         by_tree_list_free(&list);
         return error;
     }
-    take_list(&list, plan->achieved, plan);
+    by_tree_list_replace(&list, plan->achieved, plan);
     return 0;
 }
 
@@ -361,7 +347,7 @@ static int replace_by_blocks(const struct task *task, struct by_plan *plan, stru
                                     "no ordered trees were found: ranks that follow each other are joined "
                                     "only through others; leave the order out");
     }
-    take_list(&list, rate, plan);
+    by_tree_list_replace(&list, rate, plan);
     return 0;
 }
 

@@ -3,11 +3,10 @@
  * times what the new optimum needs, so that every old tree is a whole number of them. The capacity of a link
  * is how many units it carries at the rate that is tried: the optimum first, then a little less.
  */
-#include "control/plan/replan.h"
+#include "control/plan/replan_job.h"
 
 #include "control/plan/budget.h"
 #include "control/plan/clock.h"
-#include "control/plan/mend.h"
 #include "control/plan/optimum.h"
 #include "control/plan/ordered.h"
 #include "control/topology/alloc.h"
@@ -25,48 +24,13 @@
 
 static const struct by_place nowhere = {0, 0};
 
-struct job {
-    const struct by_topology *before, *topology;
-    const struct by_plan *from;
-    struct by_plan *plan;
-    struct by_graph *graph, *up,
-        *down;                /* the last two for what switches do one way, in plans that go both ways */
-    bool pairs;               /* trees up and trees down stand in pairs */
-    bool keep_parents;        /* branches stay below the nodes that they hung below */
-    uint32_t *now;            /* by old node: its number now, UINT32_MAX when it is lost */
-    bool same_nodes;          /* the nodes of the two fabrics are the same, in the same order */
-    bool *known;              /* by new node: it is in the old fabric */
-    uint32_t *path_now;       /* by old path: its number in `mend.paths`, UINT32_MAX when a node is lost */
-    int64_t units;            /* of each root; of the whole plan for allreduce */
-    struct by_fraction scale; /* units for each unit of capacity, at the optimum */
-    int64_t *capacity;
-    struct by_mend mend;
-};
-
-static bool is_rooted(const struct job *job)
-{
-    return job->from->collective == BY_COLLECTIVE_BROADCAST || job->from->collective == BY_COLLECTIVE_REDUCE;
-}
-
-static bool is_shared(const struct job *job)
-{
-    return job->from->collective == BY_COLLECTIVE_ALLGATHER ||
-           job->from->collective == BY_COLLECTIVE_REDUCE_SCATTER;
-}
-
-static bool goes_up(const struct job *job)
-{
-    return job->from->collective == BY_COLLECTIVE_REDUCE ||
-           job->from->collective == BY_COLLECTIVE_REDUCE_SCATTER;
-}
-
 static int refuse_range(struct by_problem *problem)
 {
     return by_problem_set(problem, BY_ERANGE, nowhere,
                           "the mended trees need numbers of more than 63 bits; plan it anew without --from");
 }
 
-static int check(const struct job *job, struct by_problem *problem)
+static int check(const struct by_replan_job *job, struct by_problem *problem)
 {
     const struct by_plan *from = job->from;
 
@@ -75,10 +39,10 @@ static int check(const struct job *job, struct by_problem *problem)
                               "the old plan is for %s, and such plans are not mended; plan it anew without "
                               "--from",
                               from->shares ? "shards of unequal size" : "some of the compute nodes");
-    if (is_rooted(job) && (from->root < 0 || job->now[from->root] == UINT32_MAX))
+    if (by_replan_is_rooted(job) && (from->root < 0 || job->now[from->root] == UINT32_MAX))
         return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
                               "the root of the old plan is lost; plan another root without --from");
-    for (uint32_t i = 0; i < job->topology->node_count && is_shared(job); i++)
+    for (uint32_t i = 0; i < job->topology->node_count && by_replan_is_shared(job); i++)
         if (job->topology->nodes[i].compute && !job->known[i])
             return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
                                   "compute node '%s' is not in the old plan; plan it anew without --from",
@@ -86,7 +50,7 @@ static int check(const struct job *job, struct by_problem *problem)
     return 0;
 }
 
-static void map_nodes(struct job *job)
+static void map_nodes(struct by_replan_job *job)
 {
     uint32_t *nodes = by_alloc(job->before->node_count + 1, sizeof(*nodes));
     struct by_names *names = by_names_new(job->topology);
@@ -143,12 +107,12 @@ static int sum_weights(const struct by_plan *from, bool pairs, uint32_t root, st
 }
 
 /* The least number of units of which all trees are whole numbers: of a root, of the plan. */
-static int old_units(const struct job *job, int64_t *units)
+static int old_units(const struct by_replan_job *job, int64_t *units)
 {
     struct by_fraction sum, part;
 
     *units = 1;
-    if (is_shared(job) && job->from->k > 0) {
+    if (by_replan_is_shared(job) && job->from->k > 0) {
         *units = job->from->k;
         return 0;
     }
@@ -175,11 +139,11 @@ static int64_t common_units(int64_t a, int64_t b)
 }
 
 /* The new bound with its cut, the units, and how many of them a unit of capacity carries at the bound. */
-static int find_bound(struct job *job, struct by_problem *problem)
+static int find_bound(struct by_replan_job *job, struct by_problem *problem)
 {
     struct by_graph *graph = job->graph;
     struct by_plan *plan = job->plan;
-    bool *inside = by_alloc(graph->node_count, sizeof(*inside)), leaving = goes_up(job);
+    bool *inside = by_alloc(graph->node_count, sizeof(*inside)), leaving = by_replan_goes_up(job);
     int64_t *shares = by_alloc(graph->node_count, sizeof(*shares)), p = 1, q = 1, rate = 0, units = 1,
             need = 1;
     struct by_fraction bound = {0, 1};
@@ -187,13 +151,13 @@ static int find_bound(struct job *job, struct by_problem *problem)
 
     if (error)
         error = refuse_range(problem);
-    else if (is_shared(job))
+    else if (by_replan_is_shared(job))
         error = by_optimum_allgather(graph, &p, &q, inside, problem);
-    else if (is_rooted(job))
+    else if (by_replan_is_rooted(job))
         error = by_optimum_broadcast(graph, job->now[job->from->root], &rate, inside, problem);
     else
         error = by_optimum_allreduce(graph, &rate, inside, problem);
-    if (!error && is_shared(job)) {
+    if (!error && by_replan_is_shared(job)) {
         for (uint32_t i = 0; i < graph->node_count; i++)
             shares[i] = graph->compute[i];
         need = by_optimum_least_k(graph, shares, p, q, inside, false, job->capacity);
@@ -222,7 +186,7 @@ static int find_bound(struct job *job, struct by_problem *problem)
 
 /* The root, or where it is lost and may be any node, the first node below it that is there. The trees of a
  * pair have one root, a compute node then. */
-static uint32_t root_now(const struct job *job, uint32_t number)
+static uint32_t root_now(const struct by_replan_job *job, uint32_t number)
 {
     const struct by_tree *old = &job->from->trees[number];
     uint32_t root = job->now[old->root];
@@ -230,7 +194,8 @@ static uint32_t root_now(const struct job *job, uint32_t number)
 
     if (root == UINT32_MAX && job->pairs && old->use == BY_TREE_DOWN && number > 0)
         old--; /* the one that goes up stands before it */
-    for (uint32_t e = 0; e < old->edge_count && root == UINT32_MAX && !is_shared(job) && !is_rooted(job);
+    for (uint32_t e = 0;
+         e < old->edge_count && root == UINT32_MAX && !by_replan_is_shared(job) && !by_replan_is_rooted(job);
          e++) {
         root = job->now[by_paths_to(&job->from->paths, job->from->edges[old->first_edge + e])];
         if (root != UINT32_MAX && pair && !job->graph->compute[root])
@@ -240,7 +205,7 @@ static uint32_t root_now(const struct job *job, uint32_t number)
 }
 
 /* Whom each node hung below; the root stands in for those that are lost. */
-static void note_parents(const struct job *job, const struct by_tree *old, struct by_mended *tree)
+static void note_parents(const struct by_replan_job *job, const struct by_tree *old, struct by_mended *tree)
 {
     uint32_t n = job->graph->node_count;
 
@@ -258,15 +223,17 @@ static void note_parents(const struct job *job, const struct by_tree *old, struc
 }
 
 /* The tree as it was, in the numbers of now: nodes under lost ones hang loose, new compute nodes too. */
-static int copy_tree(const struct job *job, uint32_t number, int64_t units, struct by_fraction whole,
-                     struct by_mended *tree)
+static int copy_tree(const struct by_replan_job *job, uint32_t number, int64_t units,
+                     struct by_fraction whole, struct by_mended *tree)
 {
     const struct by_tree *old = &job->from->trees[number];
     uint32_t n = job->graph->node_count;
     struct by_fraction part;
 
     *tree = (struct by_mended){.root = root_now(job, number), .origin = number};
-    tree->use = is_shared(job) || is_rooted(job) ? BY_TREE_DOWN : old->use; /* the graph runs as data does */
+    tree->use = by_replan_is_shared(job) || by_replan_is_rooted(job)
+                    ? BY_TREE_DOWN
+                    : old->use; /* the graph runs as data does */
     if (by_fraction_divide(old->weight, whole, &part) != 0 ||
         by_fraction_multiply(part, (struct by_fraction){units, 1}, &part) != 0 || part.den != 1)
         return BY_ERANGE;
@@ -287,7 +254,8 @@ static int copy_tree(const struct job *job, uint32_t number, int64_t units, stru
 }
 
 /* All old trees whose root is there; the others are gone. */
-static int copy_trees(const struct job *job, struct by_mended_list *trees, struct by_replan_report *report)
+static int copy_trees(const struct by_replan_job *job, struct by_mended_list *trees,
+                      struct by_replan_report *report)
 {
     struct by_fraction whole = {0, 1}, *of_root = by_alloc(job->before->node_count, sizeof(*of_root));
     int error = 0;
@@ -310,7 +278,7 @@ static int copy_trees(const struct job *job, struct by_mended_list *trees, struc
             report->trees_gone++;
             continue;
         }
-        error = copy_tree(job, i, job->units, is_shared(job) ? of_root[root] : whole, &tree);
+        error = copy_tree(job, i, job->units, by_replan_is_shared(job) ? of_root[root] : whole, &tree);
         if (error)
             break;
         BY_GROW(trees->trees, trees->count, trees->room);
@@ -321,7 +289,7 @@ static int copy_trees(const struct job *job, struct by_mended_list *trees, struc
 }
 
 /* Capacities in units, when the rate is 1/`slower` of the bound. */
-static int set_capacity(struct job *job, struct by_fraction slower)
+static int set_capacity(struct by_replan_job *job, struct by_fraction slower)
 {
     struct by_fraction scale;
 
@@ -337,213 +305,9 @@ static int set_capacity(struct job *job, struct by_fraction slower)
     return 0;
 }
 
-/* Marks the nodes of a path as changed. */
-static void mark_path(const struct by_mend *mend, uint32_t path, bool *changed)
-{
-    struct by_path view = by_paths_get(&mend->paths, path);
-
-    for (uint32_t i = 0; i < view.node_count; i++)
-        changed[view.nodes[i]] = true;
-}
-
-/* Compares a tree with the one it comes from; returns whether anything is different. */
-static bool compare(const struct job *job, const struct by_mended *tree, uint32_t *old_parent, bool *changed,
-                    struct by_replan_report *report)
-{
-    const struct by_tree *old = &job->from->trees[tree->origin];
-    uint32_t n = job->graph->node_count;
-    bool any = false;
-
-    for (uint32_t v = 0; v < n; v++) {
-        old_parent[v] = BY_MEND_OUTSIDE;
-        changed[v] = tree->copy && tree->parent[v] != BY_MEND_OUTSIDE;
-    }
-    for (uint32_t e = 0; e < old->edge_count; e++) {
-        uint32_t path = job->from->edges[old->first_edge + e];
-        uint32_t child = job->now[by_paths_to(&job->from->paths, path)];
-        uint32_t parent = job->now[by_paths_from(&job->from->paths, path)];
-
-        if (child != UINT32_MAX)
-            old_parent[child] = job->path_now[path] == UINT32_MAX ? BY_MEND_LOOSE : job->path_now[path];
-        if (parent != UINT32_MAX && child == UINT32_MAX) /* a child less */
-            changed[parent] = any = true;
-    }
-    for (uint32_t v = 0; v < n; v++) {
-        if (tree->parent[v] < BY_MEND_LOOSE)
-            report->entries += by_paths_hops(&job->mend.paths, tree->parent[v]);
-        if (old_parent[v] == tree->parent[v])
-            continue;
-        any = true;
-        if (old_parent[v] < BY_MEND_LOOSE)
-            mark_path(&job->mend, old_parent[v], changed);
-        if (tree->parent[v] < BY_MEND_LOOSE)
-            mark_path(&job->mend, tree->parent[v], changed);
-    }
-    report->entries++; /* the root's */
-    for (uint32_t v = 0; v < n; v++)
-        report->entries_changed += changed[v];
-    return any;
-}
-
-static uint64_t count_hops(const struct job *job, const struct by_tree *tree)
-{
-    uint64_t hops = 0;
-
-    for (uint32_t e = 0; e < tree->edge_count; e++)
-        hops += by_paths_hops(&job->from->paths, job->from->edges[tree->first_edge + e]);
-    return hops;
-}
-
-static void count_changes(const struct job *job, const struct by_mended_list *trees,
-                          struct by_replan_report *report)
-{
-    uint32_t *old_parent = by_alloc(job->graph->node_count, sizeof(*old_parent));
-    bool *changed = by_alloc(job->graph->node_count, sizeof(*changed));
-
-    report->trees_before = job->from->tree_count;
-    for (uint32_t i = 0; i < trees->count; i++) {
-        const struct by_mended *tree = &trees->trees[i];
-        bool different = tree->copy || tree->touched || !job->same_nodes;
-
-        if (different)
-            different = compare(job, tree, old_parent, changed, report);
-        else
-            report->entries += 1 + count_hops(job, &job->from->trees[tree->origin]);
-
-        report->trees_new += trees->trees[i].copy;
-        report->trees_changed += !trees->trees[i].copy && different;
-        report->trees_kept += !trees->trees[i].copy && !different;
-    }
-    free(changed);
-    free(old_parent);
-}
-
-/* Appends the tree to the list, parents before children. */
-static void append(const struct job *job, const struct by_mended *tree, struct by_fraction weight,
-                   struct by_tree_list *list)
-{
-    uint32_t n = job->graph->node_count, head = 0, tail = 0, count = 0;
-    uint32_t *first = by_alloc(n, sizeof(*first)), *next = by_alloc(n, sizeof(*next));
-    uint32_t *queue = by_alloc(n, sizeof(*queue)), *edges = by_alloc(n, sizeof(*edges));
-    const struct by_tree *old = &job->from->trees[tree->origin];
-
-    if (job->same_nodes && !tree->touched) { /* as it was */
-        count = old->edge_count;
-        memcpy(edges, job->from->edges + old->first_edge, count * sizeof(*edges));
-    }
-    memset(first, 0xff, n * sizeof(*first));
-    for (uint32_t v = n; v-- > 0 && count == 0;)
-        if (tree->parent[v] < BY_MEND_LOOSE) {
-            uint32_t parent = by_paths_from(&job->mend.paths, tree->parent[v]);
-
-            next[v] = first[parent];
-            first[parent] = v;
-        }
-    queue[tail++] = tree->root;
-    while (head < tail) {
-        uint32_t node = queue[head++];
-
-        for (uint32_t c = first[node]; c != UINT32_MAX; c = next[c]) {
-            edges[count++] = tree->parent[c];
-            queue[tail++] = c;
-        }
-    }
-    by_tree_list_append(list, tree->root, goes_up(job) ? BY_TREE_UP : tree->use, weight, edges, count);
-    free(first);
-    free(next);
-    free(queue);
-    free(edges);
-}
-
-/* The trees of pairs, each that goes up before one of the same root and weight that goes down; the sums of
- * both are equal for each root. */
-static int append_pairs(const struct job *job, const struct by_mended_list *trees, struct by_fraction unit,
-                        struct by_tree_list *list)
-{
-    int64_t *left = by_alloc(trees->count, sizeof(*left));
-    uint32_t n = job->graph->node_count, *next = by_alloc(n, sizeof(*next));
-    int error = 0;
-
-    for (uint32_t i = 0; i < trees->count; i++)
-        left[i] = trees->trees[i].amount;
-    for (uint32_t i = 0; i < trees->count && !error; i++) {
-        const struct by_mended *up = &trees->trees[i];
-        uint32_t *j = &next[up->root];
-
-        while (up->use == BY_TREE_UP && left[i] > 0 && !error) {
-            struct by_fraction weight;
-            int64_t amount;
-
-            while (*j < trees->count && (trees->trees[*j].use != BY_TREE_DOWN ||
-                                         trees->trees[*j].root != up->root || left[*j] == 0))
-                ++*j;
-            if (*j == trees->count) { /* a root's trees down are fewer: such a plan cannot be mended */
-                error = BY_EUNSUPPORTED;
-                break;
-            }
-            amount = left[i] < left[*j] ? left[i] : left[*j];
-            error = by_fraction_multiply(unit, (struct by_fraction){amount, 1}, &weight);
-            append(job, up, weight, list);
-            append(job, &trees->trees[*j], weight, list);
-            left[i] -= amount;
-            left[*j] -= amount;
-        }
-    }
-    free(left);
-    free(next);
-    return error;
-}
-
-/* Whether limits of addition are kept, and the order of ranks where the old plan had one. */
-static bool keeps_promises(const struct job *job, const struct by_tree_list *list)
-{
-    struct by_plan view = {
-        .trees = list->trees, .tree_count = list->count, .paths = list->paths, .edges = list->edges};
-
-    return by_budget_kept(list, job->topology, NULL) &&
-           (!job->from->ordered || by_ordered_is(&view, job->topology));
-}
-
-/* The mended trees as a plan whose rate is 1/`slower` of the bound. BY_EUNSUPPORTED where they break a limit
- * or the order. */
-static int write_trees(struct job *job, const struct by_mended_list *trees, struct by_fraction slower,
-                       struct by_replan_report *report)
-{
-    struct by_plan *plan = job->plan;
-    struct by_tree_list list = {.paths = job->mend.paths};
-    struct by_fraction unit, weight;
-    int error = 0;
-
-    if (by_fraction_divide(plan->optimum, slower, &plan->achieved) != 0 ||
-        by_fraction_divide(plan->achieved,
-                           (struct by_fraction){job->units * (is_shared(job) ? plan->compute_count : 1), 1},
-                           &unit) != 0)
-        return BY_ERANGE;
-    if (job->pairs)
-        error = append_pairs(job, trees, unit, &list);
-    for (uint32_t i = 0; i < trees->count && !job->pairs && !error; i++) {
-        error = by_fraction_multiply(unit, (struct by_fraction){trees->trees[i].amount, 1}, &weight);
-        append(job, &trees->trees[i], weight, &list);
-    }
-    if (!error && !keeps_promises(job, &list))
-        error = BY_EUNSUPPORTED;
-    if (error) {
-        free(list.trees); /* the paths stay the job's */
-        free(list.edges);
-        return error;
-    }
-    count_changes(job, trees, report);
-    report->trees_new += job->pairs ? list.count - trees->count : 0; /* split where trees were paired anew */
-    job->mend.paths = (struct by_paths){0};                          /* the list's now */
-    by_tree_list_move(&list, plan);
-    plan->k = is_shared(job) || is_rooted(job) ? job->units : 0;
-    plan->ordered = job->from->ordered;
-    return 0;
-}
-
 /* Tries to mend at 1/`slower` of the bound. BY_EUNSUPPORTED when a branch finds no place. Ordered trees are
  * tried with other paths between the same nodes as well, which keeps the order. */
-static int try_rate(struct job *job, struct by_fraction slower, unsigned ways,
+static int try_rate(struct by_replan_job *job, struct by_fraction slower, unsigned ways,
                     struct by_replan_report *report)
 {
     static const struct {
@@ -562,7 +326,7 @@ static int try_rate(struct job *job, struct by_fraction slower, unsigned ways,
             error = BY_ERANGE;
         } else if (by_mend(&job->mend, &trees)) {
             report->optimal = slower.num == slower.den;
-            error = write_trees(job, &trees, slower, report);
+            error = by_replan_write(job, &trees, slower, report);
         }
         by_mended_free(&trees);
         if (error != BY_EUNSUPPORTED)
@@ -573,7 +337,7 @@ static int try_rate(struct job *job, struct by_fraction slower, unsigned ways,
 
 /* Tries the bound in several ways, then rates below it; among them that of the old plan, which stands where
  * nothing was lost. */
-static int mend_trees(struct job *job, struct by_replan_report *report, struct by_problem *problem)
+static int mend_trees(struct by_replan_job *job, struct by_replan_report *report, struct by_problem *problem)
 {
     static const struct by_fraction tries[] = {{1, 1}, {1025, 1024}, {257, 256}, {65, 64}, {33, 32}, {17, 16},
                                                {9, 8}, {5, 4},       {3, 2},     {2, 1},   {4, 1},   {8, 1}};
@@ -597,7 +361,7 @@ static int mend_trees(struct job *job, struct by_replan_report *report, struct b
 }
 
 /* An ordered plan that cannot be mended in order: made anew. */
-static int plan_anew(struct job *job, bool in_network, struct by_replan_report *report,
+static int plan_anew(struct by_replan_job *job, bool in_network, struct by_replan_report *report,
                      struct by_problem *problem)
 {
     struct by_plan_options options = {.collective = job->from->collective,
@@ -629,7 +393,7 @@ int by_replan(const struct by_topology *before, const struct by_plan *from,
               const struct by_topology *topology, bool in_network, struct by_plan **plan,
               struct by_replan_report *report, struct by_problem *problem)
 {
-    struct job job = {.before = before, .topology = topology, .from = from};
+    struct by_replan_job job = {.before = before, .topology = topology, .from = from};
     double start = by_plan_clock();
     int error;
 
@@ -640,13 +404,13 @@ int by_replan(const struct by_topology *before, const struct by_plan *from,
     job.plan->topology_name = by_copy_text(topology->name);
     job.plan->unit = by_copy_text(topology->unit);
     job.plan->collective = from->collective;
-    job.plan->root = is_rooted(&job) && from->root >= 0 ? (int64_t)job.now[from->root] : -1;
+    job.plan->root = by_replan_is_rooted(&job) && from->root >= 0 ? (int64_t)job.now[from->root] : -1;
     job.plan->compute_count = by_topology_compute_count(topology);
     job.plan->inv_x = job.plan->two_phases = (struct by_fraction){0, 1};
     job.plan->cut = by_alloc(topology->node_count, sizeof(*job.plan->cut));
     job.graph = by_graph_make_sparse(topology,
-                                     is_shared(&job) || is_rooted(&job)
-                                         ? (goes_up(&job) ? BY_DIRECTION_UP : BY_DIRECTION_DOWN)
+                                     by_replan_is_shared(&job) || by_replan_is_rooted(&job)
+                                         ? (by_replan_goes_up(&job) ? BY_DIRECTION_UP : BY_DIRECTION_DOWN)
                                          : BY_DIRECTION_BOTH,
                                      in_network);
     job.capacity = by_alloc(2 * (size_t)job.graph->net->pair_count, sizeof(*job.capacity));
@@ -658,8 +422,9 @@ int by_replan(const struct by_topology *before, const struct by_plan *from,
     job.mend.branch[BY_TREE_BOTH - 1] = job.graph->branch;
     job.mend.branch[BY_TREE_UP - 1] = job.up->branch;
     job.mend.branch[BY_TREE_DOWN - 1] =
-        is_shared(&job) || is_rooted(&job) ? job.graph->branch : job.down->branch;
-    for (uint32_t i = 0; i < from->tree_count && !is_shared(&job) && !is_rooted(&job); i++)
+        by_replan_is_shared(&job) || by_replan_is_rooted(&job) ? job.graph->branch : job.down->branch;
+    for (uint32_t i = 0; i < from->tree_count && !by_replan_is_shared(&job) && !by_replan_is_rooted(&job);
+         i++)
         job.pairs |= from->trees[i].use != BY_TREE_BOTH;
     error = check(&job, problem);
     if (!error)

@@ -275,19 +275,6 @@ static int pack_height(struct task *task, uint32_t height, double deadline, stru
     return error;
 }
 
-static void replace_trees(struct task *task, struct by_plan *plan, struct by_fraction rate)
-{
-    by_paths_free(&plan->paths);
-    free(plan->trees);
-    free(plan->edges);
-    plan->trees = NULL;
-    plan->tree_count = 0;
-    plan->packed = (struct by_heights){0, 0}; /* of other trees */
-    plan->k = 0;
-    plan->achieved = rate;
-    by_tree_list_move(&task->list, plan);
-}
-
 static void add_trade(struct by_plan *plan, uint32_t height, struct by_fraction rate)
 {
     plan->trades = by_realloc(plan->trades, plan->trade_count + 1, sizeof(*plan->trades));
@@ -343,7 +330,7 @@ int by_shallow_make(const struct by_topology *topology, const struct by_plan_opt
         add_trade(plan, at, rate);
         if (by_fraction_compare(rate, least) < 0)
             continue;
-        replace_trees(&task, plan, rate);
+        by_tree_list_replace(&task.list, rate, plan);
         taken = true;
     }
     add_trade(plan, height, own);

@@ -23,6 +23,9 @@ struct by_tree_list {
 void by_tree_list_free(struct by_tree_list *list);
 /* Moves all trees into `plan`, which has none; the list is empty afterwards. */
 void by_tree_list_move(struct by_tree_list *list, struct by_plan *plan);
+/* Puts all trees in the place of those that `plan` has; what was said of the old ones (k, heights) goes, and
+ * `achieved` is the new ones' rate. The list is empty afterwards. */
+void by_tree_list_replace(struct by_tree_list *list, struct by_fraction achieved, struct by_plan *plan);
 
 /*
  * Makes a tree of `path_count` paths (parents before children; each path from a node already reached to a new

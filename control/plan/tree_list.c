@@ -43,6 +43,19 @@ void by_tree_list_move(struct by_tree_list *list, struct by_plan *plan)
     *list = (struct by_tree_list){0};
 }
 
+void by_tree_list_replace(struct by_tree_list *list, struct by_fraction achieved, struct by_plan *plan)
+{
+    by_paths_free(&plan->paths);
+    free(plan->trees);
+    free(plan->edges);
+    plan->trees = NULL;
+    plan->tree_count = 0;
+    plan->packed = (struct by_heights){0, 0};
+    plan->k = 0;
+    plan->achieved = achieved;
+    by_tree_list_move(list, plan);
+}
+
 void by_tree_list_append(struct by_tree_list *list, uint32_t root, enum by_tree_use use,
                          struct by_fraction weight, const uint32_t *edges, uint32_t edge_count)
 {

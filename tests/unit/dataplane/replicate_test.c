@@ -173,6 +173,23 @@ static void without_buffers_results_are_dropped_and_counted(void **state)
     by_shell_close(shell);
 }
 
+/* The star's first ports, in an image whose header is there. */
+static void put_ports(uint8_t *image, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        struct by_image_port port = {.name = "p",
+                                     .own_ip = star_port_ip(i),
+                                     .peer_ip = star_host_ip(i),
+                                     .peer_node = (uint16_t)(1 + i),
+                                     .mtu = 1500};
+
+        port.name[1] = (char)('0' + i);
+        star_mac(port.own_ip, port.own_mac);
+        star_mac(port.peer_ip, port.peer_mac);
+        by_image_put_port(image, i, &port);
+    }
+}
+
 /* An image with one entry below a parent: hosts 0 and 1 are its children, the parent is where host 2 would
  * be. */
 static void load_inner(struct by_shell *shell)
@@ -203,18 +220,7 @@ static void load_inner(struct by_shell *shell)
     header.count[BY_SECTION_CHILD] = 2;
     assert_true(by_image_bytes(header.count) <= sizeof image);
     by_image_put_header(image, &header);
-    for (unsigned i = 0; i < 3; i++) {
-        struct by_image_port port = {.name = "p",
-                                     .own_ip = star_port_ip(i),
-                                     .peer_ip = star_host_ip(i),
-                                     .peer_node = (uint16_t)(1 + i),
-                                     .mtu = 1500};
-
-        port.name[1] = (char)('0' + i);
-        star_mac(port.own_ip, port.own_mac);
-        star_mac(port.peer_ip, port.peer_mac);
-        by_image_put_port(image, i, &port);
-    }
+    put_ports(image, 3);
     by_image_put_job(image, 0, &job);
     by_image_put_entry(image, 0, &entry);
     for (unsigned i = 0; i < 2; i++) {
@@ -302,18 +308,7 @@ static void load_relay(struct by_shell *shell)
     assert_true(by_image_bytes(header.count) <= sizeof image);
     memset(image, 0, sizeof image);
     by_image_put_header(image, &header);
-    for (unsigned i = 0; i < 2; i++) {
-        struct by_image_port port = {.name = "p",
-                                     .own_ip = star_port_ip(i),
-                                     .peer_ip = star_host_ip(i),
-                                     .peer_node = (uint16_t)(1 + i),
-                                     .mtu = 1500};
-
-        port.name[1] = (char)('0' + i);
-        star_mac(port.own_ip, port.own_mac);
-        star_mac(port.peer_ip, port.peer_mac);
-        by_image_put_port(image, i, &port);
-    }
+    put_ports(image, 2);
     by_image_put_job(image, 0, &job);
     by_image_put_relay(image, 0, &relay);
     by_image_seal(image);

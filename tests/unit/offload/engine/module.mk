@@ -1,34 +1,8 @@
-TESTS += unit-engine-machine
-unit-engine-machine_SRC := tests/unit/offload/engine/machine.c tests/unit/offload/engine/rig.c
-unit-engine-machine_LIBS := offload
-unit-engine-machine_LDLIBS := -lcmocka
-TESTS += unit-engine-repair unit-engine-collectives
-unit-engine-repair_SRC := tests/unit/offload/engine/repair.c tests/unit/offload/engine/rig.c
-unit-engine-repair_LIBS := offload
-unit-engine-repair_LDLIBS := -lcmocka
-unit-engine-collectives_SRC := tests/unit/offload/engine/collectives.c tests/unit/offload/engine/rig.c
-unit-engine-collectives_LIBS := offload
-unit-engine-collectives_LDLIBS := -lcmocka
-TESTS += unit-engine-load unit-engine-packets
-unit-engine-load_SRC := tests/unit/offload/engine/load.c tests/unit/offload/engine/rig.c
-unit-engine-load_LIBS := offload
-unit-engine-load_LDLIBS := -lcmocka
-unit-engine-packets_SRC := tests/unit/offload/engine/packets.c tests/unit/offload/engine/rig.c
-unit-engine-packets_LIBS := offload
-unit-engine-packets_LDLIBS := -lcmocka
-TESTS += unit-engine-poison
-unit-engine-poison_SRC := tests/unit/offload/engine/poison.c tests/unit/offload/engine/rig.c
-unit-engine-poison_LIBS := offload
-unit-engine-poison_LDLIBS := -lcmocka
-TESTS += unit-engine-det
-unit-engine-det_SRC := tests/unit/offload/engine/det.c tests/unit/offload/engine/rig.c
-unit-engine-det_LIBS := offload
-unit-engine-det_LDLIBS := -lcmocka -lm
-TESTS += unit-engine-place
-unit-engine-place_SRC := tests/unit/offload/engine/place.c tests/unit/offload/engine/rig.c
-unit-engine-place_LIBS := offload
-unit-engine-place_LDLIBS := -lcmocka
-TESTS += unit-engine-flips
-unit-engine-flips_SRC := tests/unit/offload/engine/flips.c tests/unit/offload/engine/rig.c
-unit-engine-flips_LIBS := offload
-unit-engine-flips_LDLIBS := -lcmocka
+# One program for each file, all on the rig.
+ENGINE_TESTS := collectives det flips load machine packets place poison repair
+TESTS += $(ENGINE_TESTS:%=unit-engine-%)
+$(foreach test,$(ENGINE_TESTS),\
+  $(eval unit-engine-$(test)_SRC := tests/unit/offload/engine/$(test).c tests/unit/offload/engine/rig.c)\
+  $(eval unit-engine-$(test)_LIBS := offload)\
+  $(eval unit-engine-$(test)_LDLIBS := -lcmocka))
+unit-engine-det_LDLIBS += -lm
