@@ -6,4 +6,7 @@ agent_SRC := \
 	firmware/agent/refuse.c \
 	firmware/agent/text.c \
 	$(GEN)/proto/control.pb.c
+# secure: TLS for the control channel, at both of its ends.
+LIBS += secure
+secure_SRC := firmware/secure/tls.c
 include firmware/linux/module.mk firmware/baremetal/module.mk

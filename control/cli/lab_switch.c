@@ -146,7 +146,8 @@ int lab_switch_push(struct lab *lab)
         if (status == 0)
             targets[count++].image = bytes;
     }
-    if (status == 0 && by_push(targets, count, LAB_CALL_MS, &problem) != 0) {
+    if (status == 0 &&
+        by_push(targets, count, &(struct by_session_options){.timeout_ms = LAB_CALL_MS}, &problem) != 0) {
         lab_progress(lab, NULL);
         status = by_cli_fail(BY_EXIT_ENVIRONMENT, "lab: %s", problem.text);
     }
@@ -172,7 +173,8 @@ by_CountersReply **lab_switch_counters(struct lab *lab)
         snprintf(address, sizeof(address), "unix:%.480s/%.47s.sock", lab->folder,
                  lab_name(lab, process->node));
         all[process->node] = by_alloc(1, sizeof(**all));
-        if (by_session_open(address, LAB_CALL_MS, 0, &session, &problem) != 0 ||
+        if (by_session_open(address, &(struct by_session_options){.timeout_ms = LAB_CALL_MS}, &session,
+                            &problem) != 0 ||
             by_session_counters(session, all[process->node], &problem) != 0) {
             lab_progress(lab, NULL);
             by_cli_fail(0, "lab: switch %s: %s", lab_name(lab, process->node), problem.text);

@@ -17,6 +17,7 @@ static const struct command commands[] = {
     {"compare", by_command_compare, "what each algorithm reaches on a fabric, beside the bound"},
     {"export", by_command_export, "write a plan for other programs, or check a schedule of theirs"},
     {"tables", by_command_tables, "compile plans into a table image for each node"},
+    {"keys", by_command_keys, "make keys for control channels over TLS"},
     {"push", by_command_push, "load table images onto running switches"},
     {"show", by_command_show, "read a table back, from a switch or a file"},
     {"diff", by_command_diff, "compare two tables"},

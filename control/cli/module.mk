@@ -14,6 +14,7 @@ banyan_SRC += \
 	control/cli/lab_state.c \
 	control/cli/lab_switch.c \
 	control/cli/number.c \
+	control/cli/keys.c \
 	control/cli/push.c \
 	control/cli/show.c \
 	control/cli/sim.c \

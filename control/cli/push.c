@@ -27,13 +27,14 @@ static const char help[] =
     "Loads table images onto switches: every switch takes and checks its image before any makes it active.\n"
     "A folder stands for all switch images (*.table) in it; hosts' images are passed over.\n"
     "\n"
-    "      --to NAME=ADDR   the control address of switch NAME: unix:PATH or tcp:HOST:PORT; repeat for each "
-    "switch\n"
+    "      --to NAME=ADDR   the control address of switch NAME: unix:PATH, tcp:HOST:PORT or\n"
+    "                       tls:HOST:PORT; repeat for each switch\n"
     "      --sockets DIR    every switch NAME listens at DIR/NAME.sock\n"
     "      --renew          first raise the generation of every job in all images of the folders, hosts' "
     "too, "
     "so\n"
     "                       that the next run begins on fresh tables; no run may be going on\n"
+    "      --keys DIR       keys for tls: (default: BANYAN_KEYS), as `banyan keys` makes them\n"
     "      --timeout S      seconds that one switch may take to answer (default 10)\n"
     "      --json           one JSON object on stdout\n"
     "      --help\n";
@@ -48,7 +49,7 @@ struct load {
 
 struct arguments {
     const char *sockets;
-    uint32_t timeout_ms;
+    struct by_session_options access;
     int json, renew;
     uint32_t to_count, to_room;
     char **to; /* NAME=ADDR */
@@ -57,13 +58,10 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {"to", required_argument, NULL, 't'},
-    {"sockets", required_argument, NULL, 's'},
-    {"timeout", required_argument, NULL, 'T'},
-    {"json", no_argument, NULL, 'J'},
-    {"renew", no_argument, NULL, 'R'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+    {"to", required_argument, NULL, 't'},   {"sockets", required_argument, NULL, 's'},
+    {"keys", required_argument, NULL, 'k'}, {"timeout", required_argument, NULL, 'T'},
+    {"json", no_argument, NULL, 'J'},       {"renew", no_argument, NULL, 'R'},
+    {"help", no_argument, NULL, 'h'},       {NULL, 0, NULL, 0},
 };
 
 /* Adds one file. A host's image is an error only when it was named itself. */
@@ -175,6 +173,9 @@ static int parse(int argc, char **argv, struct arguments *arguments)
         case 's':
             arguments->sockets = optarg;
             break;
+        case 'k':
+            arguments->access.keys = optarg;
+            break;
         case 'T':
             status = by_cli_number("--timeout", optarg, 1, 3600, &value);
             break;
@@ -191,7 +192,9 @@ static int parse(int argc, char **argv, struct arguments *arguments)
             return BY_EXIT_USAGE;
         }
     }
-    arguments->timeout_ms = (uint32_t)value * 1000;
+    arguments->access.timeout_ms = (uint32_t)value * 1000;
+    if (arguments->access.keys == NULL)
+        arguments->access.keys = getenv("BANYAN_KEYS");
     if (status == 0 && (optind == argc || (arguments->to_count == 0 && arguments->sockets == NULL)))
         return by_cli_fail(BY_EXIT_USAGE, "push needs images, and --to or --sockets; see banyan push --help");
     for (; status == 0 && optind < argc; optind++)
@@ -268,7 +271,7 @@ static int push(struct arguments *arguments)
                                              .address = arguments->loads[i].address,
                                              .image = arguments->loads[i].bytes,
                                              .bytes = arguments->loads[i].size};
-    if (by_push(targets, arguments->load_count, arguments->timeout_ms, &problem) != 0)
+    if (by_push(targets, arguments->load_count, &arguments->access, &problem) != 0)
         status = by_cli_fail(BY_EXIT_ENVIRONMENT, "push: %s", problem.text);
     else
         report(arguments, targets);

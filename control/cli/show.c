@@ -35,19 +35,16 @@ static const char diff_help[] = "usage: banyan diff A B [--timeout S] [--json]\n
                                 "Exit status 0 when they are the same, 1 when they differ.\n";
 
 static const struct option options[] = {
-    {"counters", no_argument, NULL, 'c'},
-    {"waiting", no_argument, NULL, 'w'},
-    {"output", required_argument, NULL, 'o'},
-    {"timeout", required_argument, NULL, 'T'},
-    {"json", no_argument, NULL, 'J'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+    {"counters", no_argument, NULL, 'c'},      {"waiting", no_argument, NULL, 'w'},
+    {"output", required_argument, NULL, 'o'},  {"keys", required_argument, NULL, 'k'},
+    {"timeout", required_argument, NULL, 'T'}, {"json", no_argument, NULL, 'J'},
+    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
 };
 
 struct arguments {
     int counters, waiting, json;
     const char *output;
-    uint32_t timeout_ms;
+    struct by_session_options access;
 };
 
 /* A table and, when it is a switch's, the session that it came from. */
@@ -75,6 +72,9 @@ static int parse(int argc, char **argv, const char *help, struct arguments *argu
         case 'o':
             arguments->output = optarg;
             break;
+        case 'k':
+            arguments->access.keys = optarg;
+            break;
         case 'T':
             status = by_cli_number("--timeout", optarg, 1, 3600, &value);
             break;
@@ -88,17 +88,19 @@ static int parse(int argc, char **argv, const char *help, struct arguments *argu
             return BY_EXIT_USAGE;
         }
     }
-    arguments->timeout_ms = (uint32_t)value * 1000;
+    arguments->access.timeout_ms = (uint32_t)value * 1000;
+    if (arguments->access.keys == NULL)
+        arguments->access.keys = getenv("BANYAN_KEYS");
     return status;
 }
 
 static int is_address(const char *text)
 {
-    return strncmp(text, "unix:", 5) == 0 || strncmp(text, "tcp:", 4) == 0;
+    return strncmp(text, "unix:", 5) == 0 || strncmp(text, "tcp:", 4) == 0 || strncmp(text, "tls:", 4) == 0;
 }
 
 /* Reads a table from wherever it is. A switch without one is no error here: image stays NULL. */
-static int open_table(const char *from, uint32_t timeout_ms, struct table *table)
+static int open_table(const char *from, const struct by_session_options *access, struct table *table)
 {
     struct by_problem problem = {0};
     int error;
@@ -108,7 +110,7 @@ static int open_table(const char *from, uint32_t timeout_ms, struct table *table
             return by_cli_refuse(from, &problem);
         return 0;
     }
-    error = by_session_open(from, timeout_ms, 0, &table->session, &problem);
+    error = by_session_open(from, access, &table->session, &problem);
     if (error == 0)
         error = by_session_hello(table->session, &table->hello, &problem);
     if (error == 0 && table->hello.table_bytes > 0) {
@@ -276,7 +278,7 @@ int by_command_show(int argc, char **argv)
         return by_cli_fail(BY_EXIT_USAGE,
                            "%s: a file has no --counters or --waiting: give a switch's address",
                            argv[optind]);
-    status = open_table(argv[optind], arguments.timeout_ms, &table);
+    status = open_table(argv[optind], &arguments.access, &table);
     if (status == 0 && arguments.output != NULL && table.image != NULL &&
         by_image_file_write(arguments.output, table.image, table.bytes, &problem) != 0) {
         by_cli_refuse(arguments.output, &problem);
@@ -299,9 +301,9 @@ int by_command_diff(int argc, char **argv)
         return status < 0 ? BY_EXIT_DONE : status;
     if (optind + 2 != argc)
         return by_cli_fail(BY_EXIT_USAGE, "diff needs two switches or files; see banyan diff --help");
-    status = open_table(argv[optind], arguments.timeout_ms, &a);
+    status = open_table(argv[optind], &arguments.access, &a);
     if (status == 0)
-        status = open_table(argv[optind + 1], arguments.timeout_ms, &b);
+        status = open_table(argv[optind + 1], &arguments.access, &b);
     if (status == 0 && (a.image == NULL || b.image == NULL))
         status = by_cli_fail(BY_EXIT_ENVIRONMENT, "%s: no table is active: push one",
                              argv[a.image == NULL ? optind : optind + 1]);

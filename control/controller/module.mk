@@ -1,7 +1,9 @@
 # controller: the client side of the control channel.
 control_SRC += \
+	control/controller/keys.c \
 	control/controller/message.c \
 	control/controller/push.c \
 	control/controller/session.c \
 	$(GEN)/proto/control.pb.c
-banyan_LDLIBS += -lprotobuf-nanopb
+banyan_LIBS += secure
+banyan_LDLIBS += -lprotobuf-nanopb -lssl -lcrypto

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "control/controller/session.h"
 #include "control/topology/alloc.h"
 #include "offload/base/errors.h"
 #include "offload/table/image.h"
@@ -61,10 +60,10 @@ static int greet(const struct by_push_target *target, struct by_session *session
     return problem->text[0] ? BY_ELIMIT : 0;
 }
 
-static int prepare(struct by_push_target *target, uint32_t timeout_ms, uint64_t election,
+static int prepare(struct by_push_target *target, const struct by_session_options *options,
                    struct by_session **session, struct by_problem *problem)
 {
-    int error = by_session_open(target->address, timeout_ms, election, session, problem);
+    int error = by_session_open(target->address, options, session, problem);
 
     if (error == 0)
         error = greet(target, *session, problem);
@@ -75,16 +74,19 @@ static int prepare(struct by_push_target *target, uint32_t timeout_ms, uint64_t 
     return error;
 }
 
-int by_push(struct by_push_target *targets, uint32_t count, uint32_t timeout_ms, struct by_problem *problem)
+int by_push(struct by_push_target *targets, uint32_t count, const struct by_session_options *options,
+            struct by_problem *problem)
 {
     struct by_session **sessions = by_alloc(count, sizeof(struct by_session *));
-    uint64_t election = by_push_election();
+    struct by_session_options writer = *options;
     uint32_t done = 0;
     int error = 0;
 
+    if (writer.election_id == 0)
+        writer.election_id = by_push_election();
     for (uint32_t i = 0; i < count && error == 0; i++) {
         targets[i].hash = by_image_hash(targets[i].image, targets[i].bytes);
-        error = prepare(&targets[i], timeout_ms, election, &sessions[i], problem);
+        error = prepare(&targets[i], &writer, &sessions[i], problem);
         if (error != 0)
             blame(problem, error, targets[i].name, "; no table was changed");
     }

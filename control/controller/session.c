@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "control/topology/alloc.h"
+#include "firmware/secure/tls.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
 #include "offload/table/image.h"
@@ -24,8 +25,9 @@
 
 struct by_session {
     int fd;
-    uint32_t timeout_ms;
-    uint64_t election_id;
+    struct by_session_options options;
+    struct by_tls_identity *identity;
+    struct by_tls *tls; /* NULL: the bytes go as they are */
     uint64_t next_id;
     char address[256];
     by_Response response;
@@ -69,7 +71,7 @@ static int wait_for(const struct by_session *session, short events, int64_t dead
         if (count == 0)
             return fail(problem, BY_ETIMEDOUT,
                         "%s: no answer within %u ms: is the switch alive? (--timeout gives it longer)",
-                        session->address, session->timeout_ms);
+                        session->address, session->options.timeout_ms);
         if (errno != EINTR)
             return fail(problem, BY_EIO, "%s: poll: %s", session->address, strerror(errno));
     }
@@ -97,7 +99,7 @@ static int connect_to(struct by_session *session, const struct sockaddr *to, soc
         return 0;
     if (errno != EINPROGRESS)
         return refused(problem, session->address, errno);
-    error = wait_for(session, POLLOUT, now_ms() + session->timeout_ms, problem);
+    error = wait_for(session, POLLOUT, now_ms() + session->options.timeout_ms, problem);
     if (error != 0)
         return error;
     getsockopt(session->fd, SOL_SOCKET, SO_ERROR, &number, &size);
@@ -123,7 +125,8 @@ static int connect_tcp(struct by_session *session, const char *text, struct by_p
     int error;
 
     if (colon == NULL || colon == text || colon[1] == 0 || (size_t)(colon - text) >= sizeof(host))
-        return fail(problem, BY_EINVAL, "%s: not an address: write tcp:HOST:PORT", session->address);
+        return fail(problem, BY_EINVAL, "%s: not an address: write %.3s:HOST:PORT", session->address,
+                    session->address);
     memcpy(host, text, (size_t)(colon - text));
     host[colon - text] = 0;
     error = getaddrinfo(host, colon + 1, &hints, &found);
@@ -139,23 +142,63 @@ static int connect_tcp(struct by_session *session, const char *text, struct by_p
     return error;
 }
 
-int by_session_open(const char *address, uint32_t timeout_ms, uint64_t election_id,
-                    struct by_session **result, struct by_problem *problem)
+/* Brings TLS up over the connected socket. */
+static int secure(struct by_session *session, struct by_problem *problem)
+{
+    int64_t deadline = now_ms() + session->options.timeout_ms;
+    char text[BY_TLS_TEXT_MAX];
+    int error;
+
+    session->tls = by_tls_open(session->identity, session->fd);
+    if (session->tls == NULL)
+        return fail(problem, BY_EIO, "%s: no memory for TLS", session->address);
+    while ((error = by_tls_handshake(session->tls)) == BY_EAGAIN) {
+        error = wait_for(session, by_tls_events(session->tls), deadline, problem);
+        if (error != 0)
+            return error;
+    }
+    if (error == 0)
+        return 0;
+    snprintf(text, sizeof(text), "%s", by_tls_text(session->tls));
+    return fail(problem, error, "%s: %s", session->address, text);
+}
+
+/* Reads the keys before anything is connected: a mistake with them is the caller's. */
+static int connect_tls(struct by_session *session, const char *text, struct by_problem *problem)
+{
+    char reason[BY_TLS_TEXT_MAX];
+    int error;
+
+    if (session->options.keys == NULL)
+        return fail(
+            problem, BY_EINVAL,
+            "%s: TLS needs keys: name their folder with --keys or BANYAN_KEYS; `banyan keys` makes them",
+            session->address);
+    if (by_tls_identity_open(session->options.keys, BY_TLS_CONTROLLER, &session->identity, reason) != 0)
+        return fail(problem, BY_EINVAL, "%s", reason);
+    error = connect_tcp(session, text, problem);
+    return error != 0 ? error : secure(session, problem);
+}
+
+int by_session_open(const char *address, const struct by_session_options *options, struct by_session **result,
+                    struct by_problem *problem)
 {
     struct by_session *session = by_alloc(1, sizeof(*session));
     int error;
 
     session->fd = -1;
-    session->timeout_ms = timeout_ms;
-    session->election_id = election_id;
+    session->options = *options;
     session->next_id = 1;
     snprintf(session->address, sizeof(session->address), "%s", address);
     if (strncmp(address, "unix:", 5) == 0)
         error = connect_unix(session, address + 5, problem);
     else if (strncmp(address, "tcp:", 4) == 0)
         error = connect_tcp(session, address + 4, problem);
+    else if (strncmp(address, "tls:", 4) == 0)
+        error = connect_tls(session, address + 4, problem);
     else
-        error = fail(problem, BY_EINVAL, "'%s' is not an address: write unix:PATH or tcp:HOST:PORT", address);
+        error = fail(problem, BY_EINVAL,
+                     "'%s' is not an address: write unix:PATH, tcp:HOST:PORT or tls:HOST:PORT", address);
     if (error != 0) {
         by_session_close(session);
         return error;
@@ -168,6 +211,8 @@ void by_session_close(struct by_session *session)
 {
     if (session == NULL)
         return;
+    by_tls_close(session->tls);
+    by_tls_identity_close(session->identity);
     if (session->fd >= 0)
         close(session->fd);
     free(session);
@@ -178,19 +223,42 @@ const char *by_session_address(const struct by_session *session)
     return session->address;
 }
 
+/* One send or receive of what can be done now. Bytes, 0 at the end of the stream, BY_EAGAIN with what to wait
+ * for in
+ * `*events`, or another error with `problem`. */
+static int64_t move_bytes(struct by_session *session, void *into, const void *from, size_t bytes,
+                          short *events, struct by_problem *problem)
+{
+    int64_t count;
+
+    *events = from ? POLLOUT : POLLIN;
+    if (session->tls != NULL) {
+        count = from ? by_tls_send(session->tls, from, bytes) : by_tls_receive(session->tls, into, bytes);
+        *events = by_tls_events(session->tls);
+        return count >= 0 || count == BY_EAGAIN
+                   ? count
+                   : fail(problem, (int)count, "%s: %s", session->address, by_tls_text(session->tls));
+    }
+    count = from ? send(session->fd, from, bytes, MSG_NOSIGNAL) : recv(session->fd, into, bytes, 0);
+    if (count >= 0)
+        return count;
+    if (errno == EAGAIN || errno == EINTR)
+        return BY_EAGAIN;
+    return fail(problem, BY_EIO, "%s: the connection is lost: %s", session->address, strerror(errno));
+}
+
 static int send_all(struct by_session *session, size_t bytes, int64_t deadline, struct by_problem *problem)
 {
     for (size_t done = 0; done < bytes;) {
-        ssize_t count = send(session->fd, session->out + done, bytes - done, MSG_NOSIGNAL);
-        if (count > 0) {
+        short events;
+        int64_t count = move_bytes(session, NULL, session->out + done, bytes - done, &events, problem);
+
+        if (count > 0)
             done += (size_t)count;
-            continue;
-        }
-        if (count < 0 && errno != EAGAIN && errno != EINTR)
-            return fail(problem, BY_EIO, "%s: the connection is lost: %s", session->address, strerror(errno));
-        int error = wait_for(session, POLLOUT, deadline, problem);
-        if (error != 0)
-            return error;
+        else if (count != BY_EAGAIN)
+            return (int)count;
+        else if ((count = wait_for(session, events, deadline, problem)) != 0)
+            return (int)count;
     }
     return 0;
 }
@@ -200,7 +268,10 @@ static int receive(struct by_session *session, int64_t deadline, struct by_probl
 {
     for (;;) {
         size_t used = 0;
+        short events;
+        int64_t count;
         int error = by_message_decode(session->in, session->have, &session->response, &used);
+
         if (error == 0) {
             memmove(session->in, session->in + used, session->have - used);
             session->have -= used;
@@ -209,17 +280,16 @@ static int receive(struct by_session *session, int64_t deadline, struct by_probl
         if (error != BY_EAGAIN)
             return fail(problem, error, "%s: the answer is not a banyan switch's: %s", session->address,
                         by_error_text(error));
-        error = wait_for(session, POLLIN, deadline, problem);
-        if (error != 0)
-            return error;
-        ssize_t count =
-            recv(session->fd, session->in + session->have, sizeof(session->in) - session->have, 0);
+        count = move_bytes(session, session->in + session->have, NULL, sizeof(session->in) - session->have,
+                           &events, problem);
         if (count == 0)
             return fail(problem, BY_EIO, "%s: the switch closed the connection", session->address);
-        if (count < 0 && errno != EAGAIN && errno != EINTR)
-            return fail(problem, BY_EIO, "%s: the connection is lost: %s", session->address, strerror(errno));
-        if (count > 0)
+        if (count == BY_EAGAIN)
+            count = wait_for(session, events, deadline, problem);
+        else if (count > 0)
             session->have += (size_t)count;
+        if (count < 0)
+            return (int)count;
     }
 }
 
@@ -227,13 +297,13 @@ static int receive(struct by_session *session, int64_t deadline, struct by_probl
  * session->response. */
 static int call(struct by_session *session, by_Request *request, struct by_problem *problem)
 {
-    int64_t deadline = now_ms() + session->timeout_ms;
+    int64_t deadline = now_ms() + session->options.timeout_ms;
     size_t bytes;
     int error;
 
     request->version = BY_MESSAGE_VERSION;
     request->id = session->next_id++;
-    request->election_id = session->election_id;
+    request->election_id = session->options.election_id;
     bytes = by_message_encode(request, session->out, sizeof(session->out));
     if (bytes == 0)
         return fail(problem, BY_EINVAL, "%s: the request cannot be coded", session->address);
@@ -269,9 +339,14 @@ int by_session_hello(struct by_session *session, by_HelloReply *reply, struct by
     by_Request request = {.which_body = by_Request_hello_tag};
     int error = call_for(session, &request, by_Response_hello_tag, problem);
 
-    if (error == 0)
-        *reply = session->response.body.hello;
-    return error;
+    if (error != 0)
+        return error;
+    *reply = session->response.body.hello;
+    if (session->tls != NULL && strcmp(reply->name, by_tls_peer(session->tls)) != 0)
+        return fail(problem, BY_EPERM,
+                    "%s: calls itself '%s', but its certificate is that of '%s': give it its own keys",
+                    session->address, reply->name, by_tls_peer(session->tls));
+    return 0;
 }
 
 int by_session_stage(struct by_session *session, const uint8_t *image, size_t bytes,

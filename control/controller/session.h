@@ -1,6 +1,7 @@
 /*
- * A controller's connection to one switch: blocking calls, each with a deadline, over a UNIX socket or TCP.
- * Every failure has a text that names the switch's address and what to do. A session belongs to one thread.
+ * A controller's connection to one switch: blocking calls, each with a deadline, over a UNIX socket, TCP or
+ * TLS. Every failure has a text that names the switch's address and what to do. A session belongs to one
+ * thread.
  */
 #ifndef BY_CONTROLLER_SESSION_H
 #define BY_CONTROLLER_SESSION_H
@@ -13,12 +14,18 @@
 
 struct by_session;
 
+struct by_session_options {
+    uint32_t timeout_ms;  /* of each call, opening included */
+    uint64_t election_id; /* goes with each request that writes */
+    const char *keys; /* for tls: the folder of the controller's keys (firmware/secure/tls.h), else NULL */
+};
+
 /*
- * Connects to "unix:PATH" or "tcp:HOST:PORT"; each later call, and this one, gives up after `timeout_ms`.
- * `election_id` goes with each request that writes. BY_EINVAL (the address), BY_EIO, BY_ETIMEDOUT with
+ * Connects to "unix:PATH", "tcp:HOST:PORT" or "tls:HOST:PORT". BY_EINVAL (the address, or keys that are
+ * missing or wrong), BY_EPERM (the switch and we do not accept each other), BY_EIO, BY_ETIMEDOUT with
  * `problem`.
  */
-int by_session_open(const char *address, uint32_t timeout_ms, uint64_t election_id,
+int by_session_open(const char *address, const struct by_session_options *options,
                     struct by_session **session, struct by_problem *problem);
 void by_session_close(struct by_session *session);
 const char *by_session_address(const struct by_session *session);
@@ -27,6 +34,7 @@ const char *by_session_address(const struct by_session *session);
  * What the calls of control.proto do, one each. 0; BY_EIO, BY_ETIMEDOUT, BY_EFORMAT (the channel is then of
  * no more use); or the error that the switch answered, with its text in `problem`.
  */
+/* Over TLS the name in the answer must be that of the certificate: BY_EPERM. */
 int by_session_hello(struct by_session *session, by_HelloReply *reply, struct by_problem *problem);
 /* Sends an image in pieces, and has it validated: nothing is active yet. */
 int by_session_stage(struct by_session *session, const uint8_t *image, size_t bytes,

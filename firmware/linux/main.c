@@ -58,6 +58,7 @@ static int status_of(int error)
     case BY_EVERSION:
     case BY_ECHECKSUM:
     case BY_EEXIST:
+    case BY_EPERM:
         return EXIT_USAGE;
     default:
         return EXIT_ENVIRONMENT;
@@ -163,7 +164,7 @@ int main(int argc, char **argv)
     if ((result = by_board_read(options.board ? options.board : by_board_default(), &board)) != 0)
         return status_of(result);
     catch_signals();
-    if ((result = by_server_open(&server, options.control, options.control_count)) != 0)
+    if ((result = by_server_open(&server, options.control, options.control_count, options.keys)) != 0)
         return status_of(result);
     eal.name = options.name;
     eal.port_count = options.port_count;

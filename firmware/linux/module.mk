@@ -7,8 +7,8 @@ banyan-switchd_SRC := \
 	firmware/linux/notify.c \
 	firmware/linux/options.c \
 	firmware/linux/server.c
-banyan-switchd_LIBS := dataplane agent offload
-banyan-switchd_LDLIBS = $(shell pkg-config --libs libdpdk) -ljansson -lxdp -lbpf -lprotobuf-nanopb -lpthread
+banyan-switchd_LIBS := dataplane agent secure offload
+banyan-switchd_LDLIBS = $(shell pkg-config --libs libdpdk) -ljansson -lxdp -lbpf -lprotobuf-nanopb -lssl -lcrypto -lpthread
 FLAGS_firmware += $(shell pkg-config --cflags libdpdk 2>/dev/null)
 # Every Linux board is built in: the assembler includes the boards' files.
 BOARD_LIST := -DBY_BOARD_LIST='$(foreach b,$(BOARDS_linux),X($(subst -,_,$(b)), "$(b)"))'

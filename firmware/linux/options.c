@@ -19,6 +19,7 @@ enum {
     OPT_PCI,
     OPT_DRIVER,
     OPT_CONTROL,
+    OPT_KEYS,
     OPT_TABLE,
     OPT_BOARD,
     OPT_SLOTS,
@@ -38,6 +39,7 @@ static const struct option long_options[] = {{"name", required_argument, NULL, O
                                              {"pci", required_argument, NULL, OPT_PCI},
                                              {"driver", required_argument, NULL, OPT_DRIVER},
                                              {"control", required_argument, NULL, OPT_CONTROL},
+                                             {"keys", required_argument, NULL, OPT_KEYS},
                                              {"table", required_argument, NULL, OPT_TABLE},
                                              {"board", required_argument, NULL, OPT_BOARD},
                                              {"slots", required_argument, NULL, OPT_SLOTS},
@@ -60,7 +62,8 @@ static const char usage[] =
     "  --vdev SPEC           a DPDK virtual device, such as net_vhost0,iface=/tmp/v0\n"
     "  --pci ADDRESS         a NIC bound to a DPDK driver, such as 0000:01:00.0\n"
     "Control channel (may be repeated):\n"
-    "  --control unix:PATH | tcp:ADDRESS:PORT\n"
+    "  --control unix:PATH | tls:ADDRESS:PORT | tcp:ADDRESS:PORT (loopback alone)\n"
+    "  --keys DIR            keys for tls:, as `banyan keys` makes them\n"
     "Options:\n"
     "  --name NAME           of this switch, in messages and in Hello\n"
     "  --table FILE          load this table image at start\n"
@@ -145,8 +148,8 @@ static int set_driver(struct by_options *options, const char *text)
 
 static int add_control(struct by_options *options, const char *text)
 {
-    if (strncmp(text, "unix:", 5) != 0 && strncmp(text, "tcp:", 4) != 0) {
-        by_say("--control %s: it is unix:PATH or tcp:ADDRESS:PORT", text);
+    if (strncmp(text, "unix:", 5) != 0 && strncmp(text, "tcp:", 4) != 0 && strncmp(text, "tls:", 4) != 0) {
+        by_say("--control %s: it is unix:PATH, tls:ADDRESS:PORT or tcp:ADDRESS:PORT", text);
         return 2;
     }
     if (options->control_count == BY_LISTENERS_MAX) {
@@ -194,6 +197,9 @@ static int take(struct by_options *options, int code, const char *value)
         return set_driver(options, value);
     case OPT_CONTROL:
         return add_control(options, value);
+    case OPT_KEYS:
+        options->keys = value;
+        return -1;
     case OPT_TABLE:
         options->table = value;
         return -1;
@@ -250,6 +256,11 @@ static int check(const struct by_options *options)
         by_say("neither --control nor --table: nothing could ever load a table");
         return 2;
     }
+    for (unsigned i = 0; i < options->control_count; i++)
+        if (strncmp(options->control[i], "tls:", 4) == 0 && !options->keys) {
+            by_say("--control %s: TLS needs --keys DIR; `banyan keys` makes them", options->control[i]);
+            return 2;
+        }
     return -1;
 }
 

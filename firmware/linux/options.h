@@ -19,7 +19,8 @@ struct by_options {
     struct by_port_spec ports[BY_PORTS_MAX];
     unsigned driver; /* enum by_port_driver */
     unsigned control_count;
-    const char *control[BY_LISTENERS_MAX]; /* "unix:PATH" or "tcp:ADDRESS:PORT" */
+    const char *control[BY_LISTENERS_MAX]; /* "unix:PATH", "tcp:ADDRESS:PORT" or "tls:..." */
+    const char *keys;                      /* folder for "tls:", or NULL */
     uint32_t slots;                        /* 0: the board's */
     uint32_t payload_max;                  /* 0: what fits */
     struct by_fault fault;

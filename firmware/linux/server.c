@@ -8,6 +8,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +22,7 @@
 
 #include "dataplane/say.h"
 #include "firmware/linux/options.h"
+#include "firmware/secure/tls.h"
 #include "offload/base/errors.h"
 
 /* Clients at a time (count): controllers, `banyan show`, a monitor. Further ones wait in the listen queue. */
@@ -30,7 +33,10 @@
 #define READ_BYTES  16384u
 
 struct client {
-    int fd; /* -1: free */
+    int fd;             /* -1: free */
+    struct by_tls *tls; /* NULL: the bytes come as they are */
+    bool known;         /* over TLS: the handshake is done */
+    uint64_t arrival;   /* which client it is, of all that came */
     struct by_channel channel;
     uint32_t in_have, in_done;
     uint32_t out_have, out_done;
@@ -40,12 +46,15 @@ struct client {
 
 struct listener {
     int fd;
+    bool secure;
     char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* to remove, or "" */
 };
 
 struct by_server {
     int epoll;
     struct by_agent *agent;
+    struct by_tls_identity *identity;
+    uint64_t arrivals;
     unsigned listener_count;
     struct listener listeners[BY_LISTENERS_MAX];
     struct client clients[CLIENTS_MAX];
@@ -107,8 +116,17 @@ static int open_unix(struct listener *listener, const char *path)
     return 0;
 }
 
-/* "ADDRESS:PORT", "[IPV6]:PORT". */
-static int open_tcp(struct listener *listener, const char *text)
+/* Whether only this machine can reach the address. */
+static bool is_loopback(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
+    return address->sa_family == AF_INET6 &&
+           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
+}
+
+/* "ADDRESS:PORT", "[IPV6]:PORT", after "tcp:" or "tls:". */
+static int open_tcp(struct listener *listener, const char *scheme, const char *text)
 {
     struct addrinfo hints = {.ai_family = AF_UNSPEC,
                              .ai_socktype = SOCK_STREAM,
@@ -127,14 +145,20 @@ static int open_tcp(struct listener *listener, const char *text)
     if (!colon || strlen(colon + 1) > 5 || strtoul(colon + 1, NULL, 10) < 1 ||
         strtoul(colon + 1, NULL, 10) > 65535 ||
         getaddrinfo(host[0] ? host : NULL, colon + 1, &hints, &info) != 0) {
-        by_say("--control tcp:%s: it is tcp:ADDRESS:PORT with a numeric address, such as tcp:127.0.0.1:%u",
-               text, BY_CONTROL_PORT);
+        by_say("--control %s:%s: it is %s:ADDRESS:PORT with a numeric address, such as %s:127.0.0.1:%u",
+               scheme, text, scheme, scheme, BY_CONTROL_PORT);
+        return BY_EFORMAT;
+    }
+    if (!listener->secure && !is_loopback(info->ai_addr)) {
+        by_say("--control tcp:%s: whoever reaches that address could load tables: use tls:%s with --keys",
+               text, text);
+        freeaddrinfo(info);
         return BY_EFORMAT;
     }
     listener->fd = socket(info->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (listener->fd < 0 || setsockopt(listener->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) != 0 ||
         bind(listener->fd, info->ai_addr, info->ai_addrlen) != 0) {
-        by_say("--control tcp:%s: %s", text, strerror(errno));
+        by_say("--control %s:%s: %s", scheme, text, strerror(errno));
         result = errno == EADDRINUSE ? BY_EEXIST : BY_EIO;
     }
     freeaddrinfo(info);
@@ -146,9 +170,10 @@ static int open_listener(struct by_server *server, const char *address)
     struct listener *listener = &server->listeners[server->listener_count++];
     int result;
 
-    *listener = (struct listener){.fd = -1};
-    result = strncmp(address, "unix:", 5) == 0 ? open_unix(listener, address + 5)
-                                               : open_tcp(listener, address + 4);
+    *listener = (struct listener){.fd = -1, .secure = strncmp(address, "tls:", 4) == 0};
+    result = strncmp(address, "unix:", 5) == 0
+                 ? open_unix(listener, address + 5)
+                 : open_tcp(listener, listener->secure ? "tls" : "tcp", address + 4);
     if (result != 0)
         return result;
     if (listen(listener->fd, CLIENTS_MAX) != 0 ||
@@ -159,7 +184,7 @@ static int open_listener(struct by_server *server, const char *address)
     return 0;
 }
 
-int by_server_open(struct by_server **out, const char *const *addresses, unsigned count)
+int by_server_open(struct by_server **out, const char *const *addresses, unsigned count, const char *keys)
 {
     struct by_server *server = calloc(1, sizeof *server);
     int result = 0;
@@ -171,6 +196,13 @@ int by_server_open(struct by_server **out, const char *const *addresses, unsigne
     server->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (server->epoll < 0)
         result = BY_EIO;
+    if (keys && result == 0) {
+        char text[BY_TLS_TEXT_MAX];
+
+        result = by_tls_identity_open(keys, BY_TLS_SWITCH, &server->identity, text);
+        if (result != 0)
+            by_say("--keys %s", text);
+    }
     for (unsigned i = 0; i < count && result == 0; i++)
         result = open_listener(server, addresses[i]);
     if (result != 0) {
@@ -193,41 +225,97 @@ void by_server_attach(struct by_server *server, struct by_agent *agent)
 
 static void drop_client(struct client *client)
 {
+    by_tls_close(client->tls);
+    client->tls = NULL;
     close(client->fd);
     client->fd = -1;
 }
 
+/* Drops a client for a reason of TLS. */
+static void refuse_client(struct client *client)
+{
+    by_say("a control client was refused: %s", by_tls_text(client->tls));
+    drop_client(client);
+}
+
+/* A free place; else that of the one which has been here longest without showing who it is, so that strangers
+ * cannot keep controllers out. NULL when all are known. */
+static struct client *find_place(struct by_server *server)
+{
+    struct client *oldest = NULL;
+
+    for (unsigned i = 0; i < CLIENTS_MAX; i++) {
+        struct client *client = &server->clients[i];
+
+        if (client->fd < 0)
+            return client;
+        if (!client->known && (!oldest || client->arrival < oldest->arrival))
+            oldest = client;
+    }
+    if (oldest)
+        drop_client(oldest);
+    return oldest;
+}
+
 static void accept_client(struct by_server *server, const struct listener *listener)
 {
-    struct client *client = NULL;
-    int fd;
+    int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    struct client *client;
 
-    for (unsigned i = 0; i < CLIENTS_MAX && !client; i++)
-        if (server->clients[i].fd < 0)
-            client = &server->clients[i];
-    fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0)
         return;
+    client = find_place(server);
     if (!client) {
         by_say("a control client was turned away: %u are connected, which is the most", CLIENTS_MAX);
         close(fd);
         return;
     }
     client->fd = fd;
+    client->tls = listener->secure ? by_tls_open(server->identity, fd) : NULL;
+    client->known = !listener->secure;
+    client->arrival = server->arrivals++;
     client->in_have = client->in_done = client->out_have = client->out_done = 0;
     by_channel_init(&client->channel);
-    if (watch(server, fd, EPOLLIN, client, EPOLL_CTL_ADD) != 0)
+    if ((listener->secure && !client->tls) || watch(server, fd, EPOLLIN, client, EPOLL_CTL_ADD) != 0)
         drop_client(client);
+}
+
+/* Goes on with the handshake. False while it waits, or when the client is gone. */
+static bool know_client(struct by_server *server, struct client *client)
+{
+    int result = client->known ? 0 : by_tls_handshake(client->tls);
+
+    if (result == BY_EAGAIN)
+        watch(server, client->fd, by_tls_events(client->tls) == POLLOUT ? EPOLLOUT : EPOLLIN, client,
+              EPOLL_CTL_MOD);
+    else if (result != 0)
+        refuse_client(client);
+    else
+        client->known = true;
+    return result == 0;
+}
+
+/* Bytes moved, 0 at the end of the stream, BY_EAGAIN, or another error. */
+static int64_t move_bytes(struct client *client, void *into, const void *from, size_t bytes)
+{
+    int64_t count;
+
+    if (client->tls)
+        return from ? by_tls_send(client->tls, from, bytes) : by_tls_receive(client->tls, into, bytes);
+    count = from ? send(client->fd, from, bytes, MSG_NOSIGNAL) : recv(client->fd, into, bytes, 0);
+    if (count < 0)
+        return errno == EAGAIN || errno == EINTR ? BY_EAGAIN : BY_EIO;
+    return count;
 }
 
 /* Writes what is owed. False when the client is gone or its buffers are full. */
 static bool write_out(struct client *client)
 {
     while (client->out_done < client->out_have) {
-        ssize_t sent = send(client->fd, client->out + client->out_done, client->out_have - client->out_done,
-                            MSG_NOSIGNAL);
+        int64_t sent =
+            move_bytes(client, NULL, client->out + client->out_done, client->out_have - client->out_done);
 
-        if (sent < 0 && (errno == EAGAIN || errno == EINTR))
+        if (sent == BY_EAGAIN)
             return false;
         if (sent <= 0) {
             drop_client(client);
@@ -262,8 +350,10 @@ static bool answer_one(struct by_server *server, struct client *client)
 /* Everything that one client's socket allows now. */
 static void serve_client(struct by_server *server, struct client *client)
 {
+    if (!know_client(server, client))
+        return;
     for (unsigned i = 0; i < ANSWERS_MAX; i++) {
-        ssize_t received;
+        int64_t received;
 
         if (!write_out(client))
             break;
@@ -273,8 +363,8 @@ static void serve_client(struct by_server *server, struct client *client)
         }
         if (answer_one(server, client))
             continue;
-        received = recv(client->fd, client->in, sizeof client->in, 0);
-        if (received < 0 && (errno == EAGAIN || errno == EINTR))
+        received = move_bytes(client, client->in, NULL, sizeof client->in);
+        if (received == BY_EAGAIN)
             break;
         if (received <= 0) {
             drop_client(client);
@@ -326,5 +416,6 @@ void by_server_close(struct by_server *server)
     }
     if (server->epoll >= 0)
         close(server->epoll);
+    by_tls_identity_close(server->identity);
     free(server);
 }

@@ -1,5 +1,5 @@
 # lab: real switches, hosts and links in network namespaces. What needs no root also runs without, in one process.
-LAB_SHORT := lab-smoke lab-modes lab-jobs lab-again lab-blame lab-kill lab-push lab-refusals lab-teardown lab-trains switchd plot planning sim
+LAB_SHORT := lab-smoke lab-modes lab-jobs lab-again lab-blame lab-kill lab-push lab-tls lab-refusals lab-teardown lab-trains switchd plot planning sim
 
 .PHONY: demo lab lab-short lab-mpi lab-metal lab-boards
 demo: all ## plan, check and run all six collectives on a small fabric, and draw it

@@ -28,6 +28,8 @@
 #define IMAGE_MAX 65536u
 #define TIMEOUT   2000u
 
+static const struct by_session_options plain = {.timeout_ms = TIMEOUT};
+
 /* A switch that has everything but packets. */
 struct fake {
     char address[128], path[108];
@@ -243,10 +245,10 @@ static void a_push_makes_every_switch_active_and_reads_back_alike(void **state)
 
     (void)state;
     setup_open(&setup, 4096);
-    assert_int_equal(by_push(setup.targets, 2, TIMEOUT, &problem), 0);
+    assert_int_equal(by_push(setup.targets, 2, &plain, &problem), 0);
     for (uint32_t i = 0; i < 2; i++) {
         assert_int_equal(setup.fake[i]->commits, 1);
-        assert_int_equal(by_session_open(setup.fake[i]->address, TIMEOUT, 0, &session, &problem), 0);
+        assert_int_equal(by_session_open(setup.fake[i]->address, &plain, &session, &problem), 0);
         assert_int_equal(by_session_read(session, &image, &bytes, &problem), 0);
         assert_int_equal(bytes, setup.targets[i].bytes);
         assert_memory_equal(image, setup.targets[i].image, bytes);
@@ -255,7 +257,7 @@ static void a_push_makes_every_switch_active_and_reads_back_alike(void **state)
         by_session_close(session);
     }
     /* Pushing the same again is harmless. */
-    assert_int_equal(by_push(setup.targets, 2, TIMEOUT, &problem), 0);
+    assert_int_equal(by_push(setup.targets, 2, &plain, &problem), 0);
     setup_close(&setup);
 }
 
@@ -267,7 +269,7 @@ static void a_refusal_by_one_switch_leaves_all_as_they_were(void **state)
     (void)state;
     setup_open(&setup, 4096);
     setup.fake[1]->refuse_stage = BY_ELIMIT;
-    assert_int_equal(by_push(setup.targets, 2, TIMEOUT, &problem), BY_ELIMIT);
+    assert_int_equal(by_push(setup.targets, 2, &plain, &problem), BY_ELIMIT);
     assert_non_null(strstr(problem.text, "switch x1: "));
     assert_non_null(strstr(problem.text, "no room for it"));
     assert_non_null(strstr(problem.text, "no table was changed"));
@@ -285,11 +287,11 @@ static void a_commit_that_fails_says_who_has_the_new_table(void **state)
     (void)state;
     setup_open(&setup, 4096);
     setup.fake[1]->refuse_commit = BY_EBUSY;
-    assert_int_equal(by_push(setup.targets, 2, TIMEOUT, &problem), BY_EBUSY);
+    assert_int_equal(by_push(setup.targets, 2, &plain, &problem), BY_EBUSY);
     assert_non_null(strstr(problem.text, "switch x1: "));
     assert_non_null(strstr(problem.text, "1 of 2 have the new table: push again"));
     setup.fake[1]->refuse_commit = 0;
-    assert_int_equal(by_push(setup.targets, 2, TIMEOUT, &problem), 0);
+    assert_int_equal(by_push(setup.targets, 2, &plain, &problem), 0);
     assert_int_equal(setup.fake[1]->commits, 1);
     setup_close(&setup);
 }
@@ -301,12 +303,12 @@ static void a_switch_that_is_too_small_or_another_is_refused_before_staging(void
 
     (void)state;
     setup_open(&setup, 100);
-    assert_int_equal(by_push(setup.targets, 2, TIMEOUT, &problem), BY_ELIMIT);
+    assert_int_equal(by_push(setup.targets, 2, &plain, &problem), BY_ELIMIT);
     assert_non_null(strstr(problem.text, "needs 256 slots, the switch has 100"));
     setup_close(&setup);
     setup_open(&setup, 4096);
     setup.targets[0].address = setup.fake[1]->address;
-    assert_int_equal(by_push(setup.targets, 1, TIMEOUT, &problem), BY_ELIMIT);
+    assert_int_equal(by_push(setup.targets, 1, &plain, &problem), BY_ELIMIT);
     assert_non_null(strstr(problem.text, "answers as 'x1'"));
     assert_int_equal(setup.fake[1]->commits, 0);
     setup_close(&setup);
@@ -320,10 +322,14 @@ static void a_deposed_writer_is_told_so(void **state)
 
     (void)state;
     setup_open(&setup, 4096);
-    assert_int_equal(by_session_open(setup.fake[0]->address, TIMEOUT, 7, &newer, &problem), 0);
+    assert_int_equal(by_session_open(setup.fake[0]->address, &(struct by_session_options){TIMEOUT, 7, NULL},
+                                     &newer, &problem),
+                     0);
     assert_int_equal(by_session_stage(newer, setup.targets[0].image, setup.targets[0].bytes, &problem), 0);
     by_session_close(newer);
-    assert_int_equal(by_session_open(setup.fake[0]->address, TIMEOUT, 6, &older, &problem), 0);
+    assert_int_equal(by_session_open(setup.fake[0]->address, &(struct by_session_options){TIMEOUT, 6, NULL},
+                                     &older, &problem),
+                     0);
     assert_int_equal(by_session_stage(older, setup.targets[0].image, setup.targets[0].bytes, &problem),
                      BY_EPERM);
     assert_non_null(strstr(problem.text, "stale"));
@@ -341,8 +347,8 @@ static void counters_and_waiting_come_whole(void **state)
 
     (void)state;
     setup_open(&setup, 4096);
-    assert_int_equal(by_push(setup.targets, 2, TIMEOUT, &problem), 0);
-    assert_int_equal(by_session_open(setup.fake[0]->address, TIMEOUT, 0, &session, &problem), 0);
+    assert_int_equal(by_push(setup.targets, 2, &plain, &problem), 0);
+    assert_int_equal(by_session_open(setup.fake[0]->address, &plain, &session, &problem), 0);
     assert_int_equal(by_session_counters(session, counters, &problem), 0);
     assert_int_equal(counters->engine_count, 1);
     assert_true(counters->engine[0].value == 12345678901234ull);
@@ -367,13 +373,14 @@ static void silence_and_nonsense_end_with_an_error_in_time(void **state)
 
     (void)state;
     fake->silent = 1;
-    assert_int_equal(by_session_open(fake->address, 200, 0, &session, &problem), 0);
+    assert_int_equal(
+        by_session_open(fake->address, &(struct by_session_options){200, 0, NULL}, &session, &problem), 0);
     assert_int_equal(by_session_hello(session, &hello, &problem), BY_ETIMEDOUT);
     assert_non_null(strstr(problem.text, "no answer within 200 ms"));
     by_session_close(session);
     fake->silent = 0;
     fake->garbage = 1;
-    assert_int_equal(by_session_open(fake->address, TIMEOUT, 0, &session, &problem), 0);
+    assert_int_equal(by_session_open(fake->address, &plain, &session, &problem), 0);
     assert_int_equal(by_session_hello(session, &hello, &problem), BY_EFORMAT);
     by_session_close(session);
     fake_stop(fake);
@@ -386,7 +393,7 @@ static void addresses_that_are_none_are_refused(void **state)
         int error;
         const char *word;
     } table[] = {
-        {"leaf0", BY_EINVAL, "unix:PATH or tcp:HOST:PORT"},
+        {"leaf0", BY_EINVAL, "unix:PATH, tcp:HOST:PORT or tls:HOST:PORT"},
         {"tcp:1.2.3.4", BY_EINVAL, "tcp:HOST:PORT"},
         {"tcp::80", BY_EINVAL, "tcp:HOST:PORT"},
         {"unix:", BY_EINVAL, "1 to 107 characters"},
@@ -398,7 +405,7 @@ static void addresses_that_are_none_are_refused(void **state)
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         struct by_session *session = NULL;
         struct by_problem problem = {0};
-        assert_int_equal(by_session_open(table[i].address, TIMEOUT, 0, &session, &problem), table[i].error);
+        assert_int_equal(by_session_open(table[i].address, &plain, &session, &problem), table[i].error);
         assert_null(session);
         if (strstr(problem.text, table[i].word) == NULL)
             fail_msg("'%s' is not in: %s", table[i].word, problem.text);

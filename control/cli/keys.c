@@ -1,0 +1,147 @@
+/*
+ * banyan keys: an authority of one's own, and certificates for switches and controllers. Neighbour:
+ * control/controller/keys.c makes them. Single-threaded.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "control/cli/cli.h"
+#include "control/cli/number.h"
+#include "control/controller/keys.h"
+#include "control/topology/alloc.h"
+#include "offload/base/errors.h"
+
+#define DAYS 365u
+
+static const char help[] =
+    "usage: banyan keys DIR [--switch NAME]... [--controller NAME]... [--topology FILE] [options]\n"
+    "\n"
+    "Makes keys for control channels over TLS: an authority in DIR (ca.pem, ca.key), when it has none yet, "
+    "and a\n"
+    "folder DIR/NAME with ca.pem, cert.pem and key.pem for each name. Give a switch its folder with\n"
+    "`banyan-switchd --keys`, a controller its own with `banyan push --keys` or BANYAN_KEYS. ca.key stays "
+    "where "
+    "it is.\n"
+    "\n"
+    "      --switch NAME      keys of a switch; it must be its --name\n"
+    "      --controller NAME  keys of someone who may load tables\n"
+    "      --topology FILE    keys of every switch of this fabric\n"
+    "      --days N           how long they last (default 365)\n"
+    "      --renew            replace keys that are there\n"
+    "      --help\n";
+
+struct wanted {
+    char *name;
+    bool controller;
+};
+
+struct arguments {
+    const char *folder;
+    uint64_t days;
+    bool renew;
+    uint32_t count, room;
+    struct wanted *wanted;
+};
+
+static const struct option options[] = {
+    {"switch", required_argument, NULL, 's'},
+    {"controller", required_argument, NULL, 'c'},
+    {"topology", required_argument, NULL, 't'},
+    {"days", required_argument, NULL, 'd'},
+    {"renew", no_argument, NULL, 'r'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static void want(struct arguments *arguments, const char *name, bool controller)
+{
+    BY_GROW(arguments->wanted, arguments->count, arguments->room);
+    arguments->wanted[arguments->count++] = (struct wanted){by_copy_text(name), controller};
+}
+
+static int want_switches(struct arguments *arguments, const char *path)
+{
+    struct by_topology *topology = by_cli_topology(path);
+
+    if (!topology)
+        return BY_EXIT_USAGE;
+    for (uint32_t i = 0; i < topology->node_count; i++)
+        if (!topology->nodes[i].compute)
+            want(arguments, topology->nodes[i].name, false);
+    by_topology_free(topology);
+    return 0;
+}
+
+static int parse(int argc, char **argv, struct arguments *arguments)
+{
+    int option, status = 0;
+
+    optind = 0;
+    arguments->days = DAYS;
+    while (status == 0 && (option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+        switch (option) {
+        case 's':
+        case 'c':
+            want(arguments, optarg, option == 'c');
+            break;
+        case 't':
+            status = want_switches(arguments, optarg);
+            break;
+        case 'd':
+            status = by_cli_number("--days", optarg, 1, BY_KEYS_DAYS_MAX, &arguments->days);
+            break;
+        case 'r':
+            arguments->renew = true;
+            break;
+        case 'h':
+            fputs(help, stdout);
+            return -1;
+        default:
+            return BY_EXIT_USAGE;
+        }
+    }
+    if (status == 0 && optind + 1 != argc)
+        return by_cli_fail(BY_EXIT_USAGE, "keys needs one folder; see banyan keys --help");
+    arguments->folder = argv[optind];
+    return status;
+}
+
+static int make(const struct arguments *arguments)
+{
+    struct by_problem problem = {0};
+    struct by_authority *authority;
+    bool made;
+    int error = by_authority_open(arguments->folder, (uint32_t)arguments->days, &authority, &made, &problem);
+
+    if (error != 0)
+        return by_cli_fail(error == BY_EIO ? BY_EXIT_ENVIRONMENT : BY_EXIT_USAGE, "keys: %s", problem.text);
+    printf("%s/ca.pem: %s\n", arguments->folder, made ? "a new authority" : "the authority");
+    for (uint32_t i = 0; i < arguments->count && error == 0; i++) {
+        const struct wanted *one = &arguments->wanted[i];
+
+        error = by_authority_issue(authority, one->name, one->controller, (uint32_t)arguments->days,
+                                   arguments->renew, &problem);
+        if (error == 0)
+            printf("%s/%s: keys of a %s, for %u days\n", arguments->folder, one->name,
+                   one->controller ? "controller" : "switch", (unsigned)arguments->days);
+    }
+    by_authority_close(authority);
+    if (error != 0)
+        return by_cli_fail(error == BY_EIO || error == BY_ENOMEM ? BY_EXIT_ENVIRONMENT : BY_EXIT_USAGE,
+                           "keys: %s", problem.text);
+    return BY_EXIT_DONE;
+}
+
+int by_command_keys(int argc, char **argv)
+{
+    struct arguments arguments = {0};
+    int status = parse(argc, argv, &arguments);
+
+    if (status == 0)
+        status = make(&arguments);
+    for (uint32_t i = 0; i < arguments.count; i++)
+        free(arguments.wanted[i].name);
+    free(arguments.wanted);
+    return status < 0 ? BY_EXIT_DONE : status;
+}

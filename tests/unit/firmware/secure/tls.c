@@ -1,0 +1,333 @@
+/*
+ * The control channel's TLS, both ends in one thread over a socket pair, with keys as `banyan keys` makes
+ * them: who may talk to whom, and what is said to those who may not.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "control/controller/keys.h"
+#include "firmware/secure/tls.h"
+#include "offload/base/errors.h"
+
+/* Rounds of both ends after which a handshake must have ended. */
+#define ROUNDS 20u
+
+static char folder[64];
+
+static void issue(const char *authority, const char *name, bool controller)
+{
+    struct by_problem problem = {0};
+    struct by_authority *opened;
+    char path[128];
+    bool made;
+
+    snprintf(path, sizeof path, "%s/%s", folder, authority);
+    if (by_authority_open(path, 30, &opened, &made, &problem) != 0 ||
+        by_authority_issue(opened, name, controller, 30, false, &problem) != 0)
+        fail_msg("%s", problem.text);
+    by_authority_close(opened);
+}
+
+static int make_keys(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/banyan-tls-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    issue("a", "leaf0", false);
+    issue("a", "operator", true);
+    issue("b", "leaf0", false);
+    issue("b", "operator", true);
+    return 0;
+}
+
+static int remove_keys(void **state)
+{
+    static const char *const names[] = {"leaf0", "operator"};
+    static const char *const files[] = {"ca.pem", "cert.pem", "key.pem"};
+    char path[160];
+
+    (void)state;
+    for (int authority = 'a'; authority <= 'b'; authority++) {
+        for (int i = 0; i < 6; i++) {
+            snprintf(path, sizeof path, "%s/%c/%s/%s", folder, authority, names[i / 3], files[i % 3]);
+            unlink(path);
+        }
+        for (int i = 0; i < 2; i++) {
+            snprintf(path, sizeof path, "%s/%c/%s", folder, authority, names[i]);
+            rmdir(path);
+            snprintf(path, sizeof path, "%s/%c/ca.%s", folder, authority, i ? "key" : "pem");
+            unlink(path);
+        }
+        snprintf(path, sizeof path, "%s/%c", folder, authority);
+        rmdir(path);
+    }
+    return rmdir(folder);
+}
+
+static struct by_tls_identity *identity(const char *keys, enum by_tls_end end)
+{
+    struct by_tls_identity *opened;
+    char path[128], text[BY_TLS_TEXT_MAX];
+
+    snprintf(path, sizeof path, "%s/%s", folder, keys);
+    if (by_tls_identity_open(path, end, &opened, text) != 0)
+        fail_msg("%s", text);
+    return opened;
+}
+
+/* A switch and a controller at the ends of one connection. */
+struct pair {
+    int fd[2];
+    struct by_tls_identity *identity[2];
+    struct by_tls *tls[2]; /* by enum by_tls_end */
+    int result[2];
+};
+
+static void pair_open(struct pair *pair, const char *switch_keys, const char *controller_keys)
+{
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair->fd), 0);
+    pair->identity[0] = identity(switch_keys, BY_TLS_SWITCH);
+    pair->identity[1] = identity(controller_keys, BY_TLS_CONTROLLER);
+    for (int i = 0; i < 2; i++) {
+        pair->tls[i] = by_tls_open(pair->identity[i], pair->fd[i]);
+        assert_non_null(pair->tls[i]);
+        assert_string_equal(by_tls_peer(pair->tls[i]), "");
+        pair->result[i] = BY_EAGAIN;
+    }
+}
+
+/* Both ends in turn until neither waits. */
+static void shake_hands(struct pair *pair)
+{
+    for (unsigned round = 0; round < ROUNDS; round++)
+        for (int i = 1; i >= 0; i--)
+            if (pair->result[i] == BY_EAGAIN)
+                pair->result[i] = by_tls_handshake(pair->tls[i]);
+}
+
+static void pair_close(struct pair *pair)
+{
+    for (int i = 0; i < 2; i++) {
+        by_tls_close(pair->tls[i]);
+        by_tls_identity_close(pair->identity[i]);
+        close(pair->fd[i]);
+    }
+}
+
+static void a_switch_and_its_controller_know_each_other(void **state)
+{
+    struct pair pair;
+    char in[64] = "";
+
+    (void)state;
+    pair_open(&pair, "a/leaf0", "a/operator");
+    shake_hands(&pair);
+    assert_int_equal(pair.result[0], 0);
+    assert_int_equal(pair.result[1], 0);
+    assert_string_equal(by_tls_peer(pair.tls[0]), "operator");
+    assert_string_equal(by_tls_peer(pair.tls[1]), "leaf0");
+    assert_int_equal(by_tls_receive(pair.tls[0], in, sizeof in), BY_EAGAIN);
+    assert_int_equal(by_tls_events(pair.tls[0]), POLLIN);
+    assert_int_equal(by_tls_send(pair.tls[1], "stage", 5), 5);
+    assert_int_equal(by_tls_receive(pair.tls[0], in, sizeof in), 5);
+    assert_memory_equal(in, "stage", 5);
+    assert_int_equal(by_tls_send(pair.tls[0], "received", 8), 8);
+    assert_int_equal(by_tls_receive(pair.tls[1], in, sizeof in), 8);
+    assert_memory_equal(in, "received", 8);
+    pair_close(&pair);
+}
+
+static void bytes_on_the_wire_are_not_those_that_were_sent(void **state)
+{
+    static const char secret[] = "a table that nobody else should read";
+    struct pair pair;
+    char seen[4096];
+    ssize_t count;
+
+    (void)state;
+    pair_open(&pair, "a/leaf0", "a/operator");
+    shake_hands(&pair);
+    assert_int_equal(by_tls_send(pair.tls[1], secret, sizeof secret), sizeof secret);
+    count = recv(pair.fd[0], seen, sizeof seen, MSG_PEEK);
+    assert_true(count > (ssize_t)sizeof secret);
+    assert_null(memmem(seen, (size_t)count, secret, sizeof secret));
+    pair_close(&pair);
+}
+
+static void a_full_socket_is_waited_for_and_nothing_is_lost(void **state)
+{
+    static uint8_t sent[3000000], taken[sizeof sent];
+    size_t out = 0, in = 0, waits = 0;
+    struct pair pair;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sent; i++)
+        sent[i] = (uint8_t)(i * 31 + i / 255);
+    pair_open(&pair, "a/leaf0", "a/operator");
+    shake_hands(&pair);
+    while (in < sizeof sent) {
+        int64_t count =
+            out < sizeof sent ? by_tls_send(pair.tls[1], sent + out, sizeof sent - out) : BY_EAGAIN;
+
+        if (count > 0) {
+            out += (size_t)count;
+            continue;
+        }
+        assert_int_equal(count, BY_EAGAIN);
+        waits++;
+        while ((count = by_tls_receive(pair.tls[0], taken + in, sizeof taken - in)) > 0)
+            in += (size_t)count;
+        assert_int_equal(count, BY_EAGAIN);
+    }
+    assert_true(waits > 2);
+    assert_memory_equal(sent, taken, sizeof sent);
+    pair_close(&pair);
+}
+
+/* Whoever is not who he must be: neither end gets a byte from the other, and both say why. */
+static void strangers_are_refused_at_both_ends(void **state)
+{
+    static const struct {
+        const char *switch_keys, *controller_keys;
+        const char *at_switch, *at_controller; /* words of each end's text */
+    } cases[] = {
+        {"a/leaf0", "b/operator", "refused our certificate", "keys of one authority"},
+        {"a/operator", "a/operator", "refused our certificate", "a switch's where a controller's is due"},
+        {"a/leaf0", "a/leaf0", "a switch's where a controller's is due", "refused our certificate"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct pair pair;
+        char in[16];
+
+        pair_open(&pair, cases[i].switch_keys, cases[i].controller_keys);
+        shake_hands(&pair);
+        if (pair.result[1] == 0) /* a controller learns of its refusal with its first read */
+            pair.result[1] = (int)by_tls_receive(pair.tls[1], in, sizeof in);
+        assert_int_equal(pair.result[0], BY_EPERM);
+        assert_int_equal(pair.result[1], BY_EPERM);
+        if (!strstr(by_tls_text(pair.tls[0]), cases[i].at_switch))
+            fail_msg("the switch says: %s", by_tls_text(pair.tls[0]));
+        if (!strstr(by_tls_text(pair.tls[1]), cases[i].at_controller))
+            fail_msg("the controller says: %s", by_tls_text(pair.tls[1]));
+        pair_close(&pair);
+    }
+}
+
+static void a_peer_without_tls_or_gone_is_an_error_of_the_connection(void **state)
+{
+    static const char plain[] = "\0\0\0\x04\x08\x01\x10\x05 and more of a request that is not TLS";
+    struct pair pair;
+
+    (void)state;
+    pair_open(&pair, "a/leaf0", "a/operator");
+    assert_int_equal(send(pair.fd[1], plain, sizeof plain, 0), sizeof plain);
+    assert_int_equal(by_tls_handshake(pair.tls[0]), BY_EIO);
+    assert_non_null(strstr(by_tls_text(pair.tls[0]), "use tls: at both ends"));
+    pair_close(&pair);
+    pair_open(&pair, "a/leaf0", "a/operator");
+    assert_int_equal(by_tls_handshake(pair.tls[1]), BY_EAGAIN);
+    shutdown(pair.fd[0], SHUT_RDWR);
+    assert_int_equal(by_tls_handshake(pair.tls[1]), BY_EIO);
+    assert_non_null(strstr(by_tls_text(pair.tls[1]), "the switch is gone"));
+    pair_close(&pair);
+}
+
+static void keys_that_are_missing_open_or_wrong_are_named(void **state)
+{
+    struct by_tls_identity *opened;
+    char path[128], file[160], saved[200], text[BY_TLS_TEXT_MAX];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/a/nobody", folder);
+    assert_int_equal(by_tls_identity_open(path, BY_TLS_SWITCH, &opened, text), BY_ENOENT);
+    assert_non_null(strstr(text, "nobody/ca.pem: No such file"));
+    snprintf(path, sizeof path, "%s/a/leaf0", folder);
+    snprintf(file, sizeof file, "%s/key.pem", path);
+    chmod(file, 0640);
+    assert_int_equal(by_tls_identity_open(path, BY_TLS_SWITCH, &opened, text), BY_EPERM);
+    assert_non_null(strstr(text, "chmod 600"));
+    chmod(file, 0600);
+    /* The key of another certificate. */
+    snprintf(saved, sizeof saved, "%s.saved", file);
+    rename(file, saved);
+    snprintf(text, sizeof text, "%s/a/operator/key.pem", folder);
+    assert_int_equal(link(text, file), 0);
+    assert_int_equal(by_tls_identity_open(path, BY_TLS_SWITCH, &opened, text), BY_EFORMAT);
+    assert_non_null(strstr(text, "key.pem: key values mismatch"));
+    unlink(file);
+    rename(saved, file);
+    by_tls_identity_close(identity("a/leaf0", BY_TLS_SWITCH));
+}
+
+static void keys_are_not_replaced_unasked_and_names_are_checked(void **state)
+{
+    static const char *const wrong[] = {
+        "", ".", "..", "a/b", "leaf 0", ".ssh", "a-name-that-is-much-longer-than-the-47-characters-allowed"};
+    struct by_problem problem = {0};
+    struct by_authority *authority;
+    char path[128], text[BY_TLS_TEXT_MAX];
+    struct by_tls_identity *opened;
+    bool made = true;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/b", folder);
+    assert_int_equal(by_authority_open(path, 30, &authority, &made, &problem), 0);
+    assert_false(made);
+    assert_int_equal(by_authority_issue(authority, "leaf0", false, 30, false, &problem), BY_EEXIST);
+    assert_non_null(strstr(problem.text, "--renew"));
+    assert_int_equal(by_authority_issue(authority, "leaf0", false, 30, true, &problem), 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        assert_int_equal(by_authority_issue(authority, wrong[i], false, 30, false, &problem), BY_EINVAL);
+    by_authority_close(authority);
+    snprintf(path, sizeof path, "%s/b/leaf0", folder);
+    assert_int_equal(by_tls_identity_open(path, BY_TLS_SWITCH, &opened, text), 0);
+    by_tls_identity_close(opened);
+}
+
+static void half_an_authority_is_refused_and_left_alone(void **state)
+{
+    struct by_problem problem = {0};
+    struct by_authority *authority;
+    char path[128], moved[140];
+    bool made;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/b/ca.key", folder);
+    snprintf(moved, sizeof moved, "%s.away", path);
+    rename(path, moved);
+    snprintf(path, sizeof path, "%s/b", folder);
+    assert_int_equal(by_authority_open(path, 30, &authority, &made, &problem), BY_EFORMAT);
+    assert_non_null(strstr(problem.text, "ca.key: No such file"));
+    snprintf(path, sizeof path, "%s/b/ca.key", folder);
+    assert_int_equal(access(path, F_OK), -1);
+    rename(moved, path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_switch_and_its_controller_know_each_other),
+        cmocka_unit_test(bytes_on_the_wire_are_not_those_that_were_sent),
+        cmocka_unit_test(a_full_socket_is_waited_for_and_nothing_is_lost),
+        cmocka_unit_test(strangers_are_refused_at_both_ends),
+        cmocka_unit_test(a_peer_without_tls_or_gone_is_an_error_of_the_connection),
+        cmocka_unit_test(keys_that_are_missing_open_or_wrong_are_named),
+        cmocka_unit_test(keys_are_not_replaced_unasked_and_names_are_checked),
+        cmocka_unit_test(half_an_authority_is_refused_and_left_alone),
+    };
+
+    return cmocka_run_group_tests(tests, make_keys, remove_keys);
+}
