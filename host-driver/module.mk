@@ -14,6 +14,7 @@ host-driver_SRC := \
 	host-driver/fallback/measure.c \
 	host-driver/fallback/mesh.c \
 	host-driver/fallback/moves.c \
+	host-driver/fallback/notice.c \
 	host-driver/fallback/peers.c \
 	host-driver/fallback/socket.c \
 	host-driver/fallback/work.c \

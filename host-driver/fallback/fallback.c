@@ -14,6 +14,9 @@
 #include "host-driver/float_env.h"
 #include "host-driver/image_file.h"
 
+#define QUESTIONS    16u        /* to a silent peer, in the time limit; the first after half of it */
+#define GRACE_MAX_NS 500000000u /* for the notice of a rank that knows more */
+
 struct slot {
     struct by_work work;
     bool used;
@@ -36,7 +39,10 @@ struct by_fallback {
     struct iovec incoming;
     uint8_t *scratch; /* what is received to be added */
     size_t scratch_bytes;
-    uint64_t moved_ns; /* when something moved last */
+    uint64_t moved_ns;           /* when something moved last */
+    uint64_t begun_ns, asked_ns; /* when the silent peer was asked first, and last */
+    uint64_t heard_ns;           /* when it has answered last */
+    uint32_t answered;           /* of mesh.answered, seen here */
     int error;
     char text[256];
     struct by_fallback_counters counters;
@@ -331,16 +337,33 @@ static bool go_on(struct by_fallback *fallback)
     return true;
 }
 
+/* The second half of the time limit is for questions: a peer that answers is held up itself, and knows by
+ * whom. Who waits for the culprit directly is without an answer and fails when the time is up; its notice
+ * reaches those that wait for others within the grace. Without one they name whom they have been told. */
 static void find_silence(struct by_fallback *fallback, uint64_t now_ns)
 {
-    struct by_mesh_fault fault = {.error = BY_ETIMEDOUT, .rank = fallback->team.rank};
+    struct by_mesh *mesh = &fallback->mesh;
+    uint64_t stall_ns = fallback->stall_ns;
+    uint64_t silent_ns = now_ns > fallback->moved_ns ? now_ns - fallback->moved_ns : 0;
+    uint64_t grace_ns = stall_ns / 4 < GRACE_MAX_NS ? stall_ns / 4 : GRACE_MAX_NS;
+    struct by_mesh_fault fault = {.error = BY_ETIMEDOUT};
+    bool heard;
 
-    if (now_ns < fallback->moved_ns + fallback->stall_ns)
+    if (silent_ns < stall_ns / 2)
         return;
-    if (fallback->mesh.receive.active)
-        fault.rank = fallback->mesh.receive.peer;
-    else if (fallback->mesh.send.active)
-        fault.rank = fallback->mesh.send.peer;
+    if (fallback->answered != mesh->answered)
+        fallback->heard_ns = now_ns;
+    fallback->answered = mesh->answered;
+    if (now_ns >= fallback->asked_ns + stall_ns / QUESTIONS) {
+        by_mesh_ask(mesh);
+        fallback->asked_ns = now_ns;
+        if (fallback->begun_ns <= fallback->moved_ns)
+            fallback->begun_ns = now_ns;
+    }
+    heard = fallback->heard_ns > fallback->moved_ns && now_ns - fallback->heard_ns < stall_ns / 4;
+    if (silent_ns < stall_ns + (heard ? grace_ns : 0) || now_ns - fallback->begun_ns < grace_ns)
+        return; /* the latter: we have not run ourselves for a while, and so nobody could answer yet */
+    fault.rank = heard ? by_mesh_suspect(mesh) : by_mesh_peer(mesh);
     fail(fallback, &fault);
 }
 
@@ -380,16 +403,23 @@ uint64_t by_fallback_step(struct by_fallback *fallback, uint64_t now_ns)
     fallback->counters.messages = fallback->mesh.messages;
     fallback->counters.tx_bytes = fallback->mesh.tx_bytes;
     fallback->counters.rx_bytes = fallback->mesh.rx_bytes;
-    if (moved > 0)
+    if (moved > 0) {
         fallback->moved_ns = now_ns;
-    else if (fallback->done < fallback->posted)
+        fallback->mesh.suspect = fallback->mesh.rank;
+    } else if (fallback->done < fallback->posted) {
         find_silence(fallback, now_ns);
+    }
     return moved;
 }
 
 uint64_t by_fallback_deadline(const struct by_fallback *fallback)
 {
-    return fallback->done < fallback->posted ? fallback->moved_ns + fallback->stall_ns : UINT64_MAX;
+    uint64_t first_ns = fallback->moved_ns + fallback->stall_ns / 2;
+    uint64_t next_ns = fallback->asked_ns + fallback->stall_ns / QUESTIONS;
+
+    if (fallback->done == fallback->posted)
+        return UINT64_MAX;
+    return next_ns > first_ns ? next_ns : first_ns;
 }
 
 uint32_t by_fallback_fds(const struct by_fallback *fallback, struct pollfd *fds)

@@ -51,7 +51,7 @@ const char *by_fallback_text(const struct by_fallback *fallback);
 
 /* Moves what can be moved; bytes moved, 0 when there is nothing to do now. */
 uint64_t by_fallback_step(struct by_fallback *fallback, uint64_t now_ns);
-/* When a call that waits fails; UINT64_MAX when none runs. */
+/* When a call that waits wants a step at the latest; UINT64_MAX when none runs. */
 uint64_t by_fallback_deadline(const struct by_fallback *fallback);
 /* What poll() may sleep on, at most BY_MESH_FDS; returns how many. */
 uint32_t by_fallback_fds(const struct by_fallback *fallback, struct pollfd *fds);

@@ -13,11 +13,9 @@
 #include "host-driver/image_file.h"
 #include "offload/base/bytes.h"
 
-#define MAGIC        UINT32_C(0x62796d32) /* "bym2" */
-#define HELLO_BYTES  16u                  /* magic, key, rank, kind */
-#define NOTICE_BYTES 12u                  /* magic, error, rank */
-#define PIECES_MAX   64u                  /* of one system call */
-#define EVENTS_MAX   16
+#define MAGIC       UINT32_C(0x62796d33) /* "bym3" */
+#define HELLO_BYTES 16u                  /* magic, key, rank, kind */
+#define PIECES_MAX  64u                  /* of one system call */
 
 enum kind { KIND_DATA = 1, KIND_CONTROL = 2 };
 
@@ -131,10 +129,13 @@ static int connect_all(struct by_mesh *mesh, const struct by_circulant *circulan
             error = greet(mesh, peers, rank, key, KIND_CONTROL, deadline_ns);
     }
     while (error == 0 && missing > 0) {
+        char text[128];
+
         error = admit(mesh, peers->listener, key, deadline_ns, &missing);
+        by_peers_missing(mesh->control, wanted, mesh->rank + 1, mesh->rank_count, text, sizeof(text));
         if (error != 0)
-            by_fail(error, "rank %u waits for connections of other ranks: %u have not come", mesh->rank,
-                    missing);
+            by_fail(error, "rank %u waits for connections of other ranks; these have not come: %s",
+                    mesh->rank, text);
     }
     free(wanted);
     return error;
@@ -150,13 +151,15 @@ int by_mesh_open(struct by_mesh *mesh, const struct by_circulant *circulant, con
     mesh->watch = -1;
     mesh->rank = peers->rank;
     mesh->rank_count = count;
+    mesh->suspect = peers->rank;
     mesh->ip = peers->ip;
     mesh->data = malloc(count * sizeof(*mesh->data));
     mesh->control = malloc(count * sizeof(*mesh->control));
     mesh->gone = calloc(count, sizeof(*mesh->gone));
+    mesh->inbox = calloc(count, sizeof(*mesh->inbox));
     for (uint32_t rank = 0; mesh->data != NULL && mesh->control != NULL && rank < count; rank++)
         mesh->data[rank] = mesh->control[rank] = -1;
-    if (mesh->data == NULL || mesh->control == NULL || mesh->gone == NULL)
+    if (mesh->data == NULL || mesh->control == NULL || mesh->gone == NULL || mesh->inbox == NULL)
         return by_fail(BY_ENOMEM, "no memory for %u peers", count);
     error = connect_all(mesh, circulant, peers, key, deadline_ns);
     return error == 0 ? watch_all(mesh) : error;
@@ -175,6 +178,7 @@ void by_mesh_close(struct by_mesh *mesh)
     free(mesh->data);
     free(mesh->control);
     free(mesh->gone);
+    free(mesh->inbox);
     memset(mesh, 0, sizeof(*mesh));
     mesh->watch = -1;
 }
@@ -334,39 +338,6 @@ uint64_t by_mesh_step(struct by_mesh *mesh, struct by_mesh_fault *fault)
     if (moved == 0 && fault->error == 0)
         by_mesh_listen(mesh, fault);
     return moved;
-}
-
-/* ---- notices */
-
-void by_mesh_listen(struct by_mesh *mesh, struct by_mesh_fault *fault)
-{
-    struct epoll_event events[EVENTS_MAX];
-    int count = mesh->watch >= 0 ? epoll_wait(mesh->watch, events, EVENTS_MAX, 0) : 0;
-
-    for (int i = 0; i < count; i++) {
-        uint32_t rank = events[i].data.u32;
-        uint8_t notice[NOTICE_BYTES];
-        ssize_t got = recv(mesh->control[rank], notice, sizeof(notice), MSG_DONTWAIT);
-
-        if (got == (ssize_t)sizeof(notice) && by_get32(notice) == MAGIC && fault->error == 0)
-            *fault = (struct by_mesh_fault){.error = (int)by_get32(notice + 4), .rank = by_get32(notice + 8)};
-        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
-            mesh->gone[rank] = true; /* which is right when it has ended its part */
-            epoll_ctl(mesh->watch, EPOLL_CTL_DEL, mesh->control[rank], NULL);
-        }
-    }
-}
-
-void by_mesh_warn(struct by_mesh *mesh, const struct by_mesh_fault *fault)
-{
-    uint8_t notice[NOTICE_BYTES];
-
-    by_put32(notice, MAGIC);
-    by_put32(notice + 4, (uint32_t)fault->error);
-    by_put32(notice + 8, fault->rank);
-    for (uint32_t rank = 0; mesh->control != NULL && rank < mesh->rank_count; rank++)
-        if (mesh->control[rank] >= 0 && !mesh->gone[rank])
-            (void)!send(mesh->control[rank], notice, sizeof(notice), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 uint32_t by_mesh_fds(const struct by_mesh *mesh, struct pollfd *fds)

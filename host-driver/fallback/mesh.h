@@ -1,8 +1,9 @@
 /*
  * Connections between the ranks of a job, and messages over them. To each rank that its schedules need, a
- * rank has two TCP connections: one for data, one for notices of failure, so that these never wait behind
- * data. The kernel acknowledges, repeats and keeps order, also while the application computes. One message is
- * sent and one received at a time, in pieces that lie anywhere. Nothing blocks but by_mesh_open; one thread.
+ * rank has two TCP connections: one for data, one for notices, so that these never wait behind data: of a
+ * failure, or the question to a silent rank whom it waits for itself. The kernel acknowledges, repeats and
+ * keeps order, also while the application computes. One message is sent and one received at a time, in pieces
+ * that lie anywhere. Nothing blocks but by_mesh_open; one thread.
  */
 #ifndef BY_HOST_FALLBACK_MESH_H
 #define BY_HOST_FALLBACK_MESH_H
@@ -18,7 +19,8 @@
 struct pollfd;
 
 #define BY_MESSAGE_BYTES 24u /* of a message's head */
-#define BY_MESH_FDS      3u  /* what by_mesh_fds fills */
+#define BY_NOTICE_BYTES  16u
+#define BY_MESH_FDS      3u /* what by_mesh_fds fills */
 
 /* What both ends must agree on before a message's bytes are taken. */
 struct by_message {
@@ -39,12 +41,21 @@ struct by_transfer {
     uint32_t piece_at; /* the first with bytes that are to be moved; it is moved on as they are */
 };
 
+/* What has come of a notice. */
+struct by_inbox {
+    uint8_t bytes[BY_NOTICE_BYTES];
+    uint32_t have;
+};
+
 struct by_mesh {
     uint32_t rank, rank_count;
     uint32_t *ip;
-    int *data, *control; /* to each rank, or -1 */
-    bool *gone;          /* the rank has closed its connection */
-    int watch;           /* epoll of all control connections */
+    int *data, *control;    /* to each rank, or -1 */
+    bool *gone;             /* the rank has closed its connection */
+    struct by_inbox *inbox; /* of each rank */
+    int watch;              /* epoll of all control connections */
+    uint32_t suspect;       /* whom the peer that is waited for has named; our own rank: nobody */
+    uint32_t answered;      /* answers to by_mesh_ask */
     uint64_t tx_bytes, rx_bytes, messages;
     struct by_transfer send, receive;
     struct by_message expected;
@@ -70,10 +81,17 @@ void by_mesh_receive(struct by_mesh *mesh, uint32_t from, const struct by_messag
                      struct iovec *piece, uint32_t piece_count);
 /* Moves what can be moved. Bytes moved; `fault` is set when no more will. */
 uint64_t by_mesh_step(struct by_mesh *mesh, struct by_mesh_fault *fault);
-/* Reads notices that have come. */
+/* notice.c: reads notices that have come, and answers those who ask; `fault` is set when one tells of it. */
 void by_mesh_listen(struct by_mesh *mesh, struct by_mesh_fault *fault);
 /* Tells all others that `fault` has ended this job. */
 void by_mesh_warn(struct by_mesh *mesh, const struct by_mesh_fault *fault);
+/* The rank that holds up the running transfers, or our own. */
+uint32_t by_mesh_peer(const struct by_mesh *mesh);
+/* Asks that rank whom it waits for itself. Its answer comes by by_mesh_listen: it is counted in `answered`,
+ * and `suspect` is whom it names. */
+void by_mesh_ask(struct by_mesh *mesh);
+/* Whom this rank waits for, as far as it knows: by_mesh_peer, or whom that one has named. */
+uint32_t by_mesh_suspect(const struct by_mesh *mesh);
 /* What poll() may sleep on, at most BY_MESH_FDS; returns how many. */
 uint32_t by_mesh_fds(const struct by_mesh *mesh, struct pollfd *fds);
 

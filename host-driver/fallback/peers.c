@@ -15,11 +15,13 @@
 #include "host-driver/image_file.h"
 #include "offload/base/bytes.h"
 
-#define GREETING_MAGIC UINT32_C(0x62796d31) /* "bym1" */
-#define GREETING_BYTES 20u                  /* magic, key, rank_count, rank, port of the listener */
-#define ENTRY_BYTES    6u                   /* ip, port */
-#define NUMBERS_MAX    4u
-#define LISTED_MAX     8u /* ranks that a text names */
+#define GREETING_MAGIC   UINT32_C(0x62796d34) /* "bym4" */
+#define GREETING_BYTES   20u                  /* magic, key, rank_count, rank, port of the listener */
+#define ENTRY_BYTES      6u                   /* ip, port */
+#define NUMBERS_MAX      4u
+#define LISTED_MAX       8u   /* ranks that a text names */
+#define VERDICT_BYTES    128u /* 0: all have come; or 1, and a text of those who have not */
+#define VERDICT_GRACE_NS UINT64_C(400000000)
 
 /* ---- the environment */
 
@@ -84,21 +86,52 @@ static int resolve(const struct by_meeting *meeting, uint32_t *ip)
 
 /* ---- rank 0 */
 
-/* Ranks without a connection, as "2, 3 and 4 more". */
-static void list_missing(const struct by_peers *peers, char *text, size_t bytes)
+void by_peers_missing(const int *link, const bool *wanted, uint32_t first, uint32_t count, char *text,
+                      size_t bytes)
 {
     uint32_t missing = 0;
     size_t used = 0;
 
     text[0] = 0;
-    for (uint32_t rank = 1; rank < peers->rank_count; rank++) {
-        if (peers->link[rank] >= 0)
+    for (uint32_t rank = first; rank < count; rank++) {
+        if (link[rank] >= 0 || (wanted != NULL && !wanted[rank]))
             continue;
         if (missing++ < LISTED_MAX && used + 16 < bytes)
             used += (size_t)snprintf(text + used, bytes - used, "%s%u", missing > 1 ? ", " : "", rank);
     }
     if (missing > LISTED_MAX && used + 24 < bytes)
         snprintf(text + used, bytes - used, " and %u more", missing - LISTED_MAX);
+}
+
+/* What rank 0 writes to all who have come, before it ends: who has not. Its length is that of the list. */
+static void tell_missing(const struct by_peers *peers, const char *missing)
+{
+    uint8_t bytes[VERDICT_BYTES] = {0};
+
+    bytes[0] = 1;
+    memcpy(bytes + 1, missing, strnlen(missing, VERDICT_BYTES - 2));
+    for (uint32_t rank = 1; rank < peers->rank_count; rank++)
+        if (peers->link[rank] >= 0)
+            (void)!send(peers->link[rank], bytes, sizeof(bytes), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Reads rank 0's verdict; it may come a little after our own time is up. 0, or an error with its text. */
+static int hear_verdict(const struct by_peers *peers, const char *host, uint64_t deadline_ns)
+{
+    uint8_t bytes[VERDICT_BYTES];
+    int error = by_peer_read(peers->link[0], bytes, sizeof(bytes), deadline_ns + VERDICT_GRACE_NS);
+
+    if (error == 0 && bytes[0] == 0)
+        return 0;
+    bytes[VERDICT_BYTES - 1] = 0;
+    if (error == 0)
+        return by_fail(BY_ETIMEDOUT, "rank %u has met rank 0 at %s, which misses rank %s of %u", peers->rank,
+                       host, (const char *)bytes + 1, peers->rank_count);
+    return by_fail(error,
+                   error == BY_ETIMEDOUT
+                       ? "rank 0 at %s is silent since rank %u of %u has come; is it stopped?"
+                       : "rank 0 at %s has turned rank %u of %u away, or ended; its text says why",
+                   host, peers->rank, peers->rank_count);
 }
 
 /* Takes a connection that greets rightly; others are closed, whoever they are. */
@@ -140,15 +173,15 @@ static int admit(struct by_peers *peers, int fd, uint32_t key, uint64_t deadline
 
 static int tell_all(struct by_peers *peers, uint64_t deadline_ns)
 {
-    size_t bytes = (size_t)peers->rank_count * ENTRY_BYTES;
-    uint8_t *table = malloc(bytes);
+    size_t bytes = VERDICT_BYTES + (size_t)peers->rank_count * ENTRY_BYTES;
+    uint8_t *table = calloc(1, bytes);
     int error = 0;
 
     if (table == NULL)
         return by_fail(BY_ENOMEM, "no memory for the addresses of %u ranks", peers->rank_count);
     for (uint32_t rank = 0; rank < peers->rank_count; rank++) {
-        by_put32(table + (size_t)rank * ENTRY_BYTES, peers->ip[rank]);
-        by_put16(table + (size_t)rank * ENTRY_BYTES + 4, peers->port[rank]);
+        by_put32(table + VERDICT_BYTES + (size_t)rank * ENTRY_BYTES, peers->ip[rank]);
+        by_put16(table + VERDICT_BYTES + (size_t)rank * ENTRY_BYTES + 4, peers->port[rank]);
     }
     for (uint32_t rank = 1; error == 0 && rank < peers->rank_count; rank++)
         if (by_peer_write(peers->link[rank], table, bytes, deadline_ns) != 0)
@@ -172,9 +205,10 @@ static int gather_all(struct by_peers *peers, const struct by_meeting *meeting, 
         int fd = by_peer_accept(door, deadline_ns);
 
         if (fd < 0) {
-            char missing[128];
+            char missing[VERDICT_BYTES];
 
-            list_missing(peers, missing, sizeof(missing));
+            by_peers_missing(peers->link, NULL, 1, peers->rank_count, missing, sizeof(missing));
+            tell_missing(peers, missing);
             error = by_fail(fd, "rank 0 waits at %s port %u: of %u ranks these have not come: %s",
                             meeting->host, meeting->port, peers->rank_count, missing);
             break;
@@ -212,14 +246,13 @@ static int report(struct by_peers *peers, const struct by_meeting *meeting, uint
     else if (by_peer_write(peers->link[0], greeting, sizeof(greeting), deadline_ns) != 0)
         error = by_fail(BY_EIO, "rank 0 at %s does not listen to rank %u: %s", meeting->host, peers->rank,
                         strerror(errno));
+    if (error == 0)
+        error = hear_verdict(peers, meeting->host, deadline_ns);
     if (error == 0) {
-        error = by_peer_read(peers->link[0], table, bytes, deadline_ns);
-        if (error == BY_ETIMEDOUT)
-            by_fail(error, "rank %u has met rank 0 at %s, but not all %u ranks have come; rank 0 says who",
-                    peers->rank, meeting->host, peers->rank_count);
-        else if (error != 0)
-            by_fail(error, "rank 0 at %s has turned rank %u of %u away, or ended; its text says why",
-                    meeting->host, peers->rank, peers->rank_count);
+        error = by_peer_read(peers->link[0], table, bytes, deadline_ns + VERDICT_GRACE_NS);
+        if (error != 0)
+            by_fail(error, "rank 0 at %s has ended, or is silent, while it told rank %u where the others are",
+                    meeting->host, peers->rank);
     }
     for (uint32_t rank = 0; error == 0 && rank < peers->rank_count; rank++) {
         peers->ip[rank] = by_get32(table + (size_t)rank * ENTRY_BYTES);
@@ -266,25 +299,38 @@ int by_peers_meet(struct by_peers *peers, const struct by_meeting *meeting, uint
 
 int by_peers_agree(struct by_peers *peers, uint64_t *numbers, uint32_t count, uint64_t deadline_ns)
 {
-    uint8_t bytes[8 * NUMBERS_MAX] = {0};
+    uint8_t bytes[8 * NUMBERS_MAX] = {0}, verdict[VERDICT_BYTES] = {0};
     uint8_t ready = 1;
+    char missing[16];
     int error = 0;
 
     for (uint32_t i = 0; i < count && i < NUMBERS_MAX; i++)
         by_put64(bytes + (size_t)8 * i, numbers[i]);
     if (peers->rank != 0) {
         error = by_peer_write(peers->link[0], &ready, 1, deadline_ns);
-        if (error == 0)
-            error = by_peer_read(peers->link[0], bytes, sizeof(bytes), deadline_ns);
         if (error != 0)
-            return by_fail(error, "rank %u does not hear that all ranks are ready; rank 0 says who is not",
-                           peers->rank);
+            return by_fail(error, "rank %u cannot tell rank 0 that it is ready: %s", peers->rank,
+                           strerror(errno));
+        error = hear_verdict(peers, "the meeting", deadline_ns);
+        if (error == 0)
+            error = by_peer_read(peers->link[0], bytes, sizeof(bytes), deadline_ns + VERDICT_GRACE_NS);
+        if (error != 0)
+            return error;
+    }
+    for (uint32_t rank = 1; peers->rank == 0 && rank < peers->rank_count; rank++) {
+        if (by_peer_read(peers->link[rank], &ready, 1, deadline_ns) == 0)
+            continue;
+        snprintf(missing, sizeof(missing), "%u", rank);
+        tell_missing(peers, missing);
+        return by_fail(
+            BY_ETIMEDOUT,
+            "rank %u has met all others but does not say that it is ready: it is stopped, has ended, "
+            "or cannot reach its peers",
+            rank);
     }
     for (uint32_t rank = 1; peers->rank == 0 && rank < peers->rank_count; rank++)
-        if (by_peer_read(peers->link[rank], &ready, 1, deadline_ns) != 0)
-            return by_fail(BY_ETIMEDOUT, "rank %u has met all others but cannot reach its peers", rank);
-    for (uint32_t rank = 1; peers->rank == 0 && rank < peers->rank_count; rank++)
-        if (by_peer_write(peers->link[rank], bytes, sizeof(bytes), deadline_ns) != 0)
+        if (by_peer_write(peers->link[rank], verdict, sizeof(verdict), deadline_ns) != 0 ||
+            by_peer_write(peers->link[rank], bytes, sizeof(bytes), deadline_ns) != 0)
             return by_fail(BY_EIO, "rank %u has left before all were ready", rank);
     for (uint32_t i = 0; i < count && i < NUMBERS_MAX; i++)
         numbers[i] = by_get64(bytes + (size_t)8 * i);

@@ -37,6 +37,10 @@ int by_peers_meet(struct by_peers *peers, const struct by_meeting *meeting, uint
                   uint64_t deadline_ns);
 /* Waits for all; what rank 0 has in `numbers` then is what all have. */
 int by_peers_agree(struct by_peers *peers, uint64_t *numbers, uint32_t count, uint64_t deadline_ns);
+/* Ranks from `first` on that `link` has no connection to, and that are wanted (NULL: all), as "2, 3 and 4
+ * more". */
+void by_peers_missing(const int *link, const bool *wanted, uint32_t first, uint32_t count, char *text,
+                      size_t bytes);
 /* Ends what only the meeting needs: all but the addresses. */
 void by_peers_part(struct by_peers *peers);
 void by_peers_close(struct by_peers *peers);

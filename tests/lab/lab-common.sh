@@ -136,6 +136,24 @@ down_of() {
     id=$(id_of "$1")
     [ -z "$id" ] || "$banyan" lab down "$id" >/dev/null 2>&1
 }
+# host_line HOST: how `lab up`, whose output is in $dir/up.out, says to run a command on a host.
+host_line() { sed -n "s/^host  *$1  *\(ip .*\) COMMAND$/\1/p" "$dir/up.out"; }
+# outside_up LAB HOSTS: a bridge in the namespace $outside joins the lab's hosts beside its links; host i is $subnet.(i + 1) there, on out0.
+outside=byo$$
+subnet=198.18.177
+outside_up() {
+    local i
+    ip netns add "$outside"
+    ip -n "$outside" link add br0 type bridge
+    ip -n "$outside" link set br0 up
+    for ((i = 0; i < $2; i++)); do
+        ip -n "lab-$1-host$i" link add out0 type veth peer name "h$i" netns "$outside" &&
+            ip -n "lab-$1-host$i" addr add "$subnet.$((i + 1))/24" dev out0 &&
+            ip -n "lab-$1-host$i" link set out0 up && ip -n "lab-$1-host$i" link set lo up &&
+            ip -n "$outside" link set "h$i" master br0 up || return 1
+    done
+}
+outside_down() { ip netns delete "$outside" 2>/dev/null; }
 # Nothing of this script's own labs is left: their namespaces carry the number of the process that made them.
 left_of() { # left_of PID
     ip netns list | grep -q "^lab-$1[.-]" && { ip netns list | grep "^lab-$1[.-]"; return 0; }

@@ -11,30 +11,19 @@ for mpi in openmpi mpich; do
 done
 
 hosts=4
-subnet=198.18.177
 lab=
-outside=byo$$
 cleanup_more() {
     [ -z "$lab" ] || "$banyan" lab down "$lab" >/dev/null 2>&1
-    ip netns delete "$outside" 2>/dev/null
+    outside_down
 }
 
 # The lab, and a bridge that joins its hosts outside of it.
 fabric_up() {
-    local i
     "$banyan" topo star --hosts $hosts >"$dir/star.json"
     "$banyan" lab up "$dir/star.json" >"$dir/up.out" 2>&1 || return 1
     lab=$(sed -n 's/^# lab \([0-9]*\) is up.*/\1/p' "$dir/up.out")
     [ -n "$lab" ] || return 1
-    ip netns add "$outside"
-    ip -n "$outside" link add br0 type bridge
-    ip -n "$outside" link set br0 up
-    for ((i = 0; i < hosts; i++)); do
-        ip -n "lab-$lab-host$i" link add out0 type veth peer name "h$i" netns "$outside" &&
-            ip -n "lab-$lab-host$i" addr add "$subnet.$((i + 1))/24" dev out0 &&
-            ip -n "lab-$lab-host$i" link set out0 up && ip -n "lab-$lab-host$i" link set lo up &&
-            ip -n "$outside" link set "h$i" master br0 up || return 1
-    done
+    outside_up "$lab" $hosts || return 1
     # Launchers call AGENT ADDRESS WORD... as they would call ssh.
     cat >"$dir/agent" <<AGENT
 #!/bin/sh
@@ -130,10 +119,10 @@ left() {
 fabric_up || { fail "a lab with a network beside it" "$dir/up.out"; finish; }
 for mpi in openmpi mpich; do
     mpicc.$mpi -O2 -o "$dir/collectives.$mpi" "$(dirname "$0")/mpi/collectives.c" &&
+        mpicc.$mpi -O2 -o "$dir/stops.$mpi" "$(dirname "$0")/mpi/stops.c" &&
         mpif90.$mpi -O2 -w -o "$dir/reductions.$mpi" "$(dirname "$0")/mpi/reductions.f90" || { fail "programs for $mpi"; finish; }
 done
 
-mpicc.openmpi -O2 -o "$dir/stops.openmpi" "$(dirname "$0")/mpi/stops.c" || { fail "a program for openmpi"; finish; }
 for mpi in openmpi mpich; do
     shown "$mpi, C, every collective" 30 run $mpi "$dir/collectives.$mpi"
     shown "$mpi, Fortran" 4 run $mpi "$dir/reductions.$mpi"
@@ -149,13 +138,28 @@ mv "/run/banyan/lab-$lab/host2.table" "$dir/"
 renew=no left "openmpi, a host without a table" "rank 2 on host2: .*no table of this host" run openmpi "$dir/reductions.openmpi"
 mv "$dir/host2.table" "/run/banyan/lab-$lab/"
 
-# A rank stops in the middle of it: the others are told within the time limit, by an error that names it.
-environment=BANYAN_TIMEOUT=2 run openmpi "$dir/stops.openmpi"
-if [ $? -ne 124 ] && grep -q "host2 (rank 2) has not contributed" "$dir/run.out"; then
-    pass "openmpi, a rank that stops: $(grep -m1 -o 'allreduce of .* for 2 s' "$dir/run.out")"
-else
-    fail "openmpi, a rank that stops" "$dir/run.out"
-fi
+# A rank stops in the middle of it, or is killed: the others are told within the time limit and a second, by an error that names it. Of one that
+# is killed they may hear from the launcher first, which ends them all.
+for mpi in openmpi mpich; do
+    for how in hang stop kill; do
+        before=$(date +%s.%N)
+        environment=BANYAN_TIMEOUT=2 run $mpi "$dir/stops.$mpi" $how
+        status=$?
+        took=$(date +%s.%N | awk -v b="$before" '{ printf "%.1f", $1 - b }')
+        slowest=$(sed -n 's/.*an error, as it must be after \([0-9.]*\) s$/\1/p' "$dir/run.out" | sort -g | tail -n 1)
+        said=$(grep -cE 'rank [013]: an error, as it must be' "$dir/run.out")
+        if [ $status -ne 124 ] && [ "$said" -eq 3 ] && grep -q "host2 (rank 2) has not contributed" "$dir/run.out" &&
+            awk -v t="$slowest" 'BEGIN { exit !(t <= 3) }'; then
+            pass "$mpi, rank 2, $how: $slowest s: $(grep -m1 -o 'allreduce of .* for 2 s' "$dir/run.out")"
+        elif [ $how = kill ] && [ "$status" -ne 0 ] && [ "$status" -ne 124 ] && awk -v t="$took" 'BEGIN { exit !(t <= 12) }' &&
+            grep -Eq 'process rank 2 .* exited on signal 9|BAD TERMINATION|KILLED BY SIGNAL: 9' "$dir/run.out"; then
+            pass "$mpi, rank 2, $how: the launcher ends all, $took s with start and end: $(grep -Eom1 'process rank 2 .* signal 9|=   .* RUNNING AT .*|KILLED BY SIGNAL: 9' "$dir/run.out")"
+        else
+            echo "(exit status $status after $took s; $said of 3 ranks said their error; the slowest after $slowest s)" >>"$dir/run.out"
+            fail "$mpi, rank 2, $how" "$dir/run.out"
+        fi
+    done
+done
 
 # The plugin of the other MPI.
 refused "the preload for MPICH in a program of Open MPI" 3 "was preloaded into a program of Open MPI" \

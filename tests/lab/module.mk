@@ -1,12 +1,12 @@
 # lab: real switches, hosts and links in network namespaces. What needs no root also runs without, in one process.
-LAB_SHORT := lab-smoke lab-modes lab-jobs lab-again lab-blame lab-kill lab-push lab-tls lab-refusals lab-teardown lab-trains switchd plot planning sim
+LAB_SHORT := lab-smoke lab-modes lab-jobs lab-again lab-blame lab-faults lab-kill lab-push lab-tls lab-refusals lab-teardown lab-trains switchd plot planning sim
 
 .PHONY: demo lab lab-short lab-mpi lab-metal lab-boards
 demo: all ## plan, check and run all six collectives on a small fabric, and draw it
 	$(Q)tests/lab/demo.sh $(O)/bin $(O)/demo
 
 lab: all build-tools ## all collectives on every kind of fabric, 16 MiB, with and without faults; ends by signals; then what make test runs
-	$(Q)tests/lab/all.sh $(B) lab-topologies lab-signals $(LAB_SHORT)
+	$(Q)FAULTS=all tests/lab/all.sh $(B) lab-topologies lab-signals $(LAB_SHORT)
 
 # MPI's packages are large, and needed here alone.
 lab-mpi: mpi ## unmodified MPI programs in C, Fortran and Python over real switches (installs Open MPI and MPICH)

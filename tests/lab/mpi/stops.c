@@ -1,24 +1,40 @@
-/* Rank 2 stops in the middle of allreduces, as a program that hangs. The others must come to an error, not
- * wait for ever; MPI_ERRORS_RETURN lets them say so by themselves. */
+/* Rank 2 ends its part in the middle of allreduces: it hangs, is stopped or is killed (argument: hang, stop,
+ * kill). The others must come to an error, not wait for ever; MPI_ERRORS_RETURN lets them say so by
+ * themselves, and after how long. */
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
+
+static void end_part(const char *how)
+{
+    if (strcmp(how, "kill") == 0)
+        raise(SIGKILL);
+    if (strcmp(how, "stop") == 0)
+        raise(SIGSTOP);
+    for (;;)
+        pause(); /* it does not even end: the launcher would end all others at once */
+}
 
 int main(int argc, char **argv)
 {
     int rank, one = 1, sum, code = MPI_SUCCESS;
+    double begin = 0;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     for (int i = 0; i < 10000 && code == MPI_SUCCESS; i++) {
         if (rank == 2 && i == 100)
-            for (;;)
-                pause(); /* it does not even end: the launcher would end all others at once */
+            end_part(argc > 1 ? argv[1] : "hang");
+        begin = MPI_Wtime();
         code = MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     }
-    printf("rank %d: %s\n", rank, code == MPI_SUCCESS ? "no error" : "an error, as it must be");
+    printf("rank %d: %s after %.2f s\n", rank, code == MPI_SUCCESS ? "no error" : "an error, as it must be",
+           MPI_Wtime() - begin);
     fflush(stdout);
+    sleep(1); /* the abort ends all others at once, also those that have not said it yet */
     MPI_Abort(MPI_COMM_WORLD, 3);
     return 1;
 }

@@ -103,7 +103,7 @@ static int suffer_stop(struct member *member)
         pid_t self = getpid(), waker = fork();
 
         if (waker == 0) {
-            usleep((useconds_t)((TIMEOUT + 6) * 1e6));
+            usleep((useconds_t)((TIMEOUT + 2.5) * 1e6));
             kill(self, SIGKILL);
             _exit(0);
         }
@@ -119,6 +119,26 @@ static void a_stopped_rank_is_named_by_all_others_in_time(void **state)
 
     (void)state;
     team_run(&team, 3, suffer_stop, &signal_number);
+    expect_right_but_culprit(&team);
+}
+
+/* Around a ring each rank waits for the one before it, and rank 4 loses patience first: it waits for rank 3,
+ * which is held up itself. */
+static int suffer_impatiently(struct member *member)
+{
+    setenv("BANYAN_FALLBACK", "ring", 1);
+    if (member->rank == 4)
+        setenv("BANYAN_TIMEOUT", "1.5", 1);
+    return suffer_stop(member);
+}
+
+static void the_first_to_lose_patience_names_the_stopped_rank_and_not_its_neighbour(void **state)
+{
+    int signal_number = SIGSTOP;
+    struct team team;
+
+    (void)state;
+    team_run(&team, 6, suffer_impatiently, &signal_number);
     expect_right_but_culprit(&team);
 }
 
@@ -190,7 +210,8 @@ static int stay_away(struct member *member)
         return member_wrong(member, "%s", banyan_last_error());
     if (banyan_comm_create(member->context, 0, &member->comm) == BANYAN_OK)
         wrong = member_wrong(member, "there is a communicator without rank 2");
-    else if (member->rank == 0 && strstr(banyan_last_error(), "have not come: 2") == NULL)
+    else if (strstr(banyan_last_error(),
+                    member->rank == 0 ? "have not come: 2" : "which misses rank 2 of 4") == NULL)
         wrong = member_wrong(member, "does not say who is missing: %s", banyan_last_error());
     member_close(member);
     return wrong;
@@ -497,6 +518,7 @@ int main(void)
         cmocka_unit_test(an_unknown_schedule_is_refused),
         cmocka_unit_test(a_killed_rank_is_named_by_all_others_in_time),
         cmocka_unit_test(a_stopped_rank_is_named_by_all_others_in_time),
+        cmocka_unit_test(the_first_to_lose_patience_names_the_stopped_rank_and_not_its_neighbour),
         cmocka_unit_test(ranks_in_different_operations_are_told),
         cmocka_unit_test(an_abort_ends_the_others_too),
         cmocka_unit_test(a_rank_that_does_not_come_is_named),

@@ -1,0 +1,118 @@
+/*
+ * Notices between ranks, over connections of their own: that the job has failed and who is the reason, and
+ * the question to a silent rank whom it waits for. Who is inside of a call answers at once, also while it
+ * waits; so a rank that does not answer is the one that is stopped, or not there, and not one that is held up
+ * itself. See mesh.h.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "host-driver/fallback/mesh.h"
+#include "offload/base/bytes.h"
+
+#define MAGIC      UINT32_C(0x62796e31) /* "byn1" */
+#define EVENTS_MAX 16
+
+/* A notice: magic, kind, rank, error. */
+enum kind {
+    KIND_FAULT = 1, /* the job has ended with `error`, for `rank` */
+    KIND_ASK,       /* whom do you wait for? */
+    KIND_ANSWER     /* for `rank`, or, when it is the sender, for nobody */
+};
+
+static void tell(struct by_mesh *mesh, uint32_t to, enum kind kind, uint32_t rank, int error)
+{
+    uint8_t notice[BY_NOTICE_BYTES];
+
+    if (mesh->control[to] < 0 || mesh->gone[to])
+        return;
+    by_put32(notice, MAGIC);
+    by_put32(notice + 4, kind);
+    by_put32(notice + 8, rank);
+    by_put32(notice + 12, (uint32_t)error);
+    /* Nobody sends many: one that does not fit meets a peer that takes none. */
+    (void)!send(mesh->control[to], notice, sizeof(notice), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+uint32_t by_mesh_peer(const struct by_mesh *mesh)
+{
+    return mesh->receive.active ? mesh->receive.peer : mesh->send.active ? mesh->send.peer : mesh->rank;
+}
+
+uint32_t by_mesh_suspect(const struct by_mesh *mesh)
+{
+    return mesh->suspect != mesh->rank ? mesh->suspect : by_mesh_peer(mesh);
+}
+
+void by_mesh_ask(struct by_mesh *mesh)
+{
+    uint32_t peer = by_mesh_peer(mesh);
+
+    if (peer != mesh->rank)
+        tell(mesh, peer, KIND_ASK, mesh->rank, 0);
+}
+
+static void take(struct by_mesh *mesh, uint32_t from, const uint8_t *notice, struct by_mesh_fault *fault)
+{
+    uint32_t rank = by_get32(notice + 8);
+
+    if (by_get32(notice) != MAGIC || rank >= mesh->rank_count)
+        return;
+    switch (by_get32(notice + 4)) {
+    case KIND_FAULT:
+        if (fault->error == 0)
+            *fault = (struct by_mesh_fault){.error = (int)by_get32(notice + 12), .rank = rank};
+        break;
+    case KIND_ASK:
+        tell(mesh, from, KIND_ANSWER, by_mesh_suspect(mesh), 0);
+        break;
+    case KIND_ANSWER:
+        if (from != by_mesh_peer(mesh))
+            break; /* it has moved on since */
+        mesh->answered++;
+        if (rank != mesh->rank)
+            mesh->suspect = rank;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Whether there may be more. */
+static bool read_one(struct by_mesh *mesh, uint32_t from, struct by_mesh_fault *fault)
+{
+    struct by_inbox *inbox = &mesh->inbox[from];
+    ssize_t got = recv(mesh->control[from], inbox->bytes + inbox->have, sizeof(inbox->bytes) - inbox->have,
+                       MSG_DONTWAIT);
+
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+        mesh->gone[from] = true; /* which is right when it has ended its part */
+        epoll_ctl(mesh->watch, EPOLL_CTL_DEL, mesh->control[from], NULL);
+    }
+    if (got <= 0)
+        return false;
+    inbox->have += (uint32_t)got;
+    if (inbox->have < sizeof(inbox->bytes))
+        return false;
+    inbox->have = 0;
+    take(mesh, from, inbox->bytes, fault);
+    return true;
+}
+
+void by_mesh_listen(struct by_mesh *mesh, struct by_mesh_fault *fault)
+{
+    struct epoll_event events[EVENTS_MAX];
+    int count = mesh->watch >= 0 ? epoll_wait(mesh->watch, events, EVENTS_MAX, 0) : 0;
+
+    for (int i = 0; i < count; i++)
+        while (read_one(mesh, events[i].data.u32, fault))
+            ;
+}
+
+void by_mesh_warn(struct by_mesh *mesh, const struct by_mesh_fault *fault)
+{
+    for (uint32_t rank = 0; mesh->control != NULL && rank < mesh->rank_count; rank++)
+        tell(mesh, rank, KIND_FAULT, fault->rank, fault->error);
+}
