@@ -125,35 +125,6 @@ static int pack_trees(const struct by_phases *phases, const struct packing *pack
     return error;
 }
 
-/* Takes the common part off two weights. */
-static int pair_weight(struct by_fraction *up, struct by_fraction *down, struct by_fraction *common)
-{
-    *common = by_fraction_compare(*up, *down) <= 0 ? *up : *down;
-    if (by_fraction_subtract(*up, *common, up) != 0 || by_fraction_subtract(*down, *common, down) != 0)
-        return BY_ERANGE;
-    return 0;
-}
-
-/* Pairs the trees of each root: both lists are sorted by root and have equal sums for each. Empties their
- * weights. */
-static int pair_trees(struct by_tree_list *up, struct by_tree_list *down, struct by_tree_list *list)
-{
-    uint32_t i = 0, j = 0;
-
-    while (i < up->count && j < down->count) {
-        struct by_fraction common;
-
-        BY_ASSERT(up->trees[i].root == down->trees[j].root);
-        if (pair_weight(&up->trees[i].weight, &down->trees[j].weight, &common) != 0)
-            return BY_ERANGE;
-        by_tree_list_copy(list, up, i, common);
-        by_tree_list_copy(list, down, j, common);
-        i += up->trees[i].weight.num == 0;
-        j += down->trees[j].weight.num == 0;
-    }
-    return 0;
-}
-
 /* Trees of a fabric without switches, all packed from one root into links that are directed for it. */
 static int spanning_trees(const struct by_phases *phases, struct by_tree_list *list, struct by_plan *plan,
                           struct by_problem *problem)
@@ -196,7 +167,7 @@ int by_phases_trees(const struct by_phases *phases, struct by_tree_list *list, s
     error = pack_trees(phases, &packing[0], &up, plan, problem);
     if (!error)
         error = pack_trees(phases, &packing[1], &down, plan, problem);
-    if (!error && pair_trees(&up, &down, list) != 0)
+    if (!error && by_tree_list_pair(&up, &down, list) != 0)
         error = refuse_range(problem);
     by_tree_list_free(&up);
     by_tree_list_free(&down);

@@ -46,7 +46,10 @@ void by_tree_list_copy(struct by_tree_list *list, const struct by_tree_list *fro
                        struct by_fraction weight);
 /* Shortens a path that passes a node twice; returns the new count. */
 uint32_t by_tree_cut_loops(uint32_t *nodes, uint32_t count);
-/* Joins trees that are equal but for their weight. */
+/* Appends pairs of trees of equal root and weight to `list`: the trees of `up` and `down`, which are sorted
+ * by root and have equal sums of weights for each. Empties their weights. 0 or BY_ERANGE. */
+int by_tree_list_pair(struct by_tree_list *up, struct by_tree_list *down, struct by_tree_list *list);
+/* Joins trees that are equal but for their weight, and sorts all by root. */
 void by_tree_list_merge(struct by_tree_list *list);
 
 #endif

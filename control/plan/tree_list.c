@@ -3,6 +3,7 @@
 #include "control/topology/alloc.h"
 #include "control/topology/fraction.h"
 #include "offload/base/assert.h"
+#include "offload/base/errors.h"
 
 void by_tree_list_free(struct by_tree_list *list)
 {
@@ -120,6 +121,33 @@ void by_tree_list_merge(struct by_tree_list *list)
             list->trees[kept++] = list->trees[i];
     }
     list->count = kept;
+}
+
+/* Takes the common part off two weights. */
+static int pair_weight(struct by_fraction *up, struct by_fraction *down, struct by_fraction *common)
+{
+    *common = by_fraction_compare(*up, *down) <= 0 ? *up : *down;
+    if (by_fraction_subtract(*up, *common, up) != 0 || by_fraction_subtract(*down, *common, down) != 0)
+        return BY_ERANGE;
+    return 0;
+}
+
+int by_tree_list_pair(struct by_tree_list *up, struct by_tree_list *down, struct by_tree_list *list)
+{
+    uint32_t i = 0, j = 0;
+
+    while (i < up->count && j < down->count) {
+        struct by_fraction common;
+
+        BY_ASSERT(up->trees[i].root == down->trees[j].root);
+        if (pair_weight(&up->trees[i].weight, &down->trees[j].weight, &common) != 0)
+            return BY_ERANGE;
+        by_tree_list_copy(list, up, i, common);
+        by_tree_list_copy(list, down, j, common);
+        i += up->trees[i].weight.num == 0;
+        j += down->trees[j].weight.num == 0;
+    }
+    return 0;
 }
 
 uint32_t by_plan_height(const struct by_plan *plan, const struct by_tree *tree, uint32_t node_count)
