@@ -39,6 +39,24 @@ banyan_status_t banyan_allgather(struct banyan_comm *comm, const void *send, voi
     return finish(status, request);
 }
 
+banyan_status_t banyan_allgatherv(struct banyan_comm *comm, const void *send, void *recv,
+                                  const uint64_t *counts, banyan_dtype_t dtype)
+{
+    struct banyan_request *request = 0;
+    banyan_status_t status = banyan_allgatherv_init(comm, send, recv, counts, dtype, &request);
+
+    return finish(status, request);
+}
+
+banyan_status_t banyan_reduce_scatterv(struct banyan_comm *comm, const void *send, void *recv,
+                                       const uint64_t *counts, banyan_dtype_t dtype, banyan_op_t op)
+{
+    struct banyan_request *request = 0;
+    banyan_status_t status = banyan_reduce_scatterv_init(comm, send, recv, counts, dtype, op, &request);
+
+    return finish(status, request);
+}
+
 banyan_status_t banyan_broadcast(struct banyan_comm *comm, void *buffer, uint64_t count, banyan_dtype_t dtype,
                                  uint32_t root)
 {

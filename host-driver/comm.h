@@ -76,6 +76,7 @@ struct banyan_request {
     struct banyan_request *next;  /* of all */
     struct banyan_request *spare; /* of the free ones */
     struct by_call call;
+    uint64_t *offsets;         /* what call.offsets points to, or NULL */
     struct by_scratch scratch; /* what call.scratch points to */
     int between_hosts;         /* the posted call runs there, and `id` is theirs */
     uint32_t id;
@@ -91,6 +92,10 @@ uint64_t by_comm_now(const struct banyan_comm *comm);
 void by_comm_progress(struct banyan_comm *comm, uint64_t until_ns);
 /* Notes a fatal error, if it is the first. */
 void by_comm_fail(struct banyan_comm *comm, int error);
+/* request.c: a request that is not in use, or NULL: no memory. */
+struct banyan_request *by_request_take(struct banyan_comm *comm);
+/* Gives it back. */
+void by_request_give(struct banyan_request *request);
 /* request.c: ends and frees all requests. */
 void by_requests_free(struct banyan_comm *comm);
 /* describe.c: writes for people why `call` ended with `status`. */

@@ -293,7 +293,8 @@ static void add_call(struct text *text, const struct by_call_said *said, const s
         add(text, ", %s of %llu %s, mode %s", by_op_name(side->op), (unsigned long long)said->count,
             by_dtype_name(side->dtype), by_mode_name(side->mode));
     else if (said->collective != BY_COLLECTIVE_BARRIER)
-        add(text, " of %llu elements", (unsigned long long)said->count);
+        add(text, " of %llu elements%s", (unsigned long long)said->count,
+            said->unequal ? " in unequal shares" : "");
     add(text, ", as call number %u", said->number);
 }
 

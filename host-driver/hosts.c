@@ -81,14 +81,15 @@ void by_hosts_close(struct banyan_comm *comm)
 
 bool by_hosts_serve(const struct banyan_comm *comm, const struct by_call *call)
 {
+    bool sharded =
+        call->collective == BY_COLLECTIVE_ALLGATHER || call->collective == BY_COLLECTIVE_REDUCE_SCATTER;
     uint64_t bytes = call->count * by_dtype_bytes(call->dtype);
 
     if (comm->hosts.fallback == NULL)
         return false;
-    if (comm->progress.endpoint == NULL ||
-        !by_endpoint_serves(comm->progress.endpoint, call->collective, call->root))
+    if (comm->progress.endpoint == NULL || !by_endpoint_serves_call(comm->progress.endpoint, call))
         return true;
-    if (call->collective == BY_COLLECTIVE_ALLGATHER || call->collective == BY_COLLECTIVE_REDUCE_SCATTER)
+    if (sharded && call->offsets == NULL)
         bytes *= comm->job.rank_count;
     return comm->hosts.small_bytes > 0 && by_work_supports(call) && bytes <= comm->hosts.small_bytes;
 }

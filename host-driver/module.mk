@@ -22,6 +22,7 @@ host-driver_SRC := \
 	host-driver/hosts.c \
 	host-driver/image_file.c \
 	host-driver/memory.c \
+	host-driver/operation.c \
 	host-driver/progress.c \
 	host-driver/request.c \
 	host-driver/settings.c \

@@ -27,7 +27,7 @@ static int is_request(const struct banyan_request *request, const char *function
 /* ---- making and freeing
  * ---------------------------------------------------------------------------------------------------- */
 
-static struct banyan_request *take(struct banyan_comm *comm)
+struct banyan_request *by_request_take(struct banyan_comm *comm)
 {
     struct banyan_request *request = comm->spare_first;
 
@@ -86,11 +86,13 @@ static int take_scratch(struct banyan_request *request)
 
 /* Freed requests come last into use again, so that a handle that was freed twice is seen for as long as
  * possible. */
-static void give(struct banyan_request *request)
+void by_request_give(struct banyan_request *request)
 {
     struct banyan_comm *comm = request->comm;
 
     give_scratch(comm, &request->scratch);
+    free(request->offsets);
+    request->offsets = NULL;
     request->state = BY_REQUEST_FREE;
     request->spare = NULL;
     if (comm->spare_last != NULL)
@@ -109,6 +111,7 @@ void by_requests_free(struct banyan_comm *comm)
 
         comm->requests->magic = 0;
         free(comm->requests->scratch.memory);
+        free(comm->requests->offsets);
         free(comm->requests);
         comm->requests = next;
     }
@@ -124,218 +127,19 @@ banyan_status_t banyan_free(struct banyan_request *request)
     if (request->state == BY_REQUEST_RUNNING)
         return by_fail(BY_EBUSY, "banyan_free: the %s still runs; wait for it first",
                        by_collective_name(request->call.collective));
-    give(request);
+    by_request_give(request);
     return BANYAN_OK;
-}
-
-/* ---- checks
- * ----------------------------------------------------------------------------------------------------------------
- */
-
-/* What a collective needs: bytes of its buffers in units of count, and whether something is reduced. */
-struct shape {
-    uint64_t send_bytes, recv_bytes;
-    uint64_t send_at; /* in place: send == recv + this */
-    uint64_t recv_at; /* or: recv == send + this */
-    int reduces;
-};
-
-static struct shape shape_of(const struct banyan_comm *comm, const struct by_call *call)
-{
-    uint64_t bytes = call->count * by_dtype_bytes(call->dtype);
-    uint64_t n = comm->job.rank_count;
-    struct shape shape = {.send_bytes = bytes, .recv_bytes = bytes};
-
-    switch (call->collective) {
-    case BY_COLLECTIVE_ALLREDUCE:
-    case BY_COLLECTIVE_REDUCE:
-        shape.reduces = 1;
-        break;
-    case BY_COLLECTIVE_REDUCE_SCATTER:
-        shape.send_bytes *= n;
-        shape.recv_at = comm->job.rank * bytes;
-        shape.reduces = 1;
-        break;
-    case BY_COLLECTIVE_ALLGATHER:
-        shape.recv_bytes *= n;
-        shape.send_at = comm->job.rank * bytes;
-        break;
-    default:
-        break;
-    }
-    return shape;
-}
-
-static int check_buffers(const char *name, const struct banyan_comm *comm, const struct by_call *call,
-                         const struct shape *shape)
-{
-    uintptr_t send = (uintptr_t)call->send;
-    uintptr_t recv = (uintptr_t)call->recv;
-
-    if (call->count == 0)
-        return 0;
-    if (call->collective == BY_COLLECTIVE_BROADCAST)
-        return send != 0 || recv != 0 ? 0 : by_fail(BY_EINVAL, "%s: buffer is NULL", name);
-    if (send == 0)
-        return by_fail(BY_EINVAL, "%s: send is NULL", name);
-    if (recv == 0 && (call->collective != BY_COLLECTIVE_REDUCE || call->root == comm->job.rank))
-        return by_fail(BY_EINVAL, "%s: recv is NULL", name);
-    if (call->collective == BY_COLLECTIVE_REDUCE && call->root != comm->job.rank)
-        return 0;
-    if (send == recv + shape->send_at && recv == send + shape->recv_at)
-        return 0;
-    if ((shape->send_at > 0 && send == recv + shape->send_at) ||
-        (shape->recv_at > 0 && recv == send + shape->recv_at))
-        return 0;
-    if (send < recv + shape->recv_bytes && recv < send + shape->send_bytes)
-        return by_fail(BY_EINVAL, "%s: send and recv overlap; in place wants %s", name,
-                       shape->send_bytes < shape->recv_bytes   ? "send == recv + rank * count"
-                       : shape->send_bytes > shape->recv_bytes ? "recv == send + rank * count"
-                                                               : "send == recv");
-    return 0;
-}
-
-static int check_call(const char *name, const struct banyan_comm *comm, const struct by_call *call)
-{
-    struct shape shape;
-
-    if (by_dtype_bytes(call->dtype) == 0)
-        return by_fail(BY_EINVAL, "%s: type %u is unknown; see banyan_dtype_t", name, call->dtype);
-    if (call->root >= comm->job.rank_count)
-        return by_fail(BY_EINVAL, "%s: root %u is no rank; the job has %u", name, call->root,
-                       comm->job.rank_count);
-    if (call->count > UINT64_MAX / 16 / comm->job.rank_count)
-        return by_fail(BY_ELIMIT, "%s: %llu elements do not fit an address space", name,
-                       (unsigned long long)call->count);
-    shape = shape_of(comm, call);
-    if (shape.reduces && (call->op == 0 || call->op >= BY_OP_COUNT))
-        return by_fail(BY_EINVAL, "%s: operator %u is unknown; see banyan_op_t", name, call->op);
-    if (shape.reduces && !banyan_supports((banyan_op_t)call->op, (banyan_dtype_t)call->dtype))
-        return by_fail(BY_EUNSUPPORTED, "%s: %s is not defined on %s", name, by_op_name(call->op),
-                       by_dtype_name(call->dtype));
-    return check_buffers(name, comm, call, &shape);
-}
-
-/* ---- the six operations
- * ---------------------------------------------------------------------------------------------------- */
-
-static banyan_status_t make(const char *name, struct banyan_comm *comm, const struct by_call *call,
-                            struct banyan_request **out)
-{
-    struct banyan_request *request;
-    int error;
-
-    if (comm == NULL || comm->magic != BY_COMM_MAGIC)
-        return by_fail(BY_EINVAL, "%s: %s", name, comm == NULL ? "comm is NULL" : "this is no communicator");
-    if (out == NULL)
-        return by_fail(BY_EINVAL, "%s: request is NULL", name);
-    error = check_call(name, comm, call);
-    if (error != 0)
-        return (banyan_status_t)error;
-    request = take(comm);
-    if (request == NULL)
-        return by_fail(BY_ENOMEM, "%s: no memory for a request", name);
-    request->call = *call;
-    request->call.mode = comm->context->mode;
-    request->state = BY_REQUEST_READY;
-    request->posted = 0;
-    request->result = 0;
-    *out = request;
-    return BANYAN_OK;
-}
-
-/* A value that does not fit the narrow field becomes one that no check accepts. */
-static uint8_t narrow(unsigned value)
-{
-    return value < 255 ? (uint8_t)value : 255;
-}
-
-static uint16_t narrow_root(uint32_t root)
-{
-    return root < UINT16_MAX ? (uint16_t)root : UINT16_MAX;
-}
-
-banyan_status_t banyan_allreduce_init(struct banyan_comm *comm, const void *send, void *recv, uint64_t count,
-                                      banyan_dtype_t dtype, banyan_op_t op, struct banyan_request **request)
-{
-    struct by_call call = {.collective = BY_COLLECTIVE_ALLREDUCE,
-                           .op = narrow(op),
-                           .dtype = narrow(dtype),
-                           .count = count,
-                           .send = send,
-                           .recv = recv};
-
-    return make("banyan_allreduce", comm, &call, request);
-}
-
-banyan_status_t banyan_reduce_scatter_init(struct banyan_comm *comm, const void *send, void *recv,
-                                           uint64_t count, banyan_dtype_t dtype, banyan_op_t op,
-                                           struct banyan_request **request)
-{
-    struct by_call call = {.collective = BY_COLLECTIVE_REDUCE_SCATTER,
-                           .op = narrow(op),
-                           .dtype = narrow(dtype),
-                           .count = count,
-                           .send = send,
-                           .recv = recv};
-
-    return make("banyan_reduce_scatter", comm, &call, request);
-}
-
-banyan_status_t banyan_allgather_init(struct banyan_comm *comm, const void *send, void *recv, uint64_t count,
-                                      banyan_dtype_t dtype, struct banyan_request **request)
-{
-    struct by_call call = {.collective = BY_COLLECTIVE_ALLGATHER,
-                           .op = BY_OP_BOR,
-                           .dtype = narrow(dtype),
-                           .count = count,
-                           .send = send,
-                           .recv = recv};
-
-    return make("banyan_allgather", comm, &call, request);
-}
-
-banyan_status_t banyan_broadcast_init(struct banyan_comm *comm, void *buffer, uint64_t count,
-                                      banyan_dtype_t dtype, uint32_t root, struct banyan_request **request)
-{
-    int is_root = comm != NULL && comm->magic == BY_COMM_MAGIC && root == comm->job.rank;
-    struct by_call call = {.collective = BY_COLLECTIVE_BROADCAST,
-                           .op = BY_OP_BOR,
-                           .dtype = narrow(dtype),
-                           .root = narrow_root(root),
-                           .count = count,
-                           .send = is_root ? buffer : NULL,
-                           .recv = is_root ? NULL : buffer};
-
-    return make("banyan_broadcast", comm, &call, request);
-}
-
-banyan_status_t banyan_reduce_init(struct banyan_comm *comm, const void *send, void *recv, uint64_t count,
-                                   banyan_dtype_t dtype, banyan_op_t op, uint32_t root,
-                                   struct banyan_request **request)
-{
-    int is_root = comm != NULL && comm->magic == BY_COMM_MAGIC && root == comm->job.rank;
-    struct by_call call = {.collective = BY_COLLECTIVE_REDUCE,
-                           .op = narrow(op),
-                           .dtype = narrow(dtype),
-                           .root = narrow_root(root),
-                           .count = count,
-                           .send = send,
-                           .recv = is_root ? recv : NULL};
-
-    return make("banyan_reduce", comm, &call, request);
-}
-
-banyan_status_t banyan_barrier_init(struct banyan_comm *comm, struct banyan_request **request)
-{
-    struct by_call call = {.collective = BY_COLLECTIVE_BARRIER, .op = BY_OP_BOR, .dtype = BY_DTYPE_U8};
-
-    return make("banyan_barrier", comm, &call, request);
 }
 
 /* ---- the mode
  * ------------------------------------------------------------------------------------------------------------
  */
+
+static int is_reducing(const struct by_call *call)
+{
+    return call->collective == BY_COLLECTIVE_ALLREDUCE || call->collective == BY_COLLECTIVE_REDUCE ||
+           call->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+}
 
 /* Why this call cannot run in its mode. */
 static banyan_status_t mode_failed(const struct banyan_request *request)
@@ -373,8 +177,7 @@ banyan_status_t banyan_request_mode(struct banyan_request *request, banyan_mode_
                        by_collective_name(request->call.collective));
     wanted = request->call;
     wanted.mode = (uint8_t)mode;
-    if (shape_of(request->comm, &wanted).reduces &&
-        by_reduction_dtype(wanted.mode, wanted.op, wanted.dtype) == 0) {
+    if (is_reducing(&wanted) && by_reduction_dtype(wanted.mode, wanted.op, wanted.dtype) == 0) {
         struct banyan_request tried = {.comm = request->comm, .call = wanted};
 
         return mode_failed(&tried);

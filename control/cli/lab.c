@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "control/cli/ranks.h"
+#include "control/plan/shares.h"
 #include "control/topology/alloc.h"
 #include "control/topology/members.h"
 
@@ -58,6 +59,8 @@ static void free_lab(struct lab *lab)
         json_decref(lab->reports[i]);
     free(lab->processes);
     free(lab->ns);
+    free(lab->shares);
+    free(lab->counts);
     lab_plan_free(lab);
     by_topology_free(lab->topology);
 }
@@ -136,6 +139,31 @@ static int take_ranks(struct lab *lab)
     return status;
 }
 
+/* What each rank has of allgather and reduce-scatter: planned by --shares, and run by --counts. */
+static int take_shares(struct lab *lab)
+{
+    uint32_t n = lab->topology->node_count;
+    size_t used = 0, room = (size_t)n * 24 + 1;
+    struct by_problem problem = {0};
+
+    if (lab->options.shares != NULL &&
+        by_shares_read(lab->options.shares, lab->topology, NULL, &lab->shares, &problem) != 0)
+        return by_cli_refuse(lab->options.shares, &problem);
+    if (lab->options.counts != NULL) {
+        lab->counts = by_alloc(strlen(lab->options.counts) + 1, 1);
+        memcpy(lab->counts, lab->options.counts, strlen(lab->options.counts) + 1);
+        return 0;
+    }
+    if (lab->shares == NULL)
+        return 0;
+    lab->counts = by_alloc(room, 1);
+    for (uint32_t i = 0; i < n; i++)
+        if (lab->topology->nodes[i].compute)
+            used += (size_t)snprintf(lab->counts + used, room - used, "%s%lld", used > 0 ? "," : "",
+                                     (long long)lab->shares[i]);
+    return 0;
+}
+
 static int open_lab(struct lab *lab)
 {
     int status;
@@ -144,6 +172,8 @@ static int open_lab(struct lab *lab)
     if (lab->topology == NULL)
         return BY_EXIT_USAGE;
     status = take_ranks(lab);
+    if (status == 0)
+        status = take_shares(lab);
     if (status == 0)
         status = check(lab);
     if (status != 0)

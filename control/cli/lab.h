@@ -31,7 +31,9 @@
 
 struct lab_options {
     const char *topology;
-    const char *ranks; /* NULL: all compute nodes */
+    const char *ranks;  /* NULL: all compute nodes */
+    const char *shares; /* a file of shards of unequal size, for plans and calls; NULL: equal */
+    const char *counts; /* the parts of each rank, for calls alone; NULL: those of `shares` */
     bool collective[BY_COLLECTIVE_COUNT];
     const char *collectives; /* as given, for banyan-perf */
     const char *bytes, *dtype, *op, *data, *transport, *driver;
@@ -72,6 +74,8 @@ struct lab_plan {
 struct lab {
     struct lab_options options;
     struct by_topology *topology;
+    int64_t *shares; /* of --shares, by node; or NULL */
+    char *counts;    /* parts of each rank for banyan-perf, "3,1,0,2"; or NULL */
     struct by_lowering *lowering;
     uint32_t plan_count;
     struct lab_plan plans[BY_COLLECTIVE_COUNT];

@@ -31,6 +31,13 @@ void lab_last_line(const char *path, char *text, size_t bytes)
         fclose(stream);
 }
 
+/* Whether calls are of the shares that were planned. */
+static bool is_as_planned(const struct lab *lab, unsigned collective)
+{
+    return lab->options.counts == NULL ||
+           (collective != BY_COLLECTIVE_ALLGATHER && collective != BY_COLLECTIVE_REDUCE_SCATTER);
+}
+
 /* The proven optima, for the column %opt: "allreduce=10,allgather=40/3". */
 static void optimum_text(const struct lab *lab, char *text, size_t bytes)
 {
@@ -39,6 +46,8 @@ static void optimum_text(const struct lab *lab, char *text, size_t bytes)
     text[0] = 0;
     for (uint32_t i = 0; i < lab->plan_count && strcmp(lab->topology->unit, "GB/s") == 0; i++) {
         char fraction[BY_FRACTION_TEXT_BYTES];
+        if (!is_as_planned(lab, lab->plans[i].collective))
+            continue;
         used += (size_t)snprintf(text + used, bytes - used, "%s%s=%s", used ? "," : "",
                                  by_collective_name(lab->plans[i].collective),
                                  by_fraction_text(lab->plans[i].plan->optimum, fraction));
@@ -71,6 +80,10 @@ static int perf_arguments(const struct lab *lab, char *argv[], char numbers[4][1
     argv[count++] = numbers[2];
     argv[count++] = "-T";
     argv[count++] = numbers[3];
+    if (lab->counts != NULL) {
+        argv[count++] = "--counts";
+        argv[count++] = lab->counts;
+    }
     if (optimum[0] != 0) {
         argv[count++] = "--optimum";
         argv[count++] = optimum;

@@ -22,6 +22,12 @@ static const char help[] =
     "  -d, --dtype TYPE       element type (default f32);    -o, --op OP (default sum);  -r, --root RANK "
     "(default 0)\n"
     "      --ranks LIST       only these compute nodes, A,B,C or @FILE; ranks are numbered among them\n"
+    "      --shares FILE      allgather and reduce-scatter with shares of unequal size, planned and run so: "
+    "as "
+    "for banyan plan\n"
+    "      --counts LIST      run with such parts of each rank, 3,1,0,2, whatever was planned (default: "
+    "those "
+    "of --shares)\n"
     "  -m, --mode MODE        in which order floats are added: fast, det or exact (default fast)\n"
     "      --data exact|random  as for banyan-perf (default exact)\n"
     "      --transport T      of the hosts: auto, afxdp or udp (default auto; udp with several jobs)\n"
@@ -46,6 +52,8 @@ static const char help[] =
 
 enum {
     OPT_RANKS = 256,
+    OPT_SHARES,
+    OPT_COUNTS,
     OPT_DATA,
     OPT_TRANSPORT,
     OPT_DRIVER,
@@ -78,6 +86,8 @@ static const struct option long_options[] = {
     {"op", required_argument, NULL, 'o'},
     {"root", required_argument, NULL, 'r'},
     {"ranks", required_argument, NULL, OPT_RANKS},
+    {"shares", required_argument, NULL, OPT_SHARES},
+    {"counts", required_argument, NULL, OPT_COUNTS},
     {"mode", required_argument, NULL, 'm'},
     {"data", required_argument, NULL, OPT_DATA},
     {"transport", required_argument, NULL, OPT_TRANSPORT},
@@ -250,6 +260,12 @@ static int read_fabric(int option, char *value, struct lab_options *options)
     switch (option) {
     case OPT_RANKS:
         options->ranks = value;
+        return 0;
+    case OPT_SHARES:
+        options->shares = value;
+        return 0;
+    case OPT_COUNTS:
+        options->counts = value;
         return 0;
     case OPT_DATA:
         return one_of("--data", value, data, &options->data);

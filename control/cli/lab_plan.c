@@ -58,6 +58,8 @@ static int make_plan(struct lab *lab, unsigned collective)
         return BY_EXIT_ENVIRONMENT;
     if (collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE)
         options.root = node_of_rank(lab->topology, lab->options.root);
+    if (collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_REDUCE_SCATTER)
+        options.shares = lab->shares;
     lab_progress(lab, "planning %s", by_collective_name(collective));
     error = by_plan_make(lab->topology, &options, &entry->plan, &problem);
     lab_progress(lab, NULL);

@@ -107,6 +107,43 @@ static void add_collective(const struct lab *lab, struct by_traffic_call call, u
     add_calls(lab, call, times, arcs);
 }
 
+/* Allgather and reduce-scatter of unequal shares: `parts` of the `count` elements for each rank. */
+static void add_unequal(const struct lab *lab, struct by_traffic_call call, unsigned op, unsigned dtype,
+                        uint64_t count, const json_t *parts, uint64_t times, struct by_traffic_arc *arcs)
+{
+    unsigned wire = call.collective == BY_COLLECTIVE_REDUCE_SCATTER
+                        ? by_reduction_dtype(lab->options.mode, op, dtype)
+                        : dtype;
+    uint64_t *shards = by_alloc(json_array_size(parts), sizeof(*shards));
+    uint64_t sum = 0;
+
+    for (size_t rank = 0; rank < json_array_size(parts); rank++)
+        sum += (uint64_t)json_integer_value(json_array_get(parts, rank));
+    for (size_t rank = 0; rank < json_array_size(parts) && sum > 0; rank++)
+        shards[rank] =
+            count / sum * (uint64_t)json_integer_value(json_array_get(parts, rank)) * by_dtype_bytes(wire);
+    /* Blocks of scales lie where shards would begin and leave one unused before each (endpoint/exact.c). */
+    if (wire != dtype && count > 0)
+        add_calls(lab,
+                  (struct by_traffic_call){.job = call.job,
+                                           .collective = BY_COLLECTIVE_ALLREDUCE,
+                                           .shard_bytes = (count / BY_EXACT_BLOCK + json_array_size(parts)) *
+                                                          BY_EXACT_SCALE_BYTES},
+                  times, arcs);
+    call.shards = shards;
+    add_calls(lab, call, times, arcs);
+    free(shards);
+}
+
+/* Whether the parts are the same: then the call is one with equal shares. */
+static bool are_equal(const json_t *parts)
+{
+    for (size_t rank = 1; rank < json_array_size(parts); rank++)
+        if (json_integer_value(json_array_get(parts, rank)) != json_integer_value(json_array_get(parts, 0)))
+            return false;
+    return true;
+}
+
 /* One line of banyan-perf's table, as every rank runs it. */
 static void predict_result(const struct lab *lab, uint16_t job, const json_t *result,
                            struct by_traffic_arc *arcs)
@@ -115,6 +152,7 @@ static void predict_result(const struct lab *lab, uint16_t job, const json_t *re
     unsigned dtype = by_dtype_from_name(json_string_value(json_object_get(result, "dtype")));
     unsigned op = by_op_from_name(json_string_value(json_object_get(result, "op")));
     uint64_t count = (uint64_t)json_integer_value(json_object_get(result, "count"));
+    const json_t *parts = json_object_get(result, "parts");
     uint64_t operations =
         2 * ((uint64_t)json_integer_value(json_object_get(result, "operations")) + lab->options.warmup);
     bool barrier = collective == BY_COLLECTIVE_BARRIER,
@@ -122,7 +160,12 @@ static void predict_result(const struct lab *lab, uint16_t job, const json_t *re
     struct by_traffic_call call = {.job = job, .collective = collective, .root = lab->options.root};
 
     /* In place the data change with each operation: one more, on fresh data, is checked. */
-    add_collective(lab, call, op, dtype, count, operations + (barrier ? 0 : 1), arcs);
+    if (json_is_array(parts) && !are_equal(parts))
+        add_unequal(lab, call, op, dtype, count, parts, operations + 1, arcs);
+    else
+        add_collective(lab, call, op, dtype,
+                       json_is_array(parts) ? count / lab->lowering->map.rank_count : count,
+                       operations + (barrier ? 0 : 1), arcs);
     add_calls(lab, (struct by_traffic_call){.job = job, .collective = BY_COLLECTIVE_BARRIER}, 2, arcs);
     /* The slowest time, the count of wrong elements and the digest of each half; for an allreduce also the
      * extremes of the checksums. */

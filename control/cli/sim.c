@@ -27,6 +27,12 @@ static int read_plans(struct sim *sim)
 
         if (by_plan_read(sim->options.plans[i], sim->topology, &sim->plans[i], &problem) != 0)
             return by_cli_refuse(sim->options.plans[i], &problem);
+        if (sim->plans[i]->shares)
+            return by_cli_fail(
+                BY_EXIT_USAGE,
+                "%s: a plan for shares of unequal size; the simulation has calls of equal ones: "
+                "plan it again without --shares",
+                sim->options.plans[i]);
     }
     return 0;
 }

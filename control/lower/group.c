@@ -264,12 +264,6 @@ static int check_plans(const struct by_address_map *map, const struct by_lower_j
                     "job %u: '%s' is a rank in some of its plans and not in others: plan all "
                     "for the same --ranks",
                     job->job, map->topology->nodes[node].name);
-        if (plan->shares)
-            return by_lower_refuse(
-                problem, BY_EUNSUPPORTED,
-                "job %u: the %s plan is for shards of unequal size, and libbanyan has calls "
-                "for equal shards alone: plan it again without --shares",
-                job->job, by_collective_name(plan->collective));
         if (plan->tree_count == 0)
             return by_lower_refuse(problem, BY_EINVAL, "job %u: the %s plan has no trees: plan again",
                                    job->job, by_collective_name(plan->collective));
@@ -282,7 +276,17 @@ static int check_plans(const struct by_address_map *map, const struct by_lower_j
     return 0;
 }
 
-/* Each rank's shard needs trees, or a call could not be served. */
+/* Whether a plan says that the node has no data in this collective. */
+static bool has_no_share(const struct by_lower_job *job, unsigned collective, uint32_t node)
+{
+    for (uint32_t i = 0; i < job->plan_count; i++)
+        if (job->plans[i]->collective == collective && job->plans[i]->shares)
+            return job->plans[i]->shares[node] == 0;
+    return false;
+}
+
+/* Each rank's shard needs trees, or a call could not be served; but for those that are planned to be empty.
+ */
 static int check_owners(const struct by_address_map *map, const struct by_lower_job *job,
                         const struct by_groups *groups, unsigned collective, struct by_problem *problem)
 {
@@ -298,7 +302,7 @@ static int check_owners(const struct by_address_map *map, const struct by_lower_
         count++;
     }
     for (uint32_t i = 0; i < topology->node_count && count > 0 && error == 0; i++)
-        if (map->rank[i] != UINT32_MAX && !served[map->rank[i]])
+        if (map->rank[i] != UINT32_MAX && !served[map->rank[i]] && !has_no_share(job, collective, i))
             error = by_lower_refuse(
                 problem, BY_EUNSUPPORTED,
                 "job %u: no %s tree is rooted at '%s', so its shard could not move: add a plan for %s",

@@ -146,12 +146,15 @@ static const struct by_lowered_tree *first_tree(const struct by_lowering *loweri
 static int add_shard(const struct by_lowering *lowering, const struct by_traffic_call *call, uint32_t owner,
                      const struct by_lowered_tree *first, int *met, struct by_traffic_arc *arcs)
 {
+    uint64_t bytes = call->shards ? call->shards[owner] : call->shard_bytes;
     uint64_t total = 0, before = 0;
     uint32_t last = UINT32_MAX;
     int barrier = call->collective == BY_COLLECTIVE_BARRIER;
     unsigned bits;
     uint16_t tree_owner;
 
+    if (call->shards && bytes == 0)
+        return 0;
     if (!served_by(lowering, call, owner, &bits, &tree_owner))
         return BY_EUNSUPPORTED;
     for (uint32_t i = 0; i < lowering->tree_count; i++) {
@@ -165,10 +168,8 @@ static int add_shard(const struct by_lowering *lowering, const struct by_traffic
         uint64_t start, end;
         if (!serves(tree, call, bits, tree_owner))
             continue;
-        start = barrier ? 0 : boundary(call->shard_bytes, before, total);
-        end = barrier     ? 0
-              : i == last ? call->shard_bytes
-                          : boundary(call->shard_bytes, before + tree->share, total);
+        start = barrier ? 0 : boundary(bytes, before, total);
+        end = barrier ? 0 : i == last ? bytes : boundary(bytes, before + tree->share, total);
         /* A barrier is one empty chunk on its first tree. */
         if (end > start || (barrier && before == 0)) {
             add_tree(lowering, tree, call, owner, end - start, arcs);

@@ -10,10 +10,11 @@
 
 struct by_traffic_call {
     uint16_t job;
-    unsigned collective;  /* enum by_collective */
-    uint32_t root;        /* rank, for broadcast and reduce */
-    uint64_t shard_bytes; /* bytes of `count` elements as in by_call: of the whole vector, or of one rank's
-                             shard (allgather, reduce-scatter) */
+    unsigned collective;    /* enum by_collective */
+    uint32_t root;          /* rank, for broadcast and reduce */
+    uint64_t shard_bytes;   /* bytes of `count` elements as in by_call: of the whole vector, or of one rank's
+                               shard (allgather, reduce-scatter) */
+    const uint64_t *shards; /* these by rank, where they are of unequal size; else NULL */
 };
 
 /* One direction of each link, whole Ethernet frames without FCS. */

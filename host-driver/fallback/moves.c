@@ -16,6 +16,11 @@ void by_phase_shard(const struct by_team *team, const struct by_phase *phase, ui
     unsigned __int128 count = phase->count;
     uint32_t p = team->circulant.rank_count;
 
+    if (phase->offsets != NULL) {
+        *first = phase->offsets[shard];
+        *end = phase->offsets[shard + 1];
+        return;
+    }
     *first = (uint64_t)(count * shard / p);
     *end = (uint64_t)(count * (shard + 1u) / p);
 }

@@ -40,7 +40,8 @@ struct by_phase {
     enum by_phase_kind kind;
     uint32_t root;
     uint32_t element_bytes;
-    uint64_t count; /* elements of the whole vector */
+    uint64_t count;          /* elements of the whole vector */
+    const uint64_t *offsets; /* of shards of unequal size: shard s is [offsets[s], offsets[s + 1]); or NULL */
     uint8_t *base;
     uint8_t *census;
     uint32_t block_count, round_count; /* by by_phase_plan */

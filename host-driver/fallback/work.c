@@ -81,13 +81,15 @@ static void add(const struct by_work *work, uint8_t *to, const uint8_t *from, ui
     }
 }
 
-static uint32_t tag_of(const struct by_call *call)
+static uint32_t tag_of(const struct by_team *team, const struct by_call *call)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a, of whole numbers */
     const uint64_t facts[] = {call->collective, call->op, call->dtype, call->mode, call->root, call->count};
 
     for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
         hash = (hash ^ facts[i]) * UINT64_C(0x100000001b3);
+    for (uint32_t rank = 1; call->offsets != NULL && rank <= team->circulant.rank_count; rank++)
+        hash = (hash ^ call->offsets[rank] ^ hash >> 29) * UINT64_C(0x100000001b3);
     return (uint32_t)(hash ^ hash >> 32);
 }
 
@@ -96,8 +98,12 @@ static struct by_phase *add_phase(struct by_work *work, enum by_phase_kind kind,
 {
     struct by_phase *phase = &work->phase[work->phase_count++];
 
-    *phase = (struct by_phase){
-        .kind = kind, .root = work->call.root, .element_bytes = element_bytes, .count = count, .base = base};
+    *phase = (struct by_phase){.kind = kind,
+                               .root = work->call.root,
+                               .element_bytes = element_bytes,
+                               .count = count,
+                               .offsets = work->call.offsets,
+                               .base = base};
     return phase;
 }
 
@@ -158,7 +164,7 @@ static int begin_reduce(const struct by_team *team, struct by_work *work)
     uint64_t count = call->count;
     uint8_t *base = call->recv;
 
-    if (call->collective == BY_COLLECTIVE_REDUCE_SCATTER)
+    if (call->collective == BY_COLLECTIVE_REDUCE_SCATTER && call->offsets == NULL)
         count *= team->circulant.rank_count;
     if (call->collective == BY_COLLECTIVE_REDUCE_SCATTER || is_wide(work) || team->rank != call->root) {
         if (take(work, count) != 0)
@@ -175,6 +181,19 @@ static int begin_reduce(const struct by_team *team, struct by_work *work)
     return 0;
 }
 
+static void begin_allgather(const struct by_team *team, struct by_work *work)
+{
+    const struct by_call *call = &work->call;
+    uint32_t bytes = by_dtype_bytes(call->dtype);
+    uint64_t count = call->offsets != NULL ? call->count : call->count * team->circulant.rank_count;
+    struct by_phase *phase = add_phase(work, BY_PHASE_GATHER, call->recv, count, bytes);
+    uint64_t first, end;
+
+    by_phase_shard(team, phase, team->rank, &first, &end);
+    if (first < end && phase->base + first * bytes != call->send)
+        memcpy(phase->base + first * bytes, call->send, (size_t)((end - first) * bytes));
+}
+
 bool by_work_supports(const struct by_call *call)
 {
     bool reduces = call->collective == BY_COLLECTIVE_ALLREDUCE || call->collective == BY_COLLECTIVE_REDUCE ||
@@ -185,13 +204,11 @@ bool by_work_supports(const struct by_call *call)
 
 int by_work_begin(const struct by_team *team, const struct by_call *call, struct by_work *work)
 {
-    uint32_t bytes = by_dtype_bytes(call->dtype);
-    uint8_t *own;
     int error = 0;
 
     memset(work, 0, sizeof(*work));
     work->call = *call;
-    work->tag = tag_of(call);
+    work->tag = tag_of(team, call);
     work->kept_dtype =
         call->dtype == BY_DTYPE_F16 || call->dtype == BY_DTYPE_BF16 ? BY_DTYPE_F32 : call->dtype;
     if (!by_work_supports(call))
@@ -205,14 +222,12 @@ int by_work_begin(const struct by_team *team, const struct by_call *call, struct
         error = begin_reduce(team, work);
         break;
     case BY_COLLECTIVE_ALLGATHER:
-        own = (uint8_t *)call->recv + team->rank * call->count * bytes;
-        if (own != call->send)
-            memcpy(own, call->send, (size_t)(call->count * bytes));
-        add_phase(work, BY_PHASE_GATHER, call->recv, call->count * team->circulant.rank_count, bytes);
+        begin_allgather(team, work);
         break;
-    case BY_COLLECTIVE_BROADCAST:
-        own = call->recv != NULL ? call->recv : (uint8_t *)(uintptr_t)call->send; /* the root only reads */
-        add_phase(work, BY_PHASE_BROADCAST, own, call->count, bytes);
+    case BY_COLLECTIVE_BROADCAST: /* the root only reads */
+        add_phase(work, BY_PHASE_BROADCAST,
+                  call->recv != NULL ? call->recv : (uint8_t *)(uintptr_t)call->send, call->count,
+                  by_dtype_bytes(call->dtype));
         break;
     default:
         add_phase(work, BY_PHASE_TOKEN, NULL, 0, 1);

@@ -25,13 +25,28 @@ static int has_root(unsigned collective)
     return collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE;
 }
 
+static int is_sharded(unsigned collective)
+{
+    return collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_REDUCE_SCATTER;
+}
+
+static int are_offsets_sound(const struct by_endpoint *endpoint, const struct by_call *call)
+{
+    if (!is_sharded(call->collective) || call->offsets[0] != 0)
+        return 0;
+    for (uint32_t rank = 0; rank < endpoint->rank_count; rank++)
+        if (call->offsets[rank] > call->offsets[rank + 1])
+            return 0;
+    return call->offsets[endpoint->rank_count] == call->count;
+}
+
 /* Operator, type, mode, root and lengths. */
 static int check_words(const struct by_endpoint *endpoint, const struct by_call *call, const char **field)
 {
     if (call->collective == 0 || call->collective >= BY_COLLECTIVE_COUNT)
         return refuse(field, "collective", BY_EINVAL);
     if (call->collective == BY_COLLECTIVE_BARRIER)
-        return 0;
+        return call->offsets == NULL ? 0 : refuse(field, "offsets", BY_EINVAL);
     if (by_dtype_bytes(call->dtype) == 0)
         return refuse(field, "dtype", BY_EINVAL);
     if (has_root(call->collective) && call->root >= endpoint->rank_count)
@@ -39,6 +54,8 @@ static int check_words(const struct by_endpoint *endpoint, const struct by_call 
     /* All ranks' elements together must have addresses. */
     if (call->count > ((uint64_t)1 << 58) / endpoint->rank_count)
         return refuse(field, "count", BY_EINVAL);
+    if (call->offsets != NULL && !are_offsets_sound(endpoint, call))
+        return refuse(field, "offsets", BY_EINVAL);
     if (!is_reducing(call->collective))
         return 0;
     if (call->op == 0 || call->op >= BY_OP_COUNT)
@@ -66,8 +83,9 @@ static int overlaps(const void *a, uint64_t a_bytes, const void *b, uint64_t b_b
 /* Buffers: there where they are needed, and either in place as by_call says or apart. */
 static int check_buffers(const struct by_endpoint *endpoint, const struct by_call *call, const char **field)
 {
-    uint64_t shard = call->count * by_dtype_bytes(call->dtype);
-    uint64_t all = shard * endpoint->rank_count;
+    uint64_t shard = by_call_shard_count(call, endpoint->rank) * by_dtype_bytes(call->dtype);
+    uint64_t at = by_call_shard_first(call, endpoint->rank) * by_dtype_bytes(call->dtype);
+    uint64_t all = by_call_shard_first(call, endpoint->rank_count) * by_dtype_bytes(call->dtype);
     uint64_t send_bytes = call->collective == BY_COLLECTIVE_REDUCE_SCATTER ? all : shard;
     uint64_t recv_bytes = call->collective == BY_COLLECTIVE_ALLGATHER ? all : shard;
     uint64_t send_at = 0, recv_at = 0; /* in place when send + send_at == recv + recv_at */
@@ -78,18 +96,18 @@ static int check_buffers(const struct by_endpoint *endpoint, const struct by_cal
 
     if (call->collective == BY_COLLECTIVE_BARRIER || call->count == 0)
         return 0;
-    if (sends && call->send == NULL)
+    if (sends && send_bytes > 0 && call->send == NULL)
         return refuse(field, "send", BY_EINVAL);
-    if (receives && call->recv == NULL)
+    if (receives && recv_bytes > 0 && call->recv == NULL)
         return refuse(field, "recv", BY_EINVAL);
     if (call->collective == BY_COLLECTIVE_BROADCAST && sends)
         receives = call->recv != NULL; /* a copy, if the root wants one */
-    if (!sends || !receives)
+    if (!sends || !receives || send_bytes == 0 || recv_bytes == 0)
         return 0;
     if (call->collective == BY_COLLECTIVE_REDUCE_SCATTER)
-        send_at = endpoint->rank * shard;
+        send_at = at;
     if (call->collective == BY_COLLECTIVE_ALLGATHER)
-        recv_at = endpoint->rank * shard;
+        recv_at = at;
     if ((uintptr_t)call->send + send_at == (uintptr_t)call->recv + recv_at)
         return 0;
     if (overlaps(call->send, send_bytes, call->recv, recv_bytes))
@@ -100,9 +118,8 @@ static int check_buffers(const struct by_endpoint *endpoint, const struct by_cal
 /* Every shard or the root must have a group that serves it. */
 int by_endpoint_serves(const struct by_endpoint *endpoint, unsigned collective, uint32_t root)
 {
-    int sharded = collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_REDUCE_SCATTER;
-    uint32_t first = sharded || !has_root(collective) ? 0 : root;
-    uint32_t end = sharded ? endpoint->rank_count : first + 1;
+    uint32_t first = is_sharded(collective) || !has_root(collective) ? 0 : root;
+    uint32_t end = is_sharded(collective) ? endpoint->rank_count : first + 1;
 
     if (collective == 0 || collective >= BY_COLLECTIVE_COUNT || end > endpoint->rank_count)
         return 0;
@@ -112,6 +129,34 @@ int by_endpoint_serves(const struct by_endpoint *endpoint, unsigned collective, 
     return 1;
 }
 
+int by_endpoint_serves_call(const struct by_endpoint *endpoint, const struct by_call *call)
+{
+    if (call->offsets == NULL || !is_sharded(call->collective))
+        return by_endpoint_serves(endpoint, call->collective, call->root);
+    for (uint32_t rank = 0; rank < endpoint->rank_count; rank++)
+        if (by_call_shard_count(call, rank) > 0 &&
+            by_share_group(endpoint, call->collective, rank) == BY_GROUP_NONE)
+            return 0;
+    return 1;
+}
+
+/* What an optag says of a call's counts: how many, or with unequal shards a hash of where they lie (FNV-1a of
+ * whole numbers), so that ranks which cut the same data in other ways are told. */
+static uint64_t told_count(const struct by_endpoint *endpoint, const struct by_call *call)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    if (call->collective == BY_COLLECTIVE_BARRIER)
+        return 0;
+    if (call->offsets == NULL)
+        return call->count;
+    for (uint32_t rank = 1; rank <= endpoint->rank_count; rank++) {
+        hash = (hash ^ call->offsets[rank]) * UINT64_C(0x100000001b3);
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
 /* A job of one rank needs no network: the result is the input. */
 static void finish_alone(struct by_endpoint *endpoint, struct by_call_state *state)
 {
@@ -119,7 +164,7 @@ static void finish_alone(struct by_endpoint *endpoint, struct by_call_state *sta
 
     if (call->collective != BY_COLLECTIVE_BARRIER && call->recv != NULL && call->send != NULL &&
         call->recv != call->send)
-        by_copy(call->recv, call->send, state->shard_bytes);
+        by_copy(call->recv, call->send, by_shard_bytes(state, 0));
     by_call_finish(endpoint, state);
 }
 
@@ -144,18 +189,18 @@ static void call_open(struct by_endpoint *endpoint, uint32_t number, const struc
         state->call.count = 0;
         state->call.dtype = BY_DTYPE_U8;
     }
-    state->optag = by_optag(number, user->collective, has_root(user->collective) ? user->root : 0,
-                            user->collective == BY_COLLECTIVE_BARRIER ? 0 : user->count) ^
-                   endpoint->session_salt;
+    state->told_count = told_count(endpoint, user);
+    state->optag =
+        by_optag(number, user->collective, has_root(user->collective) ? user->root : 0, state->told_count) ^
+        endpoint->session_salt;
     /* What is only copied travels as bytes: no rank's element type matters. */
     state->op = is_reducing(call->collective) ? call->op : BY_OP_BOR;
     state->dtype = is_reducing(call->collective) ? call->dtype : BY_DTYPE_U8;
     state->mode = is_reducing(call->collective) ? call->mode : BY_MODE_FAST;
     element_bytes = by_dtype_bytes(
         part == BY_PART_INTEGERS ? by_reduction_dtype(call->mode, call->op, call->dtype) : state->dtype);
-    state->shard_bytes = state->call.count * by_dtype_bytes(state->call.dtype);
-    if (part == BY_PART_INTEGERS)
-        state->shard_bytes = state->call.count * element_bytes;
+    state->unit_bytes =
+        (uint8_t)(part == BY_PART_INTEGERS ? element_bytes : by_dtype_bytes(state->call.dtype));
     for (; element_bytes > 1; element_bytes >>= 1)
         state->shift++;
 }
@@ -208,9 +253,7 @@ int by_endpoint_post(struct by_endpoint *endpoint, const struct by_call *call, u
     if (error == 0)
         error = check_buffers(endpoint, call, field);
     if (error == 0 && endpoint->rank_count > 1)
-        error = by_endpoint_serves(endpoint, call->collective, call->root)
-                    ? 0
-                    : refuse(field, "collective", BY_EUNSUPPORTED);
+        error = by_endpoint_serves_call(endpoint, call) ? 0 : refuse(field, "collective", BY_EUNSUPPORTED);
     if (error == 0)
         exact = by_endpoint_scratch(endpoint, call) > 0;
     if (exact)

@@ -41,15 +41,52 @@ static uint32_t parts_of(const struct by_endpoint *endpoint, const struct by_lan
     return count;
 }
 
-static uint64_t chunks_in(const struct by_endpoint *endpoint, const struct by_lane *lane,
-                          const struct by_call_state *call, uint32_t group)
+/* Chunks of a shard on a lane of its group. */
+static uint64_t chunks_of(const struct by_endpoint *endpoint, const struct by_lane *lane,
+                          const struct by_call_state *call, uint32_t group, uint32_t shard)
 {
     uint64_t start, end;
 
-    if (call->call.collective == BY_COLLECTIVE_BARRIER)
-        return lane->before[group] == 0;
-    by_share_segment(endpoint, lane, group, call->shard_bytes, &start, &end);
+    by_share_segment(endpoint, lane, group, by_shard_bytes(call, shard), &start, &end);
     return (end - start + lane->payload_max - 1) / lane->payload_max;
+}
+
+/* Chunks of a part whose shards are of unequal size: those of its owner, or of each rank without trees of
+ * its own. */
+static uint64_t unequal_chunks(const struct by_endpoint *endpoint, const struct by_lane *lane,
+                               const struct by_call_state *call, const struct part *part)
+{
+    uint64_t chunks = 0;
+
+    if (part->group >= BY_GROUP_RANK)
+        return chunks_of(endpoint, lane, call, part->group, lane->owner);
+    for (uint32_t rank = 0; rank < endpoint->rank_count; rank++)
+        if (by_share_group(endpoint, call->call.collective, rank) == part->group)
+            chunks += chunks_of(endpoint, lane, call, part->group, rank);
+    return chunks;
+}
+
+/* What a lane carries of a call: its chunks, and its weight beside other lanes. Where shards are equal that
+ * is its share, without what rounding adds; else the count of chunks itself (no memory holds 2^58 of them).
+ */
+static void lane_load(const struct by_endpoint *endpoint, const struct by_lane *lane,
+                      const struct by_call_state *call, uint64_t *chunks, uint64_t *weight)
+{
+    struct part parts[PARTS_MAX];
+    uint32_t count = parts_of(endpoint, lane, &call->call, parts);
+
+    *chunks = *weight = 0;
+    for (uint32_t p = 0; p < count; p++) {
+        if (call->call.offsets != NULL) {
+            *chunks += unequal_chunks(endpoint, lane, call, &parts[p]);
+            *weight = *chunks;
+        } else {
+            *chunks += call->call.collective == BY_COLLECTIVE_BARRIER
+                           ? lane->before[parts[p].group] == 0
+                           : parts[p].shards * chunks_of(endpoint, lane, call, parts[p].group, 0);
+            *weight += by_share_weight(endpoint, lane, parts[p].group, parts[p].shards);
+        }
+    }
 }
 
 void by_cursor_plan(struct by_endpoint *endpoint, struct by_call_state *call)
@@ -58,15 +95,9 @@ void by_cursor_plan(struct by_endpoint *endpoint, struct by_call_state *call)
     call->weight_max = 1;
     call->word = 0;
     for (uint32_t l = 0; l < endpoint->lane_count; l++) {
-        struct by_lane *lane = &endpoint->lanes[l];
-        struct part parts[PARTS_MAX];
-        uint32_t count = parts_of(endpoint, lane, &call->call, parts);
-        uint64_t weight = 0, chunks = 0;
+        uint64_t weight, chunks;
 
-        for (uint32_t p = 0; p < count; p++) {
-            chunks += parts[p].shards * chunks_in(endpoint, lane, call, parts[p].group);
-            weight += by_share_weight(endpoint, lane, parts[p].group, parts[p].shards);
-        }
+        lane_load(endpoint, &endpoint->lanes[l], call, &chunks, &weight);
         if (l == endpoint->first && chunks == 0)
             call->word = 1;
         call->remaining += chunks;
@@ -83,7 +114,7 @@ static void enter_call(const struct by_endpoint *endpoint, struct by_lane *lane,
     struct by_cursor *cursor = &lane->cursor;
     struct part parts[PARTS_MAX];
     uint32_t count = parts_of(endpoint, lane, &call->call, parts);
-    uint64_t weight = 0;
+    uint64_t chunks, weight;
 
     cursor->entered = 1;
     cursor->shard = 0;
@@ -100,9 +131,8 @@ static void enter_call(const struct by_endpoint *endpoint, struct by_lane *lane,
         lane->quantum = BY_CREDIT_ONE;
         return;
     }
-    for (uint32_t p = 0; p < count; p++)
-        weight += by_share_weight(endpoint, lane, parts[p].group, parts[p].shards);
-    /* weight <= weight_max < 2^49: no overflow. */
+    lane_load(endpoint, lane, call, &chunks, &weight);
+    /* weight <= weight_max < 2^58: no overflow. */
     weight = weight * BY_CREDIT_ONE / call->weight_max;
     lane->quantum = weight > 0 ? (uint32_t)weight : 1;
 }
@@ -121,7 +151,8 @@ static int enter_shard(const struct by_endpoint *endpoint, struct by_lane *lane,
         cursor->at = 0;
         cursor->end = lane->before[group] == 0; /* one chunk, without a byte, on the group's first lane */
     } else {
-        by_share_segment(endpoint, lane, group, call->shard_bytes, &cursor->at, &cursor->end);
+        by_share_segment(endpoint, lane, group, by_shard_bytes(call, cursor->shard), &cursor->at,
+                         &cursor->end);
     }
     return cursor->at < cursor->end;
 }
@@ -162,7 +193,7 @@ static void aim_flight(const struct by_endpoint *endpoint, const struct by_call_
     const uint8_t *send =
         state->part == BY_PART_INTEGERS ? by_exact_integers(endpoint, call) : (const uint8_t *)call->send;
     uint8_t *recv = call->recv;
-    uint64_t in_all = (uint64_t)shard * state->shard_bytes + offset; /* where all shards lie in one buffer */
+    uint64_t in_all = by_shard_at(state, shard) + offset; /* where all shards lie in one buffer */
     int mine;
 
     flight->flags = 0;

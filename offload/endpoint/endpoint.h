@@ -43,9 +43,13 @@ struct by_endpoint_config {
  *   reduce-scatter  send[rank_count * count] -> recv[count]
  *   barrier         nothing
  *
+ * With `offsets` the shards of allgather and reduce-scatter are of unequal size: shard r is the elements
+ * [offsets[r], offsets[r + 1]) of all, so rank_count + 1 ascending numbers from 0 to `count`, which then is
+ * all elements together, not those of a rank. A shard may be empty.
+ *
  * In place: allreduce, reduce, broadcast's root: recv == send; allgather: send == recv + rank * count;
- * reduce-scatter: recv == send + rank * count (a result may only overwrite the input that made it). Any other
- * overlap is refused.
+ * reduce-scatter: recv == send + rank * count, or offsets[rank] (a result may only overwrite the input that
+ * made it). Any other overlap is refused.
  */
 struct by_call {
     uint8_t collective; /* enum by_collective */
@@ -54,6 +58,7 @@ struct by_call {
     uint8_t mode;       /* enum by_mode */
     uint16_t root;
     uint64_t count;
+    const uint64_t *offsets; /* NULL: equal shards of `count`. The endpoint's until the call has ended */
     const void *send;
     void *recv;
     /* by_endpoint_scratch() bytes, aligned to 8, the endpoint's until the call has ended; not used, and may
@@ -70,6 +75,7 @@ struct by_call_said {
     uint16_t root;   /* rank; of broadcast and reduce */
     uint32_t number; /* of calls before it */
     uint64_t count;  /* elements, as in by_call */
+    uint8_t unequal; /* shards */
 };
 
 struct by_call_status {
@@ -121,9 +127,12 @@ int by_endpoint_init(struct by_endpoint **endpoint, void *memory, size_t bytes,
  * else, and for unknown values, 0. */
 int by_endpoint_serves(const struct by_endpoint *endpoint, unsigned collective, uint32_t root);
 
+/* The same for a call, whose words and counts must be in range: an empty shard needs no trees. */
+int by_endpoint_serves_call(const struct by_endpoint *endpoint, const struct by_call *call);
+
 /* Bytes of scratch that `call` needs: for sums of floats in mode EXACT, on more than one rank, the elements
  * as integers (twice a f32's size) and 8 bytes for each 256 of them; else 0. Looks at collective, op, dtype,
- * mode and count, which must be in range. */
+ * mode, count and offsets, which must be in range. */
 uint64_t by_endpoint_scratch(const struct by_endpoint *endpoint, const struct by_call *call);
 
 /*

@@ -36,14 +36,39 @@ int by_exact_is_for(const struct by_call *call)
            by_reduction_dtype(BY_MODE_EXACT, call->op, call->dtype) != call->dtype;
 }
 
+/* Where the blocks of a shard begin. Shards of unequal size leave up to a block unused before each, so that
+ * it is known without a sum over shards. */
+static uint64_t block_first(const struct by_call *call, uint32_t shard)
+{
+    return call->offsets != NULL ? call->offsets[shard] / BY_EXACT_BLOCK + shard
+                                 : shard * blocks_of(call->count);
+}
+
+/* The last shard that begins at or before `at`, of elements or of blocks. */
+static uint32_t shard_of(const struct by_endpoint *endpoint, const struct by_call *call, uint64_t at,
+                         int of_blocks)
+{
+    uint32_t low = 0, high = shards_of(endpoint, call) - 1;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low + 1) / 2;
+
+        if ((of_blocks ? block_first(call, middle) : by_call_shard_first(call, middle)) <= at)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
 uint64_t by_endpoint_scratch(const struct by_endpoint *endpoint, const struct by_call *call)
 {
     uint32_t shards = shards_of(endpoint, call);
 
     if (!by_exact_is_for(call) || endpoint->rank_count == 1 || call->count == 0)
         return 0;
-    return shards * (blocks_of(call->count) * BY_EXACT_SCALE_BYTES +
-                     call->count * exact_of(endpoint, call)->wide_bytes);
+    return block_first(call, shards) * BY_EXACT_SCALE_BYTES +
+           by_call_shard_first(call, shards) * exact_of(endpoint, call)->wide_bytes;
 }
 
 struct by_call by_exact_scales(const struct by_endpoint *endpoint, const struct by_call *call)
@@ -52,15 +77,14 @@ struct by_call by_exact_scales(const struct by_endpoint *endpoint, const struct 
                             .op = BY_OP_MAX,
                             .dtype = BY_DTYPE_U32,
                             .mode = BY_MODE_EXACT,
-                            .count = shards_of(endpoint, call) * blocks_of(call->count) * BY_EXACT_WORDS,
+                            .count = block_first(call, shards_of(endpoint, call)) * BY_EXACT_WORDS,
                             .send = call->scratch,
                             .recv = call->scratch};
 }
 
 uint8_t *by_exact_integers(const struct by_endpoint *endpoint, const struct by_call *call)
 {
-    return (uint8_t *)call->scratch +
-           shards_of(endpoint, call) * blocks_of(call->count) * BY_EXACT_SCALE_BYTES;
+    return (uint8_t *)call->scratch + block_first(call, shards_of(endpoint, call)) * BY_EXACT_SCALE_BYTES;
 }
 
 /* Elements from `at` of a shard up to `end`, or to the end of their block. */
@@ -84,16 +108,18 @@ static void fill_scales(const struct by_endpoint *endpoint, const struct by_call
 {
     const struct by_exact *exact = exact_of(endpoint, user);
     const uint8_t *send = user->send;
-    uint64_t in_shard = blocks_of(user->count);
     uint64_t block = (uint64_t)(flight->send - (const uint8_t *)user->scratch) / BY_EXACT_SCALE_BYTES;
     uint64_t end = block + flight->bytes / BY_EXACT_SCALE_BYTES;
 
     for (; block < end; block++) {
-        uint64_t shard = block / in_shard, at = block % in_shard * BY_EXACT_BLOCK;
-        uint32_t words[BY_EXACT_WORDS];
+        uint32_t shard = shard_of(endpoint, user, block, 1);
+        uint64_t at = (block - block_first(user, shard)) * BY_EXACT_BLOCK;
+        uint64_t count = by_call_shard_count(user, shard);
+        uint32_t words[BY_EXACT_WORDS] = {0};
 
-        exact->scale(send + (shard * user->count + at) * exact->element_bytes, run_length(at, user->count),
-                     words);
+        if (at < count)
+            exact->scale(send + (by_call_shard_first(user, shard) + at) * exact->element_bytes,
+                         run_length(at, count), words);
         by_copy((uint8_t *)user->scratch + block * BY_EXACT_SCALE_BYTES, words, BY_EXACT_SCALE_BYTES);
     }
 }
@@ -106,14 +132,15 @@ static void fill_integers(const struct by_endpoint *endpoint, const struct by_ca
     uint8_t *integers = by_exact_integers(endpoint, user);
     const uint8_t *send = user->send;
     uint64_t first = (uint64_t)(flight->send - integers) / exact->wide_bytes;
-    uint64_t shard = first / user->count, at = first % user->count, end = at + flight->count;
+    uint32_t shard = shard_of(endpoint, user, first, 0);
+    uint64_t at = first - by_call_shard_first(user, shard), end = at + flight->count;
 
     while (at < end) {
         uint32_t count = run_length(at, end);
-        uint64_t element = shard * user->count + at;
+        uint64_t element = by_call_shard_first(user, shard) + at;
         uint32_t words[BY_EXACT_WORDS];
 
-        words_read(user, shard * blocks_of(user->count) + at / BY_EXACT_BLOCK, words);
+        words_read(user, block_first(user, shard) + at / BY_EXACT_BLOCK, words);
         exact->quantise(send + element * exact->element_bytes, count, words, endpoint->rank_count,
                         integers + element * exact->wide_bytes);
         at += count;
@@ -136,7 +163,7 @@ void by_exact_deliver(const struct by_endpoint *endpoint, const struct by_call_s
 {
     const struct by_call *call = &state->call;
     const struct by_exact *exact = exact_of(endpoint, call);
-    uint64_t shard = call->collective == BY_COLLECTIVE_REDUCE_SCATTER ? endpoint->rank : 0;
+    uint32_t shard = call->collective == BY_COLLECTIVE_REDUCE_SCATTER ? endpoint->rank : 0;
     uint64_t at = (uint64_t)(flight->recv - (const uint8_t *)call->recv) / exact->element_bytes;
     uint64_t end = at + flight->count;
     uint8_t *to = flight->recv;
@@ -145,7 +172,7 @@ void by_exact_deliver(const struct by_endpoint *endpoint, const struct by_call_s
         uint32_t count = run_length(at, end);
         uint32_t words[BY_EXACT_WORDS];
 
-        words_read(call, shard * blocks_of(call->count) + at / BY_EXACT_BLOCK, words);
+        words_read(call, block_first(call, shard) + at / BY_EXACT_BLOCK, words);
         exact->restore(payload, count, words, endpoint->rank_count, to);
         payload += (size_t)count * exact->wide_bytes;
         to += (size_t)count * exact->element_bytes;

@@ -28,15 +28,29 @@ static uint32_t list_counts(const struct by_endpoint *endpoint, const struct by_
     uint64_t ranks = endpoint->rank_count;
     uint32_t size = 0;
 
-    size = add_count(counts, size, own->call.count);
+    size = add_count(counts, size, own->told_count);
     size = add_count(counts, size, 0);
     size = add_count(counts, size, own->call.count * ranks);
     size = add_count(counts, size, own->call.count / ranks);
     for (uint32_t bytes = 1; bytes <= 8; bytes *= 2) /* a chunk that is all, copied as bytes or not */
         size = add_count(counts, size, side->count / bytes);
     for (uint32_t c = 0; c < BY_CALLS_MAX; c++)
-        size = add_count(counts, size, endpoint->calls[c].call.count);
+        size = add_count(counts, size, endpoint->calls[c].told_count);
     return size;
+}
+
+/* Of unequal shards an optag has a hash: this rank knows of which counts, if it has such a call itself. */
+static void say_shards(const struct by_endpoint *endpoint, struct by_call_said *said)
+{
+    for (uint32_t c = 0; c < BY_CALLS_MAX; c++) {
+        const struct by_call_state *call = &endpoint->calls[c];
+
+        if (call->call.offsets == NULL || call->told_count != said->count)
+            continue;
+        said->unequal = 1;
+        said->count = call->call.count;
+        return;
+    }
 }
 
 static int try_roots(const struct by_endpoint *endpoint, uint32_t optag, struct by_call_said *said)
@@ -70,8 +84,10 @@ void by_guess(const struct by_endpoint *endpoint, const struct by_call_state *ow
                 said->number = n % 2 ? own->number + (n + 1) / 2 : own->number - n / 2;
                 said->collective = (uint8_t)collective;
                 said->count = counts[c];
-                if (try_roots(endpoint, optag, said))
-                    return;
+                if (!try_roots(endpoint, optag, said))
+                    continue;
+                say_shards(endpoint, said);
+                return;
             }
     said->known = 0;
 }

@@ -33,7 +33,7 @@ void by_session_begin(struct by_endpoint *endpoint)
     state->op = BY_OP_BOR;
     state->dtype = BY_DTYPE_U8;
     state->mode = BY_MODE_FAST;
-    state->shard_bytes = bytes;
+    state->unit_bytes = 1;
     state->optag = by_optag(0, BY_COLLECTIVE_SESSION, 0, bytes);
     state->remaining = (bytes + lane->payload_max - 1) / lane->payload_max;
     lane->cursor.at = 0;
@@ -65,7 +65,7 @@ uint32_t by_session_part(struct by_endpoint *endpoint, struct by_tx *tx)
 {
     const struct by_lane *lane = &endpoint->lanes[endpoint->first];
     const struct by_call_state *roll = &endpoint->calls[BY_CALL_SESSION];
-    uint32_t end = (uint32_t)((roll->shard_bytes + lane->payload_max - 1) / lane->payload_max);
+    uint32_t end = (uint32_t)((roll->call.count + lane->payload_max - 1) / lane->payload_max);
     uint32_t count = 0;
 
     for (uint32_t seq = lane->base < end ? lane->base : 0; endpoint->parting > 0; seq = end) {

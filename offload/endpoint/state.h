@@ -165,8 +165,9 @@ struct by_call_state {
     uint8_t gated;           /* waits for the scales */
     uint8_t op, dtype, mode; /* on the wire */
     uint8_t shift;           /* log2 of the wire element's bytes */
-    uint64_t shard_bytes;
-    uint64_t remaining; /* chunks without a result, over all lanes */
+    uint8_t unit_bytes;      /* of one element of the user on the wire */
+    uint64_t told_count;     /* what its optag says of its counts */
+    uint64_t remaining;      /* chunks without a result, over all lanes */
     uint64_t weight_max;
     uint8_t word; /* none of its chunks are on the first lane, so that an empty one goes there */
     struct by_call_status status;
@@ -218,6 +219,28 @@ static inline struct by_call_state *by_call_at(struct by_endpoint *endpoint, uin
 static inline struct by_flight *by_flight_at(const struct by_lane *lane, uint32_t seq)
 {
     return &lane->flights[seq & lane->mask];
+}
+
+/* Elements of a shard, and of all shards before it; a call without shards is one. */
+static inline uint64_t by_call_shard_count(const struct by_call *call, uint32_t shard)
+{
+    return call->offsets != NULL ? call->offsets[shard + 1] - call->offsets[shard] : call->count;
+}
+
+static inline uint64_t by_call_shard_first(const struct by_call *call, uint32_t shard)
+{
+    return call->offsets != NULL ? call->offsets[shard] : shard * call->count;
+}
+
+/* The same on the wire, in bytes. */
+static inline uint64_t by_shard_bytes(const struct by_call_state *state, uint32_t shard)
+{
+    return by_call_shard_count(&state->call, shard) * state->unit_bytes;
+}
+
+static inline uint64_t by_shard_at(const struct by_call_state *state, uint32_t shard)
+{
+    return by_call_shard_first(&state->call, shard) * state->unit_bytes;
 }
 
 /* Since when the lane's oldest chunk has waited without any progress of the lane (ns). */

@@ -44,7 +44,13 @@ says "and they are verified" "OPTIMAL" "$banyan" verify "$dir/star.json" "$dir/u
 sed 's/"host0": 12/"host0": 13/' "$dir/unequal.plan" >"$dir/forged.plan"
 refused "a share that the trees do not carry is seen" 1 "do not weigh in proportion" "$banyan" verify "$dir/star.json" "$dir/forged.plan"
 says "and drawn" "the trees of host0" "$banyan" plot "$dir/star.json" "$dir/unequal.plan" -o -
-refused "tables have no place for them" 2 "equal shards alone" "$banyan" tables "$dir/star.json" "$dir/unequal.plan" -o "$dir/tables"
+says "tables take them" "switch0.table" sh -c "'$banyan' tables '$dir/star.json' '$dir/unequal.plan' -o '$dir/tables' && ls '$dir/tables'"
+refused "the simulation has calls of equal ones" 2 "equal ones" "$banyan" sim "$dir/star.json" "$dir/unequal.plan" --bytes 64K
+unequal="lab run $dir/star.json --in-process -c allgather,reduce-scatter -b 256K -n 1"
+says "they run, each byte as predicted" "predicted: 1.0000 to 1.0000" "$banyan" $unequal --shares "$dir/shares.json"
+says "so does any split over trees of equal shares" "predicted: 1.0000 to 1.0000" "$banyan" $unequal --counts 0,5,1,1,0,0,9,0
+says "in mode exact too" "predicted: 1.0000 to 1.0000" "$banyan" $unequal --counts 0,5,1,1,0,0,9,0 --mode exact
+refused "counts of other ranks" 3 "--counts has 3 numbers; the job has 8 ranks" "$banyan" $unequal --counts 1,2,3
 sed 's/"host\([14]\)", "kind": "compute"/"host\1", "kind": "compute", "forward": true/' "$dir/ring.json" >"$dir/forward.json"
 refused "ranks that idle hosts keep apart" 2 "no links join 'host0' and 'host2'" plan ring allreduce --ranks host0,host2,host3
 says "hosts that forward join them" "3 of 5 compute nodes" plan forward allreduce --ranks host0,host2,host3 -o "$dir/some.plan"

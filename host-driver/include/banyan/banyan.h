@@ -336,15 +336,22 @@ BANYAN_API banyan_status_t banyan_comm_counter(const struct banyan_comm *comm, u
  * and again, one post at a time. Errors: BANYAN_EINVAL (a NULL, a root that is no rank, an overlap),
  * BANYAN_EUNSUPPORTED (operator on type), BANYAN_ENOMEM.
  *
- *   allreduce       send[count] of all, reduced                     -> recv[count] of all     in place: send
- * == recv reduce_scatter  send[n * count] of all, reduced; share of rank  -> recv[count]            in place:
- * recv == send + rank * count allgather       send[count] of each, in order of ranks          -> recv[n *
- * count]        in place: send == recv + rank * count broadcast       buffer[count] of root -> buffer[count]
- * of all reduce          send[count] of all, reduced                     -> recv[count] of root    in place:
- * send == recv barrier         ends when all ranks have entered
+ * - allreduce: send[count] of all, reduced, to recv[count] of all. In place: send == recv.
+ * - reduce_scatter: send[n * count] of all, reduced; rank r's share, the elements [r * count, (r + 1) *
+ *   count), to its recv[count]. In place: recv == send + r * count; other shares stay as they were.
+ * - reduce_scatterv: the same where rank r's share has counts[r] elements and begins behind those of the
+ *   ranks before it. In place: recv is where send has the share.
+ * - allgather: send[count] of each, one behind the other in the order of ranks, to recv[n * count] of all.
+ *   In place: send == recv + r * count.
+ * - allgatherv: the same where rank r gives counts[r] elements. In place: send is where recv has the share.
+ * - broadcast: buffer[count] of root to buffer[count] of all.
+ * - reduce: send[count] of all, reduced, to recv[count] of root. In place: send == recv. recv is not used at
+ *   other ranks; it may be NULL there.
+ * - barrier: ends when all ranks have entered.
  *
- * In place, reduce_scatter leaves the other shares of its buffer as they were. reduce does not use recv at
- * ranks that are not the root; it may be NULL there. Results are the same bits on all ranks.
+ * Results are the same bits on all ranks. `counts` has n elements, the same at all ranks; it is copied, and
+ * any of them may be 0: the buffer of such a share may be NULL. With equal counts the operation is the one
+ * without v. Plans for such shares: banyan plan --shares.
  */
 BANYAN_API banyan_status_t banyan_allreduce_init(struct banyan_comm *comm, const void *send, void *recv,
                                                  uint64_t count, banyan_dtype_t dtype, banyan_op_t op,
@@ -355,6 +362,12 @@ BANYAN_API banyan_status_t banyan_reduce_scatter_init(struct banyan_comm *comm, 
 BANYAN_API banyan_status_t banyan_allgather_init(struct banyan_comm *comm, const void *send, void *recv,
                                                  uint64_t count, banyan_dtype_t dtype,
                                                  struct banyan_request **request);
+BANYAN_API banyan_status_t banyan_reduce_scatterv_init(struct banyan_comm *comm, const void *send, void *recv,
+                                                       const uint64_t *counts, banyan_dtype_t dtype,
+                                                       banyan_op_t op, struct banyan_request **request);
+BANYAN_API banyan_status_t banyan_allgatherv_init(struct banyan_comm *comm, const void *send, void *recv,
+                                                  const uint64_t *counts, banyan_dtype_t dtype,
+                                                  struct banyan_request **request);
 BANYAN_API banyan_status_t banyan_broadcast_init(struct banyan_comm *comm, void *buffer, uint64_t count,
                                                  banyan_dtype_t dtype, uint32_t root,
                                                  struct banyan_request **request);
@@ -420,6 +433,11 @@ BANYAN_API banyan_status_t banyan_reduce_scatter(struct banyan_comm *comm, const
                                                  uint64_t count, banyan_dtype_t dtype, banyan_op_t op);
 BANYAN_API banyan_status_t banyan_allgather(struct banyan_comm *comm, const void *send, void *recv,
                                             uint64_t count, banyan_dtype_t dtype);
+BANYAN_API banyan_status_t banyan_reduce_scatterv(struct banyan_comm *comm, const void *send, void *recv,
+                                                  const uint64_t *counts, banyan_dtype_t dtype,
+                                                  banyan_op_t op);
+BANYAN_API banyan_status_t banyan_allgatherv(struct banyan_comm *comm, const void *send, void *recv,
+                                             const uint64_t *counts, banyan_dtype_t dtype);
 BANYAN_API banyan_status_t banyan_broadcast(struct banyan_comm *comm, void *buffer, uint64_t count,
                                             banyan_dtype_t dtype, uint32_t root);
 BANYAN_API banyan_status_t banyan_reduce(struct banyan_comm *comm, const void *send, void *recv,

@@ -41,7 +41,7 @@ static void size_call(struct perf_result *result, uint64_t bytes, uint32_t ranks
     uint64_t unit = banyan_dtype_size(call->dtype);
 
     if (call->collective == BY_COLLECTIVE_ALLGATHER || call->collective == BY_COLLECTIVE_REDUCE_SCATTER)
-        unit *= ranks;
+        unit *= call->offsets != NULL ? call->offsets[ranks] : ranks;
     call->count = call->collective == BY_COLLECTIVE_BARRIER ? 0 : bytes / unit;
     result->bytes = call->count * unit;
 }
@@ -100,6 +100,8 @@ static enum perf_exit run_collective(struct perf_world *w, const struct perf_opt
         .collective = collective, .root = options->root, .dtype = BANYAN_U8, .op = BANYAN_BOR};
     enum perf_exit code = PERF_RIGHT;
 
+    if (collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_REDUCE_SCATTER)
+        call.offsets = options->offsets;
     if (collective == BY_COLLECTIVE_BARRIER)
         return run_one(w, options, &call, 0, results, speaks);
     for (unsigned dtype = 1; dtype < BY_DTYPE_COUNT; dtype++) {
@@ -151,6 +153,11 @@ static enum perf_exit run_all(struct perf_world *w, const struct perf_options *o
         fprintf(stderr, "banyan-perf: -r %u: the job has ranks 0 to %u\n", options->root, w->size - 1);
         return PERF_USAGE;
     }
+    if (options->offsets != NULL && options->share_count != w->size) {
+        fprintf(stderr, "banyan-perf: --counts has %u numbers; the job has %u ranks\n", options->share_count,
+                w->size);
+        return PERF_USAGE;
+    }
     if (first && !options->json)
         perf_print_heading(w, options);
     for (unsigned c = 1; code == PERF_RIGHT && c < BY_COLLECTIVE_COUNT; c++)
@@ -178,8 +185,10 @@ int main(int argc, char **argv)
     bool finished;
     enum perf_exit code = perf_options_read(&options, argc, argv, &finished);
 
-    if (code != PERF_RIGHT || finished)
+    if (code != PERF_RIGHT || finished) {
+        perf_options_free(&options);
         return (int)code;
+    }
     if (options.settings)
         return (int)perf_print_settings(options.json);
     code = perf_world_open(&world, &options, options.bytes_max);
@@ -188,5 +197,6 @@ int main(int argc, char **argv)
         code = run_all(&world, &options);
     }
     perf_world_close(&world);
+    perf_options_free(&options);
     return (int)code;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define COUNT_MAX 1000000u
+#define PARTS_MAX 1000000000u
 
 static const char usage[] =
     "usage: banyan-perf [options]\n"
@@ -29,6 +30,10 @@ static const char usage[] =
     "  -d, --datatype LIST     i8, u8, i32, u32, i64, u64, f16, bf16, f32, f64 or all (default: f32)\n"
     "  -m, --mode MODE         in which order floats are added: fast, det or exact (BANYAN_MODE)\n"
     "  -r, --root RANK         of broadcast and reduce (default: 0)\n"
+    "      --counts LIST       allgather and reduce-scatter with shares of unequal size: parts of the data "
+    "of "
+    "each rank,\n"
+    "                          such as 3,1,0,2 for four ranks\n"
     "  -z, --blocking 0|1      1: each operation ends before the next one is posted (default: 1)\n"
     "  -T, --timeout SECONDS   an operation without progress fails after this (BANYAN_TIMEOUT)\n"
     "  -J, --report FILE       write results and counters of this rank as JSON\n"
@@ -50,6 +55,7 @@ static const char usage[] =
 
 enum {
     OPT_JSON = 256,
+    OPT_COUNTS,
     OPT_DATA,
     OPT_OPTIMUM,
     OPT_IN_PROCESS,
@@ -80,6 +86,7 @@ static const struct option long_options[] = {{"collective", required_argument, N
                                              {"timeout", required_argument, NULL, 'T'},
                                              {"report", required_argument, NULL, 'J'},
                                              {"json", no_argument, NULL, OPT_JSON},
+                                             {"counts", required_argument, NULL, OPT_COUNTS},
                                              {"data", required_argument, NULL, OPT_DATA},
                                              {"optimum", required_argument, NULL, OPT_OPTIMUM},
                                              {"in-process", required_argument, NULL, OPT_IN_PROCESS},
@@ -275,6 +282,29 @@ static int read_environment_option(struct perf_options *options, int option, con
     }
 }
 
+/* Parts of each rank, as the sums over those before it. */
+static int read_counts(const char *text, struct perf_options *options)
+{
+    static const char wanted[] = "whole numbers with commas between, not all 0, as many as there are ranks";
+    uint64_t sum = 0;
+    char *end;
+
+    perf_options_free(options);
+    options->offsets = calloc(strlen(text) / 2 + 3, sizeof(*options->offsets));
+    if (options->offsets == NULL)
+        return bad("--counts", text, "less memory");
+    do {
+        uint64_t parts = strtoull(text, &end, 10);
+
+        if (!isdigit((unsigned char)text[0]) || parts > PARTS_MAX || (*end != 0 && *end != ','))
+            return bad("--counts", text, wanted);
+        sum += parts;
+        options->offsets[++options->share_count] = sum;
+        text = end + 1;
+    } while (*end == ',');
+    return sum > 0 ? 0 : bad("--counts", "0", wanted);
+}
+
 static int read_option(struct perf_options *options, int option, const char *value)
 {
     uint64_t number;
@@ -319,6 +349,8 @@ static int read_option(struct perf_options *options, int option, const char *val
     case OPT_JSON:
         options->json = true;
         return 0;
+    case OPT_COUNTS:
+        return read_counts(value, options);
     case OPT_SETTINGS:
         options->settings = true;
         return 0;
@@ -329,6 +361,13 @@ static int read_option(struct perf_options *options, int option, const char *val
     default:
         return read_environment_option(options, option, value);
     }
+}
+
+void perf_options_free(struct perf_options *options)
+{
+    free(options->offsets);
+    options->offsets = NULL;
+    options->share_count = 0;
 }
 
 enum perf_exit perf_options_read(struct perf_options *options, int argc, char **argv, bool *finished)

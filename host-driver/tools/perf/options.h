@@ -17,7 +17,10 @@ struct perf_options {
     uint64_t step_bytes;
     uint32_t iterations, warmup;
     uint32_t root;
-    bool blocking;    /* -z 1: each operation ends before the next is posted */
+    uint64_t *offsets;    /* of the parts that ranks have of allgather and reduce-scatter: rank r has those of
+                             [offsets[r], offsets[r + 1]); NULL: all ranks the same */
+    uint32_t share_count; /* ranks in it */
+    bool blocking;        /* -z 1: each operation ends before the next is posted */
     bool random_data; /* floats of any fraction, with an error bound, instead of values that are exact in any
                          order */
     bool json;
@@ -35,5 +38,8 @@ enum perf_exit { PERF_RIGHT = 0, PERF_WRONG = 1, PERF_USAGE = 2, PERF_ENVIRONMEN
 
 /* Reads the command line. Returns PERF_RIGHT to go on; *finished tells when --help or --version said all. */
 enum perf_exit perf_options_read(struct perf_options *options, int argc, char **argv, bool *finished);
+
+/* Frees what it took. */
+void perf_options_free(struct perf_options *options);
 
 #endif

@@ -33,12 +33,12 @@ void perf_print_heading(const struct perf_world *world, const struct perf_option
            world->size, banyan_comm_transport(world->ranks[0].comm),
            banyan_mode_name(banyan_comm_mode(world->ranks[0].comm)), options->iterations, options->warmup);
     printf("#\n");
-    printf("#%-14s %12s %12s %6s %6s %5s  %33s  %33s\n", "", "", "", "", "", "", "out-of-place          ",
+    printf("#%-15s %12s %12s %6s %6s %5s  %33s  %33s\n", "", "", "", "", "", "", "out-of-place          ",
            "in-place            ");
-    printf("#%-14s %12s %12s %6s %6s %5s  %10s %7s %7s %6s  %10s %7s %7s %6s %6s\n", " collective", "size",
+    printf("#%-15s %12s %12s %6s %6s %5s  %10s %7s %7s %6s  %10s %7s %7s %6s %6s\n", " collective", "size",
            "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw",
            "#wrong", "%opt");
-    printf("#%-14s %12s %12s %6s %6s %5s  %10s %7s %7s %6s  %10s %7s %7s %6s %6s\n", "", "(B)", "(elements)",
+    printf("#%-15s %12s %12s %6s %6s %5s  %10s %7s %7s %6s  %10s %7s %7s %6s %6s\n", "", "(B)", "(elements)",
            "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "", "");
     fflush(stdout);
 }
@@ -48,14 +48,23 @@ static void print_half(const struct perf_half *half)
     printf("  %10.1f %7.3f %7.3f %6" PRIu64, half->time_us, half->algbw, half->busbw, half->wrong);
 }
 
+/* Elements as nccl-tests count them: of a rank, or with shares of unequal size of all. */
+static uint64_t elements(const struct perf_result *result)
+{
+    return result->call.offsets != NULL ? result->bytes / banyan_dtype_size(result->call.dtype)
+                                        : result->call.count;
+}
+
 void perf_print_result(const struct perf_result *result)
 {
     const struct perf_call *call = &result->call;
-    char root[16];
+    char root[16], name[24];
 
-    printf(" %-14s %12" PRIu64 " %12" PRIu64 " %6s %6s %5s", by_collective_name(call->collective),
-           result->bytes, call->count, banyan_dtype_name(call->dtype),
-           reduces(call->collective) ? banyan_op_name(call->op) : "none", root_text(call, root));
+    snprintf(name, sizeof(name), "%s%s", by_collective_name(call->collective),
+             call->offsets != NULL ? "v" : "");
+    printf(" %-15s %12" PRIu64 " %12" PRIu64 " %6s %6s %5s", name, result->bytes, elements(result),
+           banyan_dtype_name(call->dtype), reduces(call->collective) ? banyan_op_name(call->op) : "none",
+           root_text(call, root));
     print_half(&result->out_of_place);
     print_half(&result->in_place);
     print_optimum(result);
@@ -153,7 +162,16 @@ static void json_half(FILE *stream, const struct perf_half *half)
     json_ports(stream, &half->ports);
 }
 
-static void json_result(FILE *stream, const struct perf_result *result)
+/* The parts of each rank. */
+static void json_parts(FILE *stream, const struct perf_call *call, uint32_t ranks)
+{
+    fprintf(stream, "\"parts\": ");
+    for (uint32_t rank = 0; call->offsets != NULL && rank < ranks; rank++)
+        fprintf(stream, "%s%" PRIu64, rank > 0 ? ", " : "[", call->offsets[rank + 1] - call->offsets[rank]);
+    fprintf(stream, "%s, ", call->offsets != NULL ? "]" : "null");
+}
+
+static void json_result(FILE *stream, uint32_t ranks, const struct perf_result *result)
 {
     const struct perf_call *call = &result->call;
     char root[16];
@@ -161,14 +179,15 @@ static void json_result(FILE *stream, const struct perf_result *result)
     fprintf(stream,
             "{\"collective\": \"%s\", \"bytes\": %" PRIu64 ", \"count\": %" PRIu64
             ", \"dtype\": \"%s\", \"op\": \"%s\", \"root\": %s, \"operations\": %u, \"optimum\": ",
-            by_collective_name(call->collective), result->bytes, call->count, banyan_dtype_name(call->dtype),
-            reduces(call->collective) ? banyan_op_name(call->op) : "none", root_text(call, root),
-            result->operations);
+            by_collective_name(call->collective), result->bytes, elements(result),
+            banyan_dtype_name(call->dtype), reduces(call->collective) ? banyan_op_name(call->op) : "none",
+            root_text(call, root), result->operations);
     if (result->optimum > 0)
         fprintf(stream, "%.6f, \"opt_percent\": %.3f, ", result->optimum,
                 100 * result->out_of_place.algbw / result->optimum);
     else
         fprintf(stream, "null, \"opt_percent\": null, ");
+    json_parts(stream, call, ranks);
     json_half(stream, &result->out_of_place);
     fprintf(stream, ", \"inplace\": {");
     json_half(stream, &result->in_place);
@@ -222,7 +241,7 @@ void perf_print_json(FILE *stream, const struct perf_world *world, const struct 
             banyan_mode_name(banyan_comm_mode(rank->comm)));
     for (uint32_t i = 0; i < results->count; i++) {
         fprintf(stream, "%s\n  ", i > 0 ? "," : "");
-        json_result(stream, &results->result[i]);
+        json_result(stream, world->size, &results->result[i]);
     }
     fprintf(stream,
             "],\n \"wrong\": %" PRIu64 ", \"average_busbw\": %.6f, \"digest\": \"%016" PRIx64

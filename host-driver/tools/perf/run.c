@@ -38,7 +38,7 @@ static void fill(struct perf_world *world, const struct perf_call *call, const s
     for (uint32_t i = 0; i < world->local_count; i++) {
         struct perf_rank *rank = &world->ranks[i];
         uint8_t *into = call->in_place ? rank->recv : rank->send;
-        uint64_t count = call->count;
+        uint64_t count = call->count, all = perf_share_first(call, world->size);
 
         memset(rank->recv, POISON, world->buffer_bytes);
         if (call->collective == BY_COLLECTIVE_BARRIER)
@@ -49,9 +49,11 @@ static void fill(struct perf_world *world, const struct perf_call *call, const s
             continue;
         }
         if (call->collective == BY_COLLECTIVE_REDUCE_SCATTER)
-            count *= world->size;
+            count = all;
+        if (call->collective == BY_COLLECTIVE_ALLGATHER)
+            count = perf_share_count(call, rank->rank);
         if (call->collective == BY_COLLECTIVE_ALLGATHER && call->in_place)
-            into += rank->rank * count * element;
+            into += perf_share_first(call, rank->rank) * element;
         perf_oracle_fill(oracle, rank->rank, 0, count, into);
     }
 }
@@ -61,7 +63,7 @@ static uint64_t check_rank(const struct perf_world *world, const struct perf_ran
                            const struct perf_call *call, const struct perf_oracle *oracle)
 {
     uint64_t element = banyan_dtype_size(call->dtype);
-    uint64_t first = rank->rank * call->count;
+    uint64_t first = perf_share_first(call, rank->rank);
     uint64_t wrong = 0;
 
     switch (call->collective) {
@@ -70,12 +72,12 @@ static uint64_t check_rank(const struct perf_world *world, const struct perf_ran
     case BY_COLLECTIVE_REDUCE:
         return rank->rank == call->root ? perf_oracle_wrong_sum(oracle, 0, call->count, rank->recv) : 0;
     case BY_COLLECTIVE_REDUCE_SCATTER:
-        return perf_oracle_wrong_sum(oracle, first, call->count,
+        return perf_oracle_wrong_sum(oracle, first, perf_share_count(call, rank->rank),
                                      rank->recv + (call->in_place ? first * element : 0));
     case BY_COLLECTIVE_ALLGATHER:
         for (uint32_t from = 0; from < world->size; from++)
-            wrong += perf_oracle_wrong_copy(oracle, from, 0, call->count,
-                                            rank->recv + from * call->count * element);
+            wrong += perf_oracle_wrong_copy(oracle, from, 0, perf_share_count(call, from),
+                                            rank->recv + perf_share_first(call, from) * element);
         return wrong;
     case BY_COLLECTIVE_BROADCAST:
         return perf_oracle_wrong_copy(oracle, call->root, 0, call->count, rank->recv);
@@ -88,16 +90,16 @@ static uint64_t check_rank(const struct perf_world *world, const struct perf_ran
 static const uint8_t *result_at(const struct perf_world *world, const struct perf_rank *rank,
                                 const struct perf_call *call, uint64_t *bytes)
 {
-    uint64_t part = call->count * banyan_dtype_size(call->dtype);
+    uint64_t element = banyan_dtype_size(call->dtype);
 
-    *bytes = part;
+    *bytes = perf_share_count(call, rank->rank) * element;
     if (call->collective == BY_COLLECTIVE_ALLGATHER)
-        *bytes *= world->size;
+        *bytes = perf_share_first(call, world->size) * element;
     if (call->collective == BY_COLLECTIVE_BARRIER ||
         (call->collective == BY_COLLECTIVE_REDUCE && rank->rank != call->root))
         *bytes = 0;
     if (call->collective == BY_COLLECTIVE_REDUCE_SCATTER && call->in_place)
-        return rank->recv + rank->rank * part;
+        return rank->recv + perf_share_first(call, rank->rank) * element;
     return rank->recv;
 }
 

@@ -92,10 +92,11 @@ enum perf_exit perf_world_open(struct perf_world *world, const struct perf_optio
                 options->folder, world->local_count, world->size);
         return PERF_USAGE;
     }
+    world->counts = calloc(world->size, sizeof(*world->counts));
     for (uint32_t i = 0; i < world->local_count; i++) {
         world->ranks[i].send = take_buffer(bytes);
         world->ranks[i].recv = take_buffer(bytes);
-        if (world->ranks[i].send == NULL || world->ranks[i].recv == NULL) {
+        if (world->counts == NULL || world->ranks[i].send == NULL || world->ranks[i].recv == NULL) {
             fprintf(stderr, "banyan-perf: no memory for two buffers of %llu bytes; choose a smaller -e\n",
                     (unsigned long long)bytes);
             return PERF_ENVIRONMENT;
@@ -115,6 +116,7 @@ void perf_world_close(struct perf_world *world)
         free(world->ranks[i].recv);
     }
     free(world->ranks);
+    free(world->counts);
     if (world->fabric != NULL)
         banyan_fabric_close(world->fabric);
     memset(world, 0, sizeof(*world));
@@ -127,11 +129,23 @@ void perf_world_abort(struct perf_world *world)
             banyan_abort(world->ranks[i].comm);
 }
 
-/* Where in-place data lie: one buffer, as each collective wants it. */
-static banyan_status_t init_one(const struct perf_rank *rank, const struct perf_call *call,
-                                struct banyan_request **request)
+static banyan_status_t init_unequal(const struct perf_world *world, const struct perf_rank *rank,
+                                    const struct perf_call *call, const uint8_t *send, uint8_t *recv,
+                                    struct banyan_request **request)
 {
-    uint64_t part = rank->rank * call->count * banyan_dtype_size(call->dtype);
+    for (uint32_t r = 0; r < world->size; r++)
+        world->counts[r] = perf_share_count(call, r);
+    return call->collective == BY_COLLECTIVE_ALLGATHER
+               ? banyan_allgatherv_init(rank->comm, send, recv, world->counts, call->dtype, request)
+               : banyan_reduce_scatterv_init(rank->comm, send, recv, world->counts, call->dtype, call->op,
+                                             request);
+}
+
+/* Where in-place data lie: one buffer, as each collective wants it. */
+static banyan_status_t init_one(const struct perf_world *world, const struct perf_rank *rank,
+                                const struct perf_call *call, struct banyan_request **request)
+{
+    uint64_t part = perf_share_first(call, rank->rank) * banyan_dtype_size(call->dtype);
     uint8_t *send = rank->send;
     uint8_t *recv = rank->recv;
 
@@ -140,10 +154,15 @@ static banyan_status_t init_one(const struct perf_rank *rank, const struct perf_
         return banyan_allreduce_init(rank->comm, call->in_place ? recv : send, recv, call->count, call->dtype,
                                      call->op, request);
     case BY_COLLECTIVE_REDUCE_SCATTER:
+        if (call->offsets != NULL)
+            return init_unequal(world, rank, call, call->in_place ? recv : send,
+                                call->in_place ? recv + part : recv, request);
         return banyan_reduce_scatter_init(rank->comm, call->in_place ? recv : send,
                                           call->in_place ? recv + part : recv, call->count, call->dtype,
                                           call->op, request);
     case BY_COLLECTIVE_ALLGATHER:
+        if (call->offsets != NULL)
+            return init_unequal(world, rank, call, call->in_place ? recv + part : send, recv, request);
         return banyan_allgather_init(rank->comm, call->in_place ? recv + part : send, recv, call->count,
                                      call->dtype, request);
     case BY_COLLECTIVE_BROADCAST:
@@ -161,7 +180,7 @@ banyan_status_t perf_world_init(struct perf_world *world, const struct perf_call
 {
     for (uint32_t i = 0; i < world->local_count; i++) {
         for (uint32_t d = 0; d < depth; d++) {
-            banyan_status_t status = init_one(&world->ranks[i], call, &world->ranks[i].request[d]);
+            banyan_status_t status = init_one(world, &world->ranks[i], call, &world->ranks[i].request[d]);
 
             if (status != BANYAN_OK) {
                 *failed = world->ranks[i].rank;

@@ -26,6 +26,7 @@ struct perf_world {
     uint32_t local_count; /* ranks in this process */
     uint32_t size;        /* ranks of the job */
     uint64_t buffer_bytes;
+    uint64_t *counts; /* room for those of all ranks */
 };
 
 /* One operation as all ranks post it. Counts as in banyan.h. */
@@ -35,8 +36,23 @@ struct perf_call {
     banyan_op_t op;
     uint32_t root;
     uint64_t count;
+    const uint64_t
+        *offsets; /* NULL, or of parts of `count` elements: rank r's are [offsets[r], offsets[r + 1])
+                   */
     bool in_place;
 };
+
+/* Elements of a rank's share (or of the whole call, where there are no shares), and of those before it. */
+static inline uint64_t perf_share_count(const struct perf_call *call, uint32_t rank)
+{
+    return call->offsets != NULL ? (call->offsets[rank + 1] - call->offsets[rank]) * call->count
+                                 : call->count;
+}
+
+static inline uint64_t perf_share_first(const struct perf_call *call, uint32_t rank)
+{
+    return (call->offsets != NULL ? call->offsets[rank] : rank) * call->count;
+}
 
 /* Opens contexts and communicators, with buffers of `bytes` for each rank. Returns PERF_RIGHT, or says on
  * stderr what fails. */

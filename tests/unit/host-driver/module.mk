@@ -37,6 +37,12 @@ test_host_options_SRC    := tests/unit/host-driver/test_options.c host-driver/to
 test_host_options_LIBS   := offload
 test_host_options_LDLIBS := -lcmocka
 
+TESTS += test_host_unequal
+test_host_unequal_SRC    := tests/unit/host-driver/test_unequal.c $(HOST_RIG) host-driver/tools/perf/run.c \
+                            host-driver/tools/perf/world.c host-driver/tools/perf/oracle.c
+test_host_unequal_LIBS   := $(HOST_LIBS)
+test_host_unequal_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+
 TESTS += test_mpi_core
 test_mpi_core_SRC    := tests/unit/host-driver/test_mpi_core.c $(HOST_RIG)
 test_mpi_core_LIBS   := mpi-core $(HOST_LIBS)

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -46,5 +47,13 @@ void rig_set(const char *name, const char *value);
 
 /* Posts all, waits for all: each must succeed. Frees the requests. */
 void rig_finish(struct rig *rig, struct banyan_request **requests);
+
+/* The status is as wanted, and the last error's text holds `words`. */
+#define expect(call, wanted, words)                                                                          \
+    do {                                                                                                     \
+        assert_int_equal(call, wanted);                                                                      \
+        if (strstr(banyan_last_error(), words) == NULL)                                                      \
+            fail_msg("'%s' does not say '%s'", banyan_last_error(), words);                                  \
+    } while (0)
 
 #endif

@@ -29,14 +29,6 @@ static int close_star(void **state)
     return 0;
 }
 
-/* The status is as wanted, and the last error's text holds `words`. */
-#define expect(call, wanted, words)                                                                          \
-    do {                                                                                                     \
-        assert_int_equal(call, wanted);                                                                      \
-        if (strstr(banyan_last_error(), words) == NULL)                                                      \
-            fail_msg("'%s' does not say '%s'", banyan_last_error(), words);                                  \
-    } while (0)
-
 static void null_arguments_are_named(void **state)
 {
     struct banyan_request *request;

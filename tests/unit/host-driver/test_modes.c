@@ -19,14 +19,6 @@ static uint8_t in[RANKS][RANKS * COUNT * 8] __attribute__((aligned(64)));
 static uint8_t out[RANKS][COUNT * 8] __attribute__((aligned(64)));
 static uint8_t first[RANKS][COUNT * 8];
 
-/* The status is as wanted, and the last error's text holds `words`. */
-#define expect(call, wanted, words)                                                                          \
-    do {                                                                                                     \
-        assert_int_equal(call, wanted);                                                                      \
-        if (strstr(banyan_last_error(), words) == NULL)                                                      \
-            fail_msg("'%s' does not say '%s'", banyan_last_error(), words);                                  \
-    } while (0)
-
 static void add_tree(int root, int through_hosts)
 {
     int job = fabric.job_count > 0 ? 0 : fabric_job_add(&fabric, 1, 1);

@@ -216,6 +216,93 @@ static int run_types(struct member *member)
     return wrong;
 }
 
+/* Shares of unequal size: rank r has (r * r + 2) mod 5 parts of `part` elements, so that some have none. */
+static int shares(const struct member *member, struct buffers *b, uint64_t part, banyan_dtype_t dtype,
+                  int in_place)
+{
+    uint64_t share[TEAM_MAX], first[TEAM_MAX + 1] = {0}, own;
+    size_t bytes = banyan_dtype_size(dtype);
+    uint8_t *at;
+    int wrong;
+
+    for (uint32_t rank = 0; rank < member->count; rank++) {
+        share[rank] = (rank * rank + 2) % 5 * part;
+        first[rank + 1] = first[rank] + share[rank];
+    }
+    own = share[member->rank];
+    at = (uint8_t *)(in_place ? b->recv : b->send) + (in_place ? first[member->rank] * bytes : 0);
+    memset(b->recv, 0xee, (size_t)(first[member->count] * bytes));
+    fill(member, at, own, dtype);
+    wrong = check_status(member, banyan_allgatherv(member->comm, at, b->recv, share, dtype), "allgatherv");
+    for (uint32_t rank = 0; rank < member->count; rank++)
+        for (uint64_t i = 0; i < share[rank] && !wrong; i++)
+            if (get(b->recv, first[rank] + i, dtype) != value_of(rank, i))
+                wrong = member_wrong(member, "allgatherv of %llu a part: element %llu of rank %u",
+                                     (unsigned long long)part, (unsigned long long)i, rank);
+    fill(member, b->send, first[member->count], dtype);
+    at = in_place ? (uint8_t *)b->send + first[member->rank] * bytes : (uint8_t *)b->recv;
+    wrong |= check_status(member, banyan_reduce_scatterv(member->comm, b->send, at, share, dtype, BANYAN_SUM),
+                          "reduce_scatterv");
+    for (uint64_t i = 0; i < own && !wrong; i++)
+        if (get(at, i, dtype) != reduced(member, first[member->rank] + i, BANYAN_SUM))
+            wrong = member_wrong(member, "reduce_scatterv of %llu a part: element %llu",
+                                 (unsigned long long)part, (unsigned long long)i);
+    return wrong;
+}
+
+static int run_shares(struct member *member)
+{
+    static const char *const ways[] = {"circulant", "ring", "rhd"};
+    int wrong = 0;
+
+    for (size_t way = 0; way < 3 && !wrong; way++) {
+        struct buffers buffers;
+
+        setenv("BANYAN_FALLBACK", ways[way], 1);
+        wrong = open_all(member, &buffers);
+        for (uint64_t part = 1; part < 1000 && !wrong; part = part * 17 + 3)
+            for (int in_place = 0; in_place < 2 && !wrong; in_place++) {
+                wrong |= shares(member, &buffers, part, BANYAN_F32, in_place);
+                wrong |= shares(member, &buffers, part, BANYAN_BF16, in_place);
+                wrong |= shares(member, &buffers, part, BANYAN_I64, in_place);
+            }
+        member_close(member);
+        free(buffers.send);
+        free(buffers.recv);
+    }
+    return wrong;
+}
+
+static void shares_of_unequal_size_are_right(void **state)
+{
+    (void)state;
+    team_must(1, run_shares, NULL);
+    team_must(2, run_shares, NULL);
+    team_must(4, run_shares, NULL);
+    team_must(7, run_shares, NULL);
+}
+
+/* The same data in all, cut in other ways. */
+static int cut_otherwise(struct member *member)
+{
+    uint64_t share[TEAM_MAX] = {0};
+    uint32_t send[64] = {0}, recv[64];
+    int wrong = member_open(member);
+
+    share[member->rank == 0 ? 0 : 1] = 60;
+    share[member->rank == 0 ? 1 : 0] = 4;
+    if (!wrong && banyan_allgatherv(member->comm, send, recv, share, BANYAN_U32) != BANYAN_EMISMATCH)
+        wrong = member_wrong(member, "no mismatch: %s", banyan_last_error());
+    member_close(member);
+    return wrong;
+}
+
+static void ranks_with_other_shares_are_told(void **state)
+{
+    (void)state;
+    team_must(2, cut_otherwise, NULL);
+}
+
 static void all_sizes_are_right(const char *way, uint32_t step)
 {
     setenv("BANYAN_FALLBACK", way, 1);
@@ -361,6 +448,8 @@ int main(void)
         cmocka_unit_test(circulant_schedules_give_exact_results_for_1_to_9_ranks),
         cmocka_unit_test(a_ring_gives_exact_results),
         cmocka_unit_test(halving_and_doubling_give_exact_results),
+        cmocka_unit_test(shares_of_unequal_size_are_right),
+        cmocka_unit_test(ranks_with_other_shares_are_told),
         cmocka_unit_test(every_operator_on_every_type_is_right),
         cmocka_unit_test(rounded_sums_have_the_same_bits_on_all_ranks),
         cmocka_unit_test(many_operations_run_at_a_time_and_again),
