@@ -23,6 +23,7 @@
 
 static const char help[] =
     "usage: banyan push DIR|FILE... --to NAME=ADDR... | --sockets DIR [options]\n"
+    "       banyan push --saved | --settle --to NAME=ADDR... | --sockets DIR [options]\n"
     "\n"
     "Loads table images onto switches: every switch takes and checks its image before any makes it active.\n"
     "A folder stands for all switch images (*.table) in it; hosts' images are passed over.\n"
@@ -34,6 +35,11 @@ static const char help[] =
     "too, "
     "so\n"
     "                       that the next run begins on fresh tables; no run may be going on\n"
+    "      --saved          instead of images: what the switches had before they restarted, from their "
+    "--state\n"
+    "      --settle         after a push that was interrupted: complete it where it had begun to be active, "
+    "else have\n"
+    "                       all switches forget it\n"
     "      --keys DIR       keys for tls: (default: BANYAN_KEYS), as `banyan keys` makes them\n"
     "      --timeout S      seconds that one switch may take to answer (default 10)\n"
     "      --json           one JSON object on stdout\n"
@@ -50,7 +56,7 @@ struct load {
 struct arguments {
     const char *sockets;
     struct by_session_options access;
-    int json, renew;
+    int json, renew, saved, settle;
     uint32_t to_count, to_room;
     char **to; /* NAME=ADDR */
     uint32_t load_count, load_room;
@@ -61,6 +67,7 @@ static const struct option options[] = {
     {"to", required_argument, NULL, 't'},   {"sockets", required_argument, NULL, 's'},
     {"keys", required_argument, NULL, 'k'}, {"timeout", required_argument, NULL, 'T'},
     {"json", no_argument, NULL, 'J'},       {"renew", no_argument, NULL, 'R'},
+    {"saved", no_argument, NULL, 'S'},      {"settle", no_argument, NULL, 'E'},
     {"help", no_argument, NULL, 'h'},       {NULL, 0, NULL, 0},
 };
 
@@ -154,6 +161,42 @@ static int add_path(struct arguments *arguments, const char *path)
     return result;
 }
 
+static int is_socket(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+
+    return length > 5 && strcmp(entry->d_name + length - 5, ".sock") == 0;
+}
+
+/* Without images: every switch that --to names or that listens in --sockets. */
+static int add_switches(struct arguments *arguments, int files)
+{
+    struct dirent **entries = NULL;
+    int count = arguments->sockets ? scandir(arguments->sockets, &entries, is_socket, alphasort) : 0;
+
+    if (files > 0 || arguments->renew || arguments->saved + arguments->settle > 1)
+        return by_cli_fail(BY_EXIT_USAGE,
+                           "--saved and --settle stand alone, without images; see banyan push --help");
+    if (count < 0)
+        return by_cli_fail(BY_EXIT_USAGE, "--sockets %s: %s", arguments->sockets, strerror(errno));
+    for (uint32_t i = 0; i < arguments->to_count + (uint32_t)count; i++) {
+        const char *from =
+            i < arguments->to_count ? arguments->to[i] : entries[i - arguments->to_count]->d_name;
+        size_t length = i < arguments->to_count ? (size_t)(strchr(from, '=') - from) : strlen(from) - 5;
+        struct load load = {0};
+
+        snprintf(load.name, sizeof(load.name), "%.*s", (int)length, from);
+        BY_GROW(arguments->loads, arguments->load_count, arguments->load_room);
+        arguments->loads[arguments->load_count++] = load;
+    }
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    free(entries);
+    if (arguments->load_count == 0)
+        return by_cli_fail(BY_EXIT_USAGE, "no switch: name them with --to, or the folder of their sockets");
+    return 0;
+}
+
 static int parse(int argc, char **argv, struct arguments *arguments)
 {
     uint64_t value = 10;
@@ -185,6 +228,12 @@ static int parse(int argc, char **argv, struct arguments *arguments)
         case 'R':
             arguments->renew = 1;
             break;
+        case 'S':
+            arguments->saved = 1;
+            break;
+        case 'E':
+            arguments->settle = 1;
+            break;
         case 'h':
             fputs(help, stdout);
             return -1;
@@ -195,6 +244,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
     arguments->access.timeout_ms = (uint32_t)value * 1000;
     if (arguments->access.keys == NULL)
         arguments->access.keys = getenv("BANYAN_KEYS");
+    if (status == 0 && (arguments->saved || arguments->settle))
+        return add_switches(arguments, argc - optind);
     if (status == 0 && (optind == argc || (arguments->to_count == 0 && arguments->sockets == NULL)))
         return by_cli_fail(BY_EXIT_USAGE, "push needs images, and --to or --sockets; see banyan push --help");
     for (; status == 0 && optind < argc; optind++)
@@ -239,20 +290,31 @@ static int pair(struct arguments *arguments)
     return 0;
 }
 
-static void report(const struct arguments *arguments, const struct by_push_target *targets)
+static void report(const struct arguments *arguments, const struct by_push_target *targets,
+                   enum by_push_settled settled)
 {
+    static const char *const words[] = {
+        [BY_PUSH_CLEAR] = "no push was open", [BY_PUSH_FORWARD] = "completed", [BY_PUSH_BACK] = "forgotten"};
     json_t *array = json_array(), *object;
     char hash[17];
 
+    if (arguments->settle && !arguments->json)
+        printf("settle: %s\n", words[settled]);
     for (uint32_t i = 0; i < arguments->load_count; i++) {
         snprintf(hash, sizeof(hash), "%016" PRIx64, targets[i].hash);
-        if (!arguments->json)
+        if (!arguments->json && targets[i].hash == 0)
+            printf("%s: no table is active\n", targets[i].name);
+        else if (!arguments->json && targets[i].image == NULL)
+            printf("%s: %s is active\n", targets[i].name, hash);
+        else if (!arguments->json)
             printf("%s: %s is active (%zu bytes)\n", targets[i].name, hash, targets[i].bytes);
         json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:I}", "switch", targets[i].name, "address",
                                                targets[i].address, "hash", hash, "bytes",
                                                (json_int_t)targets[i].bytes));
     }
     object = json_pack("{s:o}", "pushed", array);
+    if (arguments->settle)
+        json_object_set_new(object, "settled", json_string(words[settled]));
     if (arguments->json) {
         json_dumpf(object, stdout, JSON_INDENT(2));
         putchar('\n');
@@ -263,6 +325,7 @@ static void report(const struct arguments *arguments, const struct by_push_targe
 static int push(struct arguments *arguments)
 {
     struct by_push_target *targets = by_alloc(arguments->load_count, sizeof(*targets));
+    enum by_push_settled settled = BY_PUSH_CLEAR;
     struct by_problem problem = {0};
     int status = BY_EXIT_DONE;
 
@@ -271,10 +334,12 @@ static int push(struct arguments *arguments)
                                              .address = arguments->loads[i].address,
                                              .image = arguments->loads[i].bytes,
                                              .bytes = arguments->loads[i].size};
-    if (by_push(targets, arguments->load_count, &arguments->access, &problem) != 0)
+    if (arguments->settle
+            ? by_push_settle(targets, arguments->load_count, &arguments->access, &settled, &problem) != 0
+            : by_push(targets, arguments->load_count, &arguments->access, &problem) != 0)
         status = by_cli_fail(BY_EXIT_ENVIRONMENT, "push: %s", problem.text);
     else
-        report(arguments, targets);
+        report(arguments, targets, settled);
     free(targets);
     return status;
 }

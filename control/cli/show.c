@@ -222,15 +222,35 @@ static int show_waiting(struct table *table, json_t *object)
     return error ? by_cli_fail(BY_EXIT_ENVIRONMENT, "%s", problem.text) : 0;
 }
 
+/* A hash as JSON has it; null for none. */
+static json_t *hash_json(uint64_t hash)
+{
+    char text[17];
+
+    snprintf(text, sizeof(text), "%016" PRIx64, hash);
+    return hash ? json_string(text) : json_null();
+}
+
 static json_t *switch_json(const by_HelloReply *hello)
 {
-    char nonce[17];
+    return json_pack("{s:s, s:s, s:o, s:i, s:I, s:i, s:I, s:o, s:o}", "name", hello->name, "software",
+                     hello->software, "boot_nonce", hash_json(hello->boot_nonce), "port_count",
+                     (int)hello->port_count, "slot_count", (json_int_t)hello->slot_count, "payload_max",
+                     (int)hello->payload_max, "entry_max", (json_int_t)hello->entry_max, "validated",
+                     hash_json(hello->validated_hash), "saved", hash_json(hello->saved_hash));
+}
 
-    snprintf(nonce, sizeof(nonce), "%016" PRIx64, (uint64_t)hello->boot_nonce);
-    return json_pack("{s:s, s:s, s:s, s:i, s:I, s:i, s:I}", "name", hello->name, "software", hello->software,
-                     "boot_nonce", nonce, "port_count", (int)hello->port_count, "slot_count",
-                     (json_int_t)hello->slot_count, "payload_max", (int)hello->payload_max, "entry_max",
-                     (json_int_t)hello->entry_max);
+/* What the switch holds beside its active table, and what to do about it. */
+static void show_beside(const by_HelloReply *hello)
+{
+    if (hello->validated_hash != 0)
+        printf("  %016" PRIx64 " waits for the end of a push: banyan push --settle, should that have been "
+               "interrupted\n",
+               (uint64_t)hello->validated_hash);
+    if (hello->saved_hash != 0)
+        printf("  %016" PRIx64 " (cookie %016" PRIx64 ") was active before the switch restarted: banyan push "
+               "--saved makes it so again\n",
+               (uint64_t)hello->saved_hash, (uint64_t)hello->saved_cookie);
 }
 
 static int show(struct table *table, const struct arguments *arguments)
@@ -251,6 +271,8 @@ static int show(struct table *table, const struct arguments *arguments)
         by_dump_text(table->image, table->bytes, stdout);
     else
         printf("  no table is active: push one\n");
+    if (object == NULL && table->session != NULL)
+        show_beside(&table->hello);
     if (arguments->counters && table->session != NULL)
         status = show_counters(table, object);
     if (status == 0 && arguments->waiting && table->session != NULL)

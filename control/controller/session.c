@@ -374,9 +374,17 @@ int by_session_stage(struct by_session *session, const uint8_t *image, size_t by
     return error;
 }
 
+int by_session_restore(struct by_session *session, uint64_t hash, struct by_problem *problem)
+{
+    by_Request request = {.which_body = by_Request_restore_tag, .body.restore.hash = hash};
+
+    return call_for(session, &request, by_Response_stage_tag, problem);
+}
+
 int by_session_validate(struct by_session *session, uint64_t hash, struct by_problem *problem)
 {
-    by_Request request = {.which_body = by_Request_validate_tag, .body.validate.hash = hash};
+    by_Request request = {.which_body = by_Request_validate_tag,
+                          .body.validate = {.hash = hash, .push = session->options.election_id}};
 
     return call_for(session, &request, by_Response_validate_tag, problem);
 }

@@ -39,6 +39,9 @@ int by_session_hello(struct by_session *session, by_HelloReply *reply, struct by
 /* Sends an image in pieces, and has it validated: nothing is active yet. */
 int by_session_stage(struct by_session *session, const uint8_t *image, size_t bytes,
                      struct by_problem *problem);
+/* Stages the table of the switch's earlier life, of that hash (Hello names it). */
+int by_session_restore(struct by_session *session, uint64_t hash, struct by_problem *problem);
+/* The election id names the push that the image belongs to. */
 int by_session_validate(struct by_session *session, uint64_t hash, struct by_problem *problem);
 int by_session_commit(struct by_session *session, uint64_t hash, struct by_problem *problem);
 int by_session_abort(struct by_session *session, struct by_problem *problem);

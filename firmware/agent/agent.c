@@ -30,7 +30,8 @@ struct by_agent {
     uint64_t election_id; /* the highest seen */
     uint32_t total;       /* bytes of the image being staged, 0 = none */
     uint32_t received;
-    uint64_t validated; /* hash of what the node has accepted and not yet committed */
+    uint64_t validated;                   /* hash of what the node has accepted and not yet committed */
+    uint64_t validated_push, active_push; /* which pushes that and the active image belong to */
     int is_validated;
     by_Request request;
     by_Response response;
@@ -52,6 +53,7 @@ int by_agent_init(struct by_agent **out, void *memory, size_t bytes, const struc
     struct by_agent *agent = memory;
 
     if (!config->ops || !config->name || config->image_bytes_max < BY_IMAGE_HEADER_BYTES ||
+        (config->saved && config->saved_bytes > config->image_bytes_max) ||
         (uintptr_t)memory % ALIGNMENT != 0)
         return BY_EINVAL;
     if (bytes < by_agent_size(config))
@@ -100,6 +102,7 @@ static void forget_staged(struct by_agent *agent)
         agent->config.ops->abort(agent->config.node);
     agent->is_validated = 0;
     agent->validated = 0;
+    agent->validated_push = 0;
 }
 
 static void answer_hello(struct by_agent *agent)
@@ -118,12 +121,20 @@ static void answer_hello(struct by_agent *agent)
     reply->slot_count = config->slot_count;
     reply->payload_max = config->payload_max;
     reply->entry_max = config->entry_max;
+    reply->validated_hash = agent->validated;
+    reply->validated_push = agent->validated_push;
+    if (config->saved) {
+        by_image_header(config->saved, &header);
+        reply->saved_hash = by_image_hash(config->saved, config->saved_bytes);
+        reply->saved_cookie = header.cookie;
+    }
     if (!image)
         return;
     by_image_header(image, &header);
     reply->table_hash = by_image_hash(image, bytes);
     reply->table_cookie = header.cookie;
     reply->table_bytes = (uint32_t)bytes;
+    reply->table_push = agent->active_push;
 }
 
 static void answer_stage(struct by_agent *agent)
@@ -164,6 +175,35 @@ static void answer_stage(struct by_agent *agent)
     }
     memcpy(agent->image + agent->received, stage->data.bytes, stage->data.size);
     agent->received += stage->data.size;
+    agent->response.which_body = by_Response_stage_tag;
+    agent->response.body.stage.received = agent->received;
+}
+
+/* Stages what was kept in an earlier life. */
+static void answer_restore(struct by_agent *agent)
+{
+    const struct by_agent_config *config = &agent->config;
+    uint64_t wanted = agent->request.body.restore.hash;
+    uint64_t hash = config->saved ? by_image_hash(config->saved, config->saved_bytes) : 0;
+    struct by_text text;
+
+    if (!config->saved || hash != wanted) {
+        text = fail(agent, BY_ENOENT);
+        by_text_add(&text, "restore: ");
+        if (!config->saved) {
+            by_text_add(&text, "no table of an earlier life is offered");
+        } else {
+            by_text_add(&text, "the saved table is ");
+            by_text_hash(&text, hash);
+            by_text_add(&text, ", the request names ");
+            by_text_hash(&text, wanted);
+        }
+        by_text_add(&text, ": push the images instead");
+        return;
+    }
+    forget_staged(agent);
+    memcpy(agent->image, config->saved, config->saved_bytes);
+    agent->total = agent->received = config->saved_bytes;
     agent->response.which_body = by_Response_stage_tag;
     agent->response.body.stage.received = agent->received;
 }
@@ -234,6 +274,7 @@ static void answer_validate(struct by_agent *agent)
         return;
     agent->is_validated = 1;
     agent->validated = hash;
+    agent->validated_push = agent->request.body.validate.push;
     agent->response.which_body = by_Response_validate_tag;
     agent->response.body.validate.hash = hash;
 }
@@ -267,7 +308,11 @@ static void answer_commit(struct by_agent *agent)
             forget_staged(agent);
             return;
         }
+        agent->active_push = agent->validated_push;
         agent->is_validated = 0; /* it is the active one now: nothing is left to abort */
+        if (agent->config.ops->keep)
+            agent->config.ops->keep(agent->config.node, agent->image, agent->total);
+        agent->config.saved = NULL; /* an earlier life's table is offered no more */
         forget_staged(agent);
     }
     agent->response.which_body = by_Response_commit_tag;
@@ -393,8 +438,10 @@ static void dispatch(struct by_agent *agent)
     struct by_text text;
 
     switch (agent->request.which_body) {
-    case by_Request_hello_tag:
-        answer_hello(agent);
+    case by_Request_hello_tag: /* of a writer: from now on older ones write no more, so what it reads stays
+                                  true */
+        if (agent->request.election_id == 0 || check_writer(agent) == 0)
+            answer_hello(agent);
         return;
     case by_Request_read_tag:
         answer_read(agent);
@@ -416,6 +463,10 @@ static void dispatch(struct by_agent *agent)
     case by_Request_commit_tag:
         if (check_writer(agent) == 0)
             answer_commit(agent);
+        return;
+    case by_Request_restore_tag:
+        if (check_writer(agent) == 0)
+            answer_restore(agent);
         return;
     case by_Request_abort_tag:
         if (check_writer(agent) == 0)

@@ -57,6 +57,9 @@ struct by_agent_ops {
     int (*port)(void *node, uint32_t index, struct by_agent_port *out);
     /* The oldest incomplete chunk of entry `index`, BY_EAGAIN when it has none. */
     int (*waiting)(void *node, uint32_t index, struct by_bank_view *out);
+    /* Keeps a copy of the image that has just become active, for the next life; must not wait. NULL where a
+     * node has no place for it. */
+    void (*keep)(void *node, const uint8_t *image, size_t bytes);
 };
 
 struct by_agent_config {
@@ -68,13 +71,16 @@ struct by_agent_config {
     uint32_t payload_max;
     uint32_t entry_max;
     uint32_t image_bytes_max;
+    uint32_t saved_bytes;
+    const uint8_t *saved; /* the image of an earlier life, offered until a table is committed, or NULL */
     const struct by_agent_ops *ops;
     void *node;
 };
 
 /* Bytes of memory (16-byte aligned) for `config`. */
 size_t by_agent_size(const struct by_agent_config *config);
-/* Builds an agent with nothing staged. The config's strings, ops and node must outlive it. 0, BY_EINVAL or
+/* Builds an agent with nothing staged. The config's strings, saved image, ops and
+ * node must outlive it. 0, BY_EINVAL or
  * BY_ENOMEM. */
 int by_agent_init(struct by_agent **agent, void *memory, size_t bytes, const struct by_agent_config *config);
 

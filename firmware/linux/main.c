@@ -94,19 +94,30 @@ static int open_shell(struct by_shell **shell, const struct by_options *options,
 
 /* The agent that governs the shell, in memory that the caller frees. */
 static int open_agent(struct by_agent **agent, void **memory, const struct by_options *options,
-                      const struct by_board *board, struct by_shell *shell)
+                      const struct by_board *board, struct by_node *node)
 {
     struct by_agent_config config = {
         .name = options->name,
         .software = "banyan " BY_VERSION,
-        .port_count = by_shell_port_count(shell),
+        .port_count = by_shell_port_count(node->shell),
         .slot_count = options->slots ? options->slots : board->slots,
-        .payload_max = by_shell_payload_max(shell),
+        .payload_max = by_shell_payload_max(node->shell),
         .entry_max = board->entries,
         .image_bytes_max = board->image_bytes,
         .ops = &by_node_ops,
-        .node = shell,
+        .node = node,
     };
+    size_t saved_bytes;
+
+    if (node->store) {
+        config.saved = by_store_saved(node->store, &saved_bytes);
+        config.saved_bytes = (uint32_t)saved_bytes;
+        if (saved_bytes > board->image_bytes) {
+            by_say("the saved table has %zu bytes, board %s takes %u: it is not offered", saved_bytes,
+                   board->name, board->image_bytes);
+            config.saved = NULL;
+        }
+    }
 
     if (getrandom(&config.boot_nonce, sizeof config.boot_nonce, 0) != (ssize_t)sizeof config.boot_nonce)
         config.boot_nonce = (uint64_t)getpid();
@@ -121,13 +132,17 @@ static int open_agent(struct by_agent **agent, void **memory, const struct by_op
 static int run(const struct by_options *options, const struct by_board *board, struct by_server *server)
 {
     struct by_shell *shell;
+    struct by_node node = {0};
     struct by_agent *agent;
     void *memory = NULL;
     int result = open_shell(&shell, options, board, server);
 
     if (result != 0)
         return result;
-    result = open_agent(&agent, &memory, options, board, shell);
+    node.shell = shell;
+    if (options->state && (result = by_store_open(&node.store, options->state, options->name)) != 0)
+        goto out;
+    result = open_agent(&agent, &memory, options, board, &node);
     if (result != 0)
         goto out;
     if (options->table && (result = by_node_load(shell, options->table)) != 0)
@@ -144,6 +159,7 @@ static int run(const struct by_options *options, const struct by_board *board, s
     }
     running = NULL;
 out:
+    by_store_close(node.store);
     by_shell_close(shell);
     free(memory);
     return result;

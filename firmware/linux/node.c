@@ -12,24 +12,29 @@
 #include "offload/base/errors.h"
 #include "proto/control.pb.h"
 
+static struct by_shell *shell_of(void *node)
+{
+    return ((struct by_node *)node)->shell;
+}
+
 static int node_stage(void *node, const uint8_t *image, size_t bytes, struct by_image_fault *fault)
 {
-    return by_engine_stage(by_shell_engine(node), image, bytes, fault);
+    return by_engine_stage(by_shell_engine(shell_of(node)), image, bytes, fault);
 }
 
 static int node_commit(void *node)
 {
-    return by_shell_commit(node);
+    return by_shell_commit(shell_of(node));
 }
 
 static void node_abort(void *node)
 {
-    by_engine_abort(by_shell_engine(node));
+    by_engine_abort(by_shell_engine(shell_of(node)));
 }
 
 static const uint8_t *node_image(void *node, size_t *bytes)
 {
-    return by_engine_image(by_shell_engine(node), bytes);
+    return by_engine_image(by_shell_engine(shell_of(node)), bytes);
 }
 
 /* A counter by name and place in its struct. */
@@ -57,12 +62,12 @@ BY_STATIC_ASSERT(ENGINE_ROWS + SHELL_ROWS <= sizeof(((by_CountersReply *)0)->eng
 /* The engine's counters, then the shell's. */
 static int node_counter(void *node, uint32_t index, struct by_agent_counter *out)
 {
-    const char *counters = (const char *)by_engine_counters(by_shell_engine(node));
+    const char *counters = (const char *)by_engine_counters(by_shell_engine(shell_of(node)));
     const struct counter_row *row = engine_rows;
 
     if (index >= ENGINE_ROWS) {
         index -= ENGINE_ROWS;
-        counters = (const char *)by_shell_counters(node);
+        counters = (const char *)by_shell_counters(shell_of(node));
         row = shell_rows;
         if (index >= SHELL_ROWS)
             return BY_ENOENT;
@@ -74,7 +79,7 @@ static int node_counter(void *node, uint32_t index, struct by_agent_counter *out
 
 static int node_port(void *node, uint32_t index, struct by_agent_port *out)
 {
-    struct by_port *port = by_shell_port(node, index);
+    struct by_port *port = by_shell_port(shell_of(node), index);
     struct by_port_counters counters;
 
     if (!port)
@@ -92,7 +97,15 @@ static int node_port(void *node, uint32_t index, struct by_agent_port *out)
 
 static int node_waiting(void *node, uint32_t index, struct by_bank_view *out)
 {
-    return by_engine_oldest(by_shell_engine(node), index, out);
+    return by_engine_oldest(by_shell_engine(shell_of(node)), index, out);
+}
+
+static void node_keep(void *node, const uint8_t *image, size_t bytes)
+{
+    struct by_store *store = ((struct by_node *)node)->store;
+
+    if (store)
+        by_store_put(store, image, bytes);
 }
 
 const struct by_agent_ops by_node_ops = {
@@ -103,6 +116,7 @@ const struct by_agent_ops by_node_ops = {
     .counter = node_counter,
     .port = node_port,
     .waiting = node_waiting,
+    .keep = node_keep,
 };
 
 /* The whole file in memory that the caller frees; NULL when it cannot be read or is larger than any image,

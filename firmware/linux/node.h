@@ -5,8 +5,14 @@
 
 #include "dataplane/shell.h"
 #include "firmware/agent/agent.h"
+#include "firmware/linux/store.h"
 
-/* The functions; `node` is a struct by_shell. */
+struct by_node {
+    struct by_shell *shell;
+    struct by_store *store; /* NULL: committed tables are not kept */
+};
+
+/* The functions; `node` is a struct by_node. */
 extern const struct by_agent_ops by_node_ops;
 
 /* Loads the image in `path` and commits it. 0, or BY_ENOENT and what the engine says of it, reported. */

@@ -21,6 +21,7 @@ enum {
     OPT_CONTROL,
     OPT_KEYS,
     OPT_TABLE,
+    OPT_STATE,
     OPT_BOARD,
     OPT_SLOTS,
     OPT_PAYLOAD_MAX,
@@ -41,6 +42,7 @@ static const struct option long_options[] = {{"name", required_argument, NULL, O
                                              {"control", required_argument, NULL, OPT_CONTROL},
                                              {"keys", required_argument, NULL, OPT_KEYS},
                                              {"table", required_argument, NULL, OPT_TABLE},
+                                             {"state", required_argument, NULL, OPT_STATE},
                                              {"board", required_argument, NULL, OPT_BOARD},
                                              {"slots", required_argument, NULL, OPT_SLOTS},
                                              {"payload-max", required_argument, NULL, OPT_PAYLOAD_MAX},
@@ -67,6 +69,7 @@ static const char usage[] =
     "Options:\n"
     "  --name NAME           of this switch, in messages and in Hello\n"
     "  --table FILE          load this table image at start\n"
+    "  --state DIR           keep committed tables there, and offer the last one after a restart\n"
     "  --board NAME|FILE     limits and defaults: x86-dpdk, lab-veth or a board.json\n"
     "  --driver DRIVER       for --iface: auto, af_packet, af_xdp or gso (default auto)\n"
     "  --slots N             slots of all entries together\n"
@@ -202,6 +205,9 @@ static int take(struct by_options *options, int code, const char *value)
         return -1;
     case OPT_TABLE:
         options->table = value;
+        return -1;
+    case OPT_STATE:
+        options->state = value;
         return -1;
     case OPT_BOARD:
         options->board = value;

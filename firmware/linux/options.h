@@ -15,6 +15,7 @@ struct by_options {
     const char *name;
     const char *board;
     const char *table; /* file, or NULL */
+    const char *state; /* folder that keeps committed tables, or NULL */
     unsigned port_count;
     struct by_port_spec ports[BY_PORTS_MAX];
     unsigned driver; /* enum by_port_driver */

@@ -22,11 +22,16 @@ check "plans and tables" bash -c "
 
 ip netns add "$ns"
 for i in 0 1 2 3; do ip -n "$ns" link add "p$i" type veth peer name "h$i"; done
-ip netns exec "$ns" "$build/bin/banyan-switchd" --name switch0 --iface p0 --iface p1 --iface p2 --iface p3 \
-    --control "unix:$dir/switch0.sock" --control tcp:127.0.0.1:46248 >"$dir/switch.out" 2>"$dir/switch.err" &
-switch=$!
-children+=("$switch")
-for ((i = 0; i < 300; i++)); do grep -q ready "$dir/switch.out" 2>/dev/null && break; sleep 0.1; done
+mkdir "$dir/state"
+start() {
+    local i
+    ip netns exec "$ns" "$build/bin/banyan-switchd" --name switch0 --iface p0 --iface p1 --iface p2 --iface p3 \
+        --control "unix:$dir/switch0.sock" --control tcp:127.0.0.1:46248 --state "$dir/state" >"$dir/switch.out" 2>"$dir/switch.err" &
+    switch=$!
+    children=("$switch")
+    for ((i = 0; i < 300; i++)); do grep -q ready "$dir/switch.out" 2>/dev/null && break; sleep 0.1; done
+}
+start
 address=unix:$dir/switch0.sock
 
 refused "a switch without a table says so" 0 "no table is active" show "$address"
@@ -75,6 +80,16 @@ refused "a host's image" 2 "BANYAN_TABLE" "$banyan" push "$dir/one/host0.table" 
 refused "an image without an address" 2 "--to switch0=ADDR" "$banyan" push "$dir/one" --to "x=$address"
 refused "an address that is none" 3 "unix:PATH, tcp:HOST:PORT or tls:HOST:PORT" "$banyan" push "$dir/one" --to switch0=nowhere
 check "after all refusals the table is the one before" "$banyan" diff "$address" "$dir/two/switch0.table"
+refused "without an earlier life nothing is offered" 3 "offers no table of an earlier life" "$banyan" push --saved --sockets "$dir"
+check "settle: no push was open" bash -c "'$banyan' push --settle --sockets '$dir' | grep -q 'no push was open'"
+kill -KILL $switch
+wait $switch 2>/dev/null
+start
+refused "a switch that was killed and started again has no table" 0 "no table is active" show "$address"
+refused "it offers the one that it had" 0 "was active before the switch restarted" show "$address"
+check "push --saved" "$banyan" push --saved --to "switch0=$address"
+check "it is the one from before" "$banyan" diff "$address" "$dir/two/switch0.table"
+refused "images beside --saved" 2 "stand alone" "$banyan" push "$dir/one" --saved --sockets "$dir"
 kill -TERM $switch
 wait $switch
 [ $? -eq 0 ] && pass "the switch ends cleanly" || fail "the switch ends cleanly" "$dir/switch.err"

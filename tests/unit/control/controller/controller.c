@@ -6,13 +6,16 @@
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -30,6 +33,13 @@
 
 static const struct by_session_options plain = {.timeout_ms = TIMEOUT};
 
+/* A controller that ends at a certain request, counted over all switches. */
+struct crash {
+    atomic_int left;    /* requests until then */
+    atomic_bool before; /* the request is not done any more, else only its answer is lost */
+    atomic_int process; /* the controller's, 0 = not yet known */
+};
+
 /* A switch that has everything but packets. */
 struct fake {
     char address[128], path[108];
@@ -40,6 +50,7 @@ struct fake {
     int refuse_stage, refuse_commit; /* errors to give */
     int garbage;                     /* answers nonsense */
     int silent;                      /* answers nothing */
+    struct crash *crash;             /* when the controller ends, or NULL */
     uint8_t staged[IMAGE_MAX], active[IMAGE_MAX];
     size_t staged_bytes, active_bytes;
     struct by_agent *agent;
@@ -106,8 +117,21 @@ static int fake_waiting(void *node, uint32_t index, struct by_bank_view *out)
     return index == 0 ? 0 : BY_EAGAIN;
 }
 
-static const struct by_agent_ops ops = {fake_stage,   fake_commit, fake_abort,  fake_image,
-                                        fake_counter, fake_port,   fake_waiting};
+static const struct by_agent_ops ops = {fake_stage,   fake_commit, fake_abort,   fake_image,
+                                        fake_counter, fake_port,   fake_waiting, NULL};
+
+/* The next request is here. True when it is the one at which the controller ends, which it then does. */
+static bool is_last(struct crash *crash)
+{
+    if (atomic_fetch_sub(&crash->left, 1) != 1)
+        return false;
+    while (crash->process == 0)
+        usleep(100);
+    kill(crash->process, SIGKILL);
+    waitpid(crash->process, NULL, 0);
+    crash->process = -1;
+    return true;
+}
 
 /* Serves one client until it leaves. */
 static void serve(struct fake *fake, int fd)
@@ -125,12 +149,16 @@ static void serve(struct fake *fake, int fd)
             send(fd, "\0\0\0\4abcd", 8, MSG_NOSIGNAL);
             continue;
         }
+        if (fake->crash && fake->crash->before && is_last(fake->crash))
+            return;
         while (done < (size_t)count && used > 0) {
             int32_t bytes = by_channel_step(&channel, fake->agent, in + done, (size_t)count - done, &used,
                                             out, sizeof(out));
             if (bytes < 0)
                 return;
             done += used;
+            if (fake->crash && !fake->crash->before && bytes > 0 && is_last(fake->crash))
+                return;
             /* In two pieces: a reader must cope with half a message. */
             if (bytes > 0 && (send(fd, out, (size_t)bytes / 2, MSG_NOSIGNAL) < 0 ||
                               send(fd, out + bytes / 2, (size_t)(bytes - bytes / 2), MSG_NOSIGNAL) < 0))
@@ -296,6 +324,126 @@ static void a_commit_that_fails_says_who_has_the_new_table(void **state)
     setup_close(&setup);
 }
 
+/* Which generation a switch has: 0 = none. */
+static uint32_t generation(const struct fake *fake)
+{
+    struct by_image_job job;
+
+    if (fake->active_bytes == 0)
+        return 0;
+    by_image_job(fake->active, 0, &job);
+    return job.gen;
+}
+
+/* The same tables in the next generation. */
+static void raise_generation(struct setup *setup)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        struct by_image_job job;
+
+        by_image_job(setup->images.bytes[4 + i], 0, &job);
+        job.gen++;
+        by_image_put_job(setup->images.bytes[4 + i], 0, &job);
+        by_image_seal(setup->images.bytes[4 + i]);
+    }
+}
+
+/* A push in a process of its own, which ends as `crash` says. True when it did, false when the push was done
+ * first. */
+static bool push_until(struct setup *setup, struct crash *crash)
+{
+    struct by_problem problem = {0};
+    pid_t process;
+
+    setup->fake[0]->crash = setup->fake[1]->crash = crash;
+    process = fork();
+    assert_true(process >= 0);
+    if (process == 0)
+        _exit(by_push(setup->targets, 2, &plain, &problem) != 0);
+    crash->process = process;
+    while (crash->process > 0 && waitpid(process, NULL, WNOHANG) == 0)
+        usleep(200);
+    setup->fake[0]->crash = setup->fake[1]->crash = NULL;
+    return crash->left <= 0;
+}
+
+static void a_controller_that_crashes_at_any_step_leaves_one_generation(void **state)
+{
+    unsigned crashes[3] = {0}; /* by enum by_push_settled */
+
+    (void)state;
+    for (int before = 0; before <= 1; before++)
+        for (int step = 1;; step++) {
+            struct crash crash = {.left = step, .before = before};
+            enum by_push_settled settled;
+            struct setup setup;
+            struct by_problem problem = {0};
+            bool crashed;
+
+            setup_open(&setup, 4096);
+            assert_int_equal(by_push(setup.targets, 2, &plain, &problem), 0);
+            assert_int_equal(generation(setup.fake[0]), 1);
+            raise_generation(&setup);
+            crashed = push_until(&setup, &crash);
+            if (by_push_settle(setup.targets, 2, &plain, &settled, &problem) != 0)
+                fail_msg("step %d: %s", step, problem.text);
+            crashes[settled] += crashed;
+            if (generation(setup.fake[0]) != generation(setup.fake[1]))
+                fail_msg("step %d, %s the request: generation %u at one switch, %u at the other", step,
+                         before ? "before" : "after", generation(setup.fake[0]), generation(setup.fake[1]));
+            if (settled != BY_PUSH_CLEAR)
+                assert_int_equal(generation(setup.fake[0]), settled == BY_PUSH_FORWARD ? 2 : 1);
+            /* Settling again finds nothing, and the next push goes as ever. */
+            assert_int_equal(by_push_settle(setup.targets, 2, &plain, &settled, &problem), 0);
+            assert_int_equal(settled, BY_PUSH_CLEAR);
+            assert_int_equal(by_push(setup.targets, 2, &plain, &problem), 0);
+            assert_int_equal(generation(setup.fake[0]), 2);
+            assert_int_equal(generation(setup.fake[1]), 2);
+            setup_close(&setup);
+            if (!crashed)
+                break;
+        }
+    /* Two switches: Hello, Stage and Validate each, then Commit each. */
+    assert_int_equal(crashes[0] + crashes[1] + crashes[2], 2 * 8);
+    assert_true(crashes[BY_PUSH_FORWARD] >= 2 && crashes[BY_PUSH_BACK] >= 4);
+}
+
+static void a_controller_that_another_one_has_settled_cannot_go_on(void **state)
+{
+    struct setup setup;
+    struct by_problem problem = {0};
+    struct by_session *old[2];
+    enum by_push_settled settled;
+
+    (void)state;
+    setup_open(&setup, 4096);
+    /* One controller has validated everywhere and is about to commit; another one settles. */
+    for (uint32_t i = 0; i < 2; i++) {
+        uint64_t hash = by_image_hash(setup.targets[i].image, setup.targets[i].bytes);
+
+        assert_int_equal(by_session_open(setup.fake[i]->address,
+                                         &(struct by_session_options){TIMEOUT, 5, NULL}, &old[i], &problem),
+                         0);
+        assert_int_equal(by_session_stage(old[i], setup.targets[i].image, setup.targets[i].bytes, &problem),
+                         0);
+        assert_int_equal(by_session_validate(old[i], hash, &problem), 0);
+        by_session_close(old[i]);
+    }
+    assert_int_equal(by_push_settle(setup.targets, 2, &plain, &settled, &problem), 0);
+    assert_int_equal(settled, BY_PUSH_BACK);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(by_session_open(setup.fake[i]->address,
+                                         &(struct by_session_options){TIMEOUT, 5, NULL}, &old[i], &problem),
+                         0);
+        assert_int_equal(by_session_commit(
+                             old[i], by_image_hash(setup.targets[i].image, setup.targets[i].bytes), &problem),
+                         BY_EPERM);
+        by_session_close(old[i]);
+        assert_int_equal(setup.fake[i]->commits, 0);
+    }
+    setup_close(&setup);
+}
+
 static void a_switch_that_is_too_small_or_another_is_refused_before_staging(void **state)
 {
     struct setup setup;
@@ -441,6 +589,8 @@ int main(void)
         cmocka_unit_test(a_push_makes_every_switch_active_and_reads_back_alike),
         cmocka_unit_test(a_refusal_by_one_switch_leaves_all_as_they_were),
         cmocka_unit_test(a_commit_that_fails_says_who_has_the_new_table),
+        cmocka_unit_test(a_controller_that_crashes_at_any_step_leaves_one_generation),
+        cmocka_unit_test(a_controller_that_another_one_has_settled_cannot_go_on),
         cmocka_unit_test(a_switch_that_is_too_small_or_another_is_refused_before_staging),
         cmocka_unit_test(a_deposed_writer_is_told_so),
         cmocka_unit_test(counters_and_waiting_come_whole),

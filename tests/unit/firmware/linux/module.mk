@@ -3,3 +3,8 @@ TESTS += switchd_options_test
 switchd_options_test_SRC := tests/unit/firmware/linux/switchd_options_test.c firmware/linux/options.c firmware/linux/board.c dataplane/say.c
 switchd_options_test_LDLIBS := -lcmocka -ljansson
 SRCFLAGS_tests/unit/firmware/linux/switchd_options_test.c := $(shell pkg-config --cflags libdpdk 2>/dev/null)
+# Tables kept for the next life.
+TESTS += store_test
+store_test_SRC := tests/unit/firmware/linux/store_test.c tests/unit/firmware/star.c firmware/linux/store.c dataplane/say.c
+store_test_LIBS := offload
+store_test_LDLIBS := -lcmocka -lpthread

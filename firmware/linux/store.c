@@ -1,0 +1,227 @@
+/* Two copies of the last committed table. See store.h. A file is a header of 32 bytes (below, big-endian),
+ * then the image. `lock` guards what the two threads share: the copy that waits, and the end. */
+#include "firmware/linux/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "dataplane/say.h"
+#include "offload/base/bytes.h"
+#include "offload/base/crc32c.h"
+#include "offload/base/errors.h"
+#include "offload/base/limits.h"
+#include "offload/table/image.h"
+
+/* A file: magic (8 bytes), sequence (8), bytes of the image (4), CRC-32C of these 20 and the image (4), 0
+ * (8). */
+#define MAGIC        0x42595441424c4531u /* "BYTABLE1" */
+#define HEADER_BYTES 32u
+#define PATH_BYTES   1200u
+
+struct by_store {
+    char path[2][PATH_BYTES];
+    uint64_t sequence; /* of the newest copy; the writing thread's after the start */
+    uint8_t *saved;
+    size_t saved_bytes;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    bool end;
+    uint8_t *waiting; /* to be written, with room for the header in front, or NULL */
+    size_t waiting_bytes;
+};
+
+static uint32_t checksum(const uint8_t *file, size_t bytes)
+{
+    return by_crc32c(by_crc32c(0, file, 20), file + HEADER_BYTES, bytes - HEADER_BYTES);
+}
+
+/* What is wrong with a file in memory, or NULL; then its sequence number. */
+static const char *check(const uint8_t *file, size_t bytes, uint64_t *sequence)
+{
+    if (bytes < HEADER_BYTES || by_get64(file) != MAGIC)
+        return "not a saved table";
+    if (by_get32(file + 16) != bytes - HEADER_BYTES)
+        return "cut short";
+    if (by_get32(file + 20) != checksum(file, bytes))
+        return "its checksum does not match";
+    if (by_image_check(file + HEADER_BYTES, bytes - HEADER_BYTES, NULL, &(struct by_image_fault){0}) != 0)
+        return "the image in it is not valid";
+    *sequence = by_get64(file + 8);
+    return NULL;
+}
+
+/* The file's bytes, the caller's to free; NULL when there is none or it cannot be read, which is reported. */
+static uint8_t *read_file(const char *path, size_t *bytes)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    uint8_t *file = fd >= 0 ? malloc(HEADER_BYTES + BY_IMAGE_BYTES_MAX) : NULL;
+    ssize_t count = 1;
+
+    *bytes = 0;
+    while (file && count > 0 && *bytes < HEADER_BYTES + BY_IMAGE_BYTES_MAX) {
+        count = read(fd, file + *bytes, HEADER_BYTES + BY_IMAGE_BYTES_MAX - *bytes);
+        *bytes += count > 0 ? (size_t)count : 0;
+    }
+    if ((fd < 0 && errno != ENOENT) || (fd >= 0 && (!file || count < 0))) {
+        by_say("--state: %s: %s", path, strerror(errno));
+        free(file);
+        file = NULL;
+    }
+    if (fd >= 0)
+        close(fd);
+    return file;
+}
+
+/* Keeps the newest of the copies that are whole. */
+static void read_copies(struct by_store *store)
+{
+    for (int i = 0; i < 2; i++) {
+        uint64_t sequence = 0;
+        size_t bytes;
+        uint8_t *file = read_file(store->path[i], &bytes);
+        const char *fault = file ? check(file, bytes, &sequence) : NULL;
+
+        if (fault)
+            by_say("--state: %s: %s; it is passed over", store->path[i], fault);
+        if (file && !fault && (!store->saved || sequence > store->sequence)) {
+            free(store->saved);
+            store->saved = file;
+            store->saved_bytes = bytes;
+            store->sequence = sequence;
+        } else {
+            free(file);
+        }
+    }
+}
+
+/* Writes one copy over the older file, whole before it has that file's name. */
+static void write_copy(struct by_store *store, uint8_t *file, size_t bytes)
+{
+    const char *path = store->path[++store->sequence % 2];
+    char made[PATH_BYTES + 8];
+    int fd;
+    bool done;
+
+    memset(file, 0, HEADER_BYTES);
+    by_put64(file, MAGIC);
+    by_put64(file + 8, store->sequence);
+    by_put32(file + 16, (uint32_t)(bytes - HEADER_BYTES));
+    by_put32(file + 20, checksum(file, bytes));
+    snprintf(made, sizeof made, "%s.new", path);
+    fd = open(made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    done = fd >= 0;
+    for (size_t at = 0; done && at < bytes;) {
+        ssize_t count = write(fd, file + at, bytes - at);
+
+        done = count > 0;
+        at += done ? (size_t)count : 0;
+    }
+    done = done && fsync(fd) == 0;
+    if (fd >= 0)
+        done = close(fd) == 0 && done;
+    if (!done || rename(made, path) != 0)
+        by_say(
+            "--state: %s: %s: the table is active, but would not be offered after a restart: make room, then "
+            "push again",
+            path, strerror(errno));
+}
+
+static void *write_all(void *argument)
+{
+    struct by_store *store = argument;
+
+    pthread_mutex_lock(&store->lock);
+    while (!store->end || store->waiting) {
+        uint8_t *file = store->waiting;
+        size_t bytes = store->waiting_bytes;
+
+        if (!file) {
+            pthread_cond_wait(&store->more, &store->lock);
+            continue;
+        }
+        store->waiting = NULL;
+        pthread_mutex_unlock(&store->lock);
+        write_copy(store, file, bytes);
+        free(file);
+        pthread_mutex_lock(&store->lock);
+    }
+    pthread_mutex_unlock(&store->lock);
+    return NULL;
+}
+
+int by_store_open(struct by_store **out, const char *folder, const char *name)
+{
+    struct by_store *store = calloc(1, sizeof *store);
+    struct stat status;
+
+    if (!store)
+        return BY_ENOMEM;
+    errno = 0;
+    if (stat(folder, &status) != 0 || !S_ISDIR(status.st_mode) || strlen(folder) > PATH_BYTES - 64) {
+        by_say("--state %s: %s: make the folder first", folder, errno ? strerror(errno) : "not a folder");
+        free(store);
+        return BY_ENOENT;
+    }
+    for (int i = 0; i < 2; i++)
+        snprintf(store->path[i], sizeof store->path[i], "%s/%s.%d", folder, name, i);
+    read_copies(store);
+    pthread_mutex_init(&store->lock, NULL);
+    pthread_cond_init(&store->more, NULL);
+    if (pthread_create(&store->thread, NULL, write_all, store) != 0) {
+        by_say("--state %s: no thread to write it", folder);
+        free(store->saved);
+        free(store);
+        return BY_EIO;
+    }
+    *out = store;
+    return 0;
+}
+
+const uint8_t *by_store_saved(const struct by_store *store, size_t *bytes)
+{
+    *bytes = store->saved ? store->saved_bytes - HEADER_BYTES : 0;
+    return store->saved ? store->saved + HEADER_BYTES : NULL;
+}
+
+void by_store_put(struct by_store *store, const uint8_t *image, size_t bytes)
+{
+    uint8_t *file = malloc(HEADER_BYTES + bytes), *older;
+
+    if (!file) {
+        by_say(
+            "--state: no memory for a copy of the table, %zu bytes: it would not be offered after a restart",
+            bytes);
+        return;
+    }
+    memcpy(file + HEADER_BYTES, image, bytes);
+    pthread_mutex_lock(&store->lock);
+    older = store->waiting;
+    store->waiting = file;
+    store->waiting_bytes = HEADER_BYTES + bytes;
+    pthread_cond_signal(&store->more);
+    pthread_mutex_unlock(&store->lock);
+    free(older);
+}
+
+void by_store_close(struct by_store *store)
+{
+    if (!store)
+        return;
+    pthread_mutex_lock(&store->lock);
+    store->end = true;
+    pthread_cond_signal(&store->more);
+    pthread_mutex_unlock(&store->lock);
+    pthread_join(store->thread, NULL);
+    pthread_cond_destroy(&store->more);
+    pthread_mutex_destroy(&store->lock);
+    free(store->saved);
+    free(store);
+}

@@ -1,0 +1,129 @@
+/* What an agent knows beyond one table: what it keeps for the next life of the switch and offers after it,
+ * which push waits, and who may still write. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "offload/base/errors.h"
+#include "tests/unit/firmware/agent/rig.h"
+
+static int restore(struct bench *bench, uint64_t hash)
+{
+    client_request(&bench->request, by_Request_restore_tag);
+    bench->request.body.restore.hash = hash;
+    return ask(bench);
+}
+
+static void a_committed_table_is_kept_and_a_validated_one_is_not(void **state)
+{
+    struct bench *bench = *state;
+    size_t bytes;
+    uint8_t *image = star_image(&wide, &bytes);
+
+    assert_int_equal(stage_all(bench, image, bytes), 0);
+    assert_int_equal(validate(bench, by_image_hash(image, bytes)), 0);
+    assert_int_equal(bench->kept_bytes, 0);
+    assert_int_equal(commit(bench, by_image_hash(image, bytes)), 0);
+    assert_int_equal(bench->kept_bytes, bytes);
+    assert_memory_equal(bench->kept, image, bytes);
+    free(image);
+}
+
+static void a_table_of_an_earlier_life_is_offered_and_active_only_by_command(void **state)
+{
+    struct bench *bench = *state;
+    const by_HelloReply *hello = &bench->response.body.hello;
+    size_t bytes;
+    uint8_t *image = star_image(&small, &bytes);
+    uint64_t hash = by_image_hash(image, bytes);
+
+    client_request(&bench->request, by_Request_hello_tag);
+    assert_int_equal(ask(bench), 0);
+    assert_int_equal(hello->saved_hash, hash);
+    assert_int_equal(hello->saved_cookie, small.cookie);
+    assert_int_equal(hello->table_hash, 0);
+    assert_int_equal(restore(bench, hash + 1), BY_ENOENT);
+    assert_non_null(strstr(bench->response.text, "push the images instead"));
+    assert_int_equal(restore(bench, hash), 0);
+    assert_int_equal(bench->response.body.stage.received, bytes);
+    assert_int_equal(commit(bench, hash), BY_ESTATE); /* it is checked as any other */
+    assert_int_equal(validate(bench, hash), 0);
+    assert_int_equal(bench->commits, 0);
+    assert_int_equal(commit(bench, hash), 0);
+    assert_int_equal(active_hash(bench), hash);
+    client_request(&bench->request, by_Request_hello_tag);
+    assert_int_equal(ask(bench), 0);
+    assert_int_equal(hello->saved_hash, 0); /* offered no more */
+    assert_int_equal(restore(bench, hash), BY_ENOENT);
+    free(image);
+}
+
+static void a_push_from_outside_ends_the_offer_of_an_earlier_life(void **state)
+{
+    struct bench *bench = *state;
+
+    push(bench, &wide);
+    client_request(&bench->request, by_Request_hello_tag);
+    assert_int_equal(ask(bench), 0);
+    assert_int_equal(bench->response.body.hello.saved_hash, 0);
+}
+
+static void hello_tells_what_waits_and_which_push_it_is_of(void **state)
+{
+    struct bench *bench = *state;
+    const by_HelloReply *hello = &bench->response.body.hello;
+    size_t bytes;
+    uint8_t *image = star_image(&small, &bytes);
+    uint64_t hash = by_image_hash(image, bytes);
+
+    assert_int_equal(stage_all(bench, image, bytes), 0);
+    client_request(&bench->request, by_Request_validate_tag);
+    bench->request.body.validate.hash = hash;
+    bench->request.body.validate.push = 17;
+    assert_int_equal(ask(bench), 0);
+    client_request(&bench->request, by_Request_hello_tag);
+    assert_int_equal(ask(bench), 0);
+    assert_int_equal(hello->validated_hash, hash);
+    assert_int_equal(hello->validated_push, 17);
+    assert_int_equal(hello->table_push, 0);
+    assert_int_equal(commit(bench, hash), 0);
+    client_request(&bench->request, by_Request_hello_tag);
+    assert_int_equal(ask(bench), 0);
+    assert_int_equal(hello->validated_hash, 0);
+    assert_int_equal(hello->validated_push, 0);
+    assert_int_equal(hello->table_push, 17);
+    free(image);
+}
+
+static void a_hello_of_a_writer_fences_older_ones(void **state)
+{
+    struct bench *bench = *state;
+    const uint64_t ids[] = {0, 6, 0, 5}; /* a reader, a writer, a reader, an older writer */
+
+    for (size_t i = 0; i < 4; i++) {
+        client_request(&bench->request, by_Request_hello_tag);
+        bench->request.election_id = ids[i];
+        assert_int_equal(ask(bench), i == 3 ? BY_EPERM : 0);
+    }
+    client_request(&bench->request, by_Request_abort_tag);
+    bench->request.election_id = 5;
+    assert_int_equal(ask(bench), BY_EPERM);
+}
+
+int main(void)
+{
+#define TEST(name, setup) cmocka_unit_test_setup_teardown(name, setup, free_bench)
+    const struct CMUnitTest tests[] = {
+        TEST(a_committed_table_is_kept_and_a_validated_one_is_not, make_bench),
+        TEST(a_table_of_an_earlier_life_is_offered_and_active_only_by_command, make_bench_restarted),
+        TEST(a_push_from_outside_ends_the_offer_of_an_earlier_life, make_bench_restarted),
+        TEST(hello_tells_what_waits_and_which_push_it_is_of, make_bench),
+        TEST(a_hello_of_a_writer_fences_older_ones, make_bench),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,205 @@
+/* See rig.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/firmware/agent/rig.h"
+
+#include "offload/base/errors.h"
+#include "offload/engine/engine.h"
+#include "offload/reduce/reduce.h"
+
+const struct star small = {.hosts = 2, .trees = 1, .window = 4, .payload_max = 64, .mtu = 1500, .cookie = 11};
+const struct star wide = {
+    .hosts = 4, .trees = 200, .window = 4, .payload_max = 64, .mtu = 1500, .cookie = 12};
+
+static int op_stage(void *node, const uint8_t *image, size_t bytes, struct by_image_fault *fault)
+{
+    return by_engine_stage(((struct bench *)node)->engine, image, bytes, fault);
+}
+
+static int op_commit(void *node)
+{
+    struct bench *bench = node;
+
+    bench->commits++;
+    return by_engine_commit(bench->engine);
+}
+
+static void op_abort(void *node)
+{
+    by_engine_abort(((struct bench *)node)->engine);
+}
+
+static const uint8_t *op_image(void *node, size_t *bytes)
+{
+    return by_engine_image(((struct bench *)node)->engine, bytes);
+}
+
+static int op_counter(void *node, uint32_t index, struct by_agent_counter *out)
+{
+    if (index > 0)
+        return BY_ENOENT;
+    *out = (struct by_agent_counter){.name = "rx",
+                                     .value = by_engine_counters(((struct bench *)node)->engine)->rx};
+    return 0;
+}
+
+static int op_port(void *node, uint32_t index, struct by_agent_port *out)
+{
+    static const char *const names[] = {"p0", "p1"};
+
+    (void)node;
+    if (index >= 2)
+        return BY_ENOENT;
+    *out =
+        (struct by_agent_port){.name = names[index], .rx_packets = index + 1, .rx_bytes = 100 * (index + 1u)};
+    return 0;
+}
+
+static int op_waiting(void *node, uint32_t index, struct by_bank_view *out)
+{
+    return by_engine_oldest(((struct bench *)node)->engine, index, out);
+}
+
+static void op_keep(void *node, const uint8_t *image, size_t bytes)
+{
+    struct bench *bench = node;
+
+    assert_true(bytes <= sizeof bench->kept);
+    memcpy(bench->kept, image, bytes);
+    bench->kept_bytes = bytes;
+}
+
+static const struct by_agent_ops ops = {op_stage,   op_commit, op_abort,   op_image,
+                                        op_counter, op_port,   op_waiting, op_keep};
+
+/* A bench whose node kept `saved` in an earlier life, or nothing (NULL). */
+static int make_bench_after(void **state, const struct star *saved)
+{
+    struct by_engine_config engine = {.slot_count_max = 1024,
+                                      .payload_max = 1408,
+                                      .image_bytes_max = IMAGE_BYTES_MAX,
+                                      .entry_count_max = 512,
+                                      .relay_count_max = 16,
+                                      .repair_interval_ns = 1000,
+                                      .isa = by_isa_best()};
+    struct by_agent_config config = {.name = "leaf0",
+                                     .software = "banyan test",
+                                     .boot_nonce = 99,
+                                     .port_count = PORTS,
+                                     .slot_count = 1024,
+                                     .payload_max = 1408,
+                                     .entry_max = 512,
+                                     .image_bytes_max = IMAGE_BYTES_MAX,
+                                     .ops = &ops};
+    struct bench *bench = calloc(1, sizeof *bench);
+    size_t bytes = by_engine_size(&engine);
+
+    assert_non_null(bench);
+    config.node = bench;
+    assert_int_equal(posix_memalign(&bench->engine_memory, 64, bytes), 0);
+    assert_int_equal(by_engine_init(&bench->engine, bench->engine_memory, bytes, &engine), 0);
+    if (saved) {
+        bench->saved = star_image(saved, &bytes);
+        config.saved = bench->saved;
+        config.saved_bytes = (uint32_t)bytes;
+    }
+    assert_int_equal(posix_memalign(&bench->agent_memory, 64, by_agent_size(&config)), 0);
+    assert_int_equal(by_agent_init(&bench->agent, bench->agent_memory, by_agent_size(&config), &config), 0);
+    by_channel_init(&bench->channel);
+    *state = bench;
+    return 0;
+}
+
+int make_bench(void **state)
+{
+    return make_bench_after(state, NULL);
+}
+
+int make_bench_restarted(void **state)
+{
+    return make_bench_after(state, &small);
+}
+
+int free_bench(void **state)
+{
+    struct bench *bench = *state;
+
+    free(bench->saved);
+    free(bench->agent_memory);
+    free(bench->engine_memory);
+    free(bench);
+    return 0;
+}
+
+int ask(struct bench *bench)
+{
+    uint8_t frame[CLIENT_FRAME_MAX];
+    size_t bytes = client_frame(&bench->request, frame), used = 0;
+    int32_t made =
+        by_channel_step(&bench->channel, bench->agent, frame, bytes, &used, bench->out, sizeof bench->out);
+
+    assert_int_equal(used, bytes);
+    assert_true(made > 0);
+    client_decode(bench->out, (size_t)made, &bench->response);
+    assert_int_equal(bench->response.version, BY_CONTROL_VERSION);
+    assert_int_equal(bench->response.id, bench->request.id);
+    assert_int_equal(bench->response.error == 0, bench->response.text[0] == 0);
+    return bench->response.error;
+}
+
+int stage_all(struct bench *bench, const uint8_t *image, size_t bytes)
+{
+    for (size_t offset = 0; offset < bytes; offset += bench->response.body.stage.received - offset) {
+        size_t count = bytes - offset < 1000 ? bytes - offset : 1000;
+
+        client_stage(&bench->request, image, bytes, (uint32_t)offset, (uint32_t)count);
+        if (ask(bench) != 0)
+            return bench->response.error;
+        assert_int_equal(bench->response.body.stage.received, offset + count);
+        if (offset + count == bytes)
+            break;
+    }
+    return 0;
+}
+
+int validate(struct bench *bench, uint64_t hash)
+{
+    client_request(&bench->request, by_Request_validate_tag);
+    bench->request.body.validate.hash = hash;
+    return ask(bench);
+}
+
+int commit(struct bench *bench, uint64_t hash)
+{
+    client_request(&bench->request, by_Request_commit_tag);
+    bench->request.body.commit.hash = hash;
+    return ask(bench);
+}
+
+uint64_t active_hash(struct bench *bench)
+{
+    size_t bytes;
+    const uint8_t *image = by_engine_image(bench->engine, &bytes);
+
+    return by_image_hash(image, bytes);
+}
+
+uint64_t push(struct bench *bench, const struct star *star)
+{
+    size_t bytes;
+    uint8_t *image = star_image(star, &bytes);
+    uint64_t hash = by_image_hash(image, bytes);
+
+    assert_int_equal(stage_all(bench, image, bytes), 0);
+    assert_int_equal(validate(bench, hash), 0);
+    assert_int_equal(commit(bench, hash), 0);
+    assert_int_equal(bench->response.body.commit.hash, hash);
+    free(image);
+    return hash;
+}
