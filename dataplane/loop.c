@@ -10,6 +10,8 @@
 #include "dataplane/state.h"
 #include "offload/wire/frame.h"
 
+/* Packets that the engine sees at a time (count). */
+#define STEP_PACKETS 16u
 /* While packets flow the control channel is looked at this often (ns). */
 #define CONTROL_EVERY_NS 1000000u
 /* Longest sleep while a port holds frames that it could not send (ns). */
@@ -88,24 +90,28 @@ static void take_faulty(struct by_shell *shell, struct rte_mbuf *mbuf, uint16_t 
         take(shell, out[i].frame, out[i].port);
 }
 
-/* The engine's turn: steps until the batch is consumed, sending after each; then frees the frames that no
- * relay took. */
+/*
+ * The engine's turn, a few packets at a time: what these make is sent, and their frames are freed, before the
+ * next ones are looked at, so that copies are made in buffers that are still in the cache. A frame that a
+ * relay has taken is not freed.
+ */
 static void step(struct by_shell *shell)
 {
     uint32_t done = 0;
 
     while (done < shell->batch_count) {
         uint32_t tx_count = 0;
-        uint32_t used = by_engine_step(shell->engine, shell->now_ns, shell->rx + done,
-                                       shell->batch_count - done, shell->tx, BY_TX_MAX, &tx_count);
+        uint32_t count = RTE_MIN(shell->batch_count - done, STEP_PACKETS);
+        uint32_t used = by_engine_step(shell->engine, shell->now_ns, shell->rx + done, count, shell->tx,
+                                       BY_TX_MAX, &tx_count);
 
         shell->counters.steps++;
         by_shell_transmit(shell, shell->tx, tx_count, done);
         if (used == 0)
-            break; /* not with BY_TX_MAX actions of room; the rest is dropped */
+            used = count; /* not with BY_TX_MAX actions of room */
+        rte_pktmbuf_free_bulk(shell->frames + done, used);
         done += used;
     }
-    rte_pktmbuf_free_bulk(shell->frames, shell->batch_count);
     shell->batch_count = 0;
 }
 

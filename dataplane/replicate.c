@@ -2,8 +2,8 @@
  * Turns the engine's actions into frames. A result for many children is one payload: on a port that takes
  * chains, each child gets a small header mbuf chained to ONE segment, which points into the engine's bank;
  * its reference count is the number of children, and when the last copy has left, the bank is released. On
- * other ports (net_af_xdp) each child gets a linear copy. A relayed packet leaves in the buffer that it came
- * in, with new MAC addresses. Loop's thread.
+ * other ports (net_af_xdp, net_vhost) each child gets a copy. A relayed packet leaves in the buffer that it
+ * came in, with new MAC addresses. Loop's thread.
  */
 #include <string.h>
 
@@ -149,6 +149,32 @@ static bool send_shared(struct by_shell *shell, const struct by_tx *tx, uint32_t
     return true;
 }
 
+/*
+ * One payload to `count` ports that take no chains: a copy for each, while it is in the first-level cache.
+ * The engine's references are given back at once. False when there are not enough buffers.
+ */
+static bool send_copies(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
+{
+    struct rte_mbuf *frame[BY_CHILDREN_MAX];
+    uint16_t bytes = (uint16_t)(BY_PORT_FRAME_OVERHEAD + tx->payload_bytes);
+
+    if (rte_pktmbuf_alloc_bulk(shell->frame_pool, frame, count) != 0)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        struct by_port *port = &shell->ports[tx[i].port];
+        uint8_t *room = rte_pktmbuf_mtod(frame[i], uint8_t *);
+
+        write_headers(port, &tx[i], room);
+        memcpy(room + BY_PORT_FRAME_OVERHEAD, tx->payload, tx->payload_bytes);
+        frame[i]->data_len = bytes;
+        frame[i]->pkt_len = bytes;
+        by_port_send(port, frame[i]);
+        by_engine_release(shell->engine, tx->ref);
+    }
+    shell->counters.tx_copied += count;
+    return true;
+}
+
 /* The received frame goes on as it is, but for its MAC addresses. A frame that is relayed twice, or doubled
  * on purpose, is counted. */
 static void send_relay(struct by_shell *shell, struct by_port *port, struct rte_mbuf **slot)
@@ -177,19 +203,20 @@ static struct by_port *port_of(const struct by_shell *shell, const struct by_tx 
     return port && port->addressed ? port : NULL;
 }
 
-/* How many of the actions, from the first on, have one payload and go to ports that take chains. */
-static uint32_t shared_run(const struct by_shell *shell, const struct by_tx *tx, uint32_t tx_count)
+/* How many of the actions, from the first on, have one payload and go to ports of the first one's kind. */
+static uint32_t shared_run(const struct by_shell *shell, const struct by_tx *tx, uint32_t tx_count,
+                           const struct by_port *first)
 {
     uint32_t count = 0;
 
-    if (tx->kind != BY_TX_SEND || tx->ref == BY_REF_NONE || !tx->payload || tx->payload_bytes == 0)
+    if (!first || tx->kind != BY_TX_SEND || tx->ref == BY_REF_NONE || !tx->payload || tx->payload_bytes == 0)
         return 0;
     /* A bank may have two payloads under way, what it sent up and what came back. */
     while (count < tx_count && count < BY_CHILDREN_MAX && tx[count].ref == tx->ref &&
            tx[count].payload == tx->payload && tx[count].payload_bytes == tx->payload_bytes) {
         const struct by_port *port = port_of(shell, &tx[count]);
 
-        if (!port || !port->multi_segs)
+        if (!port || port->multi_segs != first->multi_segs)
             break;
         count++;
     }
@@ -203,8 +230,8 @@ void by_shell_transmit(struct by_shell *shell, const struct by_tx *tx, uint32_t 
     for (uint32_t i = 0; i < tx_count; i += run) {
         struct by_port *port = port_of(shell, &tx[i]);
 
-        run = shared_run(shell, &tx[i], tx_count - i);
-        if (run > 0 && send_shared(shell, &tx[i], run))
+        run = shared_run(shell, &tx[i], tx_count - i, port);
+        if (run > 0 && (port->multi_segs ? send_shared(shell, &tx[i], run) : send_copies(shell, &tx[i], run)))
             continue;
         run = 1;
         if (!port) {
