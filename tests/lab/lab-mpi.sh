@@ -124,7 +124,7 @@ for mpi in openmpi mpich; do
 done
 
 for mpi in openmpi mpich; do
-    shown "$mpi, C, every collective" 30 run $mpi "$dir/collectives.$mpi"
+    shown "$mpi, C, every collective" 34 run $mpi "$dir/collectives.$mpi"
     shown "$mpi, Fortran" 4 run $mpi "$dir/reductions.$mpi"
 done
 shown "openmpi, mpi4py" 5 run openmpi /usr/bin/python3 "$(realpath "$(dirname "$0")/mpi/arrays.py")"

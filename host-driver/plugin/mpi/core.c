@@ -192,9 +192,14 @@ static banyan_status_t make(const struct by_mpi_call *call, struct banyan_reques
         return banyan_allreduce_init(comm, call->send, call->recv, call->count, call->dtype, call->op,
                                      request);
     case BANYAN_REDUCE_SCATTER:
+        if (call->counts != NULL)
+            return banyan_reduce_scatterv_init(comm, call->send, call->recv, call->counts, call->dtype,
+                                               call->op, request);
         return banyan_reduce_scatter_init(comm, call->send, call->recv, call->count, call->dtype, call->op,
                                           request);
     case BANYAN_ALLGATHER:
+        if (call->counts != NULL)
+            return banyan_allgatherv_init(comm, call->send, call->recv, call->counts, call->dtype, request);
         return banyan_allgather_init(comm, call->send, call->recv, call->count, call->dtype, request);
     case BANYAN_BROADCAST:
         return banyan_broadcast_init(comm, call->recv, call->count, call->dtype, call->root, request);

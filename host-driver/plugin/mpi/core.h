@@ -35,7 +35,6 @@ struct by_mpi_facts {
     X(TYPE, "type")                                                                                          \
     X(SMALL, "below BANYAN_MPI_LEAST")                                                                       \
     X(LARGE, "more than 2 GiB")                                                                              \
-    X(COUNTS, "unequal counts")                                                                              \
     X(TABLE, "no trees in the tables")
 
 enum by_mpi_reason {
@@ -52,6 +51,8 @@ struct by_mpi_call {
     banyan_dtype_t dtype;
     uint32_t root;
     uint64_t count;
+    const uint64_t
+        *counts;      /* of allgather and reduce-scatter: those of all ranks, in place of `count`; or NULL */
     const void *send; /* of broadcast: unused, `recv` is the buffer */
     void *recv;
 };

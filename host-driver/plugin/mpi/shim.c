@@ -16,7 +16,8 @@ static struct {
     int rank, size; /* of MPI_COMM_WORLD */
     uint32_t serves, log;
     uint64_t least;
-    MPI_Comm silent; /* nobody ever sends anything here */
+    uint64_t *counts; /* room for those of all ranks */
+    MPI_Comm silent;  /* nobody ever sends anything here */
 } self;
 
 /* ---- joining and leaving ---- */
@@ -44,6 +45,8 @@ static int finalize(MPI_Comm comm, int key, void *value, void *extra)
         fprintf(stderr, "banyan: MPI: %s\n", text);
     self.state = OFF;
     by_mpi_part();
+    free(self.counts);
+    self.counts = NULL;
     return MPI_SUCCESS;
 }
 
@@ -61,10 +64,13 @@ static int agree(const struct by_shim_gather *on, const struct by_mpi_facts *min
     struct by_mpi_facts *all = calloc((size_t)self.size, sizeof(*all));
     int verdict;
 
-    if (all == NULL) {
+    if (self.counts == NULL)
+        self.counts = calloc((size_t)self.size, sizeof(*self.counts));
+    if (all == NULL || self.counts == NULL) {
         fprintf(stderr, "banyan: MPI: no memory to agree among %d ranks: %zu bytes\n", self.size,
                 (size_t)self.size * sizeof(*all));
         PMPI_Abort(MPI_COMM_WORLD, 3);
+        free(all);
         return 0;
     }
     if (on->gather(on, mine, all, (int)sizeof(*mine)) != MPI_SUCCESS) {
@@ -162,7 +168,7 @@ static int admitted(banyan_collective_t collective, uint64_t bytes)
     return 1;
 }
 
-/* For a reduction: the type and operator, or why not. */
+/* For a reduction of `count` elements at each rank: the type and operator, or why not. */
 static int reducible(banyan_collective_t collective, struct by_mpi_call *call, int64_t count,
                      MPI_Datatype type, MPI_Op op)
 {
@@ -177,8 +183,7 @@ static int reducible(banyan_collective_t collective, struct by_mpi_call *call, i
     call->collective = collective;
     call->dtype = known.dtype;
     call->count = (uint64_t)count * known.each;
-    return admitted(collective, call->count * banyan_dtype_size(known.dtype) *
-                                    (collective == BANYAN_REDUCE_SCATTER ? (uint64_t)self.size : 1));
+    return admitted(collective, call->count * banyan_dtype_size(known.dtype));
 }
 
 int by_shim_allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int *code)
@@ -200,38 +205,55 @@ int by_shim_reduce(const void *send, void *recv, int count, MPI_Datatype type, M
     return reducible(BANYAN_REDUCE, &call, count, type, op) && run(&call, code);
 }
 
+/* A reduce-scatter of which this rank gets `own` elements of the whole. */
+static int scatter(struct by_mpi_call *call, uint64_t own, int *code)
+{
+    size_t bytes = own * banyan_dtype_size(call->dtype);
+    void *recv = call->recv;
+    int taken;
+
+    if (call->send != MPI_IN_PLACE)
+        return run(call, code);
+    /* MPI wants the result at the start of the input, where another rank's share lies that is still to be
+     * sent. */
+    call->send = recv;
+    call->recv = malloc(bytes > 0 ? bytes : 1);
+    if (call->recv == NULL)
+        return no_memory(bytes, code);
+    taken = run(call, code);
+    if (*code == MPI_SUCCESS)
+        memcpy(recv, call->recv, bytes);
+    free(call->recv);
+    return taken;
+}
+
 int by_shim_reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
                                  int *code)
 {
     struct by_mpi_call call = {.send = send, .recv = recv};
-    size_t bytes;
-    int taken;
 
-    if (!reducible(BANYAN_REDUCE_SCATTER, &call, count, type, op))
+    if (!reducible(BANYAN_REDUCE_SCATTER, &call, (int64_t)count * self.size, type, op))
         return 0;
-    if (send != MPI_IN_PLACE)
-        return run(&call, code);
-    /* MPI wants the result at the start of the input, where another rank's share lies that is still to be
-     * sent. */
-    bytes = call.count * banyan_dtype_size(call.dtype);
-    call.send = recv;
-    call.recv = malloc(bytes);
-    if (call.recv == NULL)
-        return no_memory(bytes, code);
-    taken = run(&call, code);
-    if (*code == MPI_SUCCESS)
-        memcpy(recv, call.recv, bytes);
-    free(call.recv);
-    return taken;
+    call.count /= (uint64_t)self.size;
+    return scatter(&call, call.count, code);
 }
 
 int by_shim_reduce_scatter(const void *send, void *recv, const int counts[], MPI_Datatype type, MPI_Op op,
                            int *code)
 {
-    for (int r = 1; r < self.size; r++)
-        if (counts[r] != counts[0])
-            return left(BY_MPI_COUNTS);
-    return by_shim_reduce_scatter_block(send, recv, counts[0], type, op, code);
+    struct by_mpi_call call = {.send = send, .recv = recv, .counts = self.counts};
+    int64_t sum = 0;
+
+    for (int r = 0; r < self.size; r++) {
+        if (counts[r] < 0)
+            return 0; /* MPI says so to the user */
+        sum += counts[r];
+    }
+    if (!reducible(BANYAN_REDUCE_SCATTER, &call, sum, type, op))
+        return 0;
+    for (int r = 0; r < self.size; r++)
+        self.counts[r] = (uint64_t)counts[r] * (call.count / (uint64_t)sum);
+    return scatter(&call, self.counts[self.rank], code);
 }
 
 int by_shim_barrier(int *code)
@@ -306,28 +328,50 @@ int by_shim_bcast(void *buffer, int count, MPI_Datatype type, int root, int *cod
     return 1;
 }
 
-/* Where the block of a rank goes, in elements of recv_type; `places` NULL: one after another. */
-static void *place_of(void *recv, int rank, int count, const int *places, MPI_Aint extent)
-{
-    return (char *)recv + (places != NULL ? places[rank] : (MPI_Aint)rank * count) * extent;
-}
-
 struct gathering {
     const void *send;
     int send_count;
     MPI_Datatype send_type;
     void *recv;
-    int recv_count;
-    const int *places;
+    int recv_count;    /* of each rank's block; */
+    const int *counts; /* or NULL; else those of all ranks, */
+    const int *places; /* and where their blocks go, in elements */
     MPI_Datatype recv_type;
     MPI_Aint extent; /* of recv_type */
-    int bytes;       /* of each rank's block */
+    int64_t size;    /* bytes that one of its elements carries */
 };
+
+static int count_of(const struct gathering *g, int rank)
+{
+    return g->counts != NULL ? g->counts[rank] : g->recv_count;
+}
+
+static void *place_of(const struct gathering *g, int rank)
+{
+    return (char *)g->recv +
+           (g->places != NULL ? g->places[rank] : (MPI_Aint)rank * g->recv_count) * g->extent;
+}
+
+/* Elements of all ranks, which lie before those of `rank`. -1: a count is negative, which MPI tells the user.
+ */
+static int64_t count_before(const struct gathering *g, int rank)
+{
+    int64_t sum = 0;
+
+    for (int r = 0; r < rank; r++) {
+        if (count_of(g, r) < 0)
+            return -1;
+        sum += count_of(g, r);
+    }
+    return sum;
+}
 
 static int in_order(const struct gathering *g)
 {
-    for (int r = 0; g->places != NULL && r < self.size; r++)
-        if (g->places[r] != r * g->recv_count)
+    int64_t sum = 0;
+
+    for (int r = 0; g->places != NULL && r < self.size; sum += count_of(g, r++))
+        if (g->places[r] != sum)
             return 0;
     return 1;
 }
@@ -335,48 +379,54 @@ static int in_order(const struct gathering *g)
 /* Through buffers of our own: `whole` for all ranks' blocks, the own one packed into its place. */
 static int gather_packed(const struct gathering *g, struct by_mpi_call *call, char *whole, int *code)
 {
-    char *mine = whole + (size_t)self.rank * (size_t)g->bytes;
+    char *mine = whole + count_before(g, self.rank) * g->size;
+    int bytes = (int)(count_of(g, self.rank) * g->size);
 
     if (g->send == MPI_IN_PLACE)
-        *code = pack(place_of(g->recv, self.rank, g->recv_count, g->places, g->extent), g->recv_count,
-                     g->recv_type, mine, g->bytes);
+        *code = pack(place_of(g, self.rank), count_of(g, self.rank), g->recv_type, mine, bytes);
     else
-        *code = pack(g->send, g->send_count, g->send_type, mine, g->bytes);
+        *code = pack(g->send, g->send_count, g->send_type, mine, bytes);
     call->send = mine;
     call->recv = whole;
     if (*code == MPI_SUCCESS)
         run(call, code);
-    for (int r = 0; r < self.size && *code == MPI_SUCCESS; r++)
+    for (int r = 0; r < self.size && *code == MPI_SUCCESS; r++) {
+        bytes = (int)(count_of(g, r) * g->size);
         if (r != self.rank || g->send != MPI_IN_PLACE)
-            *code = unpack(whole + (size_t)r * (size_t)g->bytes, g->bytes,
-                           place_of(g->recv, r, g->recv_count, g->places, g->extent), g->recv_count,
-                           g->recv_type);
+            *code = unpack(whole, bytes, place_of(g, r), count_of(g, r), g->recv_type);
+        whole += bytes;
+    }
     return 1;
 }
 
 static int gather(struct gathering *g, int *code)
 {
-    int64_t bytes = carried(g->recv_count, g->recv_type);
     struct by_mpi_call call = {.collective = BANYAN_ALLGATHER, .dtype = BANYAN_U8, .op = BANYAN_BOR};
+    int64_t count = count_before(g, self.size), bytes;
     MPI_Aint least;
     char *whole;
 
-    if (bytes < 0 || PMPI_Type_get_extent(g->recv_type, &least, &g->extent) != MPI_SUCCESS)
+    g->size = carried(1, g->recv_type);
+    if (count < 0 || g->size < 0 || PMPI_Type_get_extent(g->recv_type, &least, &g->extent) != MPI_SUCCESS)
         return 0;
-    if (bytes > INT_MAX / self.size)
+    if (count > INT_MAX || count * g->size > INT_MAX)
         return left(BY_MPI_LARGE);
-    if (!admitted(BANYAN_ALLGATHER, (uint64_t)bytes * (uint64_t)self.size))
+    bytes = count * g->size;
+    if (!admitted(BANYAN_ALLGATHER, (uint64_t)bytes))
         return 0;
-    g->bytes = (int)bytes;
-    call.count = (uint64_t)bytes;
+    call.count = (uint64_t)(g->recv_count * g->size);
+    /* Ranks may use different types for the same block, so what counts is bytes. */
+    for (int r = 0; g->counts != NULL && r < self.size; r++)
+        self.counts[r] = (uint64_t)(g->counts[r] * g->size);
+    call.counts = g->counts != NULL ? self.counts : NULL;
     if (is_plain(g->recv_type) && in_order(g) && (g->send == MPI_IN_PLACE || is_plain(g->send_type))) {
-        call.send = g->send == MPI_IN_PLACE ? (char *)g->recv + (size_t)self.rank * (size_t)bytes : g->send;
+        call.send = g->send == MPI_IN_PLACE ? place_of(g, self.rank) : g->send;
         call.recv = g->recv;
         return run(&call, code);
     }
-    whole = malloc((size_t)bytes * (size_t)self.size);
+    whole = malloc((size_t)bytes);
     if (whole == NULL)
-        return no_memory((size_t)bytes * (size_t)self.size, code);
+        return no_memory((size_t)bytes, code);
     gather_packed(g, &call, whole, code);
     free(whole);
     return 1;
@@ -402,14 +452,9 @@ int by_shim_allgatherv(const void *send, int send_count, MPI_Datatype send_type,
                           .send_count = send_count,
                           .send_type = send_type,
                           .recv = recv,
-                          .recv_count = counts[0],
                           .recv_type = recv_type,
+                          .counts = counts,
                           .places = places};
-    int64_t size = carried(1, recv_type);
 
-    /* Ranks may use different types for the same block, so what is compared is bytes. */
-    for (int r = 1; r < self.size; r++)
-        if (counts[r] * size != counts[0] * size)
-            return left(BY_MPI_COUNTS);
     return gather(&g, code);
 }

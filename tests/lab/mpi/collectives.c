@@ -163,6 +163,18 @@ static void reduce_scatter(void)
             wrong += out[i] != sum_of(before + i);
         verdict(unequal ? "reduce_scatter of unequal counts" : "reduce_scatter of equal counts", wrong);
     }
+    for (int r = 0; r < size; r++) /* rank 1 gets nothing */
+        counts[r] = r == 1 ? 0 : 3 * r + 1;
+    before = rank < 2 ? rank : 1;
+    for (int r = 2; r < rank; r++)
+        before += counts[r];
+    for (int i = 0; i < COUNT * size; i++)
+        in[i] = value(rank, i);
+    MPI_Reduce_scatter(MPI_IN_PLACE, in, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    wrong = 0;
+    for (int i = 0; i < counts[rank]; i++)
+        wrong += in[i] != sum_of(before + i);
+    verdict("reduce_scatter of unequal counts in place", wrong);
 }
 
 /* A column of a matrix: elements with gaps between them. */
@@ -243,6 +255,18 @@ static void allgather(void)
                 wrong += out[places[r] + i] != (i < counts[r] ? value(r, i) : -1);
         verdict(unequal ? "allgatherv of unequal counts" : "allgatherv in another order", wrong);
     }
+    memset(out, 0xff, sizeof(out));
+    for (int r = 0, place = 0; r < size; place += counts[r++]) { /* in order, and rank 1 has nothing */
+        counts[r] = r == 1 ? 0 : COUNT - r;
+        places[r] = place;
+    }
+    memcpy(out + places[rank], in, (size_t)counts[rank] * sizeof(in[0]));
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_INT, out, counts, places, MPI_INT, MPI_COMM_WORLD);
+    wrong = 0;
+    for (int r = 0; r < size; r++)
+        for (int i = 0; i < counts[r]; i++)
+            wrong += out[places[r] + i] != value(r, i);
+    verdict("allgatherv of unequal counts in place", wrong);
 }
 
 /* Rank 0 has promised a message that its receiver takes before it enters the collective: the collective must
