@@ -118,14 +118,22 @@ static int pack(struct search *search, struct by_problem *problem)
         options.time_limit_s = search->deadline - by_plan_clock();
         options.time_limit_s = options.time_limit_s > 0 ? options.time_limit_s : 1e-9;
     }
+    if (by_fraction_multiply(search->bound, search->both->unit, &bound) != 0 ||
+        by_fraction_multiply(search->phases.equal, search->both->unit, &known->two_phases) != 0)
+        return refuse_range(problem);
+    search->result->method = BY_RATE_PACKED;
     error = by_plan_make(search->topology, &options, &plan, problem);
+    if (error == BY_EINVAL) { /* no switch can be split off: the bound is all there is */
+        known->achieved = (struct by_fraction){0, 1};
+        known->optimum = bound;
+        known->proof = search->proof;
+        search->proof = NULL;
+        return 0;
+    }
     if (error)
         return error;
-    search->result->method = BY_RATE_PACKED;
     search->result->plan = plan;
     by_plan_free(known);
-    if (by_fraction_multiply(search->bound, search->both->unit, &bound) != 0)
-        return refuse_range(problem);
     if (search->proof && by_fraction_compare(bound, plan->optimum) < 0) {
         by_certificate_free(plan->proof);
         plan->optimum = bound;
