@@ -141,9 +141,14 @@ static int open_trees(struct banyan_comm *comm, uint32_t job)
 /* Without a table the ranks are those that meet. */
 static int open_alone(struct banyan_comm *comm, uint32_t job)
 {
+    struct by_bootstrap *bootstrap = &comm->context->bootstrap;
+    int error = by_bootstrap_join(bootstrap, by_clock_ns() + comm->context->stall_ns);
+
+    if (error != 0)
+        return error;
     comm->job.job = (uint16_t)(job > 0 ? job : 1);
-    comm->job.rank = (uint16_t)comm->context->meeting.rank;
-    comm->job.rank_count = (uint16_t)comm->context->meeting.rank_count;
+    comm->job.rank = (uint16_t)bootstrap->meeting.rank;
+    comm->job.rank_count = (uint16_t)bootstrap->meeting.rank_count;
     return 0;
 }
 

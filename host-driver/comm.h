@@ -10,6 +10,7 @@
 
 #include <banyan/banyan.h>
 
+#include "host-driver/bootstrap/bootstrap.h"
 #include "host-driver/fabric.h"
 #include "host-driver/hosts.h"
 #include "host-driver/progress.h"
@@ -26,9 +27,9 @@ struct banyan_context {
     struct by_settings settings;
     struct banyan_fabric *fabric; /* or NULL */
     struct by_fabric_node *node;
-    struct by_meeting meeting; /* where ranks meet that have no table, or one with too few trees */
-    atomic_uint meeting_count; /* meetings so far */
-    const uint8_t *image;      /* or NULL: nothing is offloaded, `header` has but the host's name */
+    struct by_bootstrap bootstrap; /* how ranks meet that have no table, or one with too few trees */
+    atomic_uint meeting_count;     /* meetings so far */
+    const uint8_t *image;          /* or NULL: nothing is offloaded, `header` has but the host's name */
     size_t image_bytes;
     uint8_t *image_owned;
     struct by_image_header header;

@@ -93,14 +93,19 @@ static int image_path(const char *path, char found[PATH_MAX])
 /* Without a table: the host's own name, and a place to meet. */
 static int take_no_image(struct banyan_context *context, int off)
 {
-    if (!context->meeting.wanted)
+    if (context->bootstrap.source == BY_SOURCE_NONE) {
+        char tried[200];
+
+        by_bootstrap_tried(tried, sizeof(tried));
         return by_fail(
             BY_EINVAL,
-            "%s; set %sRANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT for collectives between hosts",
+            "%s; set %sRANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT for collectives between hosts, or start "
+            "the program with mpirun; %s",
             off ? "BANYAN_OFFLOAD is off, and nothing says where ranks meet" : "no table image is named",
-            off ? "" : "BANYAN_TABLE to this host's NODE.table, or ");
+            off ? "" : "BANYAN_TABLE to this host's NODE.table, or ", tried);
+    }
     if (gethostname(context->header.name, sizeof(context->header.name) - 1) != 0)
-        snprintf(context->header.name, sizeof(context->header.name), "rank %u", context->meeting.rank);
+        snprintf(context->header.name, sizeof(context->header.name), "this host");
     return 0;
 }
 
@@ -121,11 +126,17 @@ static int take_image(struct banyan_context *context, const struct banyan_config
             return BY_ENOENT;
         context->image = by_fabric_image(context->node, &context->image_bytes);
     } else {
-        error = by_meeting_read(&context->meeting);
+        error = by_bootstrap_find(&context->bootstrap, &context->settings, config);
         if (off || path[0] == 0)
             return error != 0 ? error : take_no_image(context, off);
-        if (error != 0) /* who has a table may use these variables for something else */
-            context->meeting = (struct by_meeting){0};
+        if (error != 0) { /* who has a table may use RANK and its like for something else */
+            bool asked = config->bootstrap != NULL || config->launcher != NULL ||
+                         strcmp(context->settings.value[BY_SETTING_BOOTSTRAP], "auto") != 0;
+
+            if (asked)
+                return error;
+            context->bootstrap.source = BY_SOURCE_NONE;
+        }
         error = image_path(path, file);
         if (error == 0)
             error = by_image_file_read(file, &context->image_owned, &context->image_bytes);
@@ -163,9 +174,11 @@ banyan_status_t banyan_init(const struct banyan_config *config, struct banyan_co
     error = by_settings_load(&context->settings);
     if (error == 0)
         error = take_settings(context, &given);
+    by_bootstrap_init(&context->bootstrap);
     if (error == 0)
         error = take_image(context, &given);
     if (error != 0) {
+        by_bootstrap_close(&context->bootstrap);
         free(context->image_owned);
         free(context);
         return (banyan_status_t)error;
@@ -186,6 +199,7 @@ banyan_status_t banyan_finalize(struct banyan_context *context)
     if (count > 0)
         return by_fail(BY_EBUSY, "banyan_finalize: %u communicators exist; destroy them first", count);
     context->magic = 0;
+    by_bootstrap_close(&context->bootstrap);
     free(context->image_owned);
     free(context);
     return BANYAN_OK;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host-driver/clock.h"
 #include "host-driver/comm.h"
 #include "host-driver/error.h"
 #include "host-driver/fallback/work.h"
@@ -47,7 +48,8 @@ static bool has_all_trees(const struct banyan_comm *comm)
 int by_hosts_open(struct banyan_comm *comm)
 {
     struct banyan_context *context = comm->context;
-    struct by_fallback_config config = {.meeting = &context->meeting, .stall_ns = context->stall_ns};
+    const struct by_meeting *meeting = &context->bootstrap.meeting;
+    struct by_fallback_config config = {.meeting = meeting, .stall_ns = context->stall_ns};
     uint64_t small;
     int error = read_way(&context->settings, &config.way);
 
@@ -58,15 +60,21 @@ int by_hosts_open(struct banyan_comm *comm)
     if (context->image == NULL && config.way == 0)
         return by_fail(BY_EINVAL, "there is neither a table image nor, since BANYAN_FALLBACK is off, a way "
                                   "between hosts");
-    if (!context->meeting.wanted || config.way == 0 || context->fabric != NULL ||
+    if (context->bootstrap.source == BY_SOURCE_NONE || config.way == 0 || context->fabric != NULL ||
         (context->image != NULL && small == 0 && has_all_trees(comm)))
         return 0;
+    error = by_bootstrap_join(&context->bootstrap, by_clock_ns() + context->stall_ns);
+    if (error != 0)
+        return error;
     if (context->image != NULL &&
-        (context->meeting.rank != comm->job.rank || context->meeting.rank_count != comm->job.rank_count))
-        return by_fail(BY_EMISMATCH,
-                       "RANK %u of WORLD_SIZE %u, but the table of %s says rank %u of %u in job %u",
-                       context->meeting.rank, context->meeting.rank_count, context->header.name,
-                       comm->job.rank, comm->job.rank_count, comm->job.job);
+        (meeting->rank != comm->job.rank || meeting->rank_count != comm->job.rank_count))
+        return by_fail(
+            BY_EMISMATCH,
+            "%s%u of %s%u, but the table of %s says rank %u of %u in job %u; start the ranks in the "
+            "tables' order",
+            meeting->ip_count > 0 ? "the launcher says rank " : "RANK ", meeting->rank,
+            meeting->ip_count > 0 ? "" : "WORLD_SIZE ", meeting->rank_count, context->header.name,
+            comm->job.rank, comm->job.rank_count, comm->job.job);
     comm->hosts.small_bytes = small;
     /* The communicators of a job meet one after another, at the same place. */
     config.key = (uint32_t)comm->job.job << 16 ^ atomic_fetch_add(&context->meeting_count, 1);

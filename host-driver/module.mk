@@ -3,6 +3,11 @@ LIBS += host-driver
 host-driver_SRC := \
 	host-driver/afxdp.c \
 	host-driver/blocking.c \
+	host-driver/bootstrap/bootstrap.c \
+	host-driver/bootstrap/place.c \
+	host-driver/bootstrap/pmi.c \
+	host-driver/bootstrap/pmi_line.c \
+	host-driver/bootstrap/pmix.c \
 	host-driver/circulant/rounds.c \
 	host-driver/circulant/schedule.c \
 	host-driver/comm.c \

@@ -8,6 +8,9 @@
     X(OFFLOAD, "auto",                                                                                       \
       "auto: trees of the table; off: no table, all between hosts, which meet by RANK, WORLD_SIZE, "         \
       "MASTER_ADDR and MASTER_PORT")                                                                         \
+    X(BOOTSTRAP, "auto",                                                                                     \
+      "how ranks that have to meet find each other: env (RANK, ...), pmix, pmi, none, or auto: the first "   \
+      "of these that is there")                                                                              \
     X(FALLBACK, "circulant",                                                                                 \
       "schedules between hosts, where the table does not serve: circulant, ring, rhd or off")                \
     X(SMALL, "0", "with a table: operations of at most so many bytes run between hosts")                     \

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "host-driver/clock.h"
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
 #include "offload/base/bytes.h"
@@ -22,6 +23,7 @@
 #define LISTED_MAX       8u   /* ranks that a text names */
 #define VERDICT_BYTES    128u /* 0: all have come; or 1, and a text of those who have not */
 #define VERDICT_GRACE_NS UINT64_C(400000000)
+#define REACH_NS         UINT64_C(300000000) /* for one of several addresses, before the next is tried */
 
 /* ---- the environment */
 
@@ -49,6 +51,7 @@ int by_meeting_read(struct by_meeting *meeting)
     int error;
 
     memset(meeting, 0, sizeof(*meeting));
+    meeting->door = -1;
     if (getenv("RANK") == NULL && getenv("WORLD_SIZE") == NULL && host == NULL &&
         getenv("MASTER_PORT") == NULL)
         return 0;
@@ -74,8 +77,13 @@ static int resolve(const struct by_meeting *meeting, uint32_t *ip)
 {
     struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
-    int failure = getaddrinfo(meeting->host, NULL, &hints, &found);
+    int failure;
 
+    if (meeting->ip_count > 0) {
+        *ip = meeting->ip[0];
+        return 0;
+    }
+    failure = getaddrinfo(meeting->host, NULL, &hints, &found);
     if (failure != 0 || found == NULL)
         return by_fail(BY_ENOENT, "MASTER_ADDR: '%s' has no IPv4 address: %s", meeting->host,
                        gai_strerror(failure));
@@ -193,7 +201,7 @@ static int tell_all(struct by_peers *peers, uint64_t deadline_ns)
 static int gather_all(struct by_peers *peers, const struct by_meeting *meeting, uint32_t ip, uint32_t key,
                       uint64_t deadline_ns)
 {
-    int door = by_peer_listen(ip, meeting->port, (int)peers->rank_count);
+    int door = meeting->door >= 0 ? meeting->door : by_peer_listen(ip, meeting->port, (int)peers->rank_count);
     uint32_t come = 1;
     int error = 0;
 
@@ -218,13 +226,34 @@ static int gather_all(struct by_peers *peers, const struct by_meeting *meeting, 
         for (uint32_t rank = 1; rank < peers->rank_count; rank++)
             come += peers->link[rank] >= 0;
     }
-    close(door);
+    if (door != meeting->door)
+        close(door);
     return error == 0 ? tell_all(peers, deadline_ns) : error;
 }
 
 /* ---- the other ranks */
 
-static int report(struct by_peers *peers, const struct by_meeting *meeting, uint32_t ip, uint32_t key,
+/* Rank 0 at the first of its addresses that answers; `*ip` is that one then. */
+static int reach(const struct by_meeting *meeting, uint32_t *ip, uint64_t deadline_ns)
+{
+    int fd = BY_ETIMEDOUT;
+
+    if (meeting->ip_count < 2)
+        return by_peer_connect(*ip, meeting->port, deadline_ns);
+    do {
+        for (uint32_t i = 0; i < meeting->ip_count; i++) {
+            uint64_t until_ns = by_clock_ns() + REACH_NS;
+
+            *ip = meeting->ip[i];
+            fd = by_peer_connect(*ip, meeting->port, until_ns < deadline_ns ? until_ns : deadline_ns);
+            if (fd >= 0)
+                return fd;
+        }
+    } while (by_clock_ns() < deadline_ns);
+    return fd;
+}
+
+static int report(struct by_peers *peers, const struct by_meeting *meeting, uint32_t *ip, uint32_t key,
                   uint64_t deadline_ns)
 {
     size_t bytes = (size_t)peers->rank_count * ENTRY_BYTES;
@@ -239,10 +268,11 @@ static int report(struct by_peers *peers, const struct by_meeting *meeting, uint
     by_put32(greeting + 8, peers->rank_count);
     by_put32(greeting + 12, peers->rank);
     by_put32(greeting + 16, peers->port[peers->rank]);
-    peers->link[0] = by_peer_connect(ip, meeting->port, deadline_ns);
+    peers->link[0] = reach(meeting, ip, deadline_ns);
     if (peers->link[0] < 0)
-        error = by_fail(peers->link[0], "rank %u cannot reach rank 0 at MASTER_ADDR %s port %u: %s",
-                        peers->rank, meeting->host, meeting->port, strerror(errno));
+        error = by_fail(peers->link[0], "rank %u cannot reach rank 0 at %s%s port %u: %s", peers->rank,
+                        meeting->ip_count > 0 ? "" : "MASTER_ADDR ", meeting->host, meeting->port,
+                        strerror(errno));
     else if (by_peer_write(peers->link[0], greeting, sizeof(greeting), deadline_ns) != 0)
         error = by_fail(BY_EIO, "rank 0 at %s does not listen to rank %u: %s", meeting->host, peers->rank,
                         strerror(errno));
@@ -290,7 +320,7 @@ int by_peers_meet(struct by_peers *peers, const struct by_meeting *meeting, uint
         return by_fail(BY_EIO, "no socket for the peers of rank %u: %s", peers->rank, strerror(errno));
     peers->port[peers->rank] = ntohs(own.sin_port);
     error = peers->rank == 0 ? gather_all(peers, meeting, ip, key, deadline_ns)
-                             : report(peers, meeting, ip, key, deadline_ns);
+                             : report(peers, meeting, &ip, key, deadline_ns);
     for (uint32_t rank = 0; error == 0 && rank < count; rank++)
         if (peers->ip[rank] == 0)
             peers->ip[rank] = ip;

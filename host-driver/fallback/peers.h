@@ -1,7 +1,8 @@
 /*
- * How the ranks of a job find each other without a table: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as
- * torchrun and others set them. Rank 0 listens at that address; every rank tells it where it listens, and
- * learns where all do. Blocking, with a deadline; one thread. Needs IPv4 between all hosts.
+ * How the ranks of a job meet without a table: at an address where rank 0 listens, which RANK, WORLD_SIZE,
+ * MASTER_ADDR and MASTER_PORT say, as torchrun and others set them, or host-driver/bootstrap. Every rank
+ * tells rank 0 where it listens, and learns where all do. Blocking, with a deadline; one thread. Needs IPv4
+ * between all hosts.
  */
 #ifndef BY_HOST_FALLBACK_PEERS_H
 #define BY_HOST_FALLBACK_PEERS_H
@@ -13,11 +14,16 @@
 /* Ranks that may meet: rank 0 holds a connection to each of them, of 1024 files that a process may open. */
 #define BY_PEERS_MAX 1000u
 
+#define BY_MEETING_ADDRESSES 9u
+
 struct by_meeting {
-    bool wanted; /* one of the four variables is set */
+    bool wanted; /* one of the four variables is set, or another bootstrap has filled this */
     uint32_t rank, rank_count;
     char host[256]; /* of rank 0: a name or an address */
     uint16_t port;
+    uint32_t ip[BY_MEETING_ADDRESSES]; /* of rank 0, in the order to try them; none: `host` is looked up */
+    uint32_t ip_count;
+    int door; /* rank 0: the socket that listens there already, or -1 */
 };
 
 struct by_peers {

@@ -66,6 +66,23 @@ env_options() {
     for setting in ${environment:-}; do printf -- ' -x %s' "${setting%%=*}"; done
 }
 
+# The words that start a rank on each host.
+launcher_of() { # openmpi|mpich
+    if [ "$1" = openmpi ]; then
+        printf '%s' "mpirun.openmpi -n ${ranks:-$hosts} --host $(address_list) --mca plm_rsh_agent '$dir/agent' --mca pml ob1 --mca btl tcp,self"
+        printf '%s' " --mca btl_tcp_if_include out0 --mca oob_tcp_if_include out0 --mca mpi_yield_when_idle 1 --bind-to none $(env_options)"
+    else
+        printf '%s' "mpirun.mpich -n ${ranks:-$hosts} -ppn 1 -launcher rsh -launcher-exec '$dir/agent' -iface out0 -hosts $(address_list)"
+    fi
+}
+# launch openmpi|mpich WORD...: a program that is none of MPI's, started by its launcher, without tables or settings. Output: $dir/run.out
+launch() {
+    local mpi=$1
+    shift
+    timeout --kill-after=5 60 "$dir/agent" $subnet.1 "export HOME='$dir' TMPDIR='$dir' OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ; \
+exec $(environment='' launcher_of "$mpi" | sed 's/-x BANYAN_[A-Z]*//g') $*" >"$dir/run.out" 2>&1 </dev/null
+}
+
 # run openmpi|mpich WORD...: on one rank for each host, under banyan-run, with new generations of the tables. Output: $dir/run.out
 run() {
     local mpi=$1 words
@@ -73,12 +90,7 @@ run() {
     [ "${renew:-yes}" = no ] || "$banyan" push --renew "/run/banyan/lab-$lab" --sockets "/run/banyan/lab-$lab" >"$dir/push.out" 2>&1 || { cat "$dir/push.out"; return 1; }
     words="export HOME='$dir' TMPDIR='$dir' OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ${environment:-} ; exec '$build/bin/banyan-run'"
     words+=" --table /run/banyan/lab-$lab"
-    if [ "$mpi" = openmpi ]; then
-        words+=" mpirun.openmpi -n ${ranks:-$hosts} --host $(address_list) --mca plm_rsh_agent '$dir/agent' --mca pml ob1 --mca btl tcp,self"
-        words+=" --mca btl_tcp_if_include out0 --mca oob_tcp_if_include out0 --mca mpi_yield_when_idle 1 --bind-to none $(env_options)"
-    else
-        words+=" mpirun.mpich -n ${ranks:-$hosts} -ppn 1 -launcher rsh -launcher-exec '$dir/agent' -iface out0 -hosts $(address_list)"
-    fi
+    words+=" $(launcher_of "$mpi")"
     timeout --kill-after=5 60 "$dir/agent" $subnet.1 "export UCX_TLS=tcp,self UCX_NET_DEVICES=out0 BANYAN_LOG=1; $words $*" >"$dir/run.out" 2>&1 </dev/null &
     ended $mpi $!
 }
@@ -128,6 +140,17 @@ for mpi in openmpi mpich; do
     shown "$mpi, Fortran" 4 run $mpi "$dir/reductions.$mpi"
 done
 shown "openmpi, mpi4py" 5 run openmpi /usr/bin/python3 "$(realpath "$(dirname "$0")/mpi/arrays.py")"
+
+# A program with libbanyan alone finds its ranks by what started it.
+for mpi in openmpi mpich; do
+    if launch $mpi "$build/bin/banyan-perf" -c all -b 64K -n 3 && grep -q '4 ranks, transport tcp' "$dir/run.out" &&
+        grep -q '# Out of bounds values : 0 OK' "$dir/run.out"; then
+        pass "$mpi's launcher, a program without MPI: $(grep -o '4 ranks, transport tcp' "$dir/run.out")"
+    else
+        fail "$mpi's launcher, a program without MPI" "$dir/run.out"
+    fi
+done
+refused "a way to meet that is not there" 2 "BANYAN_BOOTSTRAP is pmi, but nothing of it is here" env BANYAN_BOOTSTRAP=pmi "$build/bin/banyan-perf" -c barrier
 
 renew=no left "openmpi, tables that have served a run" "has already served a run" run openmpi "$dir/reductions.openmpi"
 for mpi in openmpi mpich; do

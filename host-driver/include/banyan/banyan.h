@@ -217,6 +217,21 @@ BANYAN_API banyan_status_t banyan_fabric_link(const struct banyan_fabric *fabric
  */
 
 /*
+ * Who this process is, from a program that knows: for ranks that meet without a table, or with one that has
+ * too few trees (banyan_comm_create). `allgather` gives every rank the `bytes` bytes of all, in the order of
+ * ranks: all[rank_count * bytes]. It is called by the first banyan_comm_create of a context that wants it, in
+ * its thread, on all ranks; it may block, and returns 0 or, when it has failed, anything else. A program
+ * under MPI hands over MPI_Allgather here.
+ */
+struct banyan_bootstrap {
+    size_t size; /* sizeof(struct banyan_bootstrap) */
+    uint32_t rank;
+    uint32_t rank_count; /* at most 1000 */
+    void *context;       /* the first argument of allgather */
+    int (*allgather)(void *context, const void *mine, void *all, size_t bytes);
+};
+
+/*
  * What banyan_init may be told. Fill it with banyan_config_init, then change what you want; a field left
  * alone means the environment variable of that name, and then the default. The strings are copied.
  */
@@ -231,6 +246,8 @@ struct banyan_config {
     const char *host; /* with `fabric`: this host's name */
     const char
         *mode; /* "fast", "det" or "exact": that of all requests that are not told otherwise (BANYAN_MODE) */
+    const char *launcher;                     /* "auto", "env", "pmix", "pmi" or "none" (BANYAN_BOOTSTRAP) */
+    const struct banyan_bootstrap *bootstrap; /* or NULL: `launcher` counts; copied */
 };
 
 /*
