@@ -28,10 +28,9 @@ int by_packet_is_from_child(struct by_step *step, const struct by_packet *packet
 static const struct by_reducer *find_reducer(const struct by_step *step, const struct by_packet *packet)
 {
     const struct by_header *header = &packet->header;
-    uint32_t pairs = by_pair_count(packet->entry, header->mode, header->op, header->dtype);
     unsigned dtype;
 
-    if (pairs * packet->entry->window > packet->entry->slots)
+    if (packet->pairs * packet->entry->window > packet->entry->slots)
         return NULL;
     dtype = by_reduction_dtype(header->mode, header->op, header->dtype);
     return step->engine->reducer[header->op << 4 | dtype];
@@ -41,8 +40,9 @@ static void claim(struct by_step *step, const struct by_packet *packet)
 {
     const struct by_header *header = &packet->header;
     struct by_bank *bank = &step->engine->bank[packet->bank];
-    uint32_t pairs;
 
+    if (bank->state == BY_BANK_POISON)
+        by_pairs_clear(step->engine, packet->entry, packet->bank);
     bank->have = 0;
     bank->want = 0;
     bank->told = 0;
@@ -60,52 +60,6 @@ static void claim(struct by_step *step, const struct by_packet *packet)
     bank->flags = 0;
     bank->waits = 0;
     bank->claimer = header->child;
-    pairs = by_pair_count(packet->entry, header->mode, header->op, header->dtype);
-    for (uint32_t pair = 1; pair < pairs; pair++) {
-        struct by_bank *held = &step->engine->bank[by_bank_of_pair(packet->entry, packet->bank, pair)];
-
-        held->flags = 0;
-        by_bank_seal(held);
-    }
-}
-
-/*
- * Mode DET, all are there: ((pair 0 + pair 1) + pair 2) ... becomes the sum. Where pairs are without data the
- * first one that has some is copied. 0 when a slot has changed.
- */
-static int fold_pairs(struct by_step *step, const struct by_packet *packet, const struct by_reducer *reducer)
-{
-    const struct by_entry *entry = packet->entry;
-    struct by_engine *engine = step->engine;
-    struct by_bank *bank = &engine->bank[packet->bank];
-    uint8_t *sum = by_bank_partial(engine, packet->bank);
-    uint32_t pairs = by_pair_count(entry, bank->mode, bank->op, bank->dtype);
-    size_t bytes = (size_t)bank->count * reducer->acc_bytes;
-    /* Accumulators of f16 and bf16 are f32. */
-    const struct by_reducer *fold = reducer->acc_bytes == reducer->element_bytes
-                                        ? reducer
-                                        : engine->reducer[bank->op << 4 | BY_DTYPE_F32];
-
-    for (uint32_t pair = 1; pair < pairs; pair++) {
-        uint32_t index = by_bank_of_pair(entry, packet->bank, pair);
-        const struct by_bank *held = &engine->bank[index];
-        const uint8_t *value = by_bank_partial(engine, index);
-
-        if (!by_bank_is_sealed(held))
-            return 0;
-        if (!(held->flags & BY_BANK_DATA))
-            continue;
-        if (!(bank->flags & BY_BANK_DATA)) {
-            bank->psum = reducer->psum_copy(sum, value, bytes);
-            if (bank->psum != held->psum)
-                return 0;
-            bank->flags |= BY_BANK_DATA;
-        } else if (reducer->psum(value, bytes) != held->psum ||
-                   !fold->accumulate(sum, value, bank->count, &bank->psum)) {
-            return 0;
-        }
-    }
-    return 1;
 }
 
 /* All children have contributed: the value is final here. */
@@ -115,8 +69,6 @@ static void complete(struct by_step *step, const struct by_packet *packet, const
     struct by_bank *bank = &step->engine->bank[packet->bank];
     int sound = bank->nleaf == entry->nleaf;
 
-    if (bank->mode == BY_MODE_DET)
-        sound &= fold_pairs(step, packet, reducer);
     if ((bank->flags & BY_BANK_DATA) && reducer->acc_bytes != reducer->element_bytes)
         sound &= reducer->store(by_bank_partial(step->engine, packet->bank), bank->count, &bank->psum);
     if (!sound) {
@@ -136,37 +88,31 @@ static void complete(struct by_step *step, const struct by_packet *packet, const
     }
 }
 
-enum added { ADDED = 1, ADDED_NOT, ADDED_TO_DAMAGE };
-
 /*
  * Copies or adds the payload, once its psum holds: then the sum is as before when it does not. The sum's own
  * guard is checked and renewed while it is in hand.
  */
-static enum added add(struct by_step *step, const struct by_packet *packet, const struct by_reducer *reducer)
+static enum by_added add(struct by_step *step, const struct by_packet *packet,
+                         const struct by_reducer *reducer)
 {
     const struct by_header *header = &packet->header;
-    uint32_t index = packet->held;
-    struct by_bank *bank = &step->engine->bank[index];
-    uint8_t *partial = by_bank_partial(step->engine, index);
+    struct by_bank *bank = &step->engine->bank[packet->bank];
+    uint8_t *partial = by_bank_partial(step->engine, packet->bank);
 
-    if (index != packet->bank && !by_bank_is_sealed(bank))
-        return ADDED_TO_DAMAGE;
     if (!(bank->flags & BY_BANK_DATA) && reducer->acc_bytes == reducer->element_bytes) {
         /* Nobody reads the partial sum yet, so that copy and check are one pass. */
         if (reducer->psum_copy(partial, packet->payload, packet->bytes) != header->psum)
-            return ADDED_NOT;
+            return BY_ADDED_NOT;
         bank->psum = header->psum;
     } else if (reducer->psum(packet->payload, packet->bytes) != header->psum) {
-        return ADDED_NOT;
+        return BY_ADDED_NOT;
     } else if (!(bank->flags & BY_BANK_DATA)) {
         bank->psum = reducer->load(partial, packet->payload, header->count);
     } else if (!reducer->accumulate(partial, packet->payload, header->count, &bank->psum)) {
-        return ADDED_TO_DAMAGE;
+        return BY_ADDED_TO_DAMAGE;
     }
     bank->flags |= BY_BANK_DATA;
-    if (index != packet->bank)
-        by_bank_seal(bank);
-    return ADDED;
+    return BY_ADDED;
 }
 
 static int agrees(const struct by_bank *bank, const struct by_header *header)
@@ -241,13 +187,14 @@ void by_contrib_take(struct by_step *step, const struct by_packet *packet)
     if (header->flags & BY_FLAG_NODATA) {
         counters->contrib_nodata++;
     } else {
-        enum added added = add(step, packet, reducer);
+        enum by_added added = packet->pairs > 1 && header->child >= 2 ? by_pairs_take(step, packet, reducer)
+                                                                      : add(step, packet, reducer);
 
-        if (added == ADDED_TO_DAMAGE) {
+        if (added == BY_ADDED_TO_DAMAGE) {
             by_memory_alarm(step, packet);
             return;
         }
-        if (added == ADDED_NOT) {
+        if (added == BY_ADDED_NOT) {
             counters->drop_psum++;
             by_bank_seal(bank); /* it may just have been claimed */
             return;
@@ -263,7 +210,9 @@ void by_contrib_take(struct by_step *step, const struct by_packet *packet)
         bank->flags |= BY_BANK_CE;
     if (header->flags & BY_FLAG_RETX)
         bank->flags |= BY_BANK_RESENT;
-    if (bank->have == entry->all)
+    if (packet->pairs > 1 && !by_pairs_advance(step, packet, reducer))
+        by_memory_alarm(step, packet);
+    else if (bank->have == entry->all)
         complete(step, packet, reducer);
     else
         by_bank_seal(bank);

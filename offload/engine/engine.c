@@ -89,11 +89,15 @@ static uint64_t lay_out(struct by_engine *engine, const struct by_engine_config 
     }
     {
         void *used = carve(memory, &at, ((uint64_t)config->slot_count_max + 63) / 64 * 8);
+        void *pair = carve(memory, &at, banks * sizeof(struct by_pair));
+        void *place = carve(memory, &at, 2 * banks * sizeof(uint32_t));
         void *bank = carve(memory, &at, banks * sizeof(struct by_bank));
         void *payload = carve(memory, &at, banks * stride);
 
         if (engine) {
             engine->slot_used = used;
+            engine->pair = pair;
+            engine->place = place;
             engine->bank = bank;
             engine->payload = payload;
             engine->payload_half = half;
@@ -229,16 +233,12 @@ static void classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_i
     packet->entry = entry;
     packet->address = by_address(rx->port, rx->src_ip);
     packet->bytes = (uint16_t)bytes;
-    packet->bank = packet->held = by_bank_index(entry, packet->header.seq);
+    packet->bank = by_bank_index(entry, packet->header.seq);
     if (rx->ecn == 3)
         packet->header.flags |= BY_FLAG_CE;
     __builtin_prefetch(&engine->bank[packet->bank], 1);
-    if (by_pair_count(entry, packet->header.mode, packet->header.op, packet->header.dtype) > 1 &&
-        packet->header.child < entry->child_count && entry->slots > entry->window) {
-        packet->held = by_bank_of_pair(entry, packet->bank, packet->header.child / 2u);
-        __builtin_prefetch(&engine->bank[packet->held], 1);
-    }
-    payload = by_bank_partial(engine, packet->held);
+    packet->pairs = by_pair_count(entry, packet->header.mode, packet->header.op, packet->header.dtype);
+    payload = by_bank_partial(engine, packet->bank);
     for (unsigned i = 0; i < AHEAD; i++)
         __builtin_prefetch(payload + i * BY_LINE, 1);
 }

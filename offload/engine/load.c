@@ -274,6 +274,7 @@ static void start_banks(struct by_engine *engine, const struct by_entry *entry)
     }
     for (uint32_t seq = 0; seq < 2 * entry->window; seq++)
         engine->bank[by_bank_index(entry, seq)].seq = seq - 2 * entry->window;
+    by_pairs_start(engine, entry);
     for (uint32_t i = 0; i < 2 * entry->slots; i++)
         by_bank_seal(&engine->bank[2 * entry->slot_base + i]);
 }

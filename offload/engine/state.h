@@ -4,8 +4,8 @@
  * packets.
  *
  * Memory, in this order and all of it given by the shell: the engine; for each of the two tables the image
- * and the structures built from it; the bitmap for the check of slots; the banks' headers; the banks'
- * payloads.
+ * and the structures built from it; the bitmap for the check of slots; what waits, and the lists of free
+ * places; the banks' headers; the banks' payloads.
  */
 #ifndef BY_ENGINE_STATE_H
 #define BY_ENGINE_STATE_H
@@ -92,6 +92,17 @@ static inline int by_bank_is_sealed(const struct by_bank *bank)
     return bank->seal == by_bank_seal_of(bank);
 }
 
+/*
+ * What waits of a pair of children in mode DET (pairs.c), for the even and the odd one: the place of its
+ * payload, + 1 so that 0 is none, and its psum. The high bytes of `place` are a seal of the rest.
+ */
+struct by_pair {
+    uint32_t psum[2];
+    uint32_t place[2];
+};
+#define BY_PAIR_PLACE 0x00ffffffu
+BY_STATIC_ASSERT(4ull * BY_WINDOW_MAX * (BY_CHILDREN_MAX / 2) < BY_PAIR_PLACE, "a place fits 24 bits");
+
 /* Where a neighbour is: port << 32 | IPv4 address; BY_PORT_LOCAL << 32 for this host's endpoint. */
 static inline uint64_t by_address(uint16_t port, uint32_t ip)
 {
@@ -154,6 +165,8 @@ struct by_engine {
     struct by_table *active;
     struct by_table *staged; /* NULL: nothing */
     uint64_t *slot_used;     /* a bit for each slot: scratch of the check */
+    struct by_pair *pair;    /* two for each slot (by_pair_of) */
+    uint32_t *place;         /* four for each slot (by_places_of) */
     struct by_bank *bank;    /* 2 * slot + bank */
     uint8_t *payload;
     size_t payload_half;                   /* bytes from a bank's partial sum to its result */
@@ -178,7 +191,7 @@ struct by_packet {
     const struct by_entry *entry; /* NULL: nothing is left to do */
     uint64_t address;             /* by_address() of the sender */
     uint32_t bank;
-    uint32_t held;  /* the bank whose payload it is added to: `bank`, or in mode DET that of its pair */
+    uint32_t pairs; /* of children whose values mode DET adds in their order; else 1: in that of arrival */
     uint16_t bytes; /* of the payload */
 };
 
@@ -220,16 +233,42 @@ static inline uint32_t by_bank_index(const struct by_entry *entry, uint32_t seq)
 }
 
 /*
- * Where the value of `child` is summed in mode DET: children 2i and 2i + 1 share bank i of those that lie a
- * window's slots apart, behind that of the chunk. Of the banks behind it only data, psum and flags are used.
+ * Places for values that wait in mode DET: two in each bank behind those of an entry's chunks. by_places_of()
+ * lists the free ones, as many as *by_places_free() says.
  */
-static inline uint32_t by_bank_of_pair(const struct by_entry *entry, uint32_t bank, uint32_t pair)
+static inline uint32_t by_place_count(const struct by_entry *entry)
 {
-    return bank + 2 * entry->window * pair;
+    return 4 * (entry->slots - entry->window);
 }
 
-/* Pairs of children whose values mode DET keeps apart until all are there; 1: the chunk has one sum, in order
- * of arrival. */
+static inline uint32_t *by_places_of(const struct by_engine *engine, const struct by_entry *entry)
+{
+    return engine->place + 4 * (size_t)(entry->slot_base + entry->window);
+}
+
+static inline uint32_t *by_places_free(const struct by_engine *engine, const struct by_entry *entry)
+{
+    return engine->place + 4 * (size_t)entry->slot_base;
+}
+
+static inline uint8_t *by_place_at(const struct by_engine *engine, const struct by_entry *entry,
+                                   uint32_t place)
+{
+    return by_bank_partial(engine, 2 * (entry->slot_base + entry->window) + place / 2) +
+           (place % 2 ? engine->payload_half : 0);
+}
+
+/* What waits of pair `pair` > 0 of the chunk in `bank`; those of a chunk lie one behind the other. */
+static inline struct by_pair *by_pair_of(const struct by_engine *engine, const struct by_entry *entry,
+                                         uint32_t bank, uint32_t pair)
+{
+    uint32_t each = by_image_det_depth(entry->child_count) - 1;
+
+    return &engine->pair[2 * (size_t)(entry->slot_base + entry->window) +
+                         (size_t)(bank - 2 * entry->slot_base) * each + pair - 1];
+}
+
+/* Pairs of children whose values mode DET adds in their order; 1: all are added as they come. */
 static inline uint32_t by_pair_count(const struct by_entry *entry, unsigned mode, unsigned op, unsigned dtype)
 {
     if (mode != BY_MODE_DET || !by_reduction_is_ordered(op, dtype))
@@ -258,6 +297,22 @@ void by_result_take(struct by_step *step, const struct by_packet *packet);
 void by_wait_take(struct by_step *step, const struct by_packet *packet);
 void by_err_take(struct by_step *step, const struct by_packet *packet);
 void by_probe_take(struct by_step *step, const struct by_packet *packet);
+
+/* What became of a payload: added, or kept for later; dropped, as its psum does not hold; or the memory that
+ * it was to be added to is not as it was left. */
+enum by_added { BY_ADDED = 1, BY_ADDED_NOT, BY_ADDED_TO_DAMAGE };
+
+/* pairs.c: mode DET, for packets with pairs > 1. */
+/* Everything free, for a new entry. */
+void by_pairs_start(struct by_engine *engine, const struct by_entry *entry);
+/* The payload of a child >= 2: added, or kept. */
+enum by_added by_pairs_take(struct by_step *step, const struct by_packet *packet,
+                            const struct by_reducer *reducer);
+/* The packet's child is in `have` now: adds what can be added since. 0 when memory has changed. */
+int by_pairs_advance(struct by_step *step, const struct by_packet *packet, const struct by_reducer *reducer);
+/* Forgets what waits for the chunk in `bank`. */
+void by_pairs_clear(struct by_engine *engine, const struct by_entry *entry, uint32_t bank);
+void by_pair_seal(struct by_pair *pair);
 
 /* 1 when the packet comes from child header.child of its entry; else counts why not, and 0. */
 int by_packet_is_from_child(struct by_step *step, const struct by_packet *packet);

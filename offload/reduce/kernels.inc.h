@@ -348,14 +348,22 @@ LOAD_STORE_HALF(BF16)
 #define ACCUMULATE_F16(OP)  ACCUMULATE_HALF_##OP(F16)
 #define ACCUMULATE_BF16(OP) ACCUMULATE_HALF_##OP(BF16)
 
-#define ACCUMULATE_FLOAT_SUM(NAME, ...)  ACCUMULATE_ARITHMETIC(SUM, +, NAME)
-#define ACCUMULATE_FLOAT_PROD(NAME, ...) ACCUMULATE_ARITHMETIC(PROD, *, NAME)
-#define ACCUMULATE_FLOAT_MIN(NAME, ...)  ACCUMULATE_FLOAT(MIN, NAME, __VA_ARGS__)
-#define ACCUMULATE_FLOAT_MAX(NAME, ...)  ACCUMULATE_FLOAT(MAX, NAME, __VA_ARGS__)
-#define ACCUMULATE_HALF_SUM(NAME)        ACCUMULATE_HALF_ARITHMETIC(SUM, +, NAME)
-#define ACCUMULATE_HALF_PROD(NAME)       ACCUMULATE_HALF_ARITHMETIC(PROD, *, NAME)
-#define ACCUMULATE_HALF_MIN(NAME)        ACCUMULATE_HALF(MIN, NAME)
-#define ACCUMULATE_HALF_MAX(NAME)        ACCUMULATE_HALF(MAX, NAME)
+#define ACCUMULATE_FLOAT_SUM(NAME, ...)                                                                      \
+    ACCUMULATE_ARITHMETIC(SUM, +, NAME)                                                                      \
+    ACCUMULATE_PAIR_ARITHMETIC(SUM, +, NAME)
+#define ACCUMULATE_FLOAT_PROD(NAME, ...)                                                                     \
+    ACCUMULATE_ARITHMETIC(PROD, *, NAME)                                                                     \
+    ACCUMULATE_PAIR_ARITHMETIC(PROD, *, NAME)
+#define ACCUMULATE_FLOAT_MIN(NAME, ...) ACCUMULATE_FLOAT(MIN, NAME, __VA_ARGS__)
+#define ACCUMULATE_FLOAT_MAX(NAME, ...) ACCUMULATE_FLOAT(MAX, NAME, __VA_ARGS__)
+#define ACCUMULATE_HALF_SUM(NAME)                                                                            \
+    ACCUMULATE_HALF_ARITHMETIC(SUM, +, NAME)                                                                 \
+    ACCUMULATE_PAIR_HALF_ARITHMETIC(SUM, +, NAME)
+#define ACCUMULATE_HALF_PROD(NAME)                                                                           \
+    ACCUMULATE_HALF_ARITHMETIC(PROD, *, NAME)                                                                \
+    ACCUMULATE_PAIR_HALF_ARITHMETIC(PROD, *, NAME)
+#define ACCUMULATE_HALF_MIN(NAME) ACCUMULATE_HALF(MIN, NAME)
+#define ACCUMULATE_HALF_MAX(NAME) ACCUMULATE_HALF(MAX, NAME)
 
 #define ACCUMULATE(OP, NAME)    ACCUMULATE_##NAME(OP)
 #define X(NAME, C, FAMILY, ACC) BY_KERNEL_OPS_##FAMILY(ACCUMULATE, NAME)
@@ -374,18 +382,28 @@ static uint32_t psum_copy(void *restrict dst, const void *restrict src, size_t b
 
 /* ---- the table ---- */
 
-#define ENTRY_AT(ROW, COLUMN, OP, NAME, ACC)                                                                 \
+/* Only what depends on the order of operands is added in pairs. */
+#define PAIR_INTEGER(OP, NAME) NULL
+#define PAIR_FLOAT(OP, NAME)   PAIR_##OP(NAME)
+#define PAIR_HALF              PAIR_FLOAT
+#define PAIR_SUM(NAME)         accumulate_pair_SUM_##NAME
+#define PAIR_PROD(NAME)        accumulate_pair_PROD_##NAME
+#define PAIR_MIN(NAME)         NULL
+#define PAIR_MAX(NAME)         NULL
+
+#define ENTRY_AT(ROW, COLUMN, OP, NAME, FAMILY, ACC)                                                         \
     [ROW][COLUMN] = {.element_bytes = sizeof(value_##NAME),                                                  \
                      .acc_bytes = sizeof(value_##ACC),                                                       \
                      .load = load_##NAME,                                                                    \
                      .accumulate = accumulate_##OP##_##NAME,                                                 \
+                     .accumulate_pair = PAIR_##FAMILY(OP, NAME),                                             \
                      .store = store_##NAME,                                                                  \
                      .psum = psum,                                                                           \
                      .psum_copy = psum_copy},
-#define ENTRY(OP, NAME, ACC) ENTRY_AT(BY_OP_##OP, BY_DTYPE_##NAME, OP, NAME, ACC)
+#define ENTRY(OP, NAME, FAMILY, ACC) ENTRY_AT(BY_OP_##OP, BY_DTYPE_##NAME, OP, NAME, FAMILY, ACC)
 
 by_kernel_table BY_KERNEL_TABLE = {
-#define X(NAME, C, FAMILY, ACC) BY_KERNEL_OPS_##FAMILY(ENTRY, NAME, ACC)
+#define X(NAME, C, FAMILY, ACC) BY_KERNEL_OPS_##FAMILY(ENTRY, NAME, FAMILY, ACC)
     BY_KERNEL_TYPE_LIST(X)
 #undef X
 };

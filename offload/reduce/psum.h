@@ -1,6 +1,7 @@
 /*
- * The psum loop, for kernels and psum.c alike: a sum of 32-bit words mod 2^32 in vectors of BY_VECTOR_BYTES
- * (16 unless the including source says otherwise). Pure; any thread.
+ * The psum loop, for kernels and psum.c alike: a sum of 32-bit words mod 2^32 in vectors of BY_VECTOR_BYTES,
+ * which the including source may say: else 16, or where the processor has none 8, as more would only be more
+ * code. Pure; any thread.
  */
 #ifndef BY_REDUCE_PSUM_H
 #define BY_REDUCE_PSUM_H
@@ -11,7 +12,11 @@
 #include "offload/base/assert.h"
 
 #ifndef BY_VECTOR_BYTES
+#if defined(__SSE2__) || defined(__ARM_NEON)
 #define BY_VECTOR_BYTES 16
+#else
+#define BY_VECTOR_BYTES 8
+#endif
 #endif
 
 BY_STATIC_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are read as they lie in memory");
@@ -29,7 +34,7 @@ static inline uint32_t by_words_total(by_words words)
 #elif BY_VECTOR_BYTES == 32
     words += __builtin_shufflevector(words, words, 4, 5, 6, 7, 0, 1, 2, 3);
     words += __builtin_shufflevector(words, words, 2, 3, 0, 1, 6, 7, 4, 5);
-#else
+#elif BY_VECTOR_BYTES == 16
     words += __builtin_shufflevector(words, words, 2, 3, 0, 1);
 #endif
     return words[0] + words[1];

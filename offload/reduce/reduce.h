@@ -34,6 +34,11 @@ struct by_reducer {
     /* acc[i] = acc[i] op in[i]. 1 when acc was found as *guard says; 0 when its memory has changed since,
      * and the value is worth nothing. *guard becomes that of the new values. */
     int (*accumulate)(void *restrict acc, const void *restrict in, uint32_t count, uint32_t *guard);
+    /* acc[i] = acc[i] op (a[i] op b[i]), in one pass; a and b may change places. Sums and products of floats
+     * alone, else NULL. `psum` is that of a and that of b together: when it is still theirs, and acc is as
+     * above, 1. With 0 acc is worth nothing. */
+    int (*accumulate_pair)(void *restrict acc, const void *restrict a, const void *restrict b, uint32_t psum,
+                           uint32_t count, uint32_t *guard);
     /* Turns acc into wire elements in place (a no-op but for f16 and bf16). *guard becomes their psum; 1 and
      * 0 as above. */
     int (*store)(void *acc, uint32_t count, uint32_t *guard);

@@ -7,7 +7,9 @@
  */
 
 /* Keeps a vector in its register, which the compiler would rather load again. */
-#if defined(__x86_64__)
+#if BY_VECTOR_BYTES < 16
+#define HOLD(vector) ((void)0)
+#elif defined(__x86_64__)
 #define HOLD(vector) __asm__("" : "+v"(vector))
 #elif defined(__aarch64__)
 #define HOLD(vector) __asm__("" : "+w"(vector))
@@ -89,8 +91,12 @@ struct tail {
         return tail;                                                                                         \
     }
 
+TAIL(SUM, F32)
+TAIL(PROD, F32)
+TAIL(SUM, F64)
+TAIL(PROD, F64)
+
 #define ACCUMULATE_ARITHMETIC(OP, SIGN, NAME)                                                                \
-    TAIL(OP, NAME)                                                                                           \
     ACCUMULATE_HEAD(OP, NAME)                                                                                \
     {                                                                                                        \
         const size_t each = 2 * BY_VECTOR_BYTES / sizeof(value_##NAME);                                      \
@@ -108,6 +114,52 @@ struct tail {
             tail = tail_##OP##_##NAME(at, from, count % each);                                               \
         return guard_swap(guard, by_words_total(tally.before[0] + tally.before[1]) + tail.before,            \
                           SETTLED(NAME, acc, count / each * each, &tally) + tail.after);                     \
+    }
+
+/* A pair is added up in registers, and then to the slot. What has waited in memory is looked at on the way.
+ */
+#define ACCUMULATE_PAIR_HEAD(OP, NAME)                                                                       \
+    static int accumulate_pair_##OP##_##NAME(void *restrict acc, const void *restrict a,                     \
+                                             const void *restrict b, uint32_t psum, uint32_t count,          \
+                                             uint32_t *guard)
+
+#define ACCUMULATE_PAIR_ARITHMETIC(OP, SIGN, NAME)                                                           \
+    ACCUMULATE_PAIR_HEAD(OP, NAME)                                                                           \
+    {                                                                                                        \
+        const size_t each = 2 * BY_VECTOR_BYTES / sizeof(value_##NAME), rest = count % each;                 \
+        uint8_t *at = acc;                                                                                   \
+        const uint8_t *first = a, *second = b;                                                               \
+        by_words waited[2] = {{0}, {0}};                                                                     \
+        struct tally tally = {.unordered = {0}};                                                             \
+        struct tail tail = {0, 0};                                                                           \
+        uint32_t found = 0;                                                                                  \
+        for (size_t steps = count / each; steps > 0; steps--) {                                              \
+            vector_##NAME a0 = *(const vector_at_##NAME *)first;                                             \
+            vector_##NAME a1 = *(const vector_at_##NAME *)(first + BY_VECTOR_BYTES);                         \
+            vector_##NAME b0 = *(const vector_at_##NAME *)second;                                            \
+            vector_##NAME b1 = *(const vector_at_##NAME *)(second + BY_VECTOR_BYTES);                        \
+            HOLD(a0);                                                                                        \
+            HOLD(a1);                                                                                        \
+            HOLD(b0);                                                                                        \
+            HOLD(b1);                                                                                        \
+            waited[0] += (by_words)a0 + (by_words)b0;                                                        \
+            waited[1] += (by_words)a1 + (by_words)b1;                                                        \
+            STEP(SIGN, NAME, at, a0 SIGN b0, a1 SIGN b1, &tally);                                            \
+            at += 2 * BY_VECTOR_BYTES;                                                                       \
+            first += 2 * BY_VECTOR_BYTES;                                                                    \
+            second += 2 * BY_VECTOR_BYTES;                                                                   \
+        }                                                                                                    \
+        if (rest != 0) {                                                                                     \
+            value_##NAME pair[2 * BY_VECTOR_BYTES / sizeof(value_##NAME)];                                   \
+            for (size_t i = 0; i < rest; i++)                                                                \
+                pair[i] = ((const at_##NAME *)first)[i] SIGN((const at_##NAME *)second)[i];                  \
+            found = by_words_sum(first, rest * sizeof(value_##NAME)) +                                       \
+                    by_words_sum(second, rest * sizeof(value_##NAME));                                       \
+            tail = tail_##OP##_##NAME(at, pair, rest);                                                       \
+        }                                                                                                    \
+        return guard_swap(guard, by_words_total(tally.before[0] + tally.before[1]) + tail.before,            \
+                          SETTLED(NAME, acc, count / each * each, &tally) + tail.after) &&                   \
+               found + by_words_total(waited[0] + waited[1]) == psum;                                        \
     }
 
 /*
@@ -140,6 +192,37 @@ struct tail {
             *(at_F32 *)at = y;                                                                               \
         }                                                                                                    \
         return guard_swap(guard, before, after);                                                             \
+    }
+
+/* The words of halves are summed apart, as they are widened in the processor's own ways. */
+#define ACCUMULATE_PAIR_HALF_ARITHMETIC(OP, SIGN, NAME)                                                      \
+    ACCUMULATE_PAIR_HEAD(OP, NAME)                                                                           \
+    {                                                                                                        \
+        uint8_t *at = acc;                                                                                   \
+        const at_##NAME *first = a, *second = b;                                                             \
+        size_t i = 0;                                                                                        \
+        struct tally tally = {.unordered = {0}};                                                             \
+        struct tail tail = {0, 0};                                                                           \
+        if (by_words_sum(a, (size_t)count * 2) + by_words_sum(b, (size_t)count * 2) != psum)                 \
+            return 0;                                                                                        \
+        for (; count - i >= BLOCK; i += BLOCK) {                                                             \
+            vector_F32 wide[BLOCK_VECTORS], more[BLOCK_VECTORS];                                             \
+            WIDEN_VECTORS_##NAME(wide, first + i);                                                           \
+            WIDEN_VECTORS_##NAME(more, second + i);                                                          \
+            for (size_t k = 0; k < BLOCK_VECTORS; k += 2)                                                    \
+                STEP(SIGN, F32, at + k * BY_VECTOR_BYTES, wide[k] SIGN more[k],                              \
+                     wide[k + 1] SIGN more[k + 1], &tally);                                                  \
+            at += BLOCK * 4;                                                                                 \
+        }                                                                                                    \
+        if (i < count) {                                                                                     \
+            float pair[BLOCK];                                                                               \
+            for (size_t j = i; j < count; j++)                                                               \
+                pair[j - i] =                                                                                \
+                    by_f32_from_bits(WIDEN_##NAME(first[j])) SIGN by_f32_from_bits(WIDEN_##NAME(second[j])); \
+            tail = tail_##OP##_F32(at, pair, count - i);                                                     \
+        }                                                                                                    \
+        return guard_swap(guard, by_words_total(tally.before[0] + tally.before[1]) + tail.before,            \
+                          SETTLED(F32, acc, i, &tally) + tail.after);                                        \
     }
 
 static inline void bf16_widen_vectors(vector_F32 wide[BLOCK_VECTORS], const void *in)

@@ -4,8 +4,9 @@
  * by_engine_step in bursts and releases the replies at once, as a shell would once they are sent. Between
  * rounds the packets get their next sequence numbers, which is not timed.
  *
- * A row compares the modes on the same tree: FAST; DET, which keeps pairs of children apart; and EXACT, whose
- * packets hold integers of 64 bits, half as many elements. In each round every mode and a plain read of the
+ * A row compares the modes on the same tree: FAST; DET, which adds pairs of children in their order, when the
+ * packets of a chunk come in that order, and when they come in any ("mixed"); and EXACT, whose packets hold
+ * integers of 64 bits, half as many elements. In each round every mode and a plain read of the
  * payloads run one after another, so that a change of clock or a busy neighbour meets all; each counts with
  * its best round. "of read" is the time of reading the payloads divided by that of the step, which is the
  * floor: 1.00 is as fast as only looking at the data. Single-threaded.
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "offload/base/prng.h"
 #include "offload/engine/state.h"
 #include "offload/reduce/reduce.h"
 
@@ -91,6 +93,21 @@ static void load_table(struct bench *bench)
     if (by_engine_stage(bench->engine, image, bytes, NULL) != 0 || by_engine_commit(bench->engine) != 0)
         die("the table was refused");
     free(image);
+}
+
+/* Each chunk's packets in an order of their own. */
+static void mix_packets(struct bench *bench)
+{
+    struct by_prng prng = {1};
+
+    for (uint32_t first = 0; first < CHUNKS * bench->children; first += bench->children)
+        for (uint32_t i = bench->children; i > 1; i--) {
+            struct by_rx *a = &bench->rx[first + i - 1], *b = &bench->rx[first + by_prng_below(&prng, i)];
+            struct by_rx swap = *a;
+
+            *a = *b;
+            *b = swap;
+        }
 }
 
 static void open_bench(struct bench *bench, unsigned mode, unsigned children, uint16_t payload)
@@ -212,37 +229,44 @@ static double least(double a, double b)
     return a > 0 && a < b ? a : b;
 }
 
-/* The modes in the columns. */
-static const unsigned modes[] = {BY_MODE_FAST, BY_MODE_DET, BY_MODE_EXACT};
-#define MODES 3u
+/* The columns. */
+static const struct column {
+    unsigned mode;
+    int mixed;
+} columns[] = {{BY_MODE_FAST, 0}, {BY_MODE_DET, 0}, {BY_MODE_DET, 1}, {BY_MODE_EXACT, 0}, {BY_MODE_FAST, 1}};
+#define COLUMNS 5u
 
 static void measure(unsigned children, uint16_t payload, unsigned rounds)
 {
-    double step[MODES] = {0}, read = 0, packets = CHUNKS * children;
-    struct bench bench[MODES] = {{0}};
-    unsigned count = payload ? MODES : 1; /* without data there is nothing to order */
+    double step[COLUMNS] = {0}, read = 0, packets = CHUNKS * children;
+    struct bench bench[COLUMNS] = {{0}};
+    unsigned count = payload ? COLUMNS : 1; /* without data there is nothing to order */
 
-    for (unsigned m = 0; m < count; m++)
-        open_bench(&bench[m], modes[m], children, payload);
+    for (unsigned c = 0; c < count; c++) {
+        open_bench(&bench[c], columns[c].mode, children, payload);
+        if (columns[c].mixed)
+            mix_packets(&bench[c]);
+    }
     for (unsigned r = 0; r <= rounds; r++) { /* the first warms up */
-        for (unsigned m = 0; m < count; m++) {
+        for (unsigned c = 0; c < count; c++) {
             double took;
 
-            number_packets(&bench[m]);
-            took = run_step(&bench[m]);
-            step[m] = r ? least(step[m], took) : 0;
+            number_packets(&bench[c]);
+            took = run_step(&bench[c]);
+            step[c] = r ? least(step[c], took) : 0;
         }
         read = r ? least(read, run_read(&bench[0])) : 0;
     }
     printf("%8u  %7u  %9.2f  %7.1f  %6.2f", children, payload, packets * 1e3 / step[0], step[0] / packets,
            packets * payload / step[0]);
     if (payload) /* EXACT: elements a second, of which a packet holds half as many */
-        printf("  %7.2f  %9.2f  %11.2f\n", read / step[0], step[0] / step[1], step[0] / step[2] / 2);
+        printf("  %7.2f  %10.2f  %5.2f  %12.2f\n", read / step[0], step[0] / step[1], step[4] / step[2],
+               step[0] / step[3] / 2);
     else
-        printf("        -          -            -\n");
+        printf("        -           -      -             -\n");
     fflush(stdout);
-    for (unsigned m = 0; m < count; m++)
-        close_bench(&bench[m]);
+    for (unsigned c = 0; c < count; c++)
+        close_bench(&bench[c]);
 }
 
 /* Nanoseconds for the seal of a header: checked and renewed, as each contribution does. */
@@ -282,9 +306,9 @@ int main(int argc, char **argv)
         die("usage: bench-engine [ROUNDS [CHILDREN PAYLOAD]]");
     printf("engine step, one core, f32 sum, kernels %s, window %u, bursts of %u, replies released\n",
            by_isa_name(by_isa_best()), WINDOW, BURST);
-    printf("                     mode fast                           det / fast  exact / fast\n");
-    printf("children  payload  M contrib/s  ns each    GB/s  of read    contrib/s    elements/s\n");
-    printf("    goal     1024      >= 10                                  >= 0.80       >= 0.40\n");
+    printf("                     mode fast                            det / fast   exact / fast\n");
+    printf("children  payload  M contrib/s  ns each    GB/s  of read    in order  mixed    elements/s\n");
+    printf("    goal     1024      >= 10                                 >= 0.80              >= 0.40\n");
     if (argc == 4) {
         unsigned children = (unsigned)strtoul(argv[2], NULL, 10),
                  payload = (unsigned)strtoul(argv[3], NULL, 10);

@@ -5,6 +5,7 @@
  * Where hints for clocks are not part of the state (config.exact is 0) they are set to nothing: the
  * adversary, who keeps every message for ever, can do all that they can cause. Single-threaded.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/model/model.h"
@@ -183,21 +184,50 @@ static void canon_objection(struct by_engine *engine, uint32_t index)
         memset(objection, MODEL_STALE, BY_ERR_BYTES);
 }
 
-/* The banks of the further pairs of children, in mode DET: in use while the chunk sums. */
-static void canon_pairs(struct by_engine *engine, const struct by_entry *entry, uint32_t index)
+/*
+ * What waits for its pair, in mode DET (offload/engine/pairs.c), is moved to the places from 0 on, in the
+ * order of chunks and children: which place is free next is a matter of what came before. The others are
+ * free.
+ */
+static void canon_places(struct by_engine *engine, const struct by_entry *entry)
 {
-    const struct by_bank *bank = &engine->bank[index];
+    uint32_t count = by_place_count(entry), used = 0, half = (uint32_t)engine->payload_half;
+    uint8_t *value = malloc((size_t)count * half + 1);
 
-    for (uint32_t pair = 1; pair < entry->slots / entry->window; pair++) {
-        uint32_t at = by_bank_of_pair(entry, index, pair);
+    if (!value)
+        abort();
+    for (uint32_t i = 0; i < 2 * entry->window; i++) {
+        uint32_t index = 2 * entry->slot_base + i;
+        const struct by_bank *bank = &engine->bank[index];
+        int waits = bank->state == BY_BANK_AGG && bank->mode == BY_MODE_DET;
 
-        if (bank->state != BY_BANK_AGG || bank->mode != BY_MODE_DET) {
-            engine->bank[at].flags = 0;
-            engine->bank[at].psum = 0;
+        for (uint32_t p = 1; p < entry->slots / entry->window; p++) {
+            struct by_pair *pair = by_pair_of(engine, entry, index, p);
+
+            for (unsigned odd = 0; odd < 2; odd++) {
+                uint32_t place = pair->place[odd] & BY_PAIR_PLACE;
+
+                pair->place[odd] = 0;
+                if (!waits || place == 0) {
+                    pair->psum[odd] = 0;
+                    continue;
+                }
+                memcpy(value + (size_t)used * half, by_place_at(engine, entry, place - 1), half);
+                pair->place[odd] = ++used;
+            }
+            by_pair_seal(pair);
         }
-        by_bank_seal(&engine->bank[at]);
-        if (!(engine->bank[at].flags & BY_BANK_DATA))
-            memset(by_bank_partial(engine, at), MODEL_STALE, 2 * engine->payload_half);
+    }
+    for (uint32_t place = 0; place < count; place++)
+        if (place < used)
+            memcpy(by_place_at(engine, entry, place), value + (size_t)place * half, half);
+        else
+            memset(by_place_at(engine, entry, place), MODEL_STALE, half);
+    free(value);
+    if (count > 0) {
+        for (uint32_t i = 0; i < count; i++)
+            by_places_of(engine, entry)[i] = count - 1 - i;
+        *by_places_free(engine, entry) = count - used;
     }
 }
 
@@ -207,7 +237,6 @@ static void canon_bank(struct by_engine *engine, const struct by_entry *entry, u
     uint8_t *partial = by_bank_partial(engine, index);
     size_t half = engine->payload_half;
     int data = (bank->flags & BY_BANK_DATA) != 0;
-
     int sealed = by_bank_is_sealed(bank);
 
     bank->tick_ns = model.config->clock ? MODEL_NOW_NS : 0;
@@ -217,7 +246,6 @@ static void canon_bank(struct by_engine *engine, const struct by_entry *entry, u
         bank->flags &= (uint8_t) ~(BY_BANK_PASSED | BY_BANK_RESENT);
     }
     canon_objection(engine, index);
-    canon_pairs(engine, entry, index);
     by_bank_seal(bank);
     if (!sealed) /* a bit has flipped; else a property would have been broken */
         bank->seal ^= 0xffffu;
@@ -238,5 +266,6 @@ void model_canon_engine(int c)
 
         for (uint32_t i = 0; i < 2 * entry->window; i++)
             canon_bank(engine, entry, 2 * entry->slot_base + i);
+        canon_places(engine, entry);
     }
 }

@@ -273,6 +273,30 @@ static void check_bank(const struct model_component *c, const struct by_engine *
         check_value(engine, entry, index, leaves, k);
 }
 
+/* Mode DET: each place of an entry is free, or something waits there, once. */
+static void check_places(const struct by_engine *engine, const struct by_entry *entry)
+{
+    uint32_t count = by_place_count(entry), places = 0;
+    uint64_t seen = 0;
+
+    if (count == 0)
+        return;
+    for (uint32_t i = 0; i < *by_places_free(engine, entry) && i < count; i++, places++)
+        seen |= UINT64_C(1) << by_places_of(engine, entry)[i];
+    for (uint32_t i = 0; i < 2 * entry->window; i++)
+        for (uint32_t p = 1; p < entry->slots / entry->window; p++)
+            for (unsigned odd = 0; odd < 2; odd++) {
+                uint32_t place = by_pair_of(engine, entry, 2 * entry->slot_base + i, p)->place[odd];
+
+                if ((place & BY_PAIR_PLACE) == 0)
+                    continue;
+                seen |= UINT64_C(1) << ((place & BY_PAIR_PLACE) - 1);
+                places++;
+            }
+    if (count > 63 || places != count || seen != (UINT64_C(1) << count) - 1)
+        model_violate("a place for what waits is lost, or shared");
+}
+
 void model_check_engine(int index)
 {
     const struct model_component *c = &model.components[index];
@@ -286,6 +310,7 @@ void model_check_engine(int index)
 
         for (uint32_t i = 0; i < 2 * entry->window; i++)
             check_bank(c, engine, entry, 2 * entry->slot_base + i);
+        check_places(engine, entry);
     }
     if (counters->drop_format + counters->drop_version + counters->drop_tag + counters->drop_child +
                 counters->drop_ingress + counters->drop_count >

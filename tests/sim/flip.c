@@ -38,10 +38,17 @@ int flip_slot(struct by_engine *engine, struct by_prng *prng)
 
         if (bank->state != BY_BANK_AGG && bank->state != BY_BANK_UP && bank->state != BY_BANK_DONE)
             continue;
-        if (bank->state == BY_BANK_AGG && bank->mode == BY_MODE_DET && pairs > 1)
-            index = by_bank_of_pair(entry, index, (uint32_t)by_prng_below(prng, pairs));
-        if (bytes == 0 || by_prng_below(prng, 2)) {
-            at = header_byte(&engine->bank[index], prng, &bit);
+        if (bank->state == BY_BANK_AGG && bank->mode == BY_MODE_DET && pairs > 1 && bank->count > 0 &&
+            by_prng_below(prng, 2)) {
+            const struct by_pair *pair =
+                by_pair_of(engine, entry, index, 1 + (uint32_t)by_prng_below(prng, pairs - 1));
+            uint32_t waits = pair->place[by_prng_below(prng, 2)] & BY_PAIR_PLACE;
+
+            at = waits ? by_place_at(engine, entry, waits - 1) : (uint8_t *)pair;
+            at += by_prng_below(prng, waits ? bank->count * by_dtype_bytes(bank->dtype) : sizeof(*pair));
+            bit = (unsigned)by_prng_below(prng, 8);
+        } else if (bytes == 0 || by_prng_below(prng, 2)) {
+            at = header_byte(bank, prng, &bit);
         } else {
             at = bank->state == BY_BANK_DONE ? by_bank_result(engine, entry, index)
                                              : by_bank_partial(engine, index);

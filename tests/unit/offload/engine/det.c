@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "offload/base/prng.h"
+#include "offload/engine/state.h"
 #include "tests/unit/offload/engine/rig.h"
 
 #define COUNT  37u /* elements: vectors and a tail */
@@ -235,6 +236,50 @@ static void what_a_poisoned_chunk_held_is_not_in_the_next_sum(void **state)
     rig_close(&rig);
 }
 
+/* The list of free places changes while two values wait. Whoever is given one that is none, or none, or one
+ * that is taken, is told that memory has changed; no value is lost or taken for another. */
+static void a_list_of_places_that_has_changed_ends_the_chunk(void **state)
+{
+    struct rig_entry entry = {.job = 1, .gen = 7, .root = 1, .children = 8, .window = 1, .depth = 4};
+    static const unsigned order[] = {7, 2, 5, 4, 3, 6, 1, 0};
+
+    (void)state;
+    for (unsigned fault = 0; fault < 4; fault++) {
+        const struct by_entry *built;
+        uint32_t *list, *count;
+        unsigned values = 0, alarms = 0;
+
+        rig_start(&rig, &entry, 1);
+        built = &rig.engine->active->entry[0];
+        list = by_places_of(rig.engine, built);
+        count = by_places_free(rig.engine, built);
+        for (unsigned c = 0; c < 8; c++)
+            for (unsigned e = 0; e < COUNT; e++)
+                input[c][e] = (float)(1u << c);
+        for (unsigned i = 0; i < 8; i++) {
+            struct rig_packet packet = rig_contrib(&entry, order[i], 0, input[order[i]], COUNT);
+
+            packet.header.mode = BY_MODE_DET;
+            if (i == 2 && fault < 2)
+                *count = fault == 0 ? 0 : 0x80000000u | *count;
+            if (i == 2 && fault >= 2)
+                list[*count - 1] = fault == 2 ? 0x40000001u : 0; /* 0: child 7 waits there */
+            rig_send(&rig, &packet);
+            for (uint32_t t = 0; t < rig.tx_count; t++) {
+                unsigned type = rig_action(&rig, &entry, t, NULL).type;
+
+                values += type == BY_TYPE_RESULT;
+                alarms += type == BY_TYPE_ERR;
+            }
+            rig_release(&rig);
+        }
+        assert_int_equal(values, 0);
+        assert_true(alarms >= 8);
+        assert_true(by_engine_counters(rig.engine)->alarm_memory > 0);
+        rig_close(&rig);
+    }
+}
+
 static void slots_that_do_not_fit_are_refused(void **state)
 {
     struct rig_entry entries[2] = {
@@ -273,6 +318,7 @@ int main(void)
         cmocka_unit_test(a_node_without_the_slots_for_det_says_that_it_is_unsupported),
         cmocka_unit_test(det_needs_no_slots_where_order_does_not_matter),
         cmocka_unit_test(what_a_poisoned_chunk_held_is_not_in_the_next_sum),
+        cmocka_unit_test(a_list_of_places_that_has_changed_ends_the_chunk),
         cmocka_unit_test(slots_that_do_not_fit_are_refused),
     };
 

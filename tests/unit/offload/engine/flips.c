@@ -93,23 +93,28 @@ static void answer(const struct rig_entry *entry, unsigned mode, const float *ri
     judge(entry, right, down);
 }
 
-/* The place of bit `bit` in bank 0 and its value, or behind it in the bank of the second pair; NULL beyond.
- */
-static uint8_t *byte_at(const struct rig_entry *entry, size_t byte, int *is_header)
-{
-    struct by_engine *engine = rig.engine;
-    size_t value = 4 * COUNT, whole = sizeof(struct by_bank) + 2 * value;
-    uint32_t index = byte >= whole ? 2u * entry->window : 0;
+#define VALUE (4 * COUNT)
+#define WHOLE (sizeof(struct by_bank) + 2 * VALUE)
+/* In mode DET also what is known of the second pair, and two places for what waits. */
+#define WHOLE_DET (WHOLE + sizeof(struct by_pair) + 2 * VALUE)
 
-    byte -= byte >= whole ? whole : 0;
-    *is_header = byte < sizeof(struct by_bank);
-    if (*is_header)
-        return (uint8_t *)&engine->bank[index] + byte;
-    byte -= sizeof(struct by_bank);
-    if (byte < value)
-        return by_bank_partial(engine, index) + byte;
-    byte -= value;
-    return byte < value ? by_bank_partial(engine, index) + engine->payload_half + byte : NULL;
+/* Byte `byte` of bank 0: its header, its value, its result, and what belongs to mode DET. */
+static uint8_t *byte_at(const struct rig_entry *entry, size_t byte)
+{
+    const struct by_entry *built =
+        by_entry_find(rig.engine->active, (uint32_t)entry->job << 16 | entry->tree);
+    uint8_t *part[] = {(uint8_t *)&rig.engine->bank[0],
+                       by_bank_partial(rig.engine, 0),
+                       by_bank_partial(rig.engine, 0) + rig.engine->payload_half,
+                       (uint8_t *)by_pair_of(rig.engine, built, 0, 1),
+                       by_place_at(rig.engine, built, 0),
+                       by_place_at(rig.engine, built, 1)};
+    const size_t bytes[] = {sizeof(struct by_bank), VALUE, VALUE, sizeof(struct by_pair), VALUE, VALUE};
+
+    for (unsigned i = 0; i < 6; byte -= bytes[i++])
+        if (byte < bytes[i])
+            return part[i] + byte;
+    return NULL;
 }
 
 /* Bits of a header that only space repairs, or count what the shell still sends. */
@@ -120,13 +125,18 @@ static int is_spacing(size_t byte, unsigned bit)
            (byte == offsetof(struct by_bank, flags) && (BY_BANK_SPACING >> bit & 1));
 }
 
+/* In which mode, and whether the last child sends first: what it sends then waits for the others. */
+static const struct way {
+    uint8_t mode, backwards;
+} ways[] = {{BY_MODE_FAST, 0}, {BY_MODE_DET, 0}, {BY_MODE_DET, 1}};
+#define WAYS (sizeof(ways) / sizeof(ways[0]))
+
 /* One chunk with `bit` of `byte` flipped before step `when`: contributions 0 to 3, then (below the root) the
  * parent's answer, then every child again. */
-static void run_flip(const struct rig_entry *entry, unsigned mode, size_t byte, unsigned bit, unsigned when)
+static void run_flip(const struct rig_entry *entry, struct way way, size_t byte, unsigned bit, unsigned when)
 {
     float right[COUNT], down[COUNT];
     uint8_t *at;
-    int is_header;
 
     for (unsigned e = 0; e < COUNT; e++) {
         right[e] = 0;
@@ -135,7 +145,7 @@ static void run_flip(const struct rig_entry *entry, unsigned mode, size_t byte, 
         down[e] = 1000 + (float)e;
     }
     memset(&outcome, 0, sizeof(outcome));
-    at = byte_at(entry, byte, &is_header);
+    at = byte_at(entry, byte);
     assert_non_null(at);
     for (unsigned step = 0; step < 9; step++) {
         if (step == when) {
@@ -143,11 +153,11 @@ static void run_flip(const struct rig_entry *entry, unsigned mode, size_t byte, 
             *at ^= (uint8_t)(1u << bit);
         }
         if (step < 4)
-            give(entry, step, mode, right, down);
+            give(entry, way.backwards ? 3 - step : step, way.mode, right, down);
         else if (step > 4)
-            give(entry, step - 5, mode, right, down);
+            give(entry, step - 5, way.mode, right, down);
         else if (!entry->root)
-            answer(entry, mode, right, down);
+            answer(entry, way.mode, right, down);
     }
 }
 
@@ -178,7 +188,6 @@ static void renew(struct rig_entry *entry)
 
 static void every_flipped_bit_is_named_or_harmless(void **state)
 {
-    size_t whole = sizeof(struct by_bank) + 8 * COUNT;
     unsigned named = 0, harmless = 0;
 
     (void)state;
@@ -186,21 +195,21 @@ static void every_flipped_bit_is_named_or_harmless(void **state)
         struct rig_entry entry = entries[k];
 
         fresh(&entry);
-        for (unsigned mode = BY_MODE_FAST; mode <= BY_MODE_DET; mode++)
-            for (size_t byte = 0; byte < (mode == BY_MODE_DET ? 2 : 1) * whole; byte++)
+        for (unsigned w = 0; w < WAYS; w++)
+            for (size_t byte = 0; byte < (ways[w].mode == BY_MODE_DET ? WHOLE_DET : WHOLE); byte++)
                 for (unsigned bit = 0; bit < 8; bit++)
                     for (unsigned when = 1; when <= 8; when++) {
                         if (byte >= offsetof(struct by_bank, psum) + 4 &&
                             byte < offsetof(struct by_bank, psum) + 7)
                             continue; /* refs: see docs/arithmetic.md */
                         renew(&entry);
-                        run_flip(&entry, mode, byte, bit, when);
+                        run_flip(&entry, ways[w], byte, bit, when);
                         if (outcome.wrong != 0 || outcome.other_err != 0 ||
                             (outcome.damaged != 0 && outcome.alarms == 0))
                             fail_msg("%s, %s: bit %u of byte %zu before step %u: %u wrong values, %u other "
                                      "errors, %u damaged packets, %u alarms",
-                                     entry.root ? "root" : "below", by_mode_name(mode), bit, byte, when,
-                                     outcome.wrong, outcome.other_err, outcome.damaged, outcome.alarms);
+                                     entry.root ? "root" : "below", by_mode_name(ways[w].mode), bit, byte,
+                                     when, outcome.wrong, outcome.other_err, outcome.damaged, outcome.alarms);
                         named += outcome.alarms != 0;
                         harmless += outcome.alarms == 0;
                     }
@@ -232,7 +241,7 @@ static void after_an_alarm_the_chunk_stays_void_and_the_next_is_sound(void **sta
 
     (void)state;
     fresh(entry);
-    run_flip(entry, BY_MODE_FAST, sizeof(struct by_bank) + 3, 6, 2);
+    run_flip(entry, ways[0], sizeof(struct by_bank) + 3, 6, 2);
     assert_int_equal(outcome.values, 0);
     assert_true(outcome.alarms > 4);
     assert_int_equal(by_engine_counters(rig.engine)->alarm_memory, 1);

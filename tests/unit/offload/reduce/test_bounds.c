@@ -34,31 +34,31 @@ static int is_half(const struct format *f)
     return f->dtype == BY_DTYPE_F16 || f->dtype == BY_DTYPE_BF16;
 }
 
-/* Adds `count` children in the order given; or, in mode DET, pairs of them, then the pairs. */
+/* Adds `count` children in the order given; or, in mode DET, pairs of them, each in one pass to the sum. */
 static void add_node(unsigned isa, const struct format *f, const struct partial *child[], unsigned count,
                      int det, struct partial *sum)
 {
     const struct by_reducer *reducer = by_reducer_get(isa, BY_OP_SUM, f->dtype);
-    const struct by_reducer *fold = is_half(f) ? by_reducer_get(isa, BY_OP_SUM, BY_DTYPE_F32) : reducer;
-    unsigned each = det ? 2 : count; /* children of one accumulator */
-    static uint8_t acc[FAN_MAX][COUNT * 8];
-    uint32_t guard[FAN_MAX];
+    size_t bytes = (size_t)COUNT * reducer->element_bytes;
+    static uint8_t acc[COUNT * 8];
+    uint32_t guard = reducer->load(acc, child[0]->bytes, COUNT);
 
     sum->additions = sum->roundings = 0;
     for (unsigned c = 0; c < count; c++) {
-        if (c % each == 0)
-            guard[c / each] = reducer->load(acc[c / each], child[c]->bytes, COUNT);
-        else
-            assert_true(reducer->accumulate(acc[c / each], child[c]->bytes, COUNT, &guard[c / each]));
+        if (c > 1 && c % 2 != 0 && det)
+            assert_true(reducer->accumulate_pair(acc, child[c - 1]->bytes, child[c]->bytes,
+                                                 reducer->psum(child[c - 1]->bytes, bytes) +
+                                                     reducer->psum(child[c]->bytes, bytes),
+                                                 COUNT, &guard));
+        else if (c == 1 || (c > 1 && (!det || c + 1 == count)))
+            assert_true(reducer->accumulate(acc, child[c]->bytes, COUNT, &guard));
         if (child[c]->additions > sum->additions)
             sum->additions = child[c]->additions;
         if (child[c]->roundings > sum->roundings)
             sum->roundings = child[c]->roundings;
     }
-    for (unsigned pair = 1; pair < (count + each - 1) / each; pair++)
-        assert_true(fold->accumulate(acc[0], acc[pair], COUNT, &guard[0]));
-    assert_true(reducer->store(acc[0], COUNT, &guard[0]));
-    memcpy(sum->bytes, acc[0], (size_t)COUNT * reducer->element_bytes);
+    assert_true(reducer->store(acc, COUNT, &guard));
+    memcpy(sum->bytes, acc, bytes);
     sum->additions += det ? (count + 1) / 2 : count - 1;
     sum->roundings++;
 }

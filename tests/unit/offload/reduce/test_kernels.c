@@ -228,6 +228,72 @@ static void all_instruction_sets_give_the_same_bits(void **state)
     }
 }
 
+/* 1 when accumulate_pair leaves the bits of two separate additions by the scalar kernels, and then tells each
+ * flipped bit of what has waited, and of the slot. */
+static int pair_run(unsigned isa, unsigned op, unsigned dtype, uint32_t count, size_t offset,
+                    struct by_prng *prng)
+{
+    static uint8_t right[COUNT_MAX * 8 + GUARD], acc[COUNT_MAX * 8 + GUARD], pair[COUNT_MAX * 8];
+    const struct by_reducer *reducer = by_reducer_get(isa, op, dtype);
+    const struct by_reducer *scalar = by_reducer_get(BY_ISA_SCALAR, op, dtype);
+    const struct by_reducer *fold =
+        by_reducer_get(BY_ISA_SCALAR, op, reducer->acc_bytes == 4 ? BY_DTYPE_F32 : dtype);
+    uint8_t *in[3];
+    size_t bytes = (size_t)count * reducer->element_bytes, span = (size_t)count * reducer->acc_bytes;
+    uint32_t guard, pair_guard, right_guard, waited;
+    int same;
+
+    for (unsigned i = 0; i < 3; i++)
+        in[i] = contribution_draw(prng, dtype, count, offset);
+    memset(right, 0xa5, sizeof(right));
+    right_guard = scalar->load(right, in[0] + offset, count);
+    memcpy(acc, right, sizeof(acc));
+    guard = right_guard;
+    pair_guard = scalar->load(pair, in[1] + offset, count);
+    same = scalar->accumulate(pair, in[2] + offset, count, &pair_guard) &&
+           fold->accumulate(right, pair, count, &right_guard);
+    waited = oracle_psum(in[1] + offset, bytes) + oracle_psum(in[2] + offset, bytes);
+    same &= reducer->accumulate_pair(acc, in[1] + offset, in[2] + offset, waited, count, &guard) &&
+            guard == right_guard && memcmp(acc, right, sizeof(acc)) == 0;
+    if (count > 0) {
+        size_t bit = by_prng_below(prng, 8 * bytes);
+        uint8_t *flipped = in[1 + bit % 2] + offset + bit / 8;
+
+        *flipped ^= (uint8_t)(1u << bit % 8);
+        same &= !reducer->accumulate_pair(acc, in[1] + offset, in[2] + offset, waited, count, &guard);
+        *flipped ^= (uint8_t)(1u << bit % 8);
+        guard = oracle_psum(acc, span);
+        bit = by_prng_below(prng, 8 * span);
+        acc[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        same &= !reducer->accumulate_pair(acc, in[1] + offset, in[2] + offset, waited, count, &guard);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        free(in[i]);
+    return same;
+}
+
+static void a_pair_in_one_pass_has_the_bits_of_two_additions(void **state)
+{
+    struct by_prng prng = {seed_get()};
+    uint64_t seed = prng.state;
+
+    (void)state;
+    FOR_EACH_ISA(isa)
+    FOR_EACH_PAIR(op, dtype)
+    {
+        int ordered = by_reduction_is_ordered(op, dtype);
+
+        assert_int_equal(by_reducer_get(isa, op, dtype)->accumulate_pair != NULL, ordered);
+        for (size_t i = 0; ordered && i < COUNTS; i++)
+            for (size_t offset = 0; offset < 4; offset++)
+                if (!pair_run(isa, op, dtype, counts[i], offset, &prng)) {
+                    seed_print("reduce-kernels", seed);
+                    fail_msg("%s %s %s: a pair of %u elements at offset %zu", by_isa_name(isa),
+                             by_op_name(op), by_dtype_name(dtype), counts[i], offset);
+                }
+    }
+}
+
 static void undefined_pairs_and_unknown_values_have_no_kernels(void **state)
 {
     (void)state;
@@ -405,6 +471,7 @@ int main(void)
         cmocka_unit_test(every_pair_matches_the_oracle),
         cmocka_unit_test(every_pair_of_special_values_matches_the_oracle),
         cmocka_unit_test(all_instruction_sets_give_the_same_bits),
+        cmocka_unit_test(a_pair_in_one_pass_has_the_bits_of_two_additions),
         cmocka_unit_test(undefined_pairs_and_unknown_values_have_no_kernels),
         cmocka_unit_test(written_values_hold_on_every_instruction_set),
         cmocka_unit_test(half_sums_are_rounded_only_when_they_leave),
