@@ -73,8 +73,8 @@ static void fail_damaged(struct by_endpoint *endpoint, const struct by_lane *lan
     by_call_fail(endpoint, &endpoint->calls[by_flight_at(lane, header->seq)->call], BY_ECHECKSUM, &status);
 }
 
-static void deliver(const struct by_endpoint *endpoint, const struct by_flight *flight,
-                    const uint8_t *payload)
+void by_accept_deliver(const struct by_endpoint *endpoint, const struct by_flight *flight,
+                       const uint8_t *payload)
 {
     const struct by_call_state *call = &endpoint->calls[flight->call];
 
@@ -122,11 +122,28 @@ static void heed_timing(struct by_endpoint *endpoint, struct by_lane *lane, cons
     }
 }
 
+void by_accept_done(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight)
+{
+    struct by_call_state *call = &endpoint->calls[flight->call];
+
+    by_send_unlink(lane, flight);
+    flight->flags = 0;
+    lane->inflight--;
+    endpoint->inflight--;
+    while (lane->base != lane->next && !(by_flight_at(lane, lane->base)->flags & BY_FLIGHT_SENT))
+        lane->base++;
+    if (--call->remaining > 0)
+        return;
+    if (flight->call == BY_CALL_SESSION)
+        by_session_end(endpoint);
+    else
+        by_call_finish(endpoint, call);
+}
+
 static void take_result(struct by_endpoint *endpoint, struct by_lane *lane, const struct by_header *header,
                         const uint8_t *payload, uint32_t bytes)
 {
     struct by_flight *flight = flight_find(lane, header->seq);
-    struct by_call_state *call;
     uint64_t *fault;
 
     if (flight == NULL) {
@@ -143,29 +160,17 @@ static void take_result(struct by_endpoint *endpoint, struct by_lane *lane, cons
             fail_damaged(endpoint, lane, header);
         return;
     }
-    deliver(endpoint, flight, payload);
+    by_accept_deliver(endpoint, flight, payload);
     heed_timing(endpoint, lane, flight, (header->flags & BY_FLAG_RETX) != 0);
     endpoint->counters.result++;
     by_pace_accepted(endpoint);
     if (header->flags & BY_FLAG_CE)
         by_pace_cut(endpoint, lane, BY_PACE_MARK);
-    by_send_unlink(lane, flight);
-    flight->flags = 0;
-    lane->inflight--;
-    endpoint->inflight--;
     lane->timer_ns = lane->heard_ns = endpoint->now_ns;
     lane->backoff = 0;
     if (header->seq == lane->base)
         lane->probes = 0;
-    while (lane->base != lane->next && !(by_flight_at(lane, lane->base)->flags & BY_FLIGHT_SENT))
-        lane->base++;
-    call = &endpoint->calls[flight->call];
-    if (--call->remaining == 0) {
-        if (flight->call == BY_CALL_SESSION)
-            by_session_end(endpoint);
-        else
-            by_call_finish(endpoint, call);
-    }
+    by_accept_done(endpoint, lane, flight);
     if (endpoint->dead != 0)
         return;
     if (lane->inflight > 0)
@@ -245,6 +250,10 @@ void by_accept(struct by_endpoint *endpoint, const struct by_rx *rx)
     }
     if (endpoint->dead != 0)
         return;
+    if (endpoint->frozen) {
+        endpoint->counters.drop_entry++; /* of a generation that is over */
+        return;
+    }
     if (rx->ecn == 3)
         by_pace_cut(endpoint, lane, BY_PACE_MARK);
     if (header.type == BY_TYPE_PROBE)

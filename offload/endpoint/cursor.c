@@ -1,7 +1,8 @@
 /*
  * The walk of a lane over the calls: which bytes of which call are its next chunk. Every rank walks the same
  * way, so a sequence number means the same chunk everywhere; nothing about it is on the wire. A chunk costs
- * O(1); a shard costs two divisions. Pure; the endpoint's thread.
+ * O(1); a shard costs two divisions. What trees of an earlier generation have done is passed over (done.c).
+ * Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 
@@ -89,6 +90,65 @@ static void lane_load(const struct by_endpoint *endpoint, const struct by_lane *
     }
 }
 
+/* The shards of which the lane may carry bytes: [*first, *end). */
+static void shard_range(const struct by_endpoint *endpoint, const struct by_lane *lane,
+                        const struct by_call_state *call, const struct part *parts, uint32_t count,
+                        uint32_t *first, uint32_t *end)
+{
+    *first = 0;
+    *end = count == 0 ? 0 : is_sharded(call->call.collective) ? endpoint->rank_count : 1;
+    if (count == 1 && parts[0].group >= BY_GROUP_RANK && is_sharded(call->call.collective)) {
+        *first = lane->owner;
+        *end = lane->owner + 1u;
+    }
+}
+
+/* The bytes [*at, *end) of a shard that the lane carries; 1 when there are any. */
+static int segment_of(const struct by_endpoint *endpoint, const struct by_lane *lane,
+                      const struct by_call_state *call, uint32_t shard, uint64_t *at, uint64_t *end)
+{
+    uint32_t group = by_share_group(endpoint, call->call.collective,
+                                    is_sharded(call->call.collective) ? shard : call->call.root);
+
+    if (group == BY_GROUP_NONE || !by_share_member(endpoint, lane, group))
+        return 0;
+    if (call->call.collective == BY_COLLECTIVE_BARRIER) {
+        *at = 0;
+        *end = lane->before[group] == 0; /* one chunk, without a byte, on the group's first lane */
+    } else {
+        by_share_segment(endpoint, lane, group, by_shard_bytes(call, shard), at, end);
+    }
+    return *at < *end;
+}
+
+int by_cursor_segment(const struct by_endpoint *endpoint, const struct by_lane *lane,
+                      const struct by_call_state *call, uint32_t *shard, uint64_t *from, uint64_t *to)
+{
+    struct part parts[PARTS_MAX];
+    uint32_t count = parts_of(endpoint, lane, &call->call, parts);
+    uint32_t first, end;
+
+    shard_range(endpoint, lane, call, parts, count, &first, &end);
+    if (*shard < first)
+        *shard = first;
+    for (; *shard < end; ++*shard)
+        if (segment_of(endpoint, lane, call, *shard, from, to))
+            return 1;
+    return 0;
+}
+
+/* The chunks of the lane that are left of a call begun in trees of an earlier generation. */
+static uint64_t chunks_left(const struct by_endpoint *endpoint, const struct by_lane *lane,
+                            const struct by_call_state *call)
+{
+    uint64_t chunks = 0, at, end, stop;
+
+    for (uint32_t shard = 0; by_cursor_segment(endpoint, lane, call, &shard, &at, &end); shard++)
+        for (; by_done_gap(endpoint, call->number, shard, at, end, &at, &stop); at = stop)
+            chunks += (stop - at + lane->payload_max - 1) / lane->payload_max;
+    return chunks;
+}
+
 void by_cursor_plan(struct by_endpoint *endpoint, struct by_call_state *call)
 {
     call->remaining = 0;
@@ -98,6 +158,8 @@ void by_cursor_plan(struct by_endpoint *endpoint, struct by_call_state *call)
         uint64_t weight, chunks;
 
         lane_load(endpoint, &endpoint->lanes[l], call, &chunks, &weight);
+        if (by_done_any(endpoint, call->number))
+            chunks = chunks_left(endpoint, &endpoint->lanes[l], call);
         if (l == endpoint->first && chunks == 0)
             call->word = 1;
         call->remaining += chunks;
@@ -117,12 +179,7 @@ static void enter_call(const struct by_endpoint *endpoint, struct by_lane *lane,
     uint64_t chunks, weight;
 
     cursor->entered = 1;
-    cursor->shard = 0;
-    cursor->shard_end = count == 0 ? 0 : is_sharded(call->call.collective) ? endpoint->rank_count : 1;
-    if (count == 1 && parts[0].group >= BY_GROUP_RANK && is_sharded(call->call.collective)) {
-        cursor->shard = lane->owner;
-        cursor->shard_end = lane->owner + 1u;
-    }
+    shard_range(endpoint, lane, call, parts, count, &cursor->shard, &cursor->shard_end);
     if (call->word && lane == &endpoint->lanes[endpoint->first]) {
         cursor->shard_end = 0;
         cursor->at = 0;
@@ -137,24 +194,15 @@ static void enter_call(const struct by_endpoint *endpoint, struct by_lane *lane,
     lane->quantum = weight > 0 ? (uint32_t)weight : 1;
 }
 
-/* Looks at the cursor's shard; 1 when the lane has bytes of it. */
+/* Looks at the cursor's shard; 1 when the lane has bytes of it to send. */
 static int enter_shard(const struct by_endpoint *endpoint, struct by_lane *lane,
                        const struct by_call_state *call)
 {
     struct by_cursor *cursor = &lane->cursor;
-    uint32_t group = by_share_group(endpoint, call->call.collective,
-                                    is_sharded(call->call.collective) ? cursor->shard : call->call.root);
+    uint64_t stop;
 
-    if (group == BY_GROUP_NONE || !by_share_member(endpoint, lane, group))
-        return 0;
-    if (call->call.collective == BY_COLLECTIVE_BARRIER) {
-        cursor->at = 0;
-        cursor->end = lane->before[group] == 0; /* one chunk, without a byte, on the group's first lane */
-    } else {
-        by_share_segment(endpoint, lane, group, by_shard_bytes(call, cursor->shard), &cursor->at,
-                         &cursor->end);
-    }
-    return cursor->at < cursor->end;
+    return segment_of(endpoint, lane, call, cursor->shard, &cursor->at, &cursor->end) &&
+           by_done_gap(endpoint, call->number, cursor->shard, cursor->at, cursor->end, &cursor->at, &stop);
 }
 
 int by_cursor_seek(struct by_endpoint *endpoint, struct by_lane *lane)
@@ -241,14 +289,18 @@ void by_cursor_take(struct by_endpoint *endpoint, struct by_lane *lane, struct b
     uint32_t index =
         endpoint->session_phase == BY_SESSION_AGREED ? cursor->call & (BY_CALLS_MAX - 1) : BY_CALL_SESSION;
     struct by_call_state *call = &endpoint->calls[index];
-    uint64_t bytes = cursor->end - cursor->at;
+    uint64_t at = cursor->at, stop = cursor->end, bytes;
+    int word = cursor->word;
 
     BY_ASSERT(cursor->active && call->phase == BY_CALL_RUNNING);
+    if (!word)
+        (void)by_done_gap(endpoint, call->number, cursor->shard, at, cursor->end, &at, &stop);
+    bytes = stop - at;
     if (bytes > lane->payload_max)
         bytes = lane->payload_max;
     aim_flight(endpoint, call, cursor, flight);
     cursor->at += bytes;
-    if (call->call.collective == BY_COLLECTIVE_BARRIER || cursor->word)
+    if (call->call.collective == BY_COLLECTIVE_BARRIER || word)
         bytes = 0;
     cursor->word = 0;
     flight->bytes = (uint16_t)bytes;
@@ -256,7 +308,9 @@ void by_cursor_take(struct by_endpoint *endpoint, struct by_lane *lane, struct b
     flight->call = (uint8_t)index;
     if (call->part != BY_PART_ALL)
         by_exact_fill(endpoint, call, flight);
-    if (cursor->at == cursor->end) {
+    by_keep_note(endpoint, lane, flight, cursor->shard, at);
+    if (word ||
+        !by_done_gap(endpoint, call->number, cursor->shard, cursor->at, cursor->end, &cursor->at, &stop)) {
         cursor->active = 0;
         cursor->shard++;
         by_cursor_seek(endpoint, lane);

@@ -1,8 +1,9 @@
 /*
  * The endpoint as a whole: memory, start, step. The parts: share.c (which trees serve what), cursor.c
  * (chunks), call.c (posting and ends), session.c (the roll call), send.c, accept.c, timer.c, pace.c (how
- * fast), suspect.c (blame), guess.c (others' calls), exact.c (sums in mode EXACT). state.h holds the records
- * that they share. Pure; the endpoint's thread.
+ * fast), suspect.c (blame), guess.c (others' calls), exact.c (sums in mode EXACT); keep.c, done.c, resume.c
+ * and carry.c (calls that go on in other trees). state.h holds the records that they share. Pure; the
+ * endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 
@@ -19,7 +20,7 @@ struct layout {
     uint16_t node;
     uint32_t leaf_first, lane_count, tree_limit, group_count;
     uint64_t windows;
-    size_t lanes_at, groups_at, trees_at, roll_at, flights_at, bytes;
+    size_t lanes_at, groups_at, trees_at, roll_at, flights_at, keep_at, bytes;
 };
 
 static size_t align_up(size_t bytes)
@@ -60,6 +61,7 @@ static int lay_out(const struct by_endpoint_config *config, struct layout *layou
     by_image_header(config->image, &header);
     layout->lane_count = layout->leaf_first = layout->tree_limit = 0;
     layout->windows = 0;
+    layout->keep_at = 0; /* the size, until the beginning is known */
     for (uint32_t l = 0; l < header.count[BY_SECTION_LEAF]; l++) {
         struct by_image_leaf leaf;
 
@@ -73,6 +75,8 @@ static int lay_out(const struct by_endpoint_config *config, struct layout *layou
         if (leaf.tree >= layout->tree_limit)
             layout->tree_limit = leaf.tree + 1u;
         layout->windows += leaf.window;
+        if (config->resume)
+            layout->keep_at += by_keep_traces(leaf.window) + by_keep_places(leaf.window, leaf.payload_max);
     }
     if (layout->lane_count > BY_TREES_MAX)
         return BY_EINVAL;
@@ -82,7 +86,9 @@ static int lay_out(const struct by_endpoint_config *config, struct layout *layou
     layout->trees_at = align_up(layout->groups_at + layout->group_count * sizeof(struct by_group));
     layout->roll_at = align_up(layout->trees_at + layout->tree_limit * sizeof(uint16_t));
     layout->flights_at = align_up(layout->roll_at + layout->job.rank_count * sizeof(uint32_t));
-    layout->bytes = align_up(layout->flights_at + layout->windows * sizeof(struct by_flight));
+    layout->bytes = layout->keep_at;
+    layout->keep_at = align_up(layout->flights_at + layout->windows * sizeof(struct by_flight));
+    layout->bytes += layout->keep_at;
     return 0;
 }
 
@@ -140,7 +146,7 @@ int by_endpoint_init(struct by_endpoint **endpoint, void *memory, size_t bytes,
     struct layout layout;
     struct by_endpoint *e = memory;
     struct by_flight *flights;
-    uint8_t *base = memory;
+    uint8_t *base = memory, *keep;
     int error;
 
     BY_ASSERT(endpoint != NULL && memory != NULL && config != NULL && config->image != NULL);
@@ -170,12 +176,18 @@ int by_endpoint_init(struct by_endpoint **endpoint, void *memory, size_t bytes,
     for (uint32_t t = 0; t < layout.tree_limit; t++)
         e->lane_of_tree[t] = BY_LANE_NONE;
     flights = (struct by_flight *)(base + layout.flights_at);
+    keep = base + layout.keep_at;
     for (uint32_t l = 0; l < layout.lane_count; l++) {
         struct by_image_leaf leaf;
 
         by_image_leaf(config->image, layout.leaf_first + l, &leaf);
         lane_init(e, l, &leaf, flights);
         flights += leaf.window;
+        if (!config->resume)
+            continue;
+        e->lanes[l].traces = (struct by_trace *)keep;
+        e->lanes[l].keep = keep + by_keep_traces(leaf.window);
+        keep += by_keep_traces(leaf.window) + by_keep_places(leaf.window, leaf.payload_max);
     }
     by_timer_init(e);
     by_share_init(e);
@@ -198,7 +210,7 @@ uint32_t by_endpoint_step(struct by_endpoint *endpoint, uint64_t now_ns, const s
 
 uint64_t by_endpoint_deadline(const struct by_endpoint *endpoint)
 {
-    return endpoint->inflight > 0 ? endpoint->deadline_ns : UINT64_MAX;
+    return endpoint->inflight > 0 && !endpoint->frozen ? endpoint->deadline_ns : UINT64_MAX;
 }
 
 uint32_t by_endpoint_inflight(const struct by_endpoint *endpoint)

@@ -30,6 +30,10 @@ struct by_endpoint_config {
     /* Random, drawn anew for each endpoint: by it a run tells its own chunks from those that an earlier run
      * left on the nodes under the same generation (PROTOCOL.md, "Sessions"). */
     uint32_t nonce;
+    /* Keeps what the calls need to go on in other trees when a node dies (resume.h): a copy of the last
+     * window of each tree at the end of a call, and 2 x payload_max + 96 bytes for each slot. All ranks or
+     * none. */
+    uint8_t resume;
 };
 
 /*

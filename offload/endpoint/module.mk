@@ -2,11 +2,15 @@
 offload_SRC += \
 	offload/endpoint/accept.c \
 	offload/endpoint/call.c \
+	offload/endpoint/carry.c \
 	offload/endpoint/cursor.c \
+	offload/endpoint/done.c \
 	offload/endpoint/endpoint.c \
 	offload/endpoint/exact.c \
 	offload/endpoint/guess.c \
+	offload/endpoint/keep.c \
 	offload/endpoint/pace.c \
+	offload/endpoint/resume.c \
 	offload/endpoint/send.c \
 	offload/endpoint/session.c \
 	offload/endpoint/share.c \

@@ -319,6 +319,8 @@ uint32_t by_send_run(struct by_endpoint *endpoint, struct by_tx *tx, uint32_t ca
 
     if (endpoint->dead != 0)
         return by_session_part(endpoint, tx);
+    if (endpoint->frozen)
+        return 0;
     count = run_timers(endpoint, tx, capacity);
     if (endpoint->dead == 0)
         count += run_urgent(endpoint, tx + count, capacity - count);

@@ -2,8 +2,8 @@
  * What an endpoint remembers, shared by the sources of this folder and by nobody else. A *lane* is one tree
  * as this rank uses it: its window of flights, its timer and its cursor over the calls. A *flight* is one
  * chunk of a window. A *group* is the set of lanes that serve a collective (and, where one rank owns a shard
- * or is the root, that rank). Everything lies in one block of the caller's memory; links between records are
- * indices.
+ * or is the root, that rank). A *trace* is what a chunk was, for resuming calls in other trees. Everything
+ * lies in one block of the caller's memory; links between records are indices.
  */
 #ifndef BY_ENDPOINT_STATE_H
 #define BY_ENDPOINT_STATE_H
@@ -72,6 +72,38 @@ struct by_flight {
     uint8_t flags;         /* enum by_flight_flag */
 };
 
+/* Who gets a chunk's value, and so who can give it to whom when a node has died (keep.c). */
+enum by_chunk_kind {
+    BY_CHUNK_ALL = 1, /* every rank */
+    BY_CHUNK_FROM,    /* every rank, from its owner */
+    BY_CHUNK_TO,      /* its owner alone */
+    BY_CHUNK_EMPTY    /* there is none */
+};
+
+/*
+ * What a chunk was that this rank has sent, of the last two windows: with the chunk that has taken its slot a
+ * rank cannot know yet whether the others have the result of the one before. `held`: its value, which is good
+ * when it is done; of a chunk that goes to another rank this rank's input.
+ */
+struct by_trace {
+    const uint8_t *held; /* NULL: nothing that others could need */
+    uint64_t at;         /* bytes [at, at + bytes) of the call's shard, as on the wire */
+    uint32_t seq;
+    uint32_t call, shard;
+    uint16_t bytes, held_bytes;
+    uint16_t owner;  /* rank; of FROM and TO */
+    uint16_t added;  /* ranks whose inputs lie added up in `keep`, when the owner makes the sum itself */
+    uint8_t kind;    /* enum by_chunk_kind; 0: no chunk yet */
+    uint8_t session; /* of the roll call, which is behind no call */
+    uint8_t kept;    /* the call has ended: `held` is a copy */
+};
+
+/* Bytes [from, to) of a call's shard that are done: made in trees of an earlier generation (done.c). */
+struct by_done {
+    uint64_t from, to;
+    uint32_t call, shard;
+};
+
 /* Where a lane stands in the sequence of calls: bytes [at, end) of `shard` of call number `call` are not yet
  * sent. */
 struct by_cursor {
@@ -104,8 +136,10 @@ struct by_lane {
                                        rooted collectives */
     /* the window */
     struct by_flight *flights;
-    uint32_t base; /* oldest chunk without a result (== next: none) */
-    uint32_t next; /* chunk to send next */
+    struct by_trace *traces; /* of two windows; NULL without config.resume */
+    uint8_t *keep;           /* a place for each slot: what is held of ended calls, sums in the making */
+    uint32_t base;           /* oldest chunk without a result (== next: none) */
+    uint32_t next;           /* chunk to send next */
     uint32_t inflight;
     uint32_t order;        /* transmissions so far */
     uint32_t order_heard;  /* the latest one that a result answered for sure */
@@ -201,8 +235,12 @@ struct by_endpoint {
     uint32_t *roll;        /* a nonce for each rank: before the answer this one's alone, then all */
     uint32_t session_salt; /* in all optags of calls, once agreed */
     uint8_t session_phase; /* enum by_session_phase */
+    uint8_t frozen;        /* takes and sends nothing more: its calls are being carried over */
+    uint8_t level;         /* and every rank has the results that this one has */
     uint8_t parting;       /* last words still to send */
     uint16_t parting_node; /* what they tell: who holds another run's chunks */
+    struct by_done *done;  /* sorted by call, shard and place; no two touch */
+    uint32_t done_count, done_room;
     struct by_call_state calls[BY_CALLS_MAX + 1];
 };
 
@@ -214,6 +252,19 @@ BY_STATIC_ASSERT(BY_TREES_MAX < BY_LANE_NONE, "lanes are linked by 16-bit indice
 static inline struct by_call_state *by_call_at(struct by_endpoint *endpoint, uint32_t number)
 {
     return &endpoint->calls[number & (BY_CALLS_MAX - 1)];
+}
+
+static inline struct by_trace *by_trace_at(const struct by_lane *lane, uint32_t seq)
+{
+    return &lane->traces[seq & (2 * lane->mask + 1)];
+}
+
+/* This rank has the result of a chunk that it has sent. */
+static inline int by_lane_is_done(const struct by_lane *lane, uint32_t seq)
+{
+    const struct by_flight *flight = &lane->flights[seq & lane->mask];
+
+    return (int32_t)(seq - lane->base) < 0 || !(flight->flags & BY_FLIGHT_SENT) || flight->seq != seq;
 }
 
 static inline struct by_flight *by_flight_at(const struct by_lane *lane, uint32_t seq)
@@ -287,6 +338,34 @@ int by_cursor_seek(struct by_endpoint *endpoint, struct by_lane *lane);
  */
 void by_cursor_take(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight);
 
+/* The first of the call's shards, from *shard on, of which the lane carries bytes [*from, *to), done or not.
+ * 1 when there is one. */
+int by_cursor_segment(const struct by_endpoint *endpoint, const struct by_lane *lane,
+                      const struct by_call_state *call, uint32_t *shard, uint64_t *from, uint64_t *to);
+
+/* keep.c: what a chunk was, and what others may still need of it. All do nothing without config.resume. */
+/* Bytes that a lane of this window needs for each payload byte's worth: traces and places. */
+size_t by_keep_traces(uint32_t window);
+size_t by_keep_places(uint32_t window, uint32_t payload_max);
+/* A chunk, lane->next, is about to go out for the first time. */
+void by_keep_note(struct by_endpoint *endpoint, struct by_lane *lane, const struct by_flight *flight,
+                  uint32_t shard, uint64_t at);
+/* The call's buffers go back to the user: copies what others may still need. */
+void by_keep_save(struct by_endpoint *endpoint, const struct by_call_state *call);
+/* What this rank can give of a chunk: the value, or its input to a chunk for its owner; NULL: nothing. */
+const uint8_t *by_keep_held(const struct by_endpoint *endpoint, const struct by_lane *lane, uint32_t seq,
+                            uint32_t *bytes);
+/* The place of a chunk. */
+uint8_t *by_keep_at(const struct by_lane *lane, uint32_t seq);
+
+/* done.c: what earlier generations have done of the calls that run. */
+void by_done_add(struct by_endpoint *endpoint, const struct by_done *done);
+/* 0: nothing of that call is done, nor of any after it. */
+int by_done_any(const struct by_endpoint *endpoint, uint32_t call);
+/* The first bytes [*start, *stop) of [at, end) that are not done; 0: all are. */
+int by_done_gap(const struct by_endpoint *endpoint, uint32_t call, uint32_t shard, uint64_t at, uint64_t end,
+                uint64_t *start, uint64_t *stop);
+
 /* session.c: the roll call before the first chunk of a call. */
 /* Puts the roll call on the first lane, if none was; the endpoint has lanes. */
 void by_session_begin(struct by_endpoint *endpoint);
@@ -356,6 +435,11 @@ uint32_t by_send_run(struct by_endpoint *endpoint, struct by_tx *tx, uint32_t ca
 
 /* accept.c: what comes in. */
 void by_accept(struct by_endpoint *endpoint, const struct by_rx *rx);
+/* Writes a value, as it travels, to where the chunk wants it; `payload` may be NULL where it wants none. */
+void by_accept_deliver(const struct by_endpoint *endpoint, const struct by_flight *flight,
+                       const uint8_t *payload);
+/* The chunk is done: frees its flight, and ends its call with the last one. */
+void by_accept_done(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight);
 
 /* suspect.c: who is to blame. */
 void by_suspect_hear(struct by_endpoint *endpoint, struct by_lane *lane, uint32_t seq,
