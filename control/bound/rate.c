@@ -71,6 +71,8 @@ static bool decide(struct search *search)
 
     if (parts < 2 && by_fraction_compare(phases->rate, search->bound) < 0)
         return false;
+    if (!phases->balanced && search->both->compute_count < search->both->node_count)
+        return false; /* switches cannot be split off, so its rates are bounds alone */
     search->result->method = spanning ? BY_RATE_SPANNING : BY_RATE_STRENGTH;
     search->rate = phases->rate;
     if (by_fraction_compare(phases->rate, search->bound) < 0) {

@@ -16,3 +16,7 @@ PLANNER_N = $(if $(filter command override environment,$(firstword $(origin N)))
 .PHONY: planner-check
 planner-check: $(B)/tools/plan-campaign $(B)/bin/banyan $(ORACLE_FLOW) ## N= random fabrics of SEED= planned, against every cut, the verifier, LEMON and glpsol
 	$(Q)tests/oracle/planner.sh $(B)/tools $(B)/bin/banyan $(PLANNER_N) $(SEED)
+
+.PHONY: bound-check
+bound-check: $(B)/tools/bound-exhaustive ## bounds and rates of all connected graphs of up to 6 nodes, against every cut, partition and tree, and glpsol
+	$(Q)tests/oracle/bound.sh $(B)/tools

@@ -3,3 +3,17 @@ TESTS += bound-rate
 bound-rate_SRC    := tests/unit/control/bound/test_rate.c tests/unit/control/plan/rig.c
 bound-rate_LIBS   := control lp offload
 bound-rate_LDLIBS := -lcmocka -ljansson -lgmp -lClp
+bound_compare_SRC := \
+	tests/unit/control/bound/compare.c \
+	tests/unit/control/bound/graphs.c \
+	tests/unit/control/bound/oracle.c \
+	tests/unit/control/campaign/cuts.c
+TESTS += bound-small
+bound-small_SRC    := tests/unit/control/bound/test_small.c $(bound_compare_SRC)
+bound-small_LIBS   := control lp offload
+bound-small_LDLIBS := -lcmocka -ljansson -lgmp -lClp
+# All small fabrics: a tool, run by `make bound-check` (tests/oracle).
+TOOLS += bound-exhaustive
+bound-exhaustive_SRC    := tests/unit/control/bound/exhaustive.c $(bound_compare_SRC)
+bound-exhaustive_LIBS   := control lp offload
+bound-exhaustive_LDLIBS := -ljansson -lgmp -lClp
