@@ -15,6 +15,7 @@ static const struct command commands[] = {
     {"plan", by_command_plan, "compute the best trees for a collective on a fabric"},
     {"verify", by_command_verify, "check a plan: OPTIMAL, VALID or INVALID"},
     {"bound", by_command_bound, "what no schedule can beat, and what trees reach, with proofs"},
+    {"steady", by_command_steady, "the best throughput of series of scatters, gossips or reduces"},
     {"compare", by_command_compare, "what each algorithm reaches on a fabric, beside the bound"},
     {"export", by_command_export, "write a plan for other programs, or check a schedule of theirs"},
     {"tables", by_command_tables, "compile plans into a table image for each node"},

@@ -73,6 +73,8 @@ uint32_t by_builder_node(struct by_builder *builder, const struct by_node *node)
     topology->nodes[topology->node_count].name = by_copy_text(node->name);
     if (node->aggregate_rate.den == 0)
         topology->nodes[topology->node_count].aggregate_rate = (struct by_fraction){0, 1};
+    if (node->task_time.den == 0)
+        topology->nodes[topology->node_count].task_time = (struct by_fraction){0, 1};
     return topology->node_count++;
 }
 

@@ -18,9 +18,9 @@
 #define FILE_BYTES_MAX ((size_t)64 << 20)
 /* The name of a topology and its unit (bytes): they stand in plans, pictures and messages. */
 #define TEXT_BYTES_MAX 255
-/* JSON values of a topology within the limits (count): a node has six at most, a link five. The JSON library
- * takes some hundred bytes for each, so the limit bounds memory before it is called. */
-#define VALUES_MAX (6 * (size_t)BY_TOPOLOGY_NODES_MAX + 5 * (size_t)BY_TOPOLOGY_LINKS_MAX + 16)
+/* JSON values of a topology within the limits (count): a node has seven at most, a link five. The JSON
+ * library takes some hundred bytes for each, so the limit bounds memory before it is called. */
+#define VALUES_MAX (7 * (size_t)BY_TOPOLOGY_NODES_MAX + 5 * (size_t)BY_TOPOLOGY_LINKS_MAX + 16)
 
 /* The values are walked in document order; `next` is the number of the value about to be read. */
 struct reader {
@@ -59,8 +59,9 @@ static int read_flag(struct reader *reader, json_t *value, const char *what, boo
     return 0;
 }
 
-/* Reads an exact positive number: a JSON number by its own text, or a string. */
-static int read_rate(struct reader *reader, json_t *value, const char *what, struct by_fraction *rate)
+/* Reads an exact number that is not negative: a JSON number by its own text, or a string. */
+static int read_number(struct reader *reader, json_t *value, const char *what, bool zero,
+                       struct by_fraction *number)
 {
     size_t at = reader->next++, bytes = 0;
     const char *text;
@@ -74,17 +75,22 @@ static int read_rate(struct reader *reader, json_t *value, const char *what, str
     } else {
         return REFUSE(reader, at, "%s must be a number, or a string such as \"25/2\"", what);
     }
-    error = by_fraction_parse(text, bytes, rate);
+    error = by_fraction_parse(text, bytes, number);
     if (error == BY_ERANGE)
         return REFUSE(reader, at,
                       "%s is %.*s: its exact value must fit 63 bits; use a larger unit or round it", what,
                       bytes > 40 ? 40 : (int)bytes, text);
-    if (error || rate->num == 0)
+    if (error || (number->num == 0 && !zero))
         return REFUSE(
             reader, at,
-            "%s is \"%.*s\": it must be a positive integer, decimal or fraction such as 12, 12.5 or \"25/2\"",
-            what, bytes > 40 ? 40 : (int)bytes, text);
+            "%s is \"%.*s\": it must be %s integer, decimal or fraction such as 12, 12.5 or \"25/2\"", what,
+            bytes > 40 ? 40 : (int)bytes, text, zero ? "0 or a positive" : "a positive");
     return 0;
+}
+
+static int read_rate(struct reader *reader, json_t *value, const char *what, struct by_fraction *rate)
+{
+    return read_number(reader, value, what, false, rate);
 }
 
 static bool name_is_valid(const char *name)
@@ -120,7 +126,7 @@ static int add_node(struct reader *reader, size_t at, const struct by_node *node
 static int read_node(struct reader *reader, size_t number, json_t *object)
 {
     size_t at = reader->next++;
-    struct by_node node = {.aggregate_rate = {0, 1}};
+    struct by_node node = {.aggregate_rate = {0, 1}, .task_time = {0, 1}};
     const char *key, *name = NULL, *kind = NULL;
     bool switch_keys = false;
     json_t *value;
@@ -156,15 +162,19 @@ static int read_node(struct reader *reader, size_t number, json_t *object)
             error = read_flag(reader, value, "aggregate", &node.aggregate);
         } else if (strcmp(key, "aggregate_rate") == 0) {
             error = read_rate(reader, value, "aggregate_rate", &node.aggregate_rate);
+        } else if (strcmp(key, "task_time") == 0) {
+            error = read_number(reader, value, "task_time", true, &node.task_time);
+            node.has_task_time = true;
         } else {
             error = REFUSE(reader, value_at,
                            "key '%.40s' of a node is unknown; a node has name, kind, forward, multicast, "
-                           "aggregate, aggregate_rate",
+                           "aggregate, aggregate_rate, task_time",
                            key);
         }
         if (error)
             return error;
-        switch_keys |= strcmp(key, "name") != 0 && strcmp(key, "kind") != 0 && strcmp(key, "forward") != 0;
+        switch_keys |= strcmp(key, "multicast") == 0 || strcmp(key, "aggregate") == 0 ||
+                       strcmp(key, "aggregate_rate") == 0;
     }
     if (!name || !kind)
         return REFUSE(reader, at, "node %zu has no %s; add \"%s\": ...", number, name ? "kind" : "name",

@@ -96,6 +96,10 @@ static void write_node(FILE *stream, const struct by_node *node)
         fputs(", \"aggregate_rate\": ", stream);
         write_bandwidth(stream, node->aggregate_rate);
     }
+    if (node->has_task_time) {
+        fputs(", \"task_time\": ", stream);
+        write_bandwidth(stream, node->task_time);
+    }
     fputc('}', stream);
 }
 

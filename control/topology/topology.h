@@ -23,6 +23,8 @@ struct by_node {
     bool multicast; /* switches: may have several children in a tree that carries data down */
     bool aggregate; /* switches: may have several children in a tree that carries data up */
     struct by_fraction aggregate_rate; /* in the file's unit; num 0 = not given (no limit) */
+    bool has_task_time;                /* whether task_time was given */
+    struct by_fraction task_time;      /* of one reduction, in steady states (control/steady); may be 0 */
 };
 
 /* One direction of a link. Parallel links of the file are kept apart here (each is a cable of the lab);

@@ -6,6 +6,8 @@ control_SRC += \
 	control/verify/order.c \
 	control/verify/price.c \
 	control/verify/proof.c \
+	control/verify/series.c \
+	control/verify/series_bound.c \
 	control/verify/shape.c \
 	control/verify/share.c \
 	control/verify/verify.c \

@@ -113,6 +113,8 @@ static void bad_files_are_refused_with_line_and_name(void **state)
          "'speed'"},
         {HEAD A "  {\"name\": \"b\", \"kind\": \"switch\", \"aggregate_rate\": 1}],\n \"links\": []}",
          BY_EINVAL, 4, "does not aggregate"},
+        {HEAD A "  {\"name\": \"b\", \"kind\": \"compute\", \"task_time\": -1}],\n \"links\": []}", BY_EINVAL,
+         4, "0 or a positive"},
         {HEAD A "  {\"name\": \"b\", \"kind\": \"compute\", \"multicast\": true}],\n \"links\": []}",
          BY_EINVAL, 4, "belong to switches"},
         {HEAD "  {\"name\": \"b\", \"kind\": \"switch\"}],\n \"links\": []}", BY_EINVAL, 0,
@@ -215,10 +217,10 @@ static void denominators_without_a_common_multiple_are_refused(void **state)
 static void what_is_written_reads_back_the_same(void **state)
 {
     static const char text[] = "{\"name\": \"a \\\"quoted\\\" name\", \"unit\": \"Gbit/s\", \"nodes\": "
-                               "[{\"name\": \"a\", \"kind\": \"compute\"},"
+                               "[{\"name\": \"a\", \"kind\": \"compute\", \"task_time\": 0},"
                                "{\"name\": \"s\", \"kind\": \"switch\", \"multicast\": true, \"aggregate\": "
                                "true, \"aggregate_rate\": \"5/3\"},"
-                               "{\"name\": \"b\", \"kind\": \"compute\"}],"
+                               "{\"name\": \"b\", \"kind\": \"compute\", \"task_time\": \"2/3\"}],"
                                "\"links\": [{\"between\": [\"a\", \"s\"], \"bandwidth\": 12.5}, {\"from\": "
                                "\"s\", \"to\": \"b\", \"bandwidth\": \"1/3\"},"
                                "{\"from\": \"b\", \"to\": \"s\", \"bandwidth\": 2}, {\"between\": [\"a\", "
@@ -245,6 +247,9 @@ static void what_is_written_reads_back_the_same(void **state)
     assert_memory_equal(first->links, second->links, first->link_count * sizeof(*first->links));
     assert_true(second->nodes[1].multicast && second->nodes[1].aggregate);
     assert_true(second->nodes[1].aggregate_rate.num == 5 && second->nodes[1].aggregate_rate.den == 3);
+    assert_true(second->nodes[0].has_task_time && second->nodes[0].task_time.num == 0);
+    assert_false(second->nodes[1].has_task_time);
+    assert_true(second->nodes[2].task_time.num == 2 && second->nodes[2].task_time.den == 3);
     assert_int_equal(by_topology_find(second, "b"), 2);
     assert_int_equal(by_topology_find(second, "c"), -1);
     assert_int_equal(by_topology_compute_count(second), 2);

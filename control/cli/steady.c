@@ -1,0 +1,404 @@
+/* banyan steady: the best throughput of a series of scatters, gossips or reductions, and a periodic schedule
+ * that reaches it; checked by the verifier, executed, written. Single-threaded. */
+#include "control/steady/steady.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/cli/cli.h"
+#include "control/cli/number.h"
+#include "control/cli/steady.h"
+#include "control/plan/clock.h"
+#include "control/series/rational.h"
+#include "control/topology/fraction.h"
+
+/* Sizes on one command line (count). */
+#define SIZES_MAX 4096u
+/* A period that is asked for (units of time). */
+#define PERIOD_MAX 1000000000000u
+
+struct arguments {
+    const char *topology, *output;
+    enum by_series_operation operation;
+    const char *sizes[SIZES_MAX];
+    uint32_t size_count;
+    char *sources, *targets, *order; /* names with commas between them, or NULL */
+    enum by_series_ports ports;
+    uint64_t period, periods, time_limit;
+    bool commutative, balance, json;
+};
+
+/* What the names stand for. */
+struct request {
+    uint32_t *sources, *targets, *holders;
+    struct by_steady_size *sizes;
+    struct by_steady_problem problem;
+};
+
+static const char help[] =
+    "usage: banyan steady TOPO --op scatter|gossip|reduce [options]\n\n"
+    "Computes the best throughput of a long series of operations on the fabric in TOPO (topology JSON, - for "
+    "standard input),\n"
+    "where a node sends one message and receives one at a time, and a periodic schedule that reaches it. A "
+    "link takes\n"
+    "1/bandwidth for a message of size 1, a node its task_time for one reduction.\n\n"
+    "      --op OPERATION      scatter: a message from one source to each target; gossip: from each source "
+    "to each target;\n"
+    "                          reduce: one value of each holder, combined, to the target\n"
+    "      --source NODE       who sends; for a gossip several, or all compute nodes when not given\n"
+    "      --target NODE       who receives; several for scatter and gossip, or all compute nodes\n"
+    "      --order NODE,...    reduce: the holders of the values in the operator's order (default: all "
+    "compute nodes)\n"
+    "      --commutative       reduce: values may be combined in any order (at most 8 values)\n"
+    "      --balance           reduce: of the best schedules, one that loads the busiest processor least\n"
+    "      --ports MODEL       one: all links of a node share its ports (default); host: only those of "
+    "compute nodes;\n"
+    "                          many: every link works on its own\n"
+    "      --size [WHAT=]SIZE  the size of messages (default 1); WHAT: a receiver (scatter, gossip), or for "
+    "reduce K-M,\n"
+    "                          the partial results of values K to M\n"
+    "      --period T          the best whole numbers of the same trees or routes in this period\n"
+    "      --run K             execute K periods from rest to rest\n"
+    "      --time-limit S      give up after S seconds\n"
+    "  -o, --output FILE       write the schedule (- for standard output)\n"
+    "      --json              print the result as one JSON object\n"
+    "  -h, --help\n";
+
+static const struct option long_options[] = {{"op", required_argument, NULL, 'O'},
+                                             {"source", required_argument, NULL, 's'},
+                                             {"target", required_argument, NULL, 't'},
+                                             {"order", required_argument, NULL, 'r'},
+                                             {"commutative", no_argument, NULL, 'c'},
+                                             {"balance", no_argument, NULL, 'b'},
+                                             {"ports", required_argument, NULL, 'p'},
+                                             {"size", required_argument, NULL, 'S'},
+                                             {"period", required_argument, NULL, 'P'},
+                                             {"run", required_argument, NULL, 'k'},
+                                             {"time-limit", required_argument, NULL, 'l'},
+                                             {"output", required_argument, NULL, 'o'},
+                                             {"json", no_argument, NULL, 'j'},
+                                             {"help", no_argument, NULL, 'h'},
+                                             {NULL, 0, NULL, 0}};
+
+/* Appends names to a list with commas. */
+static void append(char **list, const char *names)
+{
+    size_t before = *list ? strlen(*list) : 0;
+
+    *list = by_realloc(*list, before + strlen(names) + 2, 1);
+    snprintf(*list + before, strlen(names) + 2, "%s%s", before ? "," : "", names);
+}
+
+static int read_choice(int option, struct arguments *arguments)
+{
+    if (option == 'O') {
+        arguments->operation = by_series_operation_find(optarg, strlen(optarg));
+        if (!arguments->operation)
+            return by_cli_fail(BY_EXIT_USAGE, "--op is '%s'; it must be scatter, gossip or reduce", optarg);
+    } else if (option == 'p') {
+        arguments->ports = by_series_ports_find(optarg, strlen(optarg));
+        if (!arguments->ports)
+            return by_cli_fail(BY_EXIT_USAGE, "--ports is '%s'; it must be one, host or many", optarg);
+    } else {
+        if (arguments->size_count == SIZES_MAX)
+            return by_cli_fail(BY_EXIT_USAGE, "more than %u sizes; leave some out", SIZES_MAX);
+        arguments->sizes[arguments->size_count++] = optarg;
+    }
+    return -1;
+}
+
+static int read_option(int option, struct arguments *arguments)
+{
+    int status = 0;
+
+    switch (option) {
+    case 'O':
+    case 'p':
+    case 'S':
+        return read_choice(option, arguments);
+    case 's':
+        append(&arguments->sources, optarg);
+        return -1;
+    case 't':
+        append(&arguments->targets, optarg);
+        return -1;
+    case 'r':
+        append(&arguments->order, optarg);
+        return -1;
+    case 'c':
+        arguments->commutative = true;
+        return -1;
+    case 'b':
+        arguments->balance = true;
+        return -1;
+    case 'P':
+        status = by_cli_number("--period", optarg, 1, PERIOD_MAX, &arguments->period);
+        return status ? status : -1;
+    case 'k':
+        status = by_cli_number("--run", optarg, 1, BY_SERIES_PERIODS_MAX, &arguments->periods);
+        return status ? status : -1;
+    case 'l':
+        status = by_cli_number("--time-limit", optarg, 1, 86400, &arguments->time_limit);
+        return status ? status : -1;
+    case 'o':
+        arguments->output = optarg;
+        return -1;
+    case 'j':
+        arguments->json = true;
+        return -1;
+    case 'h':
+        fputs(help, stdout);
+        return BY_EXIT_DONE;
+    default:
+        return by_cli_fail(BY_EXIT_USAGE, "`banyan steady --help` lists the options");
+    }
+}
+
+/* Options that the operation has no use for. */
+static int check_options(const struct arguments *arguments)
+{
+    bool reduce = arguments->operation == BY_SERIES_REDUCE;
+    const char *idle = reduce && arguments->sources        ? "--source"
+                       : !reduce && arguments->order       ? "--order"
+                       : !reduce && arguments->commutative ? "--commutative"
+                       : !reduce && arguments->balance     ? "--balance"
+                                                           : NULL;
+
+    if (idle)
+        return by_cli_fail(BY_EXIT_USAGE, "%s has no meaning for a %s; remove it", idle,
+                           by_series_operation_name(arguments->operation));
+    if (arguments->operation == BY_SERIES_SCATTER && !arguments->sources)
+        return by_cli_fail(BY_EXIT_USAGE, "a scatter needs a --source");
+    if (reduce && !arguments->targets)
+        return by_cli_fail(BY_EXIT_USAGE, "a reduce needs a --target, where its results go");
+    if (arguments->json && arguments->output && strcmp(arguments->output, "-") == 0)
+        return by_cli_fail(
+            BY_EXIT_USAGE,
+            "standard output cannot hold both the result (--json) and the schedule (-o -); name a file");
+    return -1;
+}
+
+static int read_arguments(int argc, char **argv, struct arguments *arguments)
+{
+    int option, status;
+
+    *arguments = (struct arguments){.ports = BY_SERIES_ONE_PORT};
+    optind = 0;
+    while ((option = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1) {
+        status = read_option(option, arguments);
+        if (status >= 0)
+            return status;
+    }
+    if (optind + 1 != argc)
+        return by_cli_fail(BY_EXIT_USAGE, "name one topology; `banyan steady --help` says more");
+    arguments->topology = argv[optind];
+    if (!arguments->operation)
+        return by_cli_fail(BY_EXIT_USAGE, "say what is to be done with --op: scatter, gossip or reduce");
+    return check_options(arguments);
+}
+
+/* The nodes of a list of names; all compute nodes where there is no list. Returns the exit status or -1. */
+static int read_nodes(const struct by_topology *topology, const char *file, const char *option,
+                      const char *list, uint32_t **nodes, uint32_t *count)
+{
+    char *copy = by_copy_text(list ? list : ""), *rest = copy, *name;
+    uint32_t room = 0;
+    int status = -1;
+
+    *nodes = NULL;
+    *count = 0;
+    for (uint32_t i = 0; i < topology->node_count && !list; i++)
+        if (topology->nodes[i].compute) {
+            BY_GROW(*nodes, *count, room);
+            (*nodes)[(*count)++] = i;
+        }
+    while (status < 0 && (name = strsep(&rest, ",")) != NULL) {
+        int64_t node = by_topology_find(topology, name);
+
+        if (!list || *name == 0)
+            continue;
+        if (node < 0) {
+            status = by_cli_fail(BY_EXIT_USAGE, "%s: %s has no node '%.60s'", option, file, name);
+            break;
+        }
+        BY_GROW(*nodes, *count, room);
+        (*nodes)[(*count)++] = (uint32_t)node;
+    }
+    free(copy);
+    return status;
+}
+
+/* One --size. */
+static int read_size(const struct by_topology *topology, const struct arguments *arguments, const char *text,
+                     uint32_t values, struct by_steady_size *size)
+{
+    const char *equals = strrchr(text, '='), *number = equals ? equals + 1 : text;
+    bool reduce = arguments->operation == BY_SERIES_REDUCE;
+    char what[64], extra;
+
+    *size = (struct by_steady_size){.first = BY_SERIES_NONE};
+    if (by_fraction_parse(number, strlen(number), &size->size) != 0 || size->size.num == 0)
+        return by_cli_fail(
+            BY_EXIT_USAGE,
+            "--size %.80s: the size must be a positive integer, decimal or fraction such as 3, "
+            "2.5 or 5/3",
+            text);
+    if (!equals)
+        return -1;
+    snprintf(what, sizeof(what), "%.*s", (int)(equals - text), text);
+    if (reduce) {
+        if (sscanf(what, "%u-%u%c", &size->first, &size->last, &extra) != 2 || size->first > size->last ||
+            size->last >= values)
+            return by_cli_fail(BY_EXIT_USAGE,
+                               "--size %.80s: name partial results as K-M, with values numbered from 0 to %u",
+                               text, values - 1);
+    } else {
+        int64_t node = by_topology_find(topology, what);
+
+        if (node < 0)
+            return by_cli_fail(BY_EXIT_USAGE, "--size %.80s: %s has no node '%.60s'", text,
+                               arguments->topology, what);
+        size->first = size->last = (uint32_t)node;
+    }
+    return -1;
+}
+
+static int read_request(const struct by_topology *topology, const struct arguments *arguments,
+                        struct request *request)
+{
+    struct by_steady_problem *problem = &request->problem;
+    const char *file = arguments->topology;
+    bool reduce = arguments->operation == BY_SERIES_REDUCE;
+    int status = -1;
+
+    *problem = (struct by_steady_problem){
+        .topology = topology,
+        .operation = arguments->operation,
+        .ports = arguments->ports,
+        .commutative = arguments->commutative,
+        .balance = arguments->balance,
+        .size_count = arguments->size_count,
+        .deadline = arguments->time_limit ? by_plan_clock() + (double)arguments->time_limit : 0};
+    if (!reduce)
+        status = read_nodes(topology, file, "--source", arguments->sources, &request->sources,
+                            &problem->source_count);
+    if (status < 0)
+        status = read_nodes(topology, file, "--target", arguments->targets, &request->targets,
+                            &problem->target_count);
+    if (status < 0 && reduce)
+        status = read_nodes(topology, file, "--order", arguments->order, &request->holders,
+                            &problem->holder_count);
+    request->sizes = by_alloc(arguments->size_count, sizeof(*request->sizes));
+    for (uint32_t i = 0; i < arguments->size_count && status < 0; i++)
+        status =
+            read_size(topology, arguments, arguments->sizes[i], problem->holder_count, &request->sizes[i]);
+    problem->sources = request->sources;
+    problem->targets = request->targets;
+    problem->holders = request->holders;
+    problem->sizes = request->sizes;
+    return status;
+}
+
+static int write_file(const struct by_series *series, const struct by_topology *topology, const char *path)
+{
+    bool standard = strcmp(path, "-") == 0, right;
+    FILE *file = standard ? stdout : fopen(path, "we");
+
+    if (!file)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "cannot write '%s': %s", path, strerror(errno));
+    right = by_series_write(series, topology, file) == 0;
+    if (!standard && fclose(file) != 0)
+        right = false;
+    return right ? BY_EXIT_DONE
+                 : by_cli_fail(BY_EXIT_ENVIRONMENT, "cannot write '%s': %s", path, strerror(errno));
+}
+
+/* In a given period, in place of the least one. */
+static int fix(const struct arguments *arguments, const struct by_topology *topology,
+               struct by_series **series, mpq_t loss)
+{
+    struct by_problem trouble = {0};
+    struct by_series *fixed;
+    mpz_t period;
+    int error;
+
+    mpz_init_set_ui(period, arguments->period);
+    error = by_steady_fix(*series, topology, period, &fixed, loss, &trouble);
+    mpz_clear(period);
+    if (error)
+        return by_cli_refuse_work(arguments->topology, error, &trouble);
+    by_series_free(*series);
+    *series = fixed;
+    return -1;
+}
+
+/* Checks, executes, tells and writes. */
+static int finish(const struct arguments *arguments, struct by_cli_steady *result)
+{
+    struct by_problem trouble = {0};
+    bool standard = arguments->output && strcmp(arguments->output, "-") == 0;
+
+    by_series_check(result->series, result->topology, &result->verdict);
+    if (result->verdict.verdict == BY_VERDICT_INVALID)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "the schedule is wrong, please report it: %s",
+                           result->verdict.reason);
+    result->has_run = arguments->periods > 0;
+    if (result->has_run && by_series_run(result->series, result->topology, (uint32_t)arguments->periods,
+                                         &result->run, &trouble) != 0)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "the schedule cannot run, please report it: %s",
+                           trouble.text);
+    if (arguments->json)
+        by_cli_steady_json(result, stdout);
+    else
+        by_cli_steady_people(result, standard ? stderr : stdout);
+    return arguments->output ? write_file(result->series, result->topology, arguments->output) : BY_EXIT_DONE;
+}
+
+int by_command_steady(int argc, char **argv)
+{
+    struct arguments arguments;
+    struct by_topology *topology = NULL;
+    struct by_series *series = NULL;
+    struct request request = {0};
+    struct by_problem trouble = {0};
+    struct by_cli_steady result = {0};
+    int status = read_arguments(argc, argv, &arguments);
+    double start = by_plan_clock();
+
+    mpq_init(result.loss);
+    by_series_report_init(&result.run);
+    if (status < 0) {
+        topology = by_cli_topology(arguments.topology);
+        status = topology ? read_request(topology, &arguments, &request) : BY_EXIT_USAGE;
+    }
+    if (status < 0) {
+        int error = by_steady_make(&request.problem, &series, &trouble);
+
+        if (error)
+            status = by_cli_refuse_work(arguments.topology, error, &trouble);
+    }
+    if (status < 0 && arguments.period) {
+        result.fixed = true;
+        status = fix(&arguments, topology, &series, result.loss);
+    }
+    if (status < 0) {
+        result.topology = topology;
+        result.series = series;
+        result.seconds = by_plan_clock() - start;
+        status = finish(&arguments, &result);
+    }
+    mpq_clear(result.loss);
+    by_series_report_clear(&result.run);
+    by_series_free(series);
+    by_topology_free(topology);
+    free(request.sources);
+    free(request.targets);
+    free(request.holders);
+    free(request.sizes);
+    free(arguments.sources);
+    free(arguments.targets);
+    free(arguments.order);
+    return status;
+}

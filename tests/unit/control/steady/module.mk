@@ -1,0 +1,11 @@
+# Unit tests of control/steady, control/series and the check of schedules.
+TESTS += steady-figures steady-random steady-check
+steady-figures_SRC := tests/unit/control/steady/test_figures.c tests/unit/control/steady/rig.c
+steady-random_SRC  := tests/unit/control/steady/test_random.c tests/unit/control/steady/rig.c tests/unit/control/steady/oracle.c
+steady-check_SRC   := tests/unit/control/steady/test_check.c tests/unit/control/steady/rig.c
+steady-figures_LIBS := steady lp control offload
+steady-random_LIBS  := steady lp control offload
+steady-check_LIBS   := steady lp control offload
+steady-figures_LDLIBS := -lcmocka -ljansson -lgmp -lClp
+steady-random_LDLIBS  := -lcmocka -ljansson -lgmp -lClp
+steady-check_LDLIBS   := -lcmocka -ljansson -lgmp -lClp
