@@ -134,6 +134,47 @@ static void canon_timers(struct by_endpoint *endpoint)
     }
 }
 
+/* What is held of chunks that all ranks have is needed by nobody, nor what lies in the places of others. */
+static void canon_kept(struct by_lane *lane)
+{
+    uint32_t window = lane->mask + 1;
+
+    for (uint32_t slot = 0; slot < window && lane->traces != NULL; slot++) {
+        int used = 0;
+
+        for (uint32_t ago = 1; ago <= 2 * window; ago++) {
+            uint32_t seq = lane->next - ago;
+            struct by_trace *trace = by_trace_at(lane, seq);
+
+            if ((seq & lane->mask) != slot || trace->kind == 0 || trace->seq != seq)
+                continue;
+            if (ago > window && by_lane_is_done(lane, seq + window))
+                *trace = (struct by_trace){.seq = seq, .call = trace->call, .kind = trace->kind};
+            used |= trace->kept || (trace->added > 0 && !by_lane_is_done(lane, seq));
+        }
+        if (!used)
+            memset(by_keep_at(lane, slot), MODEL_STALE, 2u * lane->payload_max);
+    }
+}
+
+/* When nothing is missing only the rank's own report is still said. */
+static void canon_resume(int c)
+{
+    struct by_resume *resume = model_resume_of(&model.components[c]);
+
+    if (resume->decided && resume->missing == 0 && resume->reports != NULL) {
+        for (uint32_t r = 0; r < resume->rank_count; r++) {
+            resume->heard[r] &= (uint8_t)~BY_HEARD_DETAIL;
+            if (r != resume->rank || resume->over)
+                memset(resume->reports + r * resume->report_bytes, 0, resume->report_bytes);
+            if (resume->over)
+                resume->heard[r] = 0;
+        }
+    }
+    if (resume->over)
+        resume->level_count = 0;
+}
+
 void model_canon_host(int c)
 {
     struct by_endpoint *endpoint = model_endpoint_of(&model.components[c]);
@@ -141,8 +182,12 @@ void model_canon_host(int c)
     memset(&endpoint->counters, 0, sizeof(endpoint->counters));
     endpoint->now_ns = MODEL_NOW_NS;
     endpoint->window_cut_ns = 0;
-    for (uint32_t l = 0; l < endpoint->lane_count; l++)
+    for (uint32_t l = 0; l < endpoint->lane_count; l++) {
         canon_lane(&endpoint->lanes[l]);
+        canon_kept(&endpoint->lanes[l]);
+    }
+    if (model.config->faults & MODEL_RESUME)
+        canon_resume(c);
     canon_timers(endpoint);
     for (uint32_t i = 0; i <= BY_CALLS_MAX; i++) {
         struct by_call_status *status = &endpoint->calls[i].status;

@@ -233,6 +233,7 @@ static void act(int c, uint32_t action, struct model_step *step)
         return;
     if (model.components[c].kind == MODEL_HOST) {
         model_check_host(c);
+        model_spoil(c);
         model_canon_host(c);
     } else {
         model_check_engine(c);

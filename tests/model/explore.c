@@ -256,9 +256,9 @@ int place_may(const struct place *place, int c, uint32_t action)
     return 1;
 }
 
-static int is_below(int node, int upper, unsigned tree)
+static int is_below(int node, int upper, unsigned tree, uint16_t gen)
 {
-    const struct fabric_tree *t = &model.fabric.jobs[0].trees[tree];
+    const struct fabric_tree *t = &model_job(gen)->trees[tree];
 
     for (node = t->parent[node]; node >= 0; node = t->parent[node])
         if (node == upper)
@@ -284,7 +284,7 @@ static int is_needed(const struct place *place, int c, const struct model_step *
                 continue; /* a node that forgot begins old chunks again, in vain */
             for (uint32_t b = 0; b < facts->open_count; b++)
                 if (i != c && facts->open[b].tree == t && facts->open[b].seq == step->reclaimed_seq &&
-                    is_below(model.components[i].node, model.components[c].node, t))
+                    is_below(model.components[i].node, model.components[c].node, t, step->gen))
                     return 1;
             continue;
         }

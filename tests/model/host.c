@@ -76,7 +76,11 @@ int model_host_act(int c, uint32_t action, const struct model_message *message)
         return (model.config->end == MODEL_END_ANY || model.config->end == MODEL_END_MEMORY) &&
                wait_for(c, 1);
     case MODEL_ACT_RESTART:
-        return restart(c);
+        if (!(model.config->faults & MODEL_RESUME))
+            return restart(c);
+        return model_resume_act(c, action, NULL);
+    case MODEL_ACT_REPEAT:
+        return model.config->faults & MODEL_RESUME && model_resume_act(c, action, NULL);
     default:
         break;
     }
@@ -84,6 +88,8 @@ int model_host_act(int c, uint32_t action, const struct model_message *message)
         message = model.config->faults & MODEL_DAMAGE ? model_damaged(message) : NULL;
     if (message == NULL)
         return 0;
+    if (message->port == MODEL_PORT_BESIDE)
+        return model_resume_act(c, action, message);
     rx = (struct by_rx){.data = message->data,
                         .bytes = message->bytes,
                         .port = message->port,

@@ -72,6 +72,7 @@ static int run_round(struct place *place)
     control(place);
     for (int c = 0; c < model.component_count; c++)
         if (model.components[c].kind == MODEL_HOST) {
+            perform(place, ACTION(c, MODEL_ACT_REPEAT));
             perform(place, ACTION(c, MODEL_ACT_TIMER));
             perform(place, ACTION(c, MODEL_ACT_TIMER_B));
         }

@@ -15,7 +15,7 @@
  * which the host is interior. */
 static int is_for_engine(int node, const struct by_header *header)
 {
-    const struct fabric_job *job = &model.fabric.jobs[0];
+    const struct fabric_job *job = model_job(header->gen);
 
     if (header->type == BY_TYPE_CONTRIB || header->type == BY_TYPE_PROBE)
         return 1;
@@ -110,6 +110,22 @@ void model_send(int c, const struct by_tx *tx, const uint8_t *payload)
     model.outs[model.out_count++] = (uint16_t)intern(&m);
 }
 
+void model_tell(int c, int to, const uint8_t *data, size_t bytes)
+{
+    struct model_message m;
+
+    memset(&m, 0, sizeof(m));
+    m.from = (uint8_t)c;
+    m.port = MODEL_PORT_BESIDE;
+    m.bytes = (uint16_t)bytes;
+    for (int i = 0; i < model.component_count; i++)
+        if (model.components[i].kind == MODEL_HOST && model.components[i].rank == to)
+            m.to = (uint8_t)i;
+    BY_ASSERT(bytes <= sizeof(m.data) && model.out_count < MODEL_MESSAGES_MAX);
+    memcpy(m.data, data, bytes);
+    model.outs[model.out_count++] = (uint16_t)intern(&m);
+}
+
 const struct model_message *model_damaged(const struct model_message *message)
 {
     static struct model_message damaged;
@@ -153,13 +169,30 @@ static void objection_text(const uint8_t *payload, uint32_t bytes, char *text, s
         snprintf(text, size, " %s (there: %u)", reason[err.reason], err.expected_seq);
 }
 
+static void beside_text(const struct model_message *m, char *text, size_t size)
+{
+    static const char *const types[] = {"?", "REPORT", "NEED", "COPY", "LEVEL"};
+    size_t at = (size_t)snprintf(
+        text, size, "%s of attempt %u from %s to %s:", types[m->data[1] < 5 ? m->data[1] : 0],
+        by_get16(m->data + 4), model.components[m->from].name, model.components[m->to].name);
+
+    for (unsigned i = 8; i < m->bytes && at + 3 < size; i++)
+        at += (size_t)snprintf(text + at, size - at, " %02x", m->data[i]);
+}
+
 void model_message_text(uint32_t message, char *text, size_t bytes)
 {
     const struct model_message *m = &model.messages[message];
     struct by_header header;
     const uint8_t *payload;
     char more[96];
-    int32_t size = by_header_decode(m->data, m->bytes, &header, &payload);
+    int32_t size;
+
+    if (m->port == MODEL_PORT_BESIDE) {
+        beside_text(m, text, bytes);
+        return;
+    }
+    size = by_header_decode(m->data, m->bytes, &header, &payload);
 
     more[0] = 0;
     if (header.type == BY_TYPE_CONTRIB || header.type == BY_TYPE_RESULT)

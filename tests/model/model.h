@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "offload/endpoint/state.h"
+#include "offload/endpoint/levelling.h"
 #include "offload/engine/state.h"
 #include "tests/sim/fabric.h"
 
@@ -55,6 +55,7 @@ enum model_fault {
     MODEL_CRASH_SAME = 0x04, /* a node loses its memory and gets the same generation again */
     MODEL_HOLD = 0x08,       /* a shell may keep references to payloads for as long as it likes */
     MODEL_DAMAGE = 0x10,     /* the network may flip a bit of a payload; without a clock */
+    MODEL_RESUME = 0x40,     /* with MODEL_CRASH: calls go on in the next generation */
     MODEL_FLIP = 0x20        /* a bit of a bank flips at a node, fault_count times in all at each */
 };
 
@@ -67,6 +68,7 @@ struct model_config {
     const char *name;
     const char *tree;   /* "R(S(ab)c)": capitals are switches, the others hosts */
     const char *tree_b; /* a second tree, or NULL; over the same cables */
+    const char *after;  /* the only tree of the generations that follow a crash; NULL: the same */
     uint16_t window;
     struct model_call calls[MODEL_CALLS_MAX];
     struct model_call other; /* what rank 1 calls instead of the last call; collective 0: the same */
@@ -123,6 +125,9 @@ struct model_message {
 
 enum model_kind { MODEL_ENGINE = 1, MODEL_HOST };
 
+/* What hosts tell each other when calls are resumed goes beside the network. */
+#define MODEL_PORT_BESIDE 0xfffe
+
 /* Payload that a shell still points to. */
 struct model_held {
     uint8_t used, bytes;
@@ -143,7 +148,11 @@ struct model_engine {
 
 struct model_host {
     uint8_t life;     /* incarnation; under MODEL_CRASH also the generation that it knows */
-    uint8_t finished; /* its end has been checked */
+    uint8_t attempt;  /* MODEL_RESUME: the generation that it was told to go on in; life stays 0 */
+    uint8_t block;    /* where its endpoint is: the generation that this is of */
+    uint8_t rolled;   /* the session began in an earlier generation */
+    uint8_t spoiled;  /* bits of calls: their buffers went back to the user, who wrote into them */
+    uint32_t resumed; /* bits of chunks that were done when its endpoint began */
     uint8_t send[MODEL_CALLS_MAX][MODEL_BUFFER], recv[MODEL_CALLS_MAX][MODEL_BUFFER];
 };
 
@@ -152,8 +161,9 @@ struct model_component {
     int node, rank;
     char name[8];
     uint8_t *arena; /* struct model_engine or model_host, then the engine's or endpoint's block */
-    size_t bytes, block_at, block_bytes;
-    uint8_t *base; /* the arena to which local states are kept as differences */
+    size_t bytes, block_at,
+        block_bytes; /* MODEL_RESUME: a block for each generation, then a struct by_resume */
+    uint8_t *base;   /* the arena to which local states are kept as differences */
 };
 
 /* What a flip may hit in a bank (node.c): a bit of this. */
@@ -167,7 +177,8 @@ enum model_action {
     MODEL_ACT_TIMER_B,  /* host: of the second */
     MODEL_ACT_PROBE,    /* host: the timer of a chunk that is old */
     MODEL_ACT_PATIENCE, /* host: its patience is over */
-    MODEL_ACT_RESTART,  /* host */
+    MODEL_ACT_RESTART,  /* host; MODEL_RESUME: is told of the next generation */
+    MODEL_ACT_REPEAT,   /* host: says again what the others need to resume */
     MODEL_ACT_CRASH,    /* engine */
     MODEL_ACT_INSTALL,  /* engine: generation gen + 0, */
     MODEL_ACT_INSTALL_LAST = MODEL_ACT_INSTALL + MODEL_LIVES_MAX - 1,
@@ -208,6 +219,7 @@ struct model_facts {
 struct model {
     const struct model_config *config;
     struct fabric fabric;
+    struct fabric_job later; /* the job in the generations that follow a crash */
     int component_count, host_count, engine_count;
     struct model_component components[MODEL_COMPONENTS_MAX];
     int endpoint_of[FABRIC_NODES_MAX], engine_of[FABRIC_NODES_MAX]; /* components; -1: none */
@@ -253,7 +265,18 @@ static inline struct by_engine *model_engine_of(const struct model_component *c)
 }
 static inline struct by_endpoint *model_endpoint_of(const struct model_component *c)
 {
-    return (struct by_endpoint *)(c->arena + c->block_at);
+    const struct model_host *host = (const struct model_host *)c->arena;
+
+    return (struct by_endpoint *)(c->arena + c->block_at + host->block * c->block_bytes);
+}
+static inline struct by_resume *model_resume_of(const struct model_component *c)
+{
+    return (struct by_resume *)(c->arena + c->block_at + MODEL_LIVES_MAX * c->block_bytes);
+}
+/* The job as tables of this generation have it. */
+static inline const struct fabric_job *model_job(uint16_t gen)
+{
+    return gen == model.config->gen ? &model.fabric.jobs[0] : &model.later;
 }
 void model_components_reset(void);
 /* Interns the arena of component c as it is. */
@@ -273,6 +296,14 @@ int model_node_act(int c, uint32_t action, const struct model_message *message, 
                    struct model_step *step);
 void model_host_begin(int c, unsigned life);
 void model_engine_install(int c, unsigned life);
+struct by_endpoint_config model_endpoint_config(const struct model_component *c, unsigned life);
+
+/* resume.c: resuming calls, beside the network; like model_host_act. */
+int model_resume_act(int c, uint32_t action, const struct model_message *message);
+/* Whether a host's chunk k is done. */
+int model_is_done(const struct model_component *c, uint32_t k);
+/* Calls that have ended: the user overwrites their buffers. */
+void model_spoil(int c);
 
 /* Actions of a message after the first: 0 or 1. */
 static inline uint32_t model_more_actions(void)
@@ -284,6 +315,8 @@ static inline uint32_t model_more_actions(void)
 /* The message with a bit of its payload flipped; NULL: it has none. The next call overwrites it. */
 const struct model_message *model_damaged(const struct model_message *message);
 void model_send(int c, const struct by_tx *tx, const uint8_t *payload);
+/* To rank `to`, beside the network. */
+void model_tell(int c, int to, const uint8_t *data, size_t bytes);
 void model_message_text(uint32_t message, char *text, size_t bytes);
 
 /* canon.c */

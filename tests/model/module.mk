@@ -10,6 +10,7 @@ MODEL_SRC := \
 	tests/model/node.c \
 	tests/model/oracle.c \
 	tests/model/plan.c \
+	tests/model/resume.c \
 	tests/model/run.c \
 	tests/model/trace.c \
 	tests/model/world.c \

@@ -28,17 +28,6 @@ static int lives_in_roll(const struct by_endpoint *endpoint, uint8_t lives[MODEL
     return 1;
 }
 
-static int is_accepted(const struct by_endpoint *endpoint, const struct model_chunk *chunk)
-{
-    const struct by_lane *lane = &endpoint->lanes[chunk->tree];
-    uint32_t seq = model.config->first_seq + chunk->offset;
-    const struct by_flight *flight = by_flight_at(lane, seq);
-
-    if ((int32_t)(seq - lane->base) < 0)
-        return 1;
-    return (int32_t)(seq - lane->next) < 0 && !(flight->flags & BY_FLIGHT_SENT && flight->seq == seq);
-}
-
 static void check_chunk(const struct model_component *c, const struct by_endpoint *endpoint,
                         const uint8_t *lives, uint32_t k)
 {
@@ -48,12 +37,12 @@ static void check_chunk(const struct model_component *c, const struct by_endpoin
     uint8_t before[MODEL_PAYLOAD_MAX], right[MODEL_PAYLOAD_MAX];
     int agreed = endpoint->session_phase == BY_SESSION_AGREED;
 
-    if (!(chunk->receivers >> c->rank & 1))
+    if (!(chunk->receivers >> c->rank & 1) || host->spoiled >> chunk->call & 1)
         return;
     memset(before, MODEL_UNTOUCHED, sizeof(before));
     if (model.config->in_place)
         (void)model_value(c->rank, host->life, k, before);
-    if (agreed && !chunk->void_ && is_accepted(endpoint, chunk)) {
+    if (agreed && !chunk->void_ && model_is_done(c, k)) {
         (void)model_sum(lives, (1u << model.host_count) - 1, k, right);
         if (memcmp(got, right, chunk->bytes) != 0)
             model_violate("a rank gets a wrong value");
@@ -80,7 +69,7 @@ static void check_ends(const struct model_component *c, const struct by_endpoint
         if (error == 0) {
             for (uint32_t k = 0; k < model.chunk_count; k++)
                 if (model.chunks[k].call == i &&
-                    (model.chunks[k].void_ || c->rank < 0 || !is_accepted(endpoint, &model.chunks[k])))
+                    (model.chunks[k].void_ || c->rank < 0 || !model_is_done(c, k)))
                     model_violate("a call ends well though a chunk of it is not done");
         } else if (model.config->end == MODEL_END_DONE) {
             model_violate("a call ends with an error without a cause");
@@ -97,7 +86,7 @@ static void check_ends(const struct model_component *c, const struct by_endpoint
 }
 
 /* What an endpoint counts against what it holds. */
-static int books_are_right(const struct by_endpoint *endpoint)
+static int books_are_right(const struct model_component *c, const struct by_endpoint *endpoint)
 {
     uint32_t flying = 0;
 
@@ -119,7 +108,7 @@ static int books_are_right(const struct by_endpoint *endpoint)
         uint64_t open = 0;
 
         for (uint32_t k = 0; k < model.chunk_count; k++)
-            open += model.chunks[k].call == i && !is_accepted(endpoint, &model.chunks[k]);
+            open += model.chunks[k].call == i && !model_is_done(c, k);
         if (!model.config->other.collective && endpoint->calls[i].remaining != open)
             return 0;
     }
@@ -133,7 +122,7 @@ void model_check_host(int index)
     const struct by_endpoint_counters *counters = &endpoint->counters;
     uint8_t lives[MODEL_HOSTS_MAX] = {0};
 
-    if (endpoint->dead == 0 && !books_are_right(endpoint)) {
+    if (endpoint->dead == 0 && !books_are_right(c, endpoint)) {
         model_violate("a rank's window and what it counts do not fit together");
         return;
     }
@@ -154,9 +143,9 @@ void model_check_host(int index)
 /* ---- nodes ---- */
 
 /* The ranks below the child with bit `bit` of `node`. */
-static uint32_t leaves_below(const struct fabric_tree *tree, int node, unsigned bit)
+static uint32_t leaves_below(const struct fabric_job *job, const struct fabric_tree *tree, int node,
+                             unsigned bit)
 {
-    const struct fabric_job *job = &model.fabric.jobs[0];
     uint32_t leaves = 0;
     int child = -1;
 
@@ -202,8 +191,9 @@ static int is_sum(const struct by_entry *entry, int k, uint32_t leaves, uint32_t
     for (unsigned choice = 0; choice < choices; choice++) {
         for (unsigned r = 0, rest = choice; r < (unsigned)model.host_count; r++, rest /= each)
             lives[r] =
-                (uint8_t)(model.config->faults & MODEL_CRASH ? (unsigned)(entry->gen - model.config->gen)
-                                                             : rest % each);
+                (uint8_t)(model.config->faults & MODEL_RESUME  ? 0
+                          : model.config->faults & MODEL_CRASH ? (unsigned)(entry->gen - model.config->gen)
+                                                               : rest % each);
         if (k == MODEL_ROLL)
             sum_of_roll(lives, leaves, offset * model.payload, right);
         else
@@ -214,8 +204,9 @@ static int is_sum(const struct by_entry *entry, int k, uint32_t leaves, uint32_t
     return 0;
 }
 
-static void check_value(const struct by_engine *engine, const struct by_entry *entry, uint32_t index,
-                        uint32_t leaves, int k)
+/* NULL, or how the value of a bank is not that of chunk k. */
+static const char *value_fault(const struct by_engine *engine, const struct by_entry *entry, uint32_t index,
+                               uint32_t leaves, int k)
 {
     const struct by_bank *bank = &engine->bank[index];
     int back = bank->state == BY_BANK_DONE && entry->has_parent;
@@ -226,22 +217,34 @@ static void check_value(const struct by_engine *engine, const struct by_entry *e
     uint32_t sources = leaves;
 
     if (bank->mode == BY_MODE_DET && bank->state == BY_BANK_AGG)
-        return; /* in parts */
+        return NULL; /* in parts */
     if (bytes > model.payload)
         bytes = model.payload;
     if (k >= 0 && model.chunks[k].source != MODEL_ALL)
         sources = model.chunks[k].source < 0 ? 0 : leaves & 1u << model.chunks[k].source;
-    if (!back && (sources != 0) != ((bank->flags & BY_BANK_DATA) != 0)) {
-        model_violate("a node has lost data, or has data that nobody sent");
-        return;
-    }
+    if (!back && (sources != 0) != ((bank->flags & BY_BANK_DATA) != 0))
+        return "a node has lost data, or has data that nobody sent";
     if (!(bank->flags & BY_BANK_DATA))
-        return;
+        return NULL;
     if (!is_sum(entry, k, leaves, offset, value, (uint16_t)bytes))
-        model_violate("a node holds a wrong sum");
-    else if (bank->state != BY_BANK_AGG &&
-             (by_bank_bytes(bank) != bytes || by_psum(value, (uint32_t)bytes) != bank->psum))
-        model_violate("a node holds a sum with a wrong checksum");
+        return "a node holds a wrong sum";
+    if (bank->state != BY_BANK_AGG &&
+        (by_bank_bytes(bank) != bytes || by_psum(value, (uint32_t)bytes) != bank->psum))
+        return "a node holds a sum with a wrong checksum";
+    return NULL;
+}
+
+/* Which chunk has this number depends, in a generation that goes on, on what the one before had done: it must
+ * be some chunk's, and the hosts know whose. */
+static const char *resumed_fault(const struct by_engine *engine, const struct by_entry *entry, uint32_t index,
+                                 uint32_t leaves)
+{
+    int k = engine->bank[index].seq < model.roll_chunks ? MODEL_ROLL : 0;
+    const char *fault = value_fault(engine, entry, index, leaves, k);
+
+    while (fault != NULL && ++k < (int)model.chunk_count)
+        fault = value_fault(engine, entry, index, leaves, k);
+    return fault;
 }
 
 static void check_bank(const struct model_component *c, const struct by_engine *engine,
@@ -249,9 +252,11 @@ static void check_bank(const struct model_component *c, const struct by_engine *
 {
     const struct by_bank *bank = &engine->bank[index];
     unsigned t = entry->key & 0xffff;
-    const struct fabric_tree *tree = &model.fabric.jobs[0].trees[t];
+    const struct fabric_job *job = model_job(entry->gen);
+    const struct fabric_tree *tree = &job->trees[t];
     uint32_t leaves = 0, witness = 0;
     int k = model_chunk_at(t, bank->seq);
+    const char *fault = NULL;
 
     if (!by_bank_is_sealed(bank))
         model_violate("a bank is left without its seal");
@@ -259,7 +264,7 @@ static void check_bank(const struct model_component *c, const struct by_engine *
         return;
     for (unsigned bit = 0; bit < entry->child_count; bit++)
         if (bank->have >> bit & 1)
-            leaves |= leaves_below(tree, c->node, bit);
+            leaves |= leaves_below(job, tree, c->node, bit);
     if (bank->state == BY_BANK_DONE && entry->has_parent)
         leaves = (1u << model.host_count) - 1;
     for (int r = 0; r < model.host_count; r++)
@@ -267,10 +272,14 @@ static void check_bank(const struct model_component *c, const struct by_engine *
             witness += by_leaf_tag(MODEL_JOB, (uint16_t)r);
     if (bank->nleaf != __builtin_popcount(leaves) || bank->witness != witness)
         model_violate("a leaf is added twice, or not at all");
+    else if (model.config->faults & MODEL_RESUME && entry->gen != model.config->gen)
+        fault = resumed_fault(engine, entry, index, leaves);
     else if (k == MODEL_NO_CHUNK)
-        model_violate("a bank holds a chunk that nobody sends");
+        fault = "a bank holds a chunk that nobody sends";
     else if (k == MODEL_ROLL || !model.chunks[k].void_)
-        check_value(engine, entry, index, leaves, k);
+        fault = value_fault(engine, entry, index, leaves, k);
+    if (fault != NULL)
+        model_violate(fault);
 }
 
 /* Mode DET: each place of an entry is free, or something waits there, once. */
@@ -334,6 +343,8 @@ static void gather_host(const struct model_component *c, struct model_facts *fac
     const struct by_endpoint *endpoint = model_endpoint_of(c);
 
     facts->life = ((const struct model_host *)c->arena)->life;
+    if (model.config->faults & MODEL_RESUME)
+        facts->life = ((const struct model_host *)c->arena)->attempt;
     facts->gen = endpoint->gen;
     facts->dead = endpoint->dead != 0;
     facts->ended = facts->ended_well = 1;

@@ -128,6 +128,7 @@ static void print_action(uint32_t number, uint32_t action)
         "asks how its oldest chunk stands",
         "its patience is over",
         "its process ends, another begins",
+        "says again what the others need to resume",
         "loses its memory",
         "gets the table of the first generation",
         "gets the table of the second generation",
@@ -142,6 +143,10 @@ static void print_action(uint32_t number, uint32_t action)
     if ((action & ACTION_DROP) == ACTION_DROP) {
         model_message_text(what, text, sizeof(text));
         printf("  %3u  lost for good: %s\n", number, text);
+        return;
+    }
+    if (what == MODEL_ACT_RESTART && model.config->faults & MODEL_RESUME) {
+        printf("  %3u  %-3s freezes for the next generation\n", number, model.components[c].name);
         return;
     }
     if (what < MODEL_ACT_FLIP) {

@@ -9,6 +9,9 @@
 
 #include "tests/model/model.h"
 
+/* Room for a struct by_resume of the largest configuration. */
+#define RESUME_BYTES 1024u
+
 struct model model;
 
 static int node_named(char letter)
@@ -47,12 +50,14 @@ static void read_tree(const char *text, int parent[FABRIC_NODES_MAX])
 static void build_fabric(void)
 {
     const char *text[2] = {model.config->tree, model.config->tree_b};
-    int parent[2][FABRIC_NODES_MAX];
+    int parent[2][FABRIC_NODES_MAX], after[FABRIC_NODES_MAX];
     struct fabric_job *job;
 
     memset(&model.fabric, 0, sizeof(model.fabric));
     for (int t = 0; t < 2 && text[t] != NULL; t++)
         read_tree(text[t], parent[t]);
+    if (model.config->after != NULL)
+        read_tree(model.config->after, after);
     fabric_job_add(&model.fabric, MODEL_JOB, model.config->gen);
     job = &model.fabric.jobs[0];
     model.host_count = job->rank_count;
@@ -72,30 +77,51 @@ static void build_fabric(void)
         memcpy(tree->parent, parent[t], sizeof(tree->parent));
         memcpy(tree->cable_parent, parent[t], sizeof(tree->parent));
     }
+    model.later = *job;
+    if (model.config->after == NULL)
+        return;
+    model.later.tree_count = 1;
+    memcpy(model.later.trees[0].parent, after, sizeof(after));
+    memcpy(model.later.trees[0].cable_parent, after, sizeof(after));
 }
 
 static void build_images(void)
 {
+    struct fabric fabric = model.fabric;
+
     for (int n = 0; n < model.fabric.node_count; n++)
         for (unsigned life = 0; life < MODEL_LIVES_MAX; life++) {
-            model.fabric.jobs[0].gen = (uint16_t)(model.config->gen + life);
-            model.images[n][life] = fabric_image(&model.fabric, n, &model.image_bytes[n][life]);
+            fabric.jobs[0] = life == 0 ? model.fabric.jobs[0] : model.later;
+            fabric.jobs[0].gen = (uint16_t)(model.config->gen + life);
+            model.images[n][life] = fabric_image(&fabric, n, &model.image_bytes[n][life]);
         }
+}
+
+/* Slots that a node needs under every generation; 0: it is none that sums. */
+static uint32_t slots_of(int node)
+{
+    struct fabric fabric = model.fabric;
+    uint32_t now = fabric_slots(&fabric, node), later;
+
+    fabric.jobs[0] = model.later;
+    later = fabric_slots(&fabric, node);
+    return now > later ? now : later;
 }
 
 static struct by_engine_config engine_config(int node)
 {
-    uint32_t slots = fabric_slots(&model.fabric, node);
+    uint32_t slots = slots_of(node);
+    size_t now = model.image_bytes[node][0], later = model.image_bytes[node][1];
 
     return (struct by_engine_config){.slot_count_max = slots,
                                      .payload_max = model.payload,
-                                     .image_bytes_max = (uint32_t)model.image_bytes[node][0],
+                                     .image_bytes_max = (uint32_t)(now > later ? now : later),
                                      .entry_count_max = 2,
                                      .repair_interval_ns = MODEL_INTERVAL_NS,
                                      .isa = BY_ISA_SCALAR};
 }
 
-static struct by_endpoint_config endpoint_config(const struct model_component *c, unsigned life)
+struct by_endpoint_config model_endpoint_config(const struct model_component *c, unsigned life)
 {
     unsigned gen = model.config->faults & MODEL_CRASH ? life : 0;
 
@@ -103,7 +129,8 @@ static struct by_endpoint_config endpoint_config(const struct model_component *c
                                        .image_bytes = model.image_bytes[c->node][gen],
                                        .job = MODEL_JOB,
                                        .isa = BY_ISA_SCALAR,
-                                       .nonce = model_nonce(c->rank, life)};
+                                       .nonce = model_nonce(c->rank, life),
+                                       .resume = (model.config->faults & MODEL_RESUME) != 0};
 }
 
 uint32_t model_nonce(int rank, unsigned life)
@@ -111,7 +138,7 @@ uint32_t model_nonce(int rank, unsigned life)
     return 0x10101010u * ((uint32_t)rank + 1) + life + 1;
 }
 
-static struct model_component *add_component(enum model_kind kind, int node, size_t block)
+static struct model_component *add_component(enum model_kind kind, int node, size_t block, size_t more)
 {
     struct model_component *c = &model.components[model.component_count++];
     size_t head = kind == MODEL_ENGINE ? sizeof(struct model_engine) : sizeof(struct model_host);
@@ -122,7 +149,7 @@ static struct model_component *add_component(enum model_kind kind, int node, siz
     c->rank = -1;
     c->block_at = (head + 63) & ~(size_t)63;
     c->block_bytes = block;
-    c->bytes = (c->block_at + block + 63) & ~(size_t)63;
+    c->bytes = (c->block_at + block + more + 63) & ~(size_t)63;
     c->arena = aligned_alloc(64, c->bytes);
     c->base = malloc(c->bytes);
     if (c->arena == NULL || c->base == NULL)
@@ -158,9 +185,9 @@ static void add_engine(int node)
     struct model_component *c;
     struct by_engine *engine;
 
-    if (fabric_slots(&model.fabric, node) == 0)
+    if (slots_of(node) == 0)
         return;
-    c = add_component(MODEL_ENGINE, node, bytes);
+    c = add_component(MODEL_ENGINE, node, bytes, 0);
     model.engine_of[node] = model.component_count - 1;
     model.engine_count++;
     snprintf(c->name, sizeof(c->name), "%s%s", model.fabric.nodes[node].name,
@@ -189,7 +216,7 @@ void model_host_begin(int index, unsigned life)
 {
     struct model_component *c = &model.components[index];
     struct model_host *host = (struct model_host *)c->arena;
-    struct by_endpoint_config config = endpoint_config(c, life);
+    struct by_endpoint_config config = model_endpoint_config(c, life);
     struct by_endpoint *endpoint;
     struct by_tx tx[MODEL_BURST];
     uint32_t count;
@@ -225,13 +252,28 @@ void model_host_begin(int index, unsigned life)
 
 static void add_host(int node, int rank)
 {
+    int resume = (model.config->faults & MODEL_RESUME) != 0;
+    size_t block = 0, done = resume ? (MODEL_CHUNKS_MAX * sizeof(struct by_done) + 63) & ~(size_t)63 : 0;
     struct model_component *c;
-    struct by_endpoint_config config = {
-        .image = model.images[node][0], .image_bytes = model.image_bytes[node][0], .job = MODEL_JOB};
 
-    c = add_component(MODEL_HOST, node, by_endpoint_size(&config));
+    for (unsigned life = 0; life < MODEL_LIVES_MAX; life++) {
+        struct by_endpoint_config config = {.image = model.images[node][life],
+                                            .image_bytes = model.image_bytes[node][life],
+                                            .job = MODEL_JOB,
+                                            .resume = (uint8_t)resume};
+        size_t bytes = by_endpoint_size(&config) + done;
+
+        block = bytes > block ? bytes : block;
+    }
+    c = add_component(MODEL_HOST, node, block, resume ? (MODEL_LIVES_MAX - 1) * block + RESUME_BYTES : 0);
     model.endpoint_of[node] = model.component_count - 1;
     c->rank = rank;
+    for (unsigned life = 1; life < MODEL_LIVES_MAX && resume; life++) { /* what it will look like, about */
+        struct by_endpoint_config config = model_endpoint_config(c, life);
+        struct by_endpoint *endpoint;
+
+        (void)by_endpoint_init(&endpoint, c->arena + c->block_at + life * block, block, &config);
+    }
     snprintf(c->name, sizeof(c->name), "%s", model.fabric.nodes[node].name);
 }
 
