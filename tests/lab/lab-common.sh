@@ -138,6 +138,13 @@ down_of() {
 }
 # host_line HOST: how `lab up`, whose output is in $dir/up.out, says to run a command on a host.
 host_line() { sed -n "s/^host  *$1  *\(ip .*\) COMMAND$/\1/p" "$dir/up.out"; }
+# switch_pid LAB SWITCH: its process.
+switch_pid() {
+    local pid
+    for pid in $(grep -lz "unix:/run/banyan/lab-$1/$2.sock" /proc/[0-9]*/cmdline 2>/dev/null | sed 's|/proc/\([0-9]*\)/.*|\1|'); do
+        [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != banyan-switchd ] || { echo "$pid"; return; }
+    done
+}
 # outside_up LAB HOSTS: a bridge in the namespace $outside joins the lab's hosts beside its links; host i is $subnet.(i + 1) there, on out0.
 outside=byo$$
 subnet=198.18.177

@@ -38,8 +38,6 @@ under_way() {
     done
     sleep 0.5
 }
-switch_pid() { grep -zl "unix:/run/banyan/lab-$id/$1.sock" /proc/[0-9]*/cmdline 2>/dev/null | sed 's|/proc/\([0-9]*\)/.*|\1|' | while read -r pid; do
-    [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != banyan-switchd ] || echo "$pid"; done | head -n 1; }
 # restart SWITCH WORD...: the same program, in the same namespace, without tables.
 restart() {
     local switch=$1
@@ -63,9 +61,9 @@ hit() { # hit FAULT WHERE
     kill) spared=$victim; signal KILL ;;
     link) ip -n "lab-$id-$victim" link set "$2" down ;;
     bridge) ip -n "$outside" link set br0 down ;;
-    switch) kill -KILL "$(switch_pid "$2")" ;;
+    switch) kill -KILL "$(switch_pid "$id" "$2")" ;;
     table)
-        pid=$(switch_pid "$2")
+        pid=$(switch_pid "$id" "$2")
         mapfile -d '' words <"/proc/$pid/cmdline"
         words[0]=$build/bin/banyan-switchd
         kill -KILL "$pid"

@@ -1,7 +1,13 @@
 # lab: real switches, hosts and links in network namespaces. What needs no root also runs without, in one process.
-LAB_SHORT := lab-smoke lab-modes lab-jobs lab-again lab-blame lab-faults lab-kill lab-push lab-tls lab-refusals lab-teardown lab-trains switchd plot planning sim
+LAB_SHORT := lab-smoke lab-modes lab-jobs lab-again lab-blame lab-faults lab-kill lab-leaks lab-push lab-tls lab-refusals lab-teardown lab-trains switchd plot planning sim
 
-.PHONY: demo lab lab-short lab-mpi lab-metal lab-boards
+# Communicators that come and go, with the shared library, as a program would.
+TOOLS += communicators
+communicators_SRC     := tests/lab/communicators.c
+communicators_LDLIBS   = $(LIBBANYAN_SO) -Wl,-rpath,'$$ORIGIN/../lib' -lpthread
+$(B)/tools/communicators: $(LIBBANYAN_SO)
+
+.PHONY: leaks demo lab lab-short lab-mpi lab-metal lab-boards
 demo: all ## plan, check and run all six collectives on a small fabric, and draw it
 	$(Q)tests/lab/demo.sh $(O)/bin $(O)/demo
 
@@ -11,6 +17,10 @@ lab: all build-tools ## all collectives on every kind of fabric, 16 MiB, with an
 # MPI's packages are large, and needed here alone.
 lab-mpi: mpi ## unmodified MPI programs in C, Fortran and Python over real switches (installs Open MPI and MPICH)
 	$(Q)tests/lab/all.sh $(B) lab-mpi
+
+leaks: build-all build-tools ## as root: 1,000 communicators of each rank made and freed, under valgrind; memory, files, slots of the switch (minutes)
+	$(Q)ROUNDS=1000 tests/lab/all.sh $(B) lab-leaks
+	$(Q)ROUNDS=1000 VALGRIND=1 tests/lab/all.sh $(B) lab-leaks
 
 lab-short: build-all build-tools
 	$(Q)tests/lab/all.sh $(B) $(LAB_SHORT)
