@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
@@ -39,6 +40,9 @@ static const char help[] =
     "      --help\n";
 
 #define JOBS_MAX 16
+
+/* Tables beyond this many bytes are not written as texts as well: `banyan show FILE` prints them. */
+#define TEXT_BYTES_MAX 65536u
 
 struct arguments {
     const char *topology;
@@ -182,7 +186,13 @@ static int write_node(const struct by_lowering *lowering, uint32_t node, const c
     snprintf(hash, sizeof(hash), "%016" PRIx64, by_image_hash(bytes, size));
     json_array_append_new(images, json_pack("{s:s, s:s, s:I, s:s}", "node", name, "file", path, "bytes",
                                             (json_int_t)size, "hash", hash));
+    *total += size;
     snprintf(path, sizeof(path), "%s/%s.txt", folder, name);
+    if (size > TEXT_BYTES_MAX) {
+        unlink(path); /* of another table, should there be one */
+        free(bytes);
+        return 0;
+    }
     stream = fopen(path, "w");
     if (stream != NULL)
         by_dump_text(bytes, size, stream);
@@ -190,7 +200,6 @@ static int write_node(const struct by_lowering *lowering, uint32_t node, const c
     if (stream != NULL && fclose(stream) != 0)
         failed = 1;
     free(bytes);
-    *total += size;
     return failed ? by_cli_fail(BY_EXIT_ENVIRONMENT, "%s: cannot write: %s", path, strerror(errno)) : 0;
 }
 

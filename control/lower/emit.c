@@ -56,7 +56,7 @@ static void count_records(const struct writer *w, uint32_t count[BY_SECTION_COUN
         uint32_t hop = tree->hop_of[w->node];
         if (by_lowering_rank(lowering, tree->job, w->node) != UINT32_MAX) {
             count[BY_SECTION_LEAF]++;
-            count[BY_SECTION_HOP] += lowering->bare ? 0 : tree->hop_count;
+            count[BY_SECTION_HOP] += lowering->bare || lowering->brief ? 0 : tree->hop_count;
         }
         if (hop != BY_LOWER_NODE_NONE && tree->hops[hop].child_count > 0) {
             count[BY_SECTION_ENTRY]++;
@@ -238,7 +238,7 @@ static void put_trees(struct writer *w)
             put_entry(w, tree, &tree->hops[index]);
         if (by_lowering_rank(lowering, tree->job, w->node) != UINT32_MAX) {
             put_leaf(w, tree, &tree->hops[index]);
-            if (!lowering->bare)
+            if (!lowering->bare && !lowering->brief)
                 put_hops(w, tree);
         }
     }

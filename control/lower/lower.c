@@ -4,6 +4,8 @@
  */
 #include "control/lower/lower.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "control/lower/group.h"
@@ -313,6 +315,25 @@ static uint64_t cookie_of(const struct by_lowering *lowering)
     return hash ? hash : 1;
 }
 
+/* Whether hosts can know all trees as a whole. */
+static void count_hops(struct by_lowering *lowering)
+{
+    uint64_t hops = 0;
+    char text[160];
+
+    for (uint32_t i = 0; i < lowering->tree_count; i++)
+        hops += lowering->trees[i].hop_count;
+    lowering->brief = hops > BY_LOWER_HOPS_MAX;
+    if (!lowering->brief || lowering->bare)
+        return;
+    snprintf(text, sizeof(text),
+             "%" PRIu64
+             " hops in all trees, more than the %u that hosts' tables hold: their errors name neighbours "
+             "alone",
+             hops, BY_LOWER_HOPS_MAX);
+    add_note(lowering, text);
+}
+
 int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs, uint32_t job_count,
              const struct by_lower_options *given, struct by_lowering **result, struct by_problem *problem)
 {
@@ -332,6 +353,8 @@ int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs
     lowering->payload_max = by_lower_payload(options.mtu);
     for (uint32_t i = 0; i < job_count && error == 0; i++)
         error = add_job(lowering, &jobs[i], options.gen, problem);
+    if (error == 0)
+        count_hops(lowering);
     if (error == 0)
         error = set_windows(lowering, &options, problem);
     if (error == 0) {

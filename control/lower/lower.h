@@ -10,6 +10,9 @@
  * A job may be on some of the compute nodes (its plans say so): its ranks are these, in the fabric's order.
  */
 #ifndef BY_LOWER_LOWER_H
+/* Hops of all trees together (count) that hosts' images hold, for error texts: some 800 KB in each. With more
+ * of them, hosts know their own neighbours alone. */
+#define BY_LOWER_HOPS_MAX 65536u
 #define BY_LOWER_LOWER_H
 
 #include <stddef.h>
@@ -100,6 +103,7 @@ struct by_lowering {
     uint32_t relay_count;
     struct by_lowered_relay *relays; /* by (node, job, tree, src_ip, dst_ip) */
     uint8_t det, bare;
+    uint8_t brief;                            /* hosts' images without HOP, which would be too many */
     uint32_t mtu, payload_max, window, slots; /* slots: the most that one node needs */
     uint64_t cookie;
     uint32_t note_count;

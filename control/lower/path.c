@@ -162,7 +162,7 @@ static int way_back(const struct by_address_map *map, uint32_t start, const stru
         missing += !answers_by(map, way[i].link, way[i].to);
     }
     if (missing == 0) {
-        *back = steps;
+        *back = by_realloc(steps, count, sizeof(*steps));
         *back_count = count;
         return 0;
     }
@@ -186,8 +186,8 @@ static int way_back(const struct by_address_map *map, uint32_t start, const stru
                                where, topology->nodes[end].name, topology->nodes[start].name);
     }
     steps[inner + 1] = (struct by_hop_step){.link = way[0].link, .to = start};
-    *back = steps;
     *back_count = (uint32_t)inner + 2;
+    *back = by_realloc(steps, *back_count, sizeof(*steps));
     return 0;
 }
 

@@ -15,7 +15,7 @@
 
 struct by_topology *bench_topology(const char *nodes, const char *links)
 {
-    char json[16384], word[64];
+    char json[131072], word[64];
     size_t used =
         (size_t)snprintf(json, sizeof(json), "{\"name\": \"bench\", \"unit\": \"GB/s\", \"nodes\": [");
     struct by_topology *topology = NULL;

@@ -552,6 +552,52 @@ static void an_allgather_without_a_tree_for_each_rank_is_refused(void **state)
     by_topology_free(topology);
 }
 
+/* 16 leaves of 16 hosts below a spine, allgather: 256 trees of 273 nodes. */
+static void of_very_many_hops_hosts_keep_their_own_neighbours_alone(void **state)
+{
+    char nodes[4096] = "", links[8192] = "";
+    struct by_plan_options options = {.collective = BY_COLLECTIVE_ALLGATHER, .root = -1, .in_network = true};
+    struct by_lower_job job = {.job = 1, .plan_count = 1};
+    struct by_problem problem = {0};
+    struct by_topology *topology;
+    struct by_lowering *lowering;
+    struct bench_images images;
+    struct by_plan *plan;
+    size_t n = 0, l = 0;
+
+    (void)state;
+    for (unsigned host = 0; host < 256; host++) {
+        n += (size_t)snprintf(nodes + n, sizeof nodes - n, "h%u ", host);
+        l += (size_t)snprintf(links + l, sizeof links - l, "h%u-leaf%u ", host, host / 16);
+    }
+    for (unsigned leaf = 0; leaf < 16; leaf++) {
+        n += (size_t)snprintf(nodes + n, sizeof nodes - n, "leaf%u* ", leaf);
+        l += (size_t)snprintf(links + l, sizeof links - l, "leaf%u-spine0%s", leaf, leaf < 15 ? " " : "");
+    }
+    snprintf(nodes + n, sizeof nodes - n, "spine0*");
+    topology = bench_topology(nodes, links);
+    if (by_plan_make(topology, &options, &plan, &problem) != 0)
+        fail_msg("%s", problem.text);
+    job.plans = (const struct by_plan *const *)&plan;
+    if (by_lower(topology, &job, 1, &(struct by_lower_options){.window = 4}, &lowering, &problem) != 0)
+        fail_msg("%s", problem.text);
+    by_plan_free(plan);
+    assert_true(lowering->brief);
+    assert_non_null(strstr(lowering->notes[0], "69888 hops in all trees"));
+    images = bench_images(lowering);
+    assert_true(bench_walk(&images) > 0); /* the tables are as good as ever */
+    for (uint32_t node = 0; node < images.count; node++) {
+        struct by_image_header header;
+
+        by_image_header(images.bytes[node], &header);
+        assert_int_equal(header.count[BY_SECTION_HOP], 0);
+        assert_true(images.size[node] < 100000);
+    }
+    bench_images_free(&images);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -578,6 +624,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_lowered_is_refused_by_name),
         cmocka_unit_test(limits_are_named_with_node_and_remedy),
         cmocka_unit_test(a_node_of_too_many_children_is_refused),
+        cmocka_unit_test(of_very_many_hops_hosts_keep_their_own_neighbours_alone),
         cmocka_unit_test(an_allgather_without_a_tree_for_each_rank_is_refused),
     };
 
