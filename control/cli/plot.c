@@ -7,8 +7,13 @@
 
 #include "control/cli/cli.h"
 #include "control/plan/plan.h"
+#include "control/plot/gantt.h"
 #include "control/plot/picture.h"
 #include "control/plot/summary.h"
+#include "control/topology/json.h"
+
+/* A schedule (bytes): larger ones are no pictures. */
+#define SERIES_BYTES_MAX ((size_t)256 << 20)
 
 struct arguments {
     const char *topology, *plan, *output, *root;
@@ -18,9 +23,9 @@ struct arguments {
 
 static void help(FILE *stream)
 {
-    fputs("usage: banyan plot TOPO [PLAN] -o FILE.svg|FILE.dot [options]\n\n"
+    fputs("usage: banyan plot TOPO [PLAN|SCHEDULE] -o FILE.svg|FILE.dot [options]\n\n"
           "Draws the fabric; with a plan also the load of each link, the bottleneck, and trees in colours of "
-          "their own.\n\n"
+          "their own. Of a schedule of banyan steady it draws one period as a Gantt chart.\n\n"
           "  -o FILE      where to write; the ending chooses the format: .svg or .dot; - is SVG on stdout\n"
           "  --root NAME  draw the trees of this root (allgather, reduce-scatter: default the first one)\n"
           "  --trees N    draw at most N trees, 0 to 8 (default: fewer the larger the fabric)\n"
@@ -98,32 +103,78 @@ static uint32_t trees_that_fit(const struct by_topology *topology)
                                         : 1;
 }
 
-static int write_picture(const struct arguments *arguments, const struct by_fabric *fabric)
+/* Opens the output, which `dot` may end in .dot for; NULL after an error was printed. */
+static FILE *open_output(const struct arguments *arguments, bool dot, int *status)
 {
-    bool dot = ends_with(arguments->output, ".dot"), standard = strcmp(arguments->output, "-") == 0;
+    bool standard = strcmp(arguments->output, "-") == 0;
     FILE *out;
-    bool bad;
 
-    if (!dot && !standard && !ends_with(arguments->output, ".svg"))
-        return by_cli_fail(BY_EXIT_USAGE,
-                           "plot: %s ends in neither .svg nor .dot; the ending chooses the format",
-                           arguments->output);
+    if (!standard && !ends_with(arguments->output, ".svg") &&
+        !(dot && ends_with(arguments->output, ".dot"))) {
+        *status = by_cli_fail(BY_EXIT_USAGE, "plot: %s %s; the ending chooses the format", arguments->output,
+                              dot ? "ends in neither .svg nor .dot" : "does not end in .svg");
+        return NULL;
+    }
     out = standard ? stdout : fopen(arguments->output, "we");
     if (out == NULL)
-        return by_cli_fail(BY_EXIT_ENVIRONMENT, "plot: %s cannot be written: %s", arguments->output,
+        *status = by_cli_fail(BY_EXIT_ENVIRONMENT, "plot: %s cannot be written: %s", arguments->output,
+                              strerror(errno));
+    return out;
+}
+
+static int close_output(const struct arguments *arguments, FILE *out)
+{
+    bool bad = ferror(out) != 0;
+
+    bad |= out == stdout ? fflush(out) != 0 : fclose(out) != 0;
+    if (bad)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "plot: writing %s failed: %s", arguments->output,
                            strerror(errno));
-    if (dot)
+    return BY_EXIT_DONE;
+}
+
+static int write_picture(const struct arguments *arguments, const struct by_fabric *fabric)
+{
+    int status = BY_EXIT_DONE;
+    FILE *out = open_output(arguments, true, &status);
+
+    if (out == NULL)
+        return status;
+    if (ends_with(arguments->output, ".dot"))
         by_dot_write(fabric, out);
     else if (arguments->style == BY_CLASSES || (arguments->style == BY_SIZE && by_summary_suits(fabric)))
         by_picture_summary_write(fabric, out);
     else
         by_picture_write(fabric, out);
-    bad = ferror(out) != 0;
-    bad |= standard ? fflush(out) != 0 : fclose(out) != 0;
-    if (bad)
-        return by_cli_fail(BY_EXIT_ENVIRONMENT, "plot: writing %s failed: %s", arguments->output,
-                           strerror(errno));
-    return BY_EXIT_DONE;
+    return close_output(arguments, out);
+}
+
+/* A schedule instead of a plan. Returns -1 when the file is none. */
+static int draw_series(const struct arguments *arguments, const struct by_topology *topology)
+{
+    struct by_series *series;
+    struct by_problem problem = {0};
+    size_t bytes;
+    char *text;
+    int status = BY_EXIT_DONE;
+    FILE *out;
+
+    if (by_text_read(arguments->plan, SERIES_BYTES_MAX, &text, &bytes, &problem) != 0)
+        return -1; /* whoever reads it as a plan says why */
+    if (!by_series_suits(text, bytes))
+        status = -1;
+    else if (by_series_parse(text, bytes, topology, &series, &problem) != 0)
+        status = by_cli_refuse(arguments->plan, &problem);
+    else {
+        out = open_output(arguments, false, &status);
+        if (out != NULL) {
+            by_gantt_write(series, topology, out);
+            status = close_output(arguments, out);
+        }
+        by_series_free(series);
+    }
+    free(text);
+    return status;
 }
 
 static int draw(const struct arguments *arguments, const struct by_topology *topology,
@@ -164,9 +215,10 @@ int by_command_plot(int argc, char **argv)
     topology = by_cli_topology(arguments.topology);
     if (topology == NULL)
         return BY_EXIT_USAGE;
-    if (arguments.plan != NULL && by_plan_read(arguments.plan, topology, &plan, &problem) != 0)
+    status = arguments.plan != NULL ? draw_series(&arguments, topology) : -1;
+    if (status < 0 && arguments.plan != NULL && by_plan_read(arguments.plan, topology, &plan, &problem) != 0)
         status = by_cli_refuse(arguments.plan, &problem);
-    else
+    else if (status < 0)
         status = draw(&arguments, topology, plan);
     by_plan_free(plan);
     by_topology_free(topology);

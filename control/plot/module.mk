@@ -5,6 +5,7 @@ control_SRC += \
 	control/plot/crown.c \
 	control/plot/dot.c \
 	control/plot/fabric.c \
+	control/plot/gantt.c \
 	control/plot/layers.c \
 	control/plot/layout.c \
 	control/plot/panel.c \

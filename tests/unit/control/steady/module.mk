@@ -6,6 +6,6 @@ steady-check_SRC   := tests/unit/control/steady/test_check.c tests/unit/control/
 steady-figures_LIBS := steady lp control offload
 steady-random_LIBS  := steady lp control offload
 steady-check_LIBS   := steady lp control offload
-steady-figures_LDLIBS := -lcmocka -ljansson -lgmp -lClp
+steady-figures_LDLIBS := -lcmocka -ljansson -lgmp -lClp -lm
 steady-random_LDLIBS  := -lcmocka -ljansson -lgmp -lClp
 steady-check_LDLIBS   := -lcmocka -ljansson -lgmp -lClp

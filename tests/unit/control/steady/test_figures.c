@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/plot/gantt.h"
 #include "control/steady/program_reduce.h"
 #include "offload/base/errors.h"
 #include "tests/unit/control/steady/platforms.h"
@@ -298,6 +299,40 @@ static void any_period_loses_no_more_than_it_says(void **state)
     by_topology_free(topology);
 }
 
+static uint32_t count_of(const char *text, const char *part)
+{
+    uint32_t count = 0;
+
+    for (const char *at = text; (at = strstr(at, part)) != NULL; at++)
+        count++;
+    return count;
+}
+
+static void a_period_is_drawn_with_a_bar_for_each_transfer_and_combination(void **state)
+{
+    struct by_topology *topology = steady_parse(PLATFORM_6);
+    struct by_steady_problem problem = figure_6(topology);
+    struct by_series *series;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+
+    (void)state;
+    problem.balance = true;
+    series = steady_made(&problem);
+    by_gantt_write(series, topology, stream);
+    fclose(stream);
+    assert_int_equal(count_of(text, ": sends v["), 4); /* two trees of two transfers and two combinations */
+    assert_int_equal(count_of(text, ": makes v["), 4);
+    assert_int_equal(count_of(text, "1 \u2192 2: sends v[1,1], lane"), 1);
+    assert_int_equal(count_of(text, "<g"), count_of(text, "</g>"));
+    assert_int_equal(count_of(text, "<rect"), 1 + 1 + 8 + 2); /* ground, a matching, bars, legend */
+    assert_int_equal(strcmp(text + bytes - 7, "</svg>\n"), 0);
+    free(text);
+    by_series_free(series);
+    by_topology_free(topology);
+}
+
 static void what_cannot_be_is_refused_with_its_reason(void **state)
 {
     static const uint32_t source[] = {3}, target[] = {0}, holders[] = {0, 3, 4}, twice[] = {1, 1};
@@ -365,6 +400,7 @@ int main(void)
         cmocka_unit_test(figure_9_reduces_two_times_in_nine_units),
         cmocka_unit_test(ports_decide_what_a_star_can_do),
         cmocka_unit_test(any_period_loses_no_more_than_it_says),
+        cmocka_unit_test(a_period_is_drawn_with_a_bar_for_each_transfer_and_combination),
         cmocka_unit_test(what_cannot_be_is_refused_with_its_reason),
     };
 
