@@ -1,5 +1,5 @@
 # Unit tests of control/steady, control/series and the check of schedules.
-TESTS += steady-figures steady-random steady-check
+TESTS += steady-figures steady-random steady-check steady-plan
 steady-figures_SRC := tests/unit/control/steady/test_figures.c tests/unit/control/steady/rig.c
 steady-random_SRC  := tests/unit/control/steady/test_random.c tests/unit/control/steady/rig.c tests/unit/control/steady/oracle.c
 steady-check_SRC   := tests/unit/control/steady/test_check.c tests/unit/control/steady/rig.c
@@ -9,3 +9,6 @@ steady-check_LIBS   := steady lp control offload
 steady-figures_LDLIBS := -lcmocka -ljansson -lgmp -lClp -lm
 steady-random_LDLIBS  := -lcmocka -ljansson -lgmp -lClp
 steady-check_LDLIBS   := -lcmocka -ljansson -lgmp -lClp
+steady-plan_SRC    := tests/unit/control/steady/test_plan.c tests/unit/control/steady/rig.c tests/unit/control/plan/rig.c
+steady-plan_LIBS   := steady lp control offload
+steady-plan_LDLIBS := -lcmocka -ljansson -lgmp -lClp
