@@ -46,7 +46,10 @@ everything() {
     part sim "plans on simulated fabrics, beside their proven optimum" tests/bench/sim.sh "$build"
     part hosts "broadcasts between 8 hosts without offload, beside Open MPI" tests/bench/hosts.sh "$build"
     part switchd "banyan-switchd summing and copying, beside dpdk-testpmd and the loop of ipv4_multicast on the same ports" with_packages tests/bench/switchd.sh "$build"
-    part mpi "allreduce beside Open MPI and MPICH over the same kind of links" with_packages tests/bench/mpi.sh
+    part mpi "collectives beside Open MPI and MPICH over the same kind of links" with_packages tests/bench/mpi.sh
+    if [[ " ${wanted[*]} " == *" mpi-full "* ]]; then
+        part mpi-full "the same, 1 MB to 64 MB" with_packages tests/bench/mpi.sh --full --afxdp
+    fi
     return $status
 }
 set -o pipefail

@@ -34,10 +34,11 @@ banyan_ranks() { # WAY SIZE
 }
 open_mpi() { # SIZE
     mpirun.openmpi --allow-run-as-root --oversubscribe -n $ranks --mca btl tcp,self --mca pml ob1 --mca btl_tcp_if_include lo \
-        --mca mpi_yield_when_idle 1 "$work/mpi_broadcast" $iterations "$1" 2>"$work/err" | awk '{print $2}'
+        --mca mpi_yield_when_idle 1 "$work/mpi_collective" -c broadcast -n $iterations "$1" 2>"$work/err" |
+        sed -nE 's/^broadcast .*algbw=([0-9.]+) .*/\1/p'
 }
 contenders=(circulant ring rhd)
-if mpicc.openmpi -O2 -o "$work/mpi_broadcast" tests/bench/mpi_broadcast.c 2>"$work/err"; then contenders+=(openmpi); fi
+if mpicc.openmpi -O2 -o "$work/mpi_collective" tests/bench/mpi_collective.c 2>"$work/err"; then contenders+=(openmpi); fi
 
 median() { sort -g | awk '{v[NR] = $1} END {if (NR) printf "%.3f", v[int((NR + 1) / 2)]}'; }
 printf '%10s' bytes

@@ -36,7 +36,7 @@ bench-modes_LIBS   := host-driver offload
 bench-modes_LDLIBS = $(host-driver_LDLIBS)
 
 .PHONY: bench
-bench: all build-tools ## kernels, engine, modes, planner, switch and whole allreduces (PART=kernels|engine|modes|planner|sim|circulant|hosts|switchd|mpi)
+bench: all build-tools ## kernels, engine, modes, planner, switch and whole allreduces (PART=kernels|engine|modes|planner|sim|circulant|hosts|switchd|mpi|mpi-full)
 	$(Q)tests/bench/bench.sh $(B) $(PART)
 
 .PHONY: growth

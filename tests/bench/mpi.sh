@@ -1,31 +1,37 @@
 #!/usr/bin/env bash
-# Allreduce of banyan's lab beside Open MPI and MPICH, in one run, interleaved, over the same kind of veth links.
+# Collectives of banyan's lab beside Open MPI and MPICH, in one run, interleaved, over the same kind of veth links.
 #
-#   mpi.sh [--hosts N] [--bytes LIST] [--mtu LIST] [--rounds N] [--limit SECONDS]
+#   mpi.sh [--hosts LIST] [--collective LIST] [--bytes LIST] [--mtu LIST] [--offload LIST] [--afxdp] [--rounds N] [--limit SECONDS]
+#   mpi.sh --full      4 and 8 hosts, 1 MB to 64 MB, MTU 1500 and 9000, offload off and on: an hour
 #
 # The MPIs run on a star: a network namespace for each host, a veth pair from each into one namespace that holds a Linux
 # bridge. Ranks are started without SSH, by an agent that enters the host's namespace under a host name of its own, so that
 # each rank is a machine for the MPI. Shared memory is switched off (left alone, MPICH's UCX finds it in spite of the namespaces), and
-# the bytes on the links are counted to prove that the data went over them. Segmentation offload (tso, gso, gro) is off, then on,
-# at both ends of each link. banyan builds its star itself (`banyan lab run`), with the same MTU and the same offload: off, each of its packets
-# crosses each link alone; on, hosts over UDP and switches hand them over in trains (--driver gso), as the MPIs' TCP does. AF_XDP knows
-# single frames only: both rows show the same figure.
+# the bytes on the links are counted to prove that the data went over them. Segmentation offload (tso, gso, gro, tx-udp-segmentation) is off,
+# then on, at both ends of each link. Off, each frame of the MTU crosses each link alone; the kernel's stack may still be given more at a time
+# and cut it before the link, which TCP does always, and banyan's hosts and switches do as well (`lab run --segments cut`: UDP_SEGMENT, and
+# frames taken out of rings). On, 64 KiB cross a link as one: TCP's segments, banyan's trains. banyan builds its star itself (`banyan lab run`).
+# --afxdp adds banyan over AF_XDP sockets, at hosts and switch, with offload off.
 #
-# All time calls in place, one after another, and check every element of another call on fresh data. Prints one table: algbw in
-# GB/s, the median of the rounds. A round runs each contender once; the first always runs, others while they fit in the limit. A start that
-# fails is told of and left out; the table needs one of each.
-# Needs root. Exit 0; 1 wrong sums; 2 bad usage; 3 something never ran; 77 cannot run here.
+# All time calls in place, one after another, and check every element of another call on fresh data. Prints one table, medians of the rounds:
+# algbw in GB/s, and processor time of all processes (hosts, switch; ksoftirqd) in ns for a byte of data; of the MPIs' bridge it is in the hosts',
+# whose system calls carry the frames across. A round runs each contender once; the first always runs, others while they fit in the limit. A
+# start that fails is told of and left out; the table needs one of each.
+# Needs root. Exit 0; 1 wrong results; 2 bad usage; 3 something never ran; 77 cannot run here.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 3
 
-hosts=4
+hosts_list=4,8
+collectives=allreduce,broadcast,allgather
 sizes=16M
 mtus=1500,9000
+offloads=off,on
+afxdp=no
 rounds=5
-limit=330
+limit=600
 warmup=1
-run_limit=60 # seconds for one start of one contender, less when the whole would take longer than the limit
-least_limit=5
+run_limit=90 # seconds for one start of one contender, less when the whole would take longer than the limit
+least_limit=20
 failures=0
 out=${O:-build}
 prefix=bybm$$
@@ -34,11 +40,12 @@ began=$(date +%s)
 work=
 child=
 status=0
-declare -A samples # "contender size mtu offload" -> algbw of each round
-declare -A spread  # "contender" -> bytes that a host sent for a byte of data, of each start
+declare -A samples # "contender hosts collective size mtu offload" -> algbw of each round
+declare -A costs   # the same -> ns of processor time for a byte of data
 
 usage() {
-    echo "usage: mpi.sh [--hosts 2..32] [--bytes 1M,16M] [--mtu 1500,9000] [--rounds N] [--limit SECONDS]"
+    echo "usage: mpi.sh [--hosts 4,8] [--collective allreduce,broadcast,allgather] [--bytes 1M,16M] [--mtu 1500,9000] [--offload off,on]" \
+        "[--afxdp] [--rounds N] [--limit SECONDS] [--full]"
 }
 
 refuse() { # STATUS TEXT
@@ -54,37 +61,55 @@ whole() { # OPTION VALUE LOW HIGH
     fi
 }
 
+one_of() { # OPTION VALUE WORD...
+    local option=$1 value=$2 word
+    shift 2
+    for word in "$@"; do
+        [ "$value" != "$word" ] || return 0
+    done
+    refuse 2 "$option $value: it is one of: $*"
+}
+
 arguments() {
+    local value size bytes list
     while [ $# -gt 0 ]; do
         case $1 in
         --help) usage && exit 0 ;;
-        --hosts | --bytes | --mtu | --rounds | --limit) [ $# -ge 2 ] || refuse 2 "$1: its value is missing" ;;
+        --afxdp) afxdp=yes && shift && continue ;;
+        --full) sizes=1M,4M,16M,64M rounds=3 limit=5400 && shift && continue ;;
+        --hosts | --collective | --bytes | --mtu | --offload | --rounds | --limit) [ $# -ge 2 ] || refuse 2 "$1: its value is missing" ;;
         *) usage >&2 && refuse 2 "unknown argument '$1'" ;;
         esac
         case $1 in
-        --hosts) whole "$1" "$2" 2 32 && hosts=$2 ;;
+        --hosts) hosts_list=$2 ;;
+        --collective) collectives=$2 ;;
         --bytes) sizes=$2 ;;
         --mtu) mtus=$2 ;;
+        --offload) offloads=$2 ;;
         --rounds) whole "$1" "$2" 1 1000 && rounds=$2 ;;
         --limit) whole "$1" "$2" 1 86400 && limit=$2 ;;
         esac
         shift 2
     done
-    local list=$sizes size bytes mtu
-    sizes=()
-    for size in ${list//,/ }; do
+    hosts_list=${hosts_list//,/ } collectives=${collectives//,/ } mtus=${mtus//,/ } offloads=${offloads//,/ }
+    hosts_most=0
+    for value in $hosts_list; do
+        whole --hosts "$value" 2 32
+        [ "$value" -le "$hosts_most" ] || hosts_most=$value
+    done
+    for value in $collectives; do one_of --collective "$value" allreduce broadcast allgather; done
+    for value in $mtus; do whole --mtu "$value" 1500 9000; done
+    for value in $offloads; do one_of --offload "$value" off on; done
+    list=${sizes//,/ }
+    sizes=
+    for size in $list; do
         bytes=$(numfmt --from=iec "$size" 2>/dev/null) || refuse 2 "--bytes $size: sizes such as 1M,16M are wanted"
-        whole --bytes "$bytes" 4 536870912
-        sizes+=($((bytes / 4 * 4)))
+        whole --bytes "$bytes" 128 536870912
+        sizes+=" $((bytes / 128 * 128))" # whole elements for each of 32 hosts
     done
-    list=$mtus
-    mtus=()
-    for mtu in ${list//,/ }; do
-        whole --mtu "$mtu" 1500 9000
-        mtus+=("$mtu")
+    for list in "${hosts_list}" "$collectives" "$sizes" "$mtus" "$offloads"; do
+        [ -n "${list// /}" ] || refuse 2 "a list is empty"
     done
-    [ ${#sizes[@]} -gt 0 ] || refuse 2 "--bytes wants at least one size"
-    [ ${#mtus[@]} -gt 0 ] || refuse 2 "--mtu wants at least one value"
 }
 
 # What cleanup must undo is named by the prefix alone: whatever runs in these namespaces was started by this script.
@@ -139,7 +164,7 @@ bounded() { # LINES (0: it ends by itself) COMMAND...
     child=$!
     { # the shell itself would tell of one that a signal ended
         while [ "$lines" -gt 0 ] && kill -0 "$child" && [ $polls -lt 6 ]; do
-            [ "$(grep -c '^mpi_allreduce ' "$work/out")" -lt "$lines" ] || polls=$((polls + 1))
+            [ "$(grep -c ' algbw=' "$work/out")" -lt "$lines" ] || polls=$((polls + 1))
             sleep 0.2
         done
         if [ $polls -eq 6 ]; then
@@ -165,8 +190,8 @@ compile() {
         for program in mpicc.$mpi mpirun.$mpi; do
             command -v "$program" >/dev/null || refuse 77 "$program is missing; install it, as root: tests/deps.sh bench"
         done
-        mpicc.$mpi -std=gnu11 -O2 -Wall -Wextra -Wshadow -Werror -o "$out/bench/mpi_allreduce.$mpi" tests/bench/mpi_allreduce.c ||
-            refuse 3 "mpicc.$mpi does not build tests/bench/mpi_allreduce.c"
+        mpicc.$mpi -std=gnu11 -O2 -Wall -Wextra -Wshadow -Werror -o "$out/bench/mpi_collective.$mpi" tests/bench/mpi_collective.c ||
+            refuse 3 "mpicc.$mpi does not build tests/bench/mpi_collective.c"
     done
 }
 
@@ -182,7 +207,7 @@ links_up() {
     local i ns sw=$prefix-sw
     quiet_ns "$sw"
     must ip -n "$sw" link add br0 type bridge stp_state 0 mcast_snooping 0
-    for ((i = 1; i <= hosts; i++)); do
+    for ((i = 1; i <= hosts_most; i++)); do
         ns=$prefix-h$i
         quiet_ns "$ns"
         must ip -n "$ns" link add eth0 type veth peer name "p$i" netns "$sw"
@@ -195,11 +220,11 @@ links_up() {
 
 links_set() { # MTU off|on
     local i
-    for ((i = 1; i <= hosts; i++)); do
+    for ((i = 1; i <= hosts_most; i++)); do
         must ip -n "$prefix-sw" link set "p$i" mtu "$1"
         must ip -n "$prefix-h$i" link set eth0 mtu "$1"
-        must ip netns exec "$prefix-sw" ethtool -K "p$i" tso "$2" gso "$2" gro "$2" >/dev/null
-        must ip netns exec "$prefix-h$i" ethtool -K eth0 tso "$2" gso "$2" gro "$2" >/dev/null
+        must ip netns exec "$prefix-sw" ethtool -K "p$i" tso "$2" gso "$2" gro "$2" tx-udp-segmentation "$2" >/dev/null
+        must ip netns exec "$prefix-h$i" ethtool -K eth0 tso "$2" gso "$2" gro "$2" tx-udp-segmentation "$2" >/dev/null
     done
     must ip -n "$prefix-sw" link set br0 mtu "$1"
 }
@@ -228,115 +253,139 @@ iterations() {
     echo $n
 }
 
-address_list() {
+address_list() { # HOSTS
     local i list=$subnet.1
-    for ((i = 2; i <= hosts; i++)); do
+    for ((i = 2; i <= $1; i++)); do
         list=$list,$subnet.$i
     done
     echo "$list"
 }
 
-# One start of one MPI on the first host's machine, all sizes.
-mpi_start() { # openmpi|mpich
-    local size arguments=() common program
-    program=$(realpath "$out/bench/mpi_allreduce.$1")
-    for size in "${sizes[@]}"; do
-        arguments+=(-w "$warmup" -n "$(iterations "$size")" "$size")
+# One start of one MPI on the first host's machine, all collectives and sizes.
+mpi_start() { # openmpi|mpich HOSTS
+    local collective size arguments=() common program lines=0
+    program=$(realpath "$out/bench/mpi_collective.$1")
+    for collective in $collectives; do
+        for size in $sizes; do
+            arguments+=(-c "$collective" -w "$warmup" -n "$(iterations "$size")" "$size")
+            lines=$((lines + 1))
+        done
     done
     common="cd '$PWD'; export HOME='$work' TMPDIR='$work' OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
     if [ "$1" = openmpi ]; then
-        bounded ${#sizes[@]} "$work/agent" $subnet.1 "$common; exec mpirun.openmpi -n $hosts --host $(address_list)" \
+        bounded $lines "$work/agent" $subnet.1 "$common; exec mpirun.openmpi -n $2 --host $(address_list "$2")" \
             "--mca plm_rsh_agent '$work/agent' --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include eth0" \
             "--mca oob_tcp_if_include eth0 --mca mpi_yield_when_idle 1 --mca btl_base_warn_component_unused 0 --bind-to none" \
             "'$program' ${arguments[*]}"
     else
-        bounded ${#sizes[@]} "$work/agent" $subnet.1 "$common UCX_TLS=tcp,self UCX_NET_DEVICES=eth0; exec mpirun.mpich -n $hosts -ppn 1" \
-            "-launcher rsh -launcher-exec '$work/agent' -iface eth0 -hosts $(address_list)" \
+        bounded $lines "$work/agent" $subnet.1 "$common UCX_TLS=tcp,self UCX_NET_DEVICES=eth0; exec mpirun.mpich -n $2 -ppn 1" \
+            "-launcher rsh -launcher-exec '$work/agent' -iface eth0 -hosts $(address_list "$2")" \
             "'$program' ${arguments[*]}"
     fi
 }
 
-mpi_run() { # openmpi|mpich MTU off|on
-    local result=0 before after size algbw wrong data=0 least lines=0
+# What all hosts together send at least for a byte of data: none of these collectives can do with less between hosts.
+least_bytes() { # COLLECTIVE HOSTS
+    if [ "$1" = allreduce ]; then echo $((2 * ($2 - 1))); else echo $(($2 - 1)); fi
+}
+
+mpi_run() { # openmpi|mpich HOSTS MTU off|on
+    local result=0 before after collective size algbw cpu wrong least=0 lines=0 key
     before=$(links_sent)
-    mpi_start "$1" || result=$?
+    mpi_start "$1" "$2" || result=$?
     after=$(links_sent)
     sweep
-    while read -r size algbw wrong; do
+    while read -r collective size algbw cpu wrong; do
         lines=$((lines + 1))
-        data=$((data + size * ($(iterations "$size") + warmup + 1)))
+        least=$((least + $(least_bytes "$collective" "$2") * size * ($(iterations "$size") + warmup + 1)))
         if [ "$wrong" != 0 ]; then
-            say "$1: $wrong wrong elements at $size bytes"
+            say "$1: $wrong wrong elements, $collective of $size bytes"
             [ $status -ne 0 ] || status=1
             continue
         fi
-        samples["$1 $size $2 $3"]+=" $algbw"
-    done < <(sed -nE 's/^mpi_allreduce .*bytes=([0-9]+) .*algbw=([0-9.]+) wrong=([0-9]+)$/\1 \2 \3/p' "$work/out")
-    if [ $lines -ne ${#sizes[@]} ]; then
-        failed "$1" "MTU $2, offload $3, status $result$([ $result -ne 124 ] || echo ", no end in time")"
+        key="$1 $2 $collective $size $3 $4"
+        samples[$key]+=" $algbw"
+        costs[$key]+=" $cpu"
+    done < <(sed -nE 's/^([a-z]+) .*bytes=([0-9]+) .*algbw=([0-9.]+) cpu=([0-9.]+) wrong=([0-9]+)$/\1 \2 \3 \4 \5/p' "$work/out")
+    # shellcheck disable=SC2086 # lists
+    if [ $lines -ne $(($(wc -w <<<$collectives) * $(wc -w <<<$sizes))) ]; then
+        failed "$1" "$2 hosts, MTU $3, offload $4, status $result$([ $result -ne 124 ] || echo ", no end in time")"
         return
     fi
-    # No allreduce among hosts sends less than 2 (N - 1) / N of the data a host; less means that it did not use these links.
-    least=$((data * 2 * (hosts - 1)))
     [ $((after - before)) -ge $least ] ||
-        failed "$1" "its hosts sent $((after - before)) bytes where an allreduce needs $least: the data went another way"
-    spread[$1]+=" $(awk -v sent=$((after - before)) -v data=$((data * hosts)) 'BEGIN {printf "%.3f", sent / data}')"
+        failed "$1" "its hosts sent $((after - before)) bytes where at least $least are needed: the data went another way"
 }
 
 banyan_ready() {
-    local program
+    local program hosts
     for program in banyan banyan-perf banyan-switchd; do
         [ -x "$out/bin/$program" ] || return 1
     done
-    "$out/bin/banyan" topo star --hosts "$hosts" >"$work/star.json"
+    for hosts in $hosts_list; do
+        "$out/bin/banyan" topo star --hosts "$hosts" >"$work/star$hosts.json" || return 1
+    done
 }
 
-# The switches' driver: trains of frames, or what banyan-switchd chooses by itself for single ones.
-banyan_driver() { # afxdp|udp MTU off|on
-    if [ "$1" = udp ] && [ "$3" = on ]; then
-        echo gso
-    elif [ "$2" -le 1900 ]; then
-        echo af_xdp
+# Hosts, switches and links for an offload.
+banyan_words() { # banyan|afxdp MTU off|on
+    if [ "$1" = afxdp ]; then
+        echo --transport afxdp --driver "$([ "$2" -le 1900 ] && echo af_xdp || echo af_packet)"
+    elif [ "$3" = off ]; then
+        echo --transport udp --segments cut
     else
-        echo af_packet
+        echo --transport udp
     fi
 }
 
-# One start for each size. In the lab's JSON the first `inplace` is what rank 0 found for the slowest rank; `ab` of a link is what its
-# host sent: both halves of banyan-perf, each with its warm-up, and the call that is checked.
-banyan_run() { # afxdp|udp MTU off|on
-    local size n result algbw sent=0 data=0
-    for size in "${sizes[@]}"; do
-        n=$(iterations "$size")
-        result=0
-        bounded 0 "$out/bin/banyan" lab run "$work/star.json" --collective allreduce --bytes "$size" --iters "$n" --warmup $warmup \
-            --mtu "$2" --transport "$1" --driver "$(banyan_driver "$@")" --limit $(($(allowance) * 3 / 4)) --json || result=$?
-        tr -d ' \n' <"$work/out" >"$work/flat"
-        algbw=$(grep -oE '"inplace":\{[^}]*"algbw":[0-9.eE+-]+' "$work/flat" | head -1 | sed 's/.*://')
-        if [ $result -eq 1 ]; then
-            say "banyan over $1: wrong elements at $size bytes"
-            [ $status -ne 0 ] || status=1
-        elif [ $result -ne 0 ] || [ -z "$algbw" ]; then
-            failed "banyan over $1" "$size bytes, MTU $2, offload $3, status $result"
-        else
-            samples["$1 $size $2 $3"]+=" $algbw"
-            sent=$((sent + $(grep -oE '"ab":\{"counted":[0-9]+' "$work/flat" | sed 's/.*://' | awk '{s += $1} END {printf "%.0f", s}')))
-            data=$((data + size * (2 * (n + warmup) + 1)))
-        fi
+# Sum of the numbers that follow a name in $work/flat, the first of two that are alike: in the lab's JSON what rank 0 found for all comes once more,
+# before that of each rank.
+number_of() { # PATTERN
+    grep -oE "$1" "$work/flat" | head -1 | sed 's/.*://'
+}
+
+# One start for each collective and size. The processor time of hosts is of the timed calls in place, that of switches of all calls: both halves of
+# banyan-perf, each with its warm-up, and the call that is checked.
+banyan_run() { # banyan|afxdp HOSTS MTU off|on
+    local collective size n result algbw cpu key
+    for collective in $collectives; do
+        for size in $sizes; do
+            n=$(iterations "$size")
+            result=0
+            # shellcheck disable=SC2046 # words
+            bounded 0 "$out/bin/banyan" lab run "$work/star$2.json" --collective "$collective" --bytes "$size" --iters "$n" --warmup $warmup \
+                --mtu "$3" $(banyan_words "$1" "$3" "$4") --limit $(($(allowance) * 3 / 4)) --json || result=$?
+            tr -d ' \n' <"$work/out" >"$work/flat"
+            algbw=$(number_of '"inplace":\{[^}]*"algbw":[0-9.eE+-]+')
+            if [ $result -eq 1 ]; then
+                say "$1: wrong elements, $collective of $size bytes"
+                [ $status -ne 0 ] || status=1
+            elif [ $result -ne 0 ] || [ -z "$algbw" ]; then
+                failed "$1" "$collective, $2 hosts, $size bytes, MTU $3, offload $4, status $result"
+            else
+                cpu=$(grep -oE '"inplace":\{"time_us":[0-9.]+,"cpu_us":[0-9.]+' "$work/flat" | sed 's/.*://' |
+                    awk -v size="$size" -v calls=$((2 * (n + warmup) + 1)) -v switch="$(number_of '"switch_seconds":[0-9.eE+-]+')" \
+                        -v kernel="$(number_of '"kernel_seconds":[0-9.eE+-]+')" \
+                        'NR > 1 {sum += $1} END {printf "%.4f", (sum * 1e3 + (switch + kernel) * 1e9 / calls) / size}')
+                key="$1 $2 $collective $size $3 $4"
+                samples[$key]+=" $algbw"
+                costs[$key]+=" $cpu"
+            fi
+        done
     done
-    [ $data -eq 0 ] || spread[$1]+=" $(awk -v sent=$sent -v data=$((data * hosts)) 'BEGIN {printf "%.3f", sent / data}')"
 }
 
 # Each contender once.
 round() {
-    local mtu offload
-    for mtu in "${mtus[@]}"; do
-        [ "$banyan" = no ] || banyan_run afxdp "$mtu" off
-        for offload in off on; do
-            [ "$banyan" = no ] || banyan_run udp "$mtu" $offload
-            links_set "$mtu" $offload
-            mpi_run openmpi "$mtu" $offload
-            mpi_run mpich "$mtu" $offload
+    local hosts mtu offload
+    for hosts in $hosts_list; do
+        for mtu in $mtus; do
+            for offload in $offloads; do
+                [ "$banyan" = no ] || banyan_run banyan "$hosts" "$mtu" "$offload"
+                [ "$banyan" = no ] || [ $afxdp = no ] || [ "$offload" = on ] || banyan_run afxdp "$hosts" "$mtu" off
+                links_set "$mtu" "$offload"
+                mpi_run openmpi "$hosts" "$mtu" "$offload"
+                mpi_run mpich "$hosts" "$mtu" "$offload"
+            done
         done
     done
 }
@@ -345,53 +394,58 @@ median() { # NUMBER...: empty when there is none
     printf '%s\n' "$@" | grep . | sort -g | awk '{v[NR] = $1} END {if (NR) printf "%.6f", (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2}'
 }
 
-row() { # SIZE MTU OFFLOAD
-    local name cells=()
-    for name in "afxdp $1 $2 off" "udp $1 $2 $3" "openmpi $1 $2 $3" "mpich $1 $2 $3"; do
-        # shellcheck disable=SC2086 # a list of numbers
-        cells+=("$(median ${samples[$name]:-})")
+row() { # HOSTS COLLECTIVE SIZE MTU OFFLOAD
+    local name key cells=()
+    for name in banyan afxdp openmpi mpich; do
+        key="$name $*"
+        # shellcheck disable=SC2086 # lists of numbers
+        cells+=("$(median ${samples[$key]:-})" "$(median ${costs[$key]:-})")
     done
-    awk -v size="$(numfmt --to=iec "$1")" -v mtu="$2" -v offload="$3" \
-        -v a="${cells[0]}" -v u="${cells[1]}" -v o="${cells[2]}" -v m="${cells[3]}" '
-        function cell(value) { return value == "" ? "-" : sprintf("%.3f", value) }
-        function ratio(value, best) { return value == "" || best == 0 ? "-" : sprintf("%.2f", value / best) }
+    awk -v hosts="$1" -v collective="$2" -v size="$(numfmt --to=iec "$3")" -v mtu="$4" -v offload="$5" -v afxdp=$afxdp \
+        -v b="${cells[0]}" -v bc="${cells[1]}" -v a="${cells[2]}" -v ac="${cells[3]}" \
+        -v o="${cells[4]}" -v oc="${cells[5]}" -v m="${cells[6]}" -v mc="${cells[7]}" '
+        function cell(value, digits) { return value == "" ? "-" : sprintf("%." digits "f", value) }
+        function more(value) { return afxdp == "yes" ? sprintf(" %8s", value) : "" }
         BEGIN {
             best = o + 0 > m + 0 ? o + 0 : m + 0
-            ours = a + 0 > u + 0 ? a + 0 : u + 0
-            printf " %7s %6s %8s  %9s %9s  %9s %9s  %9s %9s %9s\n", size, mtu, offload, cell(a), cell(u), cell(o), cell(m),
-                   ratio(a, best), ratio(u, best), ratio(ours, best)
+            printf " %5s %-9s %5s %5s %7s  %7s%s %8s %7s  %8s  %7s%s %8s %7s\n", hosts, collective, size, mtu, offload,
+                   cell(b, 3), more(cell(a, 3)), cell(o, 3), cell(m, 3), b == "" || best == 0 ? "-" : sprintf("%.2f", b / best),
+                   cell(bc, 1), more(cell(ac, 1)), cell(oc, 1), cell(mc, 1)
         }'
 }
 
 table() { # ROUNDS
-    local size mtu offload name
-    echo "# allreduce, f32 sum, in place, one call at a time, $hosts hosts on one switch, all on $(nproc) cores;" \
-        "algbw in GB/s, median of rounds: $1"
-    printf '#%7s %6s %8s  %9s %9s  %9s %9s  %9s %9s %9s\n' "" "" "" banyan banyan "" "" afxdp/ udp/ better/ \
-        size MTU offload AF_XDP UDP "Open MPI" MPICH "best MPI" "best MPI" "best MPI"
-    for size in "${sizes[@]}"; do
-        for mtu in "${mtus[@]}"; do
-            for offload in off on; do
-                row "$size" "$mtu" $offload
+    local hosts collective size mtu offload more=
+    [ $afxdp = no ] || more=$(printf ' %8s' AF_XDP)
+    echo "# f32, in place, one call at a time, hosts on one switch, all on $(nproc) cores; median of rounds: $1"
+    printf '#%5s %-9s %5s %5s %7s  %-32s  %8s  %s\n' "" "" "" "" "" "algbw, GB/s" ratio "processor time, ns for a byte"
+    printf '#%5s %-9s %5s %5s %7s  %7s%s %8s %7s  %8s  %7s%s %8s %7s\n' \
+        hosts "" size MTU offload banyan "$more" "Open MPI" MPICH "to best" banyan "$more" "Open MPI" MPICH
+    for hosts in $hosts_list; do
+        for collective in $collectives; do
+            for mtu in $mtus; do
+                for offload in $offloads; do
+                    for size in $sizes; do
+                        row "$hosts" "$collective" "$size" "$mtu" "$offload"
+                    done
+                done
             done
         done
-    done
-    for name in afxdp udp openmpi mpich; do
-        # shellcheck disable=SC2086 # a list of numbers
-        [ -z "${spread[$name]:-}" ] || printf '# %s: a host sent %.3f bytes for a byte of data\n' $name "$(median ${spread[$name]})"
     done
 }
 
 # Each cell of the table has a figure.
 complete() {
-    local size mtu offload name contenders="openmpi mpich"
-    [ "$banyan" = no ] || contenders+=" udp"
-    for size in "${sizes[@]}"; do
-        for mtu in "${mtus[@]}"; do
-            [ "$banyan" = no ] || [ -n "${samples["afxdp $size $mtu off"]:-}" ] || return 1
-            for offload in off on; do
-                for name in $contenders; do
-                    [ -n "${samples["$name $size $mtu $offload"]:-}" ] || return 1
+    local hosts collective size mtu offload name
+    for hosts in $hosts_list; do
+        for collective in $collectives; do
+            for size in $sizes; do
+                for mtu in $mtus; do
+                    for offload in $offloads; do
+                        for name in openmpi mpich $([ "$banyan" = no ] || echo banyan); do
+                            [ -n "${samples["$name $hosts $collective $size $mtu $offload"]:-}" ] || return 1
+                        done
+                    done
                 done
             done
         done

@@ -156,9 +156,9 @@ static void json_ports(FILE *stream, const struct perf_ports *ports)
 static void json_half(FILE *stream, const struct perf_half *half)
 {
     fprintf(stream,
-            "\"time_us\": %.3f, \"algbw\": %.6f, \"busbw\": %.6f, \"wrong\": %" PRIu64
+            "\"time_us\": %.3f, \"cpu_us\": %.3f, \"algbw\": %.6f, \"busbw\": %.6f, \"wrong\": %" PRIu64
             ", \"digest\": \"%016" PRIx64 "\", \"ports\": ",
-            half->time_us, half->algbw, half->busbw, half->wrong, half->digest);
+            half->time_us, half->cpu_us, half->algbw, half->busbw, half->wrong, half->digest);
     json_ports(stream, &half->ports);
 }
 

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "host-driver/clock.h"
 #include "host-driver/tools/perf/oracle.h"
@@ -244,6 +245,16 @@ static double bus_factor(unsigned collective, uint32_t n)
     }
 }
 
+/* Processor time of this process so far (us). */
+static double cpu_us(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e6 +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
 /* Warm-up, then the timed operations; `time_us` is the slowest rank's. */
 static banyan_status_t measure(struct perf_world *world, const struct perf_options *options,
                                const struct perf_call *call, struct perf_half *half, uint32_t *failed)
@@ -267,10 +278,12 @@ static banyan_status_t measure(struct perf_world *world, const struct perf_optio
     if (status == BANYAN_OK)
         status = perf_world_init(world, call, depth, failed);
     perf_ports_read(world->ranks[0].comm, &before);
+    half->cpu_us = -cpu_us();
     start = by_clock_ns();
     if (status == BANYAN_OK)
         status = repeat(world, options->iterations, depth, failed);
     elapsed = (double)(by_clock_ns() - start) / 1e3 / options->iterations;
+    half->cpu_us = (half->cpu_us + cpu_us()) / options->iterations;
     perf_ports_read(world->ranks[0].comm, &half->ports);
     ports_since(&half->ports, &before);
     if (status == BANYAN_OK)

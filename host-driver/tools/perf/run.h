@@ -17,6 +17,7 @@ struct perf_ports {
 
 struct perf_half {
     double time_us; /* of one operation, the slowest rank's */
+    double cpu_us;  /* processor time of one operation, of this process's ranks together */
     double algbw;   /* GB/s (10^9) */
     double busbw;
     uint64_t wrong;          /* elements, over all ranks */
