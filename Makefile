@@ -60,6 +60,7 @@ FREESTANDING := -std=c11 -ffreestanding -nostdinc -isystem $(shell $(CC) -print-
                 $(NOLOOPS)
 FLAGS_offload     := $(FREESTANDING)
 FLAGS_dataplane    = -D_GNU_SOURCE $(shell pkg-config --cflags libdpdk 2>/dev/null) -Wno-pedantic
+FLAGS_ring        := -D_GNU_SOURCE
 FLAGS_firmware     = -D_GNU_SOURCE
 FLAGS_control     := -D_GNU_SOURCE
 FLAGS_host-driver := -D_GNU_SOURCE -Ihost-driver/include

@@ -8,7 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum by_port_driver { BY_DRIVER_AUTO = 1, BY_DRIVER_AF_PACKET, BY_DRIVER_AF_XDP, BY_DRIVER_GSO };
+enum by_port_driver {
+    BY_DRIVER_AUTO = 1,
+    BY_DRIVER_AF_PACKET,
+    BY_DRIVER_AF_XDP,
+    BY_DRIVER_GSO,
+    BY_DRIVER_RING
+};
 
 /* The interface exists and we may open raw sockets. 0, BY_ENOENT (those that exist are named) or BY_EPERM,
  * reported. */

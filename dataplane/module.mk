@@ -14,4 +14,6 @@ dataplane_SRC := \
 	dataplane/say.c \
 	dataplane/shell.c \
 	dataplane/telemetry.c \
-	dataplane/train.c
+	dataplane/train.c \
+	ring/feature.c \
+	ring/ring.c

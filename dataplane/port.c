@@ -145,8 +145,8 @@ static int probe_interface(struct by_port *port, unsigned index, unsigned driver
     port->automatic = driver == BY_DRIVER_AUTO;
     port->driver = (uint8_t)(port->automatic ? by_interface_driver(port->name, port->mtu) : driver);
     port->index = (uint16_t)index;
-    if (port->driver == BY_DRIVER_GSO)
-        return by_train_open(&port->train, port->name);
+    if (port->driver == BY_DRIVER_GSO || port->driver == BY_DRIVER_RING)
+        return by_train_open(&port->train, port->name, port->mtu, port->driver == BY_DRIVER_RING);
     result = by_interface_device(port->name, index, port->driver, port->mtu, device, arguments);
     if (result != 0)
         return result;
@@ -202,7 +202,10 @@ int by_port_probe(struct by_port *port, unsigned index, const struct by_port_spe
         return result;
     if (port->kind != BY_PORT_IFACE && rte_eth_dev_get_mtu(port->id, &port->mtu) != 0)
         port->mtu = 1500;
-    find_bells(port, before);
+    if (port->train)
+        port->bells[port->bell_count++] = by_train_fd(port->train);
+    else
+        find_bells(port, before);
     return 0;
 }
 

@@ -17,6 +17,8 @@
 #include "offload/base/errors.h"
 #include "offload/wire/frame.h"
 #include "offload/wire/packet.h"
+#include "ring/feature.h"
+#include "ring/ring.h"
 
 #ifndef VIRTIO_NET_HDR_GSO_UDP_L4
 #define VIRTIO_NET_HDR_GSO_UDP_L4 5 /* since Linux 6.2 */
@@ -36,6 +38,8 @@
 #define TRAIN_ROOM   (DATAGRAM_MAX + IP_AT)
 #define READY_MAX    (MESSAGES * SEGMENTS_MAX)
 #define PIECES_MAX   (2u * SEGMENTS_MAX + 2u)
+/* Frames of a ring (count): what a window and its repairs bring, few enough for the cache. */
+#define RING_FRAMES 512u
 
 struct message {
     struct virtio_net_hdr header;
@@ -46,8 +50,10 @@ struct message {
 
 struct by_train {
     int fd;
-    uint32_t stride; /* bytes of a segment that is expected */
-    uint32_t limit;  /* messages of the next receive call */
+    struct by_ring *ring; /* takes single frames; or NULL: the socket takes trains */
+    bool whole;           /* one frame in a piece: the link would not cut a train */
+    uint32_t stride;      /* bytes of a segment that is expected */
+    uint32_t limit;       /* messages of the next receive call */
     struct rte_mempool *pool;
     uint64_t dropped;
     uint32_t ready_at, ready_count; /* frames that came and were not asked for yet */
@@ -58,10 +64,26 @@ struct by_train {
     uint8_t behind[MESSAGES][TRAIN_ROOM];
 };
 
-int by_train_open(struct by_train **out, const char *interface)
+/* What a switch port gives to a link must leave as frames of the MTU, for whoever is at the other end. */
+static int open_ring(struct by_train *train, const char *interface, uint16_t mtu)
+{
+    const struct by_ring_config config = {
+        .interface = interface, .mtu = mtu, .frames = RING_FRAMES, .all = true};
+    const char *step;
+    int error = by_ring_open(&train->ring, &config, &step);
+
+    train->whole = by_feature_get(train->fd, interface, BY_FEATURE_UDP_SEGMENTS) != 0;
+    if (error == 0)
+        return 0;
+    by_say("--iface %s: no ring of frames: %s: %s%s", interface, step, strerror(-error),
+           strcmp(step, "tcx") == 0 ? "; it takes Linux 6.6" : "");
+    return BY_EIO;
+}
+
+int by_train_open(struct by_train **out, const char *interface, uint16_t mtu, bool ring)
 {
     struct sockaddr_ll address = {.sll_family = AF_PACKET,
-                                  .sll_protocol = htons(ETH_P_ALL),
+                                  .sll_protocol = ring ? 0 : htons(ETH_P_ALL),
                                   .sll_ifindex = (int)if_nametoindex(interface)};
     struct packet_mreq all = {.mr_ifindex = address.sll_ifindex, .mr_type = PACKET_MR_PROMISC};
     struct by_train *train = calloc(1, sizeof *train);
@@ -81,12 +103,18 @@ int by_train_open(struct by_train **out, const char *interface)
     setsockopt(train->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof all);
     setsockopt(train->fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes);
     setsockopt(train->fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes);
+    if (ring && open_ring(train, interface, mtu) != 0) {
+        by_train_close(train);
+        return BY_EIO;
+    }
     *out = train;
     return 0;
 }
 
 void by_train_close(struct by_train *train)
 {
+    if (train->ring)
+        by_ring_close(train->ring);
     if (train->fd >= 0)
         close(train->fd);
     while (train->ready_count > 0) {
@@ -101,7 +129,7 @@ void by_train_close(struct by_train *train)
 
 int by_train_fd(const struct by_train *train)
 {
-    return train->fd;
+    return train->ring ? by_ring_fd(train->ring) : train->fd;
 }
 
 uint64_t by_train_dropped(const struct by_train *train)
@@ -131,6 +159,8 @@ int by_train_start(struct by_train *train, struct rte_mempool *pool, uint16_t pa
     train->pool = pool;
     train->stride = payload_max + BY_WIRE_HEADER_BYTES;
     train->limit = TRAINS;
+    if (train->ring)
+        return 0;
     whole = RTE_MIN((DATAGRAM_MAX + train->stride - 1) / train->stride, SEGMENTS_MAX);
     for (unsigned m = 0; m < MESSAGES; m++) {
         struct message *message = &train->message[m];
@@ -257,10 +287,38 @@ static void fill(struct by_train *train)
     }
 }
 
+/* Frames leave the ring at once, through a copy that the engine wants in the cache anyway: what holds one
+ * back (a relay, --reorder) holds no slot. */
+static uint16_t receive_ring(struct by_train *train, struct rte_mbuf **frames, uint16_t count)
+{
+    const uint8_t *data;
+    uint32_t bytes;
+    uint16_t given = 0;
+
+    while (given < count && (data = by_ring_take(train->ring, &bytes)) != NULL) {
+        struct rte_mbuf *frame = rte_pktmbuf_alloc(train->pool);
+        char *room = frame && bytes > 0 && bytes <= rte_pktmbuf_tailroom(frame)
+                         ? rte_pktmbuf_append(frame, (uint16_t)bytes)
+                         : NULL;
+
+        if (!room) {
+            rte_pktmbuf_free(frame);
+            train->dropped++;
+            continue;
+        }
+        memcpy(room, data, bytes);
+        frames[given++] = frame;
+    }
+    by_ring_return(train->ring);
+    return given;
+}
+
 uint16_t by_train_receive(struct by_train *train, struct rte_mbuf **frames, uint16_t count)
 {
     uint16_t given;
 
+    if (train->ring)
+        return receive_ring(train, frames, count);
     if (train->ready_count == 0)
         fill(train);
     given = (uint16_t)RTE_MIN((uint32_t)count, train->ready_count);
@@ -356,7 +414,7 @@ uint16_t by_train_send(struct by_train *train, struct rte_mbuf **frames, uint16_
     struct virtio_net_hdr header = {0};
     uint8_t headers[BY_FRAME_HEADER_BYTES];
     struct iovec piece[PIECES_MAX + 2];
-    unsigned n = couple(frames, count);
+    unsigned n = couple(frames, train->whole ? 1 : count);
     unsigned pieces = 0, skip = 0;
     uint32_t bytes = 0;
     struct msghdr message = {.msg_iov = piece};

@@ -25,6 +25,9 @@
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
 #include "host-driver/transport.h"
+#include "offload/wire/frame.h"
+#include "ring/feature.h"
+#include "ring/ring.h"
 
 #define TX_BATCH     64u
 #define SOCKET_BYTES (8 << 20) /* asked for; the kernel gives less to users without privileges */
@@ -38,10 +41,13 @@
 #define SEND_WAIT_MS  2 /* patience with a full send buffer; after that the packets are dropped */
 #define IP_UDP_BYTES  28u
 #define CONTROL_BYTES 64u
+#define RING_FRAMES   1024u /* of each port, where a ring receives in place of the socket */
 
 struct udp {
     struct by_transport base;
     int fd[BY_PORTS_MAX];
+    struct by_ring *ring[BY_PORTS_MAX]; /* of all ports or of none */
+    bool rings;
     uint32_t own_ip[BY_PORTS_MAX];
     uint8_t tos[BY_PORTS_MAX];
     uint32_t next_port; /* where rx begins, so that none starves */
@@ -139,11 +145,41 @@ static void fetch(struct udp *udp)
     }
 }
 
+static uint32_t take_frames(struct udp *udp, uint16_t port, uint32_t room, struct by_rx *rx)
+{
+    struct by_port_counters *counters = &udp->base.ports[port];
+    uint32_t count = 0, bytes;
+    const uint8_t *data;
+
+    while (count < room && (data = by_ring_take(udp->ring[port], &bytes)) != NULL) {
+        struct by_frame frame;
+
+        counters->rx_packets++;
+        counters->rx_bytes += bytes;
+        if (by_frame_parse(data, bytes, &frame) != 0)
+            counters->rx_drop++;
+        else
+            rx[count++] = (struct by_rx){.data = frame.data,
+                                         .bytes = frame.bytes,
+                                         .port = port,
+                                         .src_ip = frame.src_ip,
+                                         .dst_ip = frame.dst_ip,
+                                         .ecn = frame.ecn};
+    }
+    return count;
+}
+
 static uint32_t udp_rx(struct by_transport *transport, struct by_rx rx[BY_RX_BATCH])
 {
     struct udp *udp = (struct udp *)transport;
     uint32_t count = 0;
 
+    if (udp->rings) {
+        for (uint32_t i = 0; i < transport->port_count && count < BY_RX_BATCH; i++)
+            count += take_frames(udp, (uint16_t)(udp->next_port++ % transport->port_count),
+                                 BY_RX_BATCH - count, rx + count);
+        return count;
+    }
     if (udp->got_at == udp->got_count)
         fetch(udp);
     while (udp->got_at < udp->got_count && count < BY_RX_BATCH)
@@ -153,7 +189,10 @@ static uint32_t udp_rx(struct by_transport *transport, struct by_rx rx[BY_RX_BAT
 
 static void udp_rx_done(struct by_transport *transport)
 {
-    (void)transport;
+    struct udp *udp = (struct udp *)transport;
+
+    for (uint32_t i = 0; udp->rings && i < transport->port_count; i++)
+        by_ring_return(udp->ring[i]);
 }
 
 static void set_ecn(struct udp *udp, uint16_t port, uint8_t ecn)
@@ -319,7 +358,7 @@ static uint32_t udp_fds(struct by_transport *transport, struct pollfd *fds)
     struct udp *udp = (struct udp *)transport;
 
     for (uint32_t i = 0; i < transport->port_count; i++) {
-        fds[i].fd = udp->fd[i];
+        fds[i].fd = udp->rings ? by_ring_fd(udp->ring[i]) : udp->fd[i];
         fds[i].events = POLLIN;
     }
     return transport->port_count;
@@ -329,9 +368,12 @@ static void udp_close(struct by_transport *transport)
 {
     struct udp *udp = (struct udp *)transport;
 
-    for (uint32_t i = 0; i < transport->port_count; i++)
+    for (uint32_t i = 0; i < transport->port_count; i++) {
+        if (udp->ring[i] != NULL)
+            by_ring_close(udp->ring[i]);
         if (udp->fd[i] >= 0)
             close(udp->fd[i]);
+    }
     free(udp->buffers);
     free(udp);
 }
@@ -381,6 +423,8 @@ static bool link_cuts(int fd, const char *interface)
     snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", interface);
     if (ioctl(fd, SIOCGIFFLAGS, &request) == 0 && (request.ifr_flags & IFF_LOOPBACK) != 0)
         return true;
+    if (by_feature_get(fd, interface, BY_FEATURE_UDP_SEGMENTS) == 0)
+        return true;
     request.ifr_data = (void *)&info;
     if (ioctl(fd, SIOCETHTOOL, &request) != 0)
         return false;
@@ -401,7 +445,7 @@ static int choose_segments(struct udp *udp, int fd, const struct by_image_port *
     if (segments && strcmp(wanted, "auto") == 0)
         segments = link_cuts(fd, port->name);
     if (segments && (setsockopt(fd, SOL_UDP, UDP_SEGMENT, &none, sizeof(none)) != 0 ||
-                     setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof(one)) != 0)) {
+                     (!udp->rings && setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof(one)) != 0))) {
         if (strcmp(wanted, "on") == 0)
             return by_fail(BY_EUNSUPPORTED,
                            "BANYAN_SEGMENTS is on, and %s has no UDP segmentation: %s; it takes Linux 5.0",
@@ -413,6 +457,32 @@ static int choose_segments(struct udp *udp, int fd, const struct by_image_port *
     udp->segments = udp->segments && segments;
     if (!segments)
         setsockopt(fd, SOL_SOCKET, SO_NO_CHECK, &one, sizeof(one));
+    return 0;
+}
+
+/* BANYAN_RING for the port. Not chosen by itself: a network card's driver may put several frames into one,
+ * which a slot of the ring does not hold. */
+static int choose_ring(struct udp *udp, uint32_t index, const struct by_image_port *port,
+                       const struct by_transport_config *config)
+{
+    const char *wanted = config->settings->value[BY_SETTING_RING], *step = "";
+    struct by_ring_config ring = {.interface = port->name,
+                                  .mtu = config->payload_max + BY_WIRE_HEADER_BYTES + IP_UDP_BYTES,
+                                  .frames = RING_FRAMES,
+                                  .ip = port->own_ip,
+                                  .udp_port = config->udp_port};
+    int error;
+
+    if (strcmp(wanted, "on") != 0 && strcmp(wanted, "off") != 0)
+        return by_fail(BY_EINVAL, "BANYAN_RING is '%s'; it takes on or off", wanted);
+    if (strcmp(wanted, "off") == 0)
+        return 0;
+    error = by_ring_open(&udp->ring[index], &ring, &step);
+    if (error != 0)
+        return by_fail(error == -EPERM ? BY_EPERM : BY_EUNSUPPORTED,
+                       "BANYAN_RING is on, and %s has no ring: %s: %s; it takes root and Linux 6.6",
+                       port->name, step, strerror(-error));
+    udp->rings = true;
     return 0;
 }
 
@@ -446,6 +516,9 @@ static int open_port(struct udp *udp, uint32_t index, const struct by_image_port
     if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, port->name, (socklen_t)strlen(port->name)) != 0 &&
         errno != EPERM)
         return by_fail(BY_EIO, "cannot bind to interface %s: %s", port->name, strerror(errno));
+    error = choose_ring(udp, index, port, config);
+    if (error != 0)
+        return error;
     error = choose_segments(udp, fd, port, config->settings->value[BY_SETTING_SEGMENTS]);
     if (error != 0)
         return error;
@@ -453,6 +526,8 @@ static int open_port(struct udp *udp, uint32_t index, const struct by_image_port
     setsockopt(fd, IPPROTO_IP, IP_RECVTOS, &one, sizeof(one));
     udp->own_ip[index] = port->own_ip;
     chunks = size_buffers(fd) / (config->payload_max + BY_WIRE_HEADER_BYTES + SKB_BYTES);
+    if (udp->rings)
+        chunks = by_ring_frames(udp->ring[index]);
     if (udp->base.inflight_max == 0 || chunks < udp->base.inflight_max)
         udp->base.inflight_max = chunks > 0 ? chunks : 1;
     return 0;
@@ -508,8 +583,10 @@ int by_udp_open(const struct by_transport_config *config, struct by_transport **
         udp_close(&udp->base);
         return error;
     }
-    if (udp->segments)
-        snprintf(udp->base.note, sizeof(udp->base.note), "in trains of segments");
+    if (udp->segments || udp->rings)
+        snprintf(udp->base.note, sizeof(udp->base.note), "%s%s%s",
+                 udp->segments ? "in trains of segments" : "", udp->segments && udp->rings ? ", " : "",
+                 udp->rings ? "out of a ring of frames" : "");
     /* Trees spread over the ports, so their buffers add up. */
     udp->base.inflight_max *= udp->base.port_count;
     *transport = &udp->base;

@@ -48,6 +48,7 @@ struct lab_options {
     uint32_t stall_s; /* an operation without progress fails after this */
     uint32_t limit_s; /* the whole run of the hosts */
     struct by_lower_options lower;
+    bool cut; /* links carry frames of the MTU alone, also where nodes give trains (--segments cut) */
     bool in_process, json, keep, quiet, all;
     const char *id; /* lab down */
 };
@@ -90,6 +91,8 @@ struct lab {
     json_t *reports[LAB_JOBS_MAX];      /* an array by rank for each job (in process: of one) */
     char error[1024];                   /* why hosts failed, "" when they did not */
     double seconds;                     /* the hosts' run */
+    double switch_seconds;              /* processor time of all switches in it */
+    double kernel_seconds;              /* and of the kernel's threads that serve interrupts (ksoftirqd) */
 };
 
 /* Set by SIGINT, SIGTERM, SIGHUP: everything that waits looks at it, and ends. */
@@ -134,6 +137,9 @@ void lab_process_poll(struct lab *lab, int ms,
                       void (*line)(struct lab *, struct lab_process *, const char *));
 /* Ends all of job `job` (0: switches): SIGTERM, and SIGKILL after `grace_ms`. */
 void lab_process_stop(struct lab *lab, uint32_t job, uint32_t grace_ms);
+/* Processor time so far, in seconds: of all switches, and of the kernel's own threads for interrupts. */
+double lab_process_switch_seconds(const struct lab *lab);
+double lab_process_kernel_seconds(void);
 /* "exit status 3", "signal 9" */
 const char *lab_process_end(const struct lab_process *process, char text[32]);
 
@@ -151,12 +157,20 @@ static inline const char *lab_transport(const struct lab_options *options)
 {
     return options->jobs > 1 && strcmp(options->transport, "auto") == 0 ? "udp" : options->transport;
 }
-/* Links carry trains of frames whole: the switches' ports and the hosts' sockets take them. */
+/* Nodes give trains of frames to their links, which carry them whole, or cut them before they do. */
 static inline bool lab_has_trains(const struct lab_options *options)
 {
     if (strcmp(options->driver, "auto") != 0)
-        return strcmp(options->driver, "gso") == 0;
+        return strcmp(options->driver, "gso") == 0 || strcmp(options->driver, "ring") == 0;
     return strcmp(lab_transport(options), "udp") == 0;
+}
+
+/* What drives the switches' ports. */
+static inline const char *lab_driver(const struct lab_options *options)
+{
+    if (strcmp(options->driver, "auto") != 0 || !lab_has_trains(options))
+        return options->driver;
+    return options->cut ? "ring" : "gso";
 }
 
 /* Switches. NULL or BY_EXIT_ENVIRONMENT after an error was printed. */

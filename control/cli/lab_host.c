@@ -121,8 +121,8 @@ struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t job)
 {
     char *argv[ARGUMENTS_MAX], numbers[4][16], optimum[512], log[LAB_PATH + 64], report[LAB_PATH + 64],
         seed[24];
-    char table[LAB_PATH + 64], job_text[16], segments[] = "BANYAN_SEGMENTS=on";
-    char *const trains[] = {segments, NULL};
+    char table[LAB_PATH + 64], job_text[16], segments[] = "BANYAN_SEGMENTS=on", ring[] = "BANYAN_RING=on";
+    char *const trains[] = {segments, lab->options.cut ? ring : NULL, NULL};
     bool switches = lab->topology->node_count > lab->lowering->map.rank_count;
     int count;
 

@@ -21,6 +21,7 @@
 
 #include "control/cli/lab.h"
 #include "control/topology/alloc.h"
+#include "ring/feature.h"
 
 /* Routing table of interface 0 of a host; any number that nobody else uses. */
 #define TABLE_BASE 1000
@@ -207,8 +208,10 @@ static void offload_off(int fd, const char *interface, uint32_t command)
 /* In a child inside the namespace: what `ip` cannot set. */
 static int prepare_inside(const struct lab *lab, uint32_t node)
 {
+    /* A train that is cut must have a checksum; it is left to the link, as every wire would fill it in. */
     static const uint32_t commands[] = {ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO, ETHTOOL_STXCSUM,
                                         ETHTOOL_SRXCSUM};
+    bool whole = lab_has_trains(&lab->options) && !lab->options.cut;
     char path[128];
     int fd;
 
@@ -227,8 +230,10 @@ static int prepare_inside(const struct lab *lab, uint32_t node)
     for (uint32_t port = 0; port < lab->lowering->map.port_count[node]; port++) {
         char name[16];
         by_address_interface(lab->topology, node, port, name);
-        for (size_t i = 0; !lab_has_trains(&lab->options) && i < sizeof(commands) / sizeof(commands[0]); i++)
+        for (size_t i = 0; !whole && i < (lab_has_trains(&lab->options) ? 3 : 5); i++)
             offload_off(fd, name, commands[i]);
+        if (lab->options.cut)
+            (void)by_feature_set(fd, name, BY_FEATURE_UDP_SEGMENTS, false);
         snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/rp_filter", name);
         write_setting(path, "0");
     }

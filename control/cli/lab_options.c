@@ -31,7 +31,10 @@ static const char help[] =
     "  -m, --mode MODE        in which order floats are added: fast, det or exact (default fast)\n"
     "      --data exact|random  as for banyan-perf (default exact)\n"
     "      --transport T      of the hosts: auto, afxdp or udp (default auto; udp with several jobs)\n"
-    "      --driver D         of the switches: auto, af_packet, af_xdp or gso (default auto)\n"
+    "      --driver D         of the switches: auto, ring, af_packet, af_xdp or gso (default auto)\n"
+    "      --segments whole|cut  what links do with trains of frames: carry them whole (default), as "
+    "segmentation\n"
+    "                         offload does, or cut them into frames of the MTU, one after another\n"
     "      --mtu N            of every link (default 1500)\n"
     "      --loss P --dup P --reorder P --seed N\n"
     "                         faults injected at every switch (at hosts where there is no switch)\n"
@@ -57,6 +60,7 @@ enum {
     OPT_DATA,
     OPT_TRANSPORT,
     OPT_DRIVER,
+    OPT_SEGMENTS,
     OPT_MTU,
     OPT_LOSS,
     OPT_DUP,
@@ -92,6 +96,7 @@ static const struct option long_options[] = {
     {"data", required_argument, NULL, OPT_DATA},
     {"transport", required_argument, NULL, OPT_TRANSPORT},
     {"driver", required_argument, NULL, OPT_DRIVER},
+    {"segments", required_argument, NULL, OPT_SEGMENTS},
     {"mtu", required_argument, NULL, OPT_MTU},
     {"loss", required_argument, NULL, OPT_LOSS},
     {"dup", required_argument, NULL, OPT_DUP},
@@ -253,9 +258,11 @@ static int read_work(int option, char *value, struct lab_options *options)
 static int read_fabric(int option, char *value, struct lab_options *options)
 {
     static const char *const transports[] = {"auto", "afxdp", "udp", NULL};
-    static const char *const drivers[] = {"auto", "af_packet", "af_xdp", "gso", NULL};
-
+    static const char *const drivers[] = {"auto", "ring", "af_packet", "af_xdp", "gso", NULL};
+    static const char *const segments[] = {"whole", "cut", NULL};
     static const char *const data[] = {"exact", "random", NULL};
+    const char *word = "";
+    int status;
 
     switch (option) {
     case OPT_RANKS:
@@ -273,6 +280,10 @@ static int read_fabric(int option, char *value, struct lab_options *options)
         return one_of("--transport", value, transports, &options->transport);
     case OPT_DRIVER:
         return one_of("--driver", value, drivers, &options->driver);
+    case OPT_SEGMENTS:
+        status = one_of("--segments", value, segments, &word);
+        options->cut = status == 0 && strcmp(word, "cut") == 0;
+        return status;
     case OPT_MTU:
         return number("--mtu", value, 576, 9216, &options->lower.mtu);
     case OPT_WINDOW:
@@ -352,6 +363,7 @@ int lab_options_read(int argc, char **argv, struct lab_options *options)
     if (optind < argc)
         return by_cli_fail(BY_EXIT_USAGE, "'%s' is one argument too many; see banyan lab --help",
                            argv[optind]);
+    options->cut = options->cut || strcmp(options->driver, "ring") == 0; /* it takes no others */
     if (options->topology == NULL && strcmp(argv[0], "down") != 0)
         return by_cli_fail(BY_EXIT_USAGE, "lab %s needs a topology file; see banyan lab --help", argv[0]);
     return 0;

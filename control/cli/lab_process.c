@@ -3,6 +3,7 @@
  * so that mounts stay as they are) and in a process group of its own: Ctrl-C reaches the lab, which ends them
  * in order. They die with the lab, unless it is left up.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -203,6 +204,57 @@ void lab_process_stop(struct lab *lab, uint32_t job, uint32_t grace_ms)
     signal_all(lab, job, SIGKILL);
     for (deadline = lab_now() + 5; running(lab, job) > 0 && lab_now() < deadline;)
         lab_process_poll(lab, 20, NULL);
+}
+
+/* What the scheduler has given to a process; 0 when it is gone, or the kernel does not tell. */
+static double run_seconds(long pid)
+{
+    unsigned long long ns = 0;
+    char path[64];
+    FILE *stream;
+
+    snprintf(path, sizeof(path), "/proc/%ld/schedstat", pid);
+    stream = fopen(path, "r");
+    if (stream == NULL)
+        return 0;
+    if (fscanf(stream, "%llu", &ns) != 1)
+        ns = 0;
+    fclose(stream);
+    return (double)ns / 1e9;
+}
+
+double lab_process_switch_seconds(const struct lab *lab)
+{
+    double sum = 0;
+
+    for (uint32_t i = 0; i < lab->process_count; i++)
+        if (lab->processes[i].job == 0 && lab->processes[i].pid > 0 && !lab->processes[i].ended)
+            sum += run_seconds(lab->processes[i].pid);
+    return sum;
+}
+
+double lab_process_kernel_seconds(void)
+{
+    DIR *all = opendir("/proc");
+    double sum = 0;
+
+    for (struct dirent *entry; all != NULL && (entry = readdir(all)) != NULL;) {
+        char path[300], name[32] = "";
+        FILE *stream;
+
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
+            continue;
+        snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+        stream = fopen(path, "r");
+        if (stream == NULL)
+            continue;
+        if (fgets(name, sizeof(name), stream) != NULL && strncmp(name, "ksoftirqd/", 10) == 0)
+            sum += run_seconds(strtol(entry->d_name, NULL, 10));
+        fclose(stream);
+    }
+    if (all != NULL)
+        closedir(all);
+    return sum;
 }
 
 const char *lab_process_end(const struct lab_process *process, char text[32])

@@ -431,9 +431,10 @@ static json_t *everything(const struct lab *lab, const struct link_bytes *links,
         json_array_append_new(jobs, json_pack("{s:i, s:O, s:O}", "job", (int)job + 1, "results",
                                               results ? results : json_null(), "ranks", lab->reports[job]));
     }
-    return json_pack("{s:s, s:s, s:i, s:b, s:f, s:o, s:o, s:o, s:o, s:o, s:o}", "topology",
+    return json_pack("{s:s, s:s, s:i, s:b, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o}", "topology",
                      lab->topology->name, "file", lab->options.topology, "mtu", (int)lab->lowering->mtu,
-                     "in_process", lab->options.in_process, "seconds", lab->seconds, "plans", plans_json(lab),
+                     "in_process", lab->options.in_process, "seconds", lab->seconds, "switch_seconds",
+                     lab->switch_seconds, "kernel_seconds", lab->kernel_seconds, "plans", plans_json(lab),
                      "jobs", jobs, "links", links_json(lab, links), "switches", switches_json(lab), "wrong",
                      wrong < 0 ? json_null() : json_integer(wrong), "error",
                      lab->error[0] ? json_string(lab->error) : json_null());

@@ -32,6 +32,8 @@ int lab_run_namespaces(struct lab *lab)
 
     if (status == 0 && lab->topology->node_count > lab->lowering->map.rank_count)
         lab->before = lab_switch_counters(lab);
+    lab->switch_seconds = -lab_process_switch_seconds(lab);
+    lab->kernel_seconds = -lab_process_kernel_seconds();
     for (uint32_t job = 1; job <= lab->options.jobs && status == 0; job++)
         for (uint32_t node = 0; node < lab->topology->node_count && status == 0; node++)
             if (lab->topology->nodes[node].compute && lab_host_start(lab, node, job) == NULL)
@@ -39,6 +41,8 @@ int lab_run_namespaces(struct lab *lab)
     if (status != 0)
         return status;
     lab_host_watch(lab);
+    lab->switch_seconds += lab_process_switch_seconds(lab);
+    lab->kernel_seconds += lab_process_kernel_seconds();
     status = lab_host_end(lab);
     if (lab_stopping)
         return BY_EXIT_ENVIRONMENT;

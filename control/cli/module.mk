@@ -6,6 +6,7 @@ banyan_SRC += \
 	control/cli/lab.c \
 	control/cli/lab_host.c \
 	control/cli/lab_net.c \
+	ring/feature.c \
 	control/cli/lab_options.c \
 	control/cli/lab_plan.c \
 	control/cli/lab_process.c \

@@ -71,7 +71,7 @@ static const char usage[] =
     "  --table FILE          load this table image at start\n"
     "  --state DIR           keep committed tables there, and offer the last one after a restart\n"
     "  --board NAME|FILE     limits and defaults: x86-dpdk, lab-veth or a board.json\n"
-    "  --driver DRIVER       for --iface: auto, af_packet, af_xdp or gso (default auto)\n"
+    "  --driver DRIVER       for --iface: auto, ring, af_packet, af_xdp or gso (default auto)\n"
     "  --slots N             slots of all entries together\n"
     "  --payload-max N       bytes of a chunk (default: what all ports can carry)\n"
     "  --loss P --dup P --reorder P --seed N\n"
@@ -142,8 +142,10 @@ static int set_driver(struct by_options *options, const char *text)
         options->driver = BY_DRIVER_AF_XDP;
     else if (strcmp(text, "gso") == 0)
         options->driver = BY_DRIVER_GSO;
+    else if (strcmp(text, "ring") == 0)
+        options->driver = BY_DRIVER_RING;
     else {
-        by_say("--driver %s: it is auto, af_packet, af_xdp or gso", text);
+        by_say("--driver %s: it is auto, ring, af_packet, af_xdp or gso", text);
         return 2;
     }
     return -1;

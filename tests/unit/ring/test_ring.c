@@ -1,0 +1,215 @@
+/* Rings of frames, on the loopback interface of a network of this test's own. Skipped without root. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "ring/feature.h"
+#include "ring/ring.h"
+
+#define HEADERS 42u
+#define PORT    5000u
+
+static int receiver, other, sender;
+
+static int open_socket(uint16_t port)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+
+    assert_true(fd >= 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    return fd;
+}
+
+static void send_number(uint32_t number, uint16_t port, size_t bytes)
+{
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
+    uint8_t data[4096] = {0};
+
+    memcpy(data, &number, sizeof(number));
+    assert_int_equal(sendto(sender, data, bytes, 0, (struct sockaddr *)&to, sizeof(to)), (ssize_t)bytes);
+}
+
+static struct by_ring *open_ring(uint32_t frames, uint32_t mtu)
+{
+    const struct by_ring_config config = {
+        .interface = "lo", .mtu = mtu, .frames = frames, .ip = INADDR_LOOPBACK, .udp_port = PORT};
+    struct by_ring *ring = NULL;
+    const char *step = NULL;
+    int error = by_ring_open(&ring, &config, &step);
+
+    if (error != 0 && step != NULL && strcmp(step, "tcx") == 0)
+        skip(); /* a kernel before 6.6 */
+    assert_int_equal(error, 0);
+    return ring;
+}
+
+/* The next frame's number. */
+static uint32_t take(struct by_ring *ring, uint32_t bytes)
+{
+    uint32_t got, number;
+    const uint8_t *data = by_ring_take(ring, &got);
+
+    assert_non_null(data);
+    assert_int_equal(got, HEADERS + bytes);
+    assert_int_equal((uintptr_t)(data + HEADERS + 40) % 64, 0); /* where a banyan packet has its payload */
+    memcpy(&number, data + HEADERS, sizeof(number));
+    return number;
+}
+
+static int is_readable(int fd)
+{
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+
+    return poll(&wait, 1, 0) == 1;
+}
+
+static void a_ring_takes_what_is_for_it_and_the_stack_gets_the_rest(void **state)
+{
+    struct by_ring *ring = open_ring(64, 1500);
+    uint32_t bytes;
+    char byte;
+
+    (void)state;
+    assert_null(by_ring_take(ring, &bytes));
+    for (uint32_t i = 0; i < 20; i++) {
+        send_number(i, PORT, 100 + i);
+        send_number(i, PORT + 1, 100);
+    }
+    assert_true(is_readable(by_ring_fd(ring)));
+    for (uint32_t i = 0; i < 20; i++)
+        assert_int_equal(take(ring, 100 + i), i);
+    assert_null(by_ring_take(ring, &bytes));
+    by_ring_return(ring);
+    assert_false(is_readable(receiver));
+    for (uint32_t i = 0; i < 20; i++)
+        assert_int_equal(recv(other, &byte, 1, 0), 1);
+    assert_false(is_readable(other));
+    by_ring_close(ring);
+}
+
+static void a_closed_ring_leaves_the_interface_as_it_was(void **state)
+{
+    struct by_ring *ring = open_ring(64, 1500);
+    char byte;
+
+    (void)state;
+    by_ring_close(ring);
+    send_number(1, PORT, 100);
+    assert_int_equal(recv(receiver, &byte, 1, 0), 1);
+}
+
+static void a_full_ring_loses_frames_counts_them_and_goes_on(void **state)
+{
+    struct by_ring *ring = open_ring(40, 1500);
+    uint32_t slots = by_ring_frames(ring), bytes;
+
+    (void)state;
+    assert_true(slots >= 40);
+    for (uint32_t round = 0; round < 3; round++) {
+        for (uint32_t i = 0; i < slots + 7; i++)
+            send_number(i, PORT, 1472);
+        for (uint32_t i = 0; i < slots; i++)
+            assert_int_equal(take(ring, 1472), i);
+        assert_null(by_ring_take(ring, &bytes)); /* all are taken, none is given back */
+        assert_int_equal(by_ring_lost(ring), 7);
+        by_ring_return(ring);
+    }
+    by_ring_close(ring);
+}
+
+static void a_frame_that_is_too_long_is_told_of(void **state)
+{
+    struct by_ring *ring = open_ring(64, 1000);
+    uint32_t bytes = 1;
+
+    (void)state;
+    send_number(1, PORT, 3000);
+    send_number(2, PORT, 200);
+    assert_non_null(by_ring_take(ring, &bytes));
+    assert_int_equal(bytes, 0);
+    assert_int_equal(take(ring, 200), 2);
+    by_ring_close(ring);
+}
+
+static void an_error_names_the_step(void **state)
+{
+    const struct by_ring_config none = {.interface = "no-such-if", .mtu = 1500, .frames = 64};
+    const struct by_ring_config wide = {.interface = "lo", .mtu = 65536, .frames = 64};
+    struct by_ring *ring;
+    const char *step = NULL;
+
+    (void)state;
+    assert_true(by_ring_open(&ring, &none, &step) < 0);
+    assert_string_equal(step, "if_nametoindex");
+    assert_int_equal(by_ring_open(&ring, &wide, &step), -EMSGSIZE);
+    assert_string_equal(step, "ring");
+}
+
+static void a_feature_is_found_by_its_name(void **state)
+{
+    (void)state;
+    assert_int_equal(by_feature_get(sender, "lo", "no such feature"), -1);
+    assert_int_equal(by_feature_get(sender, "no-such-if", "loopback"), -1);
+    assert_int_equal(by_feature_set(sender, "lo", "tx-gso-list", false), 0);
+    assert_int_equal(by_feature_get(sender, "lo", "tx-gso-list"), 0);
+    assert_int_equal(by_feature_set(sender, "lo", "tx-gso-list", true), 0);
+    assert_int_equal(by_feature_get(sender, "lo", "tx-gso-list"), 1);
+}
+
+/* A network of our own, with its loopback interface up. */
+static int prepare(void **state)
+{
+    struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+
+    (void)state;
+    sender = socket(AF_INET, SOCK_DGRAM, 0);
+    if (sender < 0 || ioctl(sender, SIOCSIFFLAGS, &request) != 0)
+        return -1;
+    receiver = open_socket(PORT);
+    other = open_socket(PORT + 1);
+    return 0;
+}
+
+static int put_away(void **state)
+{
+    (void)state;
+    close(sender);
+    close(receiver);
+    close(other);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_ring_takes_what_is_for_it_and_the_stack_gets_the_rest),
+        cmocka_unit_test(a_closed_ring_leaves_the_interface_as_it_was),
+        cmocka_unit_test(a_full_ring_loses_frames_counts_them_and_goes_on),
+        cmocka_unit_test(a_frame_that_is_too_long_is_told_of),
+        cmocka_unit_test(an_error_names_the_step),
+        cmocka_unit_test(a_feature_is_found_by_its_name),
+    };
+
+    if (unshare(CLONE_NEWNET) != 0) {
+        printf("1..0 # SKIP a network of its own takes root: %s\n", strerror(errno));
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, prepare, put_away);
+}
