@@ -138,18 +138,22 @@ static int open_trees(struct banyan_comm *comm, uint32_t job)
     return error != 0 ? error : open_progress(comm);
 }
 
+void by_comm_alone(struct banyan_comm *comm, uint32_t rank, uint32_t rank_count, uint32_t job)
+{
+    comm->job.job = (uint16_t)(job > 0 ? job : 1);
+    comm->job.rank = (uint16_t)rank;
+    comm->job.rank_count = (uint16_t)rank_count;
+}
+
 /* Without a table the ranks are those that meet. */
 static int open_alone(struct banyan_comm *comm, uint32_t job)
 {
     struct by_bootstrap *bootstrap = &comm->context->bootstrap;
     int error = by_bootstrap_join(bootstrap, by_clock_ns() + comm->context->stall_ns);
 
-    if (error != 0)
-        return error;
-    comm->job.job = (uint16_t)(job > 0 ? job : 1);
-    comm->job.rank = (uint16_t)bootstrap->meeting.rank;
-    comm->job.rank_count = (uint16_t)bootstrap->meeting.rank_count;
-    return 0;
+    if (error == 0)
+        by_comm_alone(comm, bootstrap->meeting.rank, bootstrap->meeting.rank_count, job);
+    return error;
 }
 
 static int open_all(struct banyan_comm *comm, uint32_t wanted)
@@ -206,6 +210,11 @@ banyan_status_t banyan_comm_create(struct banyan_context *context, uint32_t job,
         return (banyan_status_t)error;
     }
     comm->magic = BY_COMM_MAGIC;
+    error = by_hosts_measure(comm);
+    if (error != 0) {
+        close_all(comm);
+        return (banyan_status_t)error;
+    }
     atomic_fetch_add(&context->comm_count, 1);
     by_announce(comm);
     *out = comm;

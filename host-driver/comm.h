@@ -97,6 +97,14 @@ void by_comm_fail(struct banyan_comm *comm, int error);
 struct banyan_request *by_request_take(struct banyan_comm *comm);
 /* Gives it back. */
 void by_request_give(struct banyan_request *request);
+/* request.c: sets the error text of a post that ended with `error`, and returns that. */
+banyan_status_t by_post_failed(const struct banyan_request *request, int error, const char *field);
+/* operation.c: the call that a query asks about, checked but for its buffers. `*offsets` is the caller's to
+ * free. 0, or an error with its text. */
+int by_operation_call(const char *name, const struct banyan_comm *comm, const struct banyan_query *query,
+                      struct by_call *call, uint64_t **offsets);
+/* comm.c: the job of a communicator without a table. */
+void by_comm_alone(struct banyan_comm *comm, uint32_t rank, uint32_t rank_count, uint32_t job);
 /* request.c: ends and frees all requests. */
 void by_requests_free(struct banyan_comm *comm);
 /* describe.c: writes for people why `call` ended with `status`. */

@@ -15,14 +15,33 @@ struct banyan_comm;
 /* What a communicator has when calls may run between hosts. */
 struct by_hosts {
     struct by_fallback *fallback; /* or NULL */
+    bool ready;                   /* they may; without `fallback` only of a communicator that is to be made */
+    enum by_way way;              /* 0: BANYAN_FALLBACK is off */
     uint64_t small_bytes;         /* calls of at most so many bytes run there, though the table serves them */
+    bool by_time;                 /* BANYAN_SMALL=auto: those that are sooner done there */
+    uint64_t tree_latency_ns;     /* with it: what an operation over the trees takes, and */
+    uint64_t tree_gap_ps;         /* each byte of it; 0: not measured yet */
+};
+
+/* Why a call runs where it does. */
+enum by_hosts_why {
+    BY_HOSTS_TREES = 1, /* the table serves it */
+    BY_HOSTS_NO_TABLE,
+    BY_HOSTS_NO_TREES, /* the table has none for it */
+    BY_HOSTS_SMALL,    /* BANYAN_SMALL */
+    BY_HOSTS_SOONER    /* BANYAN_SMALL=auto */
 };
 
 /* Opens what this communicator needs: nothing when the table serves all. 0, or an error with its text. */
 int by_hosts_open(struct banyan_comm *comm);
 void by_hosts_close(struct banyan_comm *comm);
-/* Whether the call runs between hosts. */
-bool by_hosts_serve(const struct banyan_comm *comm, const struct by_call *call);
+/* Reads the settings as by_hosts_open would, and opens nothing. */
+int by_hosts_expect(struct banyan_comm *comm);
+/* With BANYAN_SMALL=auto, where there are both trees and connections: measures the trees, all ranks together.
+ * For a communicator that is open. 0, or an error with its text. */
+int by_hosts_measure(struct banyan_comm *comm);
+/* Whether the call runs between hosts; *why may be NULL. */
+bool by_hosts_serve(const struct banyan_comm *comm, const struct by_call *call, enum by_hosts_why *why);
 /* Prints which calls do, how, and why. */
 void by_hosts_announce(const struct banyan_comm *comm);
 

@@ -29,6 +29,7 @@ host-driver_SRC := \
 	host-driver/memory.c \
 	host-driver/operation.c \
 	host-driver/progress.c \
+	host-driver/query.c \
 	host-driver/request.c \
 	host-driver/settings.c \
 	host-driver/transport.c \
@@ -46,6 +47,7 @@ $(B)/obj/host-driver/xdp_program.o: $(XDP_OBJECT)
 
 PROGS += banyan-perf
 banyan-perf_SRC := \
+	host-driver/tools/perf/explain.c \
 	host-driver/tools/perf/main.c \
 	host-driver/tools/perf/options.c \
 	host-driver/tools/perf/oracle.c \

@@ -94,10 +94,10 @@ static int check_buffers(const char *name, const struct banyan_comm *comm, const
     return 0;
 }
 
-static int check_call(const char *name, const struct banyan_comm *comm, const struct by_call *call)
+/* All but the buffers. */
+static int check_words(const char *name, const struct banyan_comm *comm, const struct by_call *call,
+                       struct shape *shape)
 {
-    struct shape shape;
-
     if (by_dtype_bytes(call->dtype) == 0)
         return by_fail(BY_EINVAL, "%s: type %u is unknown; see banyan_dtype_t", name, call->dtype);
     if (call->root >= comm->job.rank_count)
@@ -106,13 +106,21 @@ static int check_call(const char *name, const struct banyan_comm *comm, const st
     if (call->count > (call->offsets != NULL ? COUNT_MAX : COUNT_MAX / comm->job.rank_count))
         return by_fail(BY_ELIMIT, "%s: %llu elements do not fit an address space", name,
                        (unsigned long long)call->count);
-    shape = shape_of(comm, call);
-    if (shape.reduces && (call->op == 0 || call->op >= BY_OP_COUNT))
+    *shape = shape_of(comm, call);
+    if (shape->reduces && (call->op == 0 || call->op >= BY_OP_COUNT))
         return by_fail(BY_EINVAL, "%s: operator %u is unknown; see banyan_op_t", name, call->op);
-    if (shape.reduces && !banyan_supports((banyan_op_t)call->op, (banyan_dtype_t)call->dtype))
+    if (shape->reduces && !banyan_supports((banyan_op_t)call->op, (banyan_dtype_t)call->dtype))
         return by_fail(BY_EUNSUPPORTED, "%s: %s is not defined on %s", name, by_op_name(call->op),
                        by_dtype_name(call->dtype));
-    return check_buffers(name, comm, call, &shape);
+    return 0;
+}
+
+static int check_call(const char *name, const struct banyan_comm *comm, const struct by_call *call)
+{
+    struct shape shape;
+    int error = check_words(name, comm, call, &shape);
+
+    return error != 0 ? error : check_buffers(name, comm, call, &shape);
 }
 
 /* ---- the operations
@@ -309,4 +317,44 @@ banyan_status_t banyan_barrier_init(struct banyan_comm *comm, struct banyan_requ
     struct by_call call = {.collective = BY_COLLECTIVE_BARRIER, .op = BY_OP_BOR, .dtype = BY_DTYPE_U8};
 
     return make("banyan_barrier", comm, &call, request);
+}
+
+/* ---- questions
+ * ------------------------------------------------------------------------------------------------------------
+ */
+
+int by_operation_call(const char *name, const struct banyan_comm *comm, const struct banyan_query *query,
+                      struct by_call *call, uint64_t **offsets)
+{
+    bool barrier = query->collective == BANYAN_BARRIER;
+    struct shape shape;
+    int error = 0;
+
+    *offsets = NULL;
+    *call = (struct by_call){.collective = narrow(query->collective),
+                             .op = narrow(query->op),
+                             .dtype = barrier ? BY_DTYPE_U8 : narrow(query->dtype),
+                             .mode = narrow(query->mode != 0 ? query->mode : comm->context->mode),
+                             .root = narrow_root(query->root),
+                             .count = barrier ? 0 : query->count};
+    if (call->collective == 0 || call->collective >= BY_COLLECTIVE_COUNT)
+        return by_fail(BY_EINVAL, "%s: collective %d is unknown; see banyan_collective_t", name,
+                       (int)query->collective);
+    if (call->mode >= BY_MODE_COUNT)
+        return by_fail(BY_EINVAL, "%s: mode %d is unknown; see banyan_mode_t", name, (int)query->mode);
+    if (query->counts != NULL && call->collective != BY_COLLECTIVE_ALLGATHER &&
+        call->collective != BY_COLLECTIVE_REDUCE_SCATTER)
+        return by_fail(BY_EINVAL, "%s: %s has no shares; counts must be NULL", name,
+                       by_collective_name(call->collective));
+    if (query->counts != NULL)
+        error = take_counts(name, comm, query->counts, call, offsets);
+    if (error == 0)
+        error = check_words(name, comm, call, &shape);
+    if (error != 0) {
+        free(*offsets);
+        *offsets = NULL;
+    } else if (!shape.reduces) {
+        call->op = BY_OP_BOR;
+    }
+    return error;
 }

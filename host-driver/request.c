@@ -195,7 +195,7 @@ static int is_empty(const struct by_call *call)
     return call->count == 0 && call->collective != BY_COLLECTIVE_BARRIER;
 }
 
-static banyan_status_t post_failed(const struct banyan_request *request, int error, const char *field)
+banyan_status_t by_post_failed(const struct banyan_request *request, int error, const char *field)
 {
     const char *name = by_collective_name(request->call.collective);
 
@@ -249,11 +249,11 @@ banyan_status_t banyan_post(struct banyan_request *request)
     if (is_empty(&request->call)) {
         request->state = BY_REQUEST_ENDED;
     } else {
-        request->between_hosts = by_hosts_serve(comm, &request->call);
+        request->between_hosts = by_hosts_serve(comm, &request->call, NULL);
         error = request->between_hosts ? by_fallback_post(comm->hosts.fallback, &request->call, &request->id)
                                        : post_to_trees(request, &field);
         if (error != 0)
-            return post_failed(request, error, field);
+            return by_post_failed(request, error, field);
         request->state = BY_REQUEST_RUNNING;
     }
     request->posted = 1;

@@ -13,7 +13,9 @@
       "of these that is there")                                                                              \
     X(FALLBACK, "circulant",                                                                                 \
       "schedules between hosts, where the table does not serve: circulant, ring, rhd or off")                \
-    X(SMALL, "0", "with a table: operations of at most so many bytes run between hosts")                     \
+    X(SMALL, "0",                                                                                            \
+      "with a table: operations of at most so many bytes run between hosts; auto: those that are sooner "    \
+      "done there, by what ranks measure when they meet")                                                    \
     X(TRANSPORT, "auto", "what moves packets: auto, afxdp or udp; auto takes afxdp where it works")          \
     X(MODE, "fast",                                                                                          \
       "in which order floats are added: fast (as they arrive), det (as the tables say) or exact (in none)")  \

@@ -1,8 +1,11 @@
 /* What all subcommands share: error lines and reading a topology. Single-threaded. */
 #include "control/cli/cli.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "offload/base/errors.h"
 
@@ -31,6 +34,23 @@ int by_cli_fail(int status, const char *format, ...)
     fputc('\n', stderr);
     va_end(arguments);
     return status;
+}
+
+int by_cli_become(char *const argv[])
+{
+    char path[4096];
+    ssize_t bytes = readlink("/proc/self/exe", path, sizeof(path) - 64);
+    char *slash;
+
+    if (bytes < 0)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "/proc/self/exe cannot be read: %s", strerror(errno));
+    path[bytes] = 0;
+    slash = strrchr(path, '/');
+    if (slash == NULL)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s is no absolute path", path);
+    snprintf(slash + 1, 64, "%s", argv[0]);
+    execv(path, argv);
+    return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s does not start: %s", path, strerror(errno));
 }
 
 struct by_topology *by_cli_topology(const char *path)

@@ -14,7 +14,7 @@ typedef int by_command_fn(int argc, char **argv);
 by_command_fn by_command_topo, by_command_plan, by_command_verify, by_command_tables, by_command_push,
     by_command_show, by_command_diff, by_command_lab, by_command_plot, by_command_info, by_command_compare,
     by_command_export, by_command_circulant, by_command_sim, by_command_keys, by_command_bound,
-    by_command_steady;
+    by_command_steady, by_command_explain;
 
 /* Prints `banyan: file:line:col: text` (or without line and column when line is 0) to stderr; returns
  * BY_EXIT_USAGE. */
@@ -25,6 +25,10 @@ int by_cli_refuse_work(const char *file, int error, const struct by_problem *pro
 int by_cli_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Reads a topology, or says why not. NULL after an error was printed. */
 struct by_topology *by_cli_topology(const char *path);
+
+/* Becomes the program of that name, argv[0], which stands beside this one. Returns BY_EXIT_ENVIRONMENT, said
+ * aloud, if that fails. */
+int by_cli_become(char *const argv[]);
 
 /* The ending of a noun that is counted. */
 static inline const char *by_plural(uint32_t count)

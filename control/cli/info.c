@@ -123,23 +123,12 @@ static void print_json(const struct facts *facts)
            facts->af_xdp ? "true" : "false", facts->namespaces ? "true" : "false");
 }
 
-/* Becomes `banyan-perf --settings`, found beside this program. Returns only on failure. */
 static int print_settings(bool json)
 {
-    char path[4096];
-    ssize_t bytes = readlink("/proc/self/exe", path, sizeof(path) - sizeof("banyan-perf"));
-    char *slash;
+    char name[] = "banyan-perf", settings[] = "--settings", as_json[] = "--json";
+    char *argv[] = {name, settings, json ? as_json : NULL, NULL};
 
-    if (bytes < 0)
-        return by_cli_fail(BY_EXIT_ENVIRONMENT, "info: /proc/self/exe cannot be read: %s", strerror(errno));
-    path[bytes] = 0;
-    slash = strrchr(path, '/');
-    if (slash == NULL)
-        return by_cli_fail(BY_EXIT_ENVIRONMENT, "info: %s is no absolute path", path);
-    memcpy(slash + 1, "banyan-perf", sizeof("banyan-perf"));
-    execl(path, "banyan-perf", "--settings", json ? "--json" : (char *)NULL, (char *)NULL);
-    return by_cli_fail(BY_EXIT_ENVIRONMENT, "info: %s, which knows the settings, does not start: %s", path,
-                       strerror(errno));
+    return by_cli_become(argv);
 }
 
 int by_command_info(int argc, char **argv)

@@ -23,6 +23,7 @@ static const struct command commands[] = {
     {"push", by_command_push, "load table images onto running switches"},
     {"show", by_command_show, "read a table back, from a switch or a file"},
     {"diff", by_command_diff, "compare two tables"},
+    {"explain", by_command_explain, "what a job would do for an operation, and why"},
     {"lab", by_command_lab, "run a fabric in network namespaces, or in one process"},
     {"circulant", by_command_circulant, "print the schedules of collectives between hosts alone"},
     {"sim", by_command_sim, "run plans on a simulated fabric, beside their proven optimum"},

@@ -16,6 +16,7 @@ banyan_SRC += \
 	control/cli/lab_switch.c \
 	control/cli/number.c \
 	control/cli/keys.c \
+	control/cli/explain.c \
 	control/cli/push.c \
 	control/cli/show.c \
 	control/cli/sim.c \

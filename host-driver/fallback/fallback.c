@@ -55,14 +55,23 @@ const char *by_way_name(enum by_way way)
 
 /* ---- opening */
 
+int by_fallback_team_plan(uint32_t rank, uint32_t rank_count, enum by_way way, struct by_team *team)
+{
+    memset(team, 0, sizeof(*team));
+    if (!by_circulant_init(&team->circulant, rank_count))
+        return by_fail(BY_ELIMIT, "%u ranks are more than the schedules take", rank_count);
+    team->rank = rank;
+    team->way = way;
+    return 0;
+}
+
 static int open_team(struct by_team *team, const struct by_fallback_config *config)
 {
     uint32_t count = config->meeting->rank_count;
+    int error = by_fallback_team_plan(config->meeting->rank, count, config->way, team);
 
-    if (!by_circulant_init(&team->circulant, count))
-        return by_fail(BY_ELIMIT, "%u ranks are more than the schedules take", count);
-    team->rank = config->meeting->rank;
-    team->way = config->way;
+    if (error != 0)
+        return error;
     team->schedules = calloc(count, sizeof(*team->schedules));
     if (team->schedules == NULL)
         return by_fail(BY_ENOMEM, "no memory for the schedules of %u ranks", count);

@@ -56,6 +56,8 @@ uint64_t by_fallback_deadline(const struct by_fallback *fallback);
 /* What poll() may sleep on, at most BY_MESH_FDS; returns how many. */
 uint32_t by_fallback_fds(const struct by_fallback *fallback, struct pollfd *fds);
 
+/* A team as far as predictions need it: without schedules. */
+int by_fallback_team_plan(uint32_t rank, uint32_t rank_count, enum by_way way, struct by_team *team);
 const struct by_team *by_fallback_team(const struct by_fallback *fallback);
 const struct by_fallback_counters *by_fallback_counters(const struct by_fallback *fallback);
 /* "circulant", "ring" or "rhd". */

@@ -125,15 +125,34 @@ static int is_small(const struct by_team *team, uint64_t bytes, uint32_t times)
     return gap <= (unsigned __int128)team->latency_ns * 1000u * team->circulant.phase;
 }
 
+/* The type of elements while they are summed. */
+static uint8_t kept_of(const struct by_call *call)
+{
+    return call->dtype == BY_DTYPE_F16 || call->dtype == BY_DTYPE_BF16 ? (uint8_t)BY_DTYPE_F32 : call->dtype;
+}
+
+/* How an allreduce begins: with its only phase, or with the first of two. */
+static enum by_phase_kind allreduce_kind(const struct by_team *team, const struct by_call *call)
+{
+    uint64_t bytes = call->count * by_dtype_bytes(call->dtype);
+
+    if (team->circulant.rank_count > 1 && !by_reduction_is_ordered(call->op, call->dtype) &&
+        kept_of(call) == call->dtype && is_small(team, bytes, team->circulant.phase))
+        return BY_PHASE_CENSUS;
+    if (team->circulant.rank_count > 1 && is_small(team, bytes, team->circulant.rank_count))
+        return BY_PHASE_SMALL;
+    return BY_PHASE_SCATTER;
+}
+
 static int begin_allreduce(const struct by_team *team, struct by_work *work)
 {
     const struct by_call *call = &work->call;
+    enum by_phase_kind kind = allreduce_kind(team, call);
     uint32_t p = team->circulant.rank_count;
     uint32_t wire = by_dtype_bytes(call->dtype), kept = by_dtype_bytes(work->kept_dtype);
     uint8_t *base = call->recv;
 
-    if (p > 1 && !by_reduction_is_ordered(call->op, call->dtype) && !is_wide(work) &&
-        is_small(team, call->count * wire, team->circulant.phase)) {
+    if (kind == BY_PHASE_CENSUS) {
         if (take(work, 3 * call->count) != 0) /* S, what is sent, and our own value */
             return BY_ENOMEM;
         add_phase(work, BY_PHASE_CENSUS, work->memory, call->count, wire)->census =
@@ -141,7 +160,7 @@ static int begin_allreduce(const struct by_team *team, struct by_work *work)
         load(work, work->memory + 2 * call->count * wire, call->send, call->count);
         return 0;
     }
-    if (p > 1 && is_small(team, call->count * wire, p)) {
+    if (kind == BY_PHASE_SMALL) {
         if (take(work, (p + 1) * call->count) != 0) /* of all ranks, and their sum */
             return BY_ENOMEM;
         memcpy(work->memory + team->rank * call->count * wire, call->send, (size_t)(call->count * wire));
@@ -202,6 +221,55 @@ bool by_work_supports(const struct by_call *call)
     return !reduces || by_reduction_dtype(call->mode, call->op, call->dtype) == call->dtype;
 }
 
+/* What a phase of `count` elements takes; adds its rounds. Where all ranks have a shard, each receives the
+ * others' once, over all rounds; else each round moves a block of the whole. */
+static uint64_t phase_ns(const struct by_team *team, enum by_phase_kind kind, uint64_t count,
+                         uint32_t element_bytes, uint64_t *rounds)
+{
+    struct by_phase phase = {.kind = kind, .count = count, .element_bytes = element_bytes};
+    bool sharded = kind == BY_PHASE_GATHER || kind == BY_PHASE_SCATTER || kind == BY_PHASE_SMALL;
+    unsigned __int128 bytes = (unsigned __int128)count * element_bytes; /* one after another */
+
+    by_phase_plan(team, &phase);
+    if (!sharded)
+        bytes = bytes * phase.round_count / phase.block_count;
+    *rounds += phase.round_count;
+    return phase.round_count * team->latency_ns + (uint64_t)(bytes * team->gap_ps / 1000u);
+}
+
+uint64_t by_work_predict_ns(const struct by_team *team, const struct by_call *call, uint64_t *rounds)
+{
+    uint64_t all = call->offsets != NULL ? call->count : call->count * team->circulant.rank_count;
+    uint32_t wire = by_dtype_bytes(call->dtype), kept = by_dtype_bytes(kept_of(call));
+    uint64_t unused = 0;
+
+    if (rounds == NULL)
+        rounds = &unused;
+    *rounds = 0;
+    switch (call->collective) {
+    case BY_COLLECTIVE_ALLREDUCE:
+        switch (allreduce_kind(team, call)) {
+        case BY_PHASE_CENSUS:
+            return phase_ns(team, BY_PHASE_CENSUS, call->count, wire, rounds);
+        case BY_PHASE_SMALL:
+            return phase_ns(team, BY_PHASE_SMALL, all, wire, rounds);
+        default:
+            return phase_ns(team, BY_PHASE_SCATTER, call->count, kept, rounds) +
+                   phase_ns(team, BY_PHASE_GATHER, call->count, wire, rounds);
+        }
+    case BY_COLLECTIVE_REDUCE:
+        return phase_ns(team, BY_PHASE_REDUCE, call->count, kept, rounds);
+    case BY_COLLECTIVE_REDUCE_SCATTER:
+        return phase_ns(team, BY_PHASE_SCATTER, all, kept, rounds);
+    case BY_COLLECTIVE_ALLGATHER:
+        return phase_ns(team, BY_PHASE_GATHER, all, wire, rounds);
+    case BY_COLLECTIVE_BROADCAST:
+        return phase_ns(team, BY_PHASE_BROADCAST, call->count, wire, rounds);
+    default:
+        return phase_ns(team, BY_PHASE_TOKEN, 0, 1, rounds);
+    }
+}
+
 int by_work_begin(const struct by_team *team, const struct by_call *call, struct by_work *work)
 {
     int error = 0;
@@ -209,8 +277,7 @@ int by_work_begin(const struct by_team *team, const struct by_call *call, struct
     memset(work, 0, sizeof(*work));
     work->call = *call;
     work->tag = tag_of(team, call);
-    work->kept_dtype =
-        call->dtype == BY_DTYPE_F16 || call->dtype == BY_DTYPE_BF16 ? BY_DTYPE_F32 : call->dtype;
+    work->kept_dtype = kept_of(call);
     if (!by_work_supports(call))
         return BY_EUNSUPPORTED;
     switch (call->collective) {

@@ -21,6 +21,9 @@ struct by_work {
 
 /* Whether the call's mode runs between hosts: sums of floats in mode exact do not. */
 bool by_work_supports(const struct by_call *call);
+/* What the call will take where a message of s bytes takes latency_ns + s * gap_ps / 1000 nanoseconds: an
+ * estimate, the same at all ranks. `rounds` may be NULL. Of `team` the schedules are not needed. */
+uint64_t by_work_predict_ns(const struct by_team *team, const struct by_call *call, uint64_t *rounds);
 /* Plans the call and loads its data. 0, BY_ENOMEM, or BY_EUNSUPPORTED. */
 int by_work_begin(const struct by_team *team, const struct by_call *call, struct by_work *work);
 /* Before round `round` of phase `index`. */

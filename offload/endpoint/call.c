@@ -227,12 +227,17 @@ static void seek_all(struct by_endpoint *endpoint)
             by_send_ready(endpoint, &endpoint->lanes[l]);
 }
 
-/* The scratch of a sum in mode EXACT, and trees on which all ranks can agree on its scales. */
-static int check_exact(const struct by_endpoint *endpoint, const struct by_call *call, const char **field)
+int by_endpoint_refusal(const struct by_endpoint *endpoint, const struct by_call *call, const char **field)
 {
-    if (call->scratch == NULL)
-        return refuse(field, "scratch", BY_EINVAL);
-    if (by_share_group(endpoint, BY_COLLECTIVE_ALLREDUCE, 0) == BY_GROUP_NONE)
+    int error = check_words(endpoint, call, field);
+
+    if (error != 0 || endpoint->rank_count == 1)
+        return error;
+    if (!by_endpoint_serves_call(endpoint, call))
+        return refuse(field, "collective", BY_EUNSUPPORTED);
+    /* On these trees all ranks agree on the scales. */
+    if (by_endpoint_scratch(endpoint, call) > 0 &&
+        by_share_group(endpoint, BY_COLLECTIVE_ALLREDUCE, 0) == BY_GROUP_NONE)
         return refuse(field, "mode", BY_EUNSUPPORTED);
     return 0;
 }
@@ -249,15 +254,13 @@ int by_endpoint_post(struct by_endpoint *endpoint, const struct by_call *call, u
         *field = NULL;
     if (endpoint->dead != 0)
         return BY_ESTATE;
-    error = check_words(endpoint, call, field);
+    error = by_endpoint_refusal(endpoint, call, field);
     if (error == 0)
         error = check_buffers(endpoint, call, field);
-    if (error == 0 && endpoint->rank_count > 1)
-        error = by_endpoint_serves_call(endpoint, call) ? 0 : refuse(field, "collective", BY_EUNSUPPORTED);
     if (error == 0)
         exact = by_endpoint_scratch(endpoint, call) > 0;
-    if (exact)
-        error = check_exact(endpoint, call, field);
+    if (exact && call->scratch == NULL)
+        error = refuse(field, "scratch", BY_EINVAL);
     if (error != 0)
         return error;
     last += (uint32_t)exact;

@@ -149,6 +149,20 @@ static uint64_t chunks_left(const struct by_endpoint *endpoint, const struct by_
     return chunks;
 }
 
+uint64_t by_endpoint_chunks(const struct by_endpoint *endpoint, const struct by_call *call, uint16_t tree)
+{
+    unsigned wire =
+        by_exact_is_for(call) ? by_reduction_dtype(call->mode, call->op, call->dtype) : call->dtype;
+    struct by_call_state state = {.call = *call, .unit_bytes = (uint8_t)by_dtype_bytes(wire)};
+    uint64_t chunks, weight;
+
+    if (endpoint->rank_count == 1 || tree >= endpoint->tree_limit ||
+        endpoint->lane_of_tree[tree] == BY_LANE_NONE)
+        return 0;
+    lane_load(endpoint, &endpoint->lanes[endpoint->lane_of_tree[tree]], &state, &chunks, &weight);
+    return call->collective == BY_COLLECTIVE_BARRIER ? 0 : chunks;
+}
+
 void by_cursor_plan(struct by_endpoint *endpoint, struct by_call_state *call)
 {
     call->remaining = 0;

@@ -134,6 +134,13 @@ int by_endpoint_serves(const struct by_endpoint *endpoint, unsigned collective, 
 /* The same for a call, whose words and counts must be in range: an empty shard needs no trees. */
 int by_endpoint_serves_call(const struct by_endpoint *endpoint, const struct by_call *call);
 
+/* What a post of `call` would be refused for, before its buffers are looked at: 0, BY_EINVAL or
+ * BY_EUNSUPPORTED, with the field in `*field`. */
+int by_endpoint_refusal(const struct by_endpoint *endpoint, const struct by_call *call, const char **field);
+/* Chunks of data of such a call, not refused, that `tree` carries; 0 for one that has no part in it. The
+ * scales of a sum in mode EXACT are not among them. */
+uint64_t by_endpoint_chunks(const struct by_endpoint *endpoint, const struct by_call *call, uint16_t tree);
+
 /* Bytes of scratch that `call` needs: for sums of floats in mode EXACT, on more than one rank, the elements
  * as integers (twice a f32's size) and 8 bytes for each 256 of them; else 0. Looks at collective, op, dtype,
  * mode, count and offsets, which must be in range. */

@@ -50,6 +50,12 @@ unequal="lab run $dir/star.json --in-process -c allgather,reduce-scatter -b 256K
 says "they run, each byte as predicted" "predicted: 1.0000 to 1.0000" "$banyan" $unequal --shares "$dir/shares.json"
 says "so does any split over trees of equal shares" "predicted: 1.0000 to 1.0000" "$banyan" $unequal --counts 0,5,1,1,0,0,9,0
 says "in mode exact too" "predicted: 1.0000 to 1.0000" "$banyan" $unequal --counts 0,5,1,1,0,0,9,0 --mode exact
+says "what a job would do, from plans" "trees      1: tree 0 by switch0: 47" "$banyan" explain "$dir/star.json" "$dir/star.plan" -s 64K
+says "its optimum" "optimum    6.6 us: 10 GB/s" "$banyan" explain "$dir/star.json" "$dir/star.plan" -s 64K
+says "of shares of unequal size" "allgatherv of" "$banyan" explain "$dir/star.json" "$dir/unequal.plan" -c allgather --counts 12,2,1,0,4,4,4,4
+says "between hosts" "rounds of messages" env BANYAN_OFFLOAD=off RANK=0 WORLD_SIZE=5 MASTER_ADDR=127.0.0.1 MASTER_PORT=9 "$banyan" explain -c broadcast --alpha 20 --beta 0.1
+says "as JSON" '"path": "trees"' "$banyan" explain "$dir/star.json" "$dir/star.plan" --json
+refused "a topology without plans" 2 "or neither" "$banyan" explain "$dir/star.json"
 refused "counts of other ranks" 3 "--counts has 3 numbers; the job has 8 ranks" "$banyan" $unequal --counts 1,2,3
 sed 's/"host\([14]\)", "kind": "compute"/"host\1", "kind": "compute", "forward": true/' "$dir/ring.json" >"$dir/forward.json"
 refused "ranks that idle hosts keep apart" 2 "no links join 'host0' and 'host2'" plan ring allreduce --ranks host0,host2,host3

@@ -1,7 +1,7 @@
 # lint: what a machine can see. Each check runs alone (`make lint-arrows`); tests/lint/selftest.sh shows that each one catches what
 # it is for.
 
-LINT_CHECKS := lint-arrows lint-symbols lint-format lint-tidy lint-cppcheck lint-man lint-text
+LINT_CHECKS := lint-arrows lint-symbols lint-api lint-format lint-tidy lint-cppcheck lint-man lint-text
 LINT_TREES  := offload ring dataplane firmware boards control host-driver tests
 lint_files   = $(shell find $(wildcard $(LINT_TREES)) -name '*.c' -o -name '*.h' | sort)
 # Sources that the build knows; generated ones are not ours to judge.
@@ -21,6 +21,9 @@ lint-arrows: lint-build
 
 lint-symbols: $(B)/lib/liboffload.a
 	$(Q)tests/lint/symbols.sh $(B)/obj
+
+lint-api: $(LIBBANYAN_SO)
+	$(Q)tests/lint/api.sh $(LIBBANYAN_SO)
 
 lint-format:
 	$(Q)clang-format --dry-run -Werror $(lint_files)

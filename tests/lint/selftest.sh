@@ -195,6 +195,18 @@ fault "a manual page that names one that is not there is caught" docs/man/banyan
 See
 .Xr banyan-nowhere 1 .
 END
+# A library that exports what the header in order declares.
+grep -oE '\bbanyan_[a-z0-9_]+\(' host-driver/include/banyan/banyan.h | tr -d '(' | sort -u | sed 's/.*/int &(void);\nint &(void)\n{\n    return 0;\n}/' >objects/api.c
+cc -shared -fPIC -o objects/api.so objects/api.c
+header=host-driver/include/banyan/banyan.h
+api() { tests/lint/api.sh objects/api.so; }
+sound "the public interface passes" docs/man/passes.md api </dev/null
+fault "a function without a manual page is caught" $header "docs/man/banyan_planted.3: missing" api < <(cat $header && echo 'BANYAN_API int banyan_planted(void);')
+fault "a function without an example is caught" $header "no example uses banyan_planted" api < <(cat $header && echo 'BANYAN_API int banyan_planted(void);')
+fault "a function without a docstring is caught" $header "without a docstring: BANYAN_API int banyan_planted(void);" api < <(cat $header && echo 'BANYAN_API int banyan_planted(void);')
+fault "an exported function that is not declared is caught" $header "exports banyan_version, which" api < <(sed '/int banyan_version(void)/d' $header)
+fault "a page of no function is caught" docs/man/banyan_planted.3 "declares no such function" api < docs/man/libbanyan.3
+fault "an example that nobody builds and runs is caught" host-driver/examples/planted.c "does not run it" api < host-driver/examples/barrier.c
 fault "a file that is too long is caught" control/planted.c "701 lines; the limit is 700" tests/lint/text.sh < <(yes '/* line */' | head -701)
 fault "a path of somebody's machine is caught" docs/planted.md "docs/planted.md:1" tests/lint/text.sh < <(echo "see /hom""e/me/notes.txt")
 fault "a note to oneself is caught" control/planted.c "control/planted.c:1" tests/lint/text.sh < <(echo "/* TO""DO: later */")

@@ -115,6 +115,13 @@ typedef enum banyan_mode {
         3 /* in none: the same bits on all trees. Sums alone; twice the bytes of f16, bf16 and f32 */
 } banyan_mode_t;
 
+/* Where an operation runs. */
+typedef enum banyan_path {
+    BANYAN_TREES = 1,  /* offloaded: along the trees of the table */
+    BANYAN_HOSTS = 2,  /* between the hosts, by messages */
+    BANYAN_NOWHERE = 3 /* its post fails */
+} banyan_path_t;
+
 struct banyan_fabric;  /* simulated fabric in this process: all hosts and switches of a folder of table images
                         */
 struct banyan_context; /* one host: its table image and settings */
@@ -314,6 +321,56 @@ BANYAN_API const char *banyan_comm_transport(const struct banyan_comm *comm);
  */
 BANYAN_API int banyan_comm_serves(const struct banyan_comm *comm, banyan_collective_t collective,
                                   uint32_t root);
+
+/*
+ * A question: what would become of an operation, and its answer. Fill it with banyan_query_init (a sum of
+ * f32), then change what you want.
+ */
+struct banyan_query {
+    size_t size; /* sizeof(struct banyan_query) of the headers that you compiled with */
+    /* The operation, as for its _init function; what it does not have is ignored. */
+    banyan_collective_t collective;
+    banyan_op_t op;
+    banyan_dtype_t dtype;
+    banyan_mode_t mode; /* 0: that of the communicator */
+    uint32_t root;
+    uint64_t count;
+    const uint64_t *counts; /* of all ranks, in place of `count`: allgatherv and reduce_scatterv; or NULL */
+    /* The answer. */
+    uint32_t rank, rank_count; /* of the job */
+    banyan_path_t path;
+    banyan_status_t status; /* with BANYAN_NOWHERE: what the post returns */
+    uint32_t tree_count;    /* with BANYAN_TREES: trees that carry part of it, */
+    uint32_t packet_bytes;  /* payload of their largest packet, */
+    uint64_t packet_count;  /* packets of data, of which a rank sends each that it has part in, */
+    char trees[256];        /* and which they are, for people: the first ones, and their packets */
+    uint64_t round_count;   /* with BANYAN_HOSTS, of a communicator: rounds of messages */
+    uint64_t predicted_ns;  /* how long it will take, by what the ranks measured when they met; 0: nobody has
+                               measured this path */
+    char reason[256];       /* why, as a sentence for people */
+};
+
+/*
+ * Fills `query` with "an allreduce, sum of f32, of 0 elements". Any thread.
+ */
+BANYAN_API void banyan_query_init(struct banyan_query *query);
+
+/*
+ * Answers by what the communicator has: it decides as a post does. Sends nothing; tables that were made
+ * together, and the same settings, give all ranks the same path. An operator that the type does not have and
+ * the like are errors, as of the _init functions; a mode without such an operation, or a table without trees,
+ * is an answer (BANYAN_NOWHERE). Errors: BANYAN_EINVAL, BANYAN_EUNSUPPORTED (operator on type),
+ * BANYAN_ELIMIT, BANYAN_EVERSION (query->size), BANYAN_ENOMEM.
+ */
+BANYAN_API banyan_status_t banyan_comm_query(const struct banyan_comm *comm, struct banyan_query *query);
+
+/*
+ * The same before there is a communicator: by the table, job `job` as for banyan_comm_create, and the
+ * settings. Opens nothing and meets nobody, so that what ranks measure when they meet is not known yet.
+ * Errors: those of both. Any thread.
+ */
+BANYAN_API banyan_status_t banyan_context_query(struct banyan_context *context, uint32_t job,
+                                                struct banyan_query *query);
 
 /*
  * The mode that requests of this communicator begin with: that of its context. BANYAN_FAST for NULL.

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host-driver/tools/perf/explain.h"
 #include "host-driver/tools/perf/report.h"
 
 static struct perf_world world; /* for the signal handler alone; everyone else gets it as an argument */
@@ -24,13 +25,6 @@ static void catch_signals(void)
 
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-}
-
-static uint64_t next_size(const struct perf_options *options, uint64_t bytes)
-{
-    if (options->step_factor == 0)
-        return bytes + options->step_bytes;
-    return bytes == 0 ? 1 : bytes * options->step_factor;
 }
 
 /* What each rank gives or gets of `bytes` in all: allgather and reduce-scatter count all shares, as
@@ -113,7 +107,7 @@ static enum perf_exit run_collective(struct perf_world *w, const struct perf_opt
             call.dtype = (banyan_dtype_t)dtype;
             call.op = (banyan_op_t)op;
             for (uint64_t bytes = options->bytes_min; bytes <= options->bytes_max;
-                 bytes = next_size(options, bytes)) {
+                 bytes = perf_next_size(options, bytes)) {
                 code = run_one(w, options, &call, bytes, results, speaks);
                 if (code != PERF_RIGHT)
                     return code;
@@ -191,6 +185,12 @@ int main(int argc, char **argv)
     }
     if (options.settings)
         return (int)perf_print_settings(options.json);
+    if (options.explain)
+        code = perf_explain(&options);
+    if (options.explain) {
+        perf_options_free(&options);
+        return (int)code;
+    }
     code = perf_world_open(&world, &options, options.bytes_max);
     if (code == PERF_RIGHT) {
         catch_signals();

@@ -48,6 +48,11 @@ static const char usage[] =
     "      --transport T       auto, afxdp or udp (BANYAN_TRANSPORT)\n"
     "      --loss P, --dup P, --reorder P, --seed N\n"
     "                          faults injected where packets are received (BANYAN_LOSS, ...)\n"
+    "      --explain           say what each of these operations would do, and why, and end: over which "
+    "trees "
+    "or how\n"
+    "                          between hosts, when by the optimum; connects to nobody\n"
+    "      --alpha US, --beta NS  with it: what a message between hosts takes, and each byte\n"
     "      --settings          print all BANYAN_* settings and end (with --json as JSON)\n"
     "      --help, --version\n"
     "\n"
@@ -67,6 +72,9 @@ enum {
     OPT_REORDER,
     OPT_SEED,
     OPT_SETTINGS,
+    OPT_EXPLAIN,
+    OPT_ALPHA,
+    OPT_BETA,
     OPT_HELP,
     OPT_VERSION
 };
@@ -97,6 +105,9 @@ static const struct option long_options[] = {{"collective", required_argument, N
                                              {"dup", required_argument, NULL, OPT_DUP},
                                              {"reorder", required_argument, NULL, OPT_REORDER},
                                              {"seed", required_argument, NULL, OPT_SEED},
+                                             {"explain", no_argument, NULL, OPT_EXPLAIN},
+                                             {"alpha", required_argument, NULL, OPT_ALPHA},
+                                             {"beta", required_argument, NULL, OPT_BETA},
                                              {"settings", no_argument, NULL, OPT_SETTINGS},
                                              {"help", no_argument, NULL, OPT_HELP},
                                              {"version", no_argument, NULL, OPT_VERSION},
@@ -282,6 +293,14 @@ static int read_environment_option(struct perf_options *options, int option, con
     }
 }
 
+static int read_positive(const char *option, const char *text, const char *wanted, double *value)
+{
+    char *end;
+
+    *value = strtod(text, &end);
+    return end != text && *end == 0 && *value > 0 && *value < 1e9 ? 0 : bad(option, text, wanted);
+}
+
 /* Parts of each rank, as the sums over those before it. */
 static int read_counts(const char *text, struct perf_options *options)
 {
@@ -354,6 +373,13 @@ static int read_option(struct perf_options *options, int option, const char *val
     case OPT_SETTINGS:
         options->settings = true;
         return 0;
+    case OPT_EXPLAIN:
+        options->explain = true;
+        return 0;
+    case OPT_ALPHA:
+        return read_positive("--alpha", value, "microseconds, more than 0", &options->alpha_us);
+    case OPT_BETA:
+        return read_positive("--beta", value, "nanoseconds, more than 0", &options->beta_ns);
     case OPT_DATA:
         return read_data(value, &options->random_data);
     case OPT_OPTIMUM:
@@ -361,6 +387,13 @@ static int read_option(struct perf_options *options, int option, const char *val
     default:
         return read_environment_option(options, option, value);
     }
+}
+
+uint64_t perf_next_size(const struct perf_options *options, uint64_t bytes)
+{
+    if (options->step_factor == 0)
+        return bytes + options->step_bytes;
+    return bytes == 0 ? 1 : bytes * options->step_factor;
 }
 
 void perf_options_free(struct perf_options *options)

@@ -24,7 +24,9 @@ struct perf_options {
     bool random_data; /* floats of any fraction, with an error bound, instead of values that are exact in any
                          order */
     bool json;
-    bool settings; /* print the settings and end */
+    bool settings;            /* print the settings and end */
+    bool explain;             /* say what each operation would do, and end */
+    double alpha_us, beta_ns; /* of a message between hosts, and of each byte of it; 0: not known */
     uint32_t job;
     const char *report;
     const char *folder; /* --in-process */
@@ -39,6 +41,8 @@ enum perf_exit { PERF_RIGHT = 0, PERF_WRONG = 1, PERF_USAGE = 2, PERF_ENVIRONMEN
 /* Reads the command line. Returns PERF_RIGHT to go on; *finished tells when --help or --version said all. */
 enum perf_exit perf_options_read(struct perf_options *options, int argc, char **argv, bool *finished);
 
+/* The size after `bytes`. */
+uint64_t perf_next_size(const struct perf_options *options, uint64_t bytes);
 /* Frees what it took. */
 void perf_options_free(struct perf_options *options);
 

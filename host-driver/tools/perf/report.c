@@ -122,7 +122,7 @@ void perf_print_trailer(const struct perf_results *results)
  * ------------------------------------------------------------------------------------------------------------------
  */
 
-static void json_string(FILE *stream, const char *text)
+void perf_print_text(FILE *stream, const char *text)
 {
     putc('"', stream);
     for (; *text != 0; text++) {
@@ -143,7 +143,7 @@ static void json_ports(FILE *stream, const struct perf_ports *ports)
     fprintf(stream, "[");
     for (uint32_t i = 0; i < ports->count; i++) {
         fprintf(stream, "%s{\"name\": ", i > 0 ? ", " : "");
-        json_string(stream, ports->port[i].name);
+        perf_print_text(stream, ports->port[i].name);
         fprintf(stream,
                 ", \"rx_packets\": %" PRIu64 ", \"rx_bytes\": %" PRIu64 ", \"tx_packets\": %" PRIu64
                 ", \"tx_bytes\": %" PRIu64 "}",
@@ -219,13 +219,13 @@ static void json_links(FILE *stream, const struct banyan_fabric *fabric)
     fprintf(stream, "[");
     for (uint32_t i = 0; banyan_fabric_link(fabric, i, &link) == BANYAN_OK; i++) {
         fprintf(stream, "%s{\"from\": ", i > 0 ? ", " : "");
-        json_string(stream, link.from);
+        perf_print_text(stream, link.from);
         fprintf(stream, ", \"from_port\": ");
-        json_string(stream, link.from_port);
+        perf_print_text(stream, link.from_port);
         fprintf(stream, ", \"to\": ");
-        json_string(stream, link.to);
+        perf_print_text(stream, link.to);
         fprintf(stream, ", \"to_port\": ");
-        json_string(stream, link.to_port);
+        perf_print_text(stream, link.to_port);
         fprintf(stream, ", \"packets\": %" PRIu64 ", \"bytes\": %" PRIu64 "}", link.packets, link.bytes);
     }
     fprintf(stream, "]");
@@ -248,7 +248,7 @@ void perf_print_json(FILE *stream, const struct perf_world *world, const struct 
             "\", \"error\": ",
             perf_wrong(results), average_busbw(results), whole_digest(results));
     if (results->error != NULL)
-        json_string(stream, results->error);
+        perf_print_text(stream, results->error);
     else
         fprintf(stream, "null");
     if (counters) {
@@ -282,7 +282,7 @@ static void print_setting(bool json, bool first, const char *const text[5])
     }
     for (unsigned i = 0; i < 5; i++) {
         printf("%s\"%s\": ", i > 0 ? ", " : first ? "\n  {" : ",\n  {", keys[i]);
-        json_string(stdout, text[i]);
+        perf_print_text(stdout, text[i]);
     }
     printf("}");
 }

@@ -22,6 +22,8 @@ void perf_print_json(FILE *stream, const struct perf_world *world, const struct 
                      const struct perf_results *results, bool counters);
 /* All BANYAN_* settings, for people or as JSON. PERF_USAGE when they cannot be read, reported. */
 enum perf_exit perf_print_settings(bool json);
+/* A JSON string. */
+void perf_print_text(FILE *stream, const char *text);
 /* Sum of wrong elements over all results. */
 uint64_t perf_wrong(const struct perf_results *results);
 

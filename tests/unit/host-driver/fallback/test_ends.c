@@ -418,6 +418,49 @@ static int use_small(struct member *member)
     return wrong;
 }
 
+/* With measured times: operations of all sizes go where they are foretold to be sooner done, and all ranks
+ * foretell the same. */
+static int use_sooner(struct member *member)
+{
+    uint32_t send[40000] = {0}, recv[40000];
+    int wrong;
+
+    set_table(member);
+    setenv("BANYAN_SMALL", "auto", 1);
+    wrong = member_open(member);
+    for (uint32_t count = 1; count <= 40000 && !wrong; count = count * 3 + 1) {
+        uint64_t before = member_counter(member, "hosts/calls"), expected, mine, all[2];
+        struct banyan_query query;
+
+        banyan_query_init(&query);
+        query.dtype = BANYAN_U32;
+        query.count = count;
+        if (banyan_comm_query(member->comm, &query) != BANYAN_OK || query.predicted_ns == 0)
+            return member_wrong(member, "of %u nothing is foretold: %s", count, banyan_last_error());
+        mine = query.predicted_ns * 4 + query.path;
+        expected = before + (query.path == BANYAN_HOSTS);
+        if (banyan_allreduce(member->comm, send, recv, count, BANYAN_U32, BANYAN_SUM) != BANYAN_OK)
+            wrong = member_wrong(member, "allreduce of %u: %s", count, banyan_last_error());
+        else if (member_counter(member, "hosts/calls") != expected)
+            wrong = member_wrong(member, "an allreduce of %u went another way than foretold: %s", count,
+                                 query.reason);
+        else if (banyan_allgather(member->comm, &mine, all, 1, BANYAN_U64) != BANYAN_OK || all[0] != all[1])
+            wrong = member_wrong(member, "of %u the ranks foretell other times or ways", count);
+    }
+    member_close(member);
+    return wrong;
+}
+
+static void operations_run_where_they_are_sooner_done_alike_on_all_ranks(void **state)
+{
+    char folder[64];
+
+    (void)state;
+    rig_write_loopback(2, folder);
+    team_must(2, use_sooner, folder);
+    rig_remove(folder);
+}
+
 /* A table that serves all needs no meeting, and other programs' variables do no harm. */
 static int ignore_others(struct member *member)
 {
@@ -523,6 +566,7 @@ int main(void)
         cmocka_unit_test(an_abort_ends_the_others_too),
         cmocka_unit_test(a_rank_that_does_not_come_is_named),
         cmocka_unit_test(a_rank_that_comes_twice_is_refused),
+        cmocka_unit_test(operations_run_where_they_are_sooner_done_alike_on_all_ranks),
         cmocka_unit_test(what_the_table_lacks_runs_between_hosts),
         cmocka_unit_test(a_rank_with_a_table_does_without_a_meeting),
         cmocka_unit_test(small_operations_run_between_hosts_when_asked),

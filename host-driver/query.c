@@ -1,0 +1,266 @@
+/*
+ * What would become of an operation: along which trees it runs, or between the hosts, and why; or why not at
+ * all. The same code decides when it is posted (hosts.c, offload/endpoint). Any thread, for a context; for a
+ * communicator its own.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host-driver/comm.h"
+#include "host-driver/error.h"
+#include "host-driver/fallback/work.h"
+#include "host-driver/image_file.h"
+
+void banyan_query_init(struct banyan_query *query)
+{
+    if (query == NULL)
+        return;
+    memset(query, 0, sizeof(*query));
+    query->size = sizeof(*query);
+    query->collective = BANYAN_ALLREDUCE;
+    query->op = BANYAN_SUM;
+    query->dtype = BANYAN_F32;
+}
+
+static void append(char *text, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static void append(char *text, size_t bytes, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text + used, bytes - used, format, arguments);
+    va_end(arguments);
+}
+
+static const char *node_name(const struct banyan_comm *comm, uint16_t node, struct by_image_name *name)
+{
+    for (uint32_t i = 0; i < comm->context->header.count[BY_SECTION_NAME]; i++) {
+        by_image_name(comm->context->image, i, name);
+        if (name->node == node)
+            return name->name;
+    }
+    snprintf(name->name, sizeof(name->name), "node %u", node);
+    return name->name;
+}
+
+/* Which trees carry it, by which neighbours. */
+static void list_trees(const struct banyan_comm *comm, const struct by_call *call, struct banyan_query *query)
+{
+    for (uint32_t i = 0; i < comm->context->header.count[BY_SECTION_LEAF]; i++) {
+        struct by_image_name name;
+        struct by_image_leaf leaf;
+        uint64_t chunks;
+
+        by_image_leaf(comm->context->image, i, &leaf);
+        if (leaf.job != comm->job.job)
+            continue;
+        chunks = by_endpoint_chunks(comm->progress.endpoint, call, leaf.tree);
+        if (chunks == 0)
+            continue;
+        query->tree_count++;
+        query->packet_count += chunks;
+        if (query->packet_bytes < leaf.payload_max)
+            query->packet_bytes = leaf.payload_max;
+        if (query->tree_count <= 4)
+            append(query->trees, sizeof(query->trees), "%stree %u by %s: %llu",
+                   query->tree_count > 1 ? ", " : "", leaf.tree,
+                   leaf.parent_port == BY_PORT_LOCAL ? "this host" : node_name(comm, leaf.parent_node, &name),
+                   (unsigned long long)chunks);
+    }
+    if (query->tree_count > 4)
+        append(query->trees, sizeof(query->trees), ", and %u more", query->tree_count - 4);
+}
+
+static void say_refusal(const struct banyan_comm *comm, const struct by_call *call, int error,
+                        const char *field, int between_hosts, struct banyan_query *query)
+{
+    struct banyan_request tried = {
+        .comm = (struct banyan_comm *)(uintptr_t)comm, .call = *call, .between_hosts = between_hosts};
+    char kept[BY_ERROR_TEXT_MAX];
+
+    /* The last error of this thread stays what it was: nothing has failed yet. */
+    snprintf(kept, sizeof(kept), "%s", by_fail_text());
+    query->path = BANYAN_NOWHERE;
+    query->status = by_post_failed(&tried, error, field);
+    snprintf(query->reason, sizeof(query->reason), "%s", by_fail_text());
+    by_fail(0, "%s", kept);
+}
+
+static void say_hosts(const struct banyan_comm *comm, const struct by_call *call, enum by_hosts_why why,
+                      struct banyan_query *query)
+{
+    const struct by_hosts *hosts = &comm->hosts;
+    const char *name = by_collective_name(call->collective);
+
+    query->path = BANYAN_HOSTS;
+    switch (why) {
+    case BY_HOSTS_NO_TABLE:
+        snprintf(query->reason, sizeof(query->reason), "this rank has no table");
+        break;
+    case BY_HOSTS_SMALL:
+        snprintf(query->reason, sizeof(query->reason), "it is of at most %llu bytes (BANYAN_SMALL)",
+                 (unsigned long long)hosts->small_bytes);
+        break;
+    case BY_HOSTS_SOONER:
+        snprintf(query->reason, sizeof(query->reason),
+                 "it is sooner done so than over the trees, which take %.1f us and %.3f ns a byte "
+                 "(BANYAN_SMALL=auto)",
+                 (double)hosts->tree_latency_ns / 1e3, (double)hosts->tree_gap_ps / 1e3);
+        break;
+    default:
+        snprintf(query->reason, sizeof(query->reason), "the table of %s holds no trees for %s",
+                 comm->context->header.name, name);
+        break;
+    }
+    append(query->reason, sizeof(query->reason), "; %s schedules over tcp", by_way_name(hosts->way));
+    if (hosts->fallback != NULL)
+        query->predicted_ns =
+            by_work_predict_ns(by_fallback_team(hosts->fallback), call, &query->round_count);
+}
+
+static void answer(const struct banyan_comm *comm, const struct by_call *call, struct banyan_query *query)
+{
+    enum by_hosts_why why;
+    const char *field = NULL;
+    int error;
+
+    query->status = BANYAN_OK;
+    query->rank = comm->job.rank;
+    query->rank_count = comm->job.rank_count;
+    query->tree_count = 0;
+    query->packet_count = query->round_count = query->predicted_ns = 0;
+    query->packet_bytes = 0;
+    query->reason[0] = query->trees[0] = 0;
+    if (by_hosts_serve(comm, call, &why)) {
+        if (!by_work_supports(call))
+            say_refusal(comm, call, BY_EUNSUPPORTED, NULL, 1, query);
+        else
+            say_hosts(comm, call, why, query);
+        return;
+    }
+    error = comm->progress.endpoint != NULL ? by_endpoint_refusal(comm->progress.endpoint, call, &field)
+                                            : BY_EUNSUPPORTED;
+    if (error != 0) {
+        say_refusal(comm, call, error, field, 0, query);
+        return;
+    }
+    query->path = BANYAN_TREES;
+    list_trees(comm, call, query);
+    if (comm->hosts.tree_latency_ns > 0)
+        query->predicted_ns = comm->hosts.tree_latency_ns +
+                              query->packet_count * query->packet_bytes * comm->hosts.tree_gap_ps / 1000u;
+    snprintf(query->reason, sizeof(query->reason), "the table of %s has trees for it",
+             comm->context->header.name);
+}
+
+static int ask(const char *function, const struct banyan_comm *comm, struct banyan_query *query)
+{
+    struct by_call call;
+    uint64_t *offsets;
+    int error = by_operation_call(function, comm, query, &call, &offsets);
+
+    if (error != 0)
+        return error;
+    answer(comm, &call, query);
+    free(offsets);
+    return 0;
+}
+
+static int check_query(const char *function, const struct banyan_query *query)
+{
+    if (query == NULL)
+        return by_fail(BY_EINVAL, "%s: query is NULL", function);
+    if (query->size != sizeof(*query))
+        return by_fail(BY_EVERSION, "%s: query.size is %zu, this library has %zu; call banyan_query_init",
+                       function, query->size, sizeof(*query));
+    return 0;
+}
+
+banyan_status_t banyan_comm_query(const struct banyan_comm *comm, struct banyan_query *query)
+{
+    int error;
+
+    if (comm == NULL || comm->magic != BY_COMM_MAGIC)
+        return by_fail(BY_EINVAL, "banyan_comm_query: %s",
+                       comm == NULL ? "comm is NULL" : "this is no communicator");
+    error = check_query("banyan_comm_query", query);
+    return (banyan_status_t)(error != 0 ? error : ask("banyan_comm_query", comm, query));
+}
+
+/* Without a table: the rank and how many there are, as far as somebody knows. */
+static int expect_ranks(struct banyan_comm *comm, uint32_t job)
+{
+    const struct by_bootstrap *bootstrap = &comm->context->bootstrap;
+
+    if (bootstrap->source == BY_SOURCE_CALLER)
+        by_comm_alone(comm, bootstrap->caller.rank, bootstrap->caller.rank_count, job);
+    else if (bootstrap->joined)
+        by_comm_alone(comm, bootstrap->meeting.rank, bootstrap->meeting.rank_count, job);
+    else
+        return by_fail(BY_ESTATE, "without a table the ranks are known when they have met; make the "
+                                  "communicator, and ask that (banyan_comm_query)");
+    return 0;
+}
+
+/* A communicator of which there is only what decides. */
+static int expect_comm(struct banyan_context *context, uint32_t wanted, struct banyan_comm *comm,
+                       void **memory)
+{
+    struct by_endpoint_config config = {.image = context->image, .image_bytes = context->image_bytes};
+    uint64_t job = wanted;
+    size_t bytes;
+    int error = 0;
+
+    comm->context = context;
+    if (job == 0)
+        error = by_settings_number(&context->settings, BY_SETTING_JOB, BY_JOBS_MAX - 1, &job);
+    if (error != 0)
+        return error;
+    if (context->image == NULL) {
+        error = expect_ranks(comm, (uint32_t)job);
+        return error != 0 ? error : by_hosts_expect(comm);
+    }
+    error = by_image_job_find(context->image, (uint32_t)job, &comm->job);
+    if (error != 0)
+        return error;
+    config.job = comm->job.job;
+    bytes = by_endpoint_size(&config);
+    if (bytes == 0)
+        return by_fail(BY_ENOENT, "%s has no place in the trees of job %u; its table says so",
+                       context->header.name, comm->job.job);
+    *memory = aligned_alloc(64, bytes);
+    if (*memory == NULL)
+        return by_fail(BY_ENOMEM, "no memory for the endpoint of %s: %zu bytes", context->header.name, bytes);
+    error = by_endpoint_init(&comm->progress.endpoint, *memory, bytes, &config);
+    if (error != 0)
+        return by_fail(error, "the endpoint of %s cannot start: %s", context->header.name,
+                       by_error_text(error));
+    return by_hosts_expect(comm);
+}
+
+banyan_status_t banyan_context_query(struct banyan_context *context, uint32_t job, struct banyan_query *query)
+{
+    struct banyan_comm *comm;
+    void *memory = NULL;
+    int error;
+
+    if (context == NULL || context->magic != BY_CONTEXT_MAGIC)
+        return by_fail(BY_EINVAL, "banyan_context_query: %s",
+                       context == NULL ? "context is NULL" : "this is no context");
+    error = check_query("banyan_context_query", query);
+    if (error != 0)
+        return (banyan_status_t)error;
+    comm = calloc(1, sizeof(*comm));
+    if (comm == NULL)
+        return by_fail(BY_ENOMEM, "no memory for a query: %zu bytes", sizeof(*comm));
+    error = expect_comm(context, job, comm, &memory);
+    if (error == 0)
+        error = ask("banyan_context_query", comm, query);
+    free(memory);
+    free(comm);
+    return (banyan_status_t)error;
+}

@@ -1,0 +1,242 @@
+/*
+ * What the library says that would become of an operation: the same as becomes of it when it is posted, over
+ * trees, between hosts, or nowhere, and why.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "offload/wire/types.h"
+#include "tests/unit/host-driver/rig.h"
+
+#define RANKS 3
+
+static struct fabric fabric;
+static struct rig rig;
+
+static struct banyan_query asked(banyan_collective_t collective, uint64_t count)
+{
+    struct banyan_query query;
+
+    banyan_query_init(&query);
+    query.collective = collective;
+    query.count = count;
+    return query;
+}
+
+/* The answer's reason holds `words`. */
+static void must_say(const struct banyan_query *query, banyan_path_t path, const char *words)
+{
+    if (query->path != path || strstr(query->reason, words) == NULL)
+        fail_msg("path %d, '%s' does not say '%s'", (int)query->path, query->reason, words);
+}
+
+/* Two trees of allreduce, the second with a third of the data, and one for rank 1's shard of allgather. */
+static void make_fabric(void)
+{
+    static const uint16_t collectives[] = {1u << BY_COLLECTIVE_ALLREDUCE, 1u << BY_COLLECTIVE_ALLREDUCE,
+                                           1u << BY_COLLECTIVE_ALLGATHER};
+    int job;
+
+    memset(&fabric, 0, sizeof(fabric));
+    fabric_star(&fabric, RANKS, 10000, 1000);
+    fabric.job_count = 0;
+    job = fabric_job_add(&fabric, 1, 1);
+    for (int t = 0; t < 3; t++) {
+        struct fabric_tree *tree = fabric_tree_add(&fabric, job, 0, 0, NULL);
+
+        assert_non_null(tree);
+        tree->payload_max = 256;
+        tree->share = t == 0 ? 2 : 1;
+        tree->collectives = collectives[t];
+        tree->owner = t == 2 ? 1 : BY_RANK_NONE;
+    }
+}
+
+static void an_operation_is_traced_to_the_trees_that_carry_it(void **state)
+{
+    struct banyan_query query = asked(BANYAN_ALLREDUCE, 3 * 64 * 10);
+
+    (void)state;
+    make_fabric();
+    rig_open(&rig, &fabric, 0);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        assert_int_equal(banyan_comm_query(rig.comm[r], &query), BANYAN_OK);
+        must_say(&query, BANYAN_TREES, "has trees for it");
+        assert_int_equal(query.rank, r);
+        assert_int_equal(query.rank_count, RANKS);
+        assert_int_equal(query.tree_count, 2);
+        assert_int_equal(query.packet_count, 30);
+        assert_int_equal(query.packet_bytes, 256);
+        assert_string_equal(query.trees, "tree 0 by leaf0: 20, tree 1 by leaf0: 10");
+    }
+    rig_close(&rig);
+}
+
+static void shares_of_unequal_size_are_traced_too(void **state)
+{
+    static const uint64_t counts[RANKS] = {0, 640, 64};
+    struct banyan_query query = asked(BANYAN_ALLGATHER, 0);
+
+    (void)state;
+    make_fabric();
+    rig_open(&rig, &fabric, 0);
+    query.counts = counts;
+    assert_int_equal(banyan_comm_query(rig.comm[2], &query), BANYAN_OK);
+    assert_int_equal(query.tree_count, 3);
+    assert_string_equal(query.trees, "tree 0 by leaf0: 1, tree 1 by leaf0: 1, tree 2 by leaf0: 10");
+    rig_close(&rig);
+}
+
+/* Packets of data that rank 0 sends in an allreduce are those that were foretold. */
+static void what_is_foretold_is_sent(void **state)
+{
+    struct banyan_query query = asked(BANYAN_ALLREDUCE, 1000);
+    struct banyan_request *request[RIG_RANKS_MAX];
+    static float data[RANKS][1000];
+    uint64_t sent = 0, value;
+    const char *name;
+
+    (void)state;
+    make_fabric();
+    rig_open(&rig, &fabric, 0);
+    assert_int_equal(banyan_comm_query(rig.comm[0], &query), BANYAN_OK);
+    for (uint32_t r = 0; r < RANKS; r++)
+        assert_int_equal(
+            banyan_allreduce_init(rig.comm[r], data[r], data[r], 1000, BANYAN_F32, BANYAN_SUM, &request[r]),
+            BANYAN_OK);
+    rig_finish(&rig, request);
+    for (uint32_t i = 0; banyan_comm_counter(rig.comm[0], i, &name, &value) == BANYAN_OK; i++)
+        if (strcmp(name, "endpoint/tx") == 0)
+            sent = value;
+    assert_int_equal(sent, query.packet_count + 1); /* and the roll call */
+    rig_close(&rig);
+}
+
+static void what_cannot_run_is_said_with_the_error_of_its_post(void **state)
+{
+    struct banyan_query query = asked(BANYAN_ALLREDUCE, 10);
+    struct banyan_request *request;
+    float in = 0, out;
+
+    (void)state;
+    make_fabric();
+    fabric.jobs[0].tree_count = 3;
+    fabric.jobs[0].trees[0].collectives = fabric.jobs[0].trees[1].collectives = 1u << BY_COLLECTIVE_BROADCAST;
+    rig_open(&rig, &fabric, 0);
+    assert_int_equal(banyan_finalize(NULL), BANYAN_EINVAL);
+    assert_int_equal(banyan_comm_query(rig.comm[0], &query), BANYAN_OK);
+    must_say(&query, BANYAN_NOWHERE, "holds no trees for it");
+    assert_int_equal(query.status, BANYAN_EUNSUPPORTED);
+    /* A question is no failure: the last error is still the one before. */
+    assert_non_null(strstr(banyan_last_error(), "context is NULL"));
+    assert_int_equal(banyan_allreduce_init(rig.comm[0], &in, &out, 1, BANYAN_F32, BANYAN_SUM, &request),
+                     BANYAN_OK);
+    assert_int_equal(banyan_post(request), BANYAN_EUNSUPPORTED);
+    assert_string_equal(banyan_last_error(), query.reason);
+    query = asked(BANYAN_BROADCAST, 10);
+    assert_int_equal(banyan_comm_query(rig.comm[0], &query), BANYAN_OK);
+    must_say(&query, BANYAN_TREES, "has trees");
+    rig_close(&rig);
+}
+
+static void a_mode_without_such_an_operation_is_said(void **state)
+{
+    struct banyan_query query = asked(BANYAN_ALLREDUCE, 10);
+
+    (void)state;
+    make_fabric();
+    rig_open(&rig, &fabric, 0);
+    query.op = BANYAN_PROD;
+    query.mode = BANYAN_EXACT;
+    assert_int_equal(banyan_comm_query(rig.comm[0], &query), BANYAN_OK);
+    must_say(&query, BANYAN_NOWHERE, "mode exact has no prod of f32");
+    query.op = BANYAN_SUM;
+    assert_int_equal(banyan_comm_query(rig.comm[0], &query), BANYAN_OK);
+    must_say(&query, BANYAN_TREES, "has trees");
+    rig_close(&rig);
+}
+
+static void wrong_questions_are_refused(void **state)
+{
+    static const uint64_t counts[RANKS] = {1, 2, 3};
+    struct banyan_query query = asked(BANYAN_ALLREDUCE, 10);
+
+    (void)state;
+    make_fabric();
+    rig_open(&rig, &fabric, 0);
+    banyan_query_init(NULL);
+    expect(banyan_comm_query(NULL, &query), BANYAN_EINVAL, "comm is NULL");
+    expect(banyan_comm_query(rig.comm[0], NULL), BANYAN_EINVAL, "query is NULL");
+    expect(banyan_context_query(NULL, 0, &query), BANYAN_EINVAL, "context is NULL");
+    query.size = 8;
+    expect(banyan_comm_query(rig.comm[0], &query), BANYAN_EVERSION, "call banyan_query_init");
+    query = asked((banyan_collective_t)9, 1);
+    expect(banyan_comm_query(rig.comm[0], &query), BANYAN_EINVAL, "collective 9 is unknown");
+    query = asked(BANYAN_REDUCE, 1);
+    query.root = RANKS;
+    expect(banyan_comm_query(rig.comm[0], &query), BANYAN_EINVAL, "root 3 is no rank");
+    query = asked(BANYAN_ALLREDUCE, 1);
+    query.counts = counts;
+    expect(banyan_comm_query(rig.comm[0], &query), BANYAN_EINVAL, "allreduce has no shares");
+    query = asked(BANYAN_ALLREDUCE, 1);
+    query.op = BANYAN_BOR;
+    expect(banyan_comm_query(rig.comm[0], &query), BANYAN_EUNSUPPORTED, "bor is not defined on f32");
+    query = asked(BANYAN_ALLREDUCE, 1);
+    query.mode = (banyan_mode_t)7;
+    expect(banyan_comm_query(rig.comm[0], &query), BANYAN_EINVAL, "mode 7 is unknown");
+    query = asked(BANYAN_ALLREDUCE, 1);
+    expect(banyan_context_query(rig.context[0], 5, &query), BANYAN_ENOENT, "5");
+    assert_int_equal(banyan_context_query(rig.context[0], 0, &query), BANYAN_OK);
+    must_say(&query, BANYAN_TREES, "has trees");
+    rig_close(&rig);
+}
+
+static void hosts_without_a_table_or_for_small_operations_are_said(void **state)
+{
+    static const char *const meeting[][2] = {
+        {"RANK", "1"}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "9"}};
+    struct banyan_query query = asked(BANYAN_ALLREDUCE, 256);
+    struct banyan_context *context;
+    char folder[64], table[96];
+
+    (void)state;
+    make_fabric();
+    rig_write(&fabric, folder);
+    snprintf(table, sizeof(table), "%s/h1.table", folder);
+    for (size_t i = 0; i < 4; i++)
+        rig_set(meeting[i][0], meeting[i][1]);
+    assert_int_equal(banyan_init(NULL, &context), BANYAN_OK);
+    assert_int_equal(banyan_context_query(context, 0, &query), BANYAN_OK);
+    must_say(&query, BANYAN_HOSTS, "this rank has no table; circulant schedules");
+    assert_int_equal(banyan_finalize(context), BANYAN_OK);
+    rig_set("BANYAN_TABLE", table);
+    rig_set("BANYAN_SMALL", "1024");
+    assert_int_equal(banyan_init(NULL, &context), BANYAN_OK);
+    assert_int_equal(banyan_context_query(context, 0, &query), BANYAN_OK);
+    must_say(&query, BANYAN_HOSTS, "at most 1024 bytes (BANYAN_SMALL)");
+    query.count = 257;
+    assert_int_equal(banyan_context_query(context, 0, &query), BANYAN_OK);
+    must_say(&query, BANYAN_TREES, "has trees");
+    assert_int_equal(banyan_finalize(context), BANYAN_OK);
+    rig_set("BANYAN_TABLE", NULL);
+    rig_set("BANYAN_SMALL", NULL);
+    for (size_t i = 0; i < 4; i++)
+        rig_set(meeting[i][0], NULL);
+    rig_remove(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_operation_is_traced_to_the_trees_that_carry_it),
+        cmocka_unit_test(shares_of_unequal_size_are_traced_too),
+        cmocka_unit_test(what_is_foretold_is_sent),
+        cmocka_unit_test(what_cannot_run_is_said_with_the_error_of_its_post),
+        cmocka_unit_test(a_mode_without_such_an_operation_is_said),
+        cmocka_unit_test(wrong_questions_are_refused),
+        cmocka_unit_test(hosts_without_a_table_or_for_small_operations_are_said),
+    };
+
+    rig_set("BANYAN_LOG", "0");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
