@@ -81,22 +81,26 @@ static int bound_shared(const struct work *work, unsigned collective, const stru
     return error ? error : reach(work, collective, -1, &shared->reached);
 }
 
-/* Every root's bound, and the trees of all roots, or of the first that each cut limits. */
+/* Whether an earlier root of the same bound has trees. */
+static bool is_met(const struct by_bound_rooted *rooted, uint32_t index)
+{
+    for (uint32_t i = 0; i < index; i++)
+        if (rooted->roots[i].reached.num > 0 &&
+            by_fraction_compare(rooted->roots[i].bound, rooted->roots[index].bound) == 0)
+            return true;
+    return false;
+}
+
+/* Every root's bound, and the trees of all roots, or of the first of each bound. */
 static int bound_rooted(const struct work *work, unsigned collective, const struct by_graph *graph,
                         struct by_bound_rooted *rooted)
 {
     int error = by_cuts_rooted(graph, collective == BY_COLLECTIVE_REDUCE, rooted, work->problem);
     bool all = work->options->all_roots || work->bound->compute_count <= ALL_ROOTS_MAX;
-    bool *met = by_alloc(rooted->cut_count, sizeof(*met));
 
-    for (uint32_t i = 0; i < rooted->root_count && !error; i++) {
-        struct by_bound_root *root = &rooted->roots[i];
-
-        if (all || !met[root->cut])
-            error = reach(work, collective, root->node, &root->reached);
-        met[root->cut] = true;
-    }
-    free(met);
+    for (uint32_t i = 0; i < rooted->root_count && !error && !work->bound->unreached[0]; i++)
+        if (all || !is_met(rooted, i))
+            error = reach(work, collective, rooted->roots[i].node, &rooted->roots[i].reached);
     return error;
 }
 

@@ -78,7 +78,7 @@ struct by_bound {
 };
 
 struct by_bound_options {
-    bool all_roots;         /* make the trees of every root of broadcast and reduce, else one for each cut */
+    bool all_roots;         /* make the trees of every root of broadcast and reduce, else one for each bound */
     double time_limit_s;    /* 0 = none; past it BY_ETIMEDOUT */
     struct by_stage *stage; /* where progress is told; NULL: nowhere */
     /* Asked of every plan before its rate counts, with the fabric that it is for (NULL: nobody is): 0, or a

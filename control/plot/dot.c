@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "control/plot/shade.h"
+
 /* A name as a quoted DOT string. */
 static void quoted(FILE *out, const char *text)
 {
@@ -89,7 +91,12 @@ void by_dot_write(const struct by_fabric *fabric, FILE *out)
             fputs(" [shape=box, style=\"filled,rounded\", fillcolor=\"#15324f\", fontcolor=white", out);
         else
             fputs(" [shape=box, style=\"dashed,rounded\"", out);
-        fprintf(out, "%s];\n", fabric->shaded[n] ? ", color=\"#6d3fc0\", penwidth=3" : "");
+        if (fabric->part_count > 0 && fabric->part[n] != BY_FABRIC_NO_PART)
+            fprintf(out, ", color=\"%s\", penwidth=3, comment=\"part %u\"];\n",
+                    by_shade_color(fabric, fabric->part[n]), fabric->part[n]);
+        else
+            fprintf(out, "%s];\n",
+                    fabric->shaded[n] && fabric->part_count == 0 ? ", color=\"#6d3fc0\", penwidth=3" : "");
     }
     fputs("  { rank=same;", out);
     for (uint32_t n = 0; n < topology->node_count; n++)

@@ -122,10 +122,40 @@ static void mark_cut(struct by_fabric *fabric)
     for (uint32_t i = 0; i < n; i++)
         idle += fabric->idle[i] = by_members_idle(fabric->topology, plan->member, i);
     for (uint32_t i = 0; i < plan->cut_count; i++)
-        fabric->shaded[plan->cut[i]] = true;
+        fabric->shaded[plan->cut[i]] = 1;
     fabric->shaded_receives = plan->cut_count > (n - idle) / 2;
     for (uint32_t i = 0; i < n && fabric->shaded_receives; i++)
         fabric->shaded[i] = !fabric->shaded[i] && !fabric->idle[i];
+}
+
+/* The parts that prove the bound, in colours that differ between neighbours where six suffice. */
+static void mark_parts(struct by_fabric *fabric)
+{
+    const struct by_certificate *proof = fabric->plan->proof;
+
+    if (proof == NULL || proof->kind != BY_CERTIFICATE_PARTS)
+        return;
+    fabric->part_count = proof->part_count;
+    fabric->part = by_alloc(fabric->topology->node_count, sizeof(*fabric->part));
+    fabric->part_color = by_alloc(proof->part_count, sizeof(*fabric->part_color));
+    for (uint32_t n = 0; n < fabric->topology->node_count; n++)
+        fabric->part[n] = BY_FABRIC_NO_PART;
+    for (uint32_t i = 0; i < proof->part_count; i++)
+        for (uint32_t k = 0; k < proof->parts[i].node_count; k++)
+            fabric->part[proof->parts[i].nodes[k]] = i;
+    for (uint32_t i = 0; i < proof->part_count; i++) {
+        uint32_t taken = 0;
+
+        for (uint32_t c = 0; c < fabric->channel_count; c++) {
+            uint32_t a = fabric->part[fabric->channels[c].a], b = fabric->part[fabric->channels[c].b];
+
+            if (a != b && (a == i || b == i) && (a == i ? b : a) < i)
+                taken |= 1u << fabric->part_color[a == i ? b : a];
+        }
+        fabric->part_color[i] = (uint8_t)(i % BY_PART_COLORS);
+        for (uint32_t color = 0; color < BY_PART_COLORS && (taken >> fabric->part_color[i] & 1); color++)
+            fabric->part_color[i] = (uint8_t)color;
+    }
 }
 
 struct by_fabric *by_fabric_make(const struct by_topology *topology, const struct by_plan *plan, int64_t root,
@@ -143,6 +173,7 @@ struct by_fabric *by_fabric_make(const struct by_topology *topology, const struc
         add_loads(fabric);
         choose_trees(fabric, root, tree_max);
         mark_cut(fabric);
+        mark_parts(fabric);
     }
     return fabric;
 }
@@ -154,6 +185,8 @@ void by_fabric_free(struct by_fabric *fabric)
     free(fabric->channels);
     free(fabric->idle);
     free(fabric->shaded);
+    free(fabric->part);
+    free(fabric->part_color);
     free(fabric->drawn);
     free(fabric);
 }

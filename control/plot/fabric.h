@@ -17,14 +17,21 @@ struct by_channel {
     double load[2];     /* the same unit: the sum of the weights of the trees whose data goes this way */
 };
 
+/* A node outside all parts; colours of parts (count). */
+#define BY_FABRIC_NO_PART UINT32_MAX
+#define BY_PART_COLORS    6u
+
 struct by_fabric {
     const struct by_topology *topology;
     const struct by_plan *plan; /* or NULL */
     uint32_t channel_count;
     struct by_channel *channels; /* ascending by (a, b) */
     bool *idle;                  /* by node: a compute node whose links the plan may not use */
-    bool *shaded;                /* by node: on the smaller side of the bottleneck cut */
+    uint32_t *shaded;            /* by node: 1 on the smaller side of the bottleneck cut, else 0 */
     bool shaded_receives;        /* the cut's data enters the shaded side; else it leaves it */
+    uint32_t part_count;         /* of the partition that proves the plan's bound, 0 where there is none */
+    uint32_t *part;              /* by node: its part, BY_FABRIC_NO_PART outside all */
+    uint8_t *part_color;         /* by part: below BY_PART_COLORS */
     uint32_t drawn_count;
     uint32_t *drawn;         /* indices of the plan's trees that are drawn */
     uint32_t matching_count; /* trees of the chosen root, drawn or not */

@@ -168,3 +168,27 @@ void by_layout_free(struct by_layout *layout)
     free(layout->sectors);
     free(layout);
 }
+
+struct by_curve by_layout_curve(const struct by_fabric *fabric, const struct by_layout *layout, uint32_t from,
+                                uint32_t to)
+{
+    const struct by_spot *p = &layout->places[from], *q = &layout->places[to];
+    struct by_curve curve = {{p->x, p->y}, {(p->x + q->x) / 2, (p->y + q->y) / 2}, {q->x, q->y}};
+
+    if (layout->shape == BY_SHAPE_RING)
+        return by_layout_ring_curve(layout, from, to);
+    if (layout->shape == BY_SHAPE_LAYERS && p->level == q->level) {
+        curve.control.y -= fmin(110, 56 + 0.16 * fabs(p->x - q->x));
+    } else if (layout->shape ==
+               BY_SHAPE_GRID) { /* what joins the ends of a row or column goes round the nodes between */
+        uint32_t columns = layout->columns, rows = fabric->topology->node_count / columns;
+        uint32_t down = (from > to ? from - to : to - from) / columns;
+
+        if (from / columns == to / columns && columns > 2 &&
+            (from > to ? from - to : to - from) == columns - 1)
+            curve.control.y -= 74;
+        else if (rows > 2 && from % columns == to % columns && down == rows - 1)
+            curve.control.x -= 74;
+    }
+    return curve;
+}

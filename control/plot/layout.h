@@ -56,7 +56,10 @@ void by_layout_free(struct by_layout *layout);
 void by_layout_layers(const struct by_fabric *fabric, struct by_layout *layout);
 /* Places fabrics whose switches form groups; false where they do not. */
 bool by_layout_ring(const struct by_fabric *fabric, struct by_layout *layout);
-/* The line between two nodes of a ring. */
+/* The line between two nodes. */
+struct by_curve by_layout_curve(const struct by_fabric *fabric, const struct by_layout *layout, uint32_t from,
+                                uint32_t to);
+/* The same on a ring. */
 struct by_curve by_layout_ring_curve(const struct by_layout *layout, uint32_t from, uint32_t to);
 /* Draws the groups' frames, which lie below all else. */
 void by_layout_ring_draw(const struct by_layout *layout, FILE *out);

@@ -6,6 +6,7 @@
 #include "control/plot/layout.h"
 #include "control/plot/panel.h"
 #include "control/plot/picture.h"
+#include "control/plot/shade.h"
 #include "control/plot/svg.h"
 #include "control/topology/fraction.h"
 
@@ -90,6 +91,33 @@ static void legend_cut(struct legend *legend, const struct by_fabric *fabric, bo
     legend_text(legend, at.x + 32, at.y, text);
 }
 
+/* What the parts allow: all that leaves them, over the times that a pair of trees does. */
+static void legend_parts(struct legend *legend, const struct by_fabric *fabric)
+{
+    char text[BY_LEGEND_BYTES], leaving[BY_FRACTION_TEXT_BYTES], bound[BY_FRACTION_TEXT_BYTES];
+    int64_t times = 2 * ((int64_t)fabric->part_count - 1);
+    struct by_fraction all;
+    struct by_point at;
+
+    if (by_fraction_multiply(fabric->plan->optimum, (struct by_fraction){times, 1}, &all) != 0)
+        all = (struct by_fraction){0, 1}; /* the picture says less */
+    snprintf(text, sizeof(text),
+             "tight partition: %s %.20s leave its %u parts, each pair of trees %lld times: at most %s",
+             by_fraction_text(all, leaving), fabric->topology->unit, fabric->part_count, (long long)times,
+             by_fraction_text(fabric->plan->optimum, bound));
+    at = legend_next(legend, 60 + by_layout_text_width(text, 12));
+    for (uint32_t i = 0; i < 2 && legend->out; i++)
+        fprintf(
+            legend->out,
+            "<rect x=\"%.1f\" y=\"%.1f\" width=\"22\" height=\"16\" rx=\"8\" fill=\"%s\" opacity=\"0.3\"/>",
+            at.x + 28 * i, at.y - 8, by_shade_color(fabric, i));
+    if (legend->out)
+        fprintf(legend->out,
+                "<path d=\"M%.1f %.1fv16\" stroke=\"%s\" stroke-width=\"2.6\" stroke-linecap=\"round\"/>\n",
+                at.x + 25, at.y - 8, BY_COLOR_CUT);
+    legend_text(legend, at.x + 58, at.y, text);
+}
+
 static void legend_trees(struct legend *legend, const struct by_fabric *fabric)
 {
     char text[BY_LEGEND_BYTES], fraction[BY_FRACTION_TEXT_BYTES];
@@ -134,7 +162,9 @@ double by_legend_draw(const struct by_fabric *fabric, double x, double width, do
             legend_symbol(&legend, kind, texts[kind]);
     if (fabric->plan != NULL) {
         legend_scale(&legend);
-        if (fabric->plan->cut_count > 0)
+        if (fabric->part_count > 0)
+            legend_parts(&legend, fabric);
+        if (fabric->plan->cut_count > 0 && (fabric->part_count == 0 || !trees))
             legend_cut(&legend, fabric, trees);
         if (trees)
             legend_trees(&legend, fabric);
@@ -178,9 +208,10 @@ void by_legend_plan(const struct by_fabric *fabric, char line[BY_LEGEND_BYTES])
     by_fraction_text(plan->achieved, achieved);
     by_fraction_text(plan->optimum, optimum);
     if (by_fraction_compare(plan->achieved, plan->optimum) >= 0)
-        used =
-            snprintf(line, BY_LEGEND_BYTES, "%s %.20s (algbw), the proven optimum of this fabric; %u tree%s",
-                     achieved, fabric->topology->unit, plan->tree_count, plan->tree_count == 1 ? "" : "s");
+        used = snprintf(line, BY_LEGEND_BYTES, "%s %.20s (algbw), %s; %u tree%s", achieved,
+                        fabric->topology->unit,
+                        plan->proof ? "the most that trees can carry" : "the proven optimum of this fabric",
+                        plan->tree_count, plan->tree_count == 1 ? "" : "s");
     else
         used = snprintf(line, BY_LEGEND_BYTES, "%s %.20s (algbw), %.1f%% of the bound %s; %u trees", achieved,
                         fabric->topology->unit,

@@ -12,6 +12,7 @@ control_SRC += \
 	control/plot/legend.c \
 	control/plot/picture.c \
 	control/plot/ring.c \
+	control/plot/shade.c \
 	control/plot/strips.c \
 	control/plot/summary.c \
 	control/plot/summary_draw.c \

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "control/plot/picture.h"
+#include "control/plot/shade.h"
 #include "control/plot/svg.h"
 #include "control/topology/alloc.h"
 
@@ -75,29 +76,6 @@ void by_panel_facts(const struct by_fabric *fabric, struct by_panel_facts *facts
         }
 }
 
-static struct by_curve curve_of(const struct panel *panel, uint32_t from, uint32_t to)
-{
-    const struct by_spot *p = &panel->layout->places[from], *q = &panel->layout->places[to];
-    struct by_curve curve = {{p->x, p->y}, {(p->x + q->x) / 2, (p->y + q->y) / 2}, {q->x, q->y}};
-
-    if (panel->layout->shape == BY_SHAPE_RING)
-        return by_layout_ring_curve(panel->layout, from, to);
-    if (panel->layout->shape == BY_SHAPE_LAYERS && p->level == q->level) {
-        curve.control.y -= fmin(110, 56 + 0.16 * fabs(p->x - q->x));
-    } else if (panel->layout->shape ==
-               BY_SHAPE_GRID) { /* what joins the ends of a row or column goes round the nodes between */
-        uint32_t columns = panel->layout->columns, rows = panel->fabric->topology->node_count / columns;
-        uint32_t down = (from > to ? from - to : to - from) / columns;
-
-        if (from / columns == to / columns && columns > 2 &&
-            (from > to ? from - to : to - from) == columns - 1)
-            curve.control.y -= 74;
-        else if (rows > 2 && from % columns == to % columns && down == rows - 1)
-            curve.control.x -= 74;
-    }
-    return curve;
-}
-
 static bool keep_free(struct panel *panel, struct box box, bool force)
 {
     for (uint32_t i = 0; i < panel->box_count && !force; i++) {
@@ -131,58 +109,6 @@ static void label_curve(struct panel *panel, const struct by_curve *curve, const
     }
 }
 
-/* The cut's side as one soft shape: wide round strokes along the links inside it and around its nodes. */
-static void draw_cut(struct panel *panel)
-{
-    const struct by_fabric *fabric = panel->fabric;
-
-    if (fabric->plan == NULL || fabric->plan->cut_count == 0)
-        return;
-    fprintf(panel->out, "<g opacity=\"0.16\" stroke-linecap=\"round\" stroke-linejoin=\"round\">\n");
-    for (uint32_t c = 0; c < fabric->channel_count; c++)
-        if (fabric->shaded[fabric->channels[c].a] && fabric->shaded[fabric->channels[c].b]) {
-            struct by_curve curve = curve_of(panel, fabric->channels[c].a, fabric->channels[c].b);
-
-            by_svg_curve(panel->out, &curve, BY_COLOR_CUT, 44, NULL, NULL);
-        }
-    for (uint32_t n = 0; n < fabric->topology->node_count; n++)
-        if (fabric->shaded[n]) {
-            const struct by_spot *place = &panel->layout->places[n];
-            double rx = place->half_width + 14, ry = place->half_height + 14;
-
-            fprintf(panel->out,
-                    "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"%.1f\" fill=\"%s\"/>\n",
-                    place->x - rx, place->y - ry, 2 * rx, 2 * ry, ry, BY_COLOR_CUT);
-        }
-    fputs("</g>\n", panel->out);
-}
-
-/* A bar across each link that leaves the cut's side. */
-static void draw_cut_bars(struct panel *panel)
-{
-    const struct by_fabric *fabric = panel->fabric;
-
-    for (uint32_t c = 0; c < fabric->channel_count && fabric->plan != NULL; c++) {
-        const struct by_channel *channel = &fabric->channels[c];
-        bool from_a = fabric->shaded[channel->a], leaves_a = from_a != fabric->shaded_receives;
-
-        if (fabric->shaded[channel->a] == fabric->shaded[channel->b] || fabric->idle[channel->a] ||
-            fabric->idle[channel->b] || channel->capacity[leaves_a ? 0 : 1] <= 0)
-            continue;
-        struct by_curve curve =
-            curve_of(panel, from_a ? channel->a : channel->b, from_a ? channel->b : channel->a);
-        const struct by_spot *inner = &panel->layout->places[from_a ? channel->a : channel->b];
-        double length = fmax(hypot(curve.to.x - curve.from.x, curve.to.y - curve.from.y), 1);
-        double t = fmin(0.45, (hypot(inner->half_width * 0.5, inner->half_height) + 24) / length);
-        struct by_point at = by_curve_at(&curve, t), along = by_curve_direction(&curve, t);
-
-        fprintf(panel->out,
-                "<path d=\"M%.1f %.1fL%.1f %.1f\" stroke=\"%s\" stroke-width=\"2.6\" "
-                "stroke-linecap=\"round\"/>\n",
-                at.x - along.y * 9, at.y + along.x * 9, at.x + along.y * 9, at.y - along.x * 9, BY_COLOR_CUT);
-    }
-}
-
 static void link_tip(const struct panel *panel, const struct by_channel *channel, char tip[TIP_BYTES])
 {
     const struct by_topology *topology = panel->fabric->topology;
@@ -206,7 +132,7 @@ static void draw_plain_links(struct panel *panel, bool pale)
 
     for (uint32_t c = 0; c < panel->fabric->channel_count; c++) {
         const struct by_channel *channel = &panel->fabric->channels[c];
-        struct by_curve curve = curve_of(panel, channel->a, channel->b);
+        struct by_curve curve = by_layout_curve(panel->fabric, panel->layout, channel->a, channel->b);
 
         link_tip(panel, channel, tip);
         by_svg_curve(panel->out, &curve, pale ? "#dfe5ea" : BY_COLOR_LINK,
@@ -231,7 +157,7 @@ static void draw_loaded_links(struct panel *panel)
 
     for (uint32_t c = 0; c < panel->fabric->channel_count; c++) {
         const struct by_channel *channel = &panel->fabric->channels[c];
-        struct by_curve curve = curve_of(panel, channel->a, channel->b);
+        struct by_curve curve = by_layout_curve(panel->fabric, panel->layout, channel->a, channel->b);
 
         link_tip(panel, channel, tip);
         for (unsigned d = 0; d < 2; d++) {
@@ -255,7 +181,7 @@ static void label_bandwidths(struct panel *panel)
         return;
     for (uint32_t c = 0; c < panel->fabric->channel_count; c++) {
         const struct by_channel *channel = &panel->fabric->channels[c];
-        struct by_curve curve = curve_of(panel, channel->a, channel->b);
+        struct by_curve curve = by_layout_curve(panel->fabric, panel->layout, channel->a, channel->b);
 
         by_number_text(channel->capacity[0], text[0]);
         by_number_text(channel->capacity[1], text[1]);
@@ -279,7 +205,7 @@ static void label_loads(struct panel *panel)
         return;
     for (uint32_t c = 0; c < panel->fabric->channel_count; c++) {
         const struct by_channel *channel = &panel->fabric->channels[c];
-        struct by_curve curve = curve_of(panel, channel->a, channel->b);
+        struct by_curve curve = by_layout_curve(panel->fabric, panel->layout, channel->a, channel->b);
         double part[2];
 
         for (unsigned d = 0; d < 2; d++)
@@ -341,7 +267,7 @@ static void draw_hop(struct panel *panel, uint32_t index, const struct by_tree *
         return;
     slot = slot_of(panel, index, channel, &count);
     gap = fmin(TREE_GAP, TREES_WIDTH / count);
-    curve = curve_of(panel, channel->a, channel->b);
+    curve = by_layout_curve(panel->fabric, panel->layout, channel->a, channel->b);
     curve = by_curve_shifted(&curve, (slot - (count - 1) / 2.0) * gap);
     by_svg_curve(panel->out, &curve, by_tree_color(index), fmin(TREE_WIDTH, gap * 0.8),
                  "stroke-linecap=\"round\"", NULL);
@@ -491,9 +417,9 @@ void by_panel_draw(const struct by_fabric *fabric, const struct by_layout *layou
     if (layout->shape == BY_SHAPE_RING)
         by_layout_ring_draw(layout, out);
     if (kind == BY_PANEL_LOAD) {
-        draw_cut(&panel);
+        by_shade_draw(fabric, layout, out);
         draw_loaded_links(&panel);
-        draw_cut_bars(&panel);
+        by_shade_bars(fabric, layout, out);
     } else {
         draw_plain_links(&panel, kind == BY_PANEL_TREES);
         if (kind == BY_PANEL_TREES)

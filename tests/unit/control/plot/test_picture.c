@@ -358,6 +358,42 @@ static void a_cut_of_most_nodes_shades_the_others(void **state)
     by_topology_free(fixture.topology);
 }
 
+static void a_partition_is_drawn_part_by_part(void **state)
+{
+    struct fixture fixture;
+    struct by_fabric *fabric;
+    struct by_part parts[2] = {{0}};
+    struct by_certificate proof = {.kind = BY_CERTIFICATE_PARTS, .part_count = 2, .parts = parts};
+    uint32_t first[3], second[3];
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream;
+
+    (void)state;
+    make_plan(&fixture, BY_COLLECTIVE_ALLREDUCE);
+    for (unsigned i = 0; i < 3; i++) {
+        first[i] = node(fixture.topology, (const char *[]){"leaf0", "h0", "h1"}[i]);
+        second[i] = node(fixture.topology, (const char *[]){"leaf1", "h2", "h3"}[i]);
+    }
+    parts[0] = (struct by_part){3, first};
+    parts[1] = (struct by_part){3, second};
+    fixture.plan.proof = &proof;
+    fabric = by_fabric_make(fixture.topology, &fixture.plan, -1, 8);
+    assert_int_equal(fabric->part_count, 2);
+    assert_int_equal(fabric->part[node(fixture.topology, "h1")], 0);
+    assert_int_equal(fabric->part[node(fixture.topology, "h2")], 1);
+    assert_int_equal(fabric->part[node(fixture.topology, "spine")], BY_FABRIC_NO_PART);
+    stream = open_memstream(&text, &bytes);
+    assert_non_null(stream);
+    by_picture_write(fabric, stream);
+    fclose(stream);
+    assert_non_null(strstr(text, "tight partition: 20 GB/s leave its 2 parts, each pair of trees 2 times"));
+    assert_null(strstr(text, "bottleneck"));
+    free(text);
+    by_fabric_free(fabric);
+    by_topology_free(fixture.topology);
+}
+
 static void a_long_name_is_cut_between_characters(void **state)
 {
     char label[BY_LABEL_BYTES];
@@ -384,6 +420,7 @@ int main(void)
         cmocka_unit_test(names_are_escaped_in_dot),
         cmocka_unit_test(a_plan_s_picture_holds_the_facts),
         cmocka_unit_test(a_cut_of_most_nodes_shades_the_others),
+        cmocka_unit_test(a_partition_is_drawn_part_by_part),
         cmocka_unit_test(a_long_name_is_cut_between_characters),
     };
 
