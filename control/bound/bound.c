@@ -110,7 +110,7 @@ static int reduce_and_broadcast(struct by_bound *bound, struct by_problem *probl
     struct by_bound_allreduce *allreduce = &bound->allreduce;
 
     allreduce->re_bc = (struct by_fraction){0, 1};
-    for (uint32_t i = 0; i < bound->broadcast.root_count; i++) {
+    for (uint32_t i = 0; i < bound->broadcast.root_count && !bound->unreached[0]; i++) {
         struct by_fraction a = bound->reduce.roots[i].bound, b = bound->broadcast.roots[i].bound, sum, rate;
 
         if (by_fraction_add(a, b, &sum) != 0 || by_fraction_multiply(a, b, &rate) != 0 ||
@@ -206,8 +206,11 @@ static int bound_allreduce(const struct work *work, const struct by_graph *graph
     by_topology_free(stripped);
     if (error)
         return error;
-    allreduce->rs_ag = allreduce->rate.plan->two_phases;
-    allreduce->rs_ag_proved = proved(allreduce, capable);
+    allreduce->rs_ag = (struct by_fraction){0, 1};
+    if (work->bound->allgather.reached.num > 0 && work->bound->reduce_scatter.reached.num > 0) {
+        allreduce->rs_ag = allreduce->rate.plan->two_phases;
+        allreduce->rs_ag_proved = proved(allreduce, capable);
+    }
     if (allreduce->in_network)
         mark_switches(work->topology, allreduce);
     return 0;

@@ -51,10 +51,10 @@ enum by_bound_proved {
 struct by_bound_allreduce {
     struct by_fraction cut_set; /* Zhou and Sun, theorem 1: every schedule */
     struct by_bound_cut cut;
-    struct by_fraction processes; /* corollary 18: while no switch sums or copies */
-    uint32_t process;             /* the node that limits it */
-    struct by_fraction links;     /* Zhou and Sun, corollary 2.1: trees, while no switch sums or copies */
-    struct by_fraction rs_ag, re_bc;
+    struct by_fraction processes;    /* corollary 18: while no switch sums or copies */
+    uint32_t process;                /* the node that limits it */
+    struct by_fraction links;        /* Zhou and Sun, corollary 2.1: trees, while no switch sums or copies */
+    struct by_fraction rs_ag, re_bc; /* num 0 where no trees are known for their parts */
     uint32_t re_bc_root;
     enum by_bound_proved rs_ag_proved;
     struct by_rate rate; /* trees at compute nodes: rate.plan */
@@ -78,8 +78,8 @@ struct by_bound {
 };
 
 struct by_bound_options {
-    bool all_roots;         /* make the trees of every root of broadcast and reduce, else one for each bound */
-    double time_limit_s;    /* 0 = none; past it BY_ETIMEDOUT */
+    bool all_roots;      /* make the trees of every root of broadcast and reduce, else one for each bound */
+    double time_limit_s; /* 0 = none; past it BY_ETIMEDOUT */
     struct by_stage *stage; /* where progress is told; NULL: nowhere */
     /* Asked of every plan before its rate counts, with the fabric that it is for (NULL: nobody is): 0, or a
      * negative BY_E* with `problem` filled. */

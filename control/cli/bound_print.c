@@ -183,10 +183,15 @@ static void print_reached(const struct by_bound *bound, const struct by_topology
     struct by_fraction best = by_bound_reached(allreduce);
 
     puts("allreduce: reached");
-    print_figure("RE+BC", allreduce->re_bc, " any switch: reduce to ");
-    printf("%s, then broadcast\n", topology->nodes[allreduce->re_bc_root].name);
-    print_figure("RS+AG", allreduce->rs_ag, " any switch: reduce-scatter, then allgather; ");
-    puts(proved[allreduce->rs_ag_proved]);
+    print_figure("RE+BC", allreduce->re_bc,
+                 allreduce->re_bc.num ? " any switch: reduce to " : " no trees found\n");
+    if (allreduce->re_bc.num)
+        printf("%s, then broadcast\n", topology->nodes[allreduce->re_bc_root].name);
+    print_figure("RS+AG", allreduce->rs_ag,
+                 allreduce->rs_ag.num ? " any switch: reduce-scatter, then allgather; "
+                                      : " no trees found\n");
+    if (allreduce->rs_ag.num)
+        puts(proved[allreduce->rs_ag_proved]);
     print_figure("tree pairs", plan->achieved, " any switch: ");
     if (plan->achieved.num)
         printf("%u trees at compute nodes, found by %s%s\n", plan->tree_count,
@@ -381,7 +386,10 @@ static void json_allreduce(const struct by_bound *bound, const struct by_topolog
            proved[allreduce->rs_ag_proved]);
     json_rate("re_bc", allreduce->re_bc);
     fputs(", \"re_bc_root\": ", stdout);
-    json_text(topology->nodes[allreduce->re_bc_root].name);
+    if (allreduce->re_bc.num > 0)
+        json_text(topology->nodes[allreduce->re_bc_root].name);
+    else
+        fputs("null", stdout);
     fputs(",\n  ", stdout);
     json_rate("rate_lp", rate->plan->achieved);
     fputs(", ", stdout);

@@ -17,3 +17,7 @@ TOOLS += bound-exhaustive
 bound-exhaustive_SRC    := tests/unit/control/bound/exhaustive.c $(bound_compare_SRC)
 bound-exhaustive_LIBS   := control lp offload
 bound-exhaustive_LDLIBS := -ljansson -lgmp -lClp
+TESTS += bound-all
+bound-all_SRC    := tests/unit/control/bound/test_bound.c tests/unit/control/plan/rig.c
+bound-all_LIBS   := control lp offload
+bound-all_LDLIBS := -lcmocka -ljansson -lgmp -lClp
