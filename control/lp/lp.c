@@ -113,6 +113,13 @@ uint32_t by_lp_column(struct by_lp *lp, int64_t num, int64_t den)
     return column;
 }
 
+void by_lp_cost(struct by_lp *lp, uint32_t column, int64_t num, int64_t den)
+{
+    BY_ASSERT(column < lp->column_count);
+    forget(lp);
+    set_ratio(lp->columns[column].cost, num, den);
+}
+
 uint32_t by_lp_row(struct by_lp *lp, enum by_lp_sense sense, int64_t num, int64_t den)
 {
     uint32_t row;

@@ -38,6 +38,8 @@ struct by_lp *by_lp_new(void);
 void by_lp_free(struct by_lp *lp);
 /* Adds a variable x >= 0 with `num / den` (den > 0) of it in the value; returns its number. */
 uint32_t by_lp_column(struct by_lp *lp, int64_t num, int64_t den);
+/* Changes how much of a variable is in the value. */
+void by_lp_cost(struct by_lp *lp, uint32_t column, int64_t num, int64_t den);
 /* Adds an empty row with the right side `num / den` (den > 0); returns its number. */
 uint32_t by_lp_row(struct by_lp *lp, enum by_lp_sense sense, int64_t num, int64_t den);
 /* Adds `num / den` (den > 0) to the coefficient of `column` in `row`. */

@@ -39,6 +39,10 @@ bench-modes_LDLIBS = $(host-driver_LDLIBS)
 bench: all build-tools ## kernels, engine, modes, planner, switch and whole allreduces (PART=kernels|engine|modes|planner|sim|circulant|hosts|switchd|mpi|mpi-full)
 	$(Q)tests/bench/bench.sh $(B) $(PART)
 
+.PHONY: bounds-table
+bounds-table: all ## the table of docs/bounds.md, measured anew
+	$(Q)tests/bench/bounds.sh $(B)
+
 .PHONY: growth
 growth: all ## docs/pictures/planner-growth.svg: the planner's time against size, drawn anew
 	$(Q)tests/bench/planner.sh $(B) growth docs/pictures/planner-growth.svg

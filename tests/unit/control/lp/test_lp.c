@@ -194,6 +194,8 @@ static void rows_may_be_added_after_a_solution(void **state)
     expect_optimum(lp, 9, 2);
     by_lp_add(lp, 0, by_lp_column(lp, 2, 1), 1, 1);
     expect_optimum(lp, 12, 1);
+    by_lp_cost(lp, 3, 1, 2); /* the new variable is worth less than the others */
+    expect_optimum(lp, 21, 4);
     by_lp_free(lp);
 }
 
