@@ -66,6 +66,14 @@ struct by_sim_node {
     uint64_t adds_ps;         /* busy with additions until then */
     struct by_engine *engine; /* NULL where there is neither entry nor relay */
     struct by_endpoint *endpoint[BY_WORLD_JOBS_MAX];
+    /* Calls that go on in another generation (resume.c). Images: which comes, and which the host was told of;
+     * they are retired. */
+    uint8_t *coming_image, *told_image;
+    size_t coming_bytes, told_bytes;
+    struct by_resume *resume[BY_WORLD_JOBS_MAX];
+    void *resume_memory[BY_WORLD_JOBS_MAX];
+    uint16_t attempt[BY_WORLD_JOBS_MAX];
+    uint8_t over[BY_WORLD_JOBS_MAX]; /* its calls have gone on */
     uint32_t mark_count[BY_WORLD_JOBS_MAX];
     struct by_progress_mark *marks[BY_WORLD_JOBS_MAX]; /* by tree; NULL where no engine is */
     uint32_t slots_now, slots_high;
@@ -91,11 +99,32 @@ struct by_world {
     struct by_sim_node *nodes;
     struct by_direction *directions;
     struct by_world_counters counters;
-    void **retired; /* memory of processes that have ended: departures may still point into it */
+    uint64_t spread_ns; /* what a control plane takes to tell a node something, at the most */
+    void **retired;     /* memory of processes that have ended: departures may still point into it */
     size_t retired_count;
 };
 
-enum by_event_kind { BY_EVENT_POLL, BY_EVENT_ARRIVE, BY_EVENT_ADDED, BY_EVENT_DEPART };
+enum by_event_kind {
+    BY_EVENT_POLL,
+    BY_EVENT_ARRIVE,
+    BY_EVENT_ADDED,
+    BY_EVENT_DEPART,
+    BY_EVENT_TABLE,
+    BY_EVENT_FREEZE,
+    BY_EVENT_TELL,
+    BY_EVENT_REPEAT
+};
+
+/* world.c: what resume.c needs of it. */
+void by_sim_retire(struct by_world *world, void *memory); /* frees it with the world */
+void by_sim_engine_load(struct by_world *world, uint32_t index);
+unsigned by_sim_isa(void);
+
+/* resume.c: calls that go on. */
+void by_sim_on_table(struct by_world *world, uint32_t index);
+void by_sim_on_freeze(struct by_world *world, uint32_t index);
+void by_sim_on_tell(struct by_world *world, uint32_t index, struct by_parcel *parcel);
+void by_sim_on_repeat(struct by_world *world, uint32_t index);
 
 /* cable.c: parcels and cables. */
 void by_parcel_put(struct by_world *world, struct by_parcel *parcel);

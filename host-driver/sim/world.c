@@ -27,7 +27,7 @@ static void *zeroed(size_t count, size_t bytes)
 }
 
 /* Asked of the processor once: in a virtual machine that takes as long as a small scenario. */
-static unsigned best_isa(void)
+unsigned by_sim_isa(void)
 {
     static unsigned best;
 
@@ -44,13 +44,13 @@ static uint32_t at_least(uint32_t a, uint32_t b)
 static void engine_create(struct by_world *world, struct by_sim_node *node)
 {
     const struct by_world_config *given = &world->config;
-    struct by_engine_config config = {.repair_interval_ns = given->repair_interval_ns, .isa = best_isa()};
+    struct by_engine_config config = {.repair_interval_ns = given->repair_interval_ns, .isa = by_sim_isa()};
     struct by_image_header header;
     size_t bytes;
 
     by_image_header(node->image, &header);
-    config.payload_max = header.payload_max;
-    config.slot_count_max = at_least(header.slot_count, 1);
+    config.payload_max = at_least(header.payload_max, given->payload_max);
+    config.slot_count_max = at_least(at_least(header.slot_count, given->slot_count_max), 1);
     config.image_bytes_max = at_least((uint32_t)node->image_bytes, given->image_bytes_max);
     config.entry_count_max = at_least(at_least(header.count[BY_SECTION_ENTRY], given->entry_count_max), 1);
     config.relay_count_max = at_least(header.count[BY_SECTION_RELAY], given->relay_count_max);
@@ -59,8 +59,7 @@ static void engine_create(struct by_world *world, struct by_sim_node *node)
         abort();
 }
 
-/* Frees `memory` with the world. */
-static void retire(struct by_world *world, void *memory)
+void by_sim_retire(struct by_world *world, void *memory)
 {
     if (memory == NULL)
         return;
@@ -88,23 +87,28 @@ static void engine_load(struct by_world *world, struct by_sim_node *node)
     }
 }
 
+void by_sim_engine_load(struct by_world *world, uint32_t index)
+{
+    engine_load(world, &world->nodes[index]);
+    by_sim_node_mark(world, index);
+}
+
 /* Builds what runs on a node from its image. */
 static void node_load(struct by_world *world, uint32_t index)
 {
     struct by_sim_node *node = &world->nodes[index];
 
-    engine_load(world, node);
-    by_sim_node_mark(world, index);
+    by_sim_engine_load(world, index);
     for (uint32_t j = 0; j < world->job_count; j++) {
         struct by_endpoint_config config = world->config.endpoint;
         size_t bytes;
 
-        retire(world, node->endpoint[j]);
+        by_sim_retire(world, node->endpoint[j]);
         node->endpoint[j] = NULL;
         config.image = node->image;
         config.image_bytes = node->image_bytes;
         config.job = world->jobs[j];
-        config.isa = best_isa();
+        config.isa = by_sim_isa();
         config.nonce = (uint32_t)by_prng_next(&world->nonces);
         bytes = by_endpoint_size(&config);
         if (bytes == 0)
@@ -220,7 +224,7 @@ void by_world_forget(struct by_world *world, uint32_t index)
 
     forget_references(world, index);
     by_parcels_clear(world, &node->arrived);
-    retire(world, node->engine);
+    by_sim_retire(world, node->engine);
     engine_create(world, node);
 }
 
@@ -231,7 +235,7 @@ void by_world_restart(struct by_world *world, uint32_t index)
     forget_references(world, index);
     by_parcels_clear(world, &node->arrived);
     drop_queues(world, node);
-    retire(world, node->engine);
+    by_sim_retire(world, node->engine);
     node->engine = NULL;
     node->dead = 0;
     node->poll_ps = UINT64_MAX;
@@ -244,10 +248,12 @@ static void node_free(struct by_world *world, struct by_sim_node *node)
     drop_queues(world, node);
     for (uint32_t j = 0; j < world->job_count; j++) {
         free(node->endpoint[j]);
+        free(node->resume_memory[j]);
         free(node->marks[j]);
     }
     free(node->engine);
-    free(node->image);
+    if (node->coming_image == NULL) /* else it is retired */
+        free(node->image);
     free(node->direction_of);
 }
 
@@ -320,8 +326,16 @@ void by_world_run(struct by_world *world, const int *done, uint64_t until_ns)
             by_sim_node_on_arrive(world, event.index, event.parcel);
         else if (event.kind == BY_EVENT_ADDED)
             by_sim_node_on_added(world, event.index, event.parcel);
-        else
+        else if (event.kind == BY_EVENT_DEPART)
             by_cable_on_depart(world, event.index);
+        else if (event.kind == BY_EVENT_TABLE)
+            by_sim_on_table(world, event.index);
+        else if (event.kind == BY_EVENT_FREEZE)
+            by_sim_on_freeze(world, event.index);
+        else if (event.kind == BY_EVENT_TELL)
+            by_sim_on_tell(world, event.index, event.parcel);
+        else
+            by_sim_on_repeat(world, event.index);
     }
 }
 

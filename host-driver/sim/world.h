@@ -73,7 +73,7 @@ struct by_world_config {
     uint32_t burst;   /* packets a step */
     uint64_t repair_interval_ns;
     /* Room for tables that come later; 0: what the first ones need. */
-    uint32_t image_bytes_max, entry_count_max, relay_count_max;
+    uint32_t image_bytes_max, entry_count_max, relay_count_max, slot_count_max, payload_max;
     by_world_watch *watch;              /* may be NULL */
     struct by_endpoint_config endpoint; /* image, job and nonce are filled in */
 };
@@ -82,6 +82,7 @@ struct by_world_counters {
     uint64_t events, sent, delivered, lost, duplicated, held, overflowed, marked;
     uint64_t waited; /* sum over all packets: those ahead of it in the queue for its cable */
     uint64_t corrupted, corrupted_headers; /* packets; those of them whose header was hit */
+    uint64_t told;                         /* messages between hosts about calls that go on */
 };
 
 /* What one direction of a cable has carried. */
@@ -114,6 +115,12 @@ void by_world_calm(struct by_world *world);
 /* Installs other images (another gen, other trees) on the same cables: engines stage and commit, endpoints
  * start over. */
 void by_world_reload(struct by_world *world, const struct by_world_fabric *fabric);
+/*
+ * Installs other images under which calls go on; config.endpoint.resume is set. Tables come to the nodes, and
+ * word of them to the hosts, within `spread_ns`, each at a moment of its own; messages between hosts take as
+ * long, and get lost or doubled where the cables lose. May be called again before all hosts have gone on.
+ */
+void by_world_resume(struct by_world *world, const struct by_world_fabric *fabric, uint64_t spread_ns);
 /* A switch loses its memory: until the next reload it knows no tree. */
 void by_world_forget(struct by_world *world, uint32_t node);
 /* The process of a host ends, if it has not been killed before, and another begins with the same tables:

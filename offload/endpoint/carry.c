@@ -179,6 +179,7 @@ int by_resume_carry(struct by_resume *resume, struct by_endpoint **endpoint, voi
     to->done_room = collect(old, NULL);
     (void)collect(old, to);
     to->counters = old->counters;
+    to->counters.gone_on++;
     to->now_ns = old->now_ns;
     take_session(old, to);
     take_calls(old, to);

@@ -300,6 +300,7 @@ static int take_copy(struct by_resume *resume, uint16_t rank, const uint8_t *dat
     trace = by_trace_at(lane, seq);
     if (bytes - COPY_BYTES != (trace->kind == BY_CHUNK_TO ? flight->bytes : trace->held_bytes))
         return BY_EFORMAT;
+    resume->endpoint->counters.copied++;
     if (trace->kind != BY_CHUNK_TO) {
         by_copy(flight->recv, data + COPY_BYTES, bytes - COPY_BYTES);
         complete(resume, lane, flight);

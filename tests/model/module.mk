@@ -31,7 +31,7 @@ model: $(B)/tools/model $(B)/tests/test_model ## explore every state of the prot
 	$(Q)$(B)/tools/model --jobs $(shell nproc)
 	$(Q)MODEL_FULL=1 $(B)/tests/test_model
 
-MUTATION_TESTS := test_endpoint_send test_endpoint_session test_endpoint_timer test_sim_fairness
+MUTATION_TESTS := test_endpoint_send test_endpoint_session test_endpoint_timer test_sim_fairness test_sim_resume
 MUTATIONS = $(foreach t,$(MUTATION_TESTS),OBJECTS_$(t)="$(call obj,$($(t)_SRC))") tests/model/mutations.sh $(B) "$(CC) $(BASE) $(PICFLAG) $(FLAGS_offload)" "$(CC) $(LDSAN)" "$(call obj,$(model_SRC))"
 
 model-smoke: $(B)/tools/model $(B)/tests/test_endpoint_send

@@ -58,31 +58,31 @@ static int draw_fabric(struct by_prng *prng, struct scenario *scenario)
     }
 }
 
-static int draw_root(struct by_prng *prng, const struct scenario *scenario, int through_hosts)
+static int draw_root(struct by_prng *prng, const struct fabric *fabric, int through_hosts)
 {
     for (;;) {
-        int node = (int)below(prng, (uint64_t)scenario->fabric.node_count);
+        int node = (int)below(prng, (uint64_t)fabric->node_count);
 
-        if (scenario->fabric.nodes[node].plain)
+        if (fabric->nodes[node].plain)
             continue;
         /* A host may be the root of any tree; a leaf switch too. */
-        if (through_hosts || scenario->fabric.nodes[node].kind == BY_NODE_SWITCH || one_in(prng, 4))
+        if (through_hosts || fabric->nodes[node].kind == BY_NODE_SWITCH || one_in(prng, 4))
             return node;
     }
 }
 
-static void draw_trees(struct by_prng *prng, struct scenario *scenario, int job, int through_hosts,
+static void draw_trees(struct by_prng *prng, struct fabric *fabric, int job, int through_hosts,
                        int window_log)
 {
     static const uint16_t payloads[] = {64, 256, 1024, 1408};
-    struct fabric_job *j = &scenario->fabric.jobs[job];
+    struct fabric_job *j = &fabric->jobs[job];
     int count = between(prng, 1, 4);
     uint16_t payload = payloads[below(prng, 4)];
     int owned = one_in(prng, 3); /* trees for each owner beside those for all */
 
     for (int t = 0; t < count || j->tree_count == 0; t++) {
-        struct fabric_tree *tree = fabric_tree_add(
-            &scenario->fabric, job, draw_root(prng, scenario, through_hosts), through_hosts, prng);
+        struct fabric_tree *tree =
+            fabric_tree_add(fabric, job, draw_root(prng, fabric, through_hosts), through_hosts, prng);
 
         if (tree == NULL)
             continue;
@@ -97,7 +97,7 @@ static void draw_trees(struct by_prng *prng, struct scenario *scenario, int job,
 
         if (one_in(prng, 4))
             continue; /* this shard falls back */
-        tree = fabric_tree_add(&scenario->fabric, job, j->rank_node[r], through_hosts, prng);
+        tree = fabric_tree_add(fabric, job, j->rank_node[r], through_hosts, prng);
         if (tree == NULL)
             continue;
         tree->window = (uint16_t)(1 << window_log);
@@ -186,8 +186,37 @@ static void draw_event(struct by_prng *prng, struct scenario *scenario)
         scenario->flip_node = node;
         scenario->flip_ns = at_ns;
         break;
+    case 5: /* the same as the first, but the calls go on, perhaps in other trees; perhaps twice */
+    case 6:
+        scenario->crash_count = between(prng, 1, 2);
+        scenario->spread_ns = 1 + (by_prng_next(prng) >> between(prng, 42, 54));
+        for (int k = 0; k < scenario->crash_count; k++) {
+            struct scenario_crash *crash = &scenario->crashes[k];
+
+            crash->node = scenario->fabric.nodes[node].kind == BY_NODE_SWITCH && !one_in(prng, 4) ? node : -1;
+            crash->crash_ns = at_ns;
+            crash->resume_ns = at_ns + (by_prng_next(prng) >> between(prng, 42, 54));
+            at_ns = crash->resume_ns + below(prng, 2 * scenario->spread_ns + 100000);
+            node = draw_interior(prng, &scenario->fabric);
+        }
+        break;
     default:
         break;
+    }
+}
+
+/* The trees after a crash: the same, or others over the same cables. */
+static void draw_after(struct scenario *scenario, int through_hosts, const int *window_log)
+{
+    struct by_prng prng = {scenario->seed ^ 0x6166746572u};
+
+    if (scenario->crash_count == 0)
+        return;
+    scenario->after = scenario->fabric;
+    for (int j = 0; j < scenario->fabric.job_count && !one_in(&prng, 3); j++) {
+        scenario->after.jobs[j].tree_count = 0;
+        draw_trees(&prng, &scenario->after, j, through_hosts,
+                   one_in(&prng, 2) ? window_log[j] : between(&prng, 0, 6));
     }
 }
 
@@ -202,14 +231,15 @@ static uint32_t draw_rate(struct by_prng *prng)
 void scenario_draw(struct scenario *scenario, uint64_t seed, uint64_t number)
 {
     struct by_prng prng = {seed ^ number * 0xd1342543de82ef95u};
-    int through_hosts, jobs;
+    int through_hosts, jobs, window_log[FABRIC_JOBS_MAX];
 
     scenario_init(scenario, by_prng_next(&prng));
     through_hosts = draw_fabric(&prng, scenario);
     jobs = one_in(&prng, 4) ? 2 : 1;
     for (int j = 0; j < jobs; j++) {
         fabric_job_add(&scenario->fabric, (uint16_t)(j + 1), (uint16_t)by_prng_next(&prng));
-        draw_trees(&prng, scenario, j, through_hosts, between(&prng, 0, 6));
+        window_log[j] = between(&prng, 0, 6);
+        draw_trees(&prng, &scenario->fabric, j, through_hosts, window_log[j]);
         draw_calls(&prng, scenario, j);
     }
     scenario->outstanding_max = (uint32_t)between(&prng, 1, 4);
@@ -228,6 +258,7 @@ void scenario_draw(struct scenario *scenario, uint64_t seed, uint64_t number)
     scenario->world.endpoint.rto_min_ns = (uint64_t)between(&prng, 20000, 2000000);
     scenario->world.mark_at = one_in(&prng, 4) ? (uint32_t)between(&prng, 2, 40) : 0;
     draw_event(&prng, scenario);
+    draw_after(scenario, through_hosts, window_log);
 }
 
 static void blame(struct scenario_result *result, const char *text)
@@ -291,6 +322,12 @@ void scenario_describe(const struct scenario *scenario, char *text, size_t bytes
         SAY("  at %llu ns a new generation%s%s\n", (unsigned long long)scenario->reload_ns,
             scenario->forget_node >= 0 ? ", after a loss of memory at " : "",
             scenario->forget_node >= 0 ? f->nodes[scenario->forget_node].name : "");
+    for (int k = 0; k < scenario->crash_count; k++)
+        SAY("  at %llu ns %s%s, at %llu ns a new generation in which calls go on; told within %llu ns\n",
+            (unsigned long long)scenario->crashes[k].crash_ns,
+            scenario->crashes[k].node >= 0 ? "a loss of memory at " : "nothing",
+            scenario->crashes[k].node >= 0 ? f->nodes[scenario->crashes[k].node].name : "",
+            (unsigned long long)scenario->crashes[k].resume_ns, (unsigned long long)scenario->spread_ns);
     if (scenario->again_ns > 0)
         SAY("  at %llu ns all processes anew\n", (unsigned long long)scenario->again_ns);
     if (scenario->freeze_node >= 0)

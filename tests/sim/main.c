@@ -16,7 +16,7 @@ struct totals {
     uint64_t scenarios, failed, wrong, checked, bytes, elapsed_ns;
     struct by_world_counters world;
     uint64_t chunks, sent, again, duplicates, refused;
-    uint64_t forgets, reloads, restarts, pauses, flips, named;
+    uint64_t forgets, reloads, restarts, pauses, flips, named, crashes, gone_on, copied;
 };
 
 static void usage(FILE *to)
@@ -48,6 +48,10 @@ static void add(struct totals *totals, const struct scenario *scenario, const st
     totals->world.marked += r->world.marked;
     totals->forgets += scenario->forget_node >= 0;
     totals->reloads += scenario->reload_ns > 0;
+    totals->crashes += (uint64_t)scenario->crash_count;
+    totals->gone_on += r->endpoints.gone_on;
+    totals->copied += r->endpoints.copied;
+    totals->world.told += r->world.told;
     totals->restarts += scenario->again_ns > 0;
     totals->pauses += scenario->freeze_node >= 0;
     totals->flips += (uint64_t)r->flipped;
@@ -103,6 +107,9 @@ static void print_totals(uint64_t seed, const struct totals *t)
     printf("sim: %" PRIu64 " new generations (%" PRIu64 " after a switch lost its memory), %" PRIu64
            " times all processes anew, %" PRIu64 " pauses\n",
            t->reloads, t->forgets, t->restarts, t->pauses);
+    printf("sim: %" PRIu64 " new generations under which calls go on: %" PRIu64
+           " times at a rank, by %" PRIu64 " messages between ranks, with %" PRIu64 " values or inputs\n",
+           t->crashes, t->gone_on, t->world.told, t->copied);
     printf("sim: %.1f s of processor time, %.0f chunks/s; %.3f s of virtual time\n", seconds,
            (double)t->chunks / seconds, (double)t->elapsed_ns / 1e9);
 }

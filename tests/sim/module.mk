@@ -12,7 +12,7 @@ TOOLS += sim
 sim_SRC := tests/sim/main.c tests/sim/goodput.c $(SIM_SRC)
 sim_LIBS := world offload
 
-TESTS += test_sim_campaign test_sim_failure test_sim_again test_sim_modes test_sim_flips test_sim_fairness
+TESTS += test_sim_campaign test_sim_failure test_sim_again test_sim_modes test_sim_flips test_sim_fairness test_sim_resume
 test_sim_campaign_SRC    := tests/sim/test_campaign.c tests/sim/goodput.c $(SIM_SRC)
 test_sim_campaign_LIBS   := world offload
 test_sim_campaign_LDLIBS := -lcmocka
@@ -32,6 +32,10 @@ test_sim_flips_LDLIBS    := -lcmocka
 test_sim_fairness_SRC    := tests/sim/test_fairness.c $(SIM_SRC)
 test_sim_fairness_LIBS   := world offload
 test_sim_fairness_LDLIBS := -lcmocka
+
+test_sim_resume_SRC    := tests/sim/test_resume.c $(SIM_SRC)
+test_sim_resume_LIBS   := world offload
+test_sim_resume_LDLIBS := -lcmocka
 
 N ?= 1000
 SEED ?= 1

@@ -15,6 +15,7 @@
 
 #define GUARD_BYTES 64
 #define GUARD       0xa5
+#define SCRIBBLE    0x5c
 #define ROUNDS_MAX  2
 
 /* The buffers of one call at one rank. */
@@ -262,6 +263,8 @@ static void rank_collect(struct rank_run *rank, struct by_endpoint *endpoint)
         end->ended++;
         if (error == 0) {
             check_call(rank, call_of(rank, c), b, c);
+            if (run->scenario->crash_count > 0) /* the user goes on with his memory */
+                memset(b->block, SCRIBBLE, b->block_bytes);
             continue;
         }
         if (end->status.error == 0 || end->status.error == BY_EABORTED)
@@ -509,18 +512,60 @@ static void check_counters(struct run *run)
         complain(run, "a contribution was beyond its window");
 }
 
+/* Slots that a node's trees need, at the most, before and after a crash. */
+static uint32_t slots_most(const struct scenario *scenario)
+{
+    uint32_t most = 0;
+
+    for (int n = 0; n < scenario->fabric.node_count; n++) {
+        uint32_t now = fabric_slots(&scenario->fabric, n), later = fabric_slots(&scenario->after, n);
+
+        most = now > most ? now : most;
+        most = later > most ? later : most;
+    }
+    return most;
+}
+
+/* Crashes after which the calls go on. */
+static void run_crashes(struct run *run, struct by_world *world)
+{
+    const struct scenario *scenario = run->scenario;
+
+    for (int k = 0; k < scenario->crash_count && !run->done; k++) {
+        struct fabric fabric = k % 2 == 0 ? scenario->after : scenario->fabric;
+        struct cabling cabling;
+
+        by_world_run(world, &run->done, scenario->crashes[k].crash_ns);
+        if (scenario->crashes[k].node >= 0 && scenario->crashes[k].dies)
+            by_world_kill(world, (uint32_t)scenario->crashes[k].node);
+        else if (scenario->crashes[k].node >= 0)
+            by_world_forget(world, (uint32_t)scenario->crashes[k].node);
+        by_world_run(world, &run->done, scenario->crashes[k].resume_ns);
+        for (int j = 0; j < fabric.job_count; j++)
+            fabric.jobs[j].gen = (uint16_t)(scenario->fabric.jobs[j].gen + k + 1);
+        cabling_make(&fabric, &cabling);
+        by_world_resume(world, &cabling.world, scenario->spread_ns);
+    }
+}
+
 void scenario_run(const struct scenario *scenario, int expect_errors, struct scenario_result *result)
 {
     struct run run = {.scenario = scenario, .result = result, .expect_errors = expect_errors};
+    struct by_world_config config = scenario->world;
     struct by_world *world;
     struct cabling cabling;
 
+    if (scenario->crash_count > 0) {
+        config.endpoint.resume = 1;
+        config.slot_count_max = slots_most(scenario);
+        config.payload_max = BY_PAYLOAD_DEFAULT;
+    }
     memset(result, 0, sizeof(*result));
     result->ok = 1;
     run.prng.state = scenario->seed ^ 0x72616e6b73u;
     run_open(&run, scenario);
     cabling_make(&scenario->fabric, &cabling);
-    world = by_world_create(&cabling.world, &scenario->world, on_host_step, &run);
+    world = by_world_create(&cabling.world, &config, on_host_step, &run);
     for (int n = 0; n < scenario->fabric.node_count; n++)
         if (scenario->fabric.nodes[n].kind == BY_NODE_HOST)
             by_world_wake(world, n, 0);
@@ -542,6 +587,7 @@ void scenario_run(const struct scenario *scenario, int expect_errors, struct sce
     }
     if (scenario->again_ns > 0)
         run_again(&run, world);
+    run_crashes(&run, world);
     if (scenario->kill_node >= 0) {
         by_world_run(world, &run.done, scenario->kill_ns);
         by_world_kill(world, scenario->kill_node);

@@ -12,6 +12,14 @@
 
 #define SCENARIO_CALLS_MAX 80
 
+/* A switch loses its memory, and the next generation comes, under which the calls go on. */
+struct scenario_crash {
+    int node; /* -1: none loses it */
+    int dies; /* and it never comes back */
+    uint64_t crash_ns, resume_ns;
+};
+#define SCENARIO_CRASHES_MAX 2
+
 struct scenario {
     uint64_t seed;
     char name[96];
@@ -37,7 +45,11 @@ struct scenario {
      * Before, at quit_ns, the host quit_node (-1: none) ends for itself. */
     uint64_t again_ns, quit_ns;
     int quit_node;
-    uint64_t flip_ns; /* then a bit of a slot of flip_node flips; 0: never */
+    int crash_count;
+    struct scenario_crash crashes[SCENARIO_CRASHES_MAX];
+    uint64_t spread_ns;  /* what telling somebody of it takes, at the most */
+    struct fabric after; /* the trees of the first generation that comes; the second has the old ones again */
+    uint64_t flip_ns;    /* then a bit of a slot of flip_node flips; 0: never */
     int flip_node;
     /* Not 0: sums and products of floats are of any magnitudes, from this seed, and depend on the order. The
      * results are then only compared among the ranks; see digest. */
