@@ -12,6 +12,7 @@
 
 #define SLEEP_MAX_NS 100000000u /* a sleep looks for banyan_abort this often */
 #define SPIN_LIMIT   1000000u
+#define COPY_POLL_NS 20000u /* how often a sleep asks whether a GPU's copy is done */
 
 static int is_comm(const struct banyan_comm *comm, const char *function)
 {
@@ -176,6 +177,8 @@ static int open_all(struct banyan_comm *comm, uint32_t wanted)
     error = comm->context->image != NULL ? open_trees(comm, (uint32_t)job) : open_alone(comm, (uint32_t)job);
     if (error == 0)
         error = by_hosts_open(comm);
+    if (error == 0)
+        error = by_staging_open(comm);
     return error != 0 ? error : list_counters(comm);
 }
 
@@ -378,6 +381,7 @@ uint64_t by_comm_now(const struct banyan_comm *comm)
 void by_comm_progress(struct banyan_comm *comm, uint64_t until_ns)
 {
     if (atomic_load_explicit(&comm->abort_wanted, memory_order_relaxed) && atomic_load(&comm->error) == 0) {
+        by_staging_abort(comm, BY_EABORTED);
         if (comm->progress.endpoint != NULL)
             by_endpoint_abort(comm->progress.endpoint);
         if (comm->hosts.fallback != NULL)
@@ -385,8 +389,14 @@ void by_comm_progress(struct banyan_comm *comm, uint64_t until_ns)
         by_comm_fail(comm, BY_EABORTED);
         return;
     }
+    if (until_ns > 0 && by_staging_busy(comm)) {
+        uint64_t soon_ns = by_comm_now(comm) + COPY_POLL_NS;
+
+        until_ns = until_ns < soon_ns ? until_ns : soon_ns;
+    }
     if (comm->context->fabric != NULL)
         by_fabric_step(comm->context->fabric, until_ns);
     else
         progress_wire(comm, until_ns);
+    by_staging_step(comm);
 }

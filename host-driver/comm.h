@@ -12,6 +12,7 @@
 
 #include "host-driver/bootstrap/bootstrap.h"
 #include "host-driver/fabric.h"
+#include "host-driver/gpu/staged.h"
 #include "host-driver/hosts.h"
 #include "host-driver/progress.h"
 #include "host-driver/settings.h"
@@ -64,6 +65,7 @@ struct banyan_comm {
     struct banyan_request *requests; /* all, also the free ones: kept so that a second free is seen */
     struct banyan_request *spare_first, *spare_last;
     struct by_scratch scratch; /* of the request that was freed last, for the next one */
+    struct by_staging staging;
     atomic_int abort_wanted;
     atomic_int error; /* the first fatal one */
 };
@@ -79,6 +81,7 @@ struct banyan_request {
     struct by_call call;
     uint64_t *offsets;         /* what call.offsets points to, or NULL */
     struct by_scratch scratch; /* what call.scratch points to */
+    struct by_staged *staged;  /* while it runs in slices, as its buffers are a GPU's; or NULL */
     int between_hosts;         /* the posted call runs there, and `id` is theirs */
     uint32_t id;
     int posted; /* at least once */
@@ -95,6 +98,10 @@ void by_comm_progress(struct banyan_comm *comm, uint64_t until_ns);
 void by_comm_fail(struct banyan_comm *comm, int error);
 /* request.c: a request that is not in use, or NULL: no memory. */
 struct banyan_request *by_request_take(struct banyan_comm *comm);
+/* Posts its call; the state is RUNNING or ENDED then. 0, or an error with its text. */
+int by_request_start(struct banyan_request *request);
+/* Asks whether a call that runs has ended; keeps its result and the text. */
+void by_request_collect(struct banyan_request *request);
 /* Gives it back. */
 void by_request_give(struct banyan_request *request);
 /* request.c: sets the error text of a post that ended with `error`, and returns that. */

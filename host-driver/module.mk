@@ -24,6 +24,8 @@ host-driver_SRC := \
 	host-driver/fallback/socket.c \
 	host-driver/fallback/work.c \
 	host-driver/faults.c \
+	host-driver/gpu/driver.c \
+	host-driver/gpu/staged.c \
 	host-driver/hosts.c \
 	host-driver/image_file.c \
 	host-driver/memory.c \

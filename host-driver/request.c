@@ -104,6 +104,7 @@ void by_request_give(struct banyan_request *request)
 
 void by_requests_free(struct banyan_comm *comm)
 {
+    by_staging_abort(comm, BY_EABORTED);
     if (comm->progress.endpoint != NULL)
         by_endpoint_abort(comm->progress.endpoint);
     while (comm->requests != NULL) {
@@ -229,9 +230,27 @@ static int post_to_trees(struct banyan_request *request, const char **field)
     return by_endpoint_post(endpoint, &request->call, &request->id, field);
 }
 
-banyan_status_t banyan_post(struct banyan_request *request)
+int by_request_start(struct banyan_request *request)
 {
     const char *field = NULL;
+    struct banyan_comm *comm = request->comm;
+    int error;
+
+    if (is_empty(&request->call)) {
+        request->state = BY_REQUEST_ENDED;
+        return 0;
+    }
+    request->between_hosts = by_hosts_serve(comm, &request->call, NULL);
+    error = request->between_hosts ? by_fallback_post(comm->hosts.fallback, &request->call, &request->id)
+                                   : post_to_trees(request, &field);
+    if (error != 0)
+        return by_post_failed(request, error, field);
+    request->state = BY_REQUEST_RUNNING;
+    return 0;
+}
+
+banyan_status_t banyan_post(struct banyan_request *request)
+{
     struct banyan_comm *comm;
     int error;
 
@@ -246,16 +265,13 @@ banyan_status_t banyan_post(struct banyan_request *request)
         return by_fail(BY_ESTATE, "banyan_post: the communicator of job %u has failed: %s; destroy it",
                        comm->job.job, by_error_text(error));
     request->result = 0;
-    if (is_empty(&request->call)) {
-        request->state = BY_REQUEST_ENDED;
-    } else {
-        request->between_hosts = by_hosts_serve(comm, &request->call, NULL);
-        error = request->between_hosts ? by_fallback_post(comm->hosts.fallback, &request->call, &request->id)
-                                       : post_to_trees(request, &field);
-        if (error != 0)
-            return by_post_failed(request, error, field);
-        request->state = BY_REQUEST_RUNNING;
-    }
+    request->text[0] = 0;
+    if (!is_empty(&request->call) && by_staging_wanted(request))
+        error = by_staging_post(request);
+    else
+        error = by_request_start(request);
+    if (error != 0)
+        return (banyan_status_t)error;
     request->posted = 1;
     return BANYAN_OK;
 }
@@ -277,12 +293,17 @@ static void collect_from_hosts(struct banyan_request *request)
     by_comm_fail(request->comm, result);
 }
 
-/* Asks the endpoint whether the call has ended; keeps its result and the text. */
-static void collect(struct banyan_request *request)
+void by_request_collect(struct banyan_request *request)
 {
     struct by_call_status status = {0};
     int result;
 
+    if (request->state != BY_REQUEST_RUNNING)
+        return;
+    if (request->staged != NULL) {
+        by_staging_step(request->comm);
+        return;
+    }
     if (request->between_hosts) {
         collect_from_hosts(request);
         return;
@@ -316,7 +337,7 @@ banyan_status_t banyan_test(struct banyan_request *request, int *done)
                        by_collective_name(request->call.collective));
     if (request->state == BY_REQUEST_RUNNING) {
         by_comm_progress(request->comm, 0);
-        collect(request);
+        by_request_collect(request);
     }
     if (request->state == BY_REQUEST_RUNNING)
         return BANYAN_OK;
@@ -339,10 +360,10 @@ banyan_status_t banyan_wait_for(struct banyan_request *request, uint64_t microse
     end_ns = by_comm_now(request->comm) +
              (microseconds < WAIT_FOREVER_US ? microseconds : WAIT_FOREVER_US) * 1000u;
     if (request->state == BY_REQUEST_RUNNING)
-        collect(request);
+        by_request_collect(request);
     while (request->state == BY_REQUEST_RUNNING) {
         by_comm_progress(request->comm, end_ns);
-        collect(request);
+        by_request_collect(request);
         if (by_comm_now(request->comm) >= end_ns)
             break;
     }
@@ -360,10 +381,10 @@ banyan_status_t banyan_wait(struct banyan_request *request)
         return by_fail(BY_ESTATE, "banyan_wait: the %s was never posted",
                        by_collective_name(request->call.collective));
     if (request->state == BY_REQUEST_RUNNING)
-        collect(request);
+        by_request_collect(request);
     while (request->state == BY_REQUEST_RUNNING) {
         by_comm_progress(request->comm, UINT64_MAX);
-        collect(request);
+        by_request_collect(request);
     }
     return result_of(request);
 }

@@ -32,6 +32,11 @@
     X(INFLIGHT, "0", "chunks in flight at most, over all trees; 0 = what windows and receive buffers hold")  \
     X(SPIN, "0", "empty polls before a waiting rank sleeps")                                                 \
     X(LOG, "1", "what goes to stderr: 0 nothing, 1 one line for each communicator, 2 one for each rank")     \
+    X(GPU, "auto",                                                                                           \
+      "buffers in a GPU's memory: auto (taken as they come), on (and all operations in chunks; the same on " \
+      "all ranks) or off")                                                                                   \
+    X(GPU_CHUNK, "4194304", "GPU on: bytes of an operation that are copied while others are on the wire")    \
+    X(CUDA_LIBRARY, "", "GPU: path of the CUDA driver library; else the one that the program has loaded")    \
     X(MPI_LEAST, "0", "MPI: bytes of data from which a collective is offloaded; smaller ones are MPI's")     \
     X(LOSS, "0", "fault injection: probability that a received packet is dropped")                           \
     X(DUP, "0", "fault injection: probability that a received packet is doubled")                            \
