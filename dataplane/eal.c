@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -248,6 +249,26 @@ void *by_eal_memory(const char *what, size_t bytes, bool device)
     memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
+    madvise(memory, bytes, MADV_HUGEPAGE);
+    return memory;
+}
+
+void *by_eal_memory_shared(size_t bytes, int *fd)
+{
+    void *memory = MAP_FAILED;
+
+    *fd = memfd_create("banyan-engine", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (*fd >= 0 && ftruncate(*fd, (off_t)bytes) == 0)
+        memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, *fd, 0);
+    if (memory == MAP_FAILED ||
+        fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0) {
+        if (memory != MAP_FAILED)
+            munmap(memory, bytes);
+        if (*fd >= 0)
+            close(*fd);
+        *fd = -1;
+        return NULL;
+    }
     madvise(memory, bytes, MADV_HUGEPAGE);
     return memory;
 }

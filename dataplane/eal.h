@@ -30,6 +30,8 @@ void by_eal_stop(void);
  * so that there must be enough hugepages. Else it is taken page by page as it is touched.
  */
 void *by_eal_memory(const char *what, size_t bytes, bool device);
+/* The same without a device, and with a descriptor by which other processes can read it, but not write. */
+void *by_eal_memory_shared(size_t bytes, int *fd);
 void by_eal_memory_free(void *memory, size_t bytes, bool device);
 
 #endif

@@ -113,6 +113,40 @@ static void step(struct by_shell *shell)
         done += used;
     }
     shell->batch_count = 0;
+    for (unsigned i = 0; i < shell->port_count; i++)
+        if (shell->ports[i].link)
+            by_link_done(shell->ports[i].link);
+}
+
+/* One burst of a port whose hosts share memory: its packets need no buffers, but where faults are injected.
+ */
+static unsigned receive_shared(struct by_shell *shell, uint16_t index)
+{
+    struct by_port *port = &shell->ports[index];
+    struct by_rx *rx = shell->rx + shell->batch_count;
+    uint32_t count = by_link_receive(port->link, index, rx, BY_PORT_BURST / 2);
+    struct by_rx some[BY_PORT_BURST / 2];
+
+    port->counters.rx_packets += count;
+    for (uint32_t i = 0; i < count; i++)
+        port->counters.rx_bytes += BY_FRAME_HEADER_BYTES + rx[i].bytes;
+    if (!port->addressed) {
+        shell->counters.rx_unaddressed += count;
+        by_link_done(port->link);
+    } else if (!by_fault_enabled(&shell->hold.fault)) {
+        memset(shell->frames + shell->batch_count, 0, count * sizeof shell->frames[0]);
+        shell->batch_count += count;
+    } else {
+        memcpy(some, rx, count * sizeof some[0]);
+        for (uint32_t i = 0; i < count; i++) {
+            struct rte_mbuf *frame = by_link_frame(&some[i], &port->carrier, shell->frame_pool);
+
+            if (frame)
+                take_faulty(shell, frame, index);
+        }
+        by_link_done(port->link);
+    }
+    return count;
 }
 
 /* One burst of one port into the batch. */
@@ -141,7 +175,9 @@ unsigned by_shell_round(struct by_shell *shell)
     unsigned received = 0;
 
     for (unsigned i = 0; i < shell->port_count; i++) {
-        received += receive(shell, (uint16_t)((shell->first_port + i) % shell->port_count));
+        uint16_t index = (uint16_t)((shell->first_port + i) % shell->port_count);
+
+        received += shell->ports[index].link ? receive_shared(shell, index) : receive(shell, index);
         if (shell->batch_count >= BY_BATCH_MAX)
             step(shell);
     }
@@ -152,7 +188,7 @@ unsigned by_shell_round(struct by_shell *shell)
     if (shell->batch_count)
         step(shell);
     for (unsigned i = 0; i < shell->port_count; i++)
-        if (shell->ports[i].queued)
+        if (shell->ports[i].queued || shell->ports[i].link)
             by_port_flush(&shell->ports[i]);
     shell->counters.loops++;
     return received;
@@ -163,8 +199,12 @@ static void serve(struct by_shell *shell)
 {
     if (by_handoff_pending(&shell->handoff))
         by_handoff_serve(&shell->handoff);
-    if (shell->control && shell->now_ns >= shell->control_due_ns) {
-        shell->control(shell->control_context);
+    if (shell->now_ns >= shell->control_due_ns) {
+        if (shell->control)
+            shell->control(shell->control_context);
+        for (unsigned i = 0; i < shell->port_count; i++)
+            if (shell->ports[i].link)
+                by_link_serve(shell->ports[i].link);
         shell->control_due_ns = shell->now_ns + CONTROL_EVERY_NS;
     }
 }

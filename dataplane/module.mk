@@ -7,6 +7,8 @@ dataplane_SRC := \
 	dataplane/hold.c \
 	dataplane/idle.c \
 	dataplane/interface.c \
+	dataplane/link.c \
+	dataplane/link_host.c \
 	dataplane/loop.c \
 	dataplane/pool.c \
 	dataplane/port.c \

@@ -174,6 +174,17 @@ static int probe_vdev(struct by_port *port, const char *text)
     return 0;
 }
 
+static int probe_shm(struct by_port *port, const char *path)
+{
+    int result = by_link_open(&port->link, path);
+
+    if (result != 0)
+        return result;
+    port->mtu = BY_PAYLOAD_MAX + BY_PORT_MTU_OVERHEAD;
+    port->bells[port->bell_count++] = by_link_fd(port->link);
+    return 0;
+}
+
 static int probe_pci(struct by_port *port, const char *text)
 {
     snprintf(port->device, sizeof port->device, "%s", text);
@@ -191,6 +202,8 @@ int by_port_probe(struct by_port *port, unsigned index, const struct by_port_spe
 
     *port = (struct by_port){.kind = spec->kind};
     snprintf(port->name, sizeof port->name, "%s", spec->text);
+    if (spec->kind == BY_PORT_SHM)
+        return probe_shm(port, spec->text);
     open_fds(before);
     if (spec->kind == BY_PORT_IFACE)
         result = probe_interface(port, index, driver);
@@ -274,6 +287,10 @@ int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t paylo
                by_port_payload_max(port) / 64 * 64);
         return BY_ELIMIT;
     }
+    if (port->link) {
+        port->started = true;
+        return 0;
+    }
     if (port->train) {
         port->started = true;
         port->multi_segs = true;
@@ -299,10 +316,13 @@ int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t paylo
 
 void by_port_close(struct by_port *port)
 {
-    if (port->train)
+    if (port->link)
+        by_link_close(port->link);
+    else if (port->train)
         by_train_close(port->train);
     else if (port->started)
         rte_eth_dev_stop(port->id);
+    port->link = NULL;
     port->train = NULL;
     port->started = false;
     if (port->hotplugged)
@@ -313,15 +333,33 @@ void by_port_close(struct by_port *port)
     port->device[0] = 0;
 }
 
+void by_port_send_shared(struct by_port *port, const struct by_tx *tx)
+{
+    if (by_link_send(port->link, tx, port->carrier.src_ip)) {
+        port->counters.tx_packets++;
+        port->counters.tx_bytes += BY_PORT_FRAME_OVERHEAD + tx->payload_bytes;
+    } else {
+        port->counters.tx_dropped++;
+    }
+}
+
+/* One call of whatever drives the port: how many frames it took. */
+static uint16_t send_some(struct by_port *port, struct rte_mbuf **frames, uint16_t count)
+{
+    if (port->link)
+        return by_link_send_frames(port->link, frames, count);
+    if (port->train)
+        return by_train_send(port->train, frames, count);
+    return rte_eth_tx_burst(port->id, 0, frames, count);
+}
+
 void by_port_flush(struct by_port *port)
 {
     uint16_t done = 0;
     unsigned tries = 0;
 
     while (done < port->queued) {
-        uint16_t left = (uint16_t)(port->queued - done);
-        uint16_t sent = port->train ? by_train_send(port->train, port->queue + done, left)
-                                    : rte_eth_tx_burst(port->id, 0, port->queue + done, left);
+        uint16_t sent = send_some(port, port->queue + done, (uint16_t)(port->queued - done));
 
         done = (uint16_t)(done + sent);
         if (sent == 0 && ++tries == BY_PORT_RETRIES)
@@ -339,10 +377,14 @@ void by_port_flush(struct by_port *port)
     port->queued = 0;
     port->queued_bytes = 0;
     port->unsettled = !port->train;
+    if (port->link)
+        by_link_flush(port->link);
 }
 
 bool by_port_settle(struct by_port *port)
 {
+    if (port->link)
+        by_link_doze(port->link);
     if (!port->unsettled)
         return true;
     port->unsettled = false;
@@ -379,7 +421,9 @@ void by_port_read(struct by_port *port, struct by_port_counters *counters)
     *counters = port->counters;
     if (!port->started)
         return;
-    if (port->bell_count > 0)
+    if (port->link)
+        by_link_dropped(port->link, &counters->rx_dropped, &counters->tx_dropped);
+    else if (port->bell_count > 0)
         counters->rx_dropped += count_lost(port);
     else if (rte_eth_stats_get(port->id, &stats) == 0)
         counters->rx_dropped += stats.imissed + stats.rx_nombuf;

@@ -11,6 +11,7 @@
 #include <rte_mbuf.h>
 
 #include "dataplane/interface.h"
+#include "dataplane/link.h"
 #include "dataplane/train.h"
 #include "offload/base/limits.h"
 #include "offload/wire/frame.h"
@@ -30,12 +31,12 @@
 #define BY_PORT_FRAME_OVERHEAD 82u
 #define BY_PORT_MTU_OVERHEAD   68u
 
-enum by_port_kind { BY_PORT_IFACE = 1, BY_PORT_VDEV, BY_PORT_PCI };
+enum by_port_kind { BY_PORT_IFACE = 1, BY_PORT_VDEV, BY_PORT_PCI, BY_PORT_SHM };
 
 /* What the user asked for. */
 struct by_port_spec {
     uint8_t kind;
-    const char *text; /* interface name, "net_ring0,..." or "0000:01:00.0" */
+    const char *text; /* interface name, "net_ring0,...", "0000:01:00.0" or a socket's path */
 };
 
 /* Packets and bytes of whole Ethernet frames without FCS. */
@@ -49,6 +50,7 @@ struct by_port_counters {
 /* What each frame touches comes first. */
 struct by_port {
     struct by_train *train; /* drives the port in place of DPDK (BY_DRIVER_GSO), or NULL */
+    struct by_link *link;   /* the same, where hosts share memory (BY_PORT_SHM) */
     uint16_t id;            /* DPDK's */
     uint16_t queued;
     bool addressed;  /* the active table names this port: carrier holds */
@@ -102,6 +104,8 @@ void by_port_close(struct by_port *port);
 static inline uint16_t by_port_receive(struct by_port *port, struct rte_mbuf **frames, uint16_t count);
 /* Queues one frame; the port owns it. A full queue is sent. */
 static inline void by_port_send(struct by_port *port, struct rte_mbuf *frame);
+/* Sends an action of the engine on a port with a link. */
+void by_port_send_shared(struct by_port *port, const struct by_tx *tx);
 /* Sends what is queued: retried a bounded number of times, then dropped and counted. */
 void by_port_flush(struct by_port *port);
 /*

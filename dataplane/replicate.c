@@ -177,16 +177,19 @@ static bool send_copies(struct by_shell *shell, const struct by_tx *tx, uint32_t
 
 /* The received frame goes on as it is, but for its MAC addresses. A frame that is relayed twice, or doubled
  * on purpose, is counted. */
-static void send_relay(struct by_shell *shell, struct by_port *port, struct rte_mbuf **slot)
+static void send_relay(struct by_shell *shell, struct by_port *port, uint32_t index)
 {
-    struct rte_mbuf *frame = *slot;
+    struct rte_mbuf *frame = shell->frames[index];
     uint8_t *data;
 
+    /* What came through shared memory has no buffer yet. */
+    if (!frame && shell->rx[index].payload)
+        frame = by_link_frame(&shell->rx[index], &port->carrier, shell->frame_pool);
     if (!frame) {
         shell->counters.tx_no_memory++;
         return;
     }
-    *slot = NULL;
+    shell->frames[index] = NULL;
     data = rte_pktmbuf_mtod(frame, uint8_t *);
     memcpy(data, port->carrier.dst_mac, BY_MAC_BYTES);
     memcpy(data + BY_MAC_BYTES, port->carrier.src_mac, BY_MAC_BYTES);
@@ -216,7 +219,7 @@ static uint32_t shared_run(const struct by_shell *shell, const struct by_tx *tx,
            tx[count].payload == tx->payload && tx[count].payload_bytes == tx->payload_bytes) {
         const struct by_port *port = port_of(shell, &tx[count]);
 
-        if (!port || port->multi_segs != first->multi_segs)
+        if (!port || port->link || port->multi_segs != first->multi_segs)
             break;
         count++;
     }
@@ -230,6 +233,11 @@ void by_shell_transmit(struct by_shell *shell, const struct by_tx *tx, uint32_t 
     for (uint32_t i = 0; i < tx_count; i += run) {
         struct by_port *port = port_of(shell, &tx[i]);
 
+        if (port && port->link && tx[i].kind == BY_TX_SEND) {
+            by_port_send_shared(port, &tx[i]);
+            run = 1;
+            continue;
+        }
         run = shared_run(shell, &tx[i], tx_count - i, port);
         if (run > 0 && (port->multi_segs ? send_shared(shell, &tx[i], run) : send_copies(shell, &tx[i], run)))
             continue;
@@ -239,7 +247,7 @@ void by_shell_transmit(struct by_shell *shell, const struct by_tx *tx, uint32_t 
             if (tx[i].kind == BY_TX_SEND && tx[i].ref != BY_REF_NONE)
                 by_engine_release(shell->engine, tx[i].ref);
         } else if (tx[i].kind == BY_TX_RELAY) {
-            send_relay(shell, port, &shell->frames[rx_first + tx[i].rx_index]);
+            send_relay(shell, port, rx_first + tx[i].rx_index);
         } else {
             send_linear(shell, port, &tx[i]);
         }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rte_eal.h>
 #include <rte_mbuf.h>
@@ -45,6 +46,8 @@ static void release(struct by_shell *shell)
     rte_mempool_free(shell->header_pool);
     rte_mempool_free(shell->frame_pool);
     by_eal_memory_free(shell->engine_memory, shell->engine_bytes, shell->has_device);
+    if (shell->engine_fd >= 0)
+        close(shell->engine_fd);
     free(shell->ports);
     free(shell);
 }
@@ -66,8 +69,13 @@ static int probe_ports(struct by_shell *shell, const struct by_shell_config *con
         result = by_port_probe(&shell->ports[i], i, &config->ports[i], config->driver);
         shell->port_count = i + 1;
         shell->has_device = shell->has_device || config->ports[i].kind == BY_PORT_PCI;
+        shell->has_links = shell->has_links || config->ports[i].kind == BY_PORT_SHM;
         if (result != 0)
             return result;
+    }
+    if (shell->has_device && shell->has_links) {
+        by_say("--pci and --shm: memory that a card reads cannot be shared with hosts yet; use one of them");
+        return BY_EINVAL;
     }
     return 0;
 }
@@ -113,7 +121,9 @@ static int make_pools(struct by_shell *shell)
     for (unsigned i = 0; i < shell->port_count; i++) {
         const struct by_port *port = &shell->ports[i];
 
-        frames += port->kind == BY_PORT_IFACE ? held[port->driver] : FRAMES_PER_PORT;
+        frames += port->kind == BY_PORT_IFACE ? held[port->driver]
+                  : port->kind == BY_PORT_SHM ? FRAMES_PER_COPYING_PORT
+                                              : FRAMES_PER_PORT;
         room = RTE_MAX(room, by_port_buffer_bytes(port));
     }
     shell->frame_pool = by_pool_make("frames", frames, 0, room + RTE_PKTMBUF_HEADROOM, shell->has_device);
@@ -142,7 +152,8 @@ static int make_engine(struct by_shell *shell, const struct by_shell_config *con
                config->slot_count, shell->payload_max, config->entry_count, config->relay_count);
         return BY_ELIMIT;
     }
-    shell->engine_memory = by_eal_memory("engine", shell->engine_bytes, shell->has_device);
+    shell->engine_memory = shell->has_links ? by_eal_memory_shared(shell->engine_bytes, &shell->engine_fd)
+                                            : by_eal_memory("engine", shell->engine_bytes, shell->has_device);
     if (!shell->engine_memory) {
         by_say("no memory for %u slots of 2 x %u bytes (%zu MiB): use fewer (--slots) or give more hugepages",
                config->slot_count, 2 * shell->payload_max, shell->engine_bytes >> 20);
@@ -158,6 +169,9 @@ static int start_ports(struct by_shell *shell)
 
         if (result != 0)
             return result;
+        if (shell->ports[i].link)
+            by_link_start(shell->ports[i].link, shell->engine, shell->engine_memory, shell->engine_bytes,
+                          shell->engine_fd);
         /* A card that sees physical addresses cannot read a payload out of the engine's memory, which need
          * not be contiguous there. */
         if (shell->ports[i].kind == BY_PORT_PCI && rte_eal_iova_mode() != RTE_IOVA_VA)
@@ -190,6 +204,7 @@ int by_shell_open(struct by_shell **out, const struct by_shell_config *config)
     memset(shell, 0, sizeof *shell);
     shell->hold.fault = config->fault;
     shell->control_fd = config->control_fd;
+    shell->engine_fd = -1;
     shell->control = config->control;
     shell->control_context = config->control_context;
     if ((result = probe_ports(shell, config)) != 0 || (result = choose_payload(shell, config)) != 0 ||

@@ -20,6 +20,7 @@ struct by_shell {
     struct by_engine *engine;
     struct by_port *ports;
     unsigned port_count;
+    bool has_links;  /* hosts share memory with us */
     bool has_device; /* a NIC reads packet buffers and the engine's memory */
     uint32_t payload_max;
     uint64_t now_ns;
@@ -36,6 +37,7 @@ struct by_shell {
     void *control_context;
     uint64_t control_due_ns;
     void *engine_memory;
+    int engine_fd; /* by which hosts read it, or -1 */
     size_t engine_bytes;
     uint32_t first_port; /* of the next round: no port is always first */
     uint32_t batch_count;

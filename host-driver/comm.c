@@ -187,6 +187,7 @@ static void close_all(struct banyan_comm *comm)
     by_requests_free(comm);
     by_hosts_close(comm);
     free(comm->counters);
+    by_buffers_free(comm);
     by_progress_close(&comm->progress);
     if (comm->transport != NULL)
         comm->transport->ops->close(comm->transport);

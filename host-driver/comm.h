@@ -64,6 +64,7 @@ struct banyan_comm {
     uint32_t counter_count;
     struct banyan_request *requests; /* all, also the free ones: kept so that a second free is seen */
     struct banyan_request *spare_first, *spare_last;
+    struct by_buffer *buffers; /* of banyan_alloc, those that are plain memory */
     struct by_scratch scratch; /* of the request that was freed last, for the next one */
     struct by_staging staging;
     atomic_int abort_wanted;
@@ -114,6 +115,8 @@ int by_operation_call(const char *name, const struct banyan_comm *comm, const st
 void by_comm_alone(struct banyan_comm *comm, uint32_t rank, uint32_t rank_count, uint32_t job);
 /* request.c: ends and frees all requests. */
 void by_requests_free(struct banyan_comm *comm);
+/* buffers.c: frees what banyan_alloc gave. */
+void by_buffers_free(struct banyan_comm *comm);
 /* describe.c: writes for people why `call` ended with `status`. */
 void by_describe(const struct banyan_comm *comm, const struct by_call *call,
                  const struct by_call_status *status, char *text, size_t bytes);

@@ -23,8 +23,9 @@ void banyan_config_init(struct banyan_config *config)
 
 static int take_transport(struct banyan_context *context, const char *wanted)
 {
-    if (strcmp(wanted, "auto") != 0 && strcmp(wanted, "afxdp") != 0 && strcmp(wanted, "udp") != 0)
-        return by_fail(BY_EINVAL, "transport '%s' is unknown; BANYAN_TRANSPORT takes auto, afxdp or udp",
+    if (strcmp(wanted, "auto") != 0 && strcmp(wanted, "afxdp") != 0 && strcmp(wanted, "udp") != 0 &&
+        strcmp(wanted, "shm") != 0)
+        return by_fail(BY_EINVAL, "transport '%s' is unknown; BANYAN_TRANSPORT takes auto, afxdp, udp or shm",
                        wanted);
     memcpy(context->transport, wanted, strlen(wanted) + 1);
     return 0;

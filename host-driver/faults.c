@@ -65,10 +65,16 @@ static int hold(struct by_faults *faults, uint64_t now_ns, const struct by_rx *r
         return 0;
     slot = (uint32_t)__builtin_ctz(~faults->slot_busy);
     copy = faults->memory + (size_t)slot * faults->packet_bytes_max;
-    memcpy(copy, rx->data, rx->bytes);
+    if (rx->payload != NULL) {
+        memcpy(copy, rx->data, BY_WIRE_HEADER_BYTES);
+        memcpy(copy + BY_WIRE_HEADER_BYTES, rx->payload, rx->bytes - (size_t)BY_WIRE_HEADER_BYTES);
+    } else {
+        memcpy(copy, rx->data, rx->bytes);
+    }
     faults->slot_busy |= 1u << slot;
     faults->held[faults->held_count].rx = *rx;
     faults->held[faults->held_count].rx.data = copy;
+    faults->held[faults->held_count].rx.payload = NULL;
     faults->held[faults->held_count].overtaken = 0;
     faults->held[faults->held_count].since_ns = now_ns;
     faults->held[faults->held_count].slot = slot;

@@ -2,12 +2,14 @@
 LIBS += host-driver
 host-driver_SRC := \
 	host-driver/afxdp.c \
+	host-driver/arena.c \
 	host-driver/blocking.c \
 	host-driver/bootstrap/bootstrap.c \
 	host-driver/bootstrap/place.c \
 	host-driver/bootstrap/pmi.c \
 	host-driver/bootstrap/pmi_line.c \
 	host-driver/bootstrap/pmix.c \
+	host-driver/buffers.c \
 	host-driver/circulant/rounds.c \
 	host-driver/circulant/schedule.c \
 	host-driver/comm.c \
@@ -34,6 +36,7 @@ host-driver_SRC := \
 	host-driver/query.c \
 	host-driver/request.c \
 	host-driver/settings.c \
+	host-driver/shm.c \
 	host-driver/transport.c \
 	host-driver/udp.c \
 	host-driver/xdp_program.c \

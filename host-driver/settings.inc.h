@@ -16,7 +16,9 @@
     X(SMALL, "0",                                                                                            \
       "with a table: operations of at most so many bytes run between hosts; auto: those that are sooner "    \
       "done there, by what ranks measure when they meet")                                                    \
-    X(TRANSPORT, "auto", "what moves packets: auto, afxdp or udp; auto takes afxdp where it works")          \
+    X(TRANSPORT, "auto", "what moves packets: auto, afxdp, udp or shm; auto takes afxdp where it works")     \
+    X(SHM, "", "shm: folder of the sockets at which switches of this machine share memory")                  \
+    X(ARENA, "16384", "shm: MiB of buffers at most that switches read in place (banyan_alloc)")              \
     X(MODE, "fast",                                                                                          \
       "in which order floats are added: fast (as they arrive), det (as the tables say) or exact (in none)")  \
     X(XDP_MODE, "auto", "how afxdp attaches to an interface: auto, native or generic")                       \

@@ -12,6 +12,8 @@ int by_transport_open(const struct by_transport_config *config, const char *want
     char why[sizeof((*transport)->note)];
     int error;
 
+    if (strcmp(wanted, "shm") == 0)
+        return by_shm_open(config, transport);
     if (strcmp(wanted, "udp") == 0)
         return by_udp_open(config, transport);
     error = by_afxdp_open(config, transport);

@@ -1,8 +1,9 @@
 /*
  * What moves packets between a node and its cables, behind five functions: UDP sockets (udp.c), AF_XDP
- * (afxdp.c) or memory (memory.c). A transport belongs to one thread, that of its communicator. It decides
- * nothing: it neither retries nor reorders, and a packet that it cannot send is dropped and counted; the
- * protocol repairs that.
+ * (afxdp.c), memory shared with the
+ * switch (shm.c) or memory of one process (memory.c). A transport belongs to one thread, that of its
+ * communicator. It decides nothing: it neither retries nor reorders, and a packet that it cannot send is
+ * dropped and counted; the protocol repairs that.
  */
 #ifndef BY_HOST_TRANSPORT_H
 #define BY_HOST_TRANSPORT_H
@@ -16,6 +17,7 @@
 #include "offload/wire/packet.h"
 
 struct pollfd;
+struct by_arena;
 struct by_transport;
 
 /* X(name, "help"): of one port. Bytes are whole Ethernet frames, as a cable carries them but for preamble and
@@ -42,7 +44,7 @@ struct by_port_counters {
 #define BY_FRAME_LEAST 60u
 
 struct by_transport_ops {
-    const char *name; /* "udp", "afxdp", "memory" */
+    const char *name; /* "udp", "afxdp", "shm", "memory" */
     /* Up to BY_RX_BATCH packets; their data stay valid until rx_done, which must be called before the next
      * rx. Never blocks. */
     uint32_t (*rx)(struct by_transport *transport, struct by_rx rx[BY_RX_BATCH]);
@@ -59,8 +61,9 @@ struct by_transport_ops {
 struct by_transport {
     const struct by_transport_ops *ops;
     uint32_t port_count;
-    uint32_t inflight_max; /* chunks that the receive buffers hold for sure; 0 = no limit known */
-    char note[192];        /* why this transport and mode, for the line on stderr; may be empty */
+    uint32_t inflight_max;  /* chunks that the receive buffers hold for sure; 0 = no limit known */
+    struct by_arena *arena; /* memory that switches read in place, or NULL */
+    char note[192];         /* why this transport and mode, for the line on stderr; may be empty */
     int last_errno; /* of the last packet that the system refused, for the text of a timeout; 0 = none */
     uint16_t last_errno_port;
     struct by_port_counters ports[BY_PORTS_MAX];
@@ -78,7 +81,8 @@ struct by_transport_config {
  * ops->close. */
 int by_udp_open(const struct by_transport_config *config, struct by_transport **transport);
 int by_afxdp_open(const struct by_transport_config *config, struct by_transport **transport);
-/* Opens what `wanted` says: "auto", "afxdp" or "udp". */
+int by_shm_open(const struct by_transport_config *config, struct by_transport **transport);
+/* Opens what `wanted` says: "auto", "afxdp", "udp" or "shm". */
 int by_transport_open(const struct by_transport_config *config, const char *wanted,
                       struct by_transport **transport);
 

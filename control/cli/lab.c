@@ -88,6 +88,22 @@ static int check_programs(const struct lab *lab)
     return 0;
 }
 
+/* A host shares memory with a switch, which reads and writes it: with a host it cannot. */
+static int check_shm(const struct lab *lab)
+{
+    for (uint32_t i = 0; i < lab->topology->link_count; i++) {
+        uint32_t a = lab->topology->links[i].a, b = lab->topology->links[i].b;
+
+        if (lab->topology->nodes[a].compute && lab->topology->nodes[b].compute)
+            return by_cli_fail(
+                BY_EXIT_USAGE,
+                "--transport shm: %s and %s are joined without a switch; memory is shared with "
+                "switches alone",
+                lab_name(lab, a), lab_name(lab, b));
+    }
+    return 0;
+}
+
 /* What the options ask of this fabric and this machine. */
 static int check(struct lab *lab)
 {
@@ -106,6 +122,8 @@ static int check(struct lab *lab)
         if (options->in_process)
             return by_cli_fail(BY_EXIT_USAGE, "--kill needs switches of their own: leave out --in-process");
     }
+    if (lab_has_shm(options) && !options->in_process && check_shm(lab) != 0)
+        return BY_EXIT_USAGE;
     if (check_programs(lab) != 0)
         return BY_EXIT_USAGE;
     if (!options->in_process && geteuid() != 0)

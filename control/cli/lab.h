@@ -157,6 +157,11 @@ static inline const char *lab_transport(const struct lab_options *options)
 {
     return options->jobs > 1 && strcmp(options->transport, "auto") == 0 ? "udp" : options->transport;
 }
+/* Hosts share memory with their switches. */
+static inline bool lab_has_shm(const struct lab_options *options)
+{
+    return strcmp(options->transport, "shm") == 0;
+}
 /* Nodes give trains of frames to their links, which carry them whole, or cut them before they do. */
 static inline bool lab_has_trains(const struct lab_options *options)
 {

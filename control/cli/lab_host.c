@@ -121,8 +121,9 @@ struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t job)
 {
     char *argv[ARGUMENTS_MAX], numbers[4][16], optimum[512], log[LAB_PATH + 64], report[LAB_PATH + 64],
         seed[24];
-    char table[LAB_PATH + 64], job_text[16], segments[] = "BANYAN_SEGMENTS=on", ring[] = "BANYAN_RING=on";
-    char *const trains[] = {segments, lab->options.cut ? ring : NULL, NULL};
+    char table[LAB_PATH + 64], job_text[16], segments[] = "BANYAN_SEGMENTS=on", ring[] = "BANYAN_RING=on",
+                                             sockets[LAB_PATH + 64];
+    char *const trains[] = {segments, lab->options.cut ? ring : NULL, NULL}, *const shm[] = {sockets, NULL};
     bool switches = lab->topology->node_count > lab->lowering->map.rank_count;
     int count;
 
@@ -140,7 +141,12 @@ struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t job)
     argv[count++] = "--transport";
     argv[count++] = (char *)(uintptr_t)lab_transport(&lab->options);
     argv[count] = NULL;
-    return lab_process_start(lab, node, job, argv, lab_has_trains(&lab->options) ? trains : NULL, log, true);
+    snprintf(sockets, sizeof(sockets), "BANYAN_SHM=%.480s", lab->folder);
+    return lab_process_start(lab, node, job, argv,
+                             lab_has_shm(&lab->options)      ? shm
+                             : lab_has_trains(&lab->options) ? trains
+                                                             : NULL,
+                             log, true);
 }
 
 /* All hosts and switches of one job in one process. */

@@ -30,12 +30,14 @@ static const char help[] =
     "of --shares)\n"
     "  -m, --mode MODE        in which order floats are added: fast, det or exact (default fast)\n"
     "      --data exact|random  as for banyan-perf (default exact)\n"
-    "      --transport T      of the hosts: auto, afxdp or udp (default auto; udp with several jobs)\n"
+    "      --transport T      of the hosts: auto, afxdp, udp or shm (default auto; udp with several jobs); "
+    "shm: hosts\n"
+    "                         share memory with their switches, and links to them are memory\n"
     "      --driver D         of the switches: auto, ring, af_packet, af_xdp or gso (default auto)\n"
     "      --segments whole|cut  what links do with trains of frames: carry them whole (default), as "
     "segmentation\n"
     "                         offload does, or cut them into frames of the MTU, one after another\n"
-    "      --mtu N            of every link (default 1500)\n"
+    "      --mtu N            of every link (default 1500; 9000 with --transport shm)\n"
     "      --loss P --dup P --reorder P --seed N\n"
     "                         faults injected at every switch (at hosts where there is no switch)\n"
     "      --jobs N           that many jobs at once on the same switches (default 1, at most 8)\n"
@@ -52,6 +54,9 @@ static const char help[] =
     "      --help\n"
     "Exit status: 0 every element right; 1 wrong elements; 2 bad usage or input; 3 a switch, a host or the "
     "system failed.\n";
+
+/* Where links are memory a packet may be as large as any (bytes). */
+#define SHM_MTU 9000u
 
 enum {
     OPT_RANKS = 256,
@@ -257,7 +262,7 @@ static int read_work(int option, char *value, struct lab_options *options)
 
 static int read_fabric(int option, char *value, struct lab_options *options)
 {
-    static const char *const transports[] = {"auto", "afxdp", "udp", NULL};
+    static const char *const transports[] = {"auto", "afxdp", "udp", "shm", NULL};
     static const char *const drivers[] = {"auto", "ring", "af_packet", "af_xdp", "gso", NULL};
     static const char *const segments[] = {"whole", "cut", NULL};
     static const char *const data[] = {"exact", "random", NULL};
@@ -350,7 +355,6 @@ int lab_options_read(int argc, char **argv, struct lab_options *options)
                                     .jobs = 1,
                                     .stall_s = 10,
                                     .limit_s = 600};
-    options->lower.mtu = BY_LOWER_MTU;
     for (unsigned i = 1; i < BY_COLLECTIVE_COUNT; i++)
         options->collective[i] = true;
     optind = 0;
@@ -358,6 +362,8 @@ int lab_options_read(int argc, char **argv, struct lab_options *options)
         status = read_one(option, optarg, options);
     if (status != 0)
         return status;
+    if (options->lower.mtu == 0)
+        options->lower.mtu = lab_has_shm(options) ? SHM_MTU : BY_LOWER_MTU;
     if (optind < argc)
         options->topology = argv[optind++];
     if (optind < argc)

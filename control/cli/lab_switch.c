@@ -27,7 +27,7 @@ static const char *program_of(const struct lab *lab, uint32_t node)
 struct lab_process *lab_switch_start(struct lab *lab, uint32_t node)
 {
     const struct lab_options *options = &lab->options;
-    char *argv[ARGUMENTS_MAX], interfaces[BY_PORTS_MAX][16], control[LAB_PATH + 64], log[LAB_PATH + 64],
+    char *argv[ARGUMENTS_MAX], names[BY_PORTS_MAX][LAB_PATH + 64], control[LAB_PATH + 64], log[LAB_PATH + 64],
         slots[16], payload[16], seed[24];
     int count = 0;
 
@@ -41,9 +41,20 @@ struct lab_process *lab_switch_start(struct lab *lab, uint32_t node)
     argv[count++] = "--name";
     argv[count++] = lab->topology->nodes[node].name;
     for (uint32_t port = 0; port < lab->lowering->map.port_count[node]; port++) {
-        by_address_interface(lab->topology, node, port, interfaces[port]);
-        argv[count++] = "--iface";
-        argv[count++] = interfaces[port];
+        uint32_t link = by_address_link(&lab->lowering->map, node, port);
+        uint32_t peer = by_address_peer(lab->topology, link, node);
+
+        if (lab_has_shm(options) && lab->topology->nodes[peer].compute) {
+            char ip[BY_ADDRESS_TEXT];
+
+            by_address_text(by_address_ip(lab->topology, link, peer), ip);
+            snprintf(names[port], sizeof(names[port]), "%.480s/%s", lab->folder, ip);
+            argv[count++] = "--shm";
+        } else {
+            by_address_interface(lab->topology, node, port, names[port]);
+            argv[count++] = "--iface";
+        }
+        argv[count++] = names[port];
     }
     argv[count++] = "--control";
     argv[count++] = control;

@@ -17,6 +17,7 @@ enum {
     OPT_IFACE,
     OPT_VDEV,
     OPT_PCI,
+    OPT_SHM,
     OPT_DRIVER,
     OPT_CONTROL,
     OPT_KEYS,
@@ -38,6 +39,7 @@ static const struct option long_options[] = {{"name", required_argument, NULL, O
                                              {"iface", required_argument, NULL, OPT_IFACE},
                                              {"vdev", required_argument, NULL, OPT_VDEV},
                                              {"pci", required_argument, NULL, OPT_PCI},
+                                             {"shm", required_argument, NULL, OPT_SHM},
                                              {"driver", required_argument, NULL, OPT_DRIVER},
                                              {"control", required_argument, NULL, OPT_CONTROL},
                                              {"keys", required_argument, NULL, OPT_KEYS},
@@ -63,6 +65,7 @@ static const char usage[] =
     "  --iface IF            a kernel interface, through a virtual device\n"
     "  --vdev SPEC           a DPDK virtual device, such as net_vhost0,iface=/tmp/v0\n"
     "  --pci ADDRESS         a NIC bound to a DPDK driver, such as 0000:01:00.0\n"
+    "  --shm PATH            a Unix socket, at which hosts of this machine share memory with the switch\n"
     "Control channel (may be repeated):\n"
     "  --control unix:PATH | tls:ADDRESS:PORT | tcp:ADDRESS:PORT (loopback alone)\n"
     "  --keys DIR            keys for tls:, as `banyan keys` makes them\n"
@@ -198,6 +201,8 @@ static int take(struct by_options *options, int code, const char *value)
         return add_port(options, BY_PORT_VDEV, value);
     case OPT_PCI:
         return add_port(options, BY_PORT_PCI, value);
+    case OPT_SHM:
+        return add_port(options, BY_PORT_SHM, value);
     case OPT_DRIVER:
         return set_driver(options, value);
     case OPT_CONTROL:
@@ -257,7 +262,7 @@ static int check(const struct by_options *options)
         return 2;
     }
     if (options->port_count == 0) {
-        by_say("no port: give --iface, --vdev or --pci at least once");
+        by_say("no port: give --iface, --vdev, --pci or --shm at least once");
         return 2;
     }
     if (options->control_count == 0 && !options->table) {

@@ -239,6 +239,8 @@ void by_accept(struct by_endpoint *endpoint, const struct by_rx *rx)
         endpoint->counters.drop_format++;
         return;
     }
+    if (rx->payload)
+        payload = rx->payload;
     lane = lane_find(endpoint, &header);
     if (lane == NULL) {
         endpoint->counters.drop_entry++;

@@ -218,6 +218,8 @@ static void classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_i
         count_malformed(&engine->counters, bytes);
         return;
     }
+    if (rx->payload)
+        packet->payload = rx->payload;
     key = (uint32_t)packet->header.job << 16 | packet->header.tree;
     if (step->table->relay_count > 0 && relayed(step, rx, rx_index, key))
         return;

@@ -11,12 +11,13 @@
 
 /* A datagram that came to our UDP port. `data` must stay valid during the step. */
 struct by_rx {
-    const uint8_t *data; /* the UDP payload: banyan header, then payload */
-    uint16_t bytes;
-    uint16_t port;   /* port index, or BY_PORT_LOCAL for what this host's other half sent */
-    uint32_t src_ip; /* host order; ignored for BY_PORT_LOCAL */
-    uint32_t dst_ip; /* as received: a relay keys on it */
-    uint8_t ecn;     /* the IP header's two bits; 3 is CE */
+    const uint8_t *data;    /* the UDP payload: banyan header, then payload */
+    const uint8_t *payload; /* where the payload lies, if not behind the header; else NULL */
+    uint16_t bytes;         /* of header and payload */
+    uint16_t port;          /* port index, or BY_PORT_LOCAL for what this host's other half sent */
+    uint32_t src_ip;        /* host order; ignored for BY_PORT_LOCAL */
+    uint32_t dst_ip;        /* as received: a relay keys on it */
+    uint8_t ecn;            /* the IP header's two bits; 3 is CE */
 };
 
 enum by_tx_kind {

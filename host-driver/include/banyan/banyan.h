@@ -245,7 +245,7 @@ struct banyan_bootstrap {
 struct banyan_config {
     size_t size;           /* sizeof(struct banyan_config) of the headers that you compiled with */
     const char *table;     /* this host's table image, or a folder with HOSTNAME.table (BANYAN_TABLE) */
-    const char *transport; /* "auto", "afxdp" or "udp" (BANYAN_TRANSPORT) */
+    const char *transport; /* "auto", "afxdp", "udp" or "shm" (BANYAN_TRANSPORT) */
     uint64_t
         timeout_ms; /* an operation without progress for this long fails (BANYAN_TIMEOUT); 0 = not given */
     struct banyan_fabric
@@ -309,8 +309,8 @@ BANYAN_API uint32_t banyan_comm_rank(const struct banyan_comm *comm);
 BANYAN_API uint32_t banyan_comm_size(const struct banyan_comm *comm);
 
 /*
- * "afxdp", "udp" or "memory": what moves this communicator's packets; "tcp" without a table. Static memory.
- * NULL for NULL.
+ * "afxdp", "udp", "shm" or "memory": what moves this communicator's packets; "tcp" without a table. Static
+ * memory. NULL for NULL.
  */
 BANYAN_API const char *banyan_comm_transport(const struct banyan_comm *comm);
 
@@ -397,6 +397,21 @@ BANYAN_API banyan_status_t banyan_abort(struct banyan_comm *comm);
  */
 BANYAN_API banyan_status_t banyan_comm_counter(const struct banyan_comm *comm, uint32_t index,
                                                const char **name, uint64_t *value);
+
+/*
+ * A buffer of at least `bytes`, on a page's start, in *memory. Where this host shares memory with its
+ * switches (transport "shm"), they read what is sent from it in place; other buffers are copied first.
+ * Elsewhere, and beyond BANYAN_ARENA, it is plain memory: right for all buffers of operations. The caller
+ * gives it back by banyan_dealloc; what is left goes with the communicator. Errors: BANYAN_ENOMEM,
+ * BANYAN_EINVAL (NULL). Thread: that of the communicator.
+ */
+BANYAN_API banyan_status_t banyan_alloc(struct banyan_comm *comm, size_t bytes, void **memory);
+
+/*
+ * Gives back a buffer of banyan_alloc, which no operation uses any more. BANYAN_EINVAL when it is none of
+ * this communicator's. Thread: that of the communicator.
+ */
+BANYAN_API banyan_status_t banyan_dealloc(struct banyan_comm *comm, void *memory);
 
 /* ---- Operations
  * --------------------------------------------------------------------------------------------------------------

@@ -65,12 +65,13 @@ static banyan_status_t open_ranks(struct perf_world *world, const struct perf_op
     return status;
 }
 
-static uint8_t *take_buffer(uint64_t bytes)
+static uint8_t *take_buffer(struct banyan_comm *comm, uint64_t bytes)
 {
-    uint8_t *buffer = aligned_alloc(4096, (bytes + 4096) / 4096 * 4096);
+    void *buffer;
 
-    if (buffer != NULL)
-        memset(buffer, 0, bytes); /* the first touch must not be timed */
+    if (banyan_alloc(comm, bytes, &buffer) != BANYAN_OK)
+        return NULL;
+    memset(buffer, 0, bytes); /* the first touch must not be timed */
     return buffer;
 }
 
@@ -94,8 +95,8 @@ enum perf_exit perf_world_open(struct perf_world *world, const struct perf_optio
     }
     world->counts = calloc(world->size, sizeof(*world->counts));
     for (uint32_t i = 0; i < world->local_count; i++) {
-        world->ranks[i].send = take_buffer(bytes);
-        world->ranks[i].recv = take_buffer(bytes);
+        world->ranks[i].send = take_buffer(world->ranks[i].comm, bytes);
+        world->ranks[i].recv = take_buffer(world->ranks[i].comm, bytes);
         if (world->counts == NULL || world->ranks[i].send == NULL || world->ranks[i].recv == NULL) {
             fprintf(stderr, "banyan-perf: no memory for two buffers of %llu bytes; choose a smaller -e\n",
                     (unsigned long long)bytes);
@@ -112,8 +113,6 @@ void perf_world_close(struct perf_world *world)
             banyan_comm_destroy(world->ranks[i].comm);
         if (world->ranks[i].context != NULL)
             banyan_finalize(world->ranks[i].context);
-        free(world->ranks[i].send);
-        free(world->ranks[i].recv);
     }
     free(world->ranks);
     free(world->counts);

@@ -32,6 +32,11 @@ test_host_afxdp_LIBS   := $(HOST_LIBS)
 test_host_afxdp_LDLIBS = -lcmocka $(host-driver_LDLIBS)
 $(B)/tests/test_host_afxdp: | $(B)/bin/banyan-perf
 
+TESTS += test_host_arena
+test_host_arena_SRC    := tests/unit/host-driver/test_arena.c
+test_host_arena_LIBS   := $(HOST_LIBS)
+test_host_arena_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+
 TESTS += test_host_options
 test_host_options_SRC    := tests/unit/host-driver/test_options.c host-driver/tools/perf/options.c
 test_host_options_LIBS   := offload

@@ -1,0 +1,254 @@
+/* Cables of memory; see link.h. How hosts come and go is link_host.c. Loop's thread. */
+#include "dataplane/link.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dataplane/link_host.h"
+#include "offload/base/bytes.h"
+
+#define TRANSIENT_PORT 0xc000u
+
+/* ---- receive
+ * ---------------------------------------------------------------------------------------------------------------
+ */
+
+/* Where the payload lies; NULL when the packet is not sound. */
+static const uint8_t *payload_of(const struct by_link_host *host, const struct by_shm_packet *packet,
+                                 uint32_t slot)
+{
+    switch (packet->place) {
+    case BY_SHM_SMALL:
+        return packet->payload_bytes <= sizeof packet->small ? packet->small : NULL;
+    case BY_SHM_COPY:
+        return packet->payload_bytes <= host->room_bytes ? by_shm_room(host->cable, host->room_bytes, 0, slot)
+                                                         : NULL;
+    case BY_SHM_THERE:
+        return packet->at <= host->memory_bytes && packet->payload_bytes <= host->memory_bytes - packet->at
+                   ? host->memory + packet->at
+                   : NULL;
+    default:
+        return NULL;
+    }
+}
+
+/* Gives back to the engine what the host has read. */
+static void reap(struct by_link *link, struct by_link_host *host)
+{
+    uint32_t head = __atomic_load_n(&host->sender.queue->head, __ATOMIC_ACQUIRE);
+
+    /* A head beyond what was sent is no answer. */
+    if (head - host->reaped > host->sender.tail - host->reaped)
+        return;
+    for (; host->reaped != head; host->reaped++) {
+        uint32_t *ref = &host->ref[host->reaped & (BY_SHM_SLOTS - 1)];
+
+        if (*ref != BY_REF_NONE)
+            by_engine_release(link->engine, *ref);
+        *ref = BY_REF_NONE;
+    }
+}
+
+static uint32_t receive_host(struct by_link *link, struct by_link_host *host, uint16_t port, struct by_rx *rx,
+                             uint32_t count)
+{
+    uint32_t got = 0;
+
+    if (host->asleep)
+        by_link_host_wake(host);
+    reap(link, host);
+    while (got < count && link->taken_count < BY_LINK_BATCH) {
+        uint32_t slot = host->receiver.head;
+        const struct by_shm_packet *next = by_shm_take(&host->receiver);
+        struct by_shm_packet *packet = &link->taken[link->taken_count];
+        const uint8_t *payload;
+
+        if (!next)
+            break;
+        *packet = *next; /* the host may write to it at any time */
+        payload = payload_of(host, packet, slot);
+        if (!payload) {
+            link->dropped++;
+            continue;
+        }
+        link->taken_count++;
+        rx[got++] = (struct by_rx){.data = packet->header,
+                                   .payload = payload,
+                                   .bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + packet->payload_bytes),
+                                   .port = port,
+                                   .src_ip = packet->src_ip,
+                                   .dst_ip = packet->dst_ip,
+                                   .ecn = packet->ecn};
+    }
+    return got;
+}
+
+uint32_t by_link_receive(struct by_link *link, uint16_t port, struct by_rx *rx, uint32_t count)
+{
+    uint32_t got = 0;
+
+    for (unsigned i = 0; i < link->host_count && got < count; i++)
+        if (link->host[i]->greeted)
+            got += receive_host(link, link->host[i], port, rx + got, count - got);
+    return got;
+}
+
+void by_link_done(struct by_link *link)
+{
+    if (link->taken_count == 0)
+        return;
+    for (unsigned i = 0; i < link->host_count; i++)
+        if (link->host[i]->greeted)
+            by_shm_done(&link->host[i]->receiver);
+    link->taken_count = 0;
+}
+
+/* ---- send
+ * ------------------------------------------------------------------------------------------------------------------
+ */
+
+static struct by_link_host *find_host(struct by_link *link, uint16_t udp_port)
+{
+    for (unsigned i = 0; i < link->host_count; i++)
+        if (link->host[i]->greeted && link->host[i]->udp_port == udp_port)
+            return link->host[i];
+    return NULL;
+}
+
+/* A slot for the host's next packet, whose reference will be `ref`; NULL when the host is that far behind, or
+ * says that it has read what was never sent. */
+static struct by_shm_packet *slot_of(struct by_link *link, struct by_link_host *host, uint32_t ref)
+{
+    struct by_shm_packet *packet = host ? by_shm_slot(&host->sender) : NULL;
+
+    if (!packet)
+        return NULL;
+    if (host->sender.tail - host->reaped >= BY_SHM_SLOTS) {
+        reap(link, host); /* the slot is free, so what it held before has been read */
+        if (host->sender.tail - host->reaped >= BY_SHM_SLOTS)
+            return NULL;
+    }
+    host->ref[host->sender.tail & (BY_SHM_SLOTS - 1)] = ref;
+    return packet;
+}
+
+bool by_link_send(struct by_link *link, const struct by_tx *tx, uint32_t src_ip)
+{
+    struct by_link_host *host = find_host(link, tx->udp_port);
+    struct by_shm_packet *packet = slot_of(link, host, tx->ref);
+
+    if (!packet) {
+        if (tx->ref != BY_REF_NONE)
+            by_engine_release(link->engine, tx->ref);
+        return false;
+    }
+    packet->src_ip = src_ip;
+    packet->dst_ip = tx->dst_ip;
+    packet->udp_port = tx->udp_port;
+    packet->payload_bytes = tx->payload_bytes;
+    packet->ecn = tx->ecn;
+    memcpy(packet->header, tx->header, BY_WIRE_HEADER_BYTES);
+    if (tx->payload) {
+        packet->place = BY_SHM_THERE;
+        packet->at = (uint64_t)(tx->payload - link->memory);
+    } else {
+        packet->place = BY_SHM_SMALL;
+        memcpy(packet->small, tx->small, tx->payload_bytes);
+    }
+    by_shm_put(&host->sender);
+    return true;
+}
+
+/* A frame for the host whose UDP port it carries. */
+static bool send_frame(struct by_link *link, const struct rte_mbuf *mbuf)
+{
+    struct by_frame frame;
+    struct by_link_host *host;
+    struct by_shm_packet *packet;
+
+    if (by_frame_parse(rte_pktmbuf_mtod(mbuf, const uint8_t *), mbuf->data_len, &frame) != 0 ||
+        frame.bytes < BY_WIRE_HEADER_BYTES)
+        return false;
+    host = find_host(link, frame.dst_port);
+    packet = slot_of(link, host, BY_REF_NONE);
+    if (!packet || frame.bytes - BY_WIRE_HEADER_BYTES > host->room_bytes)
+        return false;
+    packet->src_ip = frame.src_ip;
+    packet->dst_ip = frame.dst_ip;
+    packet->udp_port = frame.dst_port;
+    packet->payload_bytes = (uint16_t)(frame.bytes - BY_WIRE_HEADER_BYTES);
+    packet->ecn = frame.ecn;
+    packet->place = BY_SHM_COPY;
+    memcpy(packet->header, frame.data, BY_WIRE_HEADER_BYTES);
+    memcpy(by_shm_room(host->cable, host->room_bytes, 1, host->sender.tail),
+           frame.data + BY_WIRE_HEADER_BYTES, packet->payload_bytes);
+    by_shm_put(&host->sender);
+    return true;
+}
+
+uint16_t by_link_send_frames(struct by_link *link, struct rte_mbuf **frames, uint16_t count)
+{
+    for (uint16_t i = 0; i < count; i++)
+        link->lost += !send_frame(link, frames[i]);
+    rte_pktmbuf_free_bulk(frames, count);
+    return count;
+}
+
+void by_link_flush(struct by_link *link)
+{
+    for (unsigned i = 0; i < link->host_count; i++)
+        if (link->host[i]->greeted && by_shm_publish(&link->host[i]->sender))
+            by_link_bell(link->host[i]->to_host);
+}
+
+void by_link_doze(struct by_link *link)
+{
+    for (unsigned i = 0; i < link->host_count; i++) {
+        struct by_link_host *host = link->host[i];
+
+        if (!host->greeted)
+            continue;
+        host->asleep = true;
+        if (!by_shm_doze(&host->receiver))
+            by_link_bell(host->to_switch);
+    }
+}
+
+void by_link_dropped(const struct by_link *link, uint64_t *received, uint64_t *sent)
+{
+    *received += link->dropped;
+    *sent += link->lost;
+}
+
+struct rte_mbuf *by_link_frame(const struct by_rx *rx, const struct by_frame *carrier,
+                               struct rte_mempool *pool)
+{
+    struct rte_mbuf *mbuf = rte_pktmbuf_alloc(pool);
+    /* What by_link_receive gave points into the packet. */
+    const struct by_shm_packet *packet =
+        (const struct by_shm_packet *)(const void *)(rx->data - offsetof(struct by_shm_packet, header));
+    struct by_frame frame = *carrier;
+    uint8_t *room;
+
+    if (!mbuf)
+        return NULL;
+    room = (uint8_t *)rte_pktmbuf_append(mbuf, (uint16_t)(BY_FRAME_HEADER_BYTES + rx->bytes));
+    if (!room) {
+        rte_pktmbuf_free(mbuf);
+        return NULL;
+    }
+    frame.src_ip = rx->src_ip;
+    frame.dst_ip = rx->dst_ip;
+    frame.src_port = TRANSIENT_PORT;
+    frame.dst_port = packet->udp_port;
+    frame.ecn = rx->ecn;
+    frame.bytes = rx->bytes;
+    memcpy(frame.dst_mac, carrier->src_mac, BY_MAC_BYTES);
+    memcpy(frame.src_mac, carrier->dst_mac, BY_MAC_BYTES);
+    by_frame_build(&frame, room);
+    memcpy(room + BY_FRAME_HEADER_BYTES, rx->data, BY_WIRE_HEADER_BYTES);
+    memcpy(room + BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES, rx->payload,
+           (size_t)rx->bytes - BY_WIRE_HEADER_BYTES);
+    return mbuf;
+}

@@ -1,0 +1,427 @@
+/*
+ * Packets through memory that this process shares with switches of the same machine (offload/wire/shm.h): a
+ * cable of memory for each port of the table, opened at the switch's socket for it, and one range of memory
+ * (banyan_alloc) whose pieces the switches read where they lie. Other buffers are copied once. Results are
+ * read where the switch holds them. One thread, that of the communicator.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "host-driver/arena.h"
+#include "host-driver/error.h"
+#include "host-driver/image_file.h"
+#include "host-driver/transport.h"
+#include "offload/wire/shm.h"
+
+#define MIB              ((uint64_t)1 << 20)
+#define ARENA_MIB_MAX    ((uint64_t)1 << 20)
+#define WELCOME_MS       5000 /* for the switch's answer: it serves its sockets between packets */
+#define INLINE_BYTES     BY_ERR_BYTES
+#define ROOM_BYTES_LEAST 64u
+
+struct cable {
+    int socket, to_switch, to_host; /* the two bells */
+    struct by_shm_cable *memory;
+    uint64_t memory_bytes;
+    const uint8_t *there; /* the switch's memory */
+    uint64_t there_bytes;
+    struct by_shm_sender sender;
+    struct by_shm_receiver receiver;
+    uint32_t own_ip;
+    bool asleep; /* the switch knows that it must ring */
+};
+
+struct shm {
+    struct by_transport base;
+    uint32_t room_bytes;
+    uint32_t next_port; /* where rx begins, so that none starves */
+    struct cable cable[BY_PORTS_MAX];
+    struct by_shm_packet got[BY_RX_BATCH];
+};
+
+/* ---- receive
+ * ---------------------------------------------------------------------------------------------------------------
+ */
+
+/* Where the payload of a packet lies; NULL when the packet is not sound. */
+static const uint8_t *payload_of(const struct shm *shm, struct cable *cable,
+                                 const struct by_shm_packet *packet, uint32_t slot)
+{
+    switch (packet->place) {
+    case BY_SHM_SMALL:
+        return packet->payload_bytes <= INLINE_BYTES ? packet->small : NULL;
+    case BY_SHM_COPY:
+        return packet->payload_bytes <= shm->room_bytes ? by_shm_room(cable->memory, shm->room_bytes, 1, slot)
+                                                        : NULL;
+    case BY_SHM_THERE:
+        return packet->at <= cable->there_bytes && packet->payload_bytes <= cable->there_bytes - packet->at
+                   ? cable->there + packet->at
+                   : NULL;
+    default:
+        return NULL;
+    }
+}
+
+static void wake(struct cable *cable)
+{
+    uint64_t rings;
+
+    cable->asleep = false;
+    by_shm_wake(&cable->receiver);
+    if (read(cable->to_host, &rings, sizeof(rings)) < 0)
+        return; /* nobody has rung */
+}
+
+static uint32_t rx_cable(struct shm *shm, uint16_t port, uint32_t at, struct by_rx *rx)
+{
+    struct cable *cable = &shm->cable[port];
+    struct by_port_counters *counters = &shm->base.ports[port];
+    uint32_t count = at;
+
+    if (cable->asleep)
+        wake(cable);
+    while (count < BY_RX_BATCH) {
+        uint32_t slot = cable->receiver.head;
+        const struct by_shm_packet *next = by_shm_take(&cable->receiver);
+        struct by_shm_packet *packet = &shm->got[count];
+        const uint8_t *payload;
+
+        if (next == NULL)
+            break;
+        *packet = *next;
+        payload = payload_of(shm, cable, packet, slot);
+        counters->rx_packets++;
+        counters->rx_bytes += by_frame_bytes(BY_WIRE_HEADER_BYTES + packet->payload_bytes);
+        if (payload == NULL) {
+            counters->rx_drop++;
+            continue;
+        }
+        rx[count++] = (struct by_rx){.data = packet->header,
+                                     .payload = payload,
+                                     .bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + packet->payload_bytes),
+                                     .port = port,
+                                     .src_ip = packet->src_ip,
+                                     .dst_ip = packet->dst_ip,
+                                     .ecn = packet->ecn};
+    }
+    return count;
+}
+
+static uint32_t shm_rx(struct by_transport *transport, struct by_rx rx[BY_RX_BATCH])
+{
+    struct shm *shm = (struct shm *)transport;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < transport->port_count && count < BY_RX_BATCH; i++)
+        count = rx_cable(shm, (uint16_t)((shm->next_port + i) % transport->port_count), count, rx);
+    shm->next_port = (shm->next_port + 1) % transport->port_count;
+    return count;
+}
+
+static void shm_rx_done(struct by_transport *transport)
+{
+    struct shm *shm = (struct shm *)transport;
+
+    for (uint32_t i = 0; i < transport->port_count; i++)
+        by_shm_done(&shm->cable[i].receiver);
+}
+
+/* ---- send
+ * ------------------------------------------------------------------------------------------------------------------
+ */
+
+/* Puts the payload where the switch can read it: in the slot, nowhere (it lies in the shared range), or
+ * copied. */
+static void place(const struct shm *shm, struct cable *cable, const struct by_tx *tx,
+                  struct by_shm_packet *packet)
+{
+    const uint8_t *payload = by_tx_payload(tx);
+
+    packet->payload_bytes = tx->payload_bytes;
+    if (tx->payload_bytes <= INLINE_BYTES) {
+        packet->place = BY_SHM_SMALL;
+        memcpy(packet->small, payload, tx->payload_bytes);
+        return;
+    }
+    packet->at = by_arena_offset(shm->base.arena, payload, tx->payload_bytes);
+    packet->place = packet->at != UINT64_MAX ? BY_SHM_THERE : BY_SHM_COPY;
+    if (packet->place == BY_SHM_COPY)
+        memcpy(by_shm_room(cable->memory, shm->room_bytes, 0, cable->sender.tail), payload,
+               tx->payload_bytes);
+}
+
+static void send_one(struct shm *shm, const struct by_tx *tx)
+{
+    struct cable *cable = &shm->cable[tx->port];
+    struct by_port_counters *counters = &shm->base.ports[tx->port];
+    struct by_shm_packet *packet = by_shm_slot(&cable->sender);
+
+    /* Hosts relay over no transport. */
+    if (packet == NULL || tx->kind != BY_TX_SEND || tx->payload_bytes > shm->room_bytes) {
+        counters->tx_drop++;
+        return;
+    }
+    packet->src_ip = cable->own_ip;
+    packet->dst_ip = tx->dst_ip;
+    packet->udp_port = tx->udp_port;
+    packet->ecn = tx->ecn;
+    memcpy(packet->header, tx->header, BY_WIRE_HEADER_BYTES);
+    place(shm, cable, tx, packet);
+    by_shm_put(&cable->sender);
+    counters->tx_packets++;
+    counters->tx_bytes += by_frame_bytes(BY_WIRE_HEADER_BYTES + tx->payload_bytes);
+}
+
+static void ring(int bell)
+{
+    const uint64_t one = 1;
+
+    if (write(bell, &one, sizeof(one)) < 0)
+        return; /* the counter is full: it has been rung often enough */
+}
+
+static void shm_tx(struct by_transport *transport, const struct by_tx *const *tx, uint32_t count,
+                   const struct by_rx *rx)
+{
+    struct shm *shm = (struct shm *)transport;
+
+    (void)rx;
+    for (uint32_t i = 0; i < count; i++)
+        if (tx[i]->port < transport->port_count)
+            send_one(shm, tx[i]);
+    for (uint32_t i = 0; i < transport->port_count; i++)
+        if (by_shm_publish(&shm->cable[i].sender))
+            ring(shm->cable[i].to_switch);
+}
+
+/* Whoever asks is about to sleep: switches are told to ring. */
+static uint32_t shm_fds(struct by_transport *transport, struct pollfd *fds)
+{
+    struct shm *shm = (struct shm *)transport;
+
+    for (uint32_t i = 0; i < transport->port_count; i++) {
+        struct cable *cable = &shm->cable[i];
+
+        cable->asleep = true;
+        if (!by_shm_doze(&cable->receiver))
+            ring(cable->to_host);
+        fds[i].fd = cable->to_host;
+        fds[i].events = POLLIN;
+    }
+    return transport->port_count;
+}
+
+/* ---- open and close
+ * -------------------------------------------------------------------------------------------------------- */
+
+static void close_fd(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+static void close_cable(struct cable *cable)
+{
+    close_fd(cable->socket);
+    close_fd(cable->to_switch);
+    close_fd(cable->to_host);
+    if (cable->memory != NULL)
+        munmap(cable->memory, cable->memory_bytes);
+    if (cable->there != NULL)
+        munmap((void *)(uintptr_t)cable->there, cable->there_bytes);
+}
+
+static void shm_close(struct by_transport *transport)
+{
+    struct shm *shm = (struct shm *)transport;
+
+    for (uint32_t i = 0; i < BY_PORTS_MAX; i++)
+        close_cable(&shm->cable[i]);
+    by_arena_close(transport->arena);
+    free(shm);
+}
+
+static const struct by_transport_ops shm_ops = {"shm", shm_rx, shm_rx_done, shm_tx, shm_fds, shm_close};
+
+/* The cable's memory, in *fd. */
+static int make_memory(struct cable *cable, uint32_t room_bytes, int *fd)
+{
+    void *memory = MAP_FAILED;
+
+    cable->memory_bytes = by_shm_bytes(room_bytes);
+    *fd = memfd_create("banyan-cable", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (*fd >= 0 && ftruncate(*fd, (off_t)cable->memory_bytes) == 0 &&
+        fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+        memory = mmap(NULL, cable->memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+    if (memory == MAP_FAILED)
+        return by_fail(BY_ENOMEM, "no memory of %llu bytes for a cable: %s",
+                       (unsigned long long)cable->memory_bytes, strerror(errno));
+    cable->memory = memory;
+    cable->sender.queue = &cable->memory->up;
+    cable->receiver.queue = &cable->memory->down;
+    return 0;
+}
+
+static int greet(const struct shm *shm, const struct cable *cable, uint16_t udp_port, int memory_fd)
+{
+    struct by_shm_hello hello = {.magic = BY_SHM_MAGIC,
+                                 .version = BY_SHM_VERSION,
+                                 .ip = cable->own_ip,
+                                 .room_bytes = shm->room_bytes,
+                                 .memory_bytes = by_arena_bytes(shm->base.arena),
+                                 .udp_port = udp_port};
+    const int fds[BY_SHM_HELLO_FDS] = {memory_fd, by_arena_fd(shm->base.arena), cable->to_switch,
+                                       cable->to_host};
+    uint8_t control[CMSG_SPACE(sizeof(fds))] __attribute__((aligned(8))) = {0};
+    struct iovec piece = {&hello, sizeof(hello)};
+    struct msghdr message = {
+        .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(fds));
+    memcpy(CMSG_DATA(header), fds, sizeof(fds));
+    return sendmsg(cable->socket, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(hello) ? 0 : -1;
+}
+
+/* The switch's answer, and its memory. */
+static int hear(struct cable *cable, const char *path)
+{
+    struct by_shm_welcome welcome = {0};
+    int fd = -1;
+    uint8_t control[CMSG_SPACE(sizeof(fd))] __attribute__((aligned(8)));
+    struct iovec piece = {&welcome, sizeof(welcome)};
+    struct msghdr message = {
+        .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+    struct pollfd readable = {.fd = cable->socket, .events = POLLIN};
+    struct cmsghdr *header;
+    struct stat stat;
+    void *memory;
+
+    if (poll(&readable, 1, WELCOME_MS) != 1)
+        return by_fail(BY_ETIMEDOUT, "the switch at %s does not answer", path);
+    if (recvmsg(cable->socket, &message, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(welcome) ||
+        welcome.magic != BY_SHM_MAGIC)
+        return by_fail(BY_EFORMAT, "what listens at %s is no switch of ours", path);
+    header = CMSG_FIRSTHDR(&message);
+    if (header != NULL && header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(fd)))
+        memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+    welcome.text[sizeof(welcome.text) - 1] = 0;
+    if (welcome.status != 0 || fd < 0 || fstat(fd, &stat) != 0 ||
+        (uint64_t)stat.st_size < welcome.memory_bytes) {
+        close_fd(fd);
+        return by_fail(welcome.status != 0 ? welcome.status : BY_EFORMAT, "the switch at %s refuses: %s",
+                       path, welcome.text[0] != 0 ? welcome.text : "it shares no memory");
+    }
+    memory = mmap(NULL, welcome.memory_bytes, PROT_READ, MAP_SHARED, fd, 0);
+    close(fd);
+    if (memory == MAP_FAILED)
+        return by_fail(BY_ENOMEM, "the memory of the switch at %s cannot be mapped: %s", path,
+                       strerror(errno));
+    madvise(memory, welcome.memory_bytes, MADV_HUGEPAGE);
+    cable->there = memory;
+    cable->there_bytes = welcome.memory_bytes;
+    return 0;
+}
+
+/* The socket of the port's switch: FOLDER/IP, by the host's own address. */
+static int dial(struct cable *cable, const char *folder, struct sockaddr_un *address)
+{
+    char ip[16];
+
+    by_ip_text(cable->own_ip, ip);
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    if ((size_t)snprintf(address->sun_path, sizeof(address->sun_path), "%s/%s", folder, ip) >=
+        sizeof(address->sun_path))
+        return by_fail(BY_ELIMIT, "BANYAN_SHM is '%s': a socket's path has at most %zu characters", folder,
+                       sizeof(address->sun_path) - 1);
+    cable->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (cable->socket >= 0 && connect(cable->socket, (struct sockaddr *)address, sizeof(*address)) == 0)
+        return 0;
+    return by_fail(errno == EACCES ? BY_EPERM : BY_ENOENT,
+                   "no switch shares memory at %s: %s; BANYAN_SHM names the folder of its sockets",
+                   address->sun_path, strerror(errno));
+}
+
+static int open_cable(struct shm *shm, struct cable *cable, const struct by_transport_config *config)
+{
+    struct sockaddr_un address;
+    int memory_fd = -1;
+    int error = dial(cable, config->settings->value[BY_SETTING_SHM], &address);
+
+    if (error == 0)
+        error = make_memory(cable, shm->room_bytes, &memory_fd);
+    if (error == 0) {
+        cable->to_switch = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        cable->to_host = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (cable->to_switch < 0 || cable->to_host < 0 || greet(shm, cable, config->udp_port, memory_fd) != 0)
+            error =
+                by_fail(BY_EIO, "the switch at %s cannot be greeted: %s", address.sun_path, strerror(errno));
+    }
+    if (error == 0)
+        error = hear(cable, address.sun_path);
+    close_fd(memory_fd);
+    return error;
+}
+
+static int open_all(struct shm *shm, const struct by_transport_config *config)
+{
+    struct by_image_header header;
+    struct by_image_port port;
+    uint64_t arena_mib;
+    int error = by_image_ports_check(config->image);
+
+    if (error == 0)
+        error = by_settings_number(config->settings, BY_SETTING_ARENA, ARENA_MIB_MAX, &arena_mib);
+    if (error == 0)
+        error = by_arena_open(&shm->base.arena, arena_mib * MIB);
+    if (error != 0)
+        return error;
+    by_image_header(config->image, &header);
+    for (uint32_t i = 0; error == 0 && i < header.count[BY_SECTION_PORT]; i++) {
+        by_image_port(config->image, i, &port);
+        shm->cable[i].own_ip = port.own_ip;
+        error = open_cable(shm, &shm->cable[i], config);
+    }
+    shm->base.port_count = header.count[BY_SECTION_PORT];
+    shm->base.inflight_max = BY_SHM_SLOTS / 2;
+    return error;
+}
+
+int by_shm_open(const struct by_transport_config *config, struct by_transport **transport)
+{
+    struct shm *shm;
+    int error;
+
+    if (config->settings->value[BY_SETTING_SHM][0] == 0)
+        return by_fail(BY_EINVAL,
+                       "BANYAN_TRANSPORT=shm needs BANYAN_SHM: the folder of the switches' sockets");
+    shm = calloc(1, sizeof(*shm));
+    if (shm == NULL)
+        return by_fail(BY_ENOMEM, "no memory for a transport: %zu bytes", sizeof(*shm));
+    for (uint32_t i = 0; i < BY_PORTS_MAX; i++)
+        shm->cable[i].socket = shm->cable[i].to_switch = shm->cable[i].to_host = -1;
+    shm->base.ops = &shm_ops;
+    shm->room_bytes = (config->payload_max + 63u) / 64u * 64u;
+    if (shm->room_bytes < ROOM_BYTES_LEAST)
+        shm->room_bytes = ROOM_BYTES_LEAST;
+    error = open_all(shm, config);
+    if (error != 0) {
+        shm_close(&shm->base);
+        return error;
+    }
+    *transport = &shm->base;
+    return 0;
+}

@@ -1,0 +1,395 @@
+/*
+ * A port whose hosts share memory, from the host's end: who is let in, how sums come back without a copy,
+ * what becomes of packets that point anywhere, and of hosts that leave. The test is the host; the shell runs
+ * round by round. DPDK without hugepages, devices or root.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <sys/eventfd.h>
+
+#include "dataplane/link_host.h"
+#include "offload/base/bytes.h"
+#include "offload/base/errors.h"
+#include "tests/unit/dataplane/memory.h"
+
+#define HOSTS   2u
+#define COUNT   64u
+#define PAYLOAD 1024u
+#define MEMORY  (64u << 10)
+
+static const struct star star = {
+    .hosts = HOSTS, .trees = 1, .window = 8, .payload_max = PAYLOAD, .mtu = 1500};
+static char paths[HOSTS][64];
+
+/* One host's side of a cable. */
+struct end {
+    int socket, memory_fd, cable_fd, bells[2];
+    uint8_t *memory;
+    struct by_shm_cable *cable;
+    const uint8_t *there;
+    uint64_t there_bytes;
+    struct by_shm_sender sender;
+    struct by_shm_receiver receiver;
+};
+
+static struct by_shell *open_shell(void)
+{
+    struct by_port_spec specs[HOSTS];
+    struct by_shell_config config = {.name = "test",
+                                     .ports = specs,
+                                     .port_count = HOSTS,
+                                     .driver = BY_DRIVER_AUTO,
+                                     .slot_count = 8,
+                                     .payload_max = PAYLOAD,
+                                     .payload_limit = PAYLOAD,
+                                     .entry_count = 1,
+                                     .relay_count = 1,
+                                     .image_bytes_max = 1 << 16,
+                                     .control_fd = -1};
+    struct by_shell *shell;
+
+    for (unsigned i = 0; i < HOSTS; i++) {
+        snprintf(paths[i], sizeof paths[i], "/tmp/banyan-link-%ld.%u", (long)getpid(), i);
+        specs[i] = (struct by_port_spec){.kind = BY_PORT_SHM, .text = paths[i]};
+    }
+    assert_int_equal(by_shell_open(&shell, &config), 0);
+    memory_load(shell, &star);
+    return shell;
+}
+
+static void serve(struct by_shell *shell)
+{
+    for (unsigned i = 0; i < HOSTS; i++)
+        by_link_serve(shell->ports[i].link);
+}
+
+static int sealed(const char *name, uint64_t bytes, int seals)
+{
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+    return fd;
+}
+
+/* Connects and says hello with `count` descriptors; the answer's status, or 1 when there is none. */
+static int greet(struct by_shell *shell, struct end *end, unsigned host, struct by_shm_hello *hello,
+                 unsigned count, int seals)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct by_shm_welcome welcome = {0};
+    int fds[BY_SHM_HELLO_FDS];
+    uint8_t control[CMSG_SPACE(sizeof fds)] __attribute__((aligned(8))) = {0};
+    struct iovec piece = {hello, sizeof *hello};
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1, .msg_control = control};
+    struct cmsghdr *header;
+
+    memset(end, 0, sizeof *end);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", paths[host]);
+    end->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(end->socket, (struct sockaddr *)&address, sizeof address), 0);
+    end->cable_fd = sealed("cable", by_shm_bytes(PAYLOAD), seals);
+    end->memory_fd = sealed("memory", MEMORY, seals);
+    end->cable = mmap(NULL, by_shm_bytes(PAYLOAD), PROT_READ | PROT_WRITE, MAP_SHARED, end->cable_fd, 0);
+    end->memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED, end->memory_fd, 0);
+    assert_true(end->cable != MAP_FAILED && end->memory != MAP_FAILED);
+    for (unsigned i = 0; i < 2; i++)
+        end->bells[i] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    fds[0] = end->cable_fd;
+    fds[1] = end->memory_fd;
+    fds[2] = end->bells[0];
+    fds[3] = end->bells[1];
+    message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+    header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(count * sizeof(int));
+    memcpy(CMSG_DATA(header), fds, count * sizeof(int));
+    assert_int_equal(sendmsg(end->socket, &message, 0), sizeof *hello);
+    serve(shell);
+    serve(shell);
+    message.msg_controllen = sizeof control;
+    piece = (struct iovec){&welcome, sizeof welcome};
+    if (recvmsg(end->socket, &message, MSG_DONTWAIT) != (ssize_t)sizeof welcome)
+        return 1;
+    header = CMSG_FIRSTHDR(&message);
+    if (welcome.status == 0) {
+        int fd;
+
+        assert_non_null(header);
+        memcpy(&fd, CMSG_DATA(header), sizeof fd);
+        end->there_bytes = welcome.memory_bytes;
+        end->there = mmap(NULL, welcome.memory_bytes, PROT_READ, MAP_SHARED, fd, 0);
+        assert_true(end->there != MAP_FAILED);
+        /* It is there to be read alone. */
+        assert_true(mmap(NULL, welcome.memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) ==
+                    MAP_FAILED);
+        close(fd);
+    }
+    end->sender.queue = &end->cable->up;
+    end->receiver.queue = &end->cable->down;
+    return welcome.status;
+}
+
+static void leave(struct end *end)
+{
+    close(end->socket);
+    close(end->cable_fd);
+    close(end->memory_fd);
+    close(end->bells[0]);
+    close(end->bells[1]);
+    munmap(end->cable, by_shm_bytes(PAYLOAD));
+    munmap(end->memory, MEMORY);
+    if (end->there)
+        munmap((void *)(uintptr_t)end->there, end->there_bytes);
+}
+
+static struct by_shm_hello hello(void)
+{
+    return (struct by_shm_hello){.magic = BY_SHM_MAGIC,
+                                 .version = BY_SHM_VERSION,
+                                 .room_bytes = PAYLOAD,
+                                 .memory_bytes = MEMORY,
+                                 .udp_port = BY_UDP_PORT};
+}
+
+static void join(struct by_shell *shell, struct end *end, unsigned host)
+{
+    struct by_shm_hello words = hello();
+
+    assert_int_equal(greet(shell, end, host, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), 0);
+}
+
+/* Host `host` gives its values for chunk `seq`; the payload lies in its own memory, from byte `at` on as the
+ * packet says. */
+static void give(struct end *end, unsigned host, uint32_t seq, uint64_t at)
+{
+    uint8_t packet[2048];
+    size_t bytes = star_contribution(&star, host, 0, seq, COUNT, packet);
+    struct by_shm_packet *slot = by_shm_slot(&end->sender);
+
+    assert_non_null(slot);
+    memset(slot, 0, sizeof *slot);
+    slot->src_ip = star_host_ip(host);
+    slot->dst_ip = star_port_ip(host);
+    slot->udp_port = BY_UDP_PORT;
+    slot->payload_bytes = (uint16_t)(bytes - BY_WIRE_HEADER_BYTES);
+    slot->place = BY_SHM_THERE;
+    slot->at = at;
+    memcpy(slot->header, packet, BY_WIRE_HEADER_BYTES);
+    memcpy(end->memory + at % (MEMORY / 2), packet + BY_WIRE_HEADER_BYTES, slot->payload_bytes);
+    by_shm_put(&end->sender);
+    by_shm_publish(&end->sender);
+}
+
+/* The next result is that of chunk `seq`, and lies in the engine's memory. */
+static void take_result(struct end *end, uint32_t seq)
+{
+    const struct by_shm_packet *packet = by_shm_take(&end->receiver);
+    int32_t value;
+
+    assert_non_null(packet);
+    assert_int_equal(packet->place, BY_SHM_THERE);
+    assert_int_equal(packet->payload_bytes, 4 * COUNT);
+    assert_true(packet->at + packet->payload_bytes <= end->there_bytes);
+    for (unsigned k = 0; k < COUNT; k++) {
+        memcpy(&value, end->there + packet->at + 4 * k, 4);
+        assert_int_equal(value, star_sum(&star, seq, k));
+    }
+}
+
+static unsigned references(struct by_shell *shell, uint32_t seq)
+{
+    struct by_bank_view view;
+
+    assert_int_equal(by_engine_bank(by_shell_engine(shell), 0, seq % 8, seq / 8 & 1, &view), 0);
+    return view.refs;
+}
+
+static void a_sum_is_read_where_the_switch_holds_it_and_given_back(void **state)
+{
+    struct by_shell *shell = open_shell();
+    struct end end[HOSTS];
+
+    (void)state;
+    for (unsigned host = 0; host < HOSTS; host++)
+        join(shell, &end[host], host);
+    for (unsigned host = 0; host < HOSTS; host++)
+        give(&end[host], host, 0, 128 * host);
+    assert_int_equal(by_shell_round(shell), HOSTS);
+    assert_int_equal(references(shell, 0), HOSTS);
+    for (unsigned host = 0; host < HOSTS; host++) {
+        take_result(&end[host], 0);
+        assert_null(by_shm_take(&end[host].receiver));
+        by_shm_done(&end[host].receiver);
+    }
+    by_shell_round(shell); /* looks what the hosts have read */
+    assert_int_equal(references(shell, 0), 0);
+    for (unsigned host = 0; host < HOSTS; host++)
+        leave(&end[host]);
+    by_shell_close(shell);
+}
+
+static void a_payload_beyond_the_shared_memory_is_dropped(void **state)
+{
+    static const uint64_t beyond[] = {MEMORY, MEMORY - 4 * COUNT + 4, UINT64_MAX, UINT64_MAX - 4 * COUNT + 1};
+    struct by_shell *shell = open_shell();
+    struct by_port_counters counters;
+    struct end end;
+
+    (void)state;
+    join(shell, &end, 0);
+    for (unsigned i = 0; i < sizeof beyond / sizeof beyond[0]; i++)
+        give(&end, 0, i, beyond[i]);
+    assert_int_equal(by_shell_round(shell), 0);
+    by_port_read(&shell->ports[0], &counters);
+    assert_int_equal(counters.rx_dropped, sizeof beyond / sizeof beyond[0]);
+    give(&end, 0, 0, MEMORY - 4 * COUNT);
+    assert_int_equal(by_shell_round(shell), 1);
+    leave(&end);
+    by_shell_close(shell);
+}
+
+static void a_host_that_leaves_gives_everything_back(void **state)
+{
+    struct by_shell *shell = open_shell();
+    struct end end[HOSTS];
+
+    (void)state;
+    for (unsigned host = 0; host < HOSTS; host++)
+        join(shell, &end[host], host);
+    for (unsigned host = 0; host < HOSTS; host++)
+        give(&end[host], host, 0, 0);
+    by_shell_round(shell);
+    assert_int_equal(references(shell, 0), HOSTS);
+    for (unsigned host = 0; host < HOSTS; host++)
+        leave(&end[host]);
+    serve(shell);
+    assert_int_equal(references(shell, 0), 0);
+    join(shell, &end[0], 0); /* its job is free again */
+    leave(&end[0]);
+    by_shell_close(shell);
+}
+
+static void a_host_that_claims_to_have_read_what_was_never_sent_frees_nothing(void **state)
+{
+    struct by_shell *shell = open_shell();
+    struct end end[HOSTS];
+
+    (void)state;
+    for (unsigned host = 0; host < HOSTS; host++)
+        join(shell, &end[host], host);
+    for (unsigned host = 0; host < HOSTS; host++)
+        give(&end[host], host, 0, 0);
+    by_shell_round(shell);
+    __atomic_store_n(&end[0].cable->down.head, 1000, __ATOMIC_RELEASE);
+    by_shell_round(shell);
+    assert_int_equal(references(shell, 0), HOSTS);
+    for (unsigned host = 0; host < HOSTS; host++)
+        leave(&end[host]);
+    serve(shell);
+    assert_int_equal(references(shell, 0), 0);
+    by_shell_close(shell);
+}
+
+static void who_is_not_let_in_hears_why(void **state)
+{
+    struct by_shell *shell = open_shell();
+    struct by_shm_hello words;
+    struct end end, other;
+
+    (void)state;
+    words = hello();
+    words.version++;
+    assert_int_equal(greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), BY_EINVAL);
+    leave(&end);
+    words = hello();
+    words.room_bytes = BY_PAYLOAD_MAX + 64;
+    assert_int_equal(greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), BY_EINVAL);
+    leave(&end);
+    words = hello();
+    words.memory_bytes = MEMORY + 1;
+    assert_int_equal(greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), BY_EINVAL);
+    leave(&end);
+    words = hello(); /* memory that could be made shorter would end the switch */
+    assert_int_equal(greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_GROW), BY_EINVAL);
+    leave(&end);
+    assert_int_equal(greet(shell, &end, 0, &words, 2, F_SEAL_SHRINK), BY_EINVAL);
+    leave(&end);
+    join(shell, &other, 0); /* the first of a job */
+    assert_int_equal(greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), BY_EINVAL);
+    leave(&end);
+    leave(&other);
+    by_shell_close(shell);
+}
+
+static void who_sleeps_is_rung_once(void **state)
+{
+    struct by_shell *shell = open_shell();
+    struct end end[HOSTS];
+    uint64_t rings = 0;
+
+    (void)state;
+    for (unsigned host = 0; host < HOSTS; host++)
+        join(shell, &end[host], host);
+    assert_true(by_shm_doze(&end[0].receiver));
+    for (uint32_t seq = 0; seq < 3; seq++) {
+        for (unsigned host = 0; host < HOSTS; host++)
+            give(&end[host], host, seq, 0);
+        by_shell_round(shell);
+    }
+    assert_int_equal(read(end[0].bells[1], &rings, sizeof rings), sizeof rings);
+    assert_int_equal(rings, 1);
+    assert_true(read(end[1].bells[1], &rings, sizeof rings) < 0); /* that one did not sleep */
+    assert_false(by_shm_doze(&end[0].receiver));                  /* there is something to take */
+    for (unsigned host = 0; host < HOSTS; host++)
+        leave(&end[host]);
+    by_shell_close(shell);
+}
+
+static void a_queue_takes_no_more_than_it_has_slots(void **state)
+{
+    struct by_shell *shell = open_shell();
+    struct end end;
+    unsigned put = 0;
+
+    (void)state;
+    join(shell, &end, 0);
+    while (by_shm_slot(&end.sender)) {
+        give(&end, 0, put, 0);
+        put++;
+        assert_true(put <= BY_SHM_SLOTS);
+    }
+    assert_int_equal(put, BY_SHM_SLOTS);
+    for (unsigned got = 0; got < BY_SHM_SLOTS; got += BY_PORT_BURST / 2)
+        assert_int_equal(by_shell_round(shell), BY_PORT_BURST / 2);
+    assert_non_null(by_shm_slot(&end.sender));
+    leave(&end);
+    by_shell_close(shell);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sum_is_read_where_the_switch_holds_it_and_given_back),
+        cmocka_unit_test(a_payload_beyond_the_shared_memory_is_dropped),
+        cmocka_unit_test(a_host_that_leaves_gives_everything_back),
+        cmocka_unit_test(a_host_that_claims_to_have_read_what_was_never_sent_frees_nothing),
+        cmocka_unit_test(who_is_not_let_in_hears_why),
+        cmocka_unit_test(who_sleeps_is_rung_once),
+        cmocka_unit_test(a_queue_takes_no_more_than_it_has_slots),
+    };
+
+    return cmocka_run_group_tests(tests, memory_start, memory_stop);
+}
