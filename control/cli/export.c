@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "control/cli/cli.h"
+#include "control/cli/export_moves.h"
 #include "control/cli/number.h"
 #include "control/export/check.h"
 #include "control/topology/fraction.h"
@@ -25,7 +26,7 @@ struct arguments {
     const char *topology;
     const char *plan;
     const char *format; /* NULL: not named */
-    bool msccl;         /* the format, else ForestColl's */
+    bool msccl, hosts;  /* the format, else ForestColl's */
     const char *output;
     const char *check;
     uint64_t slots;
@@ -34,7 +35,7 @@ struct arguments {
 };
 
 static const char help[] =
-    "usage: banyan export TOPO PLAN --format FORMAT [options]\n"
+    "usage: banyan export TOPO PLAN|SCHEDULE --format FORMAT [options]\n"
     "       banyan export --check FILE [TOPO]\n\n"
     "Writes a plan as a schedule for other programs. Before it is written it is executed on symbols: every "
     "rank must "
@@ -42,7 +43,10 @@ static const char help[] =
     "the right data, each contribution exactly once, and nothing may wait in a circle. --check does that to "
     "any "
     "file.\n\n"
-    "      --format FORMAT     msccl: MSCCL XML; forestcoll: ForestColl's tree XML\n"
+    "      --format FORMAT     msccl: MSCCL XML; forestcoll: ForestColl's tree XML; hosts: what each host "
+    "sends "
+    "and\n"
+    "                          receives, from a schedule of banyan steady for a scatter or gossip\n"
     "  -o, --output FILE       where to write (- for standard output, the default)\n"
     "      --min-bytes BYTES   MSCCL: the sizes that the schedule is for (K, M, G; default 0 and 1024G); "
     "they are "
@@ -72,8 +76,10 @@ static int read_option(int option, struct arguments *arguments)
     case 'f':
         arguments->format = optarg;
         arguments->msccl = strcmp(optarg, "msccl") == 0;
-        if (strcmp(optarg, "msccl") != 0 && strcmp(optarg, "forestcoll") != 0)
-            return by_cli_fail(BY_EXIT_USAGE, "--format is '%s'; it must be msccl or forestcoll", optarg);
+        arguments->hosts = strcmp(optarg, "hosts") == 0;
+        if (!arguments->msccl && !arguments->hosts && strcmp(optarg, "forestcoll") != 0)
+            return by_cli_fail(BY_EXIT_USAGE, "--format is '%s'; it must be msccl, forestcoll or hosts",
+                               optarg);
         return -1;
     case 'o':
         arguments->output = optarg;
@@ -120,7 +126,7 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
     arguments->topology = rest > 0 ? argv[optind] : NULL;
     arguments->plan = rest > 1 ? argv[optind + 1] : NULL;
     if (!arguments->check && !arguments->format)
-        return by_cli_fail(BY_EXIT_USAGE, "name a format with --format: msccl or forestcoll");
+        return by_cli_fail(BY_EXIT_USAGE, "name a format with --format: msccl, forestcoll or hosts");
     if (arguments->max_bytes < arguments->min_bytes)
         return by_cli_fail(BY_EXIT_USAGE, "--max-bytes is below --min-bytes: no size would fit");
     return -1;
@@ -301,12 +307,16 @@ int by_command_export(int argc, char **argv)
 
     if (status >= 0)
         return status;
-    if (arguments.check)
-        return check(&arguments);
+    if (arguments.check) {
+        status = by_cli_check_moves(arguments.check, arguments.json);
+        return status >= 0 ? status : check(&arguments);
+    }
     topology = by_cli_topology(arguments.topology);
     if (!topology)
         return BY_EXIT_USAGE;
-    if (read_plan(arguments.plan, &topology, &plan, &problem) != 0)
+    if (arguments.hosts)
+        status = by_cli_export_moves(topology, arguments.plan, arguments.output, arguments.json);
+    else if (read_plan(arguments.plan, &topology, &plan, &problem) != 0)
         status = by_cli_refuse(arguments.plan, &problem);
     else if (plan->shares)
         status = by_cli_fail(BY_EXIT_USAGE,

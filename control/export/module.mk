@@ -6,9 +6,11 @@ control_SRC += \
 	control/export/forestcoll.c \
 	control/export/forestcoll_check.c \
 	control/export/happens.c \
+	control/export/moves.c \
+	control/export/moves_read.c \
 	control/export/msccl.c \
 	control/export/msccl_read.c \
 	control/export/stuck.c \
 	control/export/value.c
-banyan_SRC += control/cli/export.c
+banyan_SRC += control/cli/export.c control/cli/export_moves.c
 banyan_LDLIBS += -lexpat

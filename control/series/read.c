@@ -512,16 +512,5 @@ int by_series_read(const char *path, const struct by_topology *topology, struct 
 
 bool by_series_suits(const char *text, size_t bytes)
 {
-    struct by_json json;
-    const char *key, *value;
-    size_t key_bytes, value_bytes;
-    bool first = true, suits;
-
-    by_json_open(&json, text, bytes);
-    suits = by_json_peek(&json) == '{' && by_json_member(&json, &first, &key, &key_bytes) &&
-            by_json_is(key, key_bytes, "format") && by_json_peek(&json) == '"' &&
-            by_json_string(&json, &value, &value_bytes) && value_bytes > 13 &&
-            memcmp(value, "banyan-series", 13) == 0;
-    by_json_close(&json);
-    return suits;
+    return by_json_has_format(text, bytes, "banyan-series");
 }

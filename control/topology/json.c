@@ -404,6 +404,22 @@ bool by_json_is(const char *key, size_t bytes, const char *wanted)
     return strlen(wanted) == bytes && memcmp(key, wanted, bytes) == 0;
 }
 
+bool by_json_has_format(const char *text, size_t bytes, const char *name)
+{
+    struct by_json json;
+    const char *key, *value;
+    size_t key_bytes, value_bytes;
+    bool first = true, has;
+
+    by_json_open(&json, text, bytes);
+    has = by_json_peek(&json) == '{' && by_json_member(&json, &first, &key, &key_bytes) &&
+          by_json_is(key, key_bytes, "format") && by_json_peek(&json) == '"' &&
+          by_json_string(&json, &value, &value_bytes) && value_bytes >= strlen(name) &&
+          memcmp(value, name, strlen(name)) == 0;
+    by_json_close(&json);
+    return has;
+}
+
 int by_text_read(const char *path, size_t bytes_max, char **text, size_t *bytes, struct by_problem *problem)
 {
     FILE *file = fopen(path, "rb");

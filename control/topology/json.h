@@ -47,6 +47,9 @@ struct by_place by_json_place(const struct by_json *json, size_t at);
 /* Whether a key is `wanted`. */
 bool by_json_is(const char *key, size_t bytes, const char *wanted);
 
+/* Whether `text` is an object whose first member is "format", with a value that begins with `name`. */
+bool by_json_has_format(const char *text, size_t bytes, const char *name);
+
 /* The whole of a file, at most `bytes_max`; the caller frees. 0, BY_EIO or BY_ELIMIT with `problem` filled.
  */
 int by_text_read(const char *path, size_t bytes_max, char **text, size_t *bytes, struct by_problem *problem);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/export/moves.h"
+#include "offload/base/errors.h"
 #include "tests/unit/control/steady/platforms.h"
 #include "tests/unit/control/steady/rig.h"
 
@@ -239,6 +241,88 @@ static void what_is_no_schedule_is_refused(void **state)
     by_topology_free(topology);
 }
 
+/* What scatter() makes, as moves; `from` in their text is replaced by `to`, once. */
+static int check_moves(const char *from, const char *to, struct by_problem *problem)
+{
+    struct by_topology *topology = steady_parse(PLATFORM_2);
+    struct by_series *series = scatter(topology);
+    struct by_moves moves, read = {0};
+    size_t bytes = 0;
+    char *text = NULL, *at, changed[8192];
+    FILE *stream = open_memstream(&text, &bytes);
+    int error;
+
+    assert_int_equal(by_moves_make(series, topology, &moves, problem), 0);
+    assert_int_equal(by_moves_write(&moves, topology, stream), 0);
+    fclose(stream);
+    at = strstr(text, from);
+    if (!at)
+        fail_msg("'%s' is not in %s", from, text);
+    snprintf(changed, sizeof(changed), "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    error = by_moves_check(changed, strlen(changed), &read, problem);
+    by_moves_free(&moves);
+    by_moves_free(&read);
+    by_series_free(series);
+    by_topology_free(topology);
+    free(text);
+    return error;
+}
+
+static void wrong_moves_are_named(void **state)
+{
+    static const struct {
+        const char *from, *to, *reason;
+        int error;
+    } cases[] = {
+        {"\"round\": 4, \"send\": 3", "\"round\": 3, \"send\": 3", "is not the same", BY_EINVAL},
+        {"\"interval\"", "\"pace\"", "'pace' of a schedule", BY_EFORMAT},
+        {"\"first\": 4, \"count\": 8}]", "\"first\": 5, \"count\": 8}]", "within 12 chunks", BY_EFORMAT},
+        {"\"send\": 1", "\"send\": 0", "another rank", BY_EFORMAT},
+        {"\"send\": 1", "\"send\": 9", "from 0 to 4", BY_EFORMAT},
+        {"\"rank\": 1", "\"rank\": 2", "from 1 to 1", BY_EFORMAT},
+        {"banyan-moves-1", "banyan-moves-9", "no schedule of moves", BY_EFORMAT},
+        {"scatter", "reduce", "no schedule of moves", BY_EFORMAT},
+    };
+    static const char head[] = "{\"format\": \"banyan-moves-1\", \"operation\": \"gossip\", \"ranks\": 2, "
+                               "\"chunks\": 2, \"rounds\": 2, \"interval\": 1, \"hosts\": [{\"rank\": 0, "
+                               "\"moves\": [";
+    static const struct {
+        const char *sends, *receives, *reason;
+    } runs[] = {
+        {"{\"round\": 0, \"send\": 1, \"source\": 1, \"target\": 0, \"first\": 0, \"count\": 1}",
+         "{\"round\": 0, \"receive\": 0, \"source\": 1, \"target\": 0, \"first\": 0, \"count\": 1}",
+         "does not have it yet"},
+        {"{\"round\": 0, \"send\": 1, \"source\": 0, \"target\": 1, \"first\": 0, \"count\": 1}",
+         "{\"round\": 0, \"receive\": 0, \"source\": 0, \"target\": 1, \"first\": 0, \"count\": 1}",
+         "does not get all"},
+        {"{\"round\": 0, \"send\": 1, \"source\": 0, \"target\": 1, \"first\": 0, \"count\": 2},"
+         "{\"round\": 1, \"send\": 1, \"source\": 0, \"target\": 1, \"first\": 1, \"count\": 1}",
+         "{\"round\": 0, \"receive\": 0, \"source\": 0, \"target\": 1, \"first\": 0, \"count\": 2},"
+         "{\"round\": 1, \"receive\": 0, \"source\": 0, \"target\": 1, \"first\": 1, \"count\": 1}",
+         "reaches rank 1 again"},
+    };
+    struct by_problem problem;
+
+    (void)state;
+    assert_int_equal(check_moves("scatter", "scatter", &problem), 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(check_moves(cases[i].from, cases[i].to, &problem), cases[i].error);
+        if (!strstr(problem.text, cases[i].reason))
+            fail_msg("case %zu: '%s' does not say '%s'", i, problem.text, cases[i].reason);
+    }
+    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+        struct by_moves moves;
+        char text[2000];
+
+        snprintf(text, sizeof(text), "%s%s]}, {\"rank\": 1, \"moves\": [%s]}]}", head, runs[i].sends,
+                 runs[i].receives);
+        assert_int_equal(by_moves_check(text, strlen(text), &moves, &problem), BY_EINVAL);
+        if (!strstr(problem.text, runs[i].reason))
+            fail_msg("run %zu: '%s' does not say '%s'", i, problem.text, runs[i].reason);
+        by_moves_free(&moves);
+    }
+}
+
 /* Every prefix of a right file, and every file with one byte changed, ends with a verdict or a refusal. */
 static void no_damage_to_a_file_does_harm(void **state)
 {
@@ -273,6 +357,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_corruption_is_named),
         cmocka_unit_test(what_is_no_schedule_is_refused),
+        cmocka_unit_test(wrong_moves_are_named),
         cmocka_unit_test(no_damage_to_a_file_does_harm),
     };
 

@@ -13,8 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "control/export/moves.h"
 #include "control/steady/colour.h"
 #include "control/topology/build.h"
+#include "offload/base/errors.h"
 #include "offload/base/prng.h"
 #include "tests/unit/control/steady/oracle.h"
 #include "tests/unit/control/steady/rig.h"
@@ -22,6 +24,7 @@
 #define SEEDS 60u
 
 static uint64_t first_seed = 1, last_seed = SEEDS, running;
+static uint32_t exported;
 static bool told;
 
 static uint32_t below(struct by_prng *prng, uint32_t bound)
@@ -72,6 +75,35 @@ static void shuffle(struct by_prng *prng, uint32_t *nodes, uint32_t count)
     }
 }
 
+/* As moves of hosts, written, read back and executed. A schedule whose messages would be cut too fine is left
+ * out. */
+static void export_moves(const struct by_series *series, const struct by_topology *topology)
+{
+    struct by_moves moves, read = {0};
+    struct by_problem problem = {0};
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream;
+    int error = by_moves_make(series, topology, &moves, &problem);
+
+    if (error) {
+        assert_int_equal(error, BY_ELIMIT);
+        by_moves_free(&moves);
+        return;
+    }
+    stream = open_memstream(&text, &bytes);
+    assert_int_equal(by_moves_write(&moves, topology, stream), 0);
+    fclose(stream);
+    assert_true(by_moves_suits(text, bytes));
+    if (by_moves_check(text, bytes, &read, &problem) != 0)
+        fail_msg("%s", problem.text);
+    assert_int_equal(read.move_count, moves.move_count);
+    exported++;
+    by_moves_free(&moves);
+    by_moves_free(&read);
+    free(text);
+}
+
 /* Makes, checks, runs, compares; and again in a short period. */
 static void try(const struct by_steady_problem *problem)
 {
@@ -88,10 +120,14 @@ static void try(const struct by_steady_problem *problem)
         fail_msg("throughput %.15g, glpsol says %.15g", value, expected);
     mpq_inits(loss, difference, NULL);
     mpz_init_set_ui(period, 50);
+    if (problem->operation != BY_SERIES_REDUCE)
+        export_moves(series, problem->topology);
     if (by_steady_fix(series, problem->topology, period, &fixed, loss, &trouble) == 0) {
         mpq_sub(difference, series->throughput, fixed->throughput);
         assert_true(mpq_sgn(difference) >= 0 && mpq_cmp(difference, loss) <= 0);
         steady_check(fixed, problem->topology, mpq_sgn(difference) ? BY_VERDICT_VALID : BY_VERDICT_OPTIMAL);
+        if (problem->operation != BY_SERIES_REDUCE)
+            export_moves(fixed, problem->topology);
         by_series_free(fixed);
     }
     mpq_clears(loss, difference, NULL);
@@ -140,6 +176,7 @@ static void random_platforms_reach_what_the_programs_of_the_paper_allow(void **s
         try_seed(seed);
     }
     running = 0;
+    assert_true(exported > 0 || first_seed == last_seed);
 }
 
 /* Called after a failure, too. */

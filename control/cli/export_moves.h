@@ -1,0 +1,12 @@
+/* Schedules of banyan steady for hosts, exported and checked. Neighbour: export.c. Single-threaded. */
+#ifndef BY_CLI_EXPORT_MOVES_H
+#define BY_CLI_EXPORT_MOVES_H
+
+#include "control/cli/cli.h"
+
+/* Exports the schedule in `path` as moves to `output`. Returns the exit status. */
+int by_cli_export_moves(const struct by_topology *topology, const char *path, const char *output, bool json);
+/* Checks a file of moves; -1 when it is none. */
+int by_cli_check_moves(const char *path, bool json);
+
+#endif
