@@ -40,6 +40,7 @@ static const char help[] =
     "      --settle         after a push that was interrupted: complete it where it had begun to be active, "
     "else have\n"
     "                       all switches forget it\n"
+    "      --over DIR       DIR holds the tables that are active now: only what differs is sent\n"
     "      --keys DIR       keys for tls: (default: BANYAN_KEYS), as `banyan keys` makes them\n"
     "      --timeout S      seconds that one switch may take to answer (default 10)\n"
     "      --json           one JSON object on stdout\n"
@@ -49,12 +50,12 @@ struct load {
     char *path;
     char name[BY_NAME_MAX + 1];
     char *address;
-    uint8_t *bytes;
-    size_t size;
+    uint8_t *bytes, *base; /* base: of --over, or NULL */
+    size_t size, base_size;
 };
 
 struct arguments {
-    const char *sockets;
+    const char *sockets, *over;
     struct by_session_options access;
     int json, renew, saved, settle;
     uint32_t to_count, to_room;
@@ -64,11 +65,17 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {"to", required_argument, NULL, 't'},   {"sockets", required_argument, NULL, 's'},
-    {"keys", required_argument, NULL, 'k'}, {"timeout", required_argument, NULL, 'T'},
-    {"json", no_argument, NULL, 'J'},       {"renew", no_argument, NULL, 'R'},
-    {"saved", no_argument, NULL, 'S'},      {"settle", no_argument, NULL, 'E'},
-    {"help", no_argument, NULL, 'h'},       {NULL, 0, NULL, 0},
+    {"to", required_argument, NULL, 't'},
+    {"sockets", required_argument, NULL, 's'},
+    {"keys", required_argument, NULL, 'k'},
+    {"timeout", required_argument, NULL, 'T'},
+    {"json", no_argument, NULL, 'J'},
+    {"renew", no_argument, NULL, 'R'},
+    {"over", required_argument, NULL, 'O'},
+    {"saved", no_argument, NULL, 'S'},
+    {"settle", no_argument, NULL, 'E'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 /* Adds one file. A host's image is an error only when it was named itself. */
@@ -228,6 +235,9 @@ static int parse(int argc, char **argv, struct arguments *arguments)
         case 'R':
             arguments->renew = 1;
             break;
+        case 'O':
+            arguments->over = optarg;
+            break;
         case 'S':
             arguments->saved = 1;
             break;
@@ -307,10 +317,12 @@ static void report(const struct arguments *arguments, const struct by_push_targe
         else if (!arguments->json && targets[i].image == NULL)
             printf("%s: %s is active\n", targets[i].name, hash);
         else if (!arguments->json)
-            printf("%s: %s is active (%zu bytes)\n", targets[i].name, hash, targets[i].bytes);
-        json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:I}", "switch", targets[i].name, "address",
-                                               targets[i].address, "hash", hash, "bytes",
-                                               (json_int_t)targets[i].bytes));
+            printf("%s: %s is active (%zu bytes, %" PRIu64 " sent)\n", targets[i].name, hash,
+                   targets[i].bytes, targets[i].sent);
+        json_array_append_new(array,
+                              json_pack("{s:s, s:s, s:s, s:I, s:I}", "switch", targets[i].name, "address",
+                                        targets[i].address, "hash", hash, "bytes",
+                                        (json_int_t)targets[i].bytes, "sent", (json_int_t)targets[i].sent));
     }
     object = json_pack("{s:o}", "pushed", array);
     if (arguments->settle)
@@ -333,7 +345,9 @@ static int push(struct arguments *arguments)
         targets[i] = (struct by_push_target){.name = arguments->loads[i].name,
                                              .address = arguments->loads[i].address,
                                              .image = arguments->loads[i].bytes,
-                                             .bytes = arguments->loads[i].size};
+                                             .bytes = arguments->loads[i].size,
+                                             .base = arguments->loads[i].base,
+                                             .base_bytes = arguments->loads[i].base_size};
     if (arguments->settle
             ? by_push_settle(targets, arguments->load_count, &arguments->access, &settled, &problem) != 0
             : by_push(targets, arguments->load_count, &arguments->access, &problem) != 0)
@@ -344,6 +358,24 @@ static int push(struct arguments *arguments)
     return status;
 }
 
+/* Reads what --over holds for the switches; a switch that it lacks gets its whole table. */
+static int read_bases(struct arguments *arguments)
+{
+    struct by_problem problem = {0};
+    char path[4200];
+
+    for (uint32_t i = 0; i < arguments->load_count && arguments->over; i++) {
+        struct load *load = &arguments->loads[i];
+        int error;
+
+        snprintf(path, sizeof(path), "%.4000s/%s.table", arguments->over, load->name);
+        error = by_image_file_read(path, &load->base, &load->base_size, &problem);
+        if (error != 0 && error != BY_ENOENT)
+            return by_cli_refuse(path, &problem);
+    }
+    return 0;
+}
+
 int by_command_push(int argc, char **argv)
 {
     struct arguments arguments = {0};
@@ -352,11 +384,14 @@ int by_command_push(int argc, char **argv)
     if (status == 0)
         status = pair(&arguments);
     if (status == 0)
+        status = read_bases(&arguments);
+    if (status == 0)
         status = push(&arguments);
     for (uint32_t i = 0; i < arguments.load_count; i++) {
         free(arguments.loads[i].path);
         free(arguments.loads[i].address);
         free(arguments.loads[i].bytes);
+        free(arguments.loads[i].base);
     }
     free(arguments.loads);
     free(arguments.to);

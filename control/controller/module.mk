@@ -1,5 +1,6 @@
 # controller: the client side of the control channel.
 control_SRC += \
+	control/controller/delta.c \
 	control/controller/keys.c \
 	control/controller/message.c \
 	control/controller/push.c \

@@ -29,8 +29,9 @@ static int blame(struct by_problem *problem, int error, const char *name, const 
     return error;
 }
 
-/* The switch is who we think it is, and large enough. */
-static int greet(struct by_push_target *target, struct by_session *session, struct by_problem *problem)
+/* The switch is who we think it is, and large enough. `*over`: what it has is the target's base. */
+static int greet(struct by_push_target *target, struct by_session *session, bool *over,
+                 struct by_problem *problem)
 {
     struct by_image_header header;
     by_HelloReply hello;
@@ -39,6 +40,7 @@ static int greet(struct by_push_target *target, struct by_session *session, stru
     if (error != 0)
         return error;
     problem->text[0] = 0;
+    *over = target->base != NULL && hello.table_hash == by_image_hash(target->base, target->base_bytes);
     if (target->image == NULL) {
         target->hash = hello.saved_hash;
         if (strcmp(hello.name, target->name) != 0)
@@ -79,12 +81,17 @@ static int prepare(struct by_push_target *target, const struct by_session_option
                    struct by_session **session, struct by_problem *problem)
 {
     int error = by_session_open(target->address, options, session, problem);
+    bool over = false;
 
     if (error == 0)
-        error = greet(target, *session, problem);
-    if (error == 0)
-        error = target->image ? by_session_stage(*session, target->image, target->bytes, problem)
-                              : by_session_restore(*session, target->hash, problem);
+        error = greet(target, *session, &over, problem);
+    if (error == 0 && target->image == NULL)
+        error = by_session_restore(*session, target->hash, problem);
+    else if (error == 0 && over)
+        error = by_session_stage_over(*session, target->base, target->base_bytes, target->image,
+                                      target->bytes, problem);
+    else if (error == 0)
+        error = by_session_stage(*session, target->image, target->bytes, problem);
     if (error == 0)
         error = by_session_validate(*session, target->hash, problem);
     return error;
@@ -119,8 +126,10 @@ int by_push(struct by_push_target *targets, uint32_t count, const struct by_sess
         if (error != 0)
             blame(problem, error, targets[done].name, text);
     }
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
+        targets[i].sent = sessions[i] ? by_session_sent(sessions[i]) : 0;
         by_session_close(sessions[i]);
+    }
     free(sessions);
     return error;
 }

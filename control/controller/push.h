@@ -18,7 +18,11 @@ struct by_push_target {
     const char *address;  /* as by_session_open takes it */
     const uint8_t *image; /* NULL: the table of the switch's earlier life */
     size_t bytes;
+    const uint8_t
+        *base; /* the image that is probably active, of which only the difference is then sent; or NULL */
+    size_t base_bytes;
     uint64_t hash; /* out: of the image that is now active */
+    uint64_t sent; /* out: bytes of requests to the switch */
 };
 
 /*

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "control/controller/delta.h"
 #include "control/topology/alloc.h"
 #include "firmware/secure/tls.h"
 #include "offload/base/errors.h"
@@ -22,6 +23,7 @@
 #include "offload/table/image.h"
 
 #define CHUNK_BYTES 16384u
+#define PIECES_MAX  (sizeof(((by_Stage *)0)->pieces) / sizeof(by_Piece))
 
 struct by_session {
     int fd;
@@ -29,6 +31,7 @@ struct by_session {
     struct by_tls_identity *identity;
     struct by_tls *tls; /* NULL: the bytes go as they are */
     uint64_t next_id;
+    uint64_t sent; /* bytes of requests */
     char address[256];
     by_Response response;
     size_t have; /* bytes of the stream in `in` */
@@ -223,6 +226,11 @@ const char *by_session_address(const struct by_session *session)
     return session->address;
 }
 
+uint64_t by_session_sent(const struct by_session *session)
+{
+    return session->sent;
+}
+
 /* One send or receive of what can be done now. Bytes, 0 at the end of the stream, BY_EAGAIN with what to wait
  * for in
  * `*events`, or another error with `problem`. */
@@ -307,6 +315,7 @@ static int call(struct by_session *session, by_Request *request, struct by_probl
     bytes = by_message_encode(request, session->out, sizeof(session->out));
     if (bytes == 0)
         return fail(problem, BY_EINVAL, "%s: the request cannot be coded", session->address);
+    session->sent += bytes;
     error = send_all(session, bytes, deadline, problem);
     if (error == 0)
         error = receive(session, deadline, problem);
@@ -370,6 +379,63 @@ int by_session_stage(struct by_session *session, const uint8_t *image, size_t by
             error = fail(problem, BY_EFORMAT, "%s: took %u bytes instead of %zu", session->address,
                          (unsigned)session->response.body.stage.received, offset + count);
     }
+    free(request);
+    return error;
+}
+
+/* Moves as much of the pieces into a request as it holds; `at` is where its literals come from. Returns how
+ * many bytes of the image it adds. */
+static size_t fill_stage(by_Stage *stage, struct by_delta_piece *pieces, uint32_t count, uint32_t *next,
+                         const uint8_t *image)
+{
+    size_t added = 0;
+
+    stage->pieces_count = 0;
+    stage->data.size = 0;
+    while (*next < count && stage->pieces_count < PIECES_MAX && stage->data.size < CHUNK_BYTES) {
+        struct by_delta_piece *piece = &pieces[*next];
+        uint32_t room = CHUNK_BYTES - stage->data.size;
+        by_Piece *out = &stage->pieces[stage->pieces_count++];
+
+        *out = (by_Piece){.literal = piece->literal < room ? piece->literal : room};
+        memcpy(stage->data.bytes + stage->data.size, image + added, out->literal);
+        stage->data.size += (pb_size_t)out->literal;
+        added += out->literal;
+        piece->literal -= out->literal;
+        if (piece->literal > 0)
+            break;
+        out->from = piece->from;
+        out->copy = piece->copy;
+        added += piece->copy;
+        ++*next;
+    }
+    return added;
+}
+
+int by_session_stage_over(struct by_session *session, const uint8_t *base, size_t base_bytes,
+                          const uint8_t *image, size_t bytes, struct by_problem *problem)
+{
+    by_Request *request = by_alloc(1, sizeof(*request));
+    struct by_delta_piece *pieces;
+    uint32_t count = by_delta_make(base, base_bytes, image, bytes, &pieces), next = 0;
+    uint64_t hash = by_image_hash(base, base_bytes);
+    size_t offset = 0;
+    int error = 0;
+
+    while (next < count && error == 0) {
+        by_Stage *stage = &request->body.stage;
+
+        request->which_body = by_Request_stage_tag;
+        stage->total = (uint32_t)bytes;
+        stage->offset = (uint32_t)offset;
+        stage->base = hash;
+        offset += fill_stage(stage, pieces, count, &next, image + offset);
+        error = call_for(session, request, by_Response_stage_tag, problem);
+        if (error == 0 && session->response.body.stage.received != offset)
+            error = fail(problem, BY_EFORMAT, "%s: took %u bytes instead of %zu", session->address,
+                         (unsigned)session->response.body.stage.received, offset);
+    }
+    free(pieces);
     free(request);
     return error;
 }

@@ -29,6 +29,8 @@ int by_session_open(const char *address, const struct by_session_options *option
                     struct by_session **session, struct by_problem *problem);
 void by_session_close(struct by_session *session);
 const char *by_session_address(const struct by_session *session);
+/* Bytes of requests so far, as they were before TLS. */
+uint64_t by_session_sent(const struct by_session *session);
 
 /*
  * What the calls of control.proto do, one each. 0; BY_EIO, BY_ETIMEDOUT, BY_EFORMAT (the channel is then of
@@ -39,6 +41,10 @@ int by_session_hello(struct by_session *session, by_HelloReply *reply, struct by
 /* Sends an image in pieces, and has it validated: nothing is active yet. */
 int by_session_stage(struct by_session *session, const uint8_t *image, size_t bytes,
                      struct by_problem *problem);
+/* The same, where `base` is the active image: only what differs is sent. BY_ESTATE when another one is
+ * active. */
+int by_session_stage_over(struct by_session *session, const uint8_t *base, size_t base_bytes,
+                          const uint8_t *image, size_t bytes, struct by_problem *problem);
 /* Stages the table of the switch's earlier life, of that hash (Hello names it). */
 int by_session_restore(struct by_session *session, uint64_t hash, struct by_problem *problem);
 /* The election id names the push that the image belongs to. */

@@ -24,6 +24,8 @@ BY_STATIC_ASSERT(by_Request_size <= BY_REQUEST_BYTES_MAX, "a request fits its fr
 BY_STATIC_ASSERT(by_Response_size <= BY_RESPONSE_BYTES_MAX, "a response fits its frame");
 BY_STATIC_ASSERT(sizeof(((by_Stage *)0)->data.bytes) == BY_CHUNK_BYTES_MAX,
                  "the chunk's limit is the message's");
+BY_STATIC_ASSERT(sizeof(((by_Stage *)0)->pieces) == BY_PIECES_MAX * sizeof(by_Piece),
+                 "the pieces' limit is the message's");
 
 struct by_agent {
     struct by_agent_config config;
@@ -137,6 +139,66 @@ static void answer_hello(struct by_agent *agent)
     reply->table_push = agent->active_push;
 }
 
+/* What is wrong with pieces, or NULL; `*bytes` is how many they add. */
+static const char *check_pieces(const by_Stage *stage, size_t active_bytes, uint64_t *bytes)
+{
+    uint64_t literal = 0;
+
+    *bytes = stage->pieces_count == 0 ? stage->data.size : 0;
+    for (pb_size_t i = 0; i < stage->pieces_count; i++) {
+        const by_Piece *piece = &stage->pieces[i];
+
+        if ((uint64_t)piece->from + piece->copy > active_bytes)
+            return "lies beyond the active image";
+        literal += piece->literal;
+        *bytes += (uint64_t)piece->literal + piece->copy;
+    }
+    if (stage->pieces_count > 0 && literal != stage->data.size)
+        return "has other literal bytes than the data";
+    return NULL;
+}
+
+/* Adds what a Stage brings. 0, or a failed response. */
+static int take_pieces(struct by_agent *agent, const by_Stage *stage)
+{
+    size_t active_bytes = 0;
+    const uint8_t *active = agent->config.ops->image(agent->config.node, &active_bytes);
+    const uint8_t *data = stage->data.bytes;
+    const char *fault;
+    uint64_t bytes;
+    struct by_text text;
+
+    if (stage->pieces_count > 0 && (!active || stage->base != active_hash(agent))) {
+        text = fail(agent, BY_ESTATE);
+        by_text_add(&text, "stage: pieces of the table ");
+        by_text_hash(&text, stage->base);
+        by_text_add(&text, ", but ");
+        by_text_hash(&text, active ? active_hash(agent) : 0);
+        by_text_add(&text, " is active: stage the whole image");
+        return BY_ESTATE;
+    }
+    fault = check_pieces(stage, active_bytes, &bytes);
+    if (fault || bytes > agent->total - agent->received) {
+        text = fail(agent, BY_ERANGE);
+        by_text_add(&text, "stage: a piece ");
+        by_text_add(&text, fault ? fault : "lies beyond the image that is staged");
+        by_text_add(&text, ": begin again at offset 0");
+        return BY_ERANGE;
+    }
+    if (stage->pieces_count == 0)
+        memcpy(agent->image + agent->received, data, stage->data.size);
+    for (pb_size_t i = 0; i < stage->pieces_count; i++) {
+        const by_Piece *piece = &stage->pieces[i];
+
+        memcpy(agent->image + agent->received, data, piece->literal);
+        memcpy(agent->image + agent->received + piece->literal, active + piece->from, piece->copy);
+        data += piece->literal;
+        agent->received += piece->literal + piece->copy;
+    }
+    agent->received += stage->pieces_count == 0 ? stage->data.size : 0;
+    return 0;
+}
+
 static void answer_stage(struct by_agent *agent)
 {
     const by_Stage *stage = &agent->request.body.stage;
@@ -158,7 +220,7 @@ static void answer_stage(struct by_agent *agent)
         agent->total = stage->total;
     }
     if (agent->is_validated || stage->total != agent->total || stage->offset != agent->received ||
-        stage->data.size > agent->total - agent->received) {
+        (stage->pieces_count == 0 && stage->data.size > agent->total - agent->received)) {
         text = fail(agent, BY_ESTATE);
         by_text_add(&text, "stage: ");
         by_text_number(&text, stage->data.size);
@@ -173,8 +235,8 @@ static void answer_stage(struct by_agent *agent)
         by_text_add(&text, ": begin again at offset 0");
         return;
     }
-    memcpy(agent->image + agent->received, stage->data.bytes, stage->data.size);
-    agent->received += stage->data.size;
+    if (take_pieces(agent, stage) != 0)
+        return;
     agent->response.which_body = by_Response_stage_tag;
     agent->response.body.stage.received = agent->received;
 }

@@ -22,10 +22,12 @@
 /* Length in front of each message (bytes). */
 #define BY_CONTROL_LENGTH_BYTES 4u
 /* Longest request and response, without the length (bytes): a chunk of 16 KiB and what is around it. */
-#define BY_REQUEST_BYTES_MAX  16512u
+#define BY_REQUEST_BYTES_MAX  19200u
 #define BY_RESPONSE_BYTES_MAX 16768u
 /* Data of one Stage or ReadReply (bytes). */
 #define BY_CHUNK_BYTES_MAX 16384u
+/* Pieces of one Stage (count). */
+#define BY_PIECES_MAX 128u
 /* What by_channel_step needs of room for output (bytes). */
 #define BY_CHANNEL_OUT_MIN (BY_CONTROL_LENGTH_BYTES + BY_RESPONSE_BYTES_MAX)
 
@@ -92,7 +94,7 @@ int by_agent_init(struct by_agent **agent, void *memory, size_t bytes, const str
 size_t by_agent_answer(struct by_agent *agent, const uint8_t *message, size_t bytes, uint8_t *out,
                        size_t capacity);
 
-/* The stream of one client: collects a message whose bytes come in pieces. About 16 KiB; owned by the caller.
+/* The stream of one client: collects a message whose bytes come in pieces. About 19 KiB; owned by the caller.
  */
 struct by_channel {
     uint32_t have; /* bytes in `frame` */

@@ -43,6 +43,7 @@ everything() {
     part modes "allreduces in modes fast, det and exact" tests/bench/modes.sh "$build"
     part planner "the planner: times and memory from 64 to 4,096 GPUs, and the hard suite" tests/bench/planner.sh "$build"
     part circulant "schedules of a rank between hosts, beside the straightforward construction" "$build/tools/bench-circulant"
+    part push "tables onto 64 switches, whole and what differs" tests/bench/push.sh "$build"
     part sim "plans on simulated fabrics, beside their proven optimum" tests/bench/sim.sh "$build"
     part hosts "broadcasts between 8 hosts without offload, beside Open MPI" tests/bench/hosts.sh "$build"
     part switchd "banyan-switchd summing and copying, beside dpdk-testpmd and the loop of ipv4_multicast on the same ports" with_packages tests/bench/switchd.sh "$build"

@@ -35,8 +35,14 @@ bench-modes_SRC    := tests/bench/modes.c
 bench-modes_LIBS   := host-driver offload
 bench-modes_LDLIBS = $(host-driver_LDLIBS)
 
+TOOLS += bench-push
+bench-push_SRC    := tests/bench/push.c tests/unit/control/controller/fake.c
+bench-push_LIBS   := control agent secure offload
+bench-push_LDLIBS := -ljansson -lgmp -lprotobuf-nanopb -lssl -lcrypto -lpthread
+$(B)/obj/tests/bench/push.o: | $(GEN)/proto/control.pb.h
+
 .PHONY: bench
-bench: all build-tools ## kernels, engine, modes, planner, switch and whole allreduces (PART=kernels|engine|modes|planner|sim|circulant|hosts|switchd|mpi|mpi-full)
+bench: all build-tools ## kernels, engine, modes, planner, switch and whole allreduces (PART=kernels|engine|modes|planner|sim|push|circulant|hosts|switchd|mpi|mpi-full)
 	$(Q)tests/bench/bench.sh $(B) $(PART)
 
 .PHONY: bounds-table

@@ -25,11 +25,13 @@ for i in 0 1 2 3; do ip -n "$ns" link add "p$i" type veth peer name "h$i"; done
 mkdir "$dir/state"
 start() {
     local i
+    rm -f "$dir/switch.out" # what the one before said
     ip netns exec "$ns" "$build/bin/banyan-switchd" --name switch0 --iface p0 --iface p1 --iface p2 --iface p3 \
         --control "unix:$dir/switch0.sock" --control tcp:127.0.0.1:46248 --state "$dir/state" >"$dir/switch.out" 2>"$dir/switch.err" &
     switch=$!
     children=("$switch")
-    for ((i = 0; i < 300; i++)); do grep -q ready "$dir/switch.out" 2>/dev/null && break; sleep 0.1; done
+    for ((i = 0; i < 300; i++)); do grep -q ready "$dir/switch.out" 2>/dev/null && return; sleep 0.1; done
+    fail "the switch is ready within 30 s" "$dir/switch.err"
 }
 start
 address=unix:$dir/switch0.sock
@@ -45,6 +47,13 @@ refused "diff: what changed" 1 "+ job 2: generation 5" "$banyan" diff "$address"
 push_json() { "$banyan" push "$dir/two/switch0.table" --to "switch0=$address" --json | is_json; }
 check "push by address, JSON" push_json
 check "diff: nothing after the push" "$banyan" diff "$address" "$dir/two/switch0.table"
+over() {
+    "$banyan" push "$dir/one" --over "$dir/two" --sockets "$dir" --json >"$dir/over.json" || return 1
+    "$banyan" diff "$address" "$dir/one/switch0.table" || return 1
+    awk -F'[:,]' '/"bytes"/ {bytes = $2} /"sent"/ {sent = $2} END {exit !(sent > 0 && sent < 0.7 * bytes)}' "$dir/over.json"
+}
+check "push of what differs from the table that is active" over
+check "and back, whole" "$banyan" push "$dir/two/switch0.table" --to "switch0=$address"
 show_json() { "$banyan" show "$address" --counters --waiting --json | is_json; }
 check "counters and waiting as JSON" show_json
 check "the control channel over TCP" ip netns exec "$ns" bash -c "

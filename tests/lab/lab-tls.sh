@@ -31,6 +31,7 @@ ports=(--iface p0 --iface p1 --iface p2 --iface p3)
 start() {
     local what=$1 name=$2 i
     shift 2
+    rm -f "$dir/switch.out" # what the one before said
     ip netns exec "$ns" "$build/bin/banyan-switchd" --name "$name" "${ports[@]}" "$@" >"$dir/switch.out" 2>"$dir/switch.err" &
     switch=$!
     children=("$switch")

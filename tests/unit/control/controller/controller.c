@@ -20,205 +20,21 @@
 
 #include <cmocka.h>
 
+#include "control/controller/delta.h"
 #include "control/controller/push.h"
 #include "control/controller/session.h"
 #include "control/topology/alloc.h"
 #include "firmware/agent/agent.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
+#include "offload/base/prng.h"
+#include "tests/unit/control/controller/fake.h"
 #include "tests/unit/control/lower/bench.h"
 
 #define IMAGE_MAX 65536u
 #define TIMEOUT   2000u
 
 static const struct by_session_options plain = {.timeout_ms = TIMEOUT};
-
-/* A controller that ends at a certain request, counted over all switches. */
-struct crash {
-    atomic_int left;    /* requests until then */
-    atomic_bool before; /* the request is not done any more, else only its answer is lost */
-    atomic_int process; /* the controller's, 0 = not yet known */
-};
-
-/* A switch that has everything but packets. */
-struct fake {
-    char address[128], path[108];
-    int listener;
-    pthread_t thread;
-    atomic_int end;
-    atomic_int commits, aborts;
-    int refuse_stage, refuse_commit; /* errors to give */
-    int garbage;                     /* answers nonsense */
-    int silent;                      /* answers nothing */
-    struct crash *crash;             /* when the controller ends, or NULL */
-    uint8_t staged[IMAGE_MAX], active[IMAGE_MAX];
-    size_t staged_bytes, active_bytes;
-    struct by_agent *agent;
-    void *memory;
-};
-
-static int fake_stage(void *node, const uint8_t *image, size_t bytes, struct by_image_fault *fault)
-{
-    struct fake *fake = node;
-
-    if (fake->refuse_stage != 0) {
-        *fault =
-            (struct by_image_fault){.section = "entry", .index = 3, .what = "no room for it", .value = 7};
-        return fake->refuse_stage;
-    }
-    memcpy(fake->staged, image, bytes);
-    fake->staged_bytes = bytes;
-    return by_image_check(image, bytes, NULL, fault);
-}
-
-static int fake_commit(void *node)
-{
-    struct fake *fake = node;
-
-    if (fake->refuse_commit != 0)
-        return fake->refuse_commit;
-    memcpy(fake->active, fake->staged, fake->staged_bytes);
-    fake->active_bytes = fake->staged_bytes;
-    fake->commits++;
-    return 0;
-}
-
-static void fake_abort(void *node)
-{
-    ((struct fake *)node)->aborts++;
-}
-
-static const uint8_t *fake_image(void *node, size_t *bytes)
-{
-    struct fake *fake = node;
-
-    *bytes = fake->active_bytes;
-    return fake->active_bytes ? fake->active : NULL;
-}
-
-static int fake_counter(void *node, uint32_t index, struct by_agent_counter *out)
-{
-    (void)node;
-    *out = (struct by_agent_counter){.name = "rx", .value = 12345678901234ull};
-    return index == 0 ? 0 : BY_ENOENT;
-}
-
-static int fake_port(void *node, uint32_t index, struct by_agent_port *out)
-{
-    (void)node;
-    *out = (struct by_agent_port){.name = index ? "p1" : "p0", .rx_bytes = 1000 + index, .tx_packets = 7};
-    return index < 2 ? 0 : BY_ENOENT;
-}
-
-static int fake_waiting(void *node, uint32_t index, struct by_bank_view *out)
-{
-    (void)node;
-    *out = (struct by_bank_view){.seq = 42, .state = BY_BANK_AGG, .missing = 5};
-    return index == 0 ? 0 : BY_EAGAIN;
-}
-
-static const struct by_agent_ops ops = {fake_stage,   fake_commit, fake_abort,   fake_image,
-                                        fake_counter, fake_port,   fake_waiting, NULL};
-
-/* The next request is here. True when it is the one at which the controller ends, which it then does. */
-static bool is_last(struct crash *crash)
-{
-    if (atomic_fetch_sub(&crash->left, 1) != 1)
-        return false;
-    while (crash->process == 0)
-        usleep(100);
-    kill(crash->process, SIGKILL);
-    waitpid(crash->process, NULL, 0);
-    crash->process = -1;
-    return true;
-}
-
-/* Serves one client until it leaves. */
-static void serve(struct fake *fake, int fd)
-{
-    static _Thread_local struct by_channel channel;
-    static _Thread_local uint8_t in[4096], out[BY_CHANNEL_OUT_MIN];
-    ssize_t count;
-
-    by_channel_init(&channel);
-    while ((count = recv(fd, in, sizeof(in), 0)) > 0) {
-        size_t done = 0, used = 1;
-        if (fake->silent)
-            continue;
-        if (fake->garbage) {
-            send(fd, "\0\0\0\4abcd", 8, MSG_NOSIGNAL);
-            continue;
-        }
-        if (fake->crash && fake->crash->before && is_last(fake->crash))
-            return;
-        while (done < (size_t)count && used > 0) {
-            int32_t bytes = by_channel_step(&channel, fake->agent, in + done, (size_t)count - done, &used,
-                                            out, sizeof(out));
-            if (bytes < 0)
-                return;
-            done += used;
-            if (fake->crash && !fake->crash->before && bytes > 0 && is_last(fake->crash))
-                return;
-            /* In two pieces: a reader must cope with half a message. */
-            if (bytes > 0 && (send(fd, out, (size_t)bytes / 2, MSG_NOSIGNAL) < 0 ||
-                              send(fd, out + bytes / 2, (size_t)(bytes - bytes / 2), MSG_NOSIGNAL) < 0))
-                return;
-        }
-    }
-}
-
-static void *serve_all(void *argument)
-{
-    struct fake *fake = argument;
-
-    while (!fake->end) {
-        int fd = accept(fake->listener, NULL, NULL);
-        if (fd < 0)
-            break;
-        serve(fake, fd);
-        close(fd);
-    }
-    return NULL;
-}
-
-static struct fake *fake_start(const char *name, uint32_t slots)
-{
-    struct fake *fake = by_alloc(1, sizeof(*fake));
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-    struct by_agent_config config = {.name = name,
-                                     .software = "fake 1",
-                                     .boot_nonce = 9,
-                                     .port_count = 8,
-                                     .slot_count = slots,
-                                     .payload_max = 8192,
-                                     .entry_max = 100,
-                                     .image_bytes_max = IMAGE_MAX,
-                                     .ops = &ops,
-                                     .node = fake};
-
-    snprintf(fake->path, sizeof(fake->path), "/tmp/by-test-%ld-%s.sock", (long)getpid(), name);
-    snprintf(fake->address, sizeof(fake->address), "unix:%s", fake->path);
-    memcpy(to.sun_path, fake->path, sizeof(to.sun_path));
-    unlink(fake->path);
-    assert_int_equal(posix_memalign(&fake->memory, 64, by_agent_size(&config)), 0);
-    assert_int_equal(by_agent_init(&fake->agent, fake->memory, by_agent_size(&config), &config), 0);
-    fake->listener = socket(AF_UNIX, SOCK_STREAM, 0);
-    assert_int_equal(bind(fake->listener, (struct sockaddr *)&to, sizeof(to)), 0);
-    assert_int_equal(listen(fake->listener, 8), 0);
-    assert_int_equal(pthread_create(&fake->thread, NULL, serve_all, fake), 0);
-    return fake;
-}
-
-static void fake_stop(struct fake *fake)
-{
-    fake->end = 1;
-    shutdown(fake->listener, SHUT_RDWR);
-    pthread_join(fake->thread, NULL);
-    close(fake->listener);
-    unlink(fake->path);
-    free(fake->memory);
-    free(fake);
-}
 
 /* Two switches with two hosts each, and their images. */
 struct setup {
@@ -246,7 +62,7 @@ static void setup_open(struct setup *setup, uint32_t slots)
     bench_plan_free(plan);
     setup->images = bench_images(setup->lowering);
     for (uint32_t i = 0; i < 2; i++) {
-        setup->fake[i] = fake_start(i ? "x1" : "x0", slots);
+        setup->fake[i] = fake_start(i ? "x1" : "x0", slots, IMAGE_MAX);
         setup->targets[i] = (struct by_push_target){.name = i ? "x1" : "x0",
                                                     .address = setup->fake[i]->address,
                                                     .image = setup->images.bytes[4 + i],
@@ -261,6 +77,19 @@ static void setup_close(struct setup *setup)
     bench_images_free(&setup->images);
     by_lowering_free(setup->lowering);
     by_topology_free(setup->topology);
+}
+
+/* The same tables in the next generation. */
+static void raise_generation(struct setup *setup)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        struct by_image_job job;
+
+        by_image_job(setup->images.bytes[4 + i], 0, &job);
+        job.gen++;
+        by_image_put_job(setup->images.bytes[4 + i], 0, &job);
+        by_image_seal(setup->images.bytes[4 + i]);
+    }
 }
 
 static void a_push_makes_every_switch_active_and_reads_back_alike(void **state)
@@ -287,6 +116,108 @@ static void a_push_makes_every_switch_active_and_reads_back_alike(void **state)
     /* Pushing the same again is harmless. */
     assert_int_equal(by_push(setup.targets, 2, &plain, &problem), 0);
     setup_close(&setup);
+}
+
+static void only_what_differs_is_sent_over_a_table_that_is_active(void **state)
+{
+    struct setup setup;
+    struct by_problem problem = {0};
+    uint8_t *old[2];
+    uint64_t whole[2];
+
+    (void)state;
+    setup_open(&setup, 4096);
+    assert_int_equal(by_push(setup.targets, 2, &plain, &problem), 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        whole[i] = setup.targets[i].sent;
+        old[i] = by_alloc(setup.targets[i].bytes, 1);
+        memcpy(old[i], setup.targets[i].image, setup.targets[i].bytes);
+        setup.targets[i].base = old[i];
+        setup.targets[i].base_bytes = setup.targets[i].bytes;
+    }
+    raise_generation(&setup);
+    assert_int_equal(by_push(setup.targets, 2, &plain, &problem), 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(setup.fake[i]->active_bytes, setup.targets[i].bytes);
+        assert_memory_equal(setup.fake[i]->active, setup.targets[i].image, setup.targets[i].bytes);
+        if (setup.targets[i].sent * 2 > whole[i])
+            fail_msg("%u bytes of a table of %zu, %u when it was sent whole", (unsigned)setup.targets[i].sent,
+                     setup.targets[i].bytes, (unsigned)whole[i]);
+    }
+    /* A base that is not the active one: the table goes whole. */
+    raise_generation(&setup);
+    assert_int_equal(by_push(setup.targets, 2, &plain, &problem), 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_memory_equal(setup.fake[i]->active, setup.targets[i].image, setup.targets[i].bytes);
+        assert_true(setup.targets[i].sent >= setup.targets[i].bytes);
+        free(old[i]);
+    }
+    setup_close(&setup);
+}
+
+static void pieces_that_do_not_fit_are_refused(void **state)
+{
+    struct setup setup;
+    struct by_problem problem = {0};
+    struct by_session *session;
+
+    (void)state;
+    setup_open(&setup, 4096);
+    /* Of a table that is not active: nothing is staged. */
+    assert_int_equal(by_session_open(setup.fake[0]->address, &plain, &session, &problem), 0);
+    assert_int_equal(by_session_stage_over(session, setup.images.bytes[5], setup.images.size[5],
+                                           setup.images.bytes[4], setup.images.size[4], &problem),
+                     BY_ESTATE);
+    assert_non_null(strstr(problem.text, "stage the whole image"));
+    by_session_close(session);
+    setup_close(&setup);
+}
+
+static void pieces_make_the_new_image_whatever_changed(void **state)
+{
+    struct by_prng prng = {.state = 7};
+
+    (void)state;
+    for (unsigned round = 0; round < 2000; round++) {
+        size_t base_bytes = by_prng_below(&prng, 3000), bytes = 0, at = 0;
+        uint8_t *base = by_alloc(base_bytes, 1), *image = by_alloc(20000, 1), *made = by_alloc(20000, 1);
+        struct by_delta_piece *pieces;
+        const uint8_t *literal = image;
+        uint32_t count;
+        size_t out = 0;
+
+        for (size_t i = 0; i < base_bytes; i++)
+            base[i] = (uint8_t)by_prng_below(&prng, round % 3 ? 256 : 2);
+        /* Stretches of the old one, moved, cut and mixed with new bytes. */
+        while (bytes < 8000 && by_prng_below(&prng, 20) > 0) {
+            size_t length = by_prng_below(&prng, 300);
+
+            at = by_prng_below(&prng, 2) ? at : by_prng_below(&prng, base_bytes + 1);
+            if (length > base_bytes - at)
+                length = base_bytes - at;
+            memcpy(image + bytes, base + at, length);
+            bytes += length;
+            at += length;
+            for (uint64_t i = by_prng_below(&prng, 9); i > 0; i--)
+                image[bytes++] = (uint8_t)by_prng_below(&prng, 256);
+        }
+        count = by_delta_make(base, base_bytes, image, bytes, &pieces);
+        for (uint32_t i = 0; i < count; i++) {
+            literal = image + out;
+            memcpy(made + out, literal, pieces[i].literal);
+            out += pieces[i].literal;
+            assert_true((uint64_t)pieces[i].from + pieces[i].copy <= base_bytes);
+            memcpy(made + out, base + pieces[i].from, pieces[i].copy);
+            out += pieces[i].copy;
+            assert_true(out <= bytes);
+        }
+        if (out != bytes || memcmp(made, image, bytes) != 0)
+            fail_msg("round %u: the pieces make another image", round);
+        free(pieces);
+        free(base);
+        free(image);
+        free(made);
+    }
 }
 
 static void a_refusal_by_one_switch_leaves_all_as_they_were(void **state)
@@ -333,19 +264,6 @@ static uint32_t generation(const struct fake *fake)
         return 0;
     by_image_job(fake->active, 0, &job);
     return job.gen;
-}
-
-/* The same tables in the next generation. */
-static void raise_generation(struct setup *setup)
-{
-    for (uint32_t i = 0; i < 2; i++) {
-        struct by_image_job job;
-
-        by_image_job(setup->images.bytes[4 + i], 0, &job);
-        job.gen++;
-        by_image_put_job(setup->images.bytes[4 + i], 0, &job);
-        by_image_seal(setup->images.bytes[4 + i]);
-    }
 }
 
 /* A push in a process of its own, which ends as `crash` says. True when it did, false when the push was done
@@ -514,7 +432,7 @@ static void counters_and_waiting_come_whole(void **state)
 
 static void silence_and_nonsense_end_with_an_error_in_time(void **state)
 {
-    struct fake *fake = fake_start("x0", 100);
+    struct fake *fake = fake_start("x0", 100, IMAGE_MAX);
     struct by_problem problem = {0};
     struct by_session *session;
     by_HelloReply hello;
@@ -587,6 +505,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_push_makes_every_switch_active_and_reads_back_alike),
+        cmocka_unit_test(only_what_differs_is_sent_over_a_table_that_is_active),
+        cmocka_unit_test(pieces_that_do_not_fit_are_refused),
+        cmocka_unit_test(pieces_make_the_new_image_whatever_changed),
         cmocka_unit_test(a_refusal_by_one_switch_leaves_all_as_they_were),
         cmocka_unit_test(a_commit_that_fails_says_who_has_the_new_table),
         cmocka_unit_test(a_controller_that_crashes_at_any_step_leaves_one_generation),

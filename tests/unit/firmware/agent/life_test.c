@@ -114,6 +114,92 @@ static void a_hello_of_a_writer_fences_older_ones(void **state)
     assert_int_equal(ask(bench), BY_EPERM);
 }
 
+/* A Stage of pieces over the active table. */
+static by_Stage *pieces_of(struct bench *bench, size_t total, unsigned count)
+{
+    by_Stage *stage = &bench->request.body.stage;
+
+    client_request(&bench->request, by_Request_stage_tag);
+    stage->total = (uint32_t)total;
+    stage->base = active_hash(bench);
+    stage->pieces_count = (pb_size_t)count;
+    return stage;
+}
+
+static void a_table_is_made_of_pieces_of_the_active_one(void **state)
+{
+    struct bench *bench = *state;
+    struct star other = small;
+    size_t bytes;
+    uint8_t *image;
+    by_Stage *stage;
+
+    push(bench, &small);
+    other.cookie = 99;
+    image = star_image(&other, &bytes);
+    /* All but the header, which has another cookie and checksum. */
+    stage = pieces_of(bench, bytes, 2);
+    stage->data.size = BY_IMAGE_HEADER_BYTES;
+    memcpy(stage->data.bytes, image, BY_IMAGE_HEADER_BYTES);
+    stage->pieces[0] = (by_Piece){.literal = 100};
+    stage->pieces[1] = (by_Piece){.literal = BY_IMAGE_HEADER_BYTES - 100,
+                                  .from = BY_IMAGE_HEADER_BYTES,
+                                  .copy = (uint32_t)bytes - BY_IMAGE_HEADER_BYTES};
+    assert_int_equal(ask(bench), 0);
+    assert_int_equal(bench->response.body.stage.received, bytes);
+    assert_int_equal(validate(bench, by_image_hash(image, bytes)), 0);
+    assert_int_equal(commit(bench, by_image_hash(image, bytes)), 0);
+    assert_int_equal(active_hash(bench), by_image_hash(image, bytes));
+    free(image);
+}
+
+static void pieces_beyond_either_image_are_refused(void **state)
+{
+    struct bench *bench = *state;
+    size_t bytes;
+    uint8_t *image = star_image(&small, &bytes);
+    const struct {
+        by_Piece piece;
+        unsigned data;
+    } wrong[] = {
+        {{.from = (uint32_t)bytes, .copy = 1}, 0},
+        {{.from = 1, .copy = (uint32_t)bytes}, 0},
+        {{.from = UINT32_MAX, .copy = UINT32_MAX}, 0},
+        {{.literal = 5}, 4},
+        {{.literal = 4}, 5},
+        {{.literal = UINT32_MAX, .copy = 2}, 1},
+    };
+    by_Stage *stage;
+
+    push(bench, &small);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        stage = pieces_of(bench, bytes, 1);
+        stage->pieces[0] = wrong[i].piece;
+        stage->data.size = (pb_size_t)wrong[i].data;
+        assert_int_equal(ask(bench), BY_ERANGE);
+    }
+    /* More than the image that is staged. */
+    stage = pieces_of(bench, bytes - 1, 1);
+    stage->pieces[0] = (by_Piece){.copy = (uint32_t)bytes};
+    assert_int_equal(ask(bench), BY_ERANGE);
+    stage = pieces_of(bench, bytes, 1);
+    stage->base++;
+    stage->pieces[0] = (by_Piece){.copy = (uint32_t)bytes};
+    assert_int_equal(ask(bench), BY_ESTATE);
+    free(image);
+}
+
+static void pieces_without_an_active_table_are_refused(void **state)
+{
+    struct bench *bench = *state;
+
+    client_request(&bench->request, by_Request_stage_tag);
+    bench->request.body.stage.total = 1000;
+    bench->request.body.stage.pieces_count = 1;
+    bench->request.body.stage.pieces[0] = (by_Piece){.copy = 1000};
+    assert_int_equal(ask(bench), BY_ESTATE);
+}
+
 int main(void)
 {
 #define TEST(name, setup) cmocka_unit_test_setup_teardown(name, setup, free_bench)
@@ -123,6 +209,9 @@ int main(void)
         TEST(a_push_from_outside_ends_the_offer_of_an_earlier_life, make_bench_restarted),
         TEST(hello_tells_what_waits_and_which_push_it_is_of, make_bench),
         TEST(a_hello_of_a_writer_fences_older_ones, make_bench),
+        TEST(a_table_is_made_of_pieces_of_the_active_one, make_bench),
+        TEST(pieces_beyond_either_image_are_refused, make_bench),
+        TEST(pieces_without_an_active_table_are_refused, make_bench),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,193 @@
+/* See fake.h. */
+#include "tests/unit/control/controller/fake.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "control/topology/alloc.h"
+#include "firmware/agent/agent.h"
+#include "offload/base/errors.h"
+#include "offload/table/image.h"
+
+/* Ends the program where the machine fails. */
+static void must(bool done)
+{
+    if (!done) {
+        perror("fake switch");
+        abort();
+    }
+}
+
+static int fake_stage(void *node, const uint8_t *image, size_t bytes, struct by_image_fault *fault)
+{
+    struct fake *fake = node;
+
+    if (fake->refuse_stage != 0) {
+        *fault =
+            (struct by_image_fault){.section = "entry", .index = 3, .what = "no room for it", .value = 7};
+        return fake->refuse_stage;
+    }
+    memcpy(fake->staged, image, bytes);
+    fake->staged_bytes = bytes;
+    return by_image_check(image, bytes, NULL, fault);
+}
+
+static int fake_commit(void *node)
+{
+    struct fake *fake = node;
+
+    if (fake->refuse_commit != 0)
+        return fake->refuse_commit;
+    memcpy(fake->active, fake->staged, fake->staged_bytes);
+    fake->active_bytes = fake->staged_bytes;
+    fake->commits++;
+    return 0;
+}
+
+static void fake_abort(void *node)
+{
+    ((struct fake *)node)->aborts++;
+}
+
+static const uint8_t *fake_image(void *node, size_t *bytes)
+{
+    struct fake *fake = node;
+
+    *bytes = fake->active_bytes;
+    return fake->active_bytes ? fake->active : NULL;
+}
+
+static int fake_counter(void *node, uint32_t index, struct by_agent_counter *out)
+{
+    (void)node;
+    *out = (struct by_agent_counter){.name = "rx", .value = 12345678901234ull};
+    return index == 0 ? 0 : BY_ENOENT;
+}
+
+static int fake_port(void *node, uint32_t index, struct by_agent_port *out)
+{
+    (void)node;
+    *out = (struct by_agent_port){.name = index ? "p1" : "p0", .rx_bytes = 1000 + index, .tx_packets = 7};
+    return index < 2 ? 0 : BY_ENOENT;
+}
+
+static int fake_waiting(void *node, uint32_t index, struct by_bank_view *out)
+{
+    (void)node;
+    *out = (struct by_bank_view){.seq = 42, .state = BY_BANK_AGG, .missing = 5};
+    return index == 0 ? 0 : BY_EAGAIN;
+}
+
+static const struct by_agent_ops ops = {fake_stage,   fake_commit, fake_abort,   fake_image,
+                                        fake_counter, fake_port,   fake_waiting, NULL};
+
+/* The next request is here. True when it is the one at which the controller ends, which it then does. */
+static bool is_last(struct crash *crash)
+{
+    if (atomic_fetch_sub(&crash->left, 1) != 1)
+        return false;
+    while (crash->process == 0)
+        usleep(100);
+    kill(crash->process, SIGKILL);
+    waitpid(crash->process, NULL, 0);
+    crash->process = -1;
+    return true;
+}
+
+/* Serves one client until it leaves. */
+static void serve(struct fake *fake, int fd)
+{
+    static _Thread_local struct by_channel channel;
+    static _Thread_local uint8_t in[4096], out[BY_CHANNEL_OUT_MIN];
+    ssize_t count;
+
+    by_channel_init(&channel);
+    while ((count = recv(fd, in, sizeof(in), 0)) > 0) {
+        size_t done = 0, used = 1;
+        if (fake->silent)
+            continue;
+        if (fake->garbage) {
+            send(fd, "\0\0\0\4abcd", 8, MSG_NOSIGNAL);
+            continue;
+        }
+        if (fake->crash && fake->crash->before && is_last(fake->crash))
+            return;
+        while (done < (size_t)count && used > 0) {
+            int32_t bytes = by_channel_step(&channel, fake->agent, in + done, (size_t)count - done, &used,
+                                            out, sizeof(out));
+            if (bytes < 0)
+                return;
+            done += used;
+            if (fake->crash && !fake->crash->before && bytes > 0 && is_last(fake->crash))
+                return;
+            /* In two pieces: a reader must cope with half a message. */
+            if (bytes > 0 && (send(fd, out, (size_t)bytes / 2, MSG_NOSIGNAL) < 0 ||
+                              send(fd, out + bytes / 2, (size_t)(bytes - bytes / 2), MSG_NOSIGNAL) < 0))
+                return;
+        }
+    }
+}
+
+static void *serve_all(void *argument)
+{
+    struct fake *fake = argument;
+
+    while (!fake->end) {
+        int fd = accept(fake->listener, NULL, NULL);
+        if (fd < 0)
+            break;
+        serve(fake, fd);
+        close(fd);
+    }
+    return NULL;
+}
+
+struct fake *fake_start(const char *name, uint32_t slots, uint32_t image_bytes_max)
+{
+    struct fake *fake = by_alloc(1, sizeof(*fake));
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    struct by_agent_config config = {.name = name,
+                                     .software = "fake 1",
+                                     .boot_nonce = 9,
+                                     .port_count = 256,
+                                     .slot_count = slots,
+                                     .payload_max = 8192,
+                                     .entry_max = 100,
+                                     .image_bytes_max = image_bytes_max,
+                                     .ops = &ops,
+                                     .node = fake};
+
+    fake->staged = by_alloc(image_bytes_max, 1);
+    fake->active = by_alloc(image_bytes_max, 1);
+    snprintf(fake->path, sizeof(fake->path), "/tmp/by-test-%ld-%s.sock", (long)getpid(), name);
+    snprintf(fake->address, sizeof(fake->address), "unix:%s", fake->path);
+    memcpy(to.sun_path, fake->path, sizeof(to.sun_path));
+    unlink(fake->path);
+    must(posix_memalign(&fake->memory, 64, by_agent_size(&config)) == 0);
+    must(by_agent_init(&fake->agent, fake->memory, by_agent_size(&config), &config) == 0);
+    fake->listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    must(bind(fake->listener, (struct sockaddr *)&to, sizeof(to)) == 0);
+    must(listen(fake->listener, 8) == 0);
+    must(pthread_create(&fake->thread, NULL, serve_all, fake) == 0);
+    return fake;
+}
+
+void fake_stop(struct fake *fake)
+{
+    fake->end = 1;
+    shutdown(fake->listener, SHUT_RDWR);
+    pthread_join(fake->thread, NULL);
+    close(fake->listener);
+    unlink(fake->path);
+    free(fake->memory);
+    free(fake->staged);
+    free(fake->active);
+    free(fake);
+}

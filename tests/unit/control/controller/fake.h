@@ -1,0 +1,40 @@
+/* Switches without packets: real agents behind UNIX sockets, a thread each, with nodes that can be told to
+ * refuse. For the tests of the controller and its bench. */
+#ifndef BY_TEST_CONTROLLER_FAKE_H
+#define BY_TEST_CONTROLLER_FAKE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A controller that ends at a certain request, counted over all switches. */
+struct crash {
+    atomic_int left;    /* requests until then */
+    atomic_bool before; /* the request is not done any more, else only its answer is lost */
+    atomic_int process; /* the controller's, 0 = not yet known */
+};
+
+/* A switch that has everything but packets. */
+struct fake {
+    char address[128], path[108];
+    int listener;
+    pthread_t thread;
+    atomic_int end;
+    atomic_int commits, aborts;
+    int refuse_stage, refuse_commit; /* errors to give */
+    int garbage;                     /* answers nonsense */
+    int silent;                      /* answers nothing */
+    struct crash *crash;             /* when the controller ends, or NULL */
+    uint8_t *staged, *active;
+    size_t staged_bytes, active_bytes;
+    struct by_agent *agent;
+    void *memory;
+};
+
+/* Starts a switch with 8192 bytes of payload and 256 ports, which takes tables of at most `image_bytes_max`.
+ */
+struct fake *fake_start(const char *name, uint32_t slots, uint32_t image_bytes_max);
+void fake_stop(struct fake *fake);
+
+#endif
