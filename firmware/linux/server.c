@@ -36,6 +36,7 @@ struct client {
     int fd;             /* -1: free */
     struct by_tls *tls; /* NULL: the bytes come as they are */
     bool known;         /* over TLS: the handshake is done */
+    bool leaving;       /* refused: what it still sends is read and forgotten, until it closes */
     uint64_t arrival;   /* which client it is, of all that came */
     struct by_channel channel;
     uint32_t in_have, in_done;
@@ -231,11 +232,29 @@ static void drop_client(struct client *client)
     client->fd = -1;
 }
 
-/* Drops a client for a reason of TLS. */
-static void refuse_client(struct client *client)
+/* Says why a client is not let in, and lets it read that: a socket that is closed with bytes unread takes
+ * back what was sent on it. */
+static void refuse_client(struct by_server *server, struct client *client)
 {
     by_say("a control client was refused: %s", by_tls_text(client->tls));
-    drop_client(client);
+    by_tls_close(client->tls);
+    client->tls = NULL;
+    client->known = false;
+    client->leaving = true;
+    shutdown(client->fd, SHUT_WR);
+    watch(server, client->fd, EPOLLIN, client, EPOLL_CTL_MOD);
+}
+
+/* Forgets what a refused client sends. */
+static void see_off(struct client *client)
+{
+    ssize_t count;
+
+    do
+        count = recv(client->fd, client->in, sizeof client->in, 0);
+    while (count > 0);
+    if (count == 0 || (errno != EAGAIN && errno != EINTR))
+        drop_client(client);
 }
 
 /* A free place; else that of the one which has been here longest without showing who it is, so that strangers
@@ -273,6 +292,7 @@ static void accept_client(struct by_server *server, const struct listener *liste
     client->fd = fd;
     client->tls = listener->secure ? by_tls_open(server->identity, fd) : NULL;
     client->known = !listener->secure;
+    client->leaving = false;
     client->arrival = server->arrivals++;
     client->in_have = client->in_done = client->out_have = client->out_done = 0;
     by_channel_init(&client->channel);
@@ -289,7 +309,7 @@ static bool know_client(struct by_server *server, struct client *client)
         watch(server, client->fd, by_tls_events(client->tls) == POLLOUT ? EPOLLOUT : EPOLLIN, client,
               EPOLL_CTL_MOD);
     else if (result != 0)
-        refuse_client(client);
+        refuse_client(server, client);
     else
         client->known = true;
     return result == 0;
@@ -350,6 +370,10 @@ static bool answer_one(struct by_server *server, struct client *client)
 /* Everything that one client's socket allows now. */
 static void serve_client(struct by_server *server, struct client *client)
 {
+    if (client->leaving) {
+        see_off(client);
+        return;
+    }
     if (!know_client(server, client))
         return;
     for (unsigned i = 0; i < ANSWERS_MAX; i++) {
