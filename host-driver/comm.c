@@ -1,16 +1,19 @@
 /* Communicators: one rank of one job, its transport and its progress. See comm.h for threads. */
 #include "host-driver/comm.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "host-driver/clock.h"
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
 
-#define SLEEP_MAX_NS 100000000u /* a sleep looks for banyan_abort this often */
+#define SLEEP_MAX_NS 100000000u /* at most so long, whatever timers say */
 #define SPIN_LIMIT   1000000u
 #define COPY_POLL_NS 20000u /* how often a sleep asks whether a GPU's copy is done */
 
@@ -185,12 +188,15 @@ static int open_all(struct banyan_comm *comm, uint32_t wanted)
 static void close_all(struct banyan_comm *comm)
 {
     by_requests_free(comm);
+    by_registered_free(comm);
     by_hosts_close(comm);
     free(comm->counters);
     by_buffers_free(comm);
     by_progress_close(&comm->progress);
     if (comm->transport != NULL)
         comm->transport->ops->close(comm->transport);
+    if (comm->wake_fd >= 0)
+        close(comm->wake_fd);
     comm->magic = 0;
     free(comm);
 }
@@ -208,7 +214,9 @@ banyan_status_t banyan_comm_create(struct banyan_context *context, uint32_t job,
     comm->context = context;
     atomic_init(&comm->abort_wanted, 0);
     atomic_init(&comm->error, 0);
-    error = open_all(comm, job);
+    comm->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    error = comm->wake_fd >= 0 ? open_all(comm, job)
+                               : by_fail(BY_EIO, "no event for banyan_abort: %s", strerror(errno));
     if (error != 0) {
         close_all(comm);
         return (banyan_status_t)error;
@@ -230,7 +238,7 @@ banyan_status_t banyan_comm_create(struct banyan_context *context, uint32_t job,
  * grows only where packets are lost. */
 static void linger(struct banyan_comm *comm)
 {
-    uint64_t quiet_since = by_clock_ns();
+    uint64_t quiet_since = by_clock_ns(), begin_ns = quiet_since;
 
     if (comm->progress.engine == NULL || comm->context->fabric != NULL || atomic_load(&comm->error) != 0)
         return;
@@ -239,7 +247,8 @@ static void linger(struct banyan_comm *comm)
                     by_endpoint_counters(comm->progress.endpoint)->retx == 0;
         struct pollfd fds[BY_PORTS_MAX];
 
-        if (by_clock_ns() - quiet_since >= (clean ? comm->linger_ns / 10 : comm->linger_ns))
+        if (by_clock_ns() - quiet_since >= (clean ? comm->linger_ns / 10 : comm->linger_ns) ||
+            by_clock_ns() - begin_ns >= comm->context->stall_ns) /* by then who asks has failed */
             return;
         if (by_progress_step(&comm->progress, by_clock_ns()) > 0)
             quiet_since = by_clock_ns();
@@ -298,9 +307,14 @@ banyan_status_t banyan_comm_async_error(const struct banyan_comm *comm)
 
 banyan_status_t banyan_abort(struct banyan_comm *comm)
 {
+    const uint64_t one = 1;
+    int kept = errno;
+
     if (!is_comm(comm, "banyan_abort"))
         return BANYAN_EINVAL;
     atomic_store(&comm->abort_wanted, 1);
+    if (write(comm->wake_fd, &one, sizeof(one)) < 0)
+        errno = kept; /* full: it is readable already; a handler of signals leaves errno as it was */
     return BANYAN_OK;
 }
 
@@ -318,7 +332,7 @@ void by_comm_fail(struct banyan_comm *comm, int error)
 static void sleep_until(struct banyan_comm *comm, uint64_t now_ns, uint64_t deadline_ns)
 {
     uint64_t wait_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-    struct pollfd fds[BY_PORTS_MAX + BY_MESH_FDS];
+    struct pollfd fds[BY_PORTS_MAX + BY_MESH_FDS + 1];
     struct timespec wait;
     uint32_t count = 0;
 
@@ -330,6 +344,8 @@ static void sleep_until(struct banyan_comm *comm, uint64_t now_ns, uint64_t dead
         count = comm->transport->ops->fds(comm->transport, fds);
     if (comm->hosts.fallback != NULL)
         count += by_fallback_fds(comm->hosts.fallback, fds + count);
+    /* After an abort there is nothing to sleep for: what runs ends with the next step. */
+    fds[count++] = (struct pollfd){.fd = comm->wake_fd, .events = POLLIN};
     ppoll(fds, count, &wait, NULL);
 }
 

@@ -65,9 +65,11 @@ struct banyan_comm {
     struct banyan_request *requests; /* all, also the free ones: kept so that a second free is seen */
     struct banyan_request *spare_first, *spare_last;
     struct by_buffer *buffers; /* of banyan_alloc, those that are plain memory */
+    struct by_registered *registered;
     struct by_scratch scratch; /* of the request that was freed last, for the next one */
     struct by_staging staging;
     atomic_int abort_wanted;
+    int wake_fd;      /* readable once banyan_abort was called, so that who sleeps wakes */
     atomic_int error; /* the first fatal one */
 };
 
@@ -113,6 +115,8 @@ int by_operation_call(const char *name, const struct banyan_comm *comm, const st
                       struct by_call *call, uint64_t **offsets);
 /* comm.c: the job of a communicator without a table. */
 void by_comm_alone(struct banyan_comm *comm, uint32_t rank, uint32_t rank_count, uint32_t job);
+/* register.c: lets go of all registered buffers. */
+void by_registered_free(struct banyan_comm *comm);
 /* request.c: ends and frees all requests. */
 void by_requests_free(struct banyan_comm *comm);
 /* buffers.c: frees what banyan_alloc gave. */

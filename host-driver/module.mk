@@ -34,6 +34,7 @@ host-driver_SRC := \
 	host-driver/operation.c \
 	host-driver/progress.c \
 	host-driver/query.c \
+	host-driver/register.c \
 	host-driver/request.c \
 	host-driver/settings.c \
 	host-driver/shm.c \

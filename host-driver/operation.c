@@ -327,7 +327,8 @@ int by_operation_call(const char *name, const struct banyan_comm *comm, const st
                       struct by_call *call, uint64_t **offsets)
 {
     bool barrier = query->collective == BANYAN_BARRIER;
-    struct shape shape;
+    bool rooted = query->collective == BANYAN_BROADCAST || query->collective == BANYAN_REDUCE;
+    struct shape shape = {0};
     int error = 0;
 
     *offsets = NULL;
@@ -335,7 +336,7 @@ int by_operation_call(const char *name, const struct banyan_comm *comm, const st
                              .op = narrow(query->op),
                              .dtype = barrier ? BY_DTYPE_U8 : narrow(query->dtype),
                              .mode = narrow(query->mode != 0 ? query->mode : comm->context->mode),
-                             .root = narrow_root(query->root),
+                             .root = rooted ? narrow_root(query->root) : 0,
                              .count = barrier ? 0 : query->count};
     if (call->collective == 0 || call->collective >= BY_COLLECTIVE_COUNT)
         return by_fail(BY_EINVAL, "%s: collective %d is unknown; see banyan_collective_t", name,

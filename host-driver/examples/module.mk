@@ -1,5 +1,5 @@
 # Examples of the public interface, one file for each group of functions; linked with the shared library, as a user would.
-EXAMPLES := abort alloc allgather allgatherv allreduce barrier broadcast capability counters in_process modes persistent query reduce reduce_scatter reduce_scatterv
+EXAMPLES := abort alloc allgather allgatherv allreduce barrier broadcast capability counters in_process modes persistent query reduce reduce_scatter reduce_scatterv register
 TOOLS += $(addprefix example-,$(EXAMPLES))
 define EXAMPLE_RULE
 example-$(1)_SRC := host-driver/examples/$(1).c

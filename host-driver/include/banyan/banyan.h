@@ -294,7 +294,8 @@ BANYAN_API banyan_status_t banyan_comm_create(struct banyan_context *context, ui
 /*
  * Leaves the job and frees the communicator with all its requests. Operations that still run are aborted. A
  * host that is an inner node of a tree first answers others for BANYAN_LINGER milliseconds of silence, in
- * case its last packets were lost. BANYAN_EINVAL for NULL.
+ * case its last packets were lost, but never longer than BANYAN_TIMEOUT: it returns whoever is dead.
+ * BANYAN_EINVAL for NULL.
  */
 BANYAN_API banyan_status_t banyan_comm_destroy(struct banyan_comm *comm);
 
@@ -384,11 +385,21 @@ BANYAN_API banyan_mode_t banyan_comm_mode(const struct banyan_comm *comm);
 BANYAN_API banyan_status_t banyan_comm_async_error(const struct banyan_comm *comm);
 
 /*
- * Ends all operations of the communicator with BANYAN_EABORTED, soon: at the next test or wait, and a wait
- * that sleeps wakes within 100 ms. Destroy is the only thing to do with the communicator then. Any thread,
+ * Ends all operations of the communicator with BANYAN_EABORTED, at the next test or wait; a wait that sleeps
+ * wakes at once. Destroy is the only thing to do with the communicator then. Any thread,
  * and signal handlers.
  */
 BANYAN_API banyan_status_t banyan_abort(struct banyan_comm *comm);
+
+/*
+ * Brings the pages of a buffer into memory and keeps them there until it is deregistered or the communicator
+ * destroyed, so that no operation waits for the system to find them. No buffer needs it: operations take any
+ * memory. Pages that two registered buffers share are let go of with the first of them. Errors: BANYAN_EINVAL
+ * (NULL, 0 bytes, no memory of this process), BANYAN_EEXIST (a buffer that begins there is registered),
+ * BANYAN_ENOENT (none is), BANYAN_ENOMEM and BANYAN_EPERM (the system's limit of locked memory).
+ */
+BANYAN_API banyan_status_t banyan_register(struct banyan_comm *comm, void *buffer, size_t bytes);
+BANYAN_API banyan_status_t banyan_deregister(struct banyan_comm *comm, void *buffer);
 
 /*
  * Counter `index`, counted from 0: a name like "port/eth0/rx_bytes", "endpoint/retx", "engine/contrib", and

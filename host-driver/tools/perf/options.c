@@ -37,6 +37,7 @@ static const char usage[] =
     "  -z, --blocking 0|1      1: each operation ends before the next one is posted (default: 1)\n"
     "  -T, --timeout SECONDS   an operation without progress fails after this (BANYAN_TIMEOUT)\n"
     "  -J, --report FILE       write results and counters of this rank as JSON\n"
+    "      --check 0|1         1: every element of every result is checked (default: 1)\n"
     "      --json              print one JSON object instead of the table (rank 0)\n"
     "      --data exact|random exact: floats whose results are exact in any order; random: any floats, and "
     "results must lie\n"
@@ -60,6 +61,7 @@ static const char usage[] =
 
 enum {
     OPT_JSON = 256,
+    OPT_CHECK,
     OPT_COUNTS,
     OPT_DATA,
     OPT_OPTIMUM,
@@ -93,6 +95,7 @@ static const struct option long_options[] = {{"collective", required_argument, N
                                              {"blocking", required_argument, NULL, 'z'},
                                              {"timeout", required_argument, NULL, 'T'},
                                              {"report", required_argument, NULL, 'J'},
+                                             {"check", required_argument, NULL, OPT_CHECK},
                                              {"json", no_argument, NULL, OPT_JSON},
                                              {"counts", required_argument, NULL, OPT_COUNTS},
                                              {"data", required_argument, NULL, OPT_DATA},
@@ -367,6 +370,11 @@ static int read_option(struct perf_options *options, int option, const char *val
         return 0;
     case OPT_JSON:
         options->json = true;
+        return 0;
+    case OPT_CHECK:
+        if (read_number("--check", value, 0, 1, &number) != 0)
+            return -1;
+        options->unchecked = number == 0;
         return 0;
     case OPT_COUNTS:
         return read_counts(value, options);

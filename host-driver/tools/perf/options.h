@@ -23,6 +23,7 @@ struct perf_options {
     bool blocking;        /* -z 1: each operation ends before the next is posted */
     bool random_data; /* floats of any fraction, with an error bound, instead of values that are exact in any
                          order */
+    bool unchecked;   /* results are not looked at */
     bool json;
     bool settings;            /* print the settings and end */
     bool explain;             /* say what each operation would do, and end */

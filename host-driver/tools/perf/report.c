@@ -43,9 +43,13 @@ void perf_print_heading(const struct perf_world *world, const struct perf_option
     fflush(stdout);
 }
 
-static void print_half(const struct perf_half *half)
+static void print_half(const struct perf_half *half, bool unchecked)
 {
-    printf("  %10.1f %7.3f %7.3f %6" PRIu64, half->time_us, half->algbw, half->busbw, half->wrong);
+    printf("  %10.1f %7.3f %7.3f", half->time_us, half->algbw, half->busbw);
+    if (unchecked)
+        printf(" %6s", "N/A");
+    else
+        printf(" %6" PRIu64, half->wrong);
 }
 
 /* Elements as nccl-tests count them: of a rank, or with shares of unequal size of all. */
@@ -65,8 +69,8 @@ void perf_print_result(const struct perf_result *result)
     printf(" %-15s %12" PRIu64 " %12" PRIu64 " %6s %6s %5s", name, result->bytes, elements(result),
            banyan_dtype_name(call->dtype), reduces(call->collective) ? banyan_op_name(call->op) : "none",
            root_text(call, root));
-    print_half(&result->out_of_place);
-    print_half(&result->in_place);
+    print_half(&result->out_of_place, result->unchecked);
+    print_half(&result->in_place, result->unchecked);
     print_optimum(result);
     printf("\n");
     fflush(stdout);
@@ -111,9 +115,13 @@ void perf_print_trailer(const struct perf_results *results)
 {
     uint64_t wrong = perf_wrong(results);
 
-    printf("# Out of bounds values : %" PRIu64 " %s\n", wrong, wrong == 0 ? "OK" : "FAILED");
+    if (results->result[0].unchecked)
+        printf("# Out of bounds values : not looked for (--check 0)\n");
+    else
+        printf("# Out of bounds values : %" PRIu64 " %s\n", wrong, wrong == 0 ? "OK" : "FAILED");
     printf("# Avg bus bandwidth    : %g\n", average_busbw(results));
-    printf("# Digest of the results: %016" PRIx64 "\n", whole_digest(results));
+    if (!results->result[0].unchecked)
+        printf("# Digest of the results: %016" PRIx64 "\n", whole_digest(results));
     printf("#\n");
     fflush(stdout);
 }
@@ -153,12 +161,21 @@ static void json_ports(FILE *stream, const struct perf_ports *ports)
     fprintf(stream, "]");
 }
 
-static void json_half(FILE *stream, const struct perf_half *half)
+/* What a check has found, or null without one. */
+static void json_checked(FILE *stream, bool unchecked, uint64_t wrong, uint64_t digest)
 {
-    fprintf(stream,
-            "\"time_us\": %.3f, \"cpu_us\": %.3f, \"algbw\": %.6f, \"busbw\": %.6f, \"wrong\": %" PRIu64
-            ", \"digest\": \"%016" PRIx64 "\", \"ports\": ",
-            half->time_us, half->cpu_us, half->algbw, half->busbw, half->wrong, half->digest);
+    if (unchecked)
+        fprintf(stream, ", \"wrong\": null, \"digest\": null");
+    else
+        fprintf(stream, ", \"wrong\": %" PRIu64 ", \"digest\": \"%016" PRIx64 "\"", wrong, digest);
+}
+
+static void json_half(FILE *stream, const struct perf_half *half, bool unchecked)
+{
+    fprintf(stream, "\"time_us\": %.3f, \"cpu_us\": %.3f, \"algbw\": %.6f, \"busbw\": %.6f", half->time_us,
+            half->cpu_us, half->algbw, half->busbw);
+    json_checked(stream, unchecked, half->wrong, half->digest);
+    fprintf(stream, ", \"ports\": ");
     json_ports(stream, &half->ports);
 }
 
@@ -188,9 +205,9 @@ static void json_result(FILE *stream, uint32_t ranks, const struct perf_result *
     else
         fprintf(stream, "null, \"opt_percent\": null, ");
     json_parts(stream, call, ranks);
-    json_half(stream, &result->out_of_place);
+    json_half(stream, &result->out_of_place, result->unchecked);
     fprintf(stream, ", \"inplace\": {");
-    json_half(stream, &result->in_place);
+    json_half(stream, &result->in_place, result->unchecked);
     fprintf(stream, "}}");
 }
 
@@ -243,10 +260,10 @@ void perf_print_json(FILE *stream, const struct perf_world *world, const struct 
         fprintf(stream, "%s\n  ", i > 0 ? "," : "");
         json_result(stream, world->size, &results->result[i]);
     }
-    fprintf(stream,
-            "],\n \"wrong\": %" PRIu64 ", \"average_busbw\": %.6f, \"digest\": \"%016" PRIx64
-            "\", \"error\": ",
-            perf_wrong(results), average_busbw(results), whole_digest(results));
+    fprintf(stream, "],\n \"average_busbw\": %.6f", average_busbw(results));
+    json_checked(stream, results->count > 0 && results->result[0].unchecked, perf_wrong(results),
+                 whole_digest(results));
+    fprintf(stream, ", \"error\": ");
     if (results->error != NULL)
         perf_print_text(stream, results->error);
     else

@@ -29,6 +29,7 @@ struct perf_result {
     struct perf_call call;
     uint64_t bytes;      /* total data, as nccl-tests count it */
     uint32_t operations; /* timed */
+    bool unchecked;      /* `wrong` and `digest` say nothing */
     double optimum;      /* GB/s, 0 = not known */
     struct perf_half out_of_place, in_place;
 };

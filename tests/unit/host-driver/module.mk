@@ -53,6 +53,11 @@ test_host_query_SRC    := tests/unit/host-driver/test_query.c $(HOST_RIG)
 test_host_query_LIBS   := $(HOST_LIBS)
 test_host_query_LDLIBS = -lcmocka $(host-driver_LDLIBS)
 
+TESTS += test_host_ends
+test_host_ends_SRC    := tests/unit/host-driver/test_ends.c $(HOST_RIG)
+test_host_ends_LIBS   := $(HOST_LIBS)
+test_host_ends_LDLIBS = -lcmocka -lpthread $(host-driver_LDLIBS)
+
 TESTS += test_mpi_core
 test_mpi_core_SRC    := tests/unit/host-driver/test_mpi_core.c $(HOST_RIG)
 test_mpi_core_LIBS   := mpi-core $(HOST_LIBS)
