@@ -141,6 +141,25 @@ for mpi in openmpi mpich; do
 done
 shown "openmpi, mpi4py" 5 run openmpi /usr/bin/python3 "$(realpath "$(dirname "$0")/mpi/arrays.py")"
 
+# Debian's HPC Challenge, as it is packaged (for Open MPI): it checks its own results.
+sed 's/^1000 /300 /' /usr/share/doc/hpcc/examples/_hpccinf.txt >"$dir/hpccinf.txt"
+hpcc() {
+    run openmpi -wdir "$dir" /usr/bin/hpcc && grep -qx 'Success=1' "$dir/hpccoutf.txt" && ! grep -q 'FAILED' "$dir/hpccoutf.txt" && echo right >>"$dir/run.out"
+}
+shown "openmpi, hpcc of Debian" 500 hpcc
+# Debian's ScaLAPACK, packaged for both: its test of an LU factorisation, on a grid of 2 x 2.
+scalapack() { # openmpi|mpich
+    local folder=/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)/scalapack/$1-tests
+    # Its own input, less of it: MPICH spins, and four ranks share what cores there are.
+    sed -e '5s/^4/1/' -e '6s/.*/31/' -e '7s/.*/31/' -e '8s/^3/1/' -e '9s/.*/4/' -e '10s/^3/1/' -e '12s/^3/1/' -e '14s/^4/1/' -e '15s/.*/2/' -e '16s/.*/2/' \
+        "$folder/LU.dat" >"$dir/LU.dat" || return 1
+    run "$1" "${wdir[$1]}" "$dir" "$folder/xdlu" && grep -q 'tests completed and passed residual checks' "$dir/run.out" &&
+        grep -Eq '^ *0 tests completed and failed' "$dir/run.out" && echo right >>"$dir/run.out"
+}
+declare -A wdir=([openmpi]=-wdir [mpich]=-wdir)
+for mpi in openmpi mpich; do
+    shown "$mpi, ScaLAPACK's LU of Debian" 20 scalapack $mpi
+done
 # A program with libbanyan alone finds its ranks by what started it.
 for mpi in openmpi mpich; do
     if launch $mpi "$build/bin/banyan-perf" -c all -b 64K -n 3 && grep -q '4 ranks, transport tcp' "$dir/run.out" &&
