@@ -244,6 +244,8 @@ static bool read_lane(struct reader *reader)
             unknown(reader, key, bytes, "a lane");
         }
     }
+    if (going(reader) && lane->task_count == 0)
+        refuse(reader, "lane %u has no tasks", series->lane_count - 1);
     return going(reader);
 }
 

@@ -6,8 +6,8 @@
 #include "control/series/rational.h"
 #include "control/verify/series_inside.h"
 
-/* Values of an operator that commutes (count): all their sets are messages, which are counted here. */
-#define SETS_MAX 16u
+/* Values of an operator that commutes (count): all their sets are messages, and are priced here. */
+#define SETS_MAX 8u
 
 bool by_series_violate(struct by_series_checker *checker, const char *format, ...)
 {
@@ -84,30 +84,56 @@ static bool check_reduce_messages(struct by_series_checker *checker)
     return true;
 }
 
+static int compare_keys(const void *left, const void *right)
+{
+    const uint64_t *a = left, *b = right;
+
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* Whether no message is there twice, nor goes to its own sender. */
+static bool check_pairs_differ(struct by_series_checker *checker)
+{
+    const struct by_series *series = checker->series;
+    uint64_t *keys = by_alloc(series->message_count, sizeof(*keys));
+    bool right = true;
+
+    for (uint32_t m = 0; m < series->message_count; m++) {
+        keys[m] = (uint64_t)series->messages[m].from << 32 | series->messages[m].to;
+        if (series->messages[m].from == series->messages[m].to)
+            right = by_series_violate(checker, "message %u goes to its own sender", m);
+    }
+    if (series->message_count > 0)
+        qsort(keys, series->message_count, sizeof(*keys), compare_keys);
+    for (uint32_t m = 1; m < series->message_count && right; m++)
+        if (keys[m] == keys[m - 1])
+            right = by_series_violate(checker, "two messages from %s to %s are the same",
+                                      name_of(checker, (uint32_t)(keys[m] >> 32)),
+                                      name_of(checker, (uint32_t)keys[m]));
+    free(keys);
+    return right;
+}
+
 /* Every receiver gets one from every sender but itself. */
 static bool check_pair_messages(struct by_series_checker *checker)
 {
     const struct by_series *series = checker->series;
-    uint32_t n = checker->topology->node_count, expected = 0, senders = 0;
-    bool *sends = by_alloc(n, sizeof(*sends)), *receives = by_alloc(n, sizeof(*receives)), right = true;
+    uint32_t n = checker->topology->node_count, senders = 0, receivers = 0, both = 0;
+    bool *sends = by_alloc(n, sizeof(*sends)), *receives = by_alloc(n, sizeof(*receives));
+    bool right = check_pairs_differ(checker);
+    uint64_t expected;
 
-    for (uint32_t m = 0; m < series->message_count && right; m++) {
+    for (uint32_t m = 0; m < series->message_count; m++)
         sends[series->messages[m].from] = receives[series->messages[m].to] = true;
-        if (series->messages[m].from == series->messages[m].to)
-            right = by_series_violate(checker, "message %u goes to its own sender", m);
-        for (uint32_t k = 0; k < m && right; k++)
-            if (series->messages[k].from == series->messages[m].from &&
-                series->messages[k].to == series->messages[m].to)
-                right = by_series_violate(checker, "messages %u and %u are the same", k, m);
-    }
     for (uint32_t i = 0; i < n; i++) {
         senders += sends[i];
-        for (uint32_t j = 0; j < n && sends[i]; j++)
-            expected += receives[j] && i != j;
+        receivers += receives[i];
+        both += sends[i] && receives[i];
     }
+    expected = (uint64_t)senders * receivers - both;
     if (right && (series->message_count == 0 || series->message_count != expected))
-        right = by_series_violate(checker, "there are %u messages; these senders and receivers have %u",
-                                  series->message_count, expected);
+        right = by_series_violate(checker, "there are %u messages; these senders and receivers have %llu",
+                                  series->message_count, (unsigned long long)expected);
     if (right && series->operation == BY_SERIES_SCATTER && senders != 1)
         right = by_series_violate(checker, "a scatter has one sender, not %u", senders);
     free(sends);

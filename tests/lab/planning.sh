@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# banyan plan's words and options for allreduce as a user meets them: bounds, proofs, what-if, order, low trees, limits of addition.
+# banyan plan's words and options for allreduce as a user meets them: bounds, proofs, what-if, order, low trees, limits of addition;
+# series of operations by banyan steady.
 #   planning.sh [BUILD]     BUILD: folder with bin/ (default build/release). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -70,6 +71,27 @@ printf 'host0 host1\nhost6\n' >"$dir/list"
 says "ranks from a file" "3 of 8 compute nodes" plan star allgather --ranks "@$dir/list" --in-network none -o "$dir/few.plan"
 says "are exported as ranks from 0" "allgather of 3 ranks" "$banyan" export "$dir/star.json" "$dir/few.plan" --format msccl -o "$dir/few.xml"
 refused "a rank that is no node" 2 "list:3:1: 'host9' is no node" sh -c "echo host9 >>'$dir/list'; '$banyan' plan '$dir/star.json' -c allgather --ranks '@$dir/list'"
+cat >"$dir/three.json" <<'JSON'
+{"name": "three", "nodes": [{"name": "n0", "kind": "compute", "task_time": 0.5}, {"name": "n1", "kind": "compute", "task_time": 1},
+ {"name": "n2", "kind": "compute", "task_time": 1}], "links": [{"between": ["n0", "n1"], "bandwidth": 1},
+ {"between": ["n0", "n2"], "bandwidth": 1}, {"between": ["n1", "n2"], "bandwidth": 1}]}
+JSON
+steady() { "$banyan" steady "$dir/$1.json" --op "${@:2}"; }
+says "a series of reduces" "throughput 1 (1) operations in a unit of time, OPTIMAL" steady three reduce --target n0 --balance -o "$dir/three.series"
+says "is verified" "OPTIMAL throughput 1/1" "$banyan" verify "$dir/three.json" "$dir/three.series"
+says "and drawn" "n1 combines" "$banyan" plot "$dir/three.json" "$dir/three.series" -o -
+sed '0,/"duration": {"num": 1,/s//"duration": {"num": 2,/' "$dir/three.series" >"$dir/forged.series"
+refused "a period that is too short for it" 1 "longer than the period" "$banyan" verify "$dir/three.json" "$dir/forged.series"
+says "all-to-alls, run from rest to rest" "0.995 of the throughput" steady star gossip --ports host --run 200 -o "$dir/star.series"
+says "what each host moves" "gossip of 8 ranks" "$banyan" export "$dir/star.json" "$dir/star.series" --format hosts -o "$dir/star.moves"
+says "is executed" "RIGHT" "$banyan" export --check "$dir/star.moves"
+says "a scatter as JSON" '"throughput": {"num": 10, "den": 7}' steady star scatter --source host0 --json
+refused "nobody can compute" 2 "no reduction is possible" steady plain reduce --target host0
+refused "a switch is no target" 2 "'switch0' is a switch" steady star reduce --target switch0
+refused "a node that is not there" 2 "has no node 'host9'" steady star scatter --source host9
+refused "a size that is none" 2 "must be a positive integer" steady star gossip --size host1=0
+refused "an order for what has none" 2 "--order has no meaning" steady star gossip --order host0
+refused "many values that commute" 2 "the limit is 8 values" steady mi250 reduce --target gcd0 --commutative
 "$banyan" topo a100 --boxes 128 >"$dir/large.json"
 refused "no time" 2 "seconds above 0" plan star allgather --time-limit 0
 refused "a time limit that nothing can keep" 3 "the time limit passed" plan large allgather --time-limit 0.000001

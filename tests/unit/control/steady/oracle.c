@@ -11,14 +11,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "control/topology/fraction.h"
+
 #define SIDE 16 /* nodes of a platform at most */
-/* Rows of ports are multiplied by it: bandwidths (sums of parallel links too) divide it. */
-#define MULTIPLE 27720
 
 struct oracle {
     const struct by_steady_problem *problem;
     uint32_t n;
     int64_t bandwidth[SIDE][SIDE]; /* 0: no link */
+    int64_t multiple;              /* rows of ports are multiplied by it: all bandwidths divide it */
     FILE *file;
     unsigned rows;
     bool any; /* whether the row at hand has an entry */
@@ -82,13 +83,13 @@ static int64_t kind_size(const struct oracle *oracle, uint32_t kind)
     return size_of(problem, to, to);
 }
 
-/* Time on a link, in 1 / MULTIPLE. */
+/* Time on a link, in 1 / multiple. */
 static void link_terms(struct oracle *oracle, uint32_t from, uint32_t to)
 {
     for (uint32_t kind = 0; kind < kinds(oracle) && oracle->bandwidth[from][to]; kind++)
         if (is_kind(oracle, kind))
-            term(oracle, MULTIPLE / oracle->bandwidth[from][to] * kind_size(oracle, kind), "s", from, to,
-                 kind);
+            term(oracle, oracle->multiple / oracle->bandwidth[from][to] * kind_size(oracle, kind), "s", from,
+                 to, kind);
 }
 
 static bool one_port(const struct oracle *oracle, uint32_t node)
@@ -105,17 +106,17 @@ static void port_rows(struct oracle *oracle)
             begin(oracle);
             for (uint32_t j = 0; j < oracle->n; j++)
                 link_terms(oracle, i, j);
-            end(oracle, "<=", MULTIPLE);
+            end(oracle, "<=", oracle->multiple);
             begin(oracle);
             for (uint32_t j = 0; j < oracle->n; j++)
                 link_terms(oracle, j, i);
-            end(oracle, "<=", MULTIPLE);
+            end(oracle, "<=", oracle->multiple);
         }
         for (uint32_t j = 0; j < oracle->n; j++)
             if (oracle->bandwidth[i][j]) {
                 begin(oracle);
                 link_terms(oracle, i, j);
-                end(oracle, "<=", MULTIPLE);
+                end(oracle, "<=", oracle->multiple);
             }
     }
 }
@@ -251,6 +252,13 @@ double oracle_throughput(const struct by_steady_problem *problem)
         const struct by_arc *arc = &problem->topology->arcs[a];
 
         oracle.bandwidth[arc->from][arc->to] += arc->capacity;
+    }
+    oracle.multiple = 1;
+    for (uint32_t i = 0; i < SIDE * SIDE; i++) {
+        int64_t bandwidth = oracle.bandwidth[i / SIDE][i % SIDE];
+
+        if (bandwidth)
+            oracle.multiple *= bandwidth / by_gcd(oracle.multiple, bandwidth);
     }
     file = mkstemp(name);
     assert_true(file >= 0);

@@ -218,6 +218,7 @@ static void what_is_no_schedule_is_refused(void **state)
         {", \"messages\": [{\"from\": \"s\", \"to\": \"a\", \"size\": {\"num\": -1, \"den\": 1}}]}",
          "not negative"},
         {", \"lanes\": [{\"amount\": 1, \"tasks\": [{\"send\": 0}]}]}", "nothing that stands before it"},
+        {", \"lanes\": [{\"amount\": 1, \"tasks\": []}]}", "no tasks"},
         {", \"slots\": [{\"duration\": 3}]}", "fraction"},
         {", \"prices\": [{\"price\": {\"num\": 1, \"den\": 1}}]}", "must be for one of"},
         {", \"messages\": [{\"values\": [0, 64], \"size\": {\"num\": 1, \"den\": 1}}]}", "from 0 to 63"},
