@@ -1,6 +1,6 @@
 # fuzz: libFuzzer targets, built by clang in a variant of their own (FUZZ=1). `make fuzz TIME=60` runs each for so many seconds.
 FUZZERS := fuzz-wire fuzz-image fuzz-engine fuzz-endpoint fuzz-cluster fuzz-agent fuzz-message fuzz-topology fuzz-plan \
-           fuzz-nccl fuzz-ibnetdiscover fuzz-lldp fuzz-dot fuzz-shares fuzz-pmi
+           fuzz-nccl fuzz-ibnetdiscover fuzz-lldp fuzz-dot fuzz-shares fuzz-pmi fuzz-series
 TIME    ?= 60
 
 ifeq ($(FUZZ),1)
@@ -49,6 +49,9 @@ fuzz-dot_LDLIBS := -fsanitize=fuzzer -ljansson -lgmp -lexpat -lm
 fuzz-shares_SRC    := tests/fuzz/shares.c
 fuzz-shares_LIBS   := control offload
 fuzz-shares_LDLIBS := -fsanitize=fuzzer -ljansson -lgmp -lm
+fuzz-series_SRC    := tests/fuzz/series.c
+fuzz-series_LIBS   := control offload
+fuzz-series_LDLIBS := -fsanitize=fuzzer -ljansson -lgmp -lexpat -lm
 fuzz-pmi_SRC    := tests/fuzz/pmi.c
 fuzz-pmi_LIBS   := host-driver offload
 fuzz-pmi_LDLIBS = -fsanitize=fuzzer $(host-driver_LDLIBS)
