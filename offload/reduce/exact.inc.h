@@ -1,6 +1,7 @@
 /*
- * The loops of exact.h, once for each instruction set: included by kernels_<isa>.c behind kernels.inc.h. Only
- * integers decide anything; the one rounding of a result is a conversion to float, or that of half.h.
+ * The loops of exact.h, once for each instruction set: included by kernels_<isa>.c behind kernels.inc.h.
+ * Nothing is rounded but once: an element to quanta, in integers or in floats where all else is exact
+ * (docs/decisions/0133), and a result, by a conversion to float or by half.h.
  *
  * Of an element of `mant` stored bits and biased exponent e the significand m (hidden bit included) lies at
  * the top of WIDE_TOP bits: m << LEFT. A block with greatest exponent E over n <= 2^h ranks has the quantum
@@ -12,6 +13,7 @@
  * then F quanta, |F| <= 2^(FREE - 2); +infinity is worth 2^FREE, -infinity 2^(FREE + h + 1), NaN both. A
  * sum tells how many there were of each.
  */
+#include "offload/base/bytes.h"
 #include "offload/reduce/exact.h"
 
 struct exact_scale {
@@ -64,20 +66,12 @@ typedef uint16_t at_U16 __attribute__((aligned(1), may_alias));
 typedef int32_t at_int32_t __attribute__((aligned(1), may_alias));
 typedef int64_t at_int64_t __attribute__((aligned(1), may_alias));
 
-/*
- * Explicit vectors, as compilers do not find them here: of elements as signed integers, which compare in one
- * instruction, and of as many elements as a vector holds of the wide type.
- */
+/* Explicit vectors, as compilers do not find them here: of elements as signed integers, which compare in one
+ * instruction. */
 #define EXACT_VECTORS(NAME, BITS, MANT, MASK, BIAS, WIDE, UWIDE, TOP)                                        \
     typedef EXACT_SIGNED_##NAME vector_bits_##NAME __attribute__((vector_size(BY_VECTOR_BYTES)));            \
     typedef EXACT_SIGNED_##NAME vector_bits_at_##NAME                                                        \
-        __attribute__((vector_size(BY_VECTOR_BYTES), aligned(1), may_alias));                                \
-    typedef UWIDE vector_wide_##NAME __attribute__((vector_size(BY_VECTOR_BYTES)));                          \
-    typedef UWIDE vector_wide_at_##NAME                                                                      \
-        __attribute__((vector_size(BY_VECTOR_BYTES), aligned(1), may_alias));                                \
-    typedef WIDE vector_compared_##NAME __attribute__((vector_size(BY_VECTOR_BYTES)));                       \
-    typedef value_##BITS vector_part_##NAME __attribute__((                                                  \
-        vector_size(BY_VECTOR_BYTES / sizeof(WIDE) * sizeof(value_##BITS)), aligned(1), may_alias));
+        __attribute__((vector_size(BY_VECTOR_BYTES), aligned(1), may_alias));
 
 #define EXACT_SIGNED_F16  int16_t
 #define EXACT_SIGNED_BF16 int16_t
@@ -117,8 +111,177 @@ EXACT_LIST(EXACT_VECTORS)
         words[1] = (uint32_t)special;                                                                        \
     }
 
-/* Rounded to the nearest quantum, halves away from zero; the magnitude stays below 2^(TOP + 1), shifts from 1
- * to TOP + 1: others come of an input that changed since its scale. */
+/*
+ * Rounded to the nearest quantum, halves away from zero. Of 16 and 32 bits in floats that hold twice as much:
+ * an element in quanta is exact (or so far below one half that it does not matter), and so is what one half
+ * makes of it, as long as it has bits behind the point. Beyond 2^TOP are only elements that changed since
+ * their scale, and specials.
+ */
+#define EXACT_SCALED(NAME, REAL, UREAL, TOP)                                                                 \
+    typedef REAL vector_real_##NAME __attribute__((vector_size(BY_VECTOR_BYTES)));                           \
+    typedef UREAL vector_ureal_##NAME __attribute__((vector_size(BY_VECTOR_BYTES)));                         \
+    struct exact_factors_##NAME {                                                                            \
+        vector_real_##NAME less, more; /* two, as one might be beyond the type's range */                    \
+    };                                                                                                       \
+    static inline vector_real_##NAME exact_splat_##NAME(REAL x)                                              \
+    {                                                                                                        \
+        vector_real_##NAME all;                                                                              \
+        for (size_t i = 0; i < BY_VECTOR_BYTES / sizeof(REAL); i++)                                          \
+            all[i] = x;                                                                                      \
+        return all;                                                                                          \
+    }                                                                                                        \
+    static inline vector_real_##NAME exact_scaled_##NAME(vector_real_##NAME x,                               \
+                                                         struct exact_factors_##NAME by)                     \
+    {                                                                                                        \
+        const vector_ureal_##NAME top = (vector_ureal_##NAME){0} + ((UREAL)1 << (8 * sizeof(UREAL) - 1));    \
+        const vector_real_##NAME limit = (vector_real_##NAME){0} + (REAL)((UREAL)1 << TOP);                  \
+        vector_ureal_##NAME sign = (vector_ureal_##NAME)x & top, within;                                     \
+        vector_real_##NAME quanta = (vector_real_##NAME)((vector_ureal_##NAME)x & ~top) * by.less * by.more; \
+        within = (vector_ureal_##NAME)(quanta < limit);                                                      \
+        quanta = (vector_real_##NAME)(((vector_ureal_##NAME)quanta & within) |                               \
+                                      ((vector_ureal_##NAME)limit & ~within)) +                              \
+                 (REAL)0.5;                                                                                  \
+        return (vector_real_##NAME)((vector_ureal_##NAME)quanta | sign);                                     \
+    }
+
+EXACT_SCALED(HALF, float, uint32_t, 30)
+EXACT_SCALED(F32, double, uint64_t, 62)
+
+typedef int32_t vector_I32 __attribute__((vector_size(BY_VECTOR_BYTES)));
+typedef int32_t vector_at_I32 __attribute__((vector_size(BY_VECTOR_BYTES), aligned(1), may_alias));
+typedef uint16_t vector_narrow_U16 __attribute__((vector_size(BY_VECTOR_BYTES / 2)));
+typedef uint16_t vector_at_narrow_U16
+    __attribute__((vector_size(BY_VECTOR_BYTES / 2), aligned(1), may_alias));
+typedef float vector_at_narrow_F32 __attribute__((vector_size(BY_VECTOR_BYTES / 2), aligned(1), may_alias));
+
+/* What compilers make of these conversions in a roundabout way; the including source may know better. */
+#ifndef F64_FROM_F32
+#define F64_FROM_F32(at) __builtin_convertvector(*(const vector_at_narrow_F32 *)(at), vector_F64)
+#endif
+/* Two vectors of words below 2^16 to one of half words at `to`. */
+#ifndef PACK_U16
+#define PACK_U16(to, low, high)                                                                              \
+    ((vector_at_narrow_U16 *)(to))[0] = __builtin_convertvector(low, vector_narrow_U16),                     \
+                           ((vector_at_narrow_U16 *)(to))[1] =                                               \
+                               __builtin_convertvector(high, vector_narrow_U16)
+#endif
+
+/* bf16 in their own order. */
+static inline void exact_widen_bf16(vector_F32 wide[BLOCK_VECTORS], const void *in)
+{
+    const vector_at_narrow_U16 *halves = in;
+
+    for (size_t k = 0; k < BLOCK_VECTORS; k++)
+        wide[k] = (vector_F32)(__builtin_convertvector(halves[k], by_words) << 16);
+}
+
+#define EXACT_QUANTA_HALF(NAME, WIDEN_BLOCK)                                                                 \
+    static void exact_quanta_##NAME(const at_U16 *restrict b, uint32_t count, int32_t exponent,              \
+                                    at_int32_t *restrict to)                                                 \
+    {                                                                                                        \
+        const struct exact_factors_HALF by = {exact_splat_HALF(exact_power_F32(exponent / 2)),               \
+                                              exact_splat_HALF(exact_power_F32(exponent - exponent / 2))};   \
+        uint16_t last[BLOCK];                                                                                \
+        int32_t quanta[BLOCK];                                                                               \
+        for (uint32_t i = 0; i < count; i += BLOCK) {                                                        \
+            uint32_t part = count - i < BLOCK ? count - i : BLOCK;                                           \
+            const void *from = b + i;                                                                        \
+            vector_at_I32 *at = (vector_at_I32 *)(to + i);                                                   \
+            vector_F32 wide[BLOCK_VECTORS];                                                                  \
+            if (part < BLOCK) {                                                                              \
+                by_zero(last, sizeof(last));                                                                 \
+                by_copy(last, from, 2 * part);                                                               \
+                from = last;                                                                                 \
+                at = (vector_at_I32 *)quanta;                                                                \
+            }                                                                                                \
+            WIDEN_BLOCK(wide, from);                                                                         \
+            for (size_t k = 0; k < BLOCK_VECTORS; k++)                                                       \
+                at[k] = __builtin_convertvector(exact_scaled_HALF(wide[k], by), vector_I32);                 \
+            if (part < BLOCK)                                                                                \
+                by_copy(to + i, quanta, 4 * part);                                                           \
+        }                                                                                                    \
+    }
+
+EXACT_QUANTA_HALF(F16, f16_widen_vectors)
+EXACT_QUANTA_HALF(BF16, exact_widen_bf16)
+
+/* As not all processors make integers of f64 in vectors, that is a loop of its own. */
+static void exact_quanta_F32(const at_U32 *restrict b, uint32_t count, int32_t exponent,
+                             at_int64_t *restrict to)
+{
+    const struct exact_factors_F32 by = {exact_splat_F32(exact_power_F64(exponent)), exact_splat_F32(1)};
+    float last[BLOCK];
+
+    for (uint32_t i = 0; i < count; i += BLOCK) {
+        uint32_t part = count - i < BLOCK ? count - i : BLOCK;
+        const uint8_t *from = (const uint8_t *)(b + i);
+        union {
+            vector_F64 vector[BLOCK * 8 / BY_VECTOR_BYTES];
+            double value[BLOCK];
+        } scaled;
+
+        if (part < BLOCK) {
+            by_zero(last, sizeof(last));
+            by_copy(last, from, 4 * part);
+            from = (const uint8_t *)last;
+        }
+        for (size_t k = 0; k < BLOCK * 8 / BY_VECTOR_BYTES; k++)
+            scaled.vector[k] = exact_scaled_F32(F64_FROM_F32(from + k * BY_VECTOR_BYTES / 2), by);
+        if (part < BLOCK) {
+            for (uint32_t j = 0; j < part; j++)
+                to[i + j] = (int64_t)scaled.value[j];
+            break;
+        }
+        for (at_int64_t *at = to + i, *end = at + BLOCK; at != end; at += 4) {
+            const double *value = scaled.value + (at - (to + i));
+
+            at[0] = (int64_t)value[0];
+            at[1] = (int64_t)value[1];
+            at[2] = (int64_t)value[2];
+            at[3] = (int64_t)value[3];
+        }
+    }
+}
+
+/* Of f64 in integers: the magnitude stays below 2^63, shifts from 1 to 63. */
+typedef uint64_t vector_U64 __attribute__((vector_size(BY_VECTOR_BYTES)));
+typedef int64_t vector_I64 __attribute__((vector_size(BY_VECTOR_BYTES)));
+typedef uint64_t vector_at_U64 __attribute__((vector_size(BY_VECTOR_BYTES), aligned(1), may_alias));
+
+static void exact_quanta_F64(const at_U64 *restrict b, uint32_t count, int32_t exponent,
+                             at_int64_t *restrict to)
+{
+    const uint32_t lanes = BY_VECTOR_BYTES / 8;
+    const vector_U64 one = (vector_U64){0} + 1;
+    uint64_t right = (uint64_t)(1023 + 61 - exponent);
+    uint32_t i = 0;
+
+    for (; count - i >= lanes; i += lanes) {
+        vector_U64 bits = *(const vector_at_U64 *)(b + i);
+        vector_U64 e = bits >> 52 & 0x7ffu, bare = (vector_U64)(e == 0);
+        vector_U64 m = (bits & (((uint64_t)1 << 52) - 1)) | (~bare & (uint64_t)1 << 52);
+        vector_U64 shift = right - e - (bare & 1), over, negative = 0 - (bits >> 63);
+
+        over = (vector_U64)((vector_I64)shift > 63) | (vector_U64)((vector_I64)shift < 1);
+        shift = (shift & ~over) | (over & 63);
+        m = ((m << 9) + (one << (shift - 1))) >> shift;
+        *(vector_at_U64 *)(to + i) = (m ^ negative) - negative;
+    }
+    for (; i < count; i++) {
+        uint64_t bits = b[i], e = bits >> 52 & 0x7ffu, hidden = e != 0;
+        uint64_t m = (bits & (((uint64_t)1 << 52) - 1)) | hidden << 52;
+        uint64_t shift = right - (hidden ? e : 1), negative = 0 - (bits >> 63);
+
+        shift = shift - 1 > 62 ? 63 : shift;
+        m = ((m << 9) + ((uint64_t)1 << (shift - 1))) >> shift;
+        to[i] = (int64_t)((m ^ negative) - negative);
+    }
+}
+
+/* log2 of the quanta in 1. */
+#define EXACT_EXPONENT(scale, BIAS, TOP)                                                                     \
+    ((BIAS) + (TOP)-1 - (int32_t)((scale).top + (scale).headroom + (scale).extra))
+
 #define EXACT_QUANTISE(NAME, BITS, MANT, MASK, BIAS, WIDE, UWIDE, TOP)                                       \
     static void exact_quantise_##NAME(const void *restrict in, uint32_t count,                               \
                                       const uint32_t words[BY_EXACT_WORDS], uint32_t ranks,                  \
@@ -126,36 +289,11 @@ EXACT_LIST(EXACT_VECTORS)
     {                                                                                                        \
         const at_##BITS *restrict b = in;                                                                    \
         at_##WIDE *restrict to = out;                                                                        \
-        const uint32_t lanes = BY_VECTOR_BYTES / sizeof(WIDE);                                               \
-        const vector_wide_##NAME one = (vector_wide_##NAME){0} + 1;                                          \
         struct exact_scale scale = exact_scale_of(words, ranks, TOP - MANT - 1, TOP);                        \
-        UWIDE right = (UWIDE)(scale.headroom + scale.extra + scale.top);                                     \
-        uint32_t i = 0;                                                                                      \
-        for (; count - i >= lanes; i += lanes) {                                                             \
-            vector_wide_##NAME bits =                                                                        \
-                __builtin_convertvector(*(const vector_part_##NAME *)(b + i), vector_wide_##NAME);           \
-            vector_wide_##NAME e = bits >> MANT & MASK, bare = (vector_wide_##NAME)(e == 0);                 \
-            vector_wide_##NAME m = (bits & (((UWIDE)1 << MANT) - 1)) | (~bare & (UWIDE)1 << MANT);           \
-            vector_wide_##NAME shift = right - e - (bare & 1), over;                                         \
-            vector_wide_##NAME negative = 0 - (bits >> (8 * sizeof(value_##BITS) - 1) & 1);                  \
-            over = (vector_wide_##NAME)((vector_compared_##NAME)shift > TOP + 1) |                           \
-                   (vector_wide_##NAME)((vector_compared_##NAME)shift < 1);                                  \
-            shift = (shift & ~over) | (over & (TOP + 1));                                                    \
-            m = ((m << (TOP - MANT - 1)) + (one << (shift - 1))) >> shift;                                   \
-            *(vector_wide_at_##NAME *)(to + i) = (m ^ negative) - negative;                                  \
-        }                                                                                                    \
-        for (; i < count; i++) {                                                                             \
-            UWIDE bits = b[i], e = bits >> MANT & MASK, hidden = e != 0;                                     \
-            UWIDE m = (bits & (((UWIDE)1 << MANT) - 1)) | hidden << MANT;                                    \
-            UWIDE shift = right - (hidden ? e : 1);                                                          \
-            UWIDE negative = (UWIDE)0 - (bits >> (8 * sizeof(value_##BITS) - 1) & 1);                        \
-            shift = shift - 1 > TOP ? TOP + 1 : shift;                                                       \
-            m = ((m << (TOP - MANT - 1)) + ((UWIDE)1 << (shift - 1))) >> shift;                              \
-            to[i] = (WIDE)((m ^ negative) - negative);                                                       \
-        }                                                                                                    \
+        exact_quanta_##NAME(b, count, EXACT_EXPONENT(scale, BIAS, TOP), to);                                 \
         if (!scale.special)                                                                                  \
             return;                                                                                          \
-        for (i = 0; i < count; i++) {                                                                        \
+        for (uint32_t i = 0; i < count; i++) {                                                               \
             UWIDE bits = b[i], plus = (UWIDE)1 << scale.free;                                                \
             UWIDE minus = plus << (scale.headroom + 1);                                                      \
             if ((bits >> MANT & MASK) != MASK)                                                               \
@@ -200,6 +338,67 @@ static inline uint16_t exact_round_BF16(int32_t sum, float power)
     return (uint16_t)by_bf16_narrow(by_f32_bits(exact_sticky(sum, power)));
 }
 
+/* As exact_sticky, in vectors. */
+static inline void exact_sticky_block(vector_F32 wide[BLOCK_VECTORS], const void *sums, float power)
+{
+    const vector_at_I32 *from = sums;
+    const vector_F32 each = exact_splat_HALF(power);
+
+    for (size_t k = 0; k < BLOCK_VECTORS; k++) {
+        by_words sum = (by_words)from[k], negative = (by_words)(from[k] < 0), magnitude, small, kept, factor;
+
+        magnitude = (sum ^ negative) - negative;
+        small = (by_words)((magnitude >> 24) == 0);
+        kept = magnitude >> 7 | ((by_words)((magnitude & 127u) != 0) & 1u);
+        kept = (small & magnitude) | (~small & kept);
+        factor = (small & 0x3f800000u) | (~small & 0x43000000u); /* 1 and 128 */
+        wide[k] = __builtin_convertvector((vector_I32)kept, vector_F32) * (vector_F32)factor * each;
+        wide[k] = (vector_F32)((by_words)wide[k] | (negative & 0x80000000u));
+    }
+}
+
+/* Halves in blocks: the number of elements that were in some. */
+static uint32_t exact_round_blocks_F16(at_U16 *restrict to, const at_int32_t *restrict b, uint32_t count,
+                                       float power)
+{
+    uint32_t i = 0;
+
+    for (; count - i >= BLOCK; i += BLOCK) {
+        vector_F32 wide[BLOCK_VECTORS];
+
+        exact_sticky_block(wide, b + i, power);
+        f16_narrow_block((at_F16 *)(to + i), (const at_F32 *)wide);
+    }
+    return i;
+}
+
+/* bf16, in the low halves; no NaN comes here. */
+static inline by_words exact_round_words(vector_F32 wide)
+{
+    return ((by_words)wide + 0x7fffu + ((by_words)wide >> 16 & 1u)) >> 16;
+}
+
+static uint32_t exact_round_blocks_BF16(at_U16 *restrict to, const at_int32_t *restrict b, uint32_t count,
+                                        float power)
+{
+    uint32_t i = 0;
+
+    for (; count - i >= BLOCK; i += BLOCK) {
+        vector_F32 wide[BLOCK_VECTORS];
+
+        exact_sticky_block(wide, b + i, power);
+        for (size_t k = 0; k < BLOCK_VECTORS; k += 2)
+            PACK_U16((uint8_t *)(to + i) + k * BY_VECTOR_BYTES / 2, exact_round_words(wide[k]),
+                     exact_round_words(wide[k + 1]));
+    }
+    return i;
+}
+
+#define EXACT_ROUND_BLOCKS_F16                       exact_round_blocks_F16
+#define EXACT_ROUND_BLOCKS_BF16                      exact_round_blocks_BF16
+#define EXACT_ROUND_BLOCKS_F32(to, in, count, power) 0
+#define EXACT_ROUND_BLOCKS_F64                       EXACT_ROUND_BLOCKS_F32
+
 #define EXACT_POWER_F16  exact_power_F32
 #define EXACT_POWER_BF16 exact_power_F32
 #define EXACT_POWER_F32  exact_power_F32
@@ -229,11 +428,11 @@ static inline uint16_t exact_round_BF16(int32_t sum, float power)
         const at_##WIDE *restrict b = in;                                                                    \
         at_##BITS *restrict to = out;                                                                        \
         struct exact_scale scale = exact_scale_of(words, ranks, TOP - MANT - 1, TOP);                        \
-        EXACT_FLOAT_##NAME power = EXACT_POWER_##NAME((int32_t)(scale.top + scale.headroom + scale.extra) -  \
-                                                      (BIAS + MANT + TOP - MANT - 1));                       \
-        for (uint32_t i = 0; i < count; i++)                                                                 \
+        EXACT_FLOAT_##NAME power = EXACT_POWER_##NAME(-EXACT_EXPONENT(scale, BIAS, TOP));                    \
+        uint32_t i = EXACT_ROUND_BLOCKS_##NAME(to, b, count, power);                                         \
+        for (; i < count; i++)                                                                               \
             to[i] = exact_round_##NAME(b[i], power);                                                         \
-        for (uint32_t i = 0; scale.special && i < count; i++)                                                \
+        for (i = 0; scale.special && i < count; i++)                                                         \
             to[i] = exact_special_##NAME((UWIDE)b[i], scale, power);                                         \
     }
 

@@ -11,6 +11,11 @@
 #define UNORDERED_F32(x, y)  ((by_words)_mm256_cmp_ps(x, y, _CMP_UNORD_Q))
 #define UNORDERED_F64(x, y)  ((by_words)_mm256_cmp_pd(x, y, _CMP_UNORD_Q))
 
+#define F64_FROM_F32(at) ((vector_F64)_mm256_cvtps_pd(_mm_loadu_ps((const float *)(at))))
+#define PACK_U16(to, low, high)                                                                              \
+    _mm256_storeu_si256((__m256i *)(to), _mm256_permute4x64_epi64(                                           \
+                                             _mm256_packus_epi32((__m256i)(low), (__m256i)(high)), 0xd8))
+
 static inline void f16_widen_block(float *restrict wide, const void *restrict in)
 {
     for (unsigned i = 0; i < 4; i++)

@@ -11,6 +11,8 @@
 #define UNORDERED_F32(x, y)  ((by_words)_mm512_movm_epi32(_mm512_cmp_ps_mask(x, y, _CMP_UNORD_Q)))
 #define UNORDERED_F64(x, y)  ((by_words)_mm512_movm_epi64(_mm512_cmp_pd_mask(x, y, _CMP_UNORD_Q)))
 
+#define F64_FROM_F32(at) ((vector_F64)_mm512_cvtps_pd(_mm256_loadu_ps((const float *)(at))))
+
 static inline void f16_widen_block(float *restrict wide, const void *restrict in)
 {
     for (unsigned i = 0; i < 2; i++)
