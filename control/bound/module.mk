@@ -3,6 +3,7 @@ control_SRC += \
 	control/bound/bound.c \
 	control/bound/cuts.c \
 	control/bound/model.c \
+	control/bound/pack.c \
 	control/bound/program.c \
 	control/bound/rate.c \
 	control/bound/separate.c \

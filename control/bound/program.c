@@ -8,10 +8,7 @@
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 
-/* Variables of a program that is solved in seconds (count). */
-#define COLUMNS_MAX 100000u
-
-bool by_program_suits(const struct by_graph *graph)
+uint64_t by_program_size(const struct by_graph *graph)
 {
     const struct by_mesh *net = graph->net;
     uint64_t direct = 0, behind = 0;
@@ -23,7 +20,7 @@ bool by_program_suits(const struct by_graph *graph)
         behind += !graph->compute[net->tail[half]];
     }
     direct += behind * graph->compute_count;
-    return graph->compute_count + (by_graph_is_symmetric(graph) ? direct : 2 * direct) <= COLUMNS_MAX;
+    return graph->compute_count + (by_graph_is_symmetric(graph) ? direct : 2 * direct);
 }
 
 /* What every tree pair needs at each compute node: the first cuts. */

@@ -40,8 +40,8 @@ struct by_program {
     uint32_t rounds, cuts, columns, pivots;       /* the work: solutions, cuts, variables, exact pivots */
 };
 
-/* Whether the program of this graph is small enough to be solved in seconds. */
-bool by_program_suits(const struct by_graph *graph);
+/* How many variables the program of this graph has, or somewhat less: the measure of the work. */
+uint64_t by_program_size(const struct by_graph *graph);
 /*
  * Solves. `graph` has data along its arcs, and no switch that branches. 0; BY_ERANGE, BY_ETIMEDOUT after
  * `deadline` (a time of by_plan_clock, 0 for none), BY_ESTATE when a verification failed, with `problem`

@@ -16,6 +16,9 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
+/* Variables of a program that is tried (count): most take seconds, some a minute. */
+#define COLUMNS_MAX 100000u
+
 /* One topology, and what is known; rates in units of capacity. */
 struct search {
     const struct by_topology *topology;
@@ -181,7 +184,7 @@ int by_rate_find(const struct by_topology *topology, double deadline, struct by_
     error = make_plan(&search, problem);
     if (!error)
         error = by_phases_find(search.both, search.up, search.down, deadline, &search.phases, problem);
-    if (!error && !decide(&search) && by_program_suits(search.both)) {
+    if (!error && !decide(&search) && by_program_size(search.both) <= COLUMNS_MAX) {
         error = solve(&search, problem);
         if (error == BY_ERANGE)
             error = 0; /* the planner has other means */

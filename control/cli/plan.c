@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/bound/pack.h"
 #include "control/cli/baseline.h"
 #include "control/cli/check.h"
 #include "control/cli/cli.h"
@@ -219,7 +220,8 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
     int option, status;
 
     *arguments =
-        (struct arguments){.algorithm = BY_ALGORITHM_FOREST, .options = {.root = -1, .in_network = true}};
+        (struct arguments){.algorithm = BY_ALGORITHM_FOREST,
+                           .options = {.root = -1, .in_network = true, .forwarding = by_program_pack}};
     optind = 0;
     while ((option = getopt_long(argc, argv, "c:o:h", long_options, NULL)) != -1) {
         status = read_option(option, arguments);

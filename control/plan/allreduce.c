@@ -215,6 +215,23 @@ static int pack_parts(struct task *task, const struct by_plan_options *options, 
     return error == BY_ERANGE ? error : 0; /* else the whole is planned without parts */
 }
 
+/* Trees by means of others, where switches only forward. */
+static int pack_forwarding(struct task *task, const struct by_plan_options *options,
+                           struct by_problem *problem)
+{
+    struct by_tree_list list = {0};
+    struct by_packed packed = {.rate = {0, 1}, .bound = {0, 1}};
+    int error;
+
+    if (!options->forwarding || has_branching(task))
+        return 0;
+    error = options->forwarding(task->both, task->up, task->down, task->deadline, &list, &packed, problem);
+    if (error)
+        packed.rate = (struct by_fraction){0, 1};
+    offer(task, &list, &packed);
+    return error;
+}
+
 static int choose_trees(struct task *task, const struct by_plan_options *options, struct by_plan *plan,
                         struct by_problem *problem)
 {
@@ -234,7 +251,11 @@ static int choose_trees(struct task *task, const struct by_plan_options *options
     if (!error && by_fraction_compare(task->rate, task->bound) < 0 &&
         (has_branching(task) || by_fraction_compare(task->phases.rate, task->bound) < 0)) {
         by_stage_begin(task->stage, "improving trees", 0);
-        error = pack_programs(task);
+        error = pack_forwarding(task, options, problem);
+        if (error)
+            return error;
+        if (by_fraction_compare(task->rate, task->bound) < 0)
+            error = pack_programs(task);
     }
     plan->seconds.pack += by_plan_clock() - start;
     if (error)

@@ -77,6 +77,20 @@ struct by_plan {
     } seconds;
 };
 
+struct by_graph;
+struct by_packed;
+struct by_tree_list;
+
+/*
+ * Trees of allreduce on a fabric whose switches only forward, by means that the planner itself has not
+ * (control/bound/pack.h): appends the best to the empty list and fills `packed`, rate 0 where it has none.
+ * The graphs are those of the fabric for both directions, up and down. 0, or a negative BY_E* with `problem`
+ * filled.
+ */
+typedef int by_plan_forwarding_fn(const struct by_graph *both, const struct by_graph *up,
+                                  const struct by_graph *down, double deadline, struct by_tree_list *list,
+                                  struct by_packed *packed, struct by_problem *problem);
+
 struct by_plan_options {
     unsigned collective;     /* enum by_collective */
     int64_t root;            /* node index for broadcast and reduce */
@@ -91,6 +105,7 @@ struct by_plan_options {
     bool in_network;             /* false: switches only forward */
     double time_limit_s;         /* 0 = none; past it what was found until then, `hurried`, or BY_ETIMEDOUT */
     struct by_stage *stage;      /* where progress is told; NULL: nowhere */
+    by_plan_forwarding_fn *forwarding; /* asked where trees of free roots miss their bound; NULL: nobody */
 };
 
 /* Plans. Returns 0 and a plan that the caller frees, or a negative BY_E* with `problem` filled. One thread

@@ -61,4 +61,9 @@ line "fat-tree of 16" fattree
 line "fat-tree of 1,024" fattree --ports 16
 line "leaf-spine of 1,024" leafspine --leaves 32 --spines 32 --hosts 32
 line "star of 8" star --hosts 8
+line "leaf-spine of 32, links x 5 to 8, forward" leafspine --leaves 8 --spines 4 --hosts 4 --capable none --scatter 5..8
+line "leaf-spine of 72, the same" leafspine --leaves 12 --spines 6 --hosts 6 --capable none --scatter 5..8
+line "fat-tree of 54, the same" fattree --ports 6 --capable none --scatter 5..8
+line "4 MI250 boxes, links x 1 to 5" mi250 --boxes 4 --scatter 1..5
+line "2 boxes with PCIe, links x 5 to 8, forward" pcie --capable none --scatter 5..8
 exit $status

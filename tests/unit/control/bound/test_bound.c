@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "control/bound/bound.h"
+#include "control/bound/pack.h"
 #include "control/topology/fraction.h"
+#include "control/topology/vary.h"
 #include "offload/base/errors.h"
 #include "tests/unit/control/plan/rig.h"
 
@@ -149,6 +151,29 @@ static void switches_that_cannot_be_split_off_are_said_to_be_so(void **state)
     by_topology_free(topology);
 }
 
+/* Eight leaves, four spines, every link another: the planner's own columns have to round there. */
+static void the_planner_reaches_the_program_s_rate(void **state)
+{
+    struct by_topology *plain = rig_preset("leafspine", "none", "8", "4", "4", NULL), *topology = NULL;
+    struct by_variation variation = {.fail = {0, 1}, .scatter_low = 5, .scatter_high = 8, .seed = 3};
+    struct by_plan_options options = {
+        .collective = BY_COLLECTIVE_ALLREDUCE, .root = -1, .in_network = true, .forwarding = by_program_pack};
+    struct by_problem problem = {0};
+    struct by_plan *plan;
+
+    (void)state;
+    assert_int_equal(by_vary(plain, &variation, &topology, &problem), 0);
+    if (by_plan_make(topology, &options, &plan, &problem) != 0)
+        fail_msg("%s", problem.text);
+    assert_non_null(plan->proof);
+    assert_int_equal(plan->proof->kind, BY_CERTIFICATE_PRICES);
+    assert_true(by_fraction_compare(plan->achieved, plan->two_phases) > 0);
+    rig_verify(plan, topology, BY_VERDICT_OPTIMAL);
+    by_plan_free(plan);
+    by_topology_free(topology);
+    by_topology_free(plain);
+}
+
 static void one_compute_node_is_refused(void **state)
 {
     struct by_topology *topology =
@@ -187,6 +212,7 @@ int main(void)
         cmocka_unit_test(a_star_says_which_switch_must_work),
         cmocka_unit_test(one_way_links_have_bounds_too),
         cmocka_unit_test(switches_that_cannot_be_split_off_are_said_to_be_so),
+        cmocka_unit_test(the_planner_reaches_the_program_s_rate),
         cmocka_unit_test(one_compute_node_is_refused),
         cmocka_unit_test(a_time_limit_is_kept),
     };
