@@ -22,7 +22,7 @@ rate() { # SECTION KEY
             print part[2] == 1 ? part[1] : part[1] "/" part[2]
         }' "$folder/bound"
 }
-word() { sed -n "s/.*\"$1\": \"\\{0,1\\}\\([a-z_ ]*\\)[\",].*/\\1/p" "$folder/bound" | head -1; }
+word() { sed -n "s/.*\"$1\": \"\\{0,1\\}\\([a-z_ ]*\\)[\",].*/\\1/p" "$folder/bound" | head -1 | sed "s,null,-,"; }
 
 line() { # NAME PRESET OPTIONS...
     local name=$1 spent
