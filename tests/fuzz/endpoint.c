@@ -1,6 +1,6 @@
-/* Calls and sequences of packets at one host: nothing is written outside the call's buffers, and every call
- * ends. */
-#include "offload/endpoint/endpoint.h"
+/* Calls and sequences of packets at one host, and messages of other ranks about calls that go on: nothing is
+ * written outside the call's buffers, and every call ends. */
+#include "offload/endpoint/resume.h"
 #include "offload/reduce/reduce.h"
 #include "tests/fuzz/input.h"
 
@@ -11,7 +11,22 @@ struct host {
     struct by_endpoint *endpoint;
     const uint8_t *image;
     uint64_t now_ns;
+    void *memory; /* of the endpoint */
+    struct by_resume *resume;
+    void *resume_memory;
 };
+
+static uint8_t *images[2]; /* of two generations, the same for every input */
+static size_t image_bytes[2];
+
+static struct by_endpoint_config config_of(unsigned generation)
+{
+    return (struct by_endpoint_config){.image = images[generation],
+                                       .image_bytes = image_bytes[generation],
+                                       .job = 1,
+                                       .isa = by_isa_best(),
+                                       .resume = 1};
+}
 
 static void step(struct host *host, const struct by_rx *rx, uint32_t rx_count)
 {
@@ -124,6 +139,67 @@ static void post(struct host *host, uint32_t choice, uint8_t *send, uint8_t *rec
         agree(host);
 }
 
+static uint16_t gen_of(const uint8_t *image)
+{
+    struct by_image_job job;
+
+    by_image_job(image, 0, &job);
+    return job.gen;
+}
+
+/* The calls go on in the second generation. */
+static void carry(struct host *host)
+{
+    struct by_endpoint_config config = config_of(1);
+    size_t bytes = by_resume_carry_size(host->resume, &config);
+    void *memory = aligned_alloc(64, bytes);
+
+    FUZZ_CHECK(bytes > 0 && memory != NULL);
+    FUZZ_CHECK(by_resume_carry(host->resume, &host->endpoint, memory, bytes, &config) == 0);
+    host->image = images[1];
+    free(host->memory);
+    host->memory = memory;
+}
+
+/* A message of another rank, near what one would say. */
+static void level(struct host *host, struct input *input)
+{
+    uint8_t data[128] = {1, (uint8_t)(1 + (input_bytes(input, 1) & 3))}, said[1024];
+    uint32_t more = input_bytes(input, 1), bytes = 8 + (more & 63);
+    uint16_t to;
+    int over = host->image == images[1];
+
+    if (host->resume == NULL) {
+        host->resume_memory = aligned_alloc(64, by_resume_size(host->endpoint));
+        FUZZ_CHECK(host->resume_memory != NULL && by_resume_message_max(host->endpoint) <= sizeof(said));
+        if (by_resume_begin(&host->resume, host->resume_memory, host->endpoint, gen_of(images[1])) != 0) {
+            free(host->resume_memory);
+            return;
+        }
+    }
+    data[3] = 1;
+    data[4] = (uint8_t)(gen_of(images[1]) >> 8);
+    data[5] = (uint8_t)gen_of(images[1]);
+    data[7] = more >> 6 & 3;
+    for (uint32_t i = 8; i < bytes; i++)
+        data[i] = (uint8_t)input_bytes(input, 1);
+    if (bytes >= 10 && data[1] != 4) {
+        data[8] = (uint8_t)(gen_of(images[0]) >> 8);
+        data[9] = (uint8_t)gen_of(images[0]);
+    }
+    if (data[1] == 3 && bytes > 20) {
+        uint32_t psum = by_psum(data + 20, bytes - 20);
+
+        for (unsigned i = 0; i < 4; i++)
+            data[16 + i] = (uint8_t)(psum >> 8 * (3 - i));
+    }
+    if (by_resume_take(host->resume, data, bytes) == 0)
+        while (by_resume_say(host->resume, said, &to) > 0)
+            FUZZ_CHECK(to < 4);
+    if (!over && by_resume_is_level(host->resume) && host->image == images[0])
+        carry(host);
+}
+
 static void play(struct host *host, struct input *input)
 {
     uint8_t *send = calloc(1, BYTES_MAX),
@@ -136,6 +212,8 @@ static void play(struct host *host, struct input *input)
 
         if ((choice & 1) && open < 4)
             post(host, choice, send, recv, &open);
+        else if ((choice >> 13 & 3) == 3 && open > 0)
+            level(host, input);
         else
             give(host, input, choice);
         host->now_ns += choice >> 15 ? 50000000 : 1000;
@@ -150,26 +228,28 @@ static void play(struct host *host, struct input *input)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static uint8_t *image; /* the same for every input */
-    static size_t image_bytes;
     struct input input = {data, size};
     struct host host = {.now_ns = 1000000000};
-    struct by_endpoint_config config = {.job = 1, .isa = by_isa_best()};
-    void *memory;
+    struct by_endpoint_config config;
     size_t need;
 
-    if (image == NULL) {
+    for (unsigned g = 0; g < 2 && images[g] == NULL; g++) {
         static struct fabric fabric;
 
+        memset(&fabric, 0, sizeof(fabric));
         fuzz_fabric(&fabric);
-        image = fabric_image(&fabric, fabric.jobs[0].rank_node[0], &image_bytes);
+        fabric.jobs[0].gen = (uint16_t)(fabric.jobs[0].gen + g);
+        images[g] = fabric_image(&fabric, fabric.jobs[0].rank_node[0], &image_bytes[g]);
     }
-    config.image = host.image = image;
-    config.image_bytes = image_bytes;
+    config = config_of(0);
+    host.image = images[0];
     need = by_endpoint_size(&config);
-    memory = aligned_alloc(64, (need + 63) / 64 * 64);
-    FUZZ_CHECK(need > 0 && memory != NULL && by_endpoint_init(&host.endpoint, memory, need, &config) == 0);
+    host.memory = aligned_alloc(64, (need + 63) / 64 * 64);
+    FUZZ_CHECK(need > 0 && host.memory != NULL &&
+               by_endpoint_init(&host.endpoint, host.memory, need, &config) == 0);
     play(&host, &input);
-    free(memory);
+    if (host.resume != NULL)
+        free(host.resume_memory);
+    free(host.memory);
     return 0;
 }

@@ -1,7 +1,7 @@
 # Unit tests of the endpoint alone.
 ENDPOINT_RIG := tests/unit/offload/endpoint/rig.c tests/sim/fabric.c tests/sim/image.c
 TESTS += test_endpoint_share test_endpoint_call test_endpoint_send test_endpoint_accept test_endpoint_suspect \
-	test_endpoint_session test_endpoint_guess test_endpoint_timer
+	test_endpoint_session test_endpoint_guess test_endpoint_timer test_endpoint_resume
 test_endpoint_share_SRC     := tests/unit/offload/endpoint/test_share.c $(ENDPOINT_RIG)
 test_endpoint_call_SRC      := tests/unit/offload/endpoint/test_call.c $(ENDPOINT_RIG)
 test_endpoint_send_SRC      := tests/unit/offload/endpoint/test_send.c $(ENDPOINT_RIG)
@@ -26,3 +26,6 @@ test_endpoint_guess_LDLIBS  := -lcmocka
 test_endpoint_timer_SRC     := tests/unit/offload/endpoint/test_timer.c
 test_endpoint_timer_LIBS    := offload
 test_endpoint_timer_LDLIBS  := -lcmocka
+test_endpoint_resume_SRC    := tests/unit/offload/endpoint/test_resume.c $(ENDPOINT_RIG)
+test_endpoint_resume_LIBS   := offload
+test_endpoint_resume_LDLIBS := -lcmocka
