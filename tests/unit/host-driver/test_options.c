@@ -70,13 +70,24 @@ static void bad_usage_is_refused(void **state)
                                         "--optimum allreduce=4x",
                                         "--optimum sum=4",
                                         "--job 0",
+                                        "--counts 1,2,",
+                                        "--counts 1,,2",
+                                        "--counts 0,0",
+                                        "--counts 1,-2",
+                                        "--counts 1;2",
+                                        "--counts 1000000001",
+                                        "--check 2",
+                                        "--alpha 0",
+                                        "--beta x",
                                         "--nothing",
                                         "word"};
 
     (void)state;
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         if (read_line(lines[i]) != PERF_USAGE)
             fail_msg("'%s' is not refused", lines[i]);
+        perf_options_free(&options);
+    }
 }
 
 static void lists_name_what_runs(void **state)
@@ -103,6 +114,27 @@ static void an_optimum_may_be_a_fraction(void **state)
     assert_true(options.optimum[BY_COLLECTIVE_BROADCAST] == 0);
 }
 
+static void counts_become_sums_over_the_ranks_before(void **state)
+{
+    static const uint64_t sums[] = {0, 3, 3, 13, 14};
+
+    (void)state;
+    assert_int_equal(read_line("--counts 9 --counts 3,0,10,1"), PERF_RIGHT);
+    assert_int_equal(options.share_count, 4);
+    assert_memory_equal(options.offsets, sums, sizeof(sums));
+    perf_options_free(&options);
+    assert_null(options.offsets);
+}
+
+static void results_are_checked_unless_it_is_said(void **state)
+{
+    (void)state;
+    assert_int_equal(read_line("-n 3"), PERF_RIGHT);
+    assert_false(options.unchecked);
+    assert_int_equal(read_line("--check 0"), PERF_RIGHT);
+    assert_true(options.unchecked);
+}
+
 static void faults_and_the_timeout_become_settings(void **state)
 {
     (void)state;
@@ -118,6 +150,8 @@ int main(void)
         cmocka_unit_test(bad_usage_is_refused),
         cmocka_unit_test(lists_name_what_runs),
         cmocka_unit_test(an_optimum_may_be_a_fraction),
+        cmocka_unit_test(counts_become_sums_over_the_ranks_before),
+        cmocka_unit_test(results_are_checked_unless_it_is_said),
         cmocka_unit_test(faults_and_the_timeout_become_settings),
     };
 

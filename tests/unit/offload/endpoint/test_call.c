@@ -92,6 +92,71 @@ static void arguments_out_of_range_are_refused_by_name(void **state)
     check_rows(rows, sizeof(rows) / sizeof(rows[0]));
 }
 
+static void shards_that_do_not_follow_each_other_are_refused(void **state)
+{
+    static const struct {
+        uint8_t collective;
+        uint64_t count, offsets[RANKS + 1];
+        const char *field; /* NULL: they are right */
+    } cases[] = {
+        {AG, 8, {0, 1, 4, 8}, NULL},      {RS, 8, {0, 0, 8, 8}, NULL},
+        {AG, 8, {1, 2, 4, 8}, "offsets"}, {AG, 8, {0, 5, 4, 8}, "offsets"},
+        {RS, 9, {0, 1, 4, 8}, "offsets"}, {AR, 8, {0, 1, 4, 8}, "offsets"},
+        {BA, 0, {0, 0, 0, 0}, "offsets"}, {AG, UINT64_MAX, {0, 1, 2, UINT64_MAX}, "count"},
+    };
+    struct rig *rig = malloc(sizeof(*rig));
+    struct rig_tree tree = {.window = 64};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct by_call call = {.collective = cases[i].collective,
+                               .op = BY_OP_SUM,
+                               .dtype = BY_DTYPE_F32,
+                               .mode = BY_MODE_FAST,
+                               .count = cases[i].count,
+                               .offsets = cases[i].offsets,
+                               .send = space,
+                               .recv = space + 100};
+        const char *field = "unset";
+        uint32_t id;
+
+        rig_open(rig, RANKS, &tree, 1, NULL);
+        assert_int_equal(by_endpoint_post(rig->endpoint, &call, &id, &field),
+                         cases[i].field != NULL ? BY_EINVAL : 0);
+        if (cases[i].field != NULL)
+            assert_string_equal(field, cases[i].field);
+        rig_close(rig);
+    }
+    free(rig);
+}
+
+/* The only tree is for rank 1: a call in which nobody else has anything can use it alone. */
+static void an_empty_shard_needs_no_tree(void **state)
+{
+    static const uint64_t of_one[RANKS + 1] = {0, 0, 8, 8}, of_two[RANKS + 1] = {0, 0, 7, 8};
+    struct rig *rig = malloc(sizeof(*rig));
+    struct rig_tree tree = {.collectives = 1u << AG, .owner = 2}; /* counted from 1 */
+    struct by_call call = {.collective = AG,
+                           .op = BY_OP_BOR,
+                           .dtype = BY_DTYPE_F32,
+                           .mode = BY_MODE_FAST,
+                           .count = 8,
+                           .offsets = of_two,
+                           .recv = space};
+    const char *field;
+    uint32_t id;
+
+    (void)state;
+    rig_open(rig, RANKS, &tree, 1, NULL);
+    assert_int_equal(by_endpoint_post(rig->endpoint, &call, &id, &field), BY_EUNSUPPORTED);
+    assert_string_equal(field, "collective");
+    call.offsets = of_one; /* rank 0, this one, gives nothing: no buffer */
+    assert_int_equal(by_endpoint_post(rig->endpoint, &call, &id, &field), 0);
+    assert_int_equal(by_endpoint_chunks(rig->endpoint, &call, 0), 1);
+    rig_close(rig);
+    free(rig);
+}
+
 static void what_a_collective_does_not_need_may_be_left_out(void **state)
 {
     static const struct post_row rows[] = {
@@ -365,6 +430,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arguments_out_of_range_are_refused_by_name),
+        cmocka_unit_test(shards_that_do_not_follow_each_other_are_refused),
+        cmocka_unit_test(an_empty_shard_needs_no_tree),
         cmocka_unit_test(what_a_collective_does_not_need_may_be_left_out),
         cmocka_unit_test(buffers_are_in_place_as_stated_or_apart),
         cmocka_unit_test(a_collective_that_no_tree_serves_is_unsupported),
