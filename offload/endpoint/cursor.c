@@ -67,27 +67,35 @@ static uint64_t unequal_chunks(const struct by_endpoint *endpoint, const struct 
     return chunks;
 }
 
-/* What a lane carries of a call: its chunks, and its weight beside other lanes. Where shards are equal that
- * is its share, without what rounding adds; else the count of chunks itself (no memory holds 2^58 of them).
- */
-static void lane_load(const struct by_endpoint *endpoint, const struct by_lane *lane,
-                      const struct by_call_state *call, uint64_t *chunks, uint64_t *weight)
+/* Chunks of a call on a lane that has these parts in it. */
+static uint64_t lane_chunks(const struct by_endpoint *endpoint, const struct by_lane *lane,
+                            const struct by_call_state *call, const struct part *parts, uint32_t count)
 {
-    struct part parts[PARTS_MAX];
-    uint32_t count = parts_of(endpoint, lane, &call->call, parts);
+    uint64_t chunks = 0;
 
-    *chunks = *weight = 0;
     for (uint32_t p = 0; p < count; p++) {
-        if (call->call.offsets != NULL) {
-            *chunks += unequal_chunks(endpoint, lane, call, &parts[p]);
-            *weight = *chunks;
-        } else {
-            *chunks += call->call.collective == BY_COLLECTIVE_BARRIER
-                           ? lane->before[parts[p].group] == 0
-                           : parts[p].shards * chunks_of(endpoint, lane, call, parts[p].group, 0);
-            *weight += by_share_weight(endpoint, lane, parts[p].group, parts[p].shards);
-        }
+        if (call->call.collective == BY_COLLECTIVE_BARRIER)
+            chunks += lane->before[parts[p].group] == 0;
+        else if (call->call.offsets != NULL)
+            chunks += unequal_chunks(endpoint, lane, call, &parts[p]);
+        else
+            chunks += parts[p].shards * chunks_of(endpoint, lane, call, parts[p].group, 0);
     }
+    return chunks;
+}
+
+/* Its weight beside other lanes: where shards are equal its share, which costs no look at segments; else the
+ * count of chunks itself (no memory holds 2^58 of them). */
+static uint64_t lane_weight(const struct by_endpoint *endpoint, const struct by_lane *lane,
+                            const struct by_call_state *call, const struct part *parts, uint32_t count)
+{
+    uint64_t weight = 0;
+
+    if (call->call.offsets != NULL)
+        return lane_chunks(endpoint, lane, call, parts, count);
+    for (uint32_t p = 0; p < count; p++)
+        weight += by_share_weight(endpoint, lane, parts[p].group, parts[p].shards);
+    return weight;
 }
 
 /* The shards of which the lane may carry bytes: [*first, *end). */
@@ -154,13 +162,16 @@ uint64_t by_endpoint_chunks(const struct by_endpoint *endpoint, const struct by_
     unsigned wire =
         by_exact_is_for(call) ? by_reduction_dtype(call->mode, call->op, call->dtype) : call->dtype;
     struct by_call_state state = {.call = *call, .unit_bytes = (uint8_t)by_dtype_bytes(wire)};
-    uint64_t chunks, weight;
+    const struct by_lane *lane;
+    struct part parts[PARTS_MAX];
 
     if (endpoint->rank_count == 1 || tree >= endpoint->tree_limit ||
         endpoint->lane_of_tree[tree] == BY_LANE_NONE)
         return 0;
-    lane_load(endpoint, &endpoint->lanes[endpoint->lane_of_tree[tree]], &state, &chunks, &weight);
-    return call->collective == BY_COLLECTIVE_BARRIER ? 0 : chunks;
+    lane = &endpoint->lanes[endpoint->lane_of_tree[tree]];
+    return call->collective == BY_COLLECTIVE_BARRIER
+               ? 0
+               : lane_chunks(endpoint, lane, &state, parts, parts_of(endpoint, lane, call, parts));
 }
 
 void by_cursor_plan(struct by_endpoint *endpoint, struct by_call_state *call)
@@ -169,11 +180,14 @@ void by_cursor_plan(struct by_endpoint *endpoint, struct by_call_state *call)
     call->weight_max = 1;
     call->word = 0;
     for (uint32_t l = 0; l < endpoint->lane_count; l++) {
-        uint64_t weight, chunks;
+        const struct by_lane *lane = &endpoint->lanes[l];
+        struct part parts[PARTS_MAX];
+        uint32_t count = parts_of(endpoint, lane, &call->call, parts);
+        uint64_t weight = lane_weight(endpoint, lane, call, parts, count);
+        uint64_t chunks = lane_chunks(endpoint, lane, call, parts, count);
 
-        lane_load(endpoint, &endpoint->lanes[l], call, &chunks, &weight);
         if (by_done_any(endpoint, call->number))
-            chunks = chunks_left(endpoint, &endpoint->lanes[l], call);
+            chunks = chunks_left(endpoint, lane, call);
         if (l == endpoint->first && chunks == 0)
             call->word = 1;
         call->remaining += chunks;
@@ -190,7 +204,7 @@ static void enter_call(const struct by_endpoint *endpoint, struct by_lane *lane,
     struct by_cursor *cursor = &lane->cursor;
     struct part parts[PARTS_MAX];
     uint32_t count = parts_of(endpoint, lane, &call->call, parts);
-    uint64_t chunks, weight;
+    uint64_t weight;
 
     cursor->entered = 1;
     shard_range(endpoint, lane, call, parts, count, &cursor->shard, &cursor->shard_end);
@@ -202,7 +216,7 @@ static void enter_call(const struct by_endpoint *endpoint, struct by_lane *lane,
         lane->quantum = BY_CREDIT_ONE;
         return;
     }
-    lane_load(endpoint, lane, call, &chunks, &weight);
+    weight = lane_weight(endpoint, lane, call, parts, count);
     /* weight <= weight_max < 2^58: no overflow. */
     weight = weight * BY_CREDIT_ONE / call->weight_max;
     lane->quantum = weight > 0 ? (uint32_t)weight : 1;
