@@ -160,6 +160,22 @@ outside_up() {
             ip -n "$outside" link set "h$i" master br0 up || return 1
     done
 }
+# launch_agent LAB: writes $dir/agent, which launchers call as AGENT ADDRESS WORD... where they would call ssh.
+launch_agent() {
+    cat >"$dir/agent" <<AGENT
+#!/bin/sh
+index=\$((\${1##*.} - 1))
+shift
+exec ip netns exec lab-$1-host\$index unshare --uts sh -c 'hostname host'\$index'; exec sh -c "\$1"' agent "\$*"
+AGENT
+    chmod 700 "$dir/agent"
+}
+# address_list HOSTS: their addresses there.
+address_list() {
+    local i list=$subnet.1
+    for ((i = 2; i <= $1; i++)); do list=$list,$subnet.$i; done
+    echo "$list"
+}
 outside_down() { ip netns delete "$outside" 2>/dev/null; }
 # Nothing of this script's own labs is left: their namespaces carry the number of the process that made them.
 left_of() { # left_of PID

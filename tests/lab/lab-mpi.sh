@@ -24,20 +24,7 @@ fabric_up() {
     lab=$(sed -n 's/^# lab \([0-9]*\) is up.*/\1/p' "$dir/up.out")
     [ -n "$lab" ] || return 1
     outside_up "$lab" $hosts || return 1
-    # Launchers call AGENT ADDRESS WORD... as they would call ssh.
-    cat >"$dir/agent" <<AGENT
-#!/bin/sh
-index=\$((\${1##*.} - 1))
-shift
-exec ip netns exec lab-$lab-host\$index unshare --uts sh -c 'hostname host'\$index'; exec sh -c "\$1"' agent "\$*"
-AGENT
-    chmod 700 "$dir/agent"
-}
-
-address_list() {
-    local i list=$subnet.1
-    for ((i = 2; i <= hosts; i++)); do list=$list,$subnet.$i; done
-    echo "$list"
+    launch_agent "$lab"
 }
 
 # Waits for a run. MPICH 4.0 over UCX's TCP does not always return from MPI_Finalize, with or without banyan: once the plugin has said its
@@ -69,10 +56,10 @@ env_options() {
 # The words that start a rank on each host.
 launcher_of() { # openmpi|mpich
     if [ "$1" = openmpi ]; then
-        printf '%s' "mpirun.openmpi -n ${ranks:-$hosts} --host $(address_list) --mca plm_rsh_agent '$dir/agent' --mca pml ob1 --mca btl tcp,self"
+        printf '%s' "mpirun.openmpi -n ${ranks:-$hosts} --host $(address_list $hosts) --mca plm_rsh_agent '$dir/agent' --mca pml ob1 --mca btl tcp,self"
         printf '%s' " --mca btl_tcp_if_include out0 --mca oob_tcp_if_include out0 --mca mpi_yield_when_idle 1 --bind-to none $(env_options)"
     else
-        printf '%s' "mpirun.mpich -n ${ranks:-$hosts} -ppn 1 -launcher rsh -launcher-exec '$dir/agent' -iface out0 -hosts $(address_list)"
+        printf '%s' "mpirun.mpich -n ${ranks:-$hosts} -ppn 1 -launcher rsh -launcher-exec '$dir/agent' -iface out0 -hosts $(address_list $hosts)"
     fi
 }
 # launch openmpi|mpich WORD...: a program that is none of MPI's, started by its launcher, without tables or settings. Output: $dir/run.out
