@@ -108,6 +108,30 @@ static unsigned add_children(struct text *text, const struct banyan_comm *comm, 
     return count;
 }
 
+/* How `node` is tied to its parent in `tree`. */
+static int find_hop(const struct banyan_comm *comm, uint16_t tree, uint16_t node, struct by_image_hop *hop)
+{
+    for (uint32_t i = 0; i < comm->context->header.count[BY_SECTION_HOP]; i++) {
+        by_image_hop(comm->context->image, i, hop);
+        if (hop->job == comm->job.job && hop->tree == tree && hop->node == node && hop->parent != node)
+            return 1;
+    }
+    return 0;
+}
+
+/* Who passes packets on between `node` and its parent, and may be the one that is silent. */
+static void add_relays(struct text *text, const struct banyan_comm *comm, uint16_t tree, uint16_t node)
+{
+    struct by_image_hop hop;
+
+    if (node == BY_NODE_NONE || !find_hop(comm, tree, node, &hop) || hop.relays == 0)
+        return;
+    add(text, ", by way of ");
+    add_node(text, comm, hop.via);
+    if (hop.relays > 1)
+        add(text, " and %u more", hop.relays - 1u);
+}
+
 static void add_seconds(struct text *text, const struct banyan_comm *comm)
 {
     add(text, " for %g s", (double)comm->context->stall_ns / 1e9);
@@ -148,6 +172,7 @@ static void describe_timeout(struct text *text, const struct banyan_comm *comm,
                 (unsigned long long)status->missing);
         }
         add_node(text, comm, status->node);
+        add_relays(text, comm, status->tree, status->missing_node);
         add(text, " (tree %u, chunk %u)", status->tree, status->seq);
         add_seconds(text, comm);
         add_remedy(text, comm, status->missing_node);
@@ -160,6 +185,7 @@ static void describe_timeout(struct text *text, const struct banyan_comm *comm,
             add_node(text, comm, status->missing_node);
         else
             add(text, "its parent");
+        add_relays(text, comm, status->tree, status->node);
         add(text, " (tree %u, chunk %u)", status->tree, status->seq);
         add_seconds(text, comm);
         add_remedy(text, comm, status->missing_node);
@@ -172,6 +198,8 @@ static void describe_timeout(struct text *text, const struct banyan_comm *comm,
         add(text, "%s", is_switch(comm, silent) ? "switch " : "");
         add_node(text, comm, silent);
     }
+    if (status->node == BY_NODE_NONE)
+        add_relays(text, comm, status->tree, comm->context->header.node);
     add(text, " (tree %u, chunk %u)", status->tree, status->seq);
     add_seconds(text, comm);
     add_remedy(text, comm, silent);
@@ -204,14 +232,9 @@ static void describe_session(struct text *text, const struct banyan_comm *comm,
 /* The parent of `node` in `tree`, or BY_NODE_NONE. */
 static uint16_t upper_of(const struct banyan_comm *comm, uint16_t tree, uint16_t node)
 {
-    for (uint32_t i = 0; i < comm->context->header.count[BY_SECTION_HOP]; i++) {
-        struct by_image_hop hop;
+    struct by_image_hop hop;
 
-        by_image_hop(comm->context->image, i, &hop);
-        if (hop.job == comm->job.job && hop.tree == tree && hop.node == node && hop.parent != node)
-            return hop.parent;
-    }
-    return BY_NODE_NONE;
+    return find_hop(comm, tree, node, &hop) ? hop.parent : BY_NODE_NONE;
 }
 
 static int is_below(const struct banyan_comm *comm, uint16_t tree, uint16_t node, uint16_t upper)

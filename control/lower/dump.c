@@ -153,15 +153,19 @@ static void relay_line(const uint8_t *image, uint32_t index, char *line)
 static void hop_line(const uint8_t *image, uint32_t index, char *line)
 {
     struct by_image_hop hop;
-    char name[64], parent[64];
+    char name[64], parent[64], via[64];
+    int used = 0;
 
     by_image_hop(image, index, &hop);
     if (hop.parent == BY_NODE_NONE)
         snprintf(line, LINE_BYTES, "hop job %u tree %u: %s is the root", hop.job, hop.tree,
                  node_name(image, hop.node, name));
     else
-        snprintf(line, LINE_BYTES, "hop job %u tree %u: %s is child %u of %s", hop.job, hop.tree,
-                 node_name(image, hop.node, name), hop.child, node_name(image, hop.parent, parent));
+        used = snprintf(line, LINE_BYTES, "hop job %u tree %u: %s is child %u of %s", hop.job, hop.tree,
+                        node_name(image, hop.node, name), hop.child, node_name(image, hop.parent, parent));
+    if (hop.relays > 0 && hop.parent != BY_NODE_NONE && used > 0 && used < LINE_BYTES)
+        snprintf(line + used, LINE_BYTES - (size_t)used, ", by way of %s%s", node_name(image, hop.via, via),
+                 hop.relays > 1 ? " and others" : "");
 }
 
 static void name_line(const uint8_t *image, uint32_t index, char *line)

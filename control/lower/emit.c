@@ -215,12 +215,15 @@ static void put_hops(struct writer *w, const struct by_lowered_tree *tree)
         if (tree->hop_of[node] == BY_LOWER_NODE_NONE)
             continue;
         const struct by_hop *hop = &tree->hops[tree->hop_of[node]];
+        uint32_t relays = hop->up_count > 1 ? hop->up_count - 1 : 0;
         struct by_image_hop record = {.job = tree->job,
                                       .tree = tree->tree,
                                       .node = (uint16_t)node,
                                       .parent = hop->parent == BY_LOWER_NODE_NONE ? BY_NODE_NONE
                                                                                   : (uint16_t)hop->parent,
-                                      .child = hop->child};
+                                      .child = hop->child,
+                                      .relays = (uint8_t)(relays < UINT8_MAX ? relays : UINT8_MAX),
+                                      .via = relays > 0 ? (uint16_t)hop->up[0].to : 0};
         by_image_put_hop(w->image, w->next[BY_SECTION_HOP]++, &record);
     }
 }

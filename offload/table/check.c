@@ -502,6 +502,9 @@ static int check_hops(struct check *check)
             return refuse(check, BY_EFORMAT, "node is none, or its own parent", hop.node);
         if (hop.parent != BY_NODE_NONE && hop.child >= BY_CHILDREN_MAX)
             return refuse(check, BY_EFORMAT, "bit at the parent is not below 64", hop.child);
+        if (hop.relays == 0 ? hop.via != 0 : hop.via == BY_NODE_NONE || hop.via == hop.node)
+            return refuse(check, BY_EFORMAT, "the relay between node and parent is none, or is not counted",
+                          hop.via);
     }
     return 0;
 }

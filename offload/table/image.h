@@ -150,6 +150,8 @@ struct by_image_hop {
     uint16_t node;
     uint16_t parent; /* BY_NODE_NONE: root */
     uint8_t child;   /* node's bit at the parent */
+    uint8_t relays;  /* nodes between them, which pass packets on; 255: as many or more */
+    uint16_t via;    /* the first of those above `node`; 0 when there is none */
 };
 
 struct by_image_name {

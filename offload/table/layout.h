@@ -91,7 +91,9 @@ enum by_image_at {
     X(U16, tree, 2)                                                                                          \
     X(U16, node, 4)                                                                                          \
     X(U16, parent, 6)                                                                                        \
-    X(U8, child, 8)
+    X(U8, child, 8)                                                                                          \
+    X(U8, relays, 9)                                                                                         \
+    X(U16, via, 10)
 #define BY_IMAGE_NAME_FIELDS(X)                                                                              \
     X(U16, node, 0)                                                                                          \
     X(U16, rank, 2)                                                                                          \

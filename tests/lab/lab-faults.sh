@@ -165,6 +165,13 @@ if [ "${FAULTS:-}" = all ]; then
     topology=leafspine
     up
     for transport in afxdp udp; do trees $transport stop kill link table switch; done
+    down_of "$dir/up.out"
+    topology=relay-spine # the spine is in no tree: it passes packets on
+    up
+    for transport in afxdp udp; do
+        fault $transport switch spine0 "by way of spine0"
+        replace
+    done
 else
     between stop link
     trees udp kill table
