@@ -299,6 +299,33 @@ static void parallel_cables_are_filled_evenly(void **state)
     by_topology_free(topology);
 }
 
+/* A host's table names who passes packets on between a node and its parent: the first of them, and how many.
+ */
+static void a_hop_names_the_relays_on_its_way(void **state)
+{
+    static const char *const trees[] = {"5 h0: h0>x0>x1>h1", NULL};
+    struct by_topology *topology = bench_topology("h0 h1 x0 x1", "h0-x0 x0-x1 x1-h1");
+    struct by_lowering *lowering = lower_one(topology, BY_COLLECTIVE_BROADCAST, "h0", trees);
+    struct bench_images images = bench_images(lowering);
+    struct by_image_header header;
+    unsigned named = 0;
+
+    (void)state;
+    by_image_header(images.bytes[0], &header);
+    for (uint32_t i = 0; i < header.count[BY_SECTION_HOP]; i++) {
+        struct by_image_hop hop;
+
+        by_image_hop(images.bytes[0], i, &hop);
+        assert_int_equal(hop.relays, hop.node == 1 ? 2 : 0);
+        assert_int_equal(hop.via, hop.node == 1 ? 3 : 0); /* from h1 upwards: x1, then x0 */
+        named += hop.relays > 0;
+    }
+    assert_int_equal(named, 1);
+    bench_images_free(&images);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
 static void one_way_links_between_switches_answer_by_another_way(void **state)
 {
     static const char *const trees[] = {"5 h0: h0>x0>x1>h1", NULL};
@@ -612,6 +639,7 @@ int main(void)
         cmocka_unit_test(shares_beyond_32_bits_are_rounded_and_told),
         cmocka_unit_test(equal_trees_of_a_plan_become_one),
         cmocka_unit_test(parallel_cables_are_filled_evenly),
+        cmocka_unit_test(a_hop_names_the_relays_on_its_way),
         cmocka_unit_test(one_way_links_between_switches_answer_by_another_way),
         cmocka_unit_test(data_that_run_up_take_the_up_direction),
         cmocka_unit_test(one_way_trees_of_an_allreduce_serve_all_that_it_needs),
