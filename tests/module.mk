@@ -3,12 +3,15 @@ include $(wildcard tests/*/module.mk tests/unit/*/module.mk tests/unit/*/*/modul
 
 SANITIZERS := address,undefined
 
-.PHONY: test test-neon unit sanitizers install-check build-tests build-tools
+.PHONY: test test-neon test-avx512 unit sanitizers install-check build-tests build-tools
 test: deps ## everything: unit, golden, simulation, sanitizers, fuzz smoke, lint, lab; closes with `N passed, N failed`
 	$(Q)tests/test.sh "$(MAKE)"
 
 test-neon: ## the kernels' tests for aarch64, in emulation; installs a cross compiler and qemu-user
 	$(Q)tests/neon.sh "$(MAKE)" $(O)
+
+test-avx512: ## the kernels' tests on an emulated processor with AVX-512; two minutes; installs bochs
+	$(Q)tests/avx512/avx512.sh "$(MAKE)" $(O)
 
 build-tests: $(foreach t,$(TESTS),$(B)/tests/$(t))
 
