@@ -27,7 +27,8 @@ struct arguments {
     char *sources, *targets, *order; /* names with commas between them, or NULL */
     enum by_series_ports ports;
     uint64_t period, periods, time_limit;
-    bool commutative, balance, json;
+    enum by_steady_balance balance;
+    bool commutative, json;
 };
 
 /* What the names stand for. */
@@ -52,7 +53,10 @@ static const char help[] =
     "      --order NODE,...    reduce: the holders of the values in the operator's order (default: all "
     "compute nodes)\n"
     "      --commutative       reduce: values may be combined in any order (at most 8 values)\n"
-    "      --balance           reduce: of the best schedules, one that loads the busiest processor least\n"
+    "      --balance[=WHEN]    reduce: of the best schedules, one that loads the busiest processor least: "
+    "always, "
+    "never,\n"
+    "                          or where it is cheap (default), in a period that is at most 16 times as long\n"
     "      --ports MODEL       one: all links of a node share its ports (default); host: only those of "
     "compute nodes;\n"
     "                          many: every link works on its own\n"
@@ -71,7 +75,7 @@ static const struct option long_options[] = {{"op", required_argument, NULL, 'O'
                                              {"target", required_argument, NULL, 't'},
                                              {"order", required_argument, NULL, 'r'},
                                              {"commutative", no_argument, NULL, 'c'},
-                                             {"balance", no_argument, NULL, 'b'},
+                                             {"balance", optional_argument, NULL, 'b'},
                                              {"ports", required_argument, NULL, 'p'},
                                              {"size", required_argument, NULL, 'S'},
                                              {"period", required_argument, NULL, 'P'},
@@ -109,6 +113,19 @@ static int read_choice(int option, struct arguments *arguments)
     return -1;
 }
 
+static int read_balance(struct arguments *arguments)
+{
+    static const char *const names[] = {"?", "never", "cheap", "always"};
+
+    arguments->balance = BY_BALANCE_ALWAYS;
+    if (!optarg)
+        return -1;
+    for (arguments->balance = BY_BALANCE_NEVER; arguments->balance <= BY_BALANCE_ALWAYS; arguments->balance++)
+        if (strcmp(optarg, names[arguments->balance]) == 0)
+            return -1;
+    return by_cli_fail(BY_EXIT_USAGE, "--balance is '%s'; it must be never, cheap or always", optarg);
+}
+
 static int read_option(int option, struct arguments *arguments)
 {
     int status = 0;
@@ -131,8 +148,7 @@ static int read_option(int option, struct arguments *arguments)
         arguments->commutative = true;
         return -1;
     case 'b':
-        arguments->balance = true;
-        return -1;
+        return read_balance(arguments);
     case 'P':
         status = by_cli_number("--period", optarg, 1, PERIOD_MAX, &arguments->period);
         return status ? status : -1;
@@ -278,7 +294,7 @@ static int read_request(const struct by_topology *topology, const struct argumen
         .operation = arguments->operation,
         .ports = arguments->ports,
         .commutative = arguments->commutative,
-        .balance = arguments->balance,
+        .balance = arguments->balance ? arguments->balance : BY_BALANCE_CHEAP,
         .size_count = arguments->size_count,
         .deadline = arguments->time_limit ? by_plan_clock() + (double)arguments->time_limit : 0};
     if (!reduce)

@@ -243,6 +243,7 @@ static void program_free(struct program *program)
     free(program->makes);
 }
 
+/* Into an empty solution: taking trees out leaves nothing. */
 static void take_solution(const struct program *program)
 {
     struct by_reduction *reduction = program->reduction;
@@ -258,30 +259,67 @@ static void take_solution(const struct program *program)
             by_lp_primal(program->lp, program->makes[i], reduction->makes[i]);
 }
 
-/* Solves for the throughput, and then, if asked for, for the balance at that throughput. */
-static int solve(struct by_reduction *reduction, struct by_series *series, struct by_problem *trouble)
+/* Solves for the throughput, or, with `optimum`, for the balance at that throughput; takes trees out of the
+ * solution. */
+static int solve(struct by_reduction *reduction, const mpq_t *optimum, struct by_series *series,
+                 struct by_lanes *lanes, struct by_problem *trouble)
 {
     const struct by_steady_problem *problem = reduction->problem;
     struct by_lp_options options = {.deadline = problem->deadline};
     struct program program;
     int error;
 
-    program_make(&program, reduction, NULL);
+    program_make(&program, reduction, optimum);
     error = by_lp_solve(program.lp, &options, trouble);
-    if (!error) {
+    if (!error && !optimum) {
         by_lp_value(program.lp, series->throughput);
         by_program_prices(&program.resources, program.lp, series);
-        take_solution(&program);
     }
-    program_free(&program);
-    if (error || !problem->balance || mpq_sgn(series->throughput) == 0)
-        return error;
-    program_make(&program, reduction, (const mpq_t *)&series->throughput);
-    error = by_lp_solve(program.lp, &options, trouble);
     if (!error)
         take_solution(&program);
     program_free(&program);
+    if (!error && mpq_sgn(reduction->throughput) == 0)
+        return by_problem_set(trouble, BY_EINVAL, nowhere,
+                              "no reduction is possible: a value cannot reach a node that computes and then "
+                              "'%s'; give nodes a \"task_time\", or links",
+                              problem->topology->nodes[problem->targets[0]].name);
+    if (!error && !by_reduction_trees(reduction, lanes))
+        error = by_problem_set(trouble, BY_ESTATE, nowhere,
+                               "the program's solution has no reduction trees, please report it");
     return error;
+}
+
+/* The least period of these lanes. */
+static void period_of(const struct by_lanes *lanes, mpz_t period)
+{
+    mpz_set_ui(period, 1);
+    for (uint32_t l = 0; l < lanes->count; l++)
+        mpz_lcm(period, period, mpq_denref(lanes->list[l].weight));
+}
+
+/* Puts balanced trees in place of those at hand, where that is asked for or costs little. A second program
+ * that takes too long for what is only an improvement is left. */
+static int balance(struct by_reduction *reduction, struct by_series *series, struct by_lanes *lanes,
+                   struct by_problem *trouble)
+{
+    bool always = reduction->problem->balance == BY_BALANCE_ALWAYS;
+    struct by_lanes balanced = {.count = 0};
+    int error = solve(reduction, (const mpq_t *)&series->throughput, series, &balanced, trouble);
+    mpz_t limit, period;
+
+    mpz_inits(limit, period, NULL);
+    period_of(lanes, limit);
+    period_of(&balanced, period);
+    mpz_mul_ui(limit, limit, BY_STEADY_BALANCE_PERIODS);
+    if (!error && (always || mpz_cmp(period, limit) <= 0)) {
+        struct by_lanes kept = *lanes;
+
+        *lanes = balanced;
+        balanced = kept;
+    }
+    by_lanes_free(&balanced);
+    mpz_clears(limit, period, NULL);
+    return always || error != BY_ETIMEDOUT ? error : 0;
 }
 
 static void list_series_messages(const struct by_reduction *reduction, struct by_series *series)
@@ -350,18 +388,11 @@ int by_program_reduce(const struct by_steady_problem *problem, const struct by_p
     if (error)
         return error;
     by_reduction_make(&reduction, problem, platform);
-    error = solve(&reduction, series, trouble);
-    if (!error && mpq_sgn(series->throughput) == 0)
-        error = by_problem_set(trouble, BY_EINVAL, nowhere,
-                               "no reduction is possible: a value cannot reach a node that computes and then "
-                               "'%s'; give nodes a \"task_time\", or links",
-                               problem->topology->nodes[problem->targets[0]].name);
-    if (!error) {
+    error = solve(&reduction, NULL, series, lanes, trouble);
+    if (!error && (problem->balance == BY_BALANCE_ALWAYS || problem->balance == BY_BALANCE_CHEAP))
+        error = balance(&reduction, series, lanes, trouble);
+    if (!error)
         list_series_messages(&reduction, series);
-        if (!by_reduction_trees(&reduction, lanes))
-            error = by_problem_set(trouble, BY_ESTATE, nowhere,
-                                   "the program's solution has no reduction trees, please report it");
-    }
     by_reduction_free(&reduction);
     return error;
 }

@@ -23,13 +23,20 @@ struct by_steady_size {
     struct by_fraction size;
 };
 
+/*
+ * Reductions: of all best schedules, one that loads the busiest processor least. That often takes more trees
+ * and a longer period: CHEAP takes it where the period is at most BY_STEADY_BALANCE_PERIODS times as long.
+ */
+enum by_steady_balance { BY_BALANCE_NEVER = 1, BY_BALANCE_CHEAP, BY_BALANCE_ALWAYS };
+#define BY_STEADY_BALANCE_PERIODS 16u
+
 struct by_steady_problem {
     const struct by_topology *topology;
     enum by_series_operation operation;
     enum by_series_ports ports;
-    bool commutative;      /* reduce */
-    bool balance;          /* reduce: of the best schedules, one that loads the busiest processor least */
-    uint32_t source_count; /* scatter: 1; gossip: those who send */
+    bool commutative;               /* reduce */
+    enum by_steady_balance balance; /* reduce */
+    uint32_t source_count;          /* scatter: 1; gossip: those who send */
     const uint32_t *sources;
     uint32_t target_count; /* scatter, gossip: those who receive; reduce: 1 */
     const uint32_t *targets;

@@ -77,7 +77,7 @@ cat >"$dir/three.json" <<'JSON'
  {"between": ["n0", "n2"], "bandwidth": 1}, {"between": ["n1", "n2"], "bandwidth": 1}]}
 JSON
 steady() { "$banyan" steady "$dir/$1.json" --op "${@:2}"; }
-says "a series of reduces" "throughput 1 (1) operations in a unit of time, OPTIMAL" steady three reduce --target n0 --balance -o "$dir/three.series"
+says "a series of reduces" "throughput 1 (1) operations in a unit of time, OPTIMAL" steady three reduce --target n0 -o "$dir/three.series"
 says "is verified" "OPTIMAL throughput 1/1" "$banyan" verify "$dir/three.json" "$dir/three.series"
 says "and drawn" "n1 combines" "$banyan" plot "$dir/three.json" "$dir/three.series" -o -
 sed '0,/"duration": {"num": 1,/s//"duration": {"num": 2,/' "$dir/three.series" >"$dir/forged.series"
@@ -91,6 +91,9 @@ refused "a switch is no target" 2 "'switch0' is a switch" steady star reduce --t
 refused "a node that is not there" 2 "has no node 'host9'" steady star scatter --source host9
 refused "a size that is none" 2 "must be a positive integer" steady star gossip --size host1=0
 refused "an order for what has none" 2 "--order has no meaning" steady star gossip --order host0
+says "balance is cheap there" "2 trees" steady three reduce --target n0
+says "and left out when not wanted" "1 tree of" steady three reduce --target n0 --balance=never
+refused "a balance that is none" 2 "never, cheap or always" steady three reduce --target n0 --balance=often
 refused "many values that commute" 2 "the limit is 8 values" steady mi250 reduce --target gcd0 --commutative
 "$banyan" topo a100 --boxes 128 >"$dir/large.json"
 refused "no time" 2 "seconds above 0" plan star allgather --time-limit 0

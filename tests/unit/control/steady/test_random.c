@@ -156,7 +156,7 @@ static void try_seed(uint64_t seed)
     if (problem.operation == BY_SERIES_REDUCE) {
         problem.holder_count = 2 + below(&prng, compute - 1);
         problem.holders = nodes + compute - problem.holder_count;
-        problem.balance = below(&prng, 2);
+        problem.balance = (enum by_steady_balance)(1 + below(&prng, 3));
         sizes[1].last = 1;
     } else {
         problem.source_count = problem.operation == BY_SERIES_SCATTER ? 1 : 2 + below(&prng, compute - 1);
