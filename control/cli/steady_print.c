@@ -142,7 +142,7 @@ void by_cli_steady_json(const struct by_cli_steady *result, FILE *out)
             series->slot_count, reduce ? "tree" : "route", series->lane_count);
     fputs(",\n \"matchings\": ", out);
     by_series_write_slots(series, result->topology, out);
-    fprintf(out, ",\n \"%s\": ", reduce ? "trees" : "routes");
+    fputs(reduce ? ",\n \"trees\": " : ",\n \"trees\": [],\n \"routes\": ", out);
     by_series_write_lanes(series, result->topology, out);
     if (result->has_run)
         json_run(&result->run, out);
