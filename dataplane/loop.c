@@ -107,7 +107,7 @@ static void step(struct by_shell *shell)
 
         shell->counters.steps++;
         by_shell_transmit(shell, shell->tx, tx_count, done);
-        if (used == 0)
+        if (used == 0 && tx_count == 0)
             used = count; /* not with BY_TX_MAX actions of room */
         rte_pktmbuf_free_bulk(shell->frames + done, used);
         done += used;

@@ -376,6 +376,7 @@ void by_port_flush(struct by_port *port)
     }
     port->queued = 0;
     port->queued_bytes = 0;
+    port->gathered = NULL;
     port->unsettled = !port->train;
     if (port->link)
         by_link_flush(port->link);

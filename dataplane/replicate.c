@@ -9,12 +9,16 @@
 
 #include "dataplane/state.h"
 #include "offload/base/bytes.h"
+#include "offload/wire/datagram.h"
 #include "offload/wire/frame.h"
 
 /* Source ports carry entropy for ECMP and RSS: the dynamic range, by job and tree. */
 #define SOURCE_PORT_BASE 0xc000u
 #define SOURCE_PORT_MASK 0x3fffu
 #define UDP_CHECKSUM_AT  40u /* in a frame */
+/* Job and tree in a banyan header. */
+#define TREE_AT    4u
+#define TREE_BYTES 4u
 
 /* Lies in the private area of a segment's mbuf. */
 struct share {
@@ -116,6 +120,52 @@ static void send_linear(struct by_shell *shell, struct by_port *port, const stru
     }
     if (tx->ref != BY_REF_NONE)
         by_engine_release(shell->engine, tx->ref);
+}
+
+/* Puts a packet without a payload behind others of its tree to this receiver that still wait in the port's
+ * queue. False when there are none, or no room. */
+static bool gather(struct by_shell *shell, struct by_port *port, const struct by_tx *tx)
+{
+    struct by_frame *frame = &port->gathered_frame;
+    uint8_t *headers;
+    char *room;
+
+    if (!port->gathered || frame->dst_ip != tx->dst_ip || frame->dst_port != tx->udp_port ||
+        frame->ecn != tx->ecn || port->gathered_count == by_datagram_room(shell->payload_max))
+        return false;
+    headers = rte_pktmbuf_mtod(port->gathered, uint8_t *);
+    if (memcmp(headers + BY_FRAME_HEADER_BYTES + TREE_AT, tx->header + TREE_AT, TREE_BYTES) != 0)
+        return false;
+    room = rte_pktmbuf_append(port->gathered, BY_WIRE_HEADER_BYTES);
+    if (!room)
+        return false;
+    memcpy(room, tx->header, BY_WIRE_HEADER_BYTES);
+    frame->bytes += BY_WIRE_HEADER_BYTES;
+    by_frame_build(frame, headers);
+    port->queued_bytes += BY_WIRE_HEADER_BYTES;
+    port->gathered_count++;
+    return true;
+}
+
+/* A packet without a payload: in a frame with others, or in one of its own, which others may join. */
+static void send_empty(struct by_shell *shell, struct by_port *port, const struct by_tx *tx)
+{
+    struct rte_mbuf *frame;
+
+    if (gather(shell, port, tx))
+        return;
+    frame = rte_pktmbuf_alloc(shell->frame_pool);
+    if (!frame) {
+        shell->counters.tx_no_memory++;
+        return;
+    }
+    write_headers(port, tx, (uint8_t *)rte_pktmbuf_append(frame, BY_PORT_FRAME_OVERHEAD));
+    by_port_send(port, frame);
+    if (port->queued == 0)
+        return; /* it has left */
+    port->gathered = frame;
+    port->gathered_count = 1;
+    port->gathered_frame = port->carrier;
 }
 
 /*
@@ -246,6 +296,8 @@ void by_shell_transmit(struct by_shell *shell, const struct by_tx *tx, uint32_t 
             shell->counters.tx_no_port++;
             if (tx[i].kind == BY_TX_SEND && tx[i].ref != BY_REF_NONE)
                 by_engine_release(shell->engine, tx[i].ref);
+        } else if (tx[i].kind == BY_TX_SEND && tx[i].payload_bytes == 0 && by_datagram_joins(tx[i].header)) {
+            send_empty(shell, port, &tx[i]);
         } else if (tx[i].kind == BY_TX_RELAY) {
             send_relay(shell, port, rx_first + tx[i].rx_index);
         } else {

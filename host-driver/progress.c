@@ -2,6 +2,7 @@
 #include "host-driver/progress.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -136,6 +137,7 @@ int by_progress_open(struct by_progress *node, const struct by_progress_config *
     by_image_header(config->image, &header);
     node->transport = transport;
     node->job = (uint16_t)config->job;
+    node->datagram_room = by_datagram_room(header.payload_max);
     packet_bytes =
         BY_WIRE_HEADER_BYTES + (header.payload_max > BY_ERR_BYTES ? header.payload_max : BY_ERR_BYTES);
     error = by_faults_init(&node->faults, &config->fault, packet_bytes);
@@ -216,17 +218,56 @@ static void lane_push_local(struct by_lane *lane, const struct by_tx *tx)
     lane_push(lane, &rx);
 }
 
+/* Both go to one receiver, on one tree. */
+static bool go_together(const struct by_tx *a, const struct by_tx *b)
+{
+    return a->port == b->port && a->dst_ip == b->dst_ip && a->udp_port == b->udp_port && a->ecn == b->ecn &&
+           memcmp(a->header + JOB_AT, b->header + JOB_AT, 4) == 0;
+}
+
+/*
+ * Puts a packet without a payload into the datagram of one before it, which costs the cable and both kernels
+ * a header in place of a frame. True when it needs none of its own. Packets of one tree stay in their order,
+ * so that one with a payload closes the datagram.
+ */
+static bool gather(struct by_progress *node, struct by_tx *tx)
+{
+    struct by_gathered *gathered = NULL;
+
+    if (tx->kind != BY_TX_SEND || (tx->payload_bytes == 0 && !by_datagram_joins(tx->header)))
+        return false;
+    for (unsigned i = node->gathered_count; i > 0 && gathered == NULL; i--)
+        if (node->gathered[i - 1].first != NULL && go_together(node->gathered[i - 1].first, tx))
+            gathered = &node->gathered[i - 1];
+    if (tx->payload_bytes == 0 && gathered != NULL) {
+        memcpy(gathered->others + gathered->first->payload_bytes, tx->header, BY_WIRE_HEADER_BYTES);
+        gathered->first->payload = gathered->others;
+        gathered->first->payload_bytes += BY_WIRE_HEADER_BYTES;
+        if (++gathered->count == node->datagram_room)
+            gathered->first = NULL;
+        return true;
+    }
+    if (gathered != NULL)
+        gathered->first = NULL;
+    else if (tx->payload_bytes == 0 && node->gathered_count < BY_GATHERED_MAX && node->datagram_room > 1)
+        node->gathered[node->gathered_count++] = (struct by_gathered){.first = tx, .count = 1};
+    return false;
+}
+
 /* Hands the packets of one step to the cables and to the other half. */
 static void send_all(struct by_progress *node, uint32_t tx_count, const struct by_rx *rx,
                      struct by_lane *other)
 {
     uint32_t count = 0;
 
+    node->gathered_count = 0;
     for (uint32_t i = 0; i < tx_count; i++) {
-        if (node->tx[i].port != BY_PORT_LOCAL)
-            node->out[count++] = &node->tx[i];
-        else if (node->tx[i].kind == BY_TX_SEND && other->memory != NULL)
+        if (node->tx[i].port != BY_PORT_LOCAL) {
+            if (!gather(node, &node->tx[i]))
+                node->out[count++] = &node->tx[i];
+        } else if (node->tx[i].kind == BY_TX_SEND && other->memory != NULL) {
             lane_push_local(other, &node->tx[i]);
+        }
     }
     if (count > 0)
         node->transport->ops->tx(node->transport, node->out, count, rx);
@@ -256,7 +297,7 @@ static uint32_t run_engine(struct by_progress *node, uint64_t now_ns)
         send_all(node, tx_count, rx, &node->to_endpoint);
         lane_pop(&node->to_engine, taken);
         moved += tx_count;
-        if (taken == 0)
+        if (taken == 0 && tx_count == 0)
             break;
     }
     return moved;

@@ -15,11 +15,22 @@
 #include "host-driver/transport.h"
 #include "offload/endpoint/endpoint.h"
 #include "offload/engine/engine.h"
+#include "offload/wire/datagram.h"
 
 /* Packets that one step of the core may emit. */
 #define BY_TX_BATCH 256u
 /* Packets in a lane: what arrived in one batch, and what the other half sent in one step. */
 #define BY_LANE_MAX (BY_FAULTS_OUT_MAX + BY_TX_BATCH)
+
+/* Datagrams of several packets that one step makes (count); what would want more goes alone. */
+#define BY_GATHERED_MAX 32u
+
+/* Packets without a payload that leave in one datagram: the first one's, whose payload the others are. */
+struct by_gathered {
+    struct by_tx *first; /* of this step; NULL: nothing more is added */
+    unsigned count;
+    uint8_t others[(BY_DATAGRAM_PACKETS_MAX - 1) * BY_WIRE_HEADER_BYTES];
+};
 
 /* Packets waiting for the engine or the endpoint. Those of the other half are copied, header and payload in
  * one piece. */
@@ -42,6 +53,9 @@ struct by_progress {
     struct by_rx batch[BY_RX_BATCH], faulty[BY_FAULTS_OUT_MAX];
     struct by_tx tx[BY_TX_BATCH];
     const struct by_tx *out[BY_TX_BATCH];
+    unsigned datagram_room; /* packets without a payload in one datagram */
+    unsigned gathered_count;
+    struct by_gathered gathered[BY_GATHERED_MAX];
     struct by_lane to_engine, to_endpoint;
 };
 

@@ -315,8 +315,9 @@ static void print_links(const struct lab *lab, const struct link_bytes *links)
         putchar('\n');
     }
     if (most > 0)
-        printf("# counted / predicted: %.4f to %.4f%s\n", least, most,
-               most > 1.0 ? " (what is above 1 was sent again)" : "");
+        printf("# counted / predicted: %.4f to %.4f%s%s\n", least, most,
+               most > 1.0 ? " (what is above 1 was sent again)" : "",
+               least < 0.999 ? " (below 1: credits that shared frames)" : "");
 }
 
 static json_t *link_json(const struct link_bytes *link)

@@ -77,7 +77,7 @@ static void step(struct by_switch *self)
 
         self->counters.steps++;
         by_switch_send(self, self->tx, tx_count, done);
-        if (used == 0)
+        if (used == 0 && tx_count == 0)
             break; /* not with BY_TX_MAX actions of room */
         done += used;
     }

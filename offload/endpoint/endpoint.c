@@ -6,6 +6,7 @@
  * endpoint's thread.
  */
 #include "offload/endpoint/state.h"
+#include "offload/wire/datagram.h"
 
 #define ALIGNMENT 64u
 #define TX_MIN    4u
@@ -202,8 +203,17 @@ uint32_t by_endpoint_step(struct by_endpoint *endpoint, uint64_t now_ns, const s
     BY_ASSERT(tx_capacity >= TX_MIN && tx_count != NULL);
     if (now_ns > endpoint->now_ns)
         endpoint->now_ns = now_ns;
-    for (uint32_t i = 0; i < rx_count; i++)
-        by_accept(endpoint, &rx[i]);
+    for (uint32_t i = 0; i < rx_count; i++) {
+        struct by_rx part = rx[i];
+        uint32_t left = rx[i].bytes;
+
+        do {
+            part.bytes = by_datagram_first(part.data, (uint16_t)left);
+            by_accept(endpoint, &part);
+            part.data += part.bytes;
+            left -= part.bytes;
+        } while (left > 0);
+    }
     *tx_count = by_send_run(endpoint, tx, tx_capacity);
     return rx_count;
 }

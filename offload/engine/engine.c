@@ -8,6 +8,7 @@
 
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
+#include "offload/wire/datagram.h"
 
 /* Packets decoded ahead (count): enough to hide a miss of the last cache behind the work on the others. */
 #define BATCH 8u
@@ -203,9 +204,8 @@ static int relayed(struct by_step *step, const struct by_rx *rx, uint32_t rx_ind
     return 1;
 }
 
-/* First pass: the header, the entry, the bank. */
-static void classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_index,
-                     struct by_packet *packet)
+/* First pass: the header, the entry, the bank. 1 when the whole datagram is for others. */
+static int classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, struct by_packet *packet)
 {
     struct by_engine *engine = step->engine;
     const struct by_entry *entry;
@@ -216,21 +216,21 @@ static void classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_i
     packet->entry = NULL;
     if (__builtin_expect(bytes < 0, 0)) {
         count_malformed(&engine->counters, bytes);
-        return;
+        return 0;
     }
     if (rx->payload)
         packet->payload = rx->payload;
     key = (uint32_t)packet->header.job << 16 | packet->header.tree;
     if (step->table->relay_count > 0 && relayed(step, rx, rx_index, key))
-        return;
+        return 1;
     entry = by_entry_find(step->table, key);
     if (!entry) {
         engine->counters.drop_entry++;
-        return;
+        return 0;
     }
     if (entry->gen != packet->header.gen) {
         engine->counters.drop_gen++;
-        return;
+        return 0;
     }
     packet->entry = entry;
     packet->address = by_address(rx->port, rx->src_ip);
@@ -243,6 +243,7 @@ static void classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_i
     payload = by_bank_partial(engine, packet->bank);
     for (unsigned i = 0; i < AHEAD; i++)
         __builtin_prefetch(payload + i * BY_LINE, 1);
+    return 0;
 }
 
 /* Has the payload brought to the cache: it comes from where the shell's receive buffers are. */
@@ -280,6 +281,36 @@ static void handle(struct by_step *step, const struct by_packet *packet)
     }
 }
 
+/* Classifies the next packet of rx[*done], and moves on in it or behind it. */
+static void next_packet(struct by_step *step, const struct by_rx *rx, uint32_t *done,
+                        struct by_packet *packet)
+{
+    struct by_engine *engine = step->engine;
+    const struct by_rx *whole = &rx[*done];
+    uint32_t at =
+        engine->datagram == whole->data && engine->datagram_at < whole->bytes ? engine->datagram_at : 0;
+    uint16_t left = (uint16_t)(whole->bytes - at);
+    uint16_t bytes = by_datagram_first(whole->data + at, left);
+    struct by_rx part;
+
+    engine->counters.rx++;
+    if (bytes == whole->bytes) {
+        classify(step, whole, *done, packet);
+        *done += 1;
+        return;
+    }
+    part = *whole;
+    part.data += at;
+    part.bytes = bytes;
+    engine->datagram = NULL;
+    if (classify(step, &part, *done, packet) || bytes == left) {
+        *done += 1;
+    } else {
+        engine->datagram = whole->data;
+        engine->datagram_at = at + bytes;
+    }
+}
+
 uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct by_rx *rx, uint32_t rx_count,
                         struct by_tx *tx, uint32_t tx_capacity, uint32_t *tx_count)
 {
@@ -292,8 +323,8 @@ uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct 
         uint32_t room = tx_capacity - step.tx_count;
         uint32_t count = 0;
 
-        while (count < BATCH && done + count < rx_count && room >= step.table->fan) {
-            classify(&step, &rx[done + count], done + count, &packet[count]);
+        while (count < BATCH && done < rx_count && room >= step.table->fan) {
+            next_packet(&step, rx, &done, &packet[count]);
             room -= step.table->fan;
             count++;
         }
@@ -305,9 +336,7 @@ uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct 
             if (packet[i].entry)
                 handle(&step, &packet[i]);
         }
-        done += count;
     }
-    engine->counters.rx += done;
     *tx_count = step.tx_count;
     return done;
 }

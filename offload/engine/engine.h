@@ -94,9 +94,10 @@ const uint8_t *by_engine_image(const struct by_engine *engine, size_t *bytes);
 const uint8_t *by_engine_staged(const struct by_engine *engine, size_t *bytes);
 
 /*
- * Handles packets in order until all are done or the next one's actions might not fit. Returns how many were
- * consumed; writes *tx_count actions. tx_capacity must be >= BY_CHILDREN_MAX + 2. `now_ns` is monotonic, and
- * 0 always means that there is no clock; only rate limits depend on it. rx_count <= 65535.
+ * Handles packets in order until all are done or the next one's actions might not fit. Returns how many `rx`
+ * were consumed; writes *tx_count actions. Of a datagram of several packets (offload/wire/datagram.h) a part
+ * may be: then the next step must begin with it. tx_capacity must be >= BY_CHILDREN_MAX + 2. `now_ns` is
+ * monotonic, and 0 always means that there is no clock; only rate limits depend on it. rx_count <= 65535.
  */
 uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct by_rx *rx, uint32_t rx_count,
                         struct by_tx *tx, uint32_t tx_capacity, uint32_t *tx_count);

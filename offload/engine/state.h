@@ -173,6 +173,9 @@ struct by_engine {
     size_t payload_stride;                 /* bytes from a bank's payload to the next one's */
     const struct by_reducer *reducer[256]; /* op << 4 | dtype */
     struct by_engine_counters counters;
+    /* A datagram of several packets in which the last step stopped, and how far it came; or NULL. */
+    const uint8_t *datagram;
+    uint32_t datagram_at;
 };
 
 /* The step in hand: who handles, when, and the actions so far. */

@@ -11,6 +11,7 @@
 # then on, at both ends of each link. Off, each frame of the MTU crosses each link alone; the kernel's stack may still be given more at a time
 # and cut it before the link, which TCP does always, and banyan's hosts and switches do as well (`lab run --segments cut`: UDP_SEGMENT, and
 # frames taken out of rings). On, 64 KiB cross a link as one: TCP's segments, banyan's trains. banyan builds its star itself (`banyan lab run`).
+# All processes are of the scheduler's class batch, in which `banyan lab` runs its nodes: who is woken does not take the core from another.
 # --afxdp adds banyan over AF_XDP sockets, at hosts and switch, with offload off.
 #
 # All time calls in place, one after another, and check every element of another call on fresh data. Prints one table, medians of the rounds:
@@ -240,7 +241,7 @@ agent_write() {
 #!/bin/sh
 index=\${1##*.}
 shift
-exec ip netns exec $prefix-h\$index unshare --uts sh -c 'echo h'\$index' >/proc/sys/kernel/hostname; exec sh -c "\$1"' agent "\$*"
+exec chrt --batch 0 ip netns exec $prefix-h\$index unshare --uts sh -c 'echo h'\$index' >/proc/sys/kernel/hostname; exec sh -c "\$1"' agent "\$*"
 AGENT
     chmod 700 "$work/agent"
 }

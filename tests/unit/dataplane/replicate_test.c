@@ -11,6 +11,8 @@
 #include <cmocka.h>
 
 #include "offload/base/bytes.h"
+#include "offload/base/crc32c.h"
+#include "offload/wire/datagram.h"
 #include "tests/unit/dataplane/memory.h"
 
 #define HOSTS   4u
@@ -447,6 +449,58 @@ static void a_wave_of_chunks_over_the_batch_is_served_in_full(void **state)
     by_shell_close(shell);
 }
 
+/* The source of a broadcast gets acknowledgements, which share a frame; the others their data. */
+static void acknowledgements_of_one_tree_share_a_frame(void **state)
+{
+    struct by_shell *shell = memory_shell(HOSTS);
+    unsigned seen = 0, frames = 0;
+    struct rte_mbuf *frame;
+    struct by_frame fields;
+
+    (void)state;
+    memory_load(shell, &star);
+    for (uint32_t seq = 0; seq < star.window; seq++)
+        for (unsigned host = 0; host < HOSTS; host++) {
+            uint8_t packet[256], whole[256];
+            size_t bytes = star_contribution(&star, host, 0, seq, COUNT, packet);
+
+            if (host == 0) {
+                packet[2] |= BY_FLAG_ACKONLY;
+                by_put64(packet + 32, by_crc32c(0, packet, 32));
+            }
+            memory_inject(shell, host, whole, star_frame(host, packet, bytes, whole));
+        }
+    by_shell_round(shell);
+    while ((frame = memory_sent(shell, 0)) != NULL) {
+        assert_int_equal(frame->nb_segs, 1);
+        assert_int_equal(by_frame_parse(rte_pktmbuf_mtod(frame, uint8_t *), frame->pkt_len, &fields), 0);
+        for (uint16_t left = fields.bytes, bytes; left > 0; left -= bytes, fields.data += bytes) {
+            struct by_header header;
+            const uint8_t *payload;
+
+            bytes = by_datagram_first(fields.data, left);
+            assert_int_equal(by_header_decode(fields.data, bytes, &header, &payload), 0);
+            assert_int_equal(header.seq, seen);
+            seen++;
+        }
+        rte_pktmbuf_free(frame);
+        frames++;
+    }
+    assert_int_equal(seen, star.window);
+    assert_int_equal(frames, 1);
+    for (unsigned host = 1; host < HOSTS; host++)
+        for (uint32_t seq = 0; seq < star.window; seq++) {
+            uint8_t room[2048];
+
+            frame = memory_sent(shell, host);
+            assert_non_null(frame);
+            check_result(frame, host, seq, room);
+            rte_pktmbuf_free(frame);
+        }
+    assert_int_equal(buffers_in_use(shell), 0);
+    by_shell_close(shell);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -454,6 +508,7 @@ int main(void)
         cmocka_unit_test(ports_that_take_no_chains_get_copies_beside_those_that_do),
         cmocka_unit_test(without_buffers_results_are_dropped_and_counted),
         cmocka_unit_test(a_sum_sent_again_and_its_result_keep_their_payloads_apart),
+        cmocka_unit_test(acknowledgements_of_one_tree_share_a_frame),
         cmocka_unit_test(a_relay_leaves_in_the_buffer_that_it_came_in),
         cmocka_unit_test(an_arp_request_for_the_ports_address_is_answered),
         cmocka_unit_test(a_port_counts_whole_frames),

@@ -328,6 +328,100 @@ static void a_burst_gives_the_same_as_its_packets_one_by_one(void **state)
     rig_release(&rig);
 }
 
+/* `count` credits of a child, from chunk `first` on, header behind header. */
+static uint16_t credits(uint8_t *bytes, const struct rig_entry *entry, unsigned child, uint32_t first,
+                        uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct rig_packet packet = rig_credit(entry, child, first + i, 2, 0);
+
+        by_header_encode(&packet.header, bytes + (size_t)i * BY_WIRE_HEADER_BYTES);
+    }
+    return (uint16_t)(count * BY_WIRE_HEADER_BYTES);
+}
+
+static void a_datagram_of_credits_is_as_good_as_that_many_packets(void **state)
+{
+    uint8_t bytes[5 * BY_WIRE_HEADER_BYTES];
+    uint16_t size = credits(bytes, &trees[0], 0, 0, 4);
+
+    (void)state;
+    rig_send_bytes(&rig, bytes, size, 0, RIG_CHILD_IP, RIG_OWN_IP);
+    assert_int_equal(rig.tx_count, 0);
+    assert_int_equal(counters()->contrib, 4);
+    for (uint32_t seq = 0; seq < 4; seq++) {
+        struct rig_packet packet = rig_contrib(&trees[0], 1, seq, values, 2);
+
+        rig_send(&rig, &packet);
+        rig_expect_results(&rig, &trees[0], seq, values, 2);
+        rig_release(&rig);
+    }
+    /* A damaged one is lost alone, but for its part in telling where it ends. */
+    size = credits(bytes, &trees[0], 0, 4, 4);
+    bytes[BY_WIRE_HEADER_BYTES + 20] ^= 1;
+    rig_send_bytes(&rig, bytes, size, 0, RIG_CHILD_IP, RIG_OWN_IP);
+    assert_int_equal(counters()->contrib, 4 + 4 + 3);
+    rig_expect_drop_of(&rig, drop_tag);
+    /* Packets of different trees do not belong together: more than a credit may have. */
+    size = credits(bytes, &trees[0], 0, 8, 1);
+    credits(bytes + size, &trees[1], 0, 0, 1);
+    rig_send_bytes(&rig, bytes, (uint16_t)(2 * size), 0, RIG_CHILD_IP, RIG_OWN_IP);
+    rig_expect_drop_of(&rig, drop_format);
+}
+
+static void a_datagram_for_others_is_relayed_once_and_whole(void **state)
+{
+    uint8_t bytes[4 * BY_WIRE_HEADER_BYTES];
+    uint16_t size = credits(bytes, &trees[0], 0, 0, 4);
+
+    (void)state;
+    stage_relays();
+    for (unsigned i = 0; i < 4; i++) {
+        by_put16(bytes + (size_t)i * BY_WIRE_HEADER_BYTES + 4, relays[0].job);
+        by_put16(bytes + (size_t)i * BY_WIRE_HEADER_BYTES + 6, relays[0].tree);
+        by_put64(bytes + (size_t)i * BY_WIRE_HEADER_BYTES + 32,
+                 by_crc32c(0, bytes + (size_t)i * BY_WIRE_HEADER_BYTES, 32));
+    }
+    rig_send_bytes(&rig, bytes, size, 3, relays[0].src_ip, relays[0].dst_ip);
+    assert_int_equal(rig.tx_count, 1);
+    assert_int_equal(rig.tx[0].kind, BY_TX_RELAY);
+    assert_int_equal(counters()->relay, 1);
+}
+
+static void a_step_that_stops_within_a_datagram_goes_on_there(void **state)
+{
+    enum { CHILDREN = 64, SEQS = 10, TX = BY_CHILDREN_MAX + 6 };
+    static const struct rig_entry wide = {.job = 1, .gen = 7, .root = 1, .children = CHILDREN, .window = 64};
+    static uint8_t bytes[CHILDREN][SEQS * BY_WIRE_HEADER_BYTES];
+    struct by_rx rx[CHILDREN];
+    struct by_tx tx[TX];
+    uint32_t done = 0, results = 0, steps = 0;
+
+    (void)state;
+    rig_close(&rig);
+    rig_start(&rig, &wide, 1);
+    for (uint32_t child = 0; child < CHILDREN; child++) {
+        struct rig_packet packet = rig_credit(&wide, child, 0, 2, 0);
+
+        rx[child] = (struct by_rx){.data = bytes[child],
+                                   .bytes = credits(bytes[child], &wide, child, 0, SEQS),
+                                   .port = packet.port,
+                                   .src_ip = packet.src_ip,
+                                   .dst_ip = packet.dst_ip};
+    }
+    for (; done < CHILDREN && steps < 2 * SEQS; steps++) {
+        uint32_t count, used = by_engine_step(rig.engine, 1, rx + done, CHILDREN - done, tx, TX, &count);
+
+        assert_true(used > 0 || count > 0);
+        done += used;
+        results += count;
+    }
+    assert_int_equal(done, CHILDREN);
+    assert_int_equal(results, SEQS * CHILDREN);
+    assert_int_equal(counters()->contrib, SEQS * CHILDREN);
+    assert_int_equal(counters()->rx, SEQS * CHILDREN);
+}
+
 static void an_endpoint_of_this_host_is_a_child_by_the_local_port(void **state)
 {
     static uint8_t image[2048];
@@ -478,6 +572,9 @@ int main(void)
         T(packets_for_this_node_are_not_relayed),
         T(a_step_stops_before_actions_might_not_fit_and_goes_on_later),
         T(a_burst_gives_the_same_as_its_packets_one_by_one),
+        T(a_datagram_of_credits_is_as_good_as_that_many_packets),
+        T(a_datagram_for_others_is_relayed_once_and_whole),
+        T(a_step_that_stops_within_a_datagram_goes_on_there),
         T(an_endpoint_of_this_host_is_a_child_by_the_local_port),
         T(random_packets_leave_the_engine_whole),
     };
