@@ -3,10 +3,12 @@
  * poll and the next packet wakes it; it does not yield before, since a yield gives away a whole slice of the
  * scheduler's to whoever computes, and a sleeper is woken soon. Other ports (rings, NICs without interrupts)
  * are polled between naps that grow from 20 to 200 us. It is poll and not epoll, since that one is called for
- * each packet even while nobody sleeps. Loop's thread.
+ * each packet even while nobody sleeps. Where hosts share memory with us a wake-up is a system call of
+ * theirs, ten times a round trip: there we yield before, as long as nobody computes beside us. Loop's thread.
  */
 #include "dataplane/idle.h"
 
+#include <sched.h>
 #include <sys/prctl.h>
 #include <time.h>
 
@@ -14,6 +16,10 @@
 
 /* Rounds without work before the loop sleeps (count). */
 #define SPIN_ROUNDS 2u
+/* A yield that takes longer (ns) has given a slice to somebody who computes: from then on we sleep at once,
+ * for so long (ns), since a sleeper is woken soon. */
+#define YIELD_MOST_NS 1000000u
+#define SHY_NS        30000000u
 /* Naps without bells (ns): the first is about what a nap costs, the last bounds latency at 0.5% of a core. */
 #define NAP_FIRST_NS 20000u
 #define NAP_LAST_NS  200000u
@@ -33,9 +39,35 @@ int by_idle_watch(struct by_idle *idle, int fd)
     return 0;
 }
 
+static uint64_t clock_ns(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static unsigned yields(const struct by_idle *idle)
+{
+    return idle->yields > 0 && clock_ns() >= idle->shy_until_ns ? idle->yields : 0;
+}
+
+/* Lets others run; if that was somebody who computes, not again for a while. */
+static void give_way(struct by_idle *idle)
+{
+    uint64_t begin = clock_ns();
+
+    uint64_t end;
+
+    sched_yield();
+    end = clock_ns();
+    if (end - begin > YIELD_MOST_NS)
+        idle->shy_until_ns = end + SHY_NS;
+}
+
 bool by_idle_will_sleep(const struct by_idle *idle)
 {
-    return idle->empty_rounds >= SPIN_ROUNDS;
+    return idle->empty_rounds >= SPIN_ROUNDS + yields(idle);
 }
 
 bool by_idle_wait(struct by_idle *idle, uint64_t most_ns)
@@ -46,6 +78,10 @@ bool by_idle_wait(struct by_idle *idle, uint64_t most_ns)
     idle->empty_rounds++;
     if (idle->empty_rounds <= SPIN_ROUNDS) {
         idle->sleep_ns = NAP_FIRST_NS;
+        return false;
+    }
+    if (idle->empty_rounds <= SPIN_ROUNDS + yields(idle)) {
+        give_way(idle);
         return false;
     }
     if (!idle->all_bells) {

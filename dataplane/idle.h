@@ -16,6 +16,8 @@
 struct by_idle {
     unsigned fd_count;
     struct pollfd fds[BY_IDLE_FDS_MAX];
+    unsigned yields;       /* rounds without work in which others may run, before a sleep */
+    uint64_t shy_until_ns; /* before that we do not yield */
     bool all_bells;        /* each port has a descriptor that wakes us: sleep without polling */
     uint32_t empty_rounds; /* since the last packet */
     uint64_t sleep_ns;     /* of the next sleep, without bells */

@@ -35,6 +35,9 @@
 /* Payload of jumbo frames, chosen when all ports allow it (bytes). */
 #define PAYLOAD_JUMBO 8192u
 #define CACHE_LINE    64u
+/* Where hosts share our cores, rounds in which they may run before we sleep (count): a sleeper is woken by a
+ * system call of theirs, which takes ten times a round trip through memory. */
+#define LINK_YIELDS 50u
 
 /* Frees what an open shell, or one half-way, holds. */
 static void release(struct by_shell *shell)
@@ -213,6 +216,7 @@ int by_shell_open(struct by_shell **out, const struct by_shell_config *config)
     if ((result = start_ports(shell)) != 0)
         goto err_release;
     by_idle_open(&shell->idle);
+    shell->idle.yields = shell->has_links ? LINK_YIELDS : 0;
     if ((result = by_handoff_open(&shell->handoff)) != 0) {
         by_say("no descriptor for the idle loop: %s", strerror(errno));
         goto err_release;

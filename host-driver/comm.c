@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,12 @@
 #include "host-driver/image_file.h"
 
 #define SLEEP_MAX_NS 100000000u /* at most so long, whatever timers say */
-#define SPIN_LIMIT   1000000u
-#define COPY_POLL_NS 20000u /* how often a sleep asks whether a GPU's copy is done */
+/* A yield that takes longer (ns) has given a slice to somebody who computes: from then on we sleep at once,
+ * for so long (ns), since a sleeper is woken soon. */
+#define YIELD_MOST_NS 1000000u
+#define SHY_NS        30000000u
+#define SPIN_LIMIT    1000000u
+#define COPY_POLL_NS  20000u /* how often a sleep asks whether a GPU's copy is done */
 
 static int is_comm(const struct banyan_comm *comm, const char *function)
 {
@@ -182,6 +187,8 @@ static int open_all(struct banyan_comm *comm, uint32_t wanted)
         error = by_hosts_open(comm);
     if (error == 0)
         error = by_staging_open(comm);
+    if (error == 0 && comm->transport != NULL)
+        comm->yield_max = comm->transport->yields;
     return error != 0 ? error : list_counters(comm);
 }
 
@@ -380,7 +387,11 @@ static void progress_wire(struct banyan_comm *comm, uint64_t until_ns)
 
         if (step_all(comm, now_ns) > 0 || until_ns <= now_ns)
             return;
-        if (empty >= comm->spin_max) {
+        if (empty < comm->yield_max && now_ns >= comm->shy_until_ns) {
+            sched_yield();
+            if (by_clock_ns() - now_ns > YIELD_MOST_NS)
+                comm->shy_until_ns = by_clock_ns() + SHY_NS;
+        } else if (empty >= comm->spin_max) {
             uint64_t deadline_ns = deadline_of(comm);
 
             sleep_until(comm, now_ns, deadline_ns < until_ns ? deadline_ns : until_ns);

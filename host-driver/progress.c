@@ -137,7 +137,7 @@ int by_progress_open(struct by_progress *node, const struct by_progress_config *
     by_image_header(config->image, &header);
     node->transport = transport;
     node->job = (uint16_t)config->job;
-    node->datagram_room = by_datagram_room(header.payload_max);
+    node->datagram_room = transport->arena != NULL ? 1 : by_datagram_room(header.payload_max);
     packet_bytes =
         BY_WIRE_HEADER_BYTES + (header.payload_max > BY_ERR_BYTES ? header.payload_max : BY_ERR_BYTES);
     error = by_faults_init(&node->faults, &config->fault, packet_bytes);

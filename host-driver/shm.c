@@ -24,9 +24,11 @@
 #include "host-driver/transport.h"
 #include "offload/wire/shm.h"
 
-#define MIB              ((uint64_t)1 << 20)
-#define ARENA_MIB_MAX    ((uint64_t)1 << 20)
-#define WELCOME_MS       5000 /* for the switch's answer: it serves its sockets between packets */
+#define MIB           ((uint64_t)1 << 20)
+#define ARENA_MIB_MAX ((uint64_t)1 << 20)
+#define WELCOME_MS    5000 /* for the switch's answer: it serves its sockets between packets */
+/* Empty polls in which the switch and other hosts, which may be on this core, run before we sleep. */
+#define YIELDS           50u
 #define INLINE_BYTES     BY_ERR_BYTES
 #define ROOM_BYTES_LEAST 64u
 
@@ -397,6 +399,7 @@ static int open_all(struct shm *shm, const struct by_transport_config *config)
     }
     shm->base.port_count = header.count[BY_SECTION_PORT];
     shm->base.inflight_max = BY_SHM_SLOTS / 2;
+    shm->base.yields = YIELDS;
     return error;
 }
 

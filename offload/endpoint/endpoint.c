@@ -208,7 +208,8 @@ uint32_t by_endpoint_step(struct by_endpoint *endpoint, uint64_t now_ns, const s
         uint32_t left = rx[i].bytes;
 
         do {
-            part.bytes = by_datagram_first(part.data, (uint16_t)left);
+            /* Where the payload lies apart there is one packet. */
+            part.bytes = part.payload ? part.bytes : by_datagram_first(part.data, (uint16_t)left);
             by_accept(endpoint, &part);
             part.data += part.bytes;
             left -= part.bytes;

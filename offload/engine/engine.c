@@ -290,7 +290,8 @@ static void next_packet(struct by_step *step, const struct by_rx *rx, uint32_t *
     uint32_t at =
         engine->datagram == whole->data && engine->datagram_at < whole->bytes ? engine->datagram_at : 0;
     uint16_t left = (uint16_t)(whole->bytes - at);
-    uint16_t bytes = by_datagram_first(whole->data + at, left);
+    /* Where the payload lies apart there is one packet. */
+    uint16_t bytes = whole->payload ? whole->bytes : by_datagram_first(whole->data + at, left);
     struct by_rx part;
 
     engine->counters.rx++;

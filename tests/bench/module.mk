@@ -17,6 +17,9 @@ TOOLS += bench-circulant
 bench-circulant_SRC  := tests/bench/circulant.c tests/unit/host-driver/circulant/naive.c \
                         host-driver/circulant/rounds.c host-driver/circulant/schedule.c
 
+TOOLS += bench-cable
+bench-cable_SRC := tests/bench/cable.c
+
 # Load and yardstick for banyan-switchd, on DPDK ports.
 TOOLS += bench-hosts bench-multicast bench-shell
 bench-shell_SRC        := tests/bench/shell.c tests/unit/firmware/star.c
@@ -42,7 +45,7 @@ bench-push_LDLIBS := -ljansson -lgmp -lprotobuf-nanopb -lssl -lcrypto -lpthread
 $(B)/obj/tests/bench/push.o: | $(GEN)/proto/control.pb.h
 
 .PHONY: bench
-bench: all build-tools ## kernels, engine, modes, planner, switch and whole allreduces (PART=kernels|engine|modes|planner|sim|push|circulant|hosts|broadcast|switchd|mpi|mpi-full)
+bench: all build-tools ## kernels, engine, modes, planner, switch and whole allreduces (PART=kernels|engine|modes|planner|sim|push|circulant|hosts|broadcast|switchd|memory|mpi|mpi-full)
 	$(Q)tests/bench/bench.sh $(B) $(PART)
 
 .PHONY: bounds-table
