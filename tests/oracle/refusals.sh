@@ -87,7 +87,6 @@ refused "shares of nobody" "all shares are 0" plan good.json -c allgather --shar
 refused "shares where there are no shards" "broadcast has no shards" plan good.json -c broadcast --root a --shares shares.json
 refused "shares that are not there" "nowhere.json" plan good.json -c allgather --shares nowhere.json
 "$banyan" plan good.json -c allgather --shares shares.json -o shares.plan >/dev/null || exit 3
-refused "tables for unequal shards" "equal shards alone" tables good.json shares.plan -o tables
 refused "an export of unequal shards" "without --shares" export good.json shares.plan --format msccl
 refused "unequal shards mended" "without --from" plan good.json --from shares.plan
 refused "a rank that is no node" "--ranks: 'c' is no node" plan good.json -c allgather --ranks a,c
