@@ -58,7 +58,6 @@ static int status_of(int error)
     case BY_EVERSION:
     case BY_ECHECKSUM:
     case BY_EEXIST:
-    case BY_EPERM:
         return EXIT_USAGE;
     default:
         return EXIT_ENVIRONMENT;

@@ -201,8 +201,10 @@ int by_server_open(struct by_server **out, const char *const *addresses, unsigne
         char text[BY_TLS_TEXT_MAX];
 
         result = by_tls_identity_open(keys, BY_TLS_SWITCH, &server->identity, text);
-        if (result != 0)
+        if (result != 0) {
             by_say("--keys %s", text);
+            result = BY_EINVAL; /* whatever is wrong with them, the user chose them */
+        }
     }
     for (unsigned i = 0; i < count && result == 0; i++)
         result = open_listener(server, addresses[i]);

@@ -47,10 +47,21 @@ refused "a share that the trees do not carry is seen" 1 "do not weigh in proport
 says "and drawn" "the trees of host0" "$banyan" plot "$dir/star.json" "$dir/unequal.plan" -o -
 says "tables take them" "switch0.table" sh -c "'$banyan' tables '$dir/star.json' '$dir/unequal.plan' -o '$dir/tables' && ls '$dir/tables'"
 refused "the simulation has calls of equal ones" 2 "equal ones" "$banyan" sim "$dir/star.json" "$dir/unequal.plan" --bytes 64K
+# as_predicted WHAT COMMAND...: each link carries what the plan says, in one process, where nothing is sent again; credits that share frames save
+# some headers.
+as_predicted() {
+    local what=$1
+    shift
+    if "$@" >"$dir/out" 2>&1 && awk '/^# counted \/ predicted:/ {seen = $5 >= 0.93 && $7 <= 1.00005} END {exit !seen}' "$dir/out"; then
+        pass "$what"
+    else
+        fail "$what" "$dir/out"
+    fi
+}
 unequal="lab run $dir/star.json --in-process -c allgather,reduce-scatter -b 256K -n 1"
-says "they run, each byte as predicted" "predicted: 1.0000 to 1.0000" "$banyan" $unequal --shares "$dir/shares.json"
-says "so does any split over trees of equal shares" "predicted: 1.0000 to 1.0000" "$banyan" $unequal --counts 0,5,1,1,0,0,9,0
-says "in mode exact too" "predicted: 1.0000 to 1.0000" "$banyan" $unequal --counts 0,5,1,1,0,0,9,0 --mode exact
+as_predicted "they run, each byte as predicted" "$banyan" $unequal --shares "$dir/shares.json"
+as_predicted "so does any split over trees of equal shares" "$banyan" $unequal --counts 0,5,1,1,0,0,9,0
+as_predicted "in mode exact too" "$banyan" $unequal --counts 0,5,1,1,0,0,9,0 --mode exact
 says "what a job would do, from plans" "trees      1: tree 0 by switch0: 47" "$banyan" explain "$dir/star.json" "$dir/star.plan" -s 64K
 says "its optimum" "optimum    6.6 us: 10 GB/s" "$banyan" explain "$dir/star.json" "$dir/star.plan" -s 64K
 says "of shares of unequal size" "allgatherv of" "$banyan" explain "$dir/star.json" "$dir/unequal.plan" -c allgather --counts 12,2,1,0,4,4,4,4
