@@ -36,7 +36,7 @@ static struct by_topology *random_fabric(struct by_prng *prng, uint32_t hosts, u
     struct by_problem problem = {0};
 
     for (uint32_t i = 0; i < switches + hosts; i++) {
-        char name[16];
+        char name[32];
         struct by_node node = {.name = name, .compute = i >= switches, .has_task_time = i >= switches};
 
         snprintf(name, sizeof(name), "%s%u", node.compute ? "host" : "switch", i);

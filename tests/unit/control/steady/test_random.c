@@ -41,7 +41,7 @@ static struct by_topology *random_platform(struct by_prng *prng, uint32_t comput
     uint32_t n = compute + switches;
 
     for (uint32_t i = 0; i < n; i++) {
-        char name[16];
+        char name[32];
         struct by_node node = {.name = name, .compute = i >= switches};
 
         snprintf(name, sizeof(name), "%c%u", node.compute ? 'p' : 's', i);
