@@ -14,25 +14,6 @@
  * ---------------------------------------------------------------------------------------------------------------
  */
 
-/* Where the payload lies; NULL when the packet is not sound. */
-static const uint8_t *payload_of(const struct by_link_host *host, const struct by_shm_packet *packet,
-                                 uint32_t slot)
-{
-    switch (packet->place) {
-    case BY_SHM_SMALL:
-        return packet->payload_bytes <= sizeof packet->small ? packet->small : NULL;
-    case BY_SHM_COPY:
-        return packet->payload_bytes <= host->room_bytes ? by_shm_room(host->cable, host->room_bytes, 0, slot)
-                                                         : NULL;
-    case BY_SHM_THERE:
-        return packet->at <= host->memory_bytes && packet->payload_bytes <= host->memory_bytes - packet->at
-                   ? host->memory + packet->at
-                   : NULL;
-    default:
-        return NULL;
-    }
-}
-
 /* Gives back to the engine what the host has read. */
 static void reap(struct by_link *link, struct by_link_host *host)
 {
@@ -67,7 +48,8 @@ static uint32_t receive_host(struct by_link *link, struct by_link_host *host, ui
         if (!next)
             break;
         *packet = *next; /* the host may write to it at any time */
-        payload = payload_of(host, packet, slot);
+        payload =
+            by_shm_payload(packet, host->cable, host->room_bytes, 0, slot, host->memory, host->memory_bytes);
         if (!payload) {
             link->dropped++;
             continue;

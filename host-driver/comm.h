@@ -123,6 +123,8 @@ void by_registered_free(struct banyan_comm *comm);
 void by_requests_free(struct banyan_comm *comm);
 /* buffers.c: frees what banyan_alloc gave. */
 void by_buffers_free(struct banyan_comm *comm);
+/* The bare name of a node, in `name` or in what it holds; "node N" when the image does not name it. */
+const char *by_node_name(const struct banyan_comm *comm, uint16_t node, struct by_image_name *name);
 /* describe.c: writes for people why `call` ended with `status`. */
 void by_describe(const struct banyan_comm *comm, const struct by_call *call,
                  const struct by_call_status *status, char *text, size_t bytes);

@@ -59,8 +59,7 @@ static int is_switch(const struct banyan_comm *comm, uint16_t node)
     return 0;
 }
 
-/* The bare name, for commands that people will type. */
-static const char *bare_name(const struct banyan_comm *comm, uint16_t node, struct by_image_name *name)
+const char *by_node_name(const struct banyan_comm *comm, uint16_t node, struct by_image_name *name)
 {
     for (uint32_t i = 0; i < comm->context->header.count[BY_SECTION_NAME]; i++) {
         by_image_name(comm->context->image, i, name);
@@ -146,7 +145,7 @@ static void add_remedy(struct text *text, const struct banyan_comm *comm, uint16
         return;
     if (is_switch(comm, node))
         add(text, "; is banyan-switchd on %s running, with this job's tables? (banyan doctor)",
-            bare_name(comm, node, &name));
+            by_node_name(comm, node, &name));
     else
         add(text, "; does its process still run?");
 }

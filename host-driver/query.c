@@ -36,17 +36,6 @@ static void append(char *text, size_t bytes, const char *format, ...)
     va_end(arguments);
 }
 
-static const char *node_name(const struct banyan_comm *comm, uint16_t node, struct by_image_name *name)
-{
-    for (uint32_t i = 0; i < comm->context->header.count[BY_SECTION_NAME]; i++) {
-        by_image_name(comm->context->image, i, name);
-        if (name->node == node)
-            return name->name;
-    }
-    snprintf(name->name, sizeof(name->name), "node %u", node);
-    return name->name;
-}
-
 /* Which trees carry it, by which neighbours. */
 static void list_trees(const struct banyan_comm *comm, const struct by_call *call, struct banyan_query *query)
 {
@@ -68,7 +57,8 @@ static void list_trees(const struct banyan_comm *comm, const struct by_call *cal
         if (query->tree_count <= 4)
             append(query->trees, sizeof(query->trees), "%stree %u by %s: %llu",
                    query->tree_count > 1 ? ", " : "", leaf.tree,
-                   leaf.parent_port == BY_PORT_LOCAL ? "this host" : node_name(comm, leaf.parent_node, &name),
+                   leaf.parent_port == BY_PORT_LOCAL ? "this host"
+                                                     : by_node_name(comm, leaf.parent_node, &name),
                    (unsigned long long)chunks);
     }
     if (query->tree_count > 4)

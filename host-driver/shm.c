@@ -56,25 +56,6 @@ struct shm {
  * ---------------------------------------------------------------------------------------------------------------
  */
 
-/* Where the payload of a packet lies; NULL when the packet is not sound. */
-static const uint8_t *payload_of(const struct shm *shm, struct cable *cable,
-                                 const struct by_shm_packet *packet, uint32_t slot)
-{
-    switch (packet->place) {
-    case BY_SHM_SMALL:
-        return packet->payload_bytes <= INLINE_BYTES ? packet->small : NULL;
-    case BY_SHM_COPY:
-        return packet->payload_bytes <= shm->room_bytes ? by_shm_room(cable->memory, shm->room_bytes, 1, slot)
-                                                        : NULL;
-    case BY_SHM_THERE:
-        return packet->at <= cable->there_bytes && packet->payload_bytes <= cable->there_bytes - packet->at
-                   ? cable->there + packet->at
-                   : NULL;
-    default:
-        return NULL;
-    }
-}
-
 static void wake(struct cable *cable)
 {
     uint64_t rings;
@@ -102,7 +83,8 @@ static uint32_t rx_cable(struct shm *shm, uint16_t port, uint32_t at, struct by_
         if (next == NULL)
             break;
         *packet = *next;
-        payload = payload_of(shm, cable, packet, slot);
+        payload =
+            by_shm_payload(packet, cable->memory, shm->room_bytes, 1, slot, cable->there, cable->there_bytes);
         counters->rx_packets++;
         counters->rx_bytes += by_frame_bytes(BY_WIRE_HEADER_BYTES + packet->payload_bytes);
         if (payload == NULL) {

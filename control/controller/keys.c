@@ -9,7 +9,6 @@
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "control/topology/alloc.h"
+#include "control/topology/build.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
 
@@ -29,21 +29,6 @@ struct by_authority {
     X509 *certificate;
     EVP_PKEY *key;
 };
-
-static int fail(struct by_problem *problem, int error, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static int fail(struct by_problem *problem, int error, const char *format, ...)
-{
-    va_list arguments;
-
-    problem->line = problem->column = 0;
-    va_start(arguments, format);
-    vsnprintf(problem->text, sizeof(problem->text), format, arguments);
-    va_end(arguments);
-    ERR_clear_error();
-    return error;
-}
 
 /* A certificate or a private key into a file that appears whole. */
 static int write_file(const char *path, X509 *certificate, EVP_PKEY *key, struct by_problem *problem)
@@ -67,7 +52,7 @@ static int write_file(const char *path, X509 *certificate, EVP_PKEY *key, struct
     }
     if (done && rename(made, path) == 0)
         return 0;
-    fail(problem, BY_EIO, "%.300s: %s", path, strerror(errno));
+    by_problem_say(problem, BY_EIO, "%.300s: %s", path, strerror(errno));
     unlink(made);
     return BY_EIO;
 }
@@ -150,18 +135,18 @@ static int read_authority(struct by_authority *authority, const char *certificat
     if (!file && !secret && number == ENOENT)
         return BY_ENOENT;
     if (!file || !secret)
-        error = fail(problem, number == EACCES ? BY_EIO : BY_EFORMAT,
-                     "%.300s: %s: an authority is two files, ca.pem and ca.key; use another folder",
-                     file ? key : certificate, strerror(number));
+        error = by_problem_say(problem, number == EACCES ? BY_EIO : BY_EFORMAT,
+                               "%.300s: %s: an authority is two files, ca.pem and ca.key; use another folder",
+                               file ? key : certificate, strerror(number));
     if (file)
         authority->certificate = PEM_read_X509(file, NULL, NULL, NULL);
     if (secret)
         authority->key = PEM_read_PrivateKey(secret, NULL, NULL, NULL);
     if (!error && (!authority->certificate || !authority->key ||
                    X509_check_private_key(authority->certificate, authority->key) != 1))
-        error = fail(problem, BY_EFORMAT,
-                     "%.300s: not the certificate that belongs to ca.key beside it: use another folder",
-                     certificate);
+        error = by_problem_say(
+            problem, BY_EFORMAT,
+            "%.300s: not the certificate that belongs to ca.key beside it: use another folder", certificate);
     if (file)
         fclose(file);
     if (secret)
@@ -175,13 +160,13 @@ static int make_authority(struct by_authority *authority, const char *certificat
     int error;
 
     if (mkdir(authority->folder, 0755) != 0 && errno != EEXIST)
-        return fail(problem, BY_EIO, "%.300s: %s", authority->folder, strerror(errno));
+        return by_problem_say(problem, BY_EIO, "%.300s: %s", authority->folder, strerror(errno));
     authority->key = EVP_EC_gen("P-256");
     if (authority->key)
         authority->certificate = make_certificate(authority->key, "banyan authority", days, NULL, false);
     if (!authority->certificate)
-        return fail(problem, BY_ENOMEM,
-                    "an authority cannot be made: OpenSSL has no memory or no randomness");
+        return by_problem_say(problem, BY_ENOMEM,
+                              "an authority cannot be made: OpenSSL has no memory or no randomness");
     error = write_file(key, NULL, authority->key, problem);
     if (!error)
         error = write_file(certificate, authority->certificate, NULL, problem);
@@ -198,8 +183,8 @@ int by_authority_open(const char *folder, uint32_t days, struct by_authority **o
     *made = false;
     if (strlen(folder) >= sizeof(authority->folder)) {
         free(authority);
-        return fail(problem, BY_EINVAL, "%.100s...: a folder's path has at most %zu characters", folder,
-                    sizeof(authority->folder) - 1);
+        return by_problem_say(problem, BY_EINVAL, "%.100s...: a folder's path has at most %zu characters",
+                              folder, sizeof(authority->folder) - 1);
     }
     snprintf(authority->folder, sizeof(authority->folder), "%s", folder);
     snprintf(certificate, sizeof(certificate), "%s/ca.pem", folder);
@@ -210,6 +195,7 @@ int by_authority_open(const char *folder, uint32_t days, struct by_authority **o
         *made = !error;
     }
     if (error) {
+        ERR_clear_error();
         by_authority_close(authority);
         return error;
     }
@@ -247,7 +233,7 @@ int by_authority_issue(struct by_authority *authority, const char *name, bool co
     int error;
 
     if (!is_name(name))
-        return fail(
+        return by_problem_say(
             problem, BY_EINVAL,
             "'%.60s' is no name for keys: 1 to %u letters, digits, '.', '-' and '_', not beginning with "
             "'.'",
@@ -255,20 +241,23 @@ int by_authority_issue(struct by_authority *authority, const char *name, bool co
     snprintf(folder, sizeof(folder), "%s/%s", authority->folder, name);
     snprintf(path, sizeof(path), "%s/key.pem", folder);
     if (!renew && access(path, F_OK) == 0)
-        return fail(problem, BY_EEXIST, "%.300s: is there already: --renew replaces it", path);
+        return by_problem_say(problem, BY_EEXIST, "%.300s: is there already: --renew replaces it", path);
     if (mkdir(folder, 0755) != 0 && errno != EEXIST)
-        return fail(problem, BY_EIO, "%.300s: %s", folder, strerror(errno));
+        return by_problem_say(problem, BY_EIO, "%.300s: %s", folder, strerror(errno));
     key = EVP_EC_gen("P-256");
     certificate = key ? make_certificate(key, name, days, authority, controller) : NULL;
-    error = certificate ? write_file(path, NULL, key, problem)
-                        : fail(problem, BY_ENOMEM,
-                               "a certificate cannot be made: OpenSSL has no memory or no randomness");
+    error = certificate
+                ? write_file(path, NULL, key, problem)
+                : by_problem_say(problem, BY_ENOMEM,
+                                 "a certificate cannot be made: OpenSSL has no memory or no randomness");
     snprintf(path, sizeof(path), "%s/cert.pem", folder);
     if (!error)
         error = write_file(path, certificate, NULL, problem);
     snprintf(path, sizeof(path), "%s/ca.pem", folder);
     if (!error)
         error = write_file(path, authority->certificate, NULL, problem);
+    if (error)
+        ERR_clear_error();
     X509_free(certificate);
     EVP_PKEY_free(key);
     return error;

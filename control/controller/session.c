@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <netdb.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,6 +16,7 @@
 
 #include "control/controller/delta.h"
 #include "control/topology/alloc.h"
+#include "control/topology/build.h"
 #include "firmware/secure/tls.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
@@ -39,20 +39,6 @@ struct by_session {
     uint8_t out[BY_MESSAGE_LENGTH_BYTES + BY_MESSAGE_BYTES_MAX];
 };
 
-static int fail(struct by_problem *problem, int error, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static int fail(struct by_problem *problem, int error, const char *format, ...)
-{
-    va_list arguments;
-
-    problem->line = problem->column = 0;
-    va_start(arguments, format);
-    vsnprintf(problem->text, sizeof(problem->text), format, arguments);
-    va_end(arguments);
-    return error;
-}
-
 static int64_t now_ms(void)
 {
     struct timespec now;
@@ -72,19 +58,20 @@ static int wait_for(const struct by_session *session, short events, int64_t dead
         if (count > 0)
             return 0;
         if (count == 0)
-            return fail(problem, BY_ETIMEDOUT,
-                        "%s: no answer within %u ms: is the switch alive? (--timeout gives it longer)",
-                        session->address, session->options.timeout_ms);
+            return by_problem_say(
+                problem, BY_ETIMEDOUT,
+                "%s: no answer within %u ms: is the switch alive? (--timeout gives it longer)",
+                session->address, session->options.timeout_ms);
         if (errno != EINTR)
-            return fail(problem, BY_EIO, "%s: poll: %s", session->address, strerror(errno));
+            return by_problem_say(problem, BY_EIO, "%s: poll: %s", session->address, strerror(errno));
     }
 }
 
 static int refused(struct by_problem *problem, const char *address, int number)
 {
-    return fail(problem, BY_EIO,
-                "%s: cannot connect: %s: is the switch running, with this --control address?", address,
-                strerror(number));
+    return by_problem_say(problem, BY_EIO,
+                          "%s: cannot connect: %s: is the switch running, with this --control address?",
+                          address, strerror(number));
 }
 
 /* Connects a non-blocking socket. */
@@ -97,7 +84,7 @@ static int connect_to(struct by_session *session, const struct sockaddr *to, soc
 
     session->fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (session->fd < 0)
-        return fail(problem, BY_EIO, "%s: socket: %s", session->address, strerror(errno));
+        return by_problem_say(problem, BY_EIO, "%s: socket: %s", session->address, strerror(errno));
     if (connect(session->fd, to, bytes) == 0)
         return 0;
     if (errno != EINPROGRESS)
@@ -114,8 +101,9 @@ static int connect_unix(struct by_session *session, const char *path, struct by_
     struct sockaddr_un to = {.sun_family = AF_UNIX};
 
     if (path[0] == 0 || strlen(path) >= sizeof(to.sun_path))
-        return fail(problem, BY_EINVAL, "%s: a socket's path has 1 to %zu characters: use a shorter folder",
-                    session->address, sizeof(to.sun_path) - 1);
+        return by_problem_say(problem, BY_EINVAL,
+                              "%s: a socket's path has 1 to %zu characters: use a shorter folder",
+                              session->address, sizeof(to.sun_path) - 1);
     memcpy(to.sun_path, path, strlen(path) + 1);
     return connect_to(session, (const struct sockaddr *)&to, sizeof(to), problem);
 }
@@ -128,13 +116,14 @@ static int connect_tcp(struct by_session *session, const char *text, struct by_p
     int error;
 
     if (colon == NULL || colon == text || colon[1] == 0 || (size_t)(colon - text) >= sizeof(host))
-        return fail(problem, BY_EINVAL, "%s: not an address: write %.3s:HOST:PORT", session->address,
-                    session->address);
+        return by_problem_say(problem, BY_EINVAL, "%s: not an address: write %.3s:HOST:PORT",
+                              session->address, session->address);
     memcpy(host, text, (size_t)(colon - text));
     host[colon - text] = 0;
     error = getaddrinfo(host, colon + 1, &hints, &found);
     if (error != 0)
-        return fail(problem, BY_EINVAL, "%s: %s: check host and port", session->address, gai_strerror(error));
+        return by_problem_say(problem, BY_EINVAL, "%s: %s: check host and port", session->address,
+                              gai_strerror(error));
     error = BY_EIO;
     for (struct addrinfo *entry = found; entry != NULL && error != 0; entry = entry->ai_next) {
         if (session->fd >= 0)
@@ -154,7 +143,7 @@ static int secure(struct by_session *session, struct by_problem *problem)
 
     session->tls = by_tls_open(session->identity, session->fd);
     if (session->tls == NULL)
-        return fail(problem, BY_EIO, "%s: no memory for TLS", session->address);
+        return by_problem_say(problem, BY_EIO, "%s: no memory for TLS", session->address);
     while ((error = by_tls_handshake(session->tls)) == BY_EAGAIN) {
         error = wait_for(session, by_tls_events(session->tls), deadline, problem);
         if (error != 0)
@@ -163,7 +152,7 @@ static int secure(struct by_session *session, struct by_problem *problem)
     if (error == 0)
         return 0;
     snprintf(text, sizeof(text), "%s", by_tls_text(session->tls));
-    return fail(problem, error, "%s: %s", session->address, text);
+    return by_problem_say(problem, error, "%s: %s", session->address, text);
 }
 
 /* Reads the keys before anything is connected: a mistake with them is the caller's. */
@@ -173,12 +162,12 @@ static int connect_tls(struct by_session *session, const char *text, struct by_p
     int error;
 
     if (session->options.keys == NULL)
-        return fail(
+        return by_problem_say(
             problem, BY_EINVAL,
             "%s: TLS needs keys: name their folder with --keys or BANYAN_KEYS; `banyan keys` makes them",
             session->address);
     if (by_tls_identity_open(session->options.keys, BY_TLS_CONTROLLER, &session->identity, reason) != 0)
-        return fail(problem, BY_EINVAL, "%s", reason);
+        return by_problem_say(problem, BY_EINVAL, "%s", reason);
     error = connect_tcp(session, text, problem);
     return error != 0 ? error : secure(session, problem);
 }
@@ -200,8 +189,9 @@ int by_session_open(const char *address, const struct by_session_options *option
     else if (strncmp(address, "tls:", 4) == 0)
         error = connect_tls(session, address + 4, problem);
     else
-        error = fail(problem, BY_EINVAL,
-                     "'%s' is not an address: write unix:PATH, tcp:HOST:PORT or tls:HOST:PORT", address);
+        error = by_problem_say(problem, BY_EINVAL,
+                               "'%s' is not an address: write unix:PATH, tcp:HOST:PORT or tls:HOST:PORT",
+                               address);
     if (error != 0) {
         by_session_close(session);
         return error;
@@ -243,16 +233,17 @@ static int64_t move_bytes(struct by_session *session, void *into, const void *fr
     if (session->tls != NULL) {
         count = from ? by_tls_send(session->tls, from, bytes) : by_tls_receive(session->tls, into, bytes);
         *events = by_tls_events(session->tls);
-        return count >= 0 || count == BY_EAGAIN
-                   ? count
-                   : fail(problem, (int)count, "%s: %s", session->address, by_tls_text(session->tls));
+        return count >= 0 || count == BY_EAGAIN ? count
+                                                : by_problem_say(problem, (int)count, "%s: %s",
+                                                                 session->address, by_tls_text(session->tls));
     }
     count = from ? send(session->fd, from, bytes, MSG_NOSIGNAL) : recv(session->fd, into, bytes, 0);
     if (count >= 0)
         return count;
     if (errno == EAGAIN || errno == EINTR)
         return BY_EAGAIN;
-    return fail(problem, BY_EIO, "%s: the connection is lost: %s", session->address, strerror(errno));
+    return by_problem_say(problem, BY_EIO, "%s: the connection is lost: %s", session->address,
+                          strerror(errno));
 }
 
 static int send_all(struct by_session *session, size_t bytes, int64_t deadline, struct by_problem *problem)
@@ -286,12 +277,12 @@ static int receive(struct by_session *session, int64_t deadline, struct by_probl
             return 0;
         }
         if (error != BY_EAGAIN)
-            return fail(problem, error, "%s: the answer is not a banyan switch's: %s", session->address,
-                        by_error_text(error));
+            return by_problem_say(problem, error, "%s: the answer is not a banyan switch's: %s",
+                                  session->address, by_error_text(error));
         count = move_bytes(session, session->in + session->have, NULL, sizeof(session->in) - session->have,
                            &events, problem);
         if (count == 0)
-            return fail(problem, BY_EIO, "%s: the switch closed the connection", session->address);
+            return by_problem_say(problem, BY_EIO, "%s: the switch closed the connection", session->address);
         if (count == BY_EAGAIN)
             count = wait_for(session, events, deadline, problem);
         else if (count > 0)
@@ -314,7 +305,7 @@ static int call(struct by_session *session, by_Request *request, struct by_probl
     request->election_id = session->options.election_id;
     bytes = by_message_encode(request, session->out, sizeof(session->out));
     if (bytes == 0)
-        return fail(problem, BY_EINVAL, "%s: the request cannot be coded", session->address);
+        return by_problem_say(problem, BY_EINVAL, "%s: the request cannot be coded", session->address);
     session->sent += bytes;
     error = send_all(session, bytes, deadline, problem);
     if (error == 0)
@@ -322,12 +313,12 @@ static int call(struct by_session *session, by_Request *request, struct by_probl
     if (error != 0)
         return error;
     if (session->response.id != request->id && session->response.error == 0)
-        return fail(problem, BY_EFORMAT, "%s: answers request %" PRIu64 " instead of %" PRIu64,
-                    session->address, (uint64_t)session->response.id, (uint64_t)request->id);
+        return by_problem_say(problem, BY_EFORMAT, "%s: answers request %" PRIu64 " instead of %" PRIu64,
+                              session->address, (uint64_t)session->response.id, (uint64_t)request->id);
     if (session->response.error != 0)
-        return fail(problem, session->response.error, "%s: %s", session->address,
-                    session->response.text[0] ? session->response.text
-                                              : by_error_text(session->response.error));
+        return by_problem_say(problem, session->response.error, "%s: %s", session->address,
+                              session->response.text[0] ? session->response.text
+                                                        : by_error_text(session->response.error));
     return 0;
 }
 
@@ -338,8 +329,8 @@ static int call_for(struct by_session *session, by_Request *request, pb_size_t b
     int error = call(session, request, problem);
 
     if (error == 0 && session->response.which_body != body)
-        error =
-            fail(problem, BY_EFORMAT, "%s: the answer is of another kind than the request", session->address);
+        error = by_problem_say(problem, BY_EFORMAT, "%s: the answer is of another kind than the request",
+                               session->address);
     return error;
 }
 
@@ -352,9 +343,10 @@ int by_session_hello(struct by_session *session, by_HelloReply *reply, struct by
         return error;
     *reply = session->response.body.hello;
     if (session->tls != NULL && strcmp(reply->name, by_tls_peer(session->tls)) != 0)
-        return fail(problem, BY_EPERM,
-                    "%s: calls itself '%s', but its certificate is that of '%s': give it its own keys",
-                    session->address, reply->name, by_tls_peer(session->tls));
+        return by_problem_say(
+            problem, BY_EPERM,
+            "%s: calls itself '%s', but its certificate is that of '%s': give it its own keys",
+            session->address, reply->name, by_tls_peer(session->tls));
     return 0;
 }
 
@@ -365,8 +357,8 @@ int by_session_stage(struct by_session *session, const uint8_t *image, size_t by
     int error = 0;
 
     if (bytes > BY_IMAGE_BYTES_MAX)
-        error = fail(problem, BY_ELIMIT, "%s: an image of %zu bytes; at most %u", session->address, bytes,
-                     BY_IMAGE_BYTES_MAX);
+        error = by_problem_say(problem, BY_ELIMIT, "%s: an image of %zu bytes; at most %u", session->address,
+                               bytes, BY_IMAGE_BYTES_MAX);
     for (size_t offset = 0; offset < bytes && error == 0; offset += CHUNK_BYTES) {
         size_t count = bytes - offset < CHUNK_BYTES ? bytes - offset : CHUNK_BYTES;
         request->which_body = by_Request_stage_tag;
@@ -376,8 +368,8 @@ int by_session_stage(struct by_session *session, const uint8_t *image, size_t by
         memcpy(request->body.stage.data.bytes, image + offset, count);
         error = call_for(session, request, by_Response_stage_tag, problem);
         if (error == 0 && session->response.body.stage.received != offset + count)
-            error = fail(problem, BY_EFORMAT, "%s: took %u bytes instead of %zu", session->address,
-                         (unsigned)session->response.body.stage.received, offset + count);
+            error = by_problem_say(problem, BY_EFORMAT, "%s: took %u bytes instead of %zu", session->address,
+                                   (unsigned)session->response.body.stage.received, offset + count);
     }
     free(request);
     return error;
@@ -432,8 +424,8 @@ int by_session_stage_over(struct by_session *session, const uint8_t *base, size_
         offset += fill_stage(stage, pieces, count, &next, image + offset);
         error = call_for(session, request, by_Response_stage_tag, problem);
         if (error == 0 && session->response.body.stage.received != offset)
-            error = fail(problem, BY_EFORMAT, "%s: took %u bytes instead of %zu", session->address,
-                         (unsigned)session->response.body.stage.received, offset);
+            error = by_problem_say(problem, BY_EFORMAT, "%s: took %u bytes instead of %zu", session->address,
+                                   (unsigned)session->response.body.stage.received, offset);
     }
     free(pieces);
     free(request);
@@ -487,21 +479,23 @@ int by_session_read(struct by_session *session, uint8_t **image, size_t *bytes, 
             *image = by_alloc(total <= BY_IMAGE_BYTES_MAX ? total : 0, 1);
         }
         if (error == 0 && (reply->total != total || reply->hash != hash))
-            error = fail(problem, BY_EAGAIN, "%s: the table changed while it was read: read it again",
-                         session->address);
+            error =
+                by_problem_say(problem, BY_EAGAIN, "%s: the table changed while it was read: read it again",
+                               session->address);
         if (error == 0 && (total > BY_IMAGE_BYTES_MAX || reply->offset != have || reply->data.size == 0 ||
                            reply->data.size > total - have))
-            error = fail(problem, BY_EFORMAT, "%s: sends a piece of the table that does not fit",
-                         session->address);
+            error = by_problem_say(problem, BY_EFORMAT, "%s: sends a piece of the table that does not fit",
+                                   session->address);
         if (error == 0) {
             memcpy(*image + have, reply->data.bytes, reply->data.size);
             have += reply->data.size;
         }
     } while (error == 0 && have < total);
     if (error == 0 && by_image_hash(*image, total) != hash)
-        error = fail(problem, BY_ECHECKSUM,
-                     "%s: what was read does not have the hash that the switch names: read it again",
-                     session->address);
+        error =
+            by_problem_say(problem, BY_ECHECKSUM,
+                           "%s: what was read does not have the hash that the switch names: read it again",
+                           session->address);
     if (error != 0) {
         free(*image);
         *image = NULL;

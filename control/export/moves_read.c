@@ -2,8 +2,6 @@
  * Reading moves and executing them on symbols: who has which chunks. What one round brings can be sent in the
  * next one. See moves.h.
  */
-#include <stdarg.h>
-
 #include "control/export/moves.h"
 #include "control/topology/alloc.h"
 #include "control/topology/json.h"
@@ -25,22 +23,7 @@ struct reader {
     int error;
 };
 
-static bool refuse(struct reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static bool refuse(struct reader *reader, const char *format, ...)
-{
-    char text[sizeof(reader->problem->text)];
-    va_list arguments;
-
-    if (reader->error || reader->json.failed)
-        return false;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    reader->error = by_problem_set(reader->problem, BY_EFORMAT, by_json_place(&reader->json, reader->json.at),
-                                   "%s", text);
-    return false;
-}
+#define refuse(reader, ...) by_json_refuse(&(reader)->json, (reader)->problem, &(reader)->error, __VA_ARGS__)
 
 static bool going(const struct reader *reader)
 {

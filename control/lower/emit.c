@@ -9,6 +9,7 @@
 #include "control/lower/lower.h"
 #include "control/lower/tree.h"
 #include "control/topology/alloc.h"
+#include "control/topology/build.h"
 #include "offload/base/errors.h"
 
 /* An image being written. */
@@ -310,12 +311,11 @@ int by_lowering_image(const struct by_lowering *lowering, uint32_t node, uint8_t
     count_records(&w, header.count);
     *size = by_image_bytes(header.count);
     if (header.count[BY_SECTION_RELAY] > BY_RELAYS_MAX || *size > BY_IMAGE_BYTES_MAX)
-        return by_lower_refuse(problem, BY_ELIMIT,
-                               "'%s': %u relays and %zu bytes of table; a node holds %u and %u: plan with a "
-                               "smaller --fixed-k, or fewer "
-                               "collectives",
-                               name, header.count[BY_SECTION_RELAY], *size, BY_RELAYS_MAX,
-                               BY_IMAGE_BYTES_MAX);
+        return by_problem_say(problem, BY_ELIMIT,
+                              "'%s': %u relays and %zu bytes of table; a node holds %u and %u: plan with a "
+                              "smaller --fixed-k, or fewer "
+                              "collectives",
+                              name, header.count[BY_SECTION_RELAY], *size, BY_RELAYS_MAX, BY_IMAGE_BYTES_MAX);
     header.slot_count = slot_count(lowering, node);
     *bytes = w.image = by_alloc(*size, 1);
     by_image_put_header(w.image, &header);
@@ -325,8 +325,8 @@ int by_lowering_image(const struct by_lowering *lowering, uint32_t node, uint8_t
     by_image_seal(w.image);
     error = by_image_check(w.image, *size, &(struct by_image_limits){0}, &fault);
     if (error != 0) {
-        by_lower_refuse(problem, error, "'%s': the table that was made is refused: %s %u: %s (%llu)", name,
-                        fault.section, fault.index, fault.what, (unsigned long long)fault.value);
+        by_problem_say(problem, error, "'%s': the table that was made is refused: %s %u: %s (%llu)", name,
+                       fault.section, fault.index, fault.what, (unsigned long long)fault.value);
         free(*bytes);
         *bytes = NULL;
     }

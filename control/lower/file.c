@@ -9,6 +9,7 @@
 
 #include "control/lower/tree.h"
 #include "control/topology/alloc.h"
+#include "control/topology/build.h"
 #include "offload/base/errors.h"
 #include "offload/table/image.h"
 
@@ -19,9 +20,9 @@ int by_image_explain(const uint8_t *bytes, size_t size, struct by_problem *probl
 
     if (error == 0)
         return 0;
-    return by_lower_refuse(problem, error,
-                           "table image refused: %s %u: %s (%llu); make it again with `banyan tables`",
-                           fault.section, fault.index, fault.what, (unsigned long long)fault.value);
+    return by_problem_say(problem, error,
+                          "table image refused: %s %u: %s (%llu); make it again with `banyan tables`",
+                          fault.section, fault.index, fault.what, (unsigned long long)fault.value);
 }
 
 static int read_all(FILE *stream, const char *path, uint8_t **bytes, size_t *size, struct by_problem *problem)
@@ -29,16 +30,16 @@ static int read_all(FILE *stream, const char *path, uint8_t **bytes, size_t *siz
     struct stat status;
 
     if (fstat(fileno(stream), &status) != 0 || !S_ISREG(status.st_mode))
-        return by_lower_refuse(problem, BY_EIO, "not a regular file");
+        return by_problem_say(problem, BY_EIO, "not a regular file");
     if (status.st_size > (off_t)BY_IMAGE_BYTES_MAX)
-        return by_lower_refuse(problem, BY_ELIMIT, "%lld bytes; a table image has at most %u",
-                               (long long)status.st_size, BY_IMAGE_BYTES_MAX);
+        return by_problem_say(problem, BY_ELIMIT, "%lld bytes; a table image has at most %u",
+                              (long long)status.st_size, BY_IMAGE_BYTES_MAX);
     *size = (size_t)status.st_size;
     *bytes = by_alloc(*size, 1);
     if (fread(*bytes, 1, *size, stream) != *size) {
         free(*bytes);
         *bytes = NULL;
-        return by_lower_refuse(problem, BY_EIO, "cannot read %s: it ended early", path);
+        return by_problem_say(problem, BY_EIO, "cannot read %s: it ended early", path);
     }
     return 0;
 }
@@ -50,8 +51,8 @@ int by_image_file_read(const char *path, uint8_t **bytes, size_t *size, struct b
 
     *bytes = NULL;
     if (stream == NULL)
-        return by_lower_refuse(problem, errno == ENOENT ? BY_ENOENT : BY_EIO, "cannot open: %s",
-                               strerror(errno));
+        return by_problem_say(problem, errno == ENOENT ? BY_ENOENT : BY_EIO, "cannot open: %s",
+                              strerror(errno));
     error = read_all(stream, path, bytes, size, problem);
     fclose(stream);
     if (error != 0)
@@ -71,16 +72,16 @@ int by_image_file_write(const char *path, const uint8_t *bytes, size_t size, str
     int failed;
 
     if (snprintf(temporary, sizeof(temporary), "%s.%ld.part", path, (long)getpid()) >= (int)sizeof(temporary))
-        return by_lower_refuse(problem, BY_EIO, "the path is too long");
+        return by_problem_say(problem, BY_EIO, "the path is too long");
     stream = fopen(temporary, "wb");
     if (stream == NULL)
-        return by_lower_refuse(problem, BY_EIO, "cannot create: %s", strerror(errno));
+        return by_problem_say(problem, BY_EIO, "cannot create: %s", strerror(errno));
     failed = fwrite(bytes, 1, size, stream) != size;
     failed |= fclose(stream) != 0;
     if (failed || rename(temporary, path) != 0) {
         int number = errno;
         unlink(temporary);
-        return by_lower_refuse(problem, BY_EIO, "cannot write: %s", strerror(number));
+        return by_problem_say(problem, BY_EIO, "cannot write: %s", strerror(number));
     }
     return 0;
 }

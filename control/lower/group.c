@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "control/topology/alloc.h"
+#include "control/topology/build.h"
 #include "control/topology/members.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
@@ -75,7 +76,7 @@ static int find_owner(const struct by_address_map *map, const struct by_plan *pl
     if (plan->collective == BY_COLLECTIVE_BROADCAST || plan->collective == BY_COLLECTIVE_REDUCE)
         node = plan->root >= 0 && plan->root < map->topology->node_count ? (uint32_t)plan->root : UINT32_MAX;
     if (node >= map->topology->node_count || map->rank[node] == UINT32_MAX)
-        return by_lower_refuse(
+        return by_problem_say(
             problem, BY_EINVAL,
             "%s: '%s' owns the data but is not a compute node: root one-way trees at compute nodes", where,
             node < map->topology->node_count ? map->topology->nodes[node].name : "?");
@@ -111,8 +112,8 @@ static int add_plan(const struct by_address_map *map, const struct by_lower_job 
         snprintf(where, sizeof(where), "job %u, %s tree %u", job->job, by_collective_name(plan->collective),
                  i);
         if (tree->weight.num <= 0 || tree->weight.den <= 0)
-            error = by_lower_refuse(problem, BY_EINVAL,
-                                    "%s: its weight is not above zero: leave the tree out", where);
+            error = by_problem_say(problem, BY_EINVAL, "%s: its weight is not above zero: leave the tree out",
+                                   where);
         if (error == 0)
             error = by_hops_make(map, plan, tree, flow, &load, where, &hops, problem);
         if (error == 0) {
@@ -251,27 +252,27 @@ static int check_plans(const struct by_address_map *map, const struct by_lower_j
     for (uint32_t i = 0; i < job->plan_count; i++) {
         const struct by_plan *plan = job->plans[i];
         if (plan->compute_count != map->rank_count)
-            return by_lower_refuse(problem, BY_EINVAL,
-                                   "job %u: the %s plan is for %u compute nodes, this fabric has %u: plan "
-                                   "again for this topology",
-                                   job->job, by_collective_name(plan->collective), plan->compute_count,
-                                   map->rank_count);
+            return by_problem_say(problem, BY_EINVAL,
+                                  "job %u: the %s plan is for %u compute nodes, this fabric has %u: plan "
+                                  "again for this topology",
+                                  job->job, by_collective_name(plan->collective), plan->compute_count,
+                                  map->rank_count);
         for (uint32_t node = 0; node < map->topology->node_count; node++)
             if (by_members_have(map->topology, plan->member, node) !=
                 by_members_have(map->topology, job->plans[0]->member, node))
-                return by_lower_refuse(
+                return by_problem_say(
                     problem, BY_EINVAL,
                     "job %u: '%s' is a rank in some of its plans and not in others: plan all "
                     "for the same --ranks",
                     job->job, map->topology->nodes[node].name);
         if (plan->tree_count == 0)
-            return by_lower_refuse(problem, BY_EINVAL, "job %u: the %s plan has no trees: plan again",
-                                   job->job, by_collective_name(plan->collective));
+            return by_problem_say(problem, BY_EINVAL, "job %u: the %s plan has no trees: plan again",
+                                  job->job, by_collective_name(plan->collective));
         for (uint32_t j = 0; j < i; j++)
             if (job->plans[j]->collective == plan->collective && job->plans[j]->root == plan->root)
-                return by_lower_refuse(problem, BY_EINVAL, "job %u: two %s plans%s: give one", job->job,
-                                       by_collective_name(plan->collective),
-                                       plan->root >= 0 ? " for the same root" : "");
+                return by_problem_say(problem, BY_EINVAL, "job %u: two %s plans%s: give one", job->job,
+                                      by_collective_name(plan->collective),
+                                      plan->root >= 0 ? " for the same root" : "");
     }
     return 0;
 }
@@ -303,7 +304,7 @@ static int check_owners(const struct by_address_map *map, const struct by_lower_
     }
     for (uint32_t i = 0; i < topology->node_count && count > 0 && error == 0; i++)
         if (map->rank[i] != UINT32_MAX && !served[map->rank[i]] && !has_no_share(job, collective, i))
-            error = by_lower_refuse(
+            error = by_problem_say(
                 problem, BY_EUNSUPPORTED,
                 "job %u: no %s tree is rooted at '%s', so its shard could not move: add a plan for %s",
                 job->job, by_collective_name(collective), topology->nodes[i].name,

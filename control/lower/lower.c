@@ -10,6 +10,7 @@
 
 #include "control/lower/group.h"
 #include "control/topology/alloc.h"
+#include "control/topology/build.h"
 #include "control/topology/members.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
@@ -38,13 +39,13 @@ static int check_options(const struct by_lower_options *given, struct by_lower_o
     options->mtu = options->mtu ? options->mtu : BY_LOWER_MTU;
     options->gen = options->gen ? options->gen : 1;
     if ((options->window & (options->window - 1)) != 0 || options->window > BY_WINDOW_MAX)
-        return by_lower_refuse(problem, BY_EINVAL,
-                               "a window of %u slots: it must be a power of two, at most %u", options->window,
-                               BY_WINDOW_MAX);
+        return by_problem_say(problem, BY_EINVAL,
+                              "a window of %u slots: it must be a power of two, at most %u", options->window,
+                              BY_WINDOW_MAX);
     if (by_lower_payload(options->mtu) == 0 || options->mtu > 65535)
-        return by_lower_refuse(problem, BY_EINVAL,
-                               "an MTU of %u: it must be between 132 (headers and 64 bytes) and 65535",
-                               options->mtu);
+        return by_problem_say(problem, BY_EINVAL,
+                              "an MTU of %u: it must be between 132 (headers and 64 bytes) and 65535",
+                              options->mtu);
     return 0;
 }
 
@@ -57,7 +58,7 @@ static int take_trees(struct by_lowering *lowering, uint16_t job, struct by_grou
     for (uint32_t i = 0; i < groups->count; i++)
         count += groups->groups[i].count;
     if (count > BY_TREES_MAX)
-        return by_lower_refuse(
+        return by_problem_say(
             problem, BY_ELIMIT,
             "job %u: %u trees; a job can have %u: plan with a smaller --fixed-k, or fewer collectives", job,
             count, BY_TREES_MAX);
@@ -108,15 +109,15 @@ static int add_job(struct by_lowering *lowering, const struct by_lower_job *job,
     int error;
 
     if (job->job == 0 || job->job >= BY_JOBS_MAX)
-        return by_lower_refuse(problem, BY_EINVAL, "job %u: a job's number is between 1 and %u", job->job,
-                               BY_JOBS_MAX - 1);
+        return by_problem_say(problem, BY_EINVAL, "job %u: a job's number is between 1 and %u", job->job,
+                              BY_JOBS_MAX - 1);
     if (job->plan_count == 0)
-        return by_lower_refuse(problem, BY_EINVAL, "job %u has no plan: give at least one", job->job);
+        return by_problem_say(problem, BY_EINVAL, "job %u has no plan: give at least one", job->job);
     for (uint32_t i = 0; i < lowering->job_count; i++)
         if (lowering->jobs[i].job >= job->job)
-            return by_lower_refuse(problem, BY_EINVAL,
-                                   "job %u comes after job %u: give jobs once, in ascending order", job->job,
-                                   lowering->jobs[i].job);
+            return by_problem_say(problem, BY_EINVAL,
+                                  "job %u comes after job %u: give jobs once, in ascending order", job->job,
+                                  lowering->jobs[i].job);
     number_ranks(lowering, job, &map);
     error = by_groups_make(&map, job, &groups, problem);
     if (error == 0) {
@@ -168,7 +169,7 @@ static int set_windows(struct by_lowering *lowering, const struct by_lower_optio
     char text[300];
 
     if (entries > BY_ENTRIES_MAX || entries > options->slots)
-        return by_lower_refuse(
+        return by_problem_say(
             problem, BY_ELIMIT,
             "'%s' takes part in %u trees%s, and has %u slots: raise --slots, or plan with a "
             "smaller --fixed-k, or fewer collectives",
@@ -251,7 +252,7 @@ static int check_relays(const struct by_lowering *lowering, struct by_problem *p
     for (uint32_t i = 0; i < lowering->relay_count; i++)
         for (uint32_t j = 0; j < lowering->job_count; j++)
             if (lowering->ranks[j][lowering->relays[i].node] != UINT32_MAX)
-                return by_lower_refuse(
+                return by_problem_say(
                     problem, BY_EUNSUPPORTED,
                     "'%s' would forward for job %u and is a rank of job %u: hosts cannot do "
                     "both; plan job %u without it",

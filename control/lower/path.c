@@ -9,19 +9,8 @@
 
 #include "control/lower/tree.h"
 #include "control/topology/alloc.h"
+#include "control/topology/build.h"
 #include "offload/base/errors.h"
-
-int by_lower_refuse(struct by_problem *problem, int error, const char *format, ...)
-{
-    va_list arguments;
-
-    problem->line = 0;
-    problem->column = 0;
-    va_start(arguments, format);
-    vsnprintf(problem->text, sizeof(problem->text), format, arguments);
-    va_end(arguments);
-    return error;
-}
 
 static uint32_t arc_from(const struct by_link *link, uint32_t from)
 {
@@ -169,21 +158,21 @@ static int way_back(const struct by_address_map *map, uint32_t start, const stru
     if (!answers_by(map, way[count - 1].link, end) || !answers_by(map, way[0].link, way[0].to)) {
         uint32_t here = answers_by(map, way[0].link, way[0].to) ? end : start;
         free(steps);
-        return by_lower_refuse(problem, BY_EUNSUPPORTED,
-                               "%s: between '%s' and '%s' the cable at '%s' is one-way, and nodes that add "
-                               "or copy answer by the "
-                               "cable that they were reached by: give that link both directions",
-                               where, topology->nodes[start].name, topology->nodes[end].name,
-                               topology->nodes[here].name);
+        return by_problem_say(problem, BY_EUNSUPPORTED,
+                              "%s: between '%s' and '%s' the cable at '%s' is one-way, and nodes that add "
+                              "or copy answer by the "
+                              "cable that they were reached by: give that link both directions",
+                              where, topology->nodes[start].name, topology->nodes[end].name,
+                              topology->nodes[here].name);
     }
     steps[0] = (struct by_hop_step){.link = way[count - 1].link, .to = before_end};
     inner = find_way(map, before_end, way[0].to, ends, steps + 1);
     if (inner < 0) {
         free(steps);
-        return by_lower_refuse(problem, BY_EUNSUPPORTED,
-                               "%s: no way back through switches from '%s' to '%s' for acknowledgements: add "
-                               "a link in that direction",
-                               where, topology->nodes[end].name, topology->nodes[start].name);
+        return by_problem_say(problem, BY_EUNSUPPORTED,
+                              "%s: no way back through switches from '%s' to '%s' for acknowledgements: add "
+                              "a link in that direction",
+                              where, topology->nodes[end].name, topology->nodes[start].name);
     }
     steps[inner + 1] = (struct by_hop_step){.link = way[0].link, .to = start};
     *back_count = (uint32_t)inner + 2;
@@ -219,13 +208,13 @@ static int way_down(const struct by_address_map *map, const uint32_t *nodes, uin
         uint32_t near = nodes[i], far = nodes[i + 1];
         uint32_t link = choose(map, near, far, flow, units, load);
         if (link == UINT32_MAX)
-            return by_lower_refuse(problem, BY_EINVAL,
-                                   "%s: the path uses a link from '%s' to '%s'%s, which this fabric does not "
-                                   "have: plan again for this "
-                                   "topology",
-                                   where, topology->nodes[flow == BY_FLOW_UP ? far : near].name,
-                                   topology->nodes[flow == BY_FLOW_UP ? near : far].name,
-                                   flow == BY_FLOW_BOTH ? " and back" : "");
+            return by_problem_say(problem, BY_EINVAL,
+                                  "%s: the path uses a link from '%s' to '%s'%s, which this fabric does not "
+                                  "have: plan again for this "
+                                  "topology",
+                                  where, topology->nodes[flow == BY_FLOW_UP ? far : near].name,
+                                  topology->nodes[flow == BY_FLOW_UP ? near : far].name,
+                                  flow == BY_FLOW_BOTH ? " and back" : "");
         steps[i] = (struct by_hop_step){.link = link, .to = far};
         if (flow & BY_FLOW_DOWN)
             load->arc[arc_from(&topology->links[link], near)] += units;
@@ -246,12 +235,12 @@ int by_path_lay(const struct by_address_map *map, const uint32_t *nodes, uint32_
     int error = 0;
 
     if (count < 2)
-        error = by_lower_refuse(problem, BY_EINVAL,
-                                "%s: an edge begins and ends at '%s': plan again for this topology", where,
-                                topology->nodes[parent].name);
+        error = by_problem_say(problem, BY_EINVAL,
+                               "%s: an edge begins and ends at '%s': plan again for this topology", where,
+                               topology->nodes[parent].name);
     for (uint32_t i = 1; i + 1 < count && error == 0; i++)
         if (!forwards(map, straight[i]))
-            error = by_lower_refuse(
+            error = by_problem_say(
                 problem, BY_EUNSUPPORTED,
                 "%s: the path from '%s' to '%s' passes the compute node '%s', and hosts do not forward: make "
                 "it a node of the tree",

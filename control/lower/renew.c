@@ -14,6 +14,7 @@
 #include "control/lower/file.h"
 #include "control/lower/tree.h"
 #include "control/topology/alloc.h"
+#include "control/topology/build.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
 #include "offload/table/image.h"
@@ -30,9 +31,9 @@ static int read_item(const char *folder, const char *file, struct item *item, st
     int error;
 
     if (snprintf(item->path, sizeof(item->path), "%s/%s", folder, file) >= (int)sizeof(item->path))
-        return by_lower_refuse(problem, BY_EIO, "%s: the path is too long", file);
+        return by_problem_say(problem, BY_EIO, "%s: the path is too long", file);
     error = by_image_file_read(item->path, &item->bytes, &item->size, &inner);
-    return error == 0 ? 0 : by_lower_refuse(problem, error, "%s: %s", file, inner.text);
+    return error == 0 ? 0 : by_problem_say(problem, error, "%s: %s", file, inner.text);
 }
 
 /* The generation that follows the highest of each job, by job; 0: no image has it. */
@@ -106,7 +107,7 @@ int by_renew(const char *folder, const char *const *files, uint32_t count, struc
         raise_item(&items[i], next);
         error = by_image_file_write(items[i].path, items[i].bytes, items[i].size, &inner);
         if (error != 0)
-            by_lower_refuse(problem, error, "%s: %s", files[i], inner.text);
+            by_problem_say(problem, error, "%s: %s", files[i], inner.text);
         else
             write_text(&items[i]);
     }

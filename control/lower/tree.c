@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "control/topology/alloc.h"
+#include "control/topology/build.h"
 #include "offload/base/errors.h"
 
 /* A tree while it is being read: by node. */
@@ -34,26 +35,26 @@ static int read_edges(struct draft *draft)
     const struct by_tree *tree = draft->tree;
 
     if (tree->root >= topology->node_count)
-        return by_lower_refuse(draft->problem, BY_EINVAL,
-                               "%s: the root is not a node of this fabric: plan again for this topology",
-                               draft->where);
+        return by_problem_say(draft->problem, BY_EINVAL,
+                              "%s: the root is not a node of this fabric: plan again for this topology",
+                              draft->where);
     draft->seen[tree->root] = 1;
     for (uint32_t i = 0; i < tree->edge_count; i++) {
         const struct by_path path = by_plan_edge(draft->plan, tree, i);
         for (uint32_t j = 0; j < path.node_count; j++)
             if (path.nodes[j] >= topology->node_count)
-                return by_lower_refuse(
+                return by_problem_say(
                     draft->problem, BY_EINVAL,
                     "%s: edge %u names a node that this fabric does not have: plan again for this topology",
                     draft->where, i);
         uint32_t parent = path.nodes[0];
         uint32_t child = path.nodes[path.node_count - 1];
         if (!draft->seen[parent] || draft->seen[child])
-            return by_lower_refuse(draft->problem, BY_EINVAL,
-                                   "%s: edge %u from '%s' to '%s' does not extend the tree: it must start at "
-                                   "a node reached before and "
-                                   "end at a new one",
-                                   draft->where, i, name_of(draft, parent), name_of(draft, child));
+            return by_problem_say(draft->problem, BY_EINVAL,
+                                  "%s: edge %u from '%s' to '%s' does not extend the tree: it must start at "
+                                  "a node reached before and "
+                                  "end at a new one",
+                                  draft->where, i, name_of(draft, parent), name_of(draft, child));
         draft->seen[child] = 1;
         draft->parent[child] = parent;
         draft->edge[child] = i;
@@ -72,30 +73,30 @@ static int check_nodes(const struct draft *draft, enum by_flow flow)
         bool rank = draft->map->rank[i] != UINT32_MAX;
         uint32_t below = draft->children[i] + (rank ? 1 : 0);
         if (rank && !draft->seen[i])
-            return by_lower_refuse(draft->problem, BY_EINVAL,
-                                   "%s: does not reach '%s': plan again for this topology", draft->where,
-                                   node->name);
+            return by_problem_say(draft->problem, BY_EINVAL,
+                                  "%s: does not reach '%s': plan again for this topology", draft->where,
+                                  node->name);
         if (!draft->seen[i])
             continue;
         if (below == 0)
-            return by_lower_refuse(draft->problem, BY_EINVAL,
-                                   "%s: the switch '%s' has no children in the tree", draft->where,
-                                   node->name);
+            return by_problem_say(draft->problem, BY_EINVAL,
+                                  "%s: the switch '%s' has no children in the tree", draft->where,
+                                  node->name);
         if (below > BY_CHILDREN_MAX)
-            return by_lower_refuse(draft->problem, BY_ELIMIT,
-                                   "%s: '%s' has %u children in the tree; a table entry holds %u: use a "
-                                   "deeper tree (more switches, or "
-                                   "plan with --in-network none)",
-                                   draft->where, node->name, below, BY_CHILDREN_MAX);
+            return by_problem_say(draft->problem, BY_ELIMIT,
+                                  "%s: '%s' has %u children in the tree; a table entry holds %u: use a "
+                                  "deeper tree (more switches, or "
+                                  "plan with --in-network none)",
+                                  draft->where, node->name, below, BY_CHILDREN_MAX);
         if (rank || below == 1)
             continue;
         if ((flow & BY_FLOW_UP) && !node->aggregate)
-            return by_lower_refuse(
+            return by_problem_say(
                 draft->problem, BY_EUNSUPPORTED,
                 "%s: '%s' joins %u branches but cannot aggregate: plan again for this topology", draft->where,
                 node->name, below);
         if ((flow & BY_FLOW_DOWN) && !node->multicast)
-            return by_lower_refuse(
+            return by_problem_say(
                 draft->problem, BY_EUNSUPPORTED,
                 "%s: '%s' feeds %u branches but cannot multicast: plan again for this topology", draft->where,
                 node->name, below);

@@ -40,8 +40,4 @@ int by_path_lay(const struct by_address_map *map, const uint32_t *nodes, uint32_
                 enum by_flow flow, struct by_fraction weight, struct by_lower_load *load, const char *where,
                 struct by_hop *hop, struct by_problem *problem);
 
-/* Fills `problem` and returns `error`. */
-int by_lower_refuse(struct by_problem *problem, int error, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
 #endif

@@ -2,8 +2,6 @@
  * Reading the file of a periodic schedule, as in banyan-series(5). What later steps index by is checked here
  * (names, numbers, shapes); whether the schedule works is for control/verify. One thread for each call.
  */
-#include <stdarg.h>
-
 #include "control/series/rational.h"
 #include "control/series/series.h"
 #include "control/topology/json.h"
@@ -27,23 +25,7 @@ struct reader {
     bool format, throughput, optimum, period;
 };
 
-static bool refuse(struct reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* Keeps the first mistake, with the place where reading stands; returns false. */
-static bool refuse(struct reader *reader, const char *format, ...)
-{
-    va_list arguments;
-    char text[sizeof(reader->problem->text)];
-
-    if (reader->error || reader->json.failed)
-        return false;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    reader->error = by_problem_set(reader->problem, BY_EFORMAT, by_json_place(&reader->json, reader->json.at),
-                                   "%s", text);
-    return false;
-}
+#define refuse(reader, ...) by_json_refuse(&(reader)->json, (reader)->problem, &(reader)->error, __VA_ARGS__)
 
 static bool going(const struct reader *reader)
 {

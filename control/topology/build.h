@@ -42,5 +42,8 @@ int by_builder_finish(struct by_builder *builder, struct by_topology **topology,
 /* Fills `problem`; returns `error`. */
 int by_problem_set(struct by_problem *problem, int error, struct by_place place, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* The same for what has no place in a file. */
+int by_problem_say(struct by_problem *problem, int error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

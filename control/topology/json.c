@@ -2,6 +2,7 @@
 #include "control/topology/json.h"
 
 #include <errno.h>
+#include <stdarg.h>
 
 #include "control/topology/alloc.h"
 #include "offload/base/errors.h"
@@ -449,4 +450,18 @@ int by_text_read(const char *path, size_t bytes_max, char **text, size_t *bytes,
         *text = NULL;
     }
     return error;
+}
+
+bool by_json_refuse(struct by_json *json, struct by_problem *problem, int *error, const char *format, ...)
+{
+    char text[sizeof(problem->text)];
+    va_list arguments;
+
+    if (*error || json->failed)
+        return false;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    *error = by_problem_set(problem, BY_EFORMAT, by_json_place(json, json->at), "%s", text);
+    return false;
 }

@@ -44,6 +44,10 @@ void by_json_skip(struct by_json *json);
 int by_json_finish(struct by_json *json, struct by_problem *problem);
 /* Line and column of offset `at`. */
 struct by_place by_json_place(const struct by_json *json, size_t at);
+/* Keeps the first mistake of meaning, with the place where reading stands: fills `problem` and sets `*error`
+ * to BY_EFORMAT, unless there is one already. Returns false. */
+bool by_json_refuse(struct by_json *json, struct by_problem *problem, int *error, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 /* Whether a key is `wanted`. */
 bool by_json_is(const char *key, size_t bytes, const char *wanted);
 

@@ -149,6 +149,28 @@ static inline const struct by_shm_packet *by_shm_take(struct by_shm_receiver *re
     return &receiver->queue->packet[receiver->head++ & (BY_SHM_SLOTS - 1)];
 }
 
+/*
+ * Where the payload of a packet taken from slot `slot` of `direction` lies, in the packet, the slot's room or
+ * the sender's `memory`; NULL when that is not all inside, so that the packet is not sound.
+ */
+static inline const uint8_t *by_shm_payload(const struct by_shm_packet *packet, struct by_shm_cable *cable,
+                                            uint32_t room_bytes, unsigned direction, uint32_t slot,
+                                            const uint8_t *memory, uint64_t memory_bytes)
+{
+    switch (packet->place) {
+    case BY_SHM_SMALL:
+        return packet->payload_bytes <= sizeof packet->small ? packet->small : 0;
+    case BY_SHM_COPY:
+        return packet->payload_bytes <= room_bytes ? by_shm_room(cable, room_bytes, direction, slot) : 0;
+    case BY_SHM_THERE:
+        return packet->at <= memory_bytes && packet->payload_bytes <= memory_bytes - packet->at
+                   ? memory + packet->at
+                   : 0;
+    default:
+        return 0;
+    }
+}
+
 /* Gives back all packets that were taken. */
 static inline void by_shm_done(struct by_shm_receiver *receiver)
 {
