@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What `make test` does: test.sh MAKE. Every part is a make target that can be run alone. Says what it does as it goes, shows the
-# log of a part that fails, and closes with `N passed, N failed`: the sum over all parts, where a part that does not count
+# What `make test` does: test.sh MAKE. Every part is a make target that can be run alone. Says what it does as it goes, shows
+# what failed in the log of a part that fails, and closes with `N passed, N failed`: the sum over all parts, where a part that does not count
 # its own tests is one.
 set -u
 make=$1
@@ -12,6 +12,13 @@ mkdir -p "$logs"
 passed=0
 failed=0
 begin=$(date +%s)
+
+# Of a log, what a reader of a long output needs: what failed, with the lines that follow it, before the log's end.
+failing() {
+    grep -nE -A12 '^ *FAIL|: error: |Error [0-9]+$|Sanitizer|^make.*\*\*\*' "$1" | head -n 80
+    echo "... its last lines:"
+    tail -n 25 "$1"
+}
 
 # part NAME "what it is" COMMAND...
 part() {
@@ -34,8 +41,8 @@ part() {
     passed=$((passed + p))
     failed=$((failed + f))
     if [ "$f" -ne 0 ]; then
-        printf '  FAIL   %-14s %d failed; its log, %s:\n' "$name" "$f" "$log"
-        sed 's/^/         | /' "$log"
+        printf '  FAIL   %-14s %d failed in %d s; of its log, %s:\n' "$name" "$f" $(($(date +%s) - start)) "$log"
+        failing "$log" | cut -c -400 | sed 's/^/         | /'
     else
         printf '  PASS   %-14s %d in %d s\n' "$name" "$p" $(($(date +%s) - start))
         grep -E '^(note|NOTE|lab): ' "$log" | sed 's/^/         /'
