@@ -3,8 +3,10 @@ LIBS += agent
 agent_SRC := \
 	firmware/agent/agent.c \
 	firmware/agent/channel.c \
+	firmware/agent/look.c \
 	firmware/agent/refuse.c \
 	firmware/agent/text.c \
+	firmware/agent/write.c \
 	$(GEN)/proto/control.pb.c
 # secure: TLS for the control channel, at both of its ends.
 LIBS += secure

@@ -1,0 +1,38 @@
+/* What the agent's files share: its state, and the answers that they give. Not for other rooms. Agent's
+ * thread. */
+#ifndef BY_FIRMWARE_AGENT_INSIDE_H
+#define BY_FIRMWARE_AGENT_INSIDE_H
+
+#include "firmware/agent/agent.h"
+#include "firmware/agent/text.h"
+#include "proto/control.pb.h"
+
+struct by_agent {
+    struct by_agent_config config;
+    uint64_t election_id; /* the highest seen */
+    uint32_t total;       /* bytes of the image being staged, 0 = none */
+    uint32_t received;
+    uint64_t validated;                   /* hash of what the node has accepted and not yet committed */
+    uint64_t validated_push, active_push; /* which pushes that and the active image belong to */
+    int is_validated;
+    by_Request request;
+    by_Response response;
+    uint8_t *image; /* config.image_bytes_max */
+};
+
+/* agent.c: makes the response a failure; its text goes to the returned builder. */
+struct by_text by_agent_fail(struct by_agent *agent, int error);
+/* look.c: the hash of the active image, 0 without one. */
+uint64_t by_agent_active_hash(struct by_agent *agent);
+void by_agent_answer_hello(struct by_agent *agent);
+void by_agent_answer_read(struct by_agent *agent);
+void by_agent_answer_counters(struct by_agent *agent);
+void by_agent_answer_waiting(struct by_agent *agent);
+/* write.c */
+void by_agent_answer_stage(struct by_agent *agent);
+void by_agent_answer_restore(struct by_agent *agent);
+void by_agent_answer_validate(struct by_agent *agent);
+void by_agent_answer_commit(struct by_agent *agent);
+void by_agent_forget_staged(struct by_agent *agent);
+
+#endif

@@ -1,0 +1,154 @@
+/*
+ * The requests that read: who the switch is, its active table, counters, who is waited for. See agent.c.
+ * Agent's thread.
+ */
+#include "firmware/agent/inside.h"
+
+#include <string.h>
+
+#include "offload/base/errors.h"
+
+static void copy_name(char *to, size_t bytes, const char *from)
+{
+    size_t i = 0;
+
+    for (; from[i] && i + 1 < bytes; i++)
+        to[i] = from[i];
+    to[i] = 0;
+}
+
+/* Hash of the active image, 0 without one. */
+uint64_t by_agent_active_hash(struct by_agent *agent)
+{
+    size_t bytes = 0;
+    const uint8_t *image = agent->config.ops->image(agent->config.node, &bytes);
+
+    return image ? by_image_hash(image, bytes) : 0;
+}
+
+void by_agent_answer_hello(struct by_agent *agent)
+{
+    const struct by_agent_config *config = &agent->config;
+    by_HelloReply *reply = &agent->response.body.hello;
+    struct by_image_header header;
+    size_t bytes = 0;
+    const uint8_t *image = config->ops->image(config->node, &bytes);
+
+    agent->response.which_body = by_Response_hello_tag;
+    copy_name(reply->name, sizeof reply->name, config->name);
+    copy_name(reply->software, sizeof reply->software, config->software);
+    reply->boot_nonce = config->boot_nonce;
+    reply->port_count = config->port_count;
+    reply->slot_count = config->slot_count;
+    reply->payload_max = config->payload_max;
+    reply->entry_max = config->entry_max;
+    reply->validated_hash = agent->validated;
+    reply->validated_push = agent->validated_push;
+    if (config->saved) {
+        by_image_header(config->saved, &header);
+        reply->saved_hash = by_image_hash(config->saved, config->saved_bytes);
+        reply->saved_cookie = header.cookie;
+    }
+    if (!image)
+        return;
+    by_image_header(image, &header);
+    reply->table_hash = by_image_hash(image, bytes);
+    reply->table_cookie = header.cookie;
+    reply->table_bytes = (uint32_t)bytes;
+    reply->table_push = agent->active_push;
+}
+
+void by_agent_answer_read(struct by_agent *agent)
+{
+    const by_Read *read = &agent->request.body.read;
+    by_ReadReply *reply = &agent->response.body.read;
+    size_t bytes = 0;
+    const uint8_t *image = agent->config.ops->image(agent->config.node, &bytes);
+    uint32_t count = read->bytes < BY_CHUNK_BYTES_MAX ? read->bytes : BY_CHUNK_BYTES_MAX;
+    uint32_t offset = read->offset;
+    struct by_text text;
+
+    if (!image || offset > bytes) {
+        text = by_agent_fail(agent, image ? BY_ERANGE : BY_ENOENT);
+        by_text_add(&text, "read: ");
+        if (image) {
+            by_text_add(&text, "offset ");
+            by_text_number(&text, offset);
+            by_text_add(&text, " lies beyond the active image of ");
+            by_text_number(&text, bytes);
+            by_text_add(&text, " bytes");
+        } else {
+            by_text_add(&text, "no table is active: push one first");
+        }
+        return;
+    }
+    if (count > bytes - offset)
+        count = (uint32_t)(bytes - offset);
+    agent->response.which_body = by_Response_read_tag;
+    reply->total = (uint32_t)bytes;
+    reply->hash = by_image_hash(image, bytes);
+    reply->offset = offset;
+    reply->data.size = (pb_size_t)count;
+    memcpy(reply->data.bytes, image + offset, count);
+}
+
+void by_agent_answer_counters(struct by_agent *agent)
+{
+    by_CountersReply *reply = &agent->response.body.counters;
+    struct by_agent_counter counter;
+    struct by_agent_port port;
+
+    agent->response.which_body = by_Response_counters_tag;
+    for (uint32_t i = 0; i < sizeof reply->engine / sizeof reply->engine[0]; i++) {
+        if (agent->config.ops->counter(agent->config.node, i, &counter) != 0)
+            break;
+        copy_name(reply->engine[i].name, sizeof reply->engine[i].name, counter.name);
+        reply->engine[i].value = counter.value;
+        reply->engine_count = (pb_size_t)(i + 1);
+    }
+    for (uint32_t i = 0; i < sizeof reply->ports / sizeof reply->ports[0]; i++) {
+        by_PortCounters *row = &reply->ports[i];
+
+        if (agent->config.ops->port(agent->config.node, i, &port) != 0)
+            break;
+        copy_name(row->name, sizeof row->name, port.name);
+        row->rx_packets = port.rx_packets;
+        row->rx_bytes = port.rx_bytes;
+        row->tx_packets = port.tx_packets;
+        row->tx_bytes = port.tx_bytes;
+        row->rx_dropped = port.rx_dropped;
+        row->tx_dropped = port.tx_dropped;
+        reply->ports_count = (pb_size_t)(i + 1);
+    }
+}
+
+/* Entries that wait, up to what one response holds. */
+void by_agent_answer_waiting(struct by_agent *agent)
+{
+    by_WaitingReply *reply = &agent->response.body.waiting;
+    size_t bytes = 0;
+    const uint8_t *image = agent->config.ops->image(agent->config.node, &bytes);
+    struct by_image_header header;
+
+    agent->response.which_body = by_Response_waiting_tag;
+    if (!image)
+        return;
+    by_image_header(image, &header);
+    for (uint32_t i = 0; i < header.count[BY_SECTION_ENTRY]; i++) {
+        by_WaitingEntry *row = &reply->entries[reply->entries_count];
+        struct by_image_entry entry;
+        struct by_bank_view view;
+
+        if (reply->entries_count == sizeof reply->entries / sizeof reply->entries[0])
+            break;
+        if (agent->config.ops->waiting(agent->config.node, i, &view) != 0)
+            continue;
+        by_image_entry(image, i, &entry);
+        row->job = entry.job;
+        row->tree = entry.tree;
+        row->seq = view.seq;
+        row->state = view.state;
+        row->missing = view.missing;
+        reply->entries_count++;
+    }
+}

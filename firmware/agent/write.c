@@ -1,0 +1,262 @@
+/*
+ * The requests that write: staged bytes, their check, the commit. See agent.c. Agent's thread.
+ */
+#include "firmware/agent/inside.h"
+
+#include <string.h>
+
+#include "firmware/agent/refuse.h"
+#include "offload/base/errors.h"
+
+void by_agent_forget_staged(struct by_agent *agent)
+{
+    agent->total = 0;
+    agent->received = 0;
+    if (agent->is_validated)
+        agent->config.ops->abort(agent->config.node);
+    agent->is_validated = 0;
+    agent->validated = 0;
+    agent->validated_push = 0;
+}
+
+/* What is wrong with pieces, or NULL; `*bytes` is how many they add. */
+static const char *check_pieces(const by_Stage *stage, size_t active_bytes, uint64_t *bytes)
+{
+    uint64_t literal = 0;
+
+    *bytes = stage->pieces_count == 0 ? stage->data.size : 0;
+    for (pb_size_t i = 0; i < stage->pieces_count; i++) {
+        const by_Piece *piece = &stage->pieces[i];
+
+        if ((uint64_t)piece->from + piece->copy > active_bytes)
+            return "lies beyond the active image";
+        literal += piece->literal;
+        *bytes += (uint64_t)piece->literal + piece->copy;
+    }
+    if (stage->pieces_count > 0 && literal != stage->data.size)
+        return "has other literal bytes than the data";
+    return NULL;
+}
+
+/* Adds what a Stage brings. 0, or a failed response. */
+static int take_pieces(struct by_agent *agent, const by_Stage *stage)
+{
+    size_t active_bytes = 0;
+    const uint8_t *active = agent->config.ops->image(agent->config.node, &active_bytes);
+    const uint8_t *data = stage->data.bytes;
+    const char *fault;
+    uint64_t bytes;
+    struct by_text text;
+
+    if (stage->pieces_count > 0 && (!active || stage->base != by_agent_active_hash(agent))) {
+        text = by_agent_fail(agent, BY_ESTATE);
+        by_text_add(&text, "stage: pieces of the table ");
+        by_text_hash(&text, stage->base);
+        by_text_add(&text, ", but ");
+        by_text_hash(&text, active ? by_agent_active_hash(agent) : 0);
+        by_text_add(&text, " is active: stage the whole image");
+        return BY_ESTATE;
+    }
+    fault = check_pieces(stage, active_bytes, &bytes);
+    if (fault || bytes > agent->total - agent->received) {
+        text = by_agent_fail(agent, BY_ERANGE);
+        by_text_add(&text, "stage: a piece ");
+        by_text_add(&text, fault ? fault : "lies beyond the image that is staged");
+        by_text_add(&text, ": begin again at offset 0");
+        return BY_ERANGE;
+    }
+    if (stage->pieces_count == 0)
+        memcpy(agent->image + agent->received, data, stage->data.size);
+    for (pb_size_t i = 0; i < stage->pieces_count; i++) {
+        const by_Piece *piece = &stage->pieces[i];
+
+        memcpy(agent->image + agent->received, data, piece->literal);
+        memcpy(agent->image + agent->received + piece->literal, active + piece->from, piece->copy);
+        data += piece->literal;
+        agent->received += piece->literal + piece->copy;
+    }
+    agent->received += stage->pieces_count == 0 ? stage->data.size : 0;
+    return 0;
+}
+
+void by_agent_answer_stage(struct by_agent *agent)
+{
+    const by_Stage *stage = &agent->request.body.stage;
+    struct by_text text;
+
+    if (stage->total < BY_IMAGE_HEADER_BYTES || stage->total > agent->config.image_bytes_max) {
+        text = by_agent_fail(agent, BY_ELIMIT);
+        by_text_add(&text, "stage: an image of ");
+        by_text_number(&text, stage->total);
+        by_text_add(&text, " bytes; this switch takes ");
+        by_text_number(&text, BY_IMAGE_HEADER_BYTES);
+        by_text_add(&text, " to ");
+        by_text_number(&text, agent->config.image_bytes_max);
+        by_text_add(&text, ": plan fewer trees or start it with a larger board");
+        return;
+    }
+    if (stage->offset == 0) {
+        by_agent_forget_staged(agent);
+        agent->total = stage->total;
+    }
+    if (agent->is_validated || stage->total != agent->total || stage->offset != agent->received ||
+        (stage->pieces_count == 0 && stage->data.size > agent->total - agent->received)) {
+        text = by_agent_fail(agent, BY_ESTATE);
+        by_text_add(&text, "stage: ");
+        by_text_number(&text, stage->data.size);
+        by_text_add(&text, " bytes at offset ");
+        by_text_number(&text, stage->offset);
+        by_text_add(&text, " of ");
+        by_text_number(&text, stage->total);
+        by_text_add(&text, "; expected offset ");
+        by_text_number(&text, agent->received);
+        by_text_add(&text, " of ");
+        by_text_number(&text, agent->total);
+        by_text_add(&text, ": begin again at offset 0");
+        return;
+    }
+    if (take_pieces(agent, stage) != 0)
+        return;
+    agent->response.which_body = by_Response_stage_tag;
+    agent->response.body.stage.received = agent->received;
+}
+
+/* Stages what was kept in an earlier life. */
+void by_agent_answer_restore(struct by_agent *agent)
+{
+    const struct by_agent_config *config = &agent->config;
+    uint64_t wanted = agent->request.body.restore.hash;
+    uint64_t hash = config->saved ? by_image_hash(config->saved, config->saved_bytes) : 0;
+    struct by_text text;
+
+    if (!config->saved || hash != wanted) {
+        text = by_agent_fail(agent, BY_ENOENT);
+        by_text_add(&text, "restore: ");
+        if (!config->saved) {
+            by_text_add(&text, "no table of an earlier life is offered");
+        } else {
+            by_text_add(&text, "the saved table is ");
+            by_text_hash(&text, hash);
+            by_text_add(&text, ", the request names ");
+            by_text_hash(&text, wanted);
+        }
+        by_text_add(&text, ": push the images instead");
+        return;
+    }
+    by_agent_forget_staged(agent);
+    memcpy(agent->image, config->saved, config->saved_bytes);
+    agent->total = agent->received = config->saved_bytes;
+    agent->response.which_body = by_Response_stage_tag;
+    agent->response.body.stage.received = agent->received;
+}
+
+/* Has the node check and keep the staged image. 0, or a failed response. */
+static int accept_image(struct by_agent *agent)
+{
+    struct by_image_fault fault = {0};
+    struct by_image_header header;
+    struct by_text text;
+    int error = agent->config.ops->stage(agent->config.node, agent->image, agent->total, &fault);
+
+    if (error != 0) {
+        text = by_agent_fail(agent, error);
+        by_refuse_image(&text, error, &fault);
+        return error;
+    }
+    by_image_header(agent->image, &header);
+    if (header.kind != BY_NODE_SWITCH) {
+        text = by_agent_fail(agent, BY_EINVAL);
+        by_text_add(&text, "validate: the image is of host ");
+        by_text_add(&text, header.name);
+        by_text_add(&text, ", this is a switch: push a switch's image");
+        agent->config.ops->abort(agent->config.node);
+        return BY_EINVAL;
+    }
+    if (header.count[BY_SECTION_PORT] > agent->config.port_count) {
+        text = by_agent_fail(agent, BY_ELIMIT);
+        by_text_add(&text, "validate: the image of ");
+        by_text_add(&text, header.name);
+        by_text_add(&text, " has ");
+        by_text_number(&text, header.count[BY_SECTION_PORT]);
+        by_text_add(&text, " ports, this switch ");
+        by_text_number(&text, agent->config.port_count);
+        by_text_add(&text, ": give it more --iface, --vdev or --pci, or push the right node's image");
+        agent->config.ops->abort(agent->config.node);
+        return BY_ELIMIT;
+    }
+    return 0;
+}
+
+void by_agent_answer_validate(struct by_agent *agent)
+{
+    uint64_t wanted = agent->request.body.validate.hash;
+    uint64_t hash;
+    struct by_text text;
+
+    if (agent->total == 0 || agent->received != agent->total) {
+        text = by_agent_fail(agent, BY_ESTATE);
+        by_text_add(&text, "validate: ");
+        by_text_number(&text, agent->received);
+        by_text_add(&text, " of ");
+        by_text_number(&text, agent->total);
+        by_text_add(&text, " bytes are staged: stage the whole image first");
+        return;
+    }
+    hash = by_image_hash(agent->image, agent->total);
+    if (hash != wanted) {
+        text = by_agent_fail(agent, BY_ECHECKSUM);
+        by_text_add(&text, "validate: the staged image hashes to ");
+        by_text_hash(&text, hash);
+        by_text_add(&text, ", the request names ");
+        by_text_hash(&text, wanted);
+        by_text_add(&text, ": stage it again");
+        return;
+    }
+    if (!agent->is_validated && accept_image(agent) != 0)
+        return;
+    agent->is_validated = 1;
+    agent->validated = hash;
+    agent->validated_push = agent->request.body.validate.push;
+    agent->response.which_body = by_Response_validate_tag;
+    agent->response.body.validate.hash = hash;
+}
+
+void by_agent_answer_commit(struct by_agent *agent)
+{
+    uint64_t hash = agent->request.body.commit.hash;
+    struct by_text text;
+    int error;
+
+    if (!agent->is_validated || hash != agent->validated) {
+        if (hash == 0 || hash != by_agent_active_hash(agent)) {
+            text = by_agent_fail(agent, BY_ESTATE);
+            by_text_add(&text, "commit: ");
+            by_text_hash(&text, hash);
+            by_text_add(&text, " is neither validated nor active");
+            if (agent->is_validated) {
+                by_text_add(&text, "; validated is ");
+                by_text_hash(&text, agent->validated);
+            }
+            by_text_add(&text, ": stage and validate it first");
+            return;
+        }
+    } else {
+        error = agent->config.ops->commit(agent->config.node);
+        if (error != 0) {
+            text = by_agent_fail(agent, error);
+            by_text_add(&text, "commit: ");
+            by_text_add(&text, by_error_text(error));
+            by_text_add(&text, "; the active table is unchanged: stage the image again");
+            by_agent_forget_staged(agent);
+            return;
+        }
+        agent->active_push = agent->validated_push;
+        agent->is_validated = 0; /* it is the active one now: nothing is left to abort */
+        if (agent->config.ops->keep)
+            agent->config.ops->keep(agent->config.node, agent->image, agent->total);
+        agent->config.saved = NULL; /* an earlier life's table is offered no more */
+        by_agent_forget_staged(agent);
+    }
+    agent->response.which_body = by_Response_commit_tag;
+    agent->response.body.commit.hash = hash;
+}
