@@ -222,6 +222,15 @@ static uint64_t sleep_most(struct by_shell *shell)
     return most;
 }
 
+/* Says that the loop has moved, and where it is now. */
+static void beat(struct by_shell *shell, enum by_pulse place)
+{
+    uint64_t pulse = atomic_load_explicit(&shell->pulse, memory_order_relaxed);
+
+    atomic_store_explicit(&shell->pulse, (pulse & ~(uint64_t)BY_PULSE_MASK) + BY_PULSE_MASK + 1 + place,
+                          memory_order_relaxed);
+}
+
 void by_shell_run(struct by_shell *shell)
 {
     bool busy = false;
@@ -231,11 +240,16 @@ void by_shell_run(struct by_shell *shell)
 
         shell->counters.busy_ns += busy ? now_ns - shell->now_ns : 0;
         shell->now_ns = now_ns;
+        beat(shell, BY_PULSE_CONTROL);
         serve(shell);
+        beat(shell, BY_PULSE_PORTS);
         busy = by_shell_round(shell) > 0;
         if (busy) {
             by_idle_busy(&shell->idle);
-        } else if (by_idle_wait(&shell->idle, sleep_most(shell))) {
+            continue;
+        }
+        beat(shell, BY_PULSE_REST);
+        if (by_idle_wait(&shell->idle, sleep_most(shell))) {
             shell->counters.sleeps++;
             shell->control_due_ns = 0;
         }

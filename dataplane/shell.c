@@ -243,6 +243,11 @@ void by_shell_stop(struct by_shell *shell)
     by_handoff_wake(&shell->handoff);
 }
 
+uint64_t by_shell_pulse(const struct by_shell *shell)
+{
+    return atomic_load_explicit(&shell->pulse, memory_order_relaxed);
+}
+
 struct by_engine *by_shell_engine(struct by_shell *shell)
 {
     return shell->engine;

@@ -5,7 +5,8 @@
  *
  *   by_eal_start -> by_shell_open -> by_shell_run (until by_shell_stop) -> by_shell_close -> by_eal_stop
  *
- * One thread calls everything but by_shell_stop, which any thread or signal handler may call. The control
+ * One thread calls everything but by_shell_stop and by_shell_pulse, which any thread or signal handler may
+ * call. The control
  * channel is served by the same thread, between two steps, so a commit happens between two packets without a
  * lock.
  */
@@ -65,6 +66,10 @@ struct by_shell_counters {
 #undef X
 };
 
+/* Where the loop is, in a pulse's low bits. */
+enum by_pulse { BY_PULSE_CONTROL = 1, BY_PULSE_PORTS, BY_PULSE_REST };
+#define BY_PULSE_MASK 3u
+
 /* Opens the ports, makes pools and the engine. 0, or what failed, reported: BY_ENOENT, BY_EINVAL and
  * BY_ELIMIT are the user's, the rest the environment's. */
 int by_shell_open(struct by_shell **shell, const struct by_shell_config *config);
@@ -73,6 +78,9 @@ void by_shell_run(struct by_shell *shell);
 /* Ends the run soon. Safe in a signal handler and from any thread. */
 void by_shell_stop(struct by_shell *shell);
 void by_shell_close(struct by_shell *shell);
+/* Another number whenever the loop has moved, at least once a second; where it is in the low bits. Any
+ * thread. */
+uint64_t by_shell_pulse(const struct by_shell *shell);
 
 /* The engine; its table changes only through by_shell_commit, so that the ports' addresses follow it. */
 struct by_engine *by_shell_engine(struct by_shell *shell);

@@ -25,6 +25,7 @@ struct by_shell {
     uint32_t payload_max;
     uint64_t now_ns;
     _Atomic int stopping;
+    _Atomic uint64_t pulse;          /* written by the loop alone */
     struct rte_mempool *frame_pool;  /* received frames and linear copies */
     struct rte_mempool *header_pool; /* headers of chained packets */
     struct rte_mempool *share_pool;  /* segments that point into the engine's memory */

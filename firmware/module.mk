@@ -3,7 +3,10 @@ LIBS += agent
 agent_SRC := \
 	firmware/agent/agent.c \
 	firmware/agent/channel.c \
+	firmware/agent/journal.c \
+	firmware/agent/limit.c \
 	firmware/agent/look.c \
+	firmware/agent/rate.c \
 	firmware/agent/refuse.c \
 	firmware/agent/text.c \
 	firmware/agent/write.c \

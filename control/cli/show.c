@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
@@ -23,6 +24,7 @@ static const char show_help[] =
     "\n"
     "      --counters    the switch's counters and ports as well\n"
     "      --waiting     which children the oldest incomplete chunks wait for\n"
+    "      --log         what the switch remembers of what happened to it\n"
     "  -o, --output FILE save the image that was read\n"
     "      --timeout S   seconds that the switch may take to answer (default 10)\n"
     "      --json        one JSON object on stdout\n"
@@ -35,14 +37,19 @@ static const char diff_help[] = "usage: banyan diff A B [--timeout S] [--json]\n
                                 "Exit status 0 when they are the same, 1 when they differ.\n";
 
 static const struct option options[] = {
-    {"counters", no_argument, NULL, 'c'},      {"waiting", no_argument, NULL, 'w'},
-    {"output", required_argument, NULL, 'o'},  {"keys", required_argument, NULL, 'k'},
-    {"timeout", required_argument, NULL, 'T'}, {"json", no_argument, NULL, 'J'},
-    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+    {"counters", no_argument, NULL, 'c'},
+    {"waiting", no_argument, NULL, 'w'},
+    {"log", no_argument, NULL, 'l'},
+    {"output", required_argument, NULL, 'o'},
+    {"keys", required_argument, NULL, 'k'},
+    {"timeout", required_argument, NULL, 'T'},
+    {"json", no_argument, NULL, 'J'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 struct arguments {
-    int counters, waiting, json;
+    int counters, waiting, log, json;
     const char *output;
     struct by_session_options access;
 };
@@ -68,6 +75,9 @@ static int parse(int argc, char **argv, const char *help, struct arguments *argu
             break;
         case 'w':
             arguments->waiting = 1;
+            break;
+        case 'l':
+            arguments->log = 1;
             break;
         case 'o':
             arguments->output = optarg;
@@ -222,6 +232,53 @@ static int show_waiting(struct table *table, json_t *object)
     return error ? by_cli_fail(BY_EXIT_ENVIRONMENT, "%s", problem.text) : 0;
 }
 
+/* One event: when it was by the clock here, what, and how often in a row. */
+static void show_event(const by_LogReply *reply, const by_LogEvent *event, json_t *array)
+{
+    struct timespec now;
+    struct tm local;
+    uint64_t unix_ns;
+    time_t second;
+    char when[32], often[32] = "";
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - (reply->now_ns - event->time_ns);
+    second = (time_t)(unix_ns / 1000000000u);
+    if (localtime_r(&second, &local) == NULL || strftime(when, sizeof(when), "%F %T", &local) == 0)
+        when[0] = 0;
+    if (event->times > 1)
+        snprintf(often, sizeof(often), " (%u times)", (unsigned)event->times);
+    if (array == NULL)
+        printf("  log %s.%03u %s%s\n", when, (unsigned)(unix_ns / 1000000u % 1000u), event->text, often);
+    else
+        json_array_append_new(array, json_pack("{s:I, s:I, s:I, s:s}", "number", (json_int_t)event->number,
+                                               "unix_ns", (json_int_t)unix_ns, "times",
+                                               (json_int_t)event->times, "text", event->text));
+}
+
+static int show_log(struct table *table, json_t *object)
+{
+    by_LogReply *reply = calloc(1, sizeof(*reply));
+    struct by_problem problem = {0};
+    json_t *array = object ? json_array() : NULL;
+    uint64_t from = 0;
+    int error = reply ? 0 : BY_ENOMEM;
+
+    while (error == 0) {
+        error = by_session_log(table->session, from, reply, &problem);
+        for (pb_size_t i = 0; error == 0 && i < reply->events_count; i++)
+            show_event(reply, &reply->events[i], array);
+        if (error == 0 && reply->events_count == 0)
+            break;
+        if (error == 0)
+            from = reply->events[reply->events_count - 1].number + 1;
+    }
+    free(reply);
+    if (object != NULL)
+        json_object_set_new(object, "log", array);
+    return error ? by_cli_fail(BY_EXIT_ENVIRONMENT, "%s", problem.text) : 0;
+}
+
 /* A hash as JSON has it; null for none. */
 static json_t *hash_json(uint64_t hash)
 {
@@ -277,6 +334,8 @@ static int show(struct table *table, const struct arguments *arguments)
         status = show_counters(table, object);
     if (status == 0 && arguments->waiting && table->session != NULL)
         status = show_waiting(table, object);
+    if (status == 0 && arguments->log && table->session != NULL)
+        status = show_log(table, object);
     if (status == 0 && object != NULL) {
         json_dumpf(object, stdout, JSON_INDENT(2));
         putchar('\n');
@@ -296,9 +355,9 @@ int by_command_show(int argc, char **argv)
         return status < 0 ? BY_EXIT_DONE : status;
     if (optind + 1 != argc)
         return by_cli_fail(BY_EXIT_USAGE, "show needs one switch or file; see banyan show --help");
-    if ((arguments.counters || arguments.waiting) && !is_address(argv[optind]))
+    if ((arguments.counters || arguments.waiting || arguments.log) && !is_address(argv[optind]))
         return by_cli_fail(BY_EXIT_USAGE,
-                           "%s: a file has no --counters or --waiting: give a switch's address",
+                           "%s: a file has no --counters, --waiting or --log: give a switch's address",
                            argv[optind]);
     status = open_table(argv[optind], &arguments.access, &table);
     if (status == 0 && arguments.output != NULL && table.image != NULL &&

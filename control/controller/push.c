@@ -29,7 +29,8 @@ static int blame(struct by_problem *problem, int error, const char *name, const 
     return error;
 }
 
-/* The switch is who we think it is, and large enough. `*over`: what it has is the target's base. */
+/* The switch is who we think it is; whether it is large enough it says itself, and who holds what of it.
+ * `*over`: what it has is the target's base. */
 static int greet(struct by_push_target *target, struct by_session *session, bool *over,
                  struct by_problem *problem)
 {
@@ -62,18 +63,6 @@ static int greet(struct by_push_target *target, struct by_session *session, bool
     else if (header.kind != BY_NODE_SWITCH)
         snprintf(problem->text, sizeof(problem->text),
                  "the image is a host's: give it to libbanyan as BANYAN_TABLE");
-    else if (header.slot_count > hello.slot_count)
-        snprintf(problem->text, sizeof(problem->text),
-                 "the image needs %u slots, the switch has %u: start it with more, or lower with --slots %u",
-                 header.slot_count, (unsigned)hello.slot_count, (unsigned)hello.slot_count);
-    else if (header.count[BY_SECTION_PORT] > hello.port_count)
-        snprintf(problem->text, sizeof(problem->text),
-                 "the image has %u ports, the switch %u: start it with all its ports",
-                 header.count[BY_SECTION_PORT], (unsigned)hello.port_count);
-    else if (header.payload_max > hello.payload_max)
-        snprintf(problem->text, sizeof(problem->text),
-                 "the image has chunks of %u bytes, the switch takes %u: lower with a smaller --mtu",
-                 header.payload_max, (unsigned)hello.payload_max);
     return problem->text[0] ? BY_ELIMIT : 0;
 }
 

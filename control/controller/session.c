@@ -524,3 +524,13 @@ int by_session_waiting(struct by_session *session, by_WaitingReply *reply, struc
         *reply = session->response.body.waiting;
     return error;
 }
+
+int by_session_log(struct by_session *session, uint64_t from, by_LogReply *reply, struct by_problem *problem)
+{
+    by_Request request = {.which_body = by_Request_log_tag, .body.log.from = from};
+    int error = call_for(session, &request, by_Response_log_tag, problem);
+
+    if (error == 0)
+        *reply = session->response.body.log;
+    return error;
+}

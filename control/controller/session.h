@@ -56,5 +56,7 @@ int by_session_abort(struct by_session *session, struct by_problem *problem);
 int by_session_read(struct by_session *session, uint8_t **image, size_t *bytes, struct by_problem *problem);
 int by_session_counters(struct by_session *session, by_CountersReply *reply, struct by_problem *problem);
 int by_session_waiting(struct by_session *session, by_WaitingReply *reply, struct by_problem *problem);
+/* What the switch remembers, from event number `from` on: as much as one answer holds. */
+int by_session_log(struct by_session *session, uint64_t from, by_LogReply *reply, struct by_problem *problem);
 
 #endif

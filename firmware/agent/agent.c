@@ -35,6 +35,39 @@ size_t by_agent_size(const struct by_agent_config *config)
     return head_bytes() + config->image_bytes_max;
 }
 
+uint64_t by_agent_now(struct by_agent *agent)
+{
+    uint64_t now_ns = 0, unix_ns = 0;
+
+    if (agent->config.ops->clock)
+        agent->config.ops->clock(agent->config.node, &now_ns, &unix_ns);
+    return now_ns;
+}
+
+void by_agent_note(struct by_agent *agent, const char *string)
+{
+    by_journal_add(&agent->journal, by_agent_now(agent), string);
+}
+
+static void note_start(struct by_agent *agent)
+{
+    const struct by_agent_config *config = &agent->config;
+    char line[BY_JOURNAL_TEXT_BYTES];
+    struct by_text text;
+
+    by_text_start(&text, line, sizeof line);
+    by_text_add(&text, config->software ? config->software : "the switch");
+    by_text_add(&text, " started");
+    by_text_add(&text, config->board ? " on board " : "");
+    by_text_add(&text, config->board ? config->board : "");
+    by_text_add(&text, ": ");
+    by_text_number(&text, config->port_count);
+    by_text_add(&text, " ports, ");
+    by_text_number(&text, config->slot_count);
+    by_text_add(&text, config->saved ? " slots; it offers the table of its earlier life" : " slots");
+    by_agent_note(agent, line);
+}
+
 int by_agent_init(struct by_agent **out, void *memory, size_t bytes, const struct by_agent_config *config)
 {
     struct by_agent *agent = memory;
@@ -48,6 +81,9 @@ int by_agent_init(struct by_agent **out, void *memory, size_t bytes, const struc
     memset(agent, 0, sizeof *agent);
     agent->config = *config;
     agent->image = (uint8_t *)memory + head_bytes();
+    agent->saved_hash = config->saved ? by_image_hash(config->saved, config->saved_bytes) : 0;
+    agent->start_ns = by_agent_now(agent);
+    note_start(agent);
     *out = agent;
     return 0;
 }
@@ -101,6 +137,9 @@ static void dispatch(struct by_agent *agent)
     case by_Request_waiting_tag:
         by_agent_answer_waiting(agent);
         return;
+    case by_Request_log_tag:
+        by_agent_answer_log(agent);
+        return;
     case by_Request_stage_tag:
         if (check_writer(agent) == 0)
             by_agent_answer_stage(agent);
@@ -118,8 +157,11 @@ static void dispatch(struct by_agent *agent)
             by_agent_answer_restore(agent);
         return;
     case by_Request_abort_tag:
-        if (check_writer(agent) == 0)
-            by_agent_forget_staged(agent);
+        if (check_writer(agent) != 0)
+            return;
+        if (agent->total > 0)
+            by_agent_note(agent, "abort: what was staged is forgotten");
+        by_agent_forget_staged(agent);
         return;
     default:
         text = by_agent_fail(agent, BY_EUNSUPPORTED);
@@ -158,6 +200,8 @@ size_t by_agent_answer(struct by_agent *agent, const uint8_t *message, size_t by
         agent->response.id = agent->request.id;
         dispatch(agent);
     }
+    if (agent->response.error != 0)
+        by_agent_note(agent, agent->response.text);
     encoded = pb_encode(&stream, by_Response_fields, &agent->response);
     BY_ASSERT(encoded);
     return stream.bytes_written;

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "firmware/agent/rate.h"
 #include "offload/engine/engine.h"
 #include "offload/table/image.h"
 
@@ -28,8 +29,15 @@
 #define BY_CHUNK_BYTES_MAX 16384u
 /* Pieces of one Stage (count). */
 #define BY_PIECES_MAX 128u
+/* Requests of one client: a second in the long run, and at once (count). The longest push is 4096 Stages, and
+ * a monitor asks some ten times a second; who asks more takes the switch's time from packets. */
+#define BY_CHANNEL_REQUESTS_PER_S 1000u
+#define BY_CHANNEL_REQUESTS_BURST 8192u
 /* What by_channel_step needs of room for output (bytes). */
 #define BY_CHANNEL_OUT_MIN (BY_CONTROL_LENGTH_BYTES + BY_RESPONSE_BYTES_MAX)
+
+/* What a switch can do with packets beside passing them on; ORed. */
+enum by_able { BY_ABLE_REPLICATE = 1, BY_ABLE_SUM = 2, BY_ABLE_DET = 4, BY_ABLE_EXACT = 8 };
 
 struct by_agent;
 
@@ -62,6 +70,9 @@ struct by_agent_ops {
     /* Keeps a copy of the image that has just become active, for the next life; must not wait. NULL where a
      * node has no place for it. */
     void (*keep)(void *node, const uint8_t *image, size_t bytes);
+    /* Time: monotonic, never 0, and that of the world in nanoseconds since 1970, 0 where it is not known.
+     * NULL where a node has no clock: then nothing is limited by rate. */
+    void (*clock)(void *node, uint64_t *now_ns, uint64_t *unix_ns);
 };
 
 struct by_agent_config {
@@ -72,7 +83,10 @@ struct by_agent_config {
     uint32_t slot_count;
     uint32_t payload_max;
     uint32_t entry_max;
+    uint32_t relay_max;
     uint32_t image_bytes_max;
+    uint32_t able;     /* enum by_able */
+    const char *board; /* its name, or NULL */
     uint32_t saved_bytes;
     const uint8_t *saved; /* the image of an earlier life, offered until a table is committed, or NULL */
     const struct by_agent_ops *ops;
@@ -81,10 +95,12 @@ struct by_agent_config {
 
 /* Bytes of memory (16-byte aligned) for `config`. */
 size_t by_agent_size(const struct by_agent_config *config);
-/* Builds an agent with nothing staged. The config's strings, saved image, ops and
- * node must outlive it. 0, BY_EINVAL or
- * BY_ENOMEM. */
+/* Builds an agent with nothing staged. The config's strings, saved image, ops and node must outlive it. 0,
+ * BY_EINVAL or BY_ENOMEM. */
 int by_agent_init(struct by_agent **agent, void *memory, size_t bytes, const struct by_agent_config *config);
+
+/* Adds a line to what the switch remembers (journal.h). */
+void by_agent_note(struct by_agent *agent, const char *text);
 
 /*
  * Answers one request: the `bytes` of a message at `message` (no length in front). Writes one response to
@@ -97,8 +113,10 @@ size_t by_agent_answer(struct by_agent *agent, const uint8_t *message, size_t by
 /* The stream of one client: collects a message whose bytes come in pieces. About 19 KiB; owned by the caller.
  */
 struct by_channel {
-    uint32_t have; /* bytes in `frame` */
-    int closed;    /* the stream is beyond repair; its answer has been given */
+    struct by_rate rate; /* of requests */
+    int hasty;           /* the last one came too soon */
+    uint32_t have;       /* bytes in `frame` */
+    int closed;          /* the stream is beyond repair; its answer has been given */
     uint8_t frame[BY_CONTROL_LENGTH_BYTES + BY_REQUEST_BYTES_MAX];
 };
 
@@ -113,5 +131,8 @@ void by_channel_init(struct by_channel *channel);
  */
 int32_t by_channel_step(struct by_channel *channel, struct by_agent *agent, const uint8_t *data, size_t bytes,
                         size_t *used, uint8_t *out, size_t capacity);
+/* After a request that came too soon, how long the next one should wait (ns), else 0: a shell that does not
+ * read so long is spared from refusing it, too. */
+uint64_t by_channel_wait_ns(const struct by_channel *channel, struct by_agent *agent);
 
 #endif

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "firmware/agent/agent.h"
+#include "firmware/agent/inside.h"
 #include "firmware/agent/refuse.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
@@ -14,6 +14,13 @@ void by_channel_init(struct by_channel *channel)
 {
     channel->have = 0;
     channel->closed = 0;
+    channel->hasty = 0;
+    by_rate_start(&channel->rate, BY_CHANNEL_REQUESTS_PER_S, BY_CHANNEL_REQUESTS_BURST);
+}
+
+uint64_t by_channel_wait_ns(const struct by_channel *channel, struct by_agent *agent)
+{
+    return channel->hasty ? by_rate_wait_ns(&channel->rate, by_agent_now(agent)) : 0;
 }
 
 /* Copies what is missing up to `want` bytes of the frame; returns how many were taken. */
@@ -51,8 +58,14 @@ int32_t by_channel_step(struct by_channel *channel, struct by_agent *agent, cons
         if (channel->have < BY_CONTROL_LENGTH_BYTES + length)
             return 0;
         channel->have = 0;
-        answer = by_agent_answer(agent, channel->frame + BY_CONTROL_LENGTH_BYTES, length,
-                                 out + BY_CONTROL_LENGTH_BYTES, capacity - BY_CONTROL_LENGTH_BYTES);
+        channel->hasty = !by_rate_take(&channel->rate, by_agent_now(agent));
+        if (!channel->hasty) {
+            answer = by_agent_answer(agent, channel->frame + BY_CONTROL_LENGTH_BYTES, length,
+                                     out + BY_CONTROL_LENGTH_BYTES, capacity - BY_CONTROL_LENGTH_BYTES);
+        } else {
+            by_agent_note(agent, "a client asks faster than it may: it is made to wait");
+            answer = by_refuse_rate(out + BY_CONTROL_LENGTH_BYTES, capacity - BY_CONTROL_LENGTH_BYTES);
+        }
     }
     by_put32(out, (uint32_t)answer);
     return (int32_t)(BY_CONTROL_LENGTH_BYTES + answer);

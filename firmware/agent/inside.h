@@ -4,6 +4,7 @@
 #define BY_FIRMWARE_AGENT_INSIDE_H
 
 #include "firmware/agent/agent.h"
+#include "firmware/agent/journal.h"
 #include "firmware/agent/text.h"
 #include "proto/control.pb.h"
 
@@ -15,6 +16,11 @@ struct by_agent {
     uint64_t validated;                   /* hash of what the node has accepted and not yet committed */
     uint64_t validated_push, active_push; /* which pushes that and the active image belong to */
     int is_validated;
+    uint64_t active_hash;  /* of the active image, which only a commit changes; 0 = not known yet */
+    uint32_t active_slots; /* that its entries use */
+    uint64_t saved_hash;
+    uint64_t start_ns;
+    struct by_journal journal;
     by_Request request;
     by_Response response;
     uint8_t *image; /* config.image_bytes_max */
@@ -22,12 +28,15 @@ struct by_agent {
 
 /* agent.c: makes the response a failure; its text goes to the returned builder. */
 struct by_text by_agent_fail(struct by_agent *agent, int error);
+/* agent.c: the node's monotonic clock, 0 without one. */
+uint64_t by_agent_now(struct by_agent *agent);
 /* look.c: the hash of the active image, 0 without one. */
 uint64_t by_agent_active_hash(struct by_agent *agent);
 void by_agent_answer_hello(struct by_agent *agent);
 void by_agent_answer_read(struct by_agent *agent);
 void by_agent_answer_counters(struct by_agent *agent);
 void by_agent_answer_waiting(struct by_agent *agent);
+void by_agent_answer_log(struct by_agent *agent);
 /* write.c */
 void by_agent_answer_stage(struct by_agent *agent);
 void by_agent_answer_restore(struct by_agent *agent);

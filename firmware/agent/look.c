@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "firmware/agent/limit.h"
 #include "offload/base/errors.h"
 
 static void copy_name(char *to, size_t bytes, const char *from)
@@ -17,13 +18,39 @@ static void copy_name(char *to, size_t bytes, const char *from)
     to[i] = 0;
 }
 
-/* Hash of the active image, 0 without one. */
 uint64_t by_agent_active_hash(struct by_agent *agent)
 {
     size_t bytes = 0;
     const uint8_t *image = agent->config.ops->image(agent->config.node, &bytes);
 
-    return image ? by_image_hash(image, bytes) : 0;
+    if (image && agent->active_hash == 0) {
+        agent->active_hash = by_image_hash(image, bytes);
+        agent->active_slots = by_use_slots(image);
+    }
+    return image ? agent->active_hash : 0;
+}
+
+/* What the switch is and can hold, whatever is active. */
+static void describe_switch(struct by_agent *agent, by_HelloReply *reply)
+{
+    const struct by_agent_config *config = &agent->config;
+    uint64_t now_ns = 0, unix_ns = 0;
+
+    copy_name(reply->name, sizeof reply->name, config->name);
+    copy_name(reply->software, sizeof reply->software, config->software);
+    copy_name(reply->board, sizeof reply->board, config->board ? config->board : "");
+    reply->boot_nonce = config->boot_nonce;
+    reply->port_count = config->port_count;
+    reply->slot_count = config->slot_count;
+    reply->payload_max = config->payload_max;
+    reply->entry_max = config->entry_max;
+    reply->relay_max = config->relay_max;
+    reply->image_bytes_max = config->image_bytes_max;
+    reply->able = config->able;
+    if (config->ops->clock)
+        config->ops->clock(config->node, &now_ns, &unix_ns);
+    reply->uptime_ns = now_ns - agent->start_ns;
+    reply->unix_ns = unix_ns;
 }
 
 void by_agent_answer_hello(struct by_agent *agent)
@@ -35,27 +62,26 @@ void by_agent_answer_hello(struct by_agent *agent)
     const uint8_t *image = config->ops->image(config->node, &bytes);
 
     agent->response.which_body = by_Response_hello_tag;
-    copy_name(reply->name, sizeof reply->name, config->name);
-    copy_name(reply->software, sizeof reply->software, config->software);
-    reply->boot_nonce = config->boot_nonce;
-    reply->port_count = config->port_count;
-    reply->slot_count = config->slot_count;
-    reply->payload_max = config->payload_max;
-    reply->entry_max = config->entry_max;
+    describe_switch(agent, reply);
+    reply->election_id = agent->election_id;
     reply->validated_hash = agent->validated;
     reply->validated_push = agent->validated_push;
     if (config->saved) {
         by_image_header(config->saved, &header);
-        reply->saved_hash = by_image_hash(config->saved, config->saved_bytes);
+        reply->saved_hash = agent->saved_hash;
         reply->saved_cookie = header.cookie;
     }
     if (!image)
         return;
     by_image_header(image, &header);
-    reply->table_hash = by_image_hash(image, bytes);
+    reply->table_hash = by_agent_active_hash(agent);
     reply->table_cookie = header.cookie;
     reply->table_bytes = (uint32_t)bytes;
     reply->table_push = agent->active_push;
+    reply->slots_used = agent->active_slots;
+    reply->entry_count = header.count[BY_SECTION_ENTRY];
+    reply->relay_count = header.count[BY_SECTION_RELAY];
+    reply->job_count = header.count[BY_SECTION_JOB];
 }
 
 void by_agent_answer_read(struct by_agent *agent)
@@ -86,7 +112,7 @@ void by_agent_answer_read(struct by_agent *agent)
         count = (uint32_t)(bytes - offset);
     agent->response.which_body = by_Response_read_tag;
     reply->total = (uint32_t)bytes;
-    reply->hash = by_image_hash(image, bytes);
+    reply->hash = by_agent_active_hash(agent);
     reply->offset = offset;
     reply->data.size = (pb_size_t)count;
     memcpy(reply->data.bytes, image + offset, count);
@@ -150,5 +176,33 @@ void by_agent_answer_waiting(struct by_agent *agent)
         row->state = view.state;
         row->missing = view.missing;
         reply->entries_count++;
+    }
+}
+
+/* Events from a number on, up to what one response holds. */
+void by_agent_answer_log(struct by_agent *agent)
+{
+    by_LogReply *reply = &agent->response.body.log;
+    const struct by_journal *journal = &agent->journal;
+    uint64_t number = agent->request.body.log.from;
+    struct by_text text;
+
+    agent->response.which_body = by_Response_log_tag;
+    reply->now_ns = by_agent_now(agent);
+    reply->next = journal->next;
+    if (number < by_journal_first(journal))
+        number = by_journal_first(journal);
+    for (; number < journal->next; number++) {
+        const struct by_journal_event *event = by_journal_at(journal, number);
+        by_LogEvent *row = &reply->events[reply->events_count];
+
+        if (reply->events_count == sizeof reply->events / sizeof reply->events[0])
+            break;
+        row->number = number;
+        row->time_ns = event->time_ns;
+        row->times = event->times;
+        by_text_start(&text, row->text, sizeof row->text);
+        by_text_add(&text, event->text);
+        reply->events_count++;
     }
 }

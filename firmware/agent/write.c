@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "firmware/agent/limit.h"
 #include "firmware/agent/refuse.h"
 #include "offload/base/errors.h"
 
@@ -82,17 +83,15 @@ static int take_pieces(struct by_agent *agent, const by_Stage *stage)
 void by_agent_answer_stage(struct by_agent *agent)
 {
     const by_Stage *stage = &agent->request.body.stage;
+    const struct by_agent_config *config = &agent->config;
+    size_t active_bytes;
     struct by_text text;
 
-    if (stage->total < BY_IMAGE_HEADER_BYTES || stage->total > agent->config.image_bytes_max) {
+    if (stage->total < BY_IMAGE_HEADER_BYTES || stage->total > config->image_bytes_max) {
         text = by_agent_fail(agent, BY_ELIMIT);
-        by_text_add(&text, "stage: an image of ");
-        by_text_number(&text, stage->total);
-        by_text_add(&text, " bytes; this switch takes ");
-        by_text_number(&text, BY_IMAGE_HEADER_BYTES);
-        by_text_add(&text, " to ");
-        by_text_number(&text, agent->config.image_bytes_max);
-        by_text_add(&text, ": plan fewer trees or start it with a larger board");
+        by_text_add(&text, "stage: ");
+        by_limit_explain_bytes(&text, stage->total, config->image_bytes_max,
+                               config->ops->image(config->node, &active_bytes), config->board);
         return;
     }
     if (stage->offset == 0) {
@@ -126,7 +125,7 @@ void by_agent_answer_restore(struct by_agent *agent)
 {
     const struct by_agent_config *config = &agent->config;
     uint64_t wanted = agent->request.body.restore.hash;
-    uint64_t hash = config->saved ? by_image_hash(config->saved, config->saved_bytes) : 0;
+    uint64_t hash = agent->saved_hash;
     struct by_text text;
 
     if (!config->saved || hash != wanted) {
@@ -150,6 +149,30 @@ void by_agent_answer_restore(struct by_agent *agent)
     agent->response.body.stage.received = agent->received;
 }
 
+/* Whether the staged image is within what the switch has. 0, or a failed response, which says who holds what.
+ * The image is sound. */
+static int check_limits(struct by_agent *agent)
+{
+    const struct by_agent_config *config = &agent->config;
+    const struct by_use limits = {.amount = {[BY_RESOURCE_PORTS] = config->port_count,
+                                             [BY_RESOURCE_PAYLOAD] = config->payload_max,
+                                             [BY_RESOURCE_SLOTS] = config->slot_count,
+                                             [BY_RESOURCE_ENTRIES] = config->entry_max,
+                                             [BY_RESOURCE_RELAYS] = config->relay_max}};
+    char line[sizeof agent->response.text];
+    size_t bytes;
+    struct by_text text;
+
+    by_text_start(&text, line, sizeof line);
+    by_text_add(&text, "validate: ");
+    if (!by_limit_explain(&text, agent->image, config->ops->image(config->node, &bytes), &limits,
+                          config->board))
+        return 0;
+    text = by_agent_fail(agent, BY_ELIMIT);
+    by_text_add(&text, line);
+    return BY_ELIMIT;
+}
+
 /* Has the node check and keep the staged image. 0, or a failed response. */
 static int accept_image(struct by_agent *agent)
 {
@@ -158,6 +181,9 @@ static int accept_image(struct by_agent *agent)
     struct by_text text;
     int error = agent->config.ops->stage(agent->config.node, agent->image, agent->total, &fault);
 
+    if (error == BY_ELIMIT && by_image_check(agent->image, agent->total, NULL, NULL) == 0 &&
+        check_limits(agent) != 0)
+        return error;
     if (error != 0) {
         text = by_agent_fail(agent, error);
         by_refuse_image(&text, error, &fault);
@@ -169,22 +195,29 @@ static int accept_image(struct by_agent *agent)
         by_text_add(&text, "validate: the image is of host ");
         by_text_add(&text, header.name);
         by_text_add(&text, ", this is a switch: push a switch's image");
-        agent->config.ops->abort(agent->config.node);
-        return BY_EINVAL;
+        error = BY_EINVAL;
+    } else {
+        error = check_limits(agent);
     }
-    if (header.count[BY_SECTION_PORT] > agent->config.port_count) {
-        text = by_agent_fail(agent, BY_ELIMIT);
-        by_text_add(&text, "validate: the image of ");
-        by_text_add(&text, header.name);
-        by_text_add(&text, " has ");
-        by_text_number(&text, header.count[BY_SECTION_PORT]);
-        by_text_add(&text, " ports, this switch ");
-        by_text_number(&text, agent->config.port_count);
-        by_text_add(&text, ": give it more --iface, --vdev or --pci, or push the right node's image");
+    if (error != 0)
         agent->config.ops->abort(agent->config.node);
-        return BY_ELIMIT;
+    return error;
+}
+
+/* "validate: 0x... of 4711 bytes, push 17" for those who ask later. */
+static void note_table(struct by_agent *agent, const char *what, uint64_t hash, uint64_t push)
+{
+    char line[BY_JOURNAL_TEXT_BYTES];
+    struct by_text text;
+
+    by_text_start(&text, line, sizeof line);
+    by_text_add(&text, what);
+    by_text_hash(&text, hash);
+    if (push != 0) {
+        by_text_add(&text, ", push ");
+        by_text_number(&text, push);
     }
-    return 0;
+    by_agent_note(agent, line);
 }
 
 void by_agent_answer_validate(struct by_agent *agent)
@@ -214,6 +247,8 @@ void by_agent_answer_validate(struct by_agent *agent)
     }
     if (!agent->is_validated && accept_image(agent) != 0)
         return;
+    if (!agent->is_validated)
+        note_table(agent, "validate: waits for its commit: ", hash, agent->request.body.validate.push);
     agent->is_validated = 1;
     agent->validated = hash;
     agent->validated_push = agent->request.body.validate.push;
@@ -251,6 +286,8 @@ void by_agent_answer_commit(struct by_agent *agent)
             return;
         }
         agent->active_push = agent->validated_push;
+        agent->active_hash = 0;
+        note_table(agent, "commit: active is ", hash, agent->active_push);
         agent->is_validated = 0; /* it is the active one now: nothing is left to abort */
         if (agent->config.ops->keep)
             agent->config.ops->keep(agent->config.node, agent->image, agent->total);

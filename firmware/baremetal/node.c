@@ -1,6 +1,7 @@
 /* The switch as its agent sees it: thin functions over switch and engine. */
 #include <stddef.h>
 
+#include "firmware/baremetal/clock.h"
 #include "firmware/baremetal/switch.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
@@ -88,6 +89,13 @@ static int node_waiting(void *node, uint32_t index, struct by_bank_view *out)
     return by_engine_oldest(((struct by_switch *)node)->engine, index, out);
 }
 
+static void node_clock(void *node, uint64_t *now_ns, uint64_t *unix_ns)
+{
+    (void)node;
+    *now_ns = by_clock_ns();
+    *unix_ns = 0;
+}
+
 const struct by_agent_ops by_switch_ops = {
     .stage = node_stage,
     .commit = node_commit,
@@ -96,4 +104,5 @@ const struct by_agent_ops by_switch_ops = {
     .counter = node_counter,
     .port = node_port,
     .waiting = node_waiting,
+    .clock = node_clock,
 };

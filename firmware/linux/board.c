@@ -72,6 +72,18 @@ static int read_field(const json_t *root, const char *source, const char *field,
     return 0;
 }
 
+/* A word that may be missing, and then means yes. */
+static int read_flag(const json_t *root, const char *source, const char *field, bool *out)
+{
+    const json_t *value = json_object_get(root, field);
+
+    *out = !value || json_is_true(value);
+    if (!value || json_is_boolean(value))
+        return 0;
+    by_say("board %s: \"%s\" is neither true nor false", source, field);
+    return BY_EFORMAT;
+}
+
 static int read_root(const json_t *root, const char *source, struct by_board *board)
 {
     const char *name = json_string_value(json_object_get(root, "name"));
@@ -87,7 +99,8 @@ static int read_root(const json_t *root, const char *source, struct by_board *bo
         return result;
     FIELD_LIST(X)
 #undef X
-    return 0;
+    result = read_flag(root, source, "replicate", &board->replicate);
+    return result != 0 ? result : read_flag(root, source, "aggregate", &board->aggregate);
 }
 
 int by_board_read(const char *name, struct by_board *board)

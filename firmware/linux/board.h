@@ -5,6 +5,7 @@
 #ifndef BY_FIRMWARE_LINUX_BOARD_H
 #define BY_FIRMWARE_LINUX_BOARD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "offload/base/limits.h"
@@ -17,6 +18,7 @@ struct by_board {
     uint32_t entries;
     uint32_t relays;
     uint32_t image_bytes;
+    bool replicate, aggregate; /* what it does with packets beside passing them on; yes unless it says no */
 };
 
 /* Reads the board `name`: one that is built in, or a file when there is a '/' or '.' in it. 0, or BY_ENOENT,

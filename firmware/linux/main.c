@@ -1,7 +1,7 @@
 /*
  * banyan-switchd: a Linux machine as a banyan switch. Reads the command line and the board, opens the control
  * sockets, starts DPDK and the shell, says that it is ready, and runs until a signal. One thread does all but
- * EAL's own.
+ * EAL's own, and the watchdog that looks at it.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +19,7 @@
 #include "firmware/linux/notify.h"
 #include "firmware/linux/options.h"
 #include "firmware/linux/server.h"
+#include "firmware/linux/watchdog.h"
 #include "offload/base/errors.h"
 
 #define EXIT_USAGE       2
@@ -102,6 +103,10 @@ static int open_agent(struct by_agent **agent, void **memory, const struct by_op
         .slot_count = options->slots ? options->slots : board->slots,
         .payload_max = by_shell_payload_max(node->shell),
         .entry_max = board->entries,
+        .relay_max = board->relays,
+        .able = (board->replicate ? BY_ABLE_REPLICATE : 0u) |
+                (board->aggregate ? BY_ABLE_SUM | BY_ABLE_DET | BY_ABLE_EXACT : 0u),
+        .board = board->name,
         .image_bytes_max = board->image_bytes,
         .ops = &by_node_ops,
         .node = node,
@@ -127,6 +132,48 @@ static int open_agent(struct by_agent **agent, void **memory, const struct by_op
     return by_agent_init(agent, *memory, by_agent_size(&config), &config);
 }
 
+static uint64_t pulse(void *shell)
+{
+    return by_shell_pulse(shell);
+}
+
+/* The loop hangs, and what holds it cannot be undone from here: whoever supervises us starts us again. */
+static void on_stuck(void *shell, uint64_t last, uint32_t still_ms)
+{
+    static const char *const places[] = {"starting", "at the control channel", "at its ports", "asleep"};
+
+    (void)shell;
+    by_say("the loop has stood still for %u s, %s: ending, so that it is started again", still_ms / 1000,
+           places[last & BY_PULSE_MASK]);
+    by_notify("STATUS=the loop stood still");
+    _exit(EXIT_ENVIRONMENT);
+}
+
+/* Moves packets until a signal, watched. */
+static int run_shell(struct by_shell *shell, const struct by_options *options)
+{
+    const struct by_watchdog_config config = {.limit_ms = options->watchdog_s * 1000,
+                                              .notify_ms = by_watchdog_notify_ms(),
+                                              .pulse = pulse,
+                                              .stuck = on_stuck,
+                                              .context = shell};
+    struct by_watchdog *watchdog;
+    int result = by_watchdog_start(&watchdog, &config);
+
+    if (result != 0) {
+        by_say("no thread to watch the loop; --watchdog 0 goes on without");
+        return result;
+    }
+    printf("banyan-switchd: %s: ready, %u ports, control %s\n", options->name, by_shell_port_count(shell),
+           options->control_count ? options->control[0] : "none");
+    fflush(stdout);
+    by_notify("READY=1");
+    by_shell_run(shell);
+    by_notify("STOPPING=1");
+    by_watchdog_stop(watchdog);
+    return 0;
+}
+
 /* Everything between a started EAL and its end. */
 static int run(const struct by_options *options, const struct by_board *board, struct by_server *server)
 {
@@ -148,14 +195,8 @@ static int run(const struct by_options *options, const struct by_board *board, s
         goto out;
     by_server_attach(server, agent);
     running = shell;
-    if (!signalled) {
-        printf("banyan-switchd: %s: ready, %u ports, control %s\n", options->name, by_shell_port_count(shell),
-               options->control_count ? options->control[0] : "none");
-        fflush(stdout);
-        by_notify("READY=1");
-        by_shell_run(shell);
-        by_notify("STOPPING=1");
-    }
+    if (!signalled)
+        result = run_shell(shell, options);
     running = NULL;
 out:
     by_store_close(node.store);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "dataplane/say.h"
 #include "offload/base/assert.h"
@@ -108,6 +109,21 @@ static void node_keep(void *node, const uint8_t *image, size_t bytes)
         by_store_put(store, image, bytes);
 }
 
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec time;
+
+    clock_gettime(clock, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static void node_clock(void *node, uint64_t *now_ns, uint64_t *unix_ns)
+{
+    (void)node;
+    *now_ns = clock_ns(CLOCK_MONOTONIC);
+    *unix_ns = clock_ns(CLOCK_REALTIME);
+}
+
 const struct by_agent_ops by_node_ops = {
     .stage = node_stage,
     .commit = node_commit,
@@ -117,6 +133,7 @@ const struct by_agent_ops by_node_ops = {
     .port = node_port,
     .waiting = node_waiting,
     .keep = node_keep,
+    .clock = node_clock,
 };
 
 /* The whole file in memory that the caller frees; NULL when it cannot be read or is larger than any image,

@@ -12,6 +12,9 @@
 #include "dataplane/say.h"
 #include "offload/base/limits.h"
 
+/* How long a loop may stand still (s): longer than any commit takes, and soon enough for whoever waits. */
+#define WATCHDOG_S 10u
+
 enum {
     OPT_NAME = 256,
     OPT_IFACE,
@@ -30,6 +33,7 @@ enum {
     OPT_DUP,
     OPT_REORDER,
     OPT_SEED,
+    OPT_WATCHDOG,
     OPT_NO_HUGE,
     OPT_HELP,
     OPT_VERSION
@@ -52,6 +56,7 @@ static const struct option long_options[] = {{"name", required_argument, NULL, O
                                              {"dup", required_argument, NULL, OPT_DUP},
                                              {"reorder", required_argument, NULL, OPT_REORDER},
                                              {"seed", required_argument, NULL, OPT_SEED},
+                                             {"watchdog", required_argument, NULL, OPT_WATCHDOG},
                                              {"no-huge", no_argument, NULL, OPT_NO_HUGE},
                                              {"help", no_argument, NULL, OPT_HELP},
                                              {"version", no_argument, NULL, OPT_VERSION},
@@ -80,6 +85,7 @@ static const char usage[] =
     "  --loss P --dup P --reorder P --seed N\n"
     "                        inject faults at receive: probabilities 0 to 1\n"
     "  --no-huge             use no hugepages\n"
+    "  --watchdog SECONDS    end when the loop stands still so long (default 10; 0: never)\n"
     "  --help, --version\n"
     "Exit status: 0 after SIGTERM or SIGINT, 2 bad usage or a port that does not exist, 3 the environment.\n";
 
@@ -235,6 +241,14 @@ static int take(struct by_options *options, int code, const char *value)
         return set_probability("reorder", value, &options->fault.reorder);
     case OPT_SEED:
         return set_number("seed", value, 0, UINT64_MAX, &options->fault.prng.state);
+    case OPT_WATCHDOG:
+        status = set_number("watchdog", value, 0, 3600, &number);
+        options->watchdog_s = (uint32_t)number;
+        if (status < 0 && number == 1) {
+            by_say("--watchdog 1: an idle loop sleeps for a second: give it at least 2");
+            status = 2;
+        }
+        return status;
     case OPT_NO_HUGE:
         options->no_huge = true;
         return -1;
@@ -281,7 +295,7 @@ int by_options_parse(struct by_options *options, int argc, char **argv)
 {
     int code, status;
 
-    *options = (struct by_options){.driver = BY_DRIVER_AUTO};
+    *options = (struct by_options){.driver = BY_DRIVER_AUTO, .watchdog_s = WATCHDOG_S};
     while ((code = getopt_long(argc, argv, "+", long_options, NULL)) != -1) {
         status = take(options, code, optarg);
         if (status >= 0)

@@ -26,7 +26,8 @@ struct by_options {
     uint32_t payload_max;                  /* 0: what fits */
     struct by_fault fault;
     bool no_huge;
-    char **eal; /* what follows "--" */
+    uint32_t watchdog_s; /* the loop may stand still so long; 0: for ever */
+    char **eal;          /* what follows "--" */
     unsigned eal_count;
 };
 

@@ -18,15 +18,24 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "dataplane/say.h"
+#include "firmware/agent/refuse.h"
 #include "firmware/linux/options.h"
 #include "firmware/secure/tls.h"
+#include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 
-/* Clients at a time (count): controllers, `banyan show`, a monitor. Further ones wait in the listen queue. */
+/* Clients at a time (count): controllers, `banyan show`, a monitor. */
 #define CLIENTS_MAX 16u
+/* Places for those who are told that there is no more room (count). */
+#define SPARES 4u
+/* New clients: a second in the long run, and at once (count): a handshake of TLS takes a millisecond, which
+ * packets wait for. Those who come sooner wait in the listen queue. */
+#define ARRIVALS_PER_S 100u
+#define ARRIVALS_BURST 64u
 /* Events and answers of one turn (count), so that packets are not kept waiting. */
 #define EVENTS_MAX  16
 #define ANSWERS_MAX 8u
@@ -37,6 +46,7 @@ struct client {
     struct by_tls *tls; /* NULL: the bytes come as they are */
     bool known;         /* over TLS: the handshake is done */
     bool leaving;       /* refused: what it still sends is read and forgotten, until it closes */
+    bool paused;        /* it asked too often: nothing is read from it for a while */
     uint64_t arrival;   /* which client it is, of all that came */
     struct by_channel channel;
     uint32_t in_have, in_done;
@@ -56,9 +66,11 @@ struct by_server {
     struct by_agent *agent;
     struct by_tls_identity *identity;
     uint64_t arrivals;
+    struct by_rate rate; /* of arrivals */
+    bool paused;         /* too many came: nobody is accepted for a while */
     unsigned listener_count;
     struct listener listeners[BY_LISTENERS_MAX];
-    struct client clients[CLIENTS_MAX];
+    struct client clients[CLIENTS_MAX + SPARES];
 };
 
 static int watch(struct by_server *server, int fd, uint32_t events, void *what, int operation)
@@ -192,8 +204,9 @@ int by_server_open(struct by_server **out, const char *const *addresses, unsigne
 
     if (!server)
         return BY_ENOMEM;
-    for (unsigned i = 0; i < CLIENTS_MAX; i++)
+    for (unsigned i = 0; i < CLIENTS_MAX + SPARES; i++)
         server->clients[i].fd = -1;
+    by_rate_start(&server->rate, ARRIVALS_PER_S, ARRIVALS_BURST);
     server->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (server->epoll < 0)
         result = BY_EIO;
@@ -234,17 +247,32 @@ static void drop_client(struct client *client)
     client->fd = -1;
 }
 
-/* Says why a client is not let in, and lets it read that: a socket that is closed with bytes unread takes
- * back what was sent on it. */
-static void refuse_client(struct by_server *server, struct client *client)
+/* Tells people here, and those who ask later, that somebody was not let in. */
+static void say_refused(struct by_server *server, const char *why)
 {
-    by_say("a control client was refused: %s", by_tls_text(client->tls));
+    char line[BY_TLS_TEXT_MAX + 64];
+
+    snprintf(line, sizeof line, "a control client was refused: %s", why);
+    by_say("%s", line);
+    by_agent_note(server->agent, line);
+}
+
+/* Lets a client read why it is not let in: a socket that is closed with bytes unread takes back what was sent
+ * on it. */
+static void show_out(struct by_server *server, struct client *client)
+{
     by_tls_close(client->tls);
     client->tls = NULL;
     client->known = false;
     client->leaving = true;
     shutdown(client->fd, SHUT_WR);
     watch(server, client->fd, EPOLLIN, client, EPOLL_CTL_MOD);
+}
+
+static void refuse_client(struct by_server *server, struct client *client)
+{
+    say_refused(server, by_tls_text(client->tls));
+    show_out(server, client);
 }
 
 /* Forgets what a refused client sends. */
@@ -278,6 +306,32 @@ static struct client *find_place(struct by_server *server)
     return oldest;
 }
 
+/* A client finds all places taken: it is told so, where it would understand. */
+static void turn_away(struct by_server *server, const struct listener *listener, int fd)
+{
+    struct client *spare = NULL;
+    char text[128];
+    size_t bytes;
+
+    snprintf(text, sizeof text, "connections: %u clients are connected, which is the most: end one of them",
+             CLIENTS_MAX);
+    say_refused(server, text);
+    for (unsigned i = CLIENTS_MAX; i < CLIENTS_MAX + SPARES && !listener->secure; i++)
+        if (server->clients[i].fd < 0)
+            spare = &server->clients[i];
+    if (!spare || watch(server, fd, EPOLLIN, spare, EPOLL_CTL_ADD) != 0) {
+        close(fd);
+        return;
+    }
+    spare->fd = fd;
+    bytes = by_refuse(BY_ELIMIT, text, spare->out + BY_CONTROL_LENGTH_BYTES,
+                      sizeof spare->out - BY_CONTROL_LENGTH_BYTES);
+    by_put32(spare->out, (uint32_t)bytes);
+    /* It fits an empty socket's buffer. */
+    (void)send(fd, spare->out, BY_CONTROL_LENGTH_BYTES + bytes, MSG_NOSIGNAL);
+    show_out(server, spare);
+}
+
 static void accept_client(struct by_server *server, const struct listener *listener)
 {
     int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -287,19 +341,28 @@ static void accept_client(struct by_server *server, const struct listener *liste
         return;
     client = find_place(server);
     if (!client) {
-        by_say("a control client was turned away: %u are connected, which is the most", CLIENTS_MAX);
-        close(fd);
+        turn_away(server, listener, fd);
         return;
     }
     client->fd = fd;
     client->tls = listener->secure ? by_tls_open(server->identity, fd) : NULL;
     client->known = !listener->secure;
-    client->leaving = false;
+    client->leaving = client->paused = false;
     client->arrival = server->arrivals++;
     client->in_have = client->in_done = client->out_have = client->out_done = 0;
     by_channel_init(&client->channel);
     if ((listener->secure && !client->tls) || watch(server, fd, EPOLLIN, client, EPOLL_CTL_ADD) != 0)
         drop_client(client);
+}
+
+/* No listener is looked at while arrivals are paused. */
+static void pause_arrivals(struct by_server *server, bool paused)
+{
+    if (paused)
+        by_agent_note(server->agent, "control clients come faster than they may: they wait");
+    server->paused = paused;
+    for (unsigned i = 0; i < server->listener_count; i++)
+        watch(server, server->listeners[i].fd, paused ? 0 : EPOLLIN, &server->listeners[i], EPOLL_CTL_MOD);
 }
 
 /* Goes on with the handshake. False while it waits, or when the client is gone. */
@@ -387,6 +450,11 @@ static void serve_client(struct by_server *server, struct client *client)
             drop_client(client);
             return;
         }
+        if (by_channel_wait_ns(&client->channel, server->agent) > 0) {
+            client->paused = true;
+            watch(server, client->fd, 0, client, EPOLL_CTL_MOD);
+            return;
+        }
         if (answer_one(server, client))
             continue;
         received = move_bytes(client, client->in, NULL, sizeof client->in);
@@ -408,6 +476,30 @@ static void serve_client(struct by_server *server, struct client *client)
               client, EPOLL_CTL_MOD);
 }
 
+static uint64_t clock_ns(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* Goes on with those who had to wait and need not any more. */
+static void resume(struct by_server *server)
+{
+    if (server->paused && by_rate_wait_ns(&server->rate, clock_ns()) == 0)
+        pause_arrivals(server, false);
+    for (unsigned i = 0; i < CLIENTS_MAX; i++) {
+        struct client *client = &server->clients[i];
+
+        if (client->fd < 0 || !client->paused || by_channel_wait_ns(&client->channel, server->agent) > 0)
+            continue;
+        client->paused = false;
+        client->channel.hasty = 0;
+        serve_client(server, client);
+    }
+}
+
 void by_server_serve(void *context)
 {
     struct by_server *server = context;
@@ -416,14 +508,19 @@ void by_server_serve(void *context)
 
     if (!server->agent)
         return;
+    resume(server);
     count = epoll_wait(server->epoll, events, EVENTS_MAX, 0);
     for (int i = 0; i < count; i++) {
         char *what = events[i].data.ptr;
 
-        if (what >= (char *)server->listeners && what < (char *)(server->listeners + BY_LISTENERS_MAX))
-            accept_client(server, (const struct listener *)what);
-        else if (((struct client *)what)->fd >= 0)
+        if (what >= (char *)server->listeners && what < (char *)(server->listeners + BY_LISTENERS_MAX)) {
+            if (!server->paused && by_rate_take(&server->rate, clock_ns()))
+                accept_client(server, (const struct listener *)what);
+            else if (!server->paused)
+                pause_arrivals(server, true);
+        } else if (((struct client *)what)->fd >= 0) {
             serve_client(server, (struct client *)what);
+        }
     }
 }
 
@@ -431,7 +528,7 @@ void by_server_close(struct by_server *server)
 {
     if (!server)
         return;
-    for (unsigned i = 0; i < CLIENTS_MAX; i++)
+    for (unsigned i = 0; i < CLIENTS_MAX + SPARES; i++)
         if (server->clients[i].fd >= 0)
             drop_client(&server->clients[i]);
     for (unsigned i = 0; i < server->listener_count; i++) {

@@ -6,6 +6,9 @@
  *   switch-probe image FILE HOSTS TREES WINDOW PAYLOAD MTU
  *   switch-probe push ADDRESS FILE [BYTES of a piece]
  *   switch-probe counters ADDRESS
+ *   switch-probe crowd ADDRESS CLIENTS
+ *   switch-probe haste ADDRESS
+ *   switch-probe hold THREAD SECONDS
  *   switch-probe star HOSTS CHUNKS COUNT SEQ INTERFACE...
  *   switch-probe malformed ADDRESS HOSTS SEQ INTERFACE...
  *   switch-probe flood HOSTS SECONDS WINDOW COUNT SEQ INTERFACE...
@@ -23,6 +26,9 @@ static int usage(void)
     fputs("usage: switch-probe image FILE HOSTS TREES WINDOW PAYLOAD MTU\n"
           "       switch-probe push ADDRESS FILE [PIECE]\n"
           "       switch-probe counters ADDRESS\n"
+          "       switch-probe crowd ADDRESS CLIENTS\n"
+          "       switch-probe haste ADDRESS\n"
+          "       switch-probe hold THREAD SECONDS\n"
           "       switch-probe star HOSTS CHUNKS COUNT SEQ INTERFACE...\n"
           "       switch-probe malformed ADDRESS HOSTS SEQ INTERFACE...\n"
           "       switch-probe flood HOSTS SECONDS WINDOW COUNT SEQ INTERFACE...\n"
@@ -59,6 +65,12 @@ int main(int argc, char **argv)
         return probe_push(argv[2], argv[3], argc == 5 ? (size_t)atoi(argv[4]) : 65536);
     if (argc == 3 && strcmp(argv[1], "counters") == 0)
         return probe_counters(argv[2]);
+    if (argc == 4 && strcmp(argv[1], "crowd") == 0)
+        return probe_crowd(argv[2], (unsigned)atoi(argv[3]));
+    if (argc == 3 && strcmp(argv[1], "haste") == 0)
+        return probe_haste(argv[2]);
+    if (argc == 4 && strcmp(argv[1], "hold") == 0)
+        return probe_hold(atoi(argv[2]), (unsigned)atoi(argv[3]));
     if (argc > 6 && strcmp(argv[1], "star") == 0 && argc == 6 + atoi(argv[2]))
         return probe_star(atoi(argv[2]), (uint32_t)atoi(argv[3]), (uint16_t)atoi(argv[4]),
                           (uint32_t)atoi(argv[5]), argv + 6);

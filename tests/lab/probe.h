@@ -14,6 +14,18 @@ void probe_read_counters(const char *address, by_Response *response);
 /* The value of one, or exit. */
 uint64_t probe_counter(const by_Response *response, const char *name);
 
+/* A connection to the switch, and the next answer on it; or exit. */
+int probe_dial(const char *address);
+void probe_answer(int fd, by_Response *response);
+
+/* What a switch must withstand (probe_burden.c). */
+/* Opens so many connections and prints what the last one is told. */
+int probe_crowd(const char *address, unsigned clients);
+/* Sends requests without a pause until one is refused, and prints why. */
+int probe_haste(const char *address);
+/* Holds one thread of a process, and no other, for so many seconds or until the process has ended. */
+int probe_hold(int thread, unsigned seconds);
+
 /* Raw sockets, one for each host (probe_link.c). Frames that came as a train are handed out one by one. */
 #define PROBE_FRAME_MAX 10000u
 int probe_socket(const char *interface);

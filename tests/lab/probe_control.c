@@ -21,7 +21,7 @@ static void fail(const char *what)
     exit(1);
 }
 
-static int dial(const char *address)
+int probe_dial(const char *address)
 {
     struct sockaddr_un local = {.sun_family = AF_UNIX};
     struct sockaddr_in remote = {.sin_family = AF_INET};
@@ -58,10 +58,19 @@ static void read_all(int fd, uint8_t *data, size_t bytes)
     }
 }
 
+void probe_answer(int fd, by_Response *response)
+{
+    static uint8_t answer[BY_CHANNEL_OUT_MIN];
+
+    read_all(fd, answer, BY_CONTROL_LENGTH_BYTES);
+    read_all(fd, answer + BY_CONTROL_LENGTH_BYTES, by_get32(answer));
+    client_decode(answer, BY_CONTROL_LENGTH_BYTES + by_get32(answer), response);
+}
+
 /* One request, written `piece` bytes at a time, and its answer. */
 static void ask(int fd, const by_Request *request, size_t piece, by_Response *response)
 {
-    static uint8_t frame[CLIENT_FRAME_MAX], answer[BY_CHANNEL_OUT_MIN];
+    static uint8_t frame[CLIENT_FRAME_MAX];
     size_t bytes = client_frame(request, frame);
 
     for (size_t done = 0; done < bytes;) {
@@ -71,9 +80,7 @@ static void ask(int fd, const by_Request *request, size_t piece, by_Response *re
             fail("the switch closed the channel");
         done += (size_t)sent;
     }
-    read_all(fd, answer, BY_CONTROL_LENGTH_BYTES);
-    read_all(fd, answer + BY_CONTROL_LENGTH_BYTES, by_get32(answer));
-    client_decode(answer, BY_CONTROL_LENGTH_BYTES + by_get32(answer), response);
+    probe_answer(fd, response);
     if (response->id != request->id) {
         fprintf(stderr, "switch-probe: answer %" PRIu64 " to request %" PRIu64 "\n", response->id,
                 request->id);
@@ -123,7 +130,7 @@ int probe_push(const char *address, const char *path, size_t piece)
     FILE *file = fopen(path, "rb");
     size_t bytes = file ? fread(image, 1, sizeof image, file) : 0;
     uint64_t hash = by_image_hash(image, bytes);
-    int fd = dial(address), result = 0;
+    int fd = probe_dial(address), result = 0;
 
     if (bytes == 0 || piece == 0)
         fail(path);
@@ -152,7 +159,7 @@ int probe_push(const char *address, const char *path, size_t piece)
 void probe_read_counters(const char *address, by_Response *response)
 {
     static by_Request request;
-    int fd = dial(address);
+    int fd = probe_dial(address);
 
     client_request(&request, by_Request_counters_tag);
     if (step(fd, &request, 65536, response) != 0)

@@ -148,6 +148,20 @@ cp "$dir/two" "$dir/flipped" && printf '\xff' | dd of="$dir/flipped" bs=1 seek=3
 check "a bit-flipped image is refused by push" bash -c '! "$0" push "$1" "$2"' "$probe" "unix:$dir/c.sock" "$dir/flipped"
 check "an image with more ports is refused by push" bash -c '! "$0" push "$1" "$2"' "$probe" "unix:$dir/c.sock" "$dir/four"
 check "and the active table still works" inside "$probe" star 2 1 352 101 h0 h1
+# ---- more clients, more requests and longer rounds than there should be -----------------------------------------------------
+told() { # told TEXT COMMAND...: prints it
+    local text=$1
+    shift
+    "$@" | tee /dev/stderr | grep -qF -- "$text"
+}
+check "the seventeenth client is told that sixteen are the most" told "connections: 16 clients are connected, which is the most" "$probe" crowd "unix:$dir/c.sock" 17
+check "a client that asks without a pause is told how often it may" told "more than 8192 at once, and 1000 a second" "$probe" haste "unix:$dir/c.sock"
+check "another one is served all the same" inside "$probe" counters "unix:$dir/c.sock"
+log() { "$build/bin/banyan" show "unix:$dir/c.sock" --log; }
+check "show --log tells of the start" told "started on board x86-dpdk: 2 ports" log
+check "of the table" told "commit: active is 0x" log
+check "of who was refused" told "a control client was refused: connections: 16" log
+check "and of who was made to wait" told "a client asks faster than it may" log
 if command -v dpdk-telemetry.py >/dev/null; then
     check "dpdk-telemetry.py shows the counters" bash -c \
         'for c in counters ports entries slots,0; do echo "/banyan/$c"; done | dpdk-telemetry.py -f "banyan.test.$0" | grep -c shell_tx_shared' "$pid"
@@ -157,6 +171,14 @@ before=$(ticks)
 sleep 2
 check "an idle switch uses no CPU (at most 2 ticks in 2 s)" test $(($(ticks) - before)) -le 2
 check "SIGTERM ends it with 0 and leaves nothing behind" stop TERM
+check "--watchdog 1 is too short: 2" refused 2 "give it at least 2" "$switchd" --name t --iface p0 $control --watchdog 1
+check "a switch is watched" start $two $control --watchdog 2
+"$probe" hold "$pid" 30 &
+wait "$pid"
+check "a loop that stands still ends it: 3" equal "$?" 3
+pid=0
+wait
+check "and it says where the loop was" grep -qE "the loop has stood still for 2 s, (asleep|at its ports|at the control channel): ending" "$dir/err"
 
 # ---- faults, drivers, MTUs ----------------------------------------------------------------------------------------------------
 check "it loads a table at start" start $four $control --table "$dir/four" --loss 0.05 --dup 0.1 --reorder 0.1 --seed 7

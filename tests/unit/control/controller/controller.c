@@ -362,7 +362,7 @@ static void a_controller_that_another_one_has_settled_cannot_go_on(void **state)
     setup_close(&setup);
 }
 
-static void a_switch_that_is_too_small_or_another_is_refused_before_staging(void **state)
+static void a_switch_that_is_too_small_or_another_refuses_a_push(void **state)
 {
     struct setup setup;
     struct by_problem problem = {0};
@@ -370,7 +370,8 @@ static void a_switch_that_is_too_small_or_another_is_refused_before_staging(void
     (void)state;
     setup_open(&setup, 100);
     assert_int_equal(by_push(setup.targets, 2, &plain, &problem), BY_ELIMIT);
-    assert_non_null(strstr(problem.text, "needs 256 slots, the switch has 100"));
+    assert_non_null(strstr(
+        problem.text, "slots: the table wants 256, this switch has 100; job 1 wants 256, 100 would fit"));
     setup_close(&setup);
     setup_open(&setup, 4096);
     setup.targets[0].address = setup.fake[1]->address;
@@ -512,7 +513,7 @@ int main(void)
         cmocka_unit_test(a_commit_that_fails_says_who_has_the_new_table),
         cmocka_unit_test(a_controller_that_crashes_at_any_step_leaves_one_generation),
         cmocka_unit_test(a_controller_that_another_one_has_settled_cannot_go_on),
-        cmocka_unit_test(a_switch_that_is_too_small_or_another_is_refused_before_staging),
+        cmocka_unit_test(a_switch_that_is_too_small_or_another_refuses_a_push),
         cmocka_unit_test(a_deposed_writer_is_told_so),
         cmocka_unit_test(counters_and_waiting_come_whole),
         cmocka_unit_test(silence_and_nonsense_end_with_an_error_in_time),

@@ -85,8 +85,8 @@ static int fake_waiting(void *node, uint32_t index, struct by_bank_view *out)
     return index == 0 ? 0 : BY_EAGAIN;
 }
 
-static const struct by_agent_ops ops = {fake_stage,   fake_commit, fake_abort,   fake_image,
-                                        fake_counter, fake_port,   fake_waiting, NULL};
+static const struct by_agent_ops ops = {fake_stage, fake_commit,  fake_abort, fake_image, fake_counter,
+                                        fake_port,  fake_waiting, NULL,       NULL};
 
 /* The next request is here. True when it is the one at which the controller ends, which it then does. */
 static bool is_last(struct crash *crash)

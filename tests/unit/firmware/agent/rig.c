@@ -75,8 +75,16 @@ static void op_keep(void *node, const uint8_t *image, size_t bytes)
     bench->kept_bytes = bytes;
 }
 
-static const struct by_agent_ops ops = {op_stage,   op_commit, op_abort,   op_image,
-                                        op_counter, op_port,   op_waiting, op_keep};
+static void op_clock(void *node, uint64_t *now_ns, uint64_t *unix_ns)
+{
+    struct bench *bench = node;
+
+    *now_ns = bench->now_ns;
+    *unix_ns = bench->now_ns ? bench->now_ns + UNIX_NS : 0;
+}
+
+static const struct by_agent_ops ops = {op_stage, op_commit,  op_abort, op_image, op_counter,
+                                        op_port,  op_waiting, op_keep,  op_clock};
 
 /* A bench whose node kept `saved` in an earlier life, or nothing (NULL). */
 static int make_bench_after(void **state, const struct star *saved)
@@ -95,6 +103,9 @@ static int make_bench_after(void **state, const struct star *saved)
                                      .slot_count = 1024,
                                      .payload_max = 1408,
                                      .entry_max = 512,
+                                     .relay_max = 16,
+                                     .able = BY_ABLE_REPLICATE,
+                                     .board = "toaster",
                                      .image_bytes_max = IMAGE_BYTES_MAX,
                                      .ops = &ops};
     struct bench *bench = calloc(1, sizeof *bench);

@@ -12,6 +12,7 @@
 
 #define IMAGE_BYTES_MAX 65536u
 #define PORTS           4u
+#define UNIX_NS         1000000000000000u /* of the world's clock, when the bench's own is at 0 */
 
 extern const struct star small, wide;
 
@@ -22,6 +23,7 @@ struct bench {
     struct by_channel channel;
     void *engine_memory, *agent_memory;
     unsigned commits;
+    uint64_t now_ns;                       /* 0, as at first: it has no clock */
     uint8_t *saved, kept[IMAGE_BYTES_MAX]; /* of an earlier life; what is to be kept for the next one */
     size_t kept_bytes;
     by_Request request;

@@ -8,3 +8,7 @@ TESTS += store_test
 store_test_SRC := tests/unit/firmware/linux/store_test.c tests/unit/firmware/star.c firmware/linux/store.c dataplane/say.c
 store_test_LIBS := offload
 store_test_LDLIBS := -lcmocka -lpthread
+# The loop's pulse, watched.
+TESTS += watchdog_test
+watchdog_test_SRC := tests/unit/firmware/linux/watchdog_test.c firmware/linux/watchdog.c firmware/linux/notify.c
+watchdog_test_LDLIBS := -lcmocka -lpthread

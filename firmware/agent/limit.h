@@ -1,0 +1,48 @@
+/* What a table asks of a switch beside what the switch has: which limit it is over, which job holds how much
+ * of that, and what would fit. Pure; any thread. */
+#ifndef BY_FIRMWARE_AGENT_LIMIT_H
+#define BY_FIRMWARE_AGENT_LIMIT_H
+
+#include <stdint.h>
+
+#include "firmware/agent/text.h"
+
+/* X(NAME, "word", "remedy"): what a switch has a number of, in the order in which it is looked at. */
+#define BY_RESOURCE_LIST(X)                                                                                  \
+    X(PORTS, "ports",                                                                                        \
+      "start the switch with all its ports (--iface, --vdev, --pci), or check which node the "               \
+      "table is for")                                                                                        \
+    X(PAYLOAD, "bytes of a chunk", "lower it with a smaller --mtu, or take larger frames to the switch")     \
+    X(SLOTS, "slots", "lower with a smaller --window, end a job, or start the switch with more --slots")     \
+    X(ENTRIES, "entries", "plan fewer trees, end a job, or take a larger board")                             \
+    X(RELAYS, "relays", "plan fewer trees, end a job, or take a larger board")
+
+enum by_resource {
+#define X(NAME, word, remedy) BY_RESOURCE_##NAME,
+    BY_RESOURCE_LIST(X)
+#undef X
+        BY_RESOURCE_COUNT
+};
+
+/* What one job takes of everything, and all together. */
+struct by_use {
+    uint32_t amount[BY_RESOURCE_COUNT];
+};
+
+/* What an image takes in all, by its header. The image is sound (by_image_check). */
+void by_use_of_image(const uint8_t *image, struct by_use *use);
+/* Sum of the slots of an image's entries. */
+uint32_t by_use_slots(const uint8_t *image);
+
+/*
+ * Compares a sound image with `limits`, of which 0 is none. False: all of it fits. Else `text` gets "slots:
+ * the table wants 320, this switch (board lab-veth) has 256; job 42 wants 128, 64 would fit beside job 41,
+ * which holds 192: ..." `active` is the image that runs, or NULL; `board` the name of the board, or NULL.
+ */
+int by_limit_explain(struct by_text *text, const uint8_t *image, const uint8_t *active,
+                     const struct by_use *limits, const char *board);
+/* An image of `bytes` is longer than the `most` that the switch has memory for: the same about its bytes. */
+void by_limit_explain_bytes(struct by_text *text, uint32_t bytes, uint32_t most, const uint8_t *active,
+                            const char *board);
+
+#endif

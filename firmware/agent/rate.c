@@ -1,0 +1,38 @@
+/* Limits of rate, counted in nanoseconds of credit; see rate.h. Pure. */
+#include "firmware/agent/rate.h"
+
+#define SECOND_NS 1000000000u
+
+void by_rate_start(struct by_rate *rate, uint32_t per_second, uint32_t burst)
+{
+    rate->each_ns = SECOND_NS / per_second;
+    rate->most_ns = rate->credit_ns = rate->each_ns * burst;
+    rate->last_ns = 0;
+}
+
+/* The credit at a time: what has passed since it was counted comes to it. */
+static uint64_t credit_at(const struct by_rate *rate, uint64_t now_ns)
+{
+    uint64_t passed = rate->last_ns != 0 && now_ns > rate->last_ns ? now_ns - rate->last_ns : 0;
+
+    return passed < rate->most_ns - rate->credit_ns ? rate->credit_ns + passed : rate->most_ns;
+}
+
+bool by_rate_take(struct by_rate *rate, uint64_t now_ns)
+{
+    if (now_ns == 0)
+        return true;
+    rate->credit_ns = credit_at(rate, now_ns);
+    rate->last_ns = now_ns;
+    if (rate->credit_ns < rate->each_ns)
+        return false;
+    rate->credit_ns -= rate->each_ns;
+    return true;
+}
+
+uint64_t by_rate_wait_ns(const struct by_rate *rate, uint64_t now_ns)
+{
+    uint64_t credit = now_ns != 0 ? credit_at(rate, now_ns) : rate->each_ns;
+
+    return credit < rate->each_ns ? rate->each_ns - credit : 0;
+}
