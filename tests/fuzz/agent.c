@@ -45,8 +45,8 @@ static int node_waiting(void *node, uint32_t index, struct by_bank_view *out)
     return by_engine_oldest(node, index, out);
 }
 
-static const struct by_agent_ops ops = {node_stage,   node_commit, node_abort,   node_image,
-                                        node_counter, node_port,   node_waiting, NULL};
+static const struct by_agent_ops ops = {node_stage, node_commit,  node_abort, node_image, node_counter,
+                                        node_port,  node_waiting, NULL,       NULL};
 
 static void converse(struct by_agent *agent, struct input *input)
 {
