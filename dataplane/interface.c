@@ -106,6 +106,23 @@ out:
     return result;
 }
 
+bool by_interface_is_down(const char *name)
+{
+    struct ifreq request = {0};
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool down = false;
+
+    if (fd < 0)
+        return false;
+    snprintf(request.ifr_name, sizeof request.ifr_name, "%.*s", IFNAMSIZ - 1, name);
+    if (ioctl(fd, SIOCGIFFLAGS, &request) != 0)
+        down = errno == ENODEV;
+    else
+        down = (request.ifr_flags & (IFF_UP | IFF_RUNNING)) != (IFF_UP | IFF_RUNNING);
+    close(fd);
+    return down;
+}
+
 /* Receive queues that are in use; 1 where the driver does not say. */
 static unsigned receive_queues(const char *name)
 {

@@ -5,6 +5,7 @@
 #ifndef BY_DATAPLANE_INTERFACE_H
 #define BY_DATAPLANE_INTERFACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,8 @@ enum by_port_driver {
 int by_interface_check(const char *name);
 /* Reads the MTU and brings the interface up. 0, BY_EPERM or BY_EIO, reported. */
 int by_interface_ready(const char *name, uint16_t *mtu);
+/* The interface is gone, or not up, or has no carrier. Three short system calls, at any time. */
+bool by_interface_is_down(const char *name);
 /* The driver for BY_DRIVER_AUTO on this interface. */
 unsigned by_interface_driver(const char *name, uint16_t mtu);
 /* The virtual device's name and arguments. 0, or BY_ELIMIT when the MTU does not fit the driver, reported. */

@@ -429,3 +429,13 @@ void by_port_read(struct by_port *port, struct by_port_counters *counters)
     else if (rte_eth_stats_get(port->id, &stats) == 0)
         counters->rx_dropped += stats.imissed + stats.rx_nombuf;
 }
+
+bool by_port_is_down(const struct by_port *port)
+{
+    struct rte_eth_link link = {0};
+
+    if (port->kind == BY_PORT_IFACE)
+        return by_interface_is_down(port->name);
+    return port->kind != BY_PORT_SHM && port->started && rte_eth_link_get_nowait(port->id, &link) == 0 &&
+           link.link_status == RTE_ETH_LINK_DOWN;
+}

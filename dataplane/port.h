@@ -117,6 +117,9 @@ void by_port_flush(struct by_port *port);
  * still left.
  */
 bool by_port_settle(struct by_port *port);
+/* The port has no carrier: its cable is gone, or what was at the other end. Where hosts share memory there is
+ * no cable that could be. */
+bool by_port_is_down(const struct by_port *port);
 /* The port's counters, with what was lost before the switch saw it. */
 void by_port_read(struct by_port *port, struct by_port_counters *counters);
 

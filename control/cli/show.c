@@ -148,11 +148,11 @@ static json_t *counters_json(const by_CountersReply *reply)
     for (pb_size_t i = 0; i < reply->ports_count; i++) {
         const by_PortCounters *port = &reply->ports[i];
         json_array_append_new(
-            ports,
-            json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "name", port->name, "rx_packets",
-                      (json_int_t)port->rx_packets, "rx_bytes", (json_int_t)port->rx_bytes, "tx_packets",
-                      (json_int_t)port->tx_packets, "tx_bytes", (json_int_t)port->tx_bytes, "rx_dropped",
-                      (json_int_t)port->rx_dropped, "tx_dropped", (json_int_t)port->tx_dropped));
+            ports, json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I}", "name", port->name, "down",
+                             (int)port->down, "rx_packets", (json_int_t)port->rx_packets, "rx_bytes",
+                             (json_int_t)port->rx_bytes, "tx_packets", (json_int_t)port->tx_packets,
+                             "tx_bytes", (json_int_t)port->tx_bytes, "rx_dropped",
+                             (json_int_t)port->rx_dropped, "tx_dropped", (json_int_t)port->tx_dropped));
     }
     return json_pack("{s:o, s:o}", "engine", engine, "ports", ports);
 }
@@ -178,9 +178,10 @@ static int show_counters(struct table *table, json_t *object)
     for (pb_size_t i = 0; i < reply->ports_count; i++) {
         const by_PortCounters *port = &reply->ports[i];
         printf("  traffic %s: in %" PRIu64 " packets %" PRIu64 " bytes, out %" PRIu64 " packets %" PRIu64
-               " bytes, dropped %" PRIu64 " in %" PRIu64 " out\n",
+               " bytes, dropped %" PRIu64 " in %" PRIu64 " out%s\n",
                port->name, (uint64_t)port->rx_packets, (uint64_t)port->rx_bytes, (uint64_t)port->tx_packets,
-               (uint64_t)port->tx_bytes, (uint64_t)port->rx_dropped, (uint64_t)port->tx_dropped);
+               (uint64_t)port->tx_bytes, (uint64_t)port->rx_dropped, (uint64_t)port->tx_dropped,
+               port->down ? ", no carrier" : "");
     }
     free(reply);
     return 0;

@@ -28,7 +28,8 @@ struct by_push_target {
 /*
  * 0 when all are active. Otherwise an error with `problem` naming the switch; nothing was committed unless
  * the text says which were: pushing again, or by_push_settle, is then safe, since a commit of what is active
- * already succeeds. An election id of 0 stands for by_push_election(), and names the push.
+ * already succeeds. An election id of 0 stands for by_push_election(). The push id must be another one in
+ * each push, and later than those before (0: the election id is, as one who pushes once does).
  */
 int by_push(struct by_push_target *targets, uint32_t count, const struct by_session_options *options,
             struct by_problem *problem);

@@ -442,7 +442,9 @@ int by_session_restore(struct by_session *session, uint64_t hash, struct by_prob
 int by_session_validate(struct by_session *session, uint64_t hash, struct by_problem *problem)
 {
     by_Request request = {.which_body = by_Request_validate_tag,
-                          .body.validate = {.hash = hash, .push = session->options.election_id}};
+                          .body.validate = {.hash = hash,
+                                            .push = session->options.push_id ? session->options.push_id
+                                                                             : session->options.election_id}};
 
     return call_for(session, &request, by_Response_validate_tag, problem);
 }

@@ -17,6 +17,7 @@ struct by_session;
 struct by_session_options {
     uint32_t timeout_ms;  /* of each call, opening included */
     uint64_t election_id; /* goes with each request that writes */
+    uint64_t push_id;     /* names the push that images are validated for; 0: the election id does */
     const char *keys; /* for tls: the folder of the controller's keys (firmware/secure/tls.h), else NULL */
 };
 
@@ -47,7 +48,7 @@ int by_session_stage_over(struct by_session *session, const uint8_t *base, size_
                           const uint8_t *image, size_t bytes, struct by_problem *problem);
 /* Stages the table of the switch's earlier life, of that hash (Hello names it). */
 int by_session_restore(struct by_session *session, uint64_t hash, struct by_problem *problem);
-/* The election id names the push that the image belongs to. */
+/* For the push that the options name. */
 int by_session_validate(struct by_session *session, uint64_t hash, struct by_problem *problem);
 int by_session_commit(struct by_session *session, uint64_t hash, struct by_problem *problem);
 int by_session_abort(struct by_session *session, struct by_problem *problem);

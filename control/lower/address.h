@@ -7,6 +7,7 @@
 #ifndef BY_LOWER_ADDRESS_H
 #define BY_LOWER_ADDRESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "control/topology/topology.h"
@@ -21,10 +22,11 @@ struct by_address_map {
     const struct by_topology *topology;
     uint32_t *port_a; /* by link: port number at end a, and at end b */
     uint32_t *port_b;
-    uint32_t *port_count; /* by node */
-    uint32_t *first_port; /* by node: where its ports begin in `ports` */
-    uint32_t *ports;      /* links, by node and then by port */
-    uint32_t *rank;       /* by node: rank, or UINT32_MAX on switches */
+    uint32_t *port_count;   /* by node */
+    uint32_t *first_port;   /* by node: where its ports begin in `ports` */
+    uint32_t *ports;        /* links, by node and then by port */
+    const bool *lost_links; /* by link: not to be used (the caller's); NULL: none */
+    uint32_t *rank;         /* by node: rank, or UINT32_MAX on switches */
     uint32_t rank_count;
 };
 

@@ -232,10 +232,15 @@ static void put_hops(struct writer *w, const struct by_lowered_tree *tree)
 static void put_trees(struct writer *w)
 {
     const struct by_lowering *lowering = w->lowering;
+    uint32_t job = 0; /* its place */
 
     for (uint32_t i = 0; i < lowering->tree_count; i++) {
         const struct by_lowered_tree *tree = &lowering->trees[i];
         uint32_t index = tree->hop_of[w->node];
+        while (lowering->jobs[job].job != tree->job)
+            job++;
+        if (tree->tree == 0 && lowering->slot_base[job] != NULL)
+            w->slot_base = lowering->slot_base[job][w->node];
         if (index == BY_LOWER_NODE_NONE)
             continue;
         if (tree->hops[index].child_count > 0)
@@ -281,18 +286,19 @@ static void put_relays_and_names(struct writer *w)
     }
 }
 
+/* Slots that the entries lie in: up to the end of the last job's. */
 static uint32_t slot_count(const struct by_lowering *lowering, uint32_t node)
 {
-    uint32_t slots = 0;
+    uint32_t next = 0, most = 0;
 
-    for (uint32_t i = 0; i < lowering->tree_count; i++) {
-        const struct by_lowered_tree *tree = &lowering->trees[i];
-        uint32_t index = tree->hop_of[node];
+    for (uint32_t i = 0; i < lowering->job_count; i++) {
+        uint32_t slots = by_lowering_need(lowering, lowering->jobs[i].job, node).slots;
 
-        if (index != BY_LOWER_NODE_NONE && tree->hops[index].child_count > 0)
-            slots += tree->window * by_lower_depth(lowering, &tree->hops[index]);
+        next = (lowering->slot_base[i] ? lowering->slot_base[i][node] : next) + slots;
+        if (slots > 0 && next > most)
+            most = next;
     }
-    return slots;
+    return most;
 }
 
 int by_lowering_image(const struct by_lowering *lowering, uint32_t node, uint8_t **bytes, size_t *size,

@@ -100,6 +100,18 @@ static void number_ranks(struct by_lowering *lowering, const struct by_lower_job
     lowering->ranks[lowering->job_count] = map->rank;
 }
 
+/* Where the job's slots begin at each node, if the caller says. */
+static uint32_t *copy_bases(const struct by_lowering *lowering, const struct by_lower_job *job)
+{
+    uint32_t *bases = NULL;
+
+    if (job->slot_base != NULL) {
+        bases = by_alloc(lowering->node_count, sizeof(*bases));
+        memcpy(bases, job->slot_base, lowering->node_count * sizeof(*bases));
+    }
+    return bases;
+}
+
 static int add_job(struct by_lowering *lowering, const struct by_lower_job *job, uint16_t gen,
                    struct by_problem *problem)
 {
@@ -111,6 +123,10 @@ static int add_job(struct by_lowering *lowering, const struct by_lower_job *job,
     if (job->job == 0 || job->job >= BY_JOBS_MAX)
         return by_problem_say(problem, BY_EINVAL, "job %u: a job's number is between 1 and %u", job->job,
                               BY_JOBS_MAX - 1);
+    if ((job->window & (job->window - 1)) != 0 || job->window > BY_WINDOW_MAX)
+        return by_problem_say(problem, BY_EINVAL,
+                              "job %u: a window of %u slots: it must be a power of two, at most %u", job->job,
+                              job->window, BY_WINDOW_MAX);
     if (job->plan_count == 0)
         return by_problem_say(problem, BY_EINVAL, "job %u has no plan: give at least one", job->job);
     for (uint32_t i = 0; i < lowering->job_count; i++)
@@ -119,6 +135,7 @@ static int add_job(struct by_lowering *lowering, const struct by_lower_job *job,
                                   "job %u comes after job %u: give jobs once, in ascending order", job->job,
                                   lowering->jobs[i].job);
     number_ranks(lowering, job, &map);
+    map.lost_links = job->lost_links;
     error = by_groups_make(&map, job, &groups, problem);
     if (error == 0) {
         error = take_trees(lowering, job->job, &groups, problem);
@@ -128,9 +145,12 @@ static int add_job(struct by_lowering *lowering, const struct by_lower_job *job,
         free(map.rank);
         return error;
     }
+    for (uint32_t i = before; i < lowering->tree_count; i++)
+        lowering->trees[i].window = job->window;
+    lowering->slot_base[lowering->job_count] = copy_bases(lowering, job);
     lowering->jobs[lowering->job_count++] = (struct by_image_job){
         .job = job->job,
-        .gen = gen,
+        .gen = job->gen ? job->gen : gen,
         .rank_count = (uint16_t)map.rank_count,
         .rank = BY_RANK_NONE,
         .tree_count = (uint16_t)(lowering->tree_count - before),
@@ -139,55 +159,90 @@ static int add_job(struct by_lowering *lowering, const struct by_lower_job *job,
     return 0;
 }
 
-/* The node that needs most slots, and how many for each place of the windows: one an entry, or more for mode
- * DET. */
-static uint32_t fullest(const struct by_lowering *lowering, uint32_t *entries)
+/* What one node needs: slots of jobs whose window is given, and slots for each place of the other windows. */
+struct need {
+    uint64_t fixed;
+    uint32_t places;
+};
+
+/* What every node needs; the one with most places (of those whose windows are free) goes to `*fullest`. */
+static struct need *count_needs(const struct by_lowering *lowering, uint32_t *fullest)
 {
-    uint32_t *count = by_alloc(lowering->node_count, sizeof(uint32_t)), best = 0;
+    struct need *needs = by_alloc(lowering->node_count, sizeof(*needs));
 
     for (uint32_t i = 0; i < lowering->tree_count; i++)
-        for (uint32_t j = 0; j < lowering->trees[i].hop_count; j++)
-            if (lowering->trees[i].hops[j].child_count > 0)
-                count[lowering->trees[i].hops[j].node] +=
-                    by_lower_depth(lowering, &lowering->trees[i].hops[j]);
+        for (uint32_t j = 0; j < lowering->trees[i].hop_count; j++) {
+            const struct by_hop *hop = &lowering->trees[i].hops[j];
+            uint32_t depth = hop->child_count > 0 ? by_lower_depth(lowering, hop) : 0;
+
+            if (lowering->trees[i].window > 0)
+                needs[hop->node].fixed += (uint64_t)depth * lowering->trees[i].window;
+            else
+                needs[hop->node].places += depth;
+        }
+    *fullest = 0;
     for (uint32_t i = 1; i < lowering->node_count; i++)
-        if (count[i] > count[best])
-            best = i;
-    *entries = count[best];
-    free(count);
-    return best;
+        if (needs[i].places > needs[*fullest].places)
+            *fullest = i;
+    return needs;
 }
 
-/* Windows are alike in all trees and at all nodes: a tree runs no faster than its smallest window. */
+/* Whether every node holds the trees with this window where none is given; else *node is one that does not.
+ */
+static bool windows_fit(const struct need *needs, uint32_t count, uint32_t window, uint32_t slots,
+                        uint32_t *node)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (needs[i].fixed + (uint64_t)needs[i].places * window > slots) {
+            *node = i;
+            return false;
+        }
+    return true;
+}
+
+/* Windows that are not given are alike in all trees and at all nodes: a tree runs no faster than its smallest
+ * window. */
 static int set_windows(struct by_lowering *lowering, const struct by_lower_options *options,
                        struct by_problem *problem)
 {
-    uint32_t entries, node = fullest(lowering, &entries), window = options->window;
-    const char *name = lowering->topology->nodes[node].name;
+    uint32_t node, full, window = options->window;
+    struct need *needs = count_needs(lowering, &full);
     /* Where each tree counts as often as it needs slots. */
     const char *pairs = options->det ? " (for --det counted once for each two children)" : "";
     char text[300];
 
-    if (entries > BY_ENTRIES_MAX || entries > options->slots)
-        return by_problem_say(
-            problem, BY_ELIMIT,
-            "'%s' takes part in %u trees%s, and has %u slots: raise --slots, or plan with a "
-            "smaller --fixed-k, or fewer collectives",
-            name, entries, pairs, options->slots);
-    while ((uint64_t)entries * window > options->slots)
+    node = full;
+    if (needs[full].places > BY_ENTRIES_MAX ||
+        !windows_fit(needs, lowering->node_count, 1, options->slots, &node)) {
+        by_problem_say(problem, BY_ELIMIT,
+                       "'%s' takes part in %u trees%s, and has %u slots%s: raise --slots, or plan with a "
+                       "smaller --fixed-k, or fewer collectives",
+                       lowering->topology->nodes[node].name, needs[node].places, pairs, options->slots,
+                       needs[node].fixed > 0 ? ", of which jobs with a window of their own take some" : "");
+        free(needs);
+        return BY_ELIMIT;
+    }
+    while (!windows_fit(needs, lowering->node_count, window, options->slots, &node))
         window /= 2;
     if (window < options->window) {
         snprintf(
             text, sizeof(text),
             "windows are %u slots instead of %u, because '%s' is in %u trees%s and has %u slots: --slots "
             "gives it more",
-            window, options->window, name, entries, pairs, options->slots);
+            window, options->window, lowering->topology->nodes[node].name, needs[node].places, pairs,
+            options->slots);
         add_note(lowering, text);
     }
     for (uint32_t i = 0; i < lowering->tree_count; i++)
-        lowering->trees[i].window = window;
+        if (lowering->trees[i].window == 0)
+            lowering->trees[i].window = window;
     lowering->window = window;
-    lowering->slots = entries * window;
+    for (uint32_t i = 0; i < lowering->node_count; i++) {
+        uint64_t slots = needs[i].fixed + (uint64_t)needs[i].places * window;
+
+        lowering->slots = slots > lowering->slots ? (uint32_t)slots : lowering->slots;
+    }
+    free(needs);
     return 0;
 }
 
@@ -270,6 +325,22 @@ static uint32_t index_of(const struct by_lowering *lowering, uint16_t job)
     return i;
 }
 
+struct by_lower_need by_lowering_need(const struct by_lowering *lowering, uint16_t job, uint32_t node)
+{
+    struct by_lower_need need = {0};
+
+    for (uint32_t i = 0; i < lowering->tree_count; i++) {
+        const struct by_lowered_tree *tree = &lowering->trees[i];
+        uint32_t hop = tree->hop_of[node];
+
+        if (tree->job != job || hop == BY_LOWER_NODE_NONE || tree->hops[hop].child_count == 0)
+            continue;
+        need.entries++;
+        need.slots += tree->window * by_lower_depth(lowering, &tree->hops[hop]);
+    }
+    return need;
+}
+
 uint32_t by_lowering_rank(const struct by_lowering *lowering, uint16_t job, uint32_t node)
 {
     return lowering->ranks[index_of(lowering, job)][node];
@@ -305,6 +376,8 @@ static uint64_t cookie_of(const struct by_lowering *lowering)
         const struct by_lowered_tree *tree = &lowering->trees[i];
         hash = mix_number(hash, (uint64_t)tree->job << 48 | (uint64_t)tree->collectives << 32 | tree->share);
         hash = mix_number(hash, tree->owner);
+        if (tree->window != lowering->window)
+            hash = mix_number(hash, tree->window);
         for (uint32_t j = 0; j < tree->hop_count; j++) {
             hash = mix_number(hash, (uint64_t)tree->hops[j].node << 32 | tree->hops[j].parent);
             for (uint32_t k = 0; k < tree->hops[j].down_count; k++)
@@ -346,6 +419,7 @@ int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs
     lowering->node_count = topology->node_count;
     lowering->jobs = by_alloc(job_count, sizeof(*lowering->jobs));
     lowering->ranks = by_alloc(job_count, sizeof(*lowering->ranks));
+    lowering->slot_base = by_alloc(job_count, sizeof(*lowering->slot_base));
     if (error == 0)
         error = by_address_map_make(topology, &lowering->map, problem);
     lowering->det = options.det;
@@ -383,9 +457,12 @@ void by_lowering_free(struct by_lowering *lowering)
     for (uint32_t i = 0; i < lowering->note_count; i++)
         free(lowering->notes[i]);
     by_address_map_free(&lowering->map);
-    for (uint32_t i = 0; i < lowering->job_count; i++)
+    for (uint32_t i = 0; i < lowering->job_count; i++) {
         free(lowering->ranks[i]);
+        free(lowering->slot_base[i]);
+    }
     free(lowering->ranks);
+    free(lowering->slot_base);
     free(lowering->notes);
     free(lowering->trees);
     free(lowering->relays);

@@ -10,11 +10,9 @@
  * A job may be on some of the compute nodes (its plans say so): its ranks are these, in the fabric's order.
  */
 #ifndef BY_LOWER_LOWER_H
-/* Hops of all trees together (count) that hosts' images hold, for error texts: some 800 KB in each. With more
- * of them, hosts know their own neighbours alone. */
-#define BY_LOWER_HOPS_MAX 65536u
 #define BY_LOWER_LOWER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +21,9 @@
 #include "offload/table/image.h"
 
 #define BY_LOWER_NODE_NONE UINT32_MAX
+/* Hops of all trees together (count) that hosts' images hold, for error texts: some 800 KB in each. With more
+ * of them, hosts know their own neighbours alone. */
+#define BY_LOWER_HOPS_MAX 65536u
 /* Slots of one tree at one node, where nothing else is asked for: 256 x 1408 B = 352 KiB in flight. */
 #define BY_LOWER_WINDOW 256u
 /* Slots of one node (two banks of up to 2 x 1408 B each): 92 MB of a switch's memory. */
@@ -46,6 +47,10 @@ struct by_lower_job {
     uint16_t job; /* 1 .. BY_JOBS_MAX - 1; the jobs given ascend */
     uint32_t plan_count;
     const struct by_plan *const *plans;
+    uint16_t gen;    /* install generation; 0 = that of the options */
+    uint32_t window; /* a power of two that is kept whatever the others need; 0 = chosen by the options */
+    const uint32_t *slot_base; /* by node: the first slot of the job there; NULL: behind the job before it */
+    const bool *lost_links;    /* by link: cables that its trees must not take; NULL: none */
 };
 
 /* A tree's node and how it is tied to its parent. Paths are links (cables) in order, with the node that each
@@ -98,6 +103,7 @@ struct by_lowering {
     uint32_t job_count;
     struct by_image_job *jobs; /* `rank` is each host's own, and is not set here */
     uint32_t **ranks;          /* by the place of the job in `jobs`, by node: rank, or UINT32_MAX */
+    uint32_t **slot_base; /* by the place of the job in `jobs`, by node; NULL: behind the job before it */
     uint32_t tree_count;
     struct by_lowered_tree *trees; /* of all jobs, by (job, tree) */
     uint32_t relay_count;
@@ -115,6 +121,12 @@ static inline uint32_t by_lower_depth(const struct by_lowering *lowering, const 
 {
     return lowering->det ? by_image_det_depth(hop->child_count) : 1;
 }
+
+/* Entries of a job at `node`, and slots that they need (counts). */
+struct by_lower_need {
+    uint32_t entries, slots;
+};
+struct by_lower_need by_lowering_need(const struct by_lowering *lowering, uint16_t job, uint32_t node);
 
 /* The rank of `node` in a job of this lowering, or UINT32_MAX; and how many the job has. */
 uint32_t by_lowering_rank(const struct by_lowering *lowering, uint16_t job, uint32_t node);

@@ -17,6 +17,11 @@ static uint32_t arc_from(const struct by_link *link, uint32_t from)
     return link->a == from ? link->arc_ab : link->arc_ba;
 }
 
+static int is_lost(const struct by_address_map *map, uint32_t link)
+{
+    return map->lost_links != NULL && map->lost_links[link];
+}
+
 /*
  * May answers leave `from` by this cable? With an arc in that direction; or where two one-way links between
  * the same nodes describe the two directions with different bandwidths: the cable itself is full duplex, and
@@ -31,7 +36,7 @@ static int answers_by(const struct by_address_map *map, uint32_t link, uint32_t 
         return 1;
     for (uint32_t port = 0; port < map->port_count[from]; port++) {
         uint32_t other = by_address_link(map, from, port);
-        if (by_address_peer(topology, other, from) == peer &&
+        if (by_address_peer(topology, other, from) == peer && !is_lost(map, other) &&
             arc_from(&topology->links[other], from) != UINT32_MAX)
             return 1;
     }
@@ -78,7 +83,7 @@ static uint32_t choose(const struct by_address_map *map, uint32_t near, uint32_t
         uint32_t main = flow == BY_FLOW_UP ? up : down;
         int both = down != UINT32_MAX && up != UINT32_MAX;
 
-        if (by_address_peer(topology, link, near) != far || main == UINT32_MAX ||
+        if (by_address_peer(topology, link, near) != far || main == UINT32_MAX || is_lost(map, link) ||
             (flow == BY_FLOW_BOTH && !both))
             continue;
         if (best != UINT32_MAX) {
@@ -109,7 +114,8 @@ static int64_t find_way(const struct by_address_map *map, uint32_t from, uint32_
         uint32_t node = queue[head++];
         for (uint32_t port = 0; port < map->port_count[node]; port++) {
             uint32_t link = by_address_link(map, node, port), peer = by_address_peer(topology, link, node);
-            if (seen[peer] || !forwards(map, peer) || arc_from(&topology->links[link], node) == UINT32_MAX)
+            if (seen[peer] || !forwards(map, peer) || is_lost(map, link) ||
+                arc_from(&topology->links[link], node) == UINT32_MAX)
                 continue;
             seen[peer] = 1;
             via[peer] = link + 1;

@@ -447,23 +447,17 @@ static int read_plan(struct reader *reader, struct by_plan *plan)
     return reader->error;
 }
 
-int by_plan_read(const char *path, const struct by_topology *topology, struct by_plan **plan,
-                 struct by_problem *problem)
+int by_plan_parse(const char *text, size_t bytes, const struct by_topology *topology, struct by_plan **plan,
+                  struct by_problem *problem)
 {
     struct reader reader = {.topology = topology, .problem = problem};
-    struct by_plan *made;
-    char *text;
-    size_t bytes;
-    int error = by_text_read(path, FILE_BYTES_MAX, &text, &bytes, problem);
+    struct by_plan *made = by_alloc(1, sizeof(*made));
+    int error;
 
     *plan = NULL;
-    if (error)
-        return error;
-    made = by_alloc(1, sizeof(*made));
     by_json_open(&reader.json, text, bytes);
     error = read_plan(&reader, made);
     by_json_close(&reader.json);
-    free(text);
     if (error) {
         by_tree_list_free(&reader.list);
         by_plan_free(made);
@@ -474,4 +468,18 @@ int by_plan_read(const char *path, const struct by_topology *topology, struct by
     by_tree_list_move(&reader.list, made);
     *plan = made;
     return 0;
+}
+
+int by_plan_read(const char *path, const struct by_topology *topology, struct by_plan **plan,
+                 struct by_problem *problem)
+{
+    char *text;
+    size_t bytes;
+    int error = by_text_read(path, FILE_BYTES_MAX, &text, &bytes, problem);
+
+    *plan = NULL;
+    if (error == 0)
+        error = by_plan_parse(text, bytes, topology, plan, problem);
+    free(text);
+    return error;
 }

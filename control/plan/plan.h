@@ -124,6 +124,9 @@ uint32_t by_plan_height(const struct by_plan *plan, const struct by_tree *tree, 
 struct by_heights by_plan_heights(const struct by_plan *plan, uint32_t node_count);
 /* Plan files: JSON with names instead of indices. */
 int by_plan_write(const struct by_plan *plan, const struct by_topology *topology, void *stream);
+/* From memory, or from a file. */
+int by_plan_parse(const char *text, size_t bytes, const struct by_topology *topology, struct by_plan **plan,
+                  struct by_problem *problem);
 int by_plan_read(const char *path, const struct by_topology *topology, struct by_plan **plan,
                  struct by_problem *problem);
 

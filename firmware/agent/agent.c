@@ -106,6 +106,7 @@ static int check_writer(struct by_agent *agent)
 
     if (agent->request.election_id >= agent->election_id) {
         agent->election_id = agent->request.election_id;
+        agent->election_count++;
         return 0;
     }
     text = by_agent_fail(agent, BY_EPERM);

@@ -50,6 +50,7 @@ struct by_agent_counter {
 struct by_agent_port {
     const char *name;
     uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes, rx_dropped, tx_dropped;
+    uint8_t down; /* no carrier */
 };
 
 /* The node behind an agent. All functions get `node`; those that fill `out` return 0, or BY_ENOENT beyond the

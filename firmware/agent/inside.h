@@ -10,8 +10,9 @@
 
 struct by_agent {
     struct by_agent_config config;
-    uint64_t election_id; /* the highest seen */
-    uint32_t total;       /* bytes of the image being staged, 0 = none */
+    uint64_t election_id;    /* the highest seen */
+    uint64_t election_count; /* requests of writers that were let through */
+    uint32_t total;          /* bytes of the image being staged, 0 = none */
     uint32_t received;
     uint64_t validated;                   /* hash of what the node has accepted and not yet committed */
     uint64_t validated_push, active_push; /* which pushes that and the active image belong to */

@@ -64,6 +64,7 @@ void by_agent_answer_hello(struct by_agent *agent)
     agent->response.which_body = by_Response_hello_tag;
     describe_switch(agent, reply);
     reply->election_id = agent->election_id;
+    reply->election_count = agent->election_count;
     reply->validated_hash = agent->validated;
     reply->validated_push = agent->validated_push;
     if (config->saved) {
@@ -144,6 +145,7 @@ void by_agent_answer_counters(struct by_agent *agent)
         row->tx_bytes = port.tx_bytes;
         row->rx_dropped = port.rx_dropped;
         row->tx_dropped = port.tx_dropped;
+        row->down = port.down != 0;
         reply->ports_count = (pb_size_t)(i + 1);
     }
 }

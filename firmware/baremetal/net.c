@@ -6,6 +6,10 @@
 #include "offload/base/bytes.h"
 
 enum { QUEUE_RX = 0, QUEUE_TX = 1 };
+/* The feature VIRTIO_NET_F_STATUS, and the low byte of `status` in the device's configuration. */
+#define FEATURE_STATUS (UINT64_C(1) << 16)
+#define CONFIG_STATUS  6u
+#define STATUS_LINK_UP 1u
 /* How long a full ring is waited for before a packet is dropped (ns). */
 #define FULL_NS 2000000u
 
@@ -38,7 +42,7 @@ void by_net_open(struct by_net *net, uint32_t index, const struct by_virtio *dev
         net->name[1] = net->name[2];
         net->name[2] = 0;
     }
-    by_virtio_start(device, 0);
+    net->tells_link = by_virtio_start(device, FEATURE_STATUS) != 0;
     by_virtio_ring(device, QUEUE_RX, &net->rx);
     by_virtio_ring(device, QUEUE_TX, &net->tx);
     net->slot_count = net->tx.size / 2;
@@ -48,6 +52,11 @@ void by_net_open(struct by_net *net, uint32_t index, const struct by_virtio *dev
         net->idle[net->idle_count++] = i;
     by_virtio_run(device);
     refill(net);
+}
+
+bool by_net_is_down(const struct by_net *net)
+{
+    return net->tells_link && !(by_virtio_config8(&net->device, CONFIG_STATUS) & STATUS_LINK_UP);
 }
 
 uint32_t by_net_receive(struct by_net *net, uint16_t *buffers, uint32_t most)

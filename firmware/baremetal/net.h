@@ -27,7 +27,8 @@ struct by_net {
     struct by_ring rx, tx;
     struct by_pool *pool;
     struct by_engine *engine;
-    char name[8]; /* "p0" */
+    char name[8];    /* "p0" */
+    bool tells_link; /* the device says whether there is a carrier */
     /* From the active table. */
     bool addressed;
     uint32_t own_ip;
@@ -44,6 +45,8 @@ struct by_net {
 /* Starts the device as port `index`. Its receive ring is full of buffers of `pool`. */
 void by_net_open(struct by_net *net, uint32_t index, const struct by_virtio *device, struct by_pool *pool,
                  struct by_engine *engine);
+/* The device says that there is no carrier. */
+bool by_net_is_down(const struct by_net *net);
 /* Up to `most` received frames, each a buffer that is the caller's now. */
 uint32_t by_net_receive(struct by_net *net, uint16_t *buffers, uint32_t most);
 

@@ -80,7 +80,8 @@ static int node_port(void *node, uint32_t index, struct by_agent_port *out)
                                   .rx_bytes = net->rx_bytes,
                                   .tx_packets = net->tx_packets,
                                   .tx_bytes = net->tx_bytes,
-                                  .tx_dropped = net->tx_dropped};
+                                  .tx_dropped = net->tx_dropped,
+                                  .down = by_net_is_down(net)};
     return 0;
 }
 

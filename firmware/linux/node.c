@@ -92,7 +92,8 @@ static int node_port(void *node, uint32_t index, struct by_agent_port *out)
                                   .tx_packets = counters.tx_packets,
                                   .tx_bytes = counters.tx_bytes,
                                   .rx_dropped = counters.rx_dropped,
-                                  .tx_dropped = counters.tx_dropped};
+                                  .tx_dropped = counters.tx_dropped,
+                                  .down = by_port_is_down(port)};
     return 0;
 }
 

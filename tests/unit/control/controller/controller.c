@@ -339,9 +339,11 @@ static void a_controller_that_another_one_has_settled_cannot_go_on(void **state)
     for (uint32_t i = 0; i < 2; i++) {
         uint64_t hash = by_image_hash(setup.targets[i].image, setup.targets[i].bytes);
 
-        assert_int_equal(by_session_open(setup.fake[i]->address,
-                                         &(struct by_session_options){TIMEOUT, 5, NULL}, &old[i], &problem),
-                         0);
+        assert_int_equal(
+            by_session_open(setup.fake[i]->address,
+                            &(struct by_session_options){.timeout_ms = TIMEOUT, .election_id = 5}, &old[i],
+                            &problem),
+            0);
         assert_int_equal(by_session_stage(old[i], setup.targets[i].image, setup.targets[i].bytes, &problem),
                          0);
         assert_int_equal(by_session_validate(old[i], hash, &problem), 0);
@@ -350,9 +352,11 @@ static void a_controller_that_another_one_has_settled_cannot_go_on(void **state)
     assert_int_equal(by_push_settle(setup.targets, 2, &plain, &settled, &problem), 0);
     assert_int_equal(settled, BY_PUSH_BACK);
     for (uint32_t i = 0; i < 2; i++) {
-        assert_int_equal(by_session_open(setup.fake[i]->address,
-                                         &(struct by_session_options){TIMEOUT, 5, NULL}, &old[i], &problem),
-                         0);
+        assert_int_equal(
+            by_session_open(setup.fake[i]->address,
+                            &(struct by_session_options){.timeout_ms = TIMEOUT, .election_id = 5}, &old[i],
+                            &problem),
+            0);
         assert_int_equal(by_session_commit(
                              old[i], by_image_hash(setup.targets[i].image, setup.targets[i].bytes), &problem),
                          BY_EPERM);
@@ -389,12 +393,14 @@ static void a_deposed_writer_is_told_so(void **state)
 
     (void)state;
     setup_open(&setup, 4096);
-    assert_int_equal(by_session_open(setup.fake[0]->address, &(struct by_session_options){TIMEOUT, 7, NULL},
+    assert_int_equal(by_session_open(setup.fake[0]->address,
+                                     &(struct by_session_options){.timeout_ms = TIMEOUT, .election_id = 7},
                                      &newer, &problem),
                      0);
     assert_int_equal(by_session_stage(newer, setup.targets[0].image, setup.targets[0].bytes, &problem), 0);
     by_session_close(newer);
-    assert_int_equal(by_session_open(setup.fake[0]->address, &(struct by_session_options){TIMEOUT, 6, NULL},
+    assert_int_equal(by_session_open(setup.fake[0]->address,
+                                     &(struct by_session_options){.timeout_ms = TIMEOUT, .election_id = 6},
                                      &older, &problem),
                      0);
     assert_int_equal(by_session_stage(older, setup.targets[0].image, setup.targets[0].bytes, &problem),
@@ -440,8 +446,10 @@ static void silence_and_nonsense_end_with_an_error_in_time(void **state)
 
     (void)state;
     fake->silent = 1;
-    assert_int_equal(
-        by_session_open(fake->address, &(struct by_session_options){200, 0, NULL}, &session, &problem), 0);
+    assert_int_equal(by_session_open(fake->address,
+                                     &(struct by_session_options){.timeout_ms = 200, .election_id = 0},
+                                     &session, &problem),
+                     0);
     assert_int_equal(by_session_hello(session, &hello, &problem), BY_ETIMEDOUT);
     assert_non_null(strstr(problem.text, "no answer within 200 ms"));
     by_session_close(session);

@@ -1,0 +1,20 @@
+# daemon: banyand, the controller of a fabric. A library for its tests, and the program.
+LIBS += daemon
+daemon_SRC := \
+	control/daemon/admit.c \
+	control/daemon/change.c \
+	control/daemon/event.c \
+	control/daemon/fabric.c \
+	control/daemon/job.c \
+	control/daemon/jobs.c \
+	control/daemon/loop.c \
+	control/daemon/options.c \
+	control/daemon/react.c \
+	control/daemon/start.c \
+	control/daemon/switches.c \
+	control/daemon/watch.c \
+	control/daemon/work.c
+PROGS += banyand
+banyand_SRC    := control/daemon/main.c
+banyand_LIBS   := daemon control secure offload
+banyand_LDLIBS := -ljansson -lexpat -lgmp -lm -lprotobuf-nanopb -lssl -lcrypto -lpthread

@@ -1,0 +1,169 @@
+/* banyand's options. See options.h. */
+#include "control/daemon/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/daemon/daemon.h"
+
+enum {
+    OPT_TO = 256,
+    OPT_SOCKETS,
+    OPT_KEYS,
+    OPT_TIMEOUT,
+    OPT_HEARTBEAT,
+    OPT_JOB,
+    OPT_MEMBERS,
+    OPT_MTU,
+    OPT_DET,
+    OPT_TAKEOVER,
+    OPT_HELP,
+    OPT_VERSION
+};
+
+static const struct option long_options[] = {{"to", required_argument, NULL, OPT_TO},
+                                             {"sockets", required_argument, NULL, OPT_SOCKETS},
+                                             {"keys", required_argument, NULL, OPT_KEYS},
+                                             {"timeout", required_argument, NULL, OPT_TIMEOUT},
+                                             {"heartbeat", required_argument, NULL, OPT_HEARTBEAT},
+                                             {"job", required_argument, NULL, OPT_JOB},
+                                             {"members", required_argument, NULL, OPT_MEMBERS},
+                                             {"mtu", required_argument, NULL, OPT_MTU},
+                                             {"det", no_argument, NULL, OPT_DET},
+                                             {"takeover", no_argument, NULL, OPT_TAKEOVER},
+                                             {"help", no_argument, NULL, OPT_HELP},
+                                             {"version", no_argument, NULL, OPT_VERSION},
+                                             {0}};
+
+static const char usage[] =
+    "usage: banyand TOPOLOGY --to NAME=ADDR... | --sockets DIR [options]\n"
+    "\n"
+    "The controller of a fabric: plans jobs, loads the switches' tables, watches the switches, and plans "
+    "anew\n"
+    "when a part of the fabric is lost or comes back.\n"
+    "  --to NAME=ADDR        the control address of switch NAME: unix:PATH, tcp:HOST:PORT or tls:HOST:PORT;\n"
+    "                        repeat for each switch\n"
+    "  --sockets DIR         every switch NAME listens at DIR/NAME.sock\n"
+    "  --keys DIR            keys for tls: (default: BANYAN_KEYS), as `banyan keys` makes them\n"
+    "  --job N=LIST[:RANKS]  a job to make: collectives with commas between, or all; broadcast@HOST and\n"
+    "                        reduce@HOST name a root; the hosts that take part, or @FILE (default: all)\n"
+    "  --members ADDR        where hosts of jobs connect: unix:PATH or tcp:HOST:PORT\n"
+    "  --heartbeat MS        how often each switch is asked, 10 to 1000 (default 100); three without an\n"
+    "                        answer mean that it is down\n"
+    "  --timeout S           seconds that a switch may take in a push, 1 to 60 (default 2)\n"
+    "  --mtu N               of every link (default 1500)\n"
+    "  --det                 tables by which switches can sum in mode det\n"
+    "  --takeover            lead switches that another controller leads now\n"
+    "  --help, --version\n"
+    "Exit status: 0 after SIGTERM or SIGINT, 2 bad usage or input, 3 the environment, or another "
+    "controller.\n";
+
+static int refuse(const char *format, const char *value)
+{
+    char text[400];
+
+    snprintf(text, sizeof(text), format, value);
+    fprintf(stderr, "banyand: %s\n", text);
+    return 2;
+}
+
+static int take_number(const char *name, const char *text, unsigned long low, unsigned long high,
+                       uint32_t *value)
+{
+    char *end;
+    unsigned long number;
+
+    errno = 0;
+    number = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != 0 || errno != 0 || number < low || number > high) {
+        fprintf(stderr, "banyand: --%s %s: a number from %lu to %lu\n", name, text, low, high);
+        return 2;
+    }
+    *value = (uint32_t)number;
+    return -1;
+}
+
+/* Adds to a list of the command line. */
+static int add(const char *option, const char *value, const char **list, uint32_t *count, uint32_t most)
+{
+    if (*count == most) {
+        fprintf(stderr, "banyand: more than %u %s\n", most, option);
+        return 2;
+    }
+    list[(*count)++] = value;
+    return -1;
+}
+
+static int take(struct by_options *options, int code, const char *value)
+{
+    uint32_t number = 0;
+    int status;
+
+    switch (code) {
+    case OPT_TO:
+        if (strchr(value, '=') == NULL)
+            return refuse("--to %.100s: write NAME=ADDR, such as leaf0=unix:/run/banyan/leaf0.sock", value);
+        return add("--to", value, options->to, &options->to_count, BY_OPTIONS_TO_MAX);
+    case OPT_SOCKETS:
+        options->sockets = value;
+        return -1;
+    case OPT_KEYS:
+        options->access.keys = value;
+        return -1;
+    case OPT_TIMEOUT:
+        status = take_number("timeout", value, 1, 60, &number);
+        options->access.timeout_ms = number * 1000;
+        return status;
+    case OPT_HEARTBEAT:
+        return take_number("heartbeat", value, 10, 1000, &options->heartbeat_ms);
+    case OPT_JOB:
+        return add("--job", value, options->jobs, &options->job_count, BY_OPTIONS_JOBS_MAX);
+    case OPT_MEMBERS:
+        if (strncmp(value, "unix:", 5) != 0 && strncmp(value, "tcp:", 4) != 0)
+            return refuse("--members %.100s: it is unix:PATH or tcp:HOST:PORT", value);
+        return add("--members", value, options->members, &options->member_count, BY_OPTIONS_MEMBERS_MAX);
+    case OPT_MTU:
+        return take_number("mtu", value, 576, 9216, &options->lower.mtu);
+    case OPT_DET:
+        options->lower.det = 1;
+        return -1;
+    case OPT_TAKEOVER:
+        options->takeover = true;
+        return -1;
+    case OPT_HELP:
+        fputs(usage, stdout);
+        return 0;
+    case OPT_VERSION:
+        puts("banyand " BY_VERSION);
+        return 0;
+    default:
+        fputs("banyand: try --help\n", stderr);
+        return 2;
+    }
+}
+
+int by_options_parse(struct by_options *options, int argc, char **argv)
+{
+    int code, status;
+
+    *options = (struct by_options){.heartbeat_ms = 100, .access = {.timeout_ms = 2000}};
+    while ((code = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+        status = take(options, code, optarg);
+        if (status >= 0)
+            return status;
+    }
+    if (options->access.keys == NULL)
+        options->access.keys = getenv("BANYAN_KEYS");
+    if (optind == argc)
+        return refuse("%s is missing: the topology of the fabric; try --help", "TOPOLOGY");
+    if (optind + 1 < argc)
+        return refuse("'%.100s' is one file too many: a daemon has one topology", argv[optind + 1]);
+    options->topology = argv[optind];
+    if (options->to_count == 0 && options->sockets == NULL)
+        return refuse("%s: no switch could be reached: give --to for each, or --sockets DIR",
+                      options->topology);
+    return -1;
+}

@@ -1,0 +1,34 @@
+/* The command line of banyand. Start-up only; main thread. */
+#ifndef BY_DAEMON_OPTIONS_H
+#define BY_DAEMON_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "control/controller/session.h"
+#include "control/lower/lower.h"
+
+/* Jobs on the command line, switches with --to, and listeners for hosts (counts). */
+#define BY_OPTIONS_JOBS_MAX    64u
+#define BY_OPTIONS_TO_MAX      4096u
+#define BY_OPTIONS_MEMBERS_MAX 4u
+
+struct by_options {
+    const char *topology;
+    uint32_t to_count;
+    const char *to[BY_OPTIONS_TO_MAX]; /* NAME=ADDR */
+    const char *sockets;               /* every switch NAME at sockets/NAME.sock */
+    struct by_session_options access;  /* of pushes */
+    uint32_t heartbeat_ms;
+    uint32_t job_count;
+    const char *jobs[BY_OPTIONS_JOBS_MAX]; /* as by_job_parse takes them */
+    uint32_t member_count;
+    const char *members[BY_OPTIONS_MEMBERS_MAX]; /* addresses for hosts: unix:PATH or tcp:HOST:PORT */
+    struct by_lower_options lower;               /* mtu, det */
+    bool takeover;
+};
+
+/* -1 to go on, else the exit status. Strings are argv's. */
+int by_options_parse(struct by_options *options, int argc, char **argv);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * Work that takes long - planning, lowering, pushes, the store - on one thread of its own, so that heartbeats
+ * and hosts are never kept waiting. Tasks run in the order given, one at a time.
+ */
+#ifndef BY_DAEMON_WORK_H
+#define BY_DAEMON_WORK_H
+
+#include "control/daemon/event.h"
+
+struct by_daemon;
+struct by_work;
+
+struct by_task {
+    void (*run)(struct by_task *task);                            /* on the worker's thread */
+    void (*done)(struct by_daemon *daemon, struct by_task *task); /* then on the loop's */
+    struct by_task *next;
+};
+
+struct by_work *by_work_start(struct by_event_queue *events);
+/* Waits for the task that runs; those behind it are forgotten. */
+void by_work_stop(struct by_work *work);
+/* The task is the worker's until `done`. */
+void by_work_do(struct by_work *work, struct by_task *task);
+
+#endif
