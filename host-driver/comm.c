@@ -43,6 +43,46 @@ static void add_counter(struct banyan_comm *comm, const char *group, const char 
     counter->value = value;
 }
 
+/* Names and places of all counters. The list stays the same when calls go on with other parts: a host may
+ * get an engine then that it had not, so that with a controller there are always an engine's. */
+static void fill_counters(struct banyan_comm *comm)
+{
+    static const struct by_engine_counters none;
+    const struct by_engine_counters *engine =
+        comm->progress.engine != NULL ? by_engine_counters(comm->progress.engine) : &none;
+    uint32_t port_count = comm->transport != NULL ? comm->transport->port_count : 0;
+
+    comm->counter_count = 0;
+    if (comm->hosts.fallback != NULL) {
+#define X(field, help)                                                                                       \
+    add_counter(comm, "hosts", "", #field, &by_fallback_counters(comm->hosts.fallback)->field);
+        BY_FALLBACK_COUNTER_LIST(X)
+#undef X
+    }
+    if (comm->progress.endpoint == NULL)
+        return;
+    for (uint32_t i = 0; i < port_count; i++) {
+        struct by_image_port port;
+
+        by_image_port(comm->image, i, &port);
+#define X(field, help) add_counter(comm, "port", port.name, #field, &comm->transport->ports[i].field);
+        BY_PORT_COUNTER_LIST(X)
+#undef X
+    }
+#define X(field, help)                                                                                       \
+    add_counter(comm, "endpoint", "", #field, &by_endpoint_counters(comm->progress.endpoint)->field);
+    BY_ENDPOINT_COUNTER_LIST(X)
+#undef X
+    if (comm->progress.engine != NULL || comm->member != NULL) {
+#define X(field, help) add_counter(comm, "engine", "", #field, &engine->field);
+        BY_ENGINE_COUNTER_LIST(X)
+#undef X
+    }
+    add_counter(comm, "fault", "", "dropped", &comm->progress.faults.dropped);
+    add_counter(comm, "fault", "", "doubled", &comm->progress.faults.doubled);
+    add_counter(comm, "fault", "", "delayed", &comm->progress.faults.delayed);
+}
+
 static int list_counters(struct banyan_comm *comm)
 {
 #define X(name, help) +1
@@ -54,35 +94,7 @@ static int list_counters(struct banyan_comm *comm)
     comm->counters = calloc(per_port * port_count + others, sizeof(*comm->counters));
     if (comm->counters == NULL)
         return by_fail(BY_ENOMEM, "no memory for the counters of job %u", comm->job.job);
-    if (comm->hosts.fallback != NULL) {
-#define X(field, help)                                                                                       \
-    add_counter(comm, "hosts", "", #field, &by_fallback_counters(comm->hosts.fallback)->field);
-        BY_FALLBACK_COUNTER_LIST(X)
-#undef X
-    }
-    if (comm->progress.endpoint == NULL)
-        return 0;
-    for (uint32_t i = 0; i < port_count; i++) {
-        struct by_image_port port;
-
-        by_image_port(comm->context->image, i, &port);
-#define X(field, help) add_counter(comm, "port", port.name, #field, &comm->transport->ports[i].field);
-        BY_PORT_COUNTER_LIST(X)
-#undef X
-    }
-#define X(field, help)                                                                                       \
-    add_counter(comm, "endpoint", "", #field, &by_endpoint_counters(comm->progress.endpoint)->field);
-    BY_ENDPOINT_COUNTER_LIST(X)
-#undef X
-    if (comm->progress.engine != NULL) {
-#define X(field, help)                                                                                       \
-    add_counter(comm, "engine", "", #field, &by_engine_counters(comm->progress.engine)->field);
-        BY_ENGINE_COUNTER_LIST(X)
-#undef X
-    }
-    add_counter(comm, "fault", "", "dropped", &comm->progress.faults.dropped);
-    add_counter(comm, "fault", "", "doubled", &comm->progress.faults.doubled);
-    add_counter(comm, "fault", "", "delayed", &comm->progress.faults.delayed);
+    fill_counters(comm);
     return 0;
 }
 
@@ -103,44 +115,82 @@ banyan_status_t banyan_comm_counter(const struct banyan_comm *comm, uint32_t ind
 /* ---- making and freeing
  * ---------------------------------------------------------------------------------------------------- */
 
+void by_comm_image(struct banyan_comm *comm, const uint8_t *image, size_t bytes)
+{
+    comm->image = image;
+    comm->image_bytes = bytes;
+    if (image != NULL)
+        by_image_header(image, &comm->header);
+    else
+        comm->header = comm->context->header;
+}
+
 static int open_transport(struct banyan_comm *comm)
 {
     struct banyan_context *context = comm->context;
     struct by_transport_config config = {
-        .image = context->image,
-        .image_bytes = context->image_bytes,
+        .image = comm->image,
+        .image_bytes = comm->image_bytes,
         .udp_port = comm->job.udp_port,
-        .payload_max = context->header.payload_max,
+        .payload_max = comm->header.payload_max,
         .settings = &context->settings,
     };
 
+    comm->payload_max = comm->header.payload_max;
     if (context->fabric != NULL)
         return by_fabric_join(context->fabric, context->node, comm->job.udp_port, &comm->progress,
                               &comm->transport);
     return by_transport_open(&config, context->transport, &comm->transport);
 }
 
-static int open_progress(struct banyan_comm *comm)
+/* What a rank's parts are made of, but for injected faults. */
+static int progress_config(const struct banyan_comm *comm, const uint8_t *image, size_t bytes,
+                           struct by_progress_config *config)
 {
-    struct banyan_context *context = comm->context;
-    struct by_progress_config config = {.image = context->image,
-                                        .image_bytes = context->image_bytes,
-                                        .job = comm->job.job,
-                                        .stall_ns = context->stall_ns};
     uint64_t inflight;
-    int error = by_settings_number(&context->settings, BY_SETTING_INFLIGHT, UINT32_MAX, &inflight);
+    int error = by_settings_number(&comm->context->settings, BY_SETTING_INFLIGHT, UINT32_MAX, &inflight);
 
-    if (error == 0)
-        error = by_faults_read(&context->settings, context->header.node, &config.fault);
     if (error != 0)
         return error;
-    config.inflight_max = inflight > 0 ? (uint32_t)inflight : comm->transport->inflight_max;
-    return by_progress_open(&comm->progress, &config, comm->transport);
+    *config = (struct by_progress_config){
+        .image = image,
+        .image_bytes = bytes,
+        .job = comm->job.job,
+        .stall_ns = comm->context->stall_ns,
+        .inflight_max = inflight > 0 ? (uint32_t)inflight : comm->transport->inflight_max,
+        .resume = comm->member != NULL,
+    };
+    return 0;
+}
+
+static int open_progress(struct banyan_comm *comm)
+{
+    struct by_progress_config config;
+    int error = progress_config(comm, comm->image, comm->image_bytes, &config);
+
+    if (error == 0)
+        error = by_faults_read(&comm->context->settings, comm->header.node, &config.fault);
+    return error != 0 ? error : by_progress_open(&comm->progress, &config, comm->transport);
+}
+
+int by_comm_carry(struct banyan_comm *comm, struct by_resume *resume, const uint8_t *image, size_t bytes)
+{
+    struct by_progress_config config;
+    int error = progress_config(comm, image, bytes, &config);
+
+    if (error == 0)
+        error = by_progress_carry(&comm->progress, &config, resume);
+    if (error != 0)
+        return error;
+    by_comm_image(comm, image, bytes);
+    (void)by_image_job_find(image, comm->job.job, &comm->job);
+    fill_counters(comm);
+    return 0;
 }
 
 static int open_trees(struct banyan_comm *comm, uint32_t job)
 {
-    int error = by_image_job_find(comm->context->image, job, &comm->job);
+    int error = by_image_job_find(comm->image, job, &comm->job);
 
     if (error == 0)
         error = open_transport(comm);
@@ -182,13 +232,19 @@ static int open_all(struct banyan_comm *comm, uint32_t wanted)
         return error;
     comm->spin_max = (uint32_t)spin;
     comm->linger_ns = linger_ms * 1000000u;
-    error = comm->context->image != NULL ? open_trees(comm, (uint32_t)job) : open_alone(comm, (uint32_t)job);
+    by_comm_image(comm, comm->context->image, comm->context->image_bytes);
+    error = by_member_open(comm, (uint32_t)job);
+    if (error != 0)
+        return error;
+    error = comm->image != NULL ? open_trees(comm, (uint32_t)job) : open_alone(comm, (uint32_t)job);
     if (error == 0)
         error = by_hosts_open(comm);
     if (error == 0)
         error = by_staging_open(comm);
     if (error == 0 && comm->transport != NULL)
         comm->yield_max = comm->transport->yields;
+    if (error == 0)
+        by_member_ready(comm);
     return error != 0 ? error : list_counters(comm);
 }
 
@@ -202,6 +258,7 @@ static void close_all(struct banyan_comm *comm)
     by_progress_close(&comm->progress);
     if (comm->transport != NULL)
         comm->transport->ops->close(comm->transport);
+    by_member_close(comm);
     if (comm->wake_fd >= 0)
         close(comm->wake_fd);
     comm->magic = 0;
@@ -257,6 +314,7 @@ static void linger(struct banyan_comm *comm)
         if (by_clock_ns() - quiet_since >= (clean ? comm->linger_ns / 10 : comm->linger_ns) ||
             by_clock_ns() - begin_ns >= comm->context->stall_ns) /* by then who asks has failed */
             return;
+        by_member_step(comm, by_clock_ns());
         if (by_progress_step(&comm->progress, by_clock_ns()) > 0)
             quiet_since = by_clock_ns();
         else
@@ -332,6 +390,20 @@ void by_comm_fail(struct banyan_comm *comm, int error)
     atomic_compare_exchange_strong(&comm->error, &none, error);
 }
 
+void by_comm_end(struct banyan_comm *comm, int error, const char *text)
+{
+    if (comm->verdict.error != 0 || atomic_load(&comm->error) != 0)
+        return;
+    comm->verdict.error = error;
+    snprintf(comm->verdict.text, sizeof(comm->verdict.text), "%s", text);
+    by_staging_abort(comm, error);
+    if (comm->progress.endpoint != NULL)
+        by_endpoint_abort(comm->progress.endpoint);
+    if (comm->hosts.fallback != NULL)
+        by_fallback_abort(comm->hosts.fallback);
+    by_comm_fail(comm, error);
+}
+
 /* ---- progress
  * --------------------------------------------------------------------------------------------------------------
  */
@@ -339,9 +411,9 @@ void by_comm_fail(struct banyan_comm *comm, int error)
 static void sleep_until(struct banyan_comm *comm, uint64_t now_ns, uint64_t deadline_ns)
 {
     uint64_t wait_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-    struct pollfd fds[BY_PORTS_MAX + BY_MESH_FDS + 1];
+    struct pollfd fds[BY_PORTS_MAX + BY_MESH_FDS + BY_MEMBER_FDS + 1];
     struct timespec wait;
-    uint32_t count = 0;
+    uint32_t count = 0, member;
 
     if (wait_ns > SLEEP_MAX_NS)
         wait_ns = SLEEP_MAX_NS;
@@ -351,15 +423,18 @@ static void sleep_until(struct banyan_comm *comm, uint64_t now_ns, uint64_t dead
         count = comm->transport->ops->fds(comm->transport, fds);
     if (comm->hosts.fallback != NULL)
         count += by_fallback_fds(comm->hosts.fallback, fds + count);
+    member = count;
+    count += by_member_fds(comm, fds + count);
     /* After an abort there is nothing to sleep for: what runs ends with the next step. */
     fds[count++] = (struct pollfd){.fd = comm->wake_fd, .events = POLLIN};
-    ppoll(fds, count, &wait, NULL);
+    if (ppoll(fds, count, &wait, NULL) > 0 && count > member + 1 && fds[member].revents != 0)
+        by_member_woken(comm);
 }
 
 /* The trees and the hosts, whichever this communicator has. */
 static uint64_t step_all(struct banyan_comm *comm, uint64_t now_ns)
 {
-    uint64_t moved = 0;
+    uint64_t moved = by_member_step(comm, now_ns);
 
     if (comm->transport != NULL)
         moved += by_progress_step(&comm->progress, now_ns);
@@ -373,7 +448,10 @@ static uint64_t deadline_of(const struct banyan_comm *comm)
     uint64_t trees = comm->transport != NULL ? by_progress_deadline(&comm->progress) : UINT64_MAX;
     uint64_t hosts = comm->hosts.fallback != NULL ? by_fallback_deadline(comm->hosts.fallback) : UINT64_MAX;
 
-    return trees < hosts ? trees : hosts;
+    uint64_t member = by_member_deadline(comm);
+
+    hosts = trees < hosts ? trees : hosts;
+    return member < hosts ? member : hosts;
 }
 
 /* Polls; then, when it may block, polls some more, and sleeps until a packet or a timer. With more processes
@@ -422,9 +500,11 @@ void by_comm_progress(struct banyan_comm *comm, uint64_t until_ns)
 
         until_ns = until_ns < soon_ns ? until_ns : soon_ns;
     }
-    if (comm->context->fabric != NULL)
+    if (comm->context->fabric != NULL) {
+        by_member_step(comm, by_clock_ns());
         by_fabric_step(comm->context->fabric, until_ns);
-    else
+    } else {
         progress_wire(comm, until_ns);
+    }
     by_staging_step(comm);
 }

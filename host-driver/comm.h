@@ -11,9 +11,11 @@
 #include <banyan/banyan.h>
 
 #include "host-driver/bootstrap/bootstrap.h"
+#include "host-driver/error.h"
 #include "host-driver/fabric.h"
 #include "host-driver/gpu/staged.h"
 #include "host-driver/hosts.h"
+#include "host-driver/member.h"
 #include "host-driver/progress.h"
 #include "host-driver/settings.h"
 
@@ -51,9 +53,23 @@ struct by_scratch {
     uint64_t bytes;
 };
 
+/* What the controller, or the wait for it, ended all calls with. */
+struct by_verdict {
+    int error;      /* 0: nothing */
+    char text[480]; /* a request adds its name */
+};
+
 struct banyan_comm {
     uint32_t magic;
     struct banyan_context *context;
+    /* The table: the context's, or what the controller has given; NULL: none, `header` has the host's name.
+     */
+    const uint8_t *image;
+    size_t image_bytes;
+    struct by_image_header header;
+    uint16_t payload_max;     /* for which the transport was opened */
+    struct by_member *member; /* or NULL: no controller */
+    struct by_verdict verdict;
     struct by_image_job job;
     struct by_transport *transport; /* or NULL, without a table; then progress is empty */
     struct by_progress progress;
@@ -99,6 +115,14 @@ uint64_t by_comm_now(const struct banyan_comm *comm);
 /* comm.c: one round of progress; sleeps, when there is nothing to do, until `until_ns` (of by_comm_now) at
  * the latest. 0: does not sleep. */
 void by_comm_progress(struct banyan_comm *comm, uint64_t until_ns);
+/* comm.c: the table that is in force from now on; NULL: none. It must outlive the communicator, or its
+ * successor. */
+void by_comm_image(struct banyan_comm *comm, const uint8_t *image, size_t bytes);
+/* comm.c: calls go on in the trees of a table that is this rank's, by `resume`, whose ranks are all level.
+ * The table must outlive the communicator, or its successor. 0; else all is as it was. */
+int by_comm_carry(struct banyan_comm *comm, struct by_resume *resume, const uint8_t *image, size_t bytes);
+/* comm.c: ends all calls with `error` and the text, unless something has ended them before. */
+void by_comm_end(struct banyan_comm *comm, int error, const char *text);
 /* Notes a fatal error, if it is the first. */
 void by_comm_fail(struct banyan_comm *comm, int error);
 /* request.c: a request that is not in use, or NULL: no memory. */

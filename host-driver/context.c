@@ -110,6 +110,20 @@ static int take_no_image(struct banyan_context *context, int off)
     return 0;
 }
 
+/* The table comes from the controller, with the communicator: here it is known who we are. */
+static void take_name(struct banyan_context *context)
+{
+    const char *name = context->settings.value[BY_SETTING_NODE];
+    char host[HOST_NAME_MAX + 1] = "";
+
+    if (name[0] == 0 && gethostname(host, sizeof(host) - 1) == 0) {
+        host[strcspn(host, ".")] = 0;
+        name = host;
+    }
+    snprintf(context->header.name, sizeof(context->header.name), "%.*s", (int)BY_NAME_MAX,
+             name[0] != 0 ? name : "this-host");
+}
+
 static int take_image(struct banyan_context *context, const struct banyan_config *config)
 {
     const char *path = config->table != NULL ? config->table : context->settings.value[BY_SETTING_TABLE];
@@ -128,6 +142,12 @@ static int take_image(struct banyan_context *context, const struct banyan_config
         context->image = by_fabric_image(context->node, &context->image_bytes);
     } else {
         error = by_bootstrap_find(&context->bootstrap, &context->settings, config);
+        if (path[0] == 0 && by_member_wanted(context)) {
+            take_name(context);
+            if (error != 0)
+                context->bootstrap.source = BY_SOURCE_NONE;
+            return 0;
+        }
         if (off || path[0] == 0)
             return error != 0 ? error : take_no_image(context, off);
         if (error != 0) { /* who has a table may use RANK and its like for something else */

@@ -42,7 +42,7 @@ static void add_node(struct text *text, const struct banyan_comm *comm, uint16_t
 {
     char name[BY_NAME_MAX + 32];
 
-    by_image_node_name(comm->context->image, node, name, sizeof(name));
+    by_image_node_name(comm->image, node, name, sizeof(name));
     add(text, "%s", name);
 }
 
@@ -51,8 +51,8 @@ static int is_switch(const struct banyan_comm *comm, uint16_t node)
 {
     struct by_image_name name;
 
-    for (uint32_t i = 0; i < comm->context->header.count[BY_SECTION_NAME]; i++) {
-        by_image_name(comm->context->image, i, &name);
+    for (uint32_t i = 0; i < comm->header.count[BY_SECTION_NAME]; i++) {
+        by_image_name(comm->image, i, &name);
         if (name.node == node)
             return name.rank == BY_RANK_NONE;
     }
@@ -61,8 +61,8 @@ static int is_switch(const struct banyan_comm *comm, uint16_t node)
 
 const char *by_node_name(const struct banyan_comm *comm, uint16_t node, struct by_image_name *name)
 {
-    for (uint32_t i = 0; i < comm->context->header.count[BY_SECTION_NAME]; i++) {
-        by_image_name(comm->context->image, i, name);
+    for (uint32_t i = 0; i < comm->header.count[BY_SECTION_NAME]; i++) {
+        by_image_name(comm->image, i, name);
         if (name->node == node)
             return name->name;
     }
@@ -75,8 +75,8 @@ static uint16_t parent_in(const struct banyan_comm *comm, uint16_t tree)
 {
     struct by_image_leaf leaf;
 
-    for (uint32_t i = 0; i < comm->context->header.count[BY_SECTION_LEAF]; i++) {
-        by_image_leaf(comm->context->image, i, &leaf);
+    for (uint32_t i = 0; i < comm->header.count[BY_SECTION_LEAF]; i++) {
+        by_image_leaf(comm->image, i, &leaf);
         if (leaf.job == comm->job.job && leaf.tree == tree)
             return leaf.parent_node;
     }
@@ -89,10 +89,10 @@ static unsigned add_children(struct text *text, const struct banyan_comm *comm, 
 {
     unsigned count = 0;
 
-    for (uint32_t i = 0; i < comm->context->header.count[BY_SECTION_HOP]; i++) {
+    for (uint32_t i = 0; i < comm->header.count[BY_SECTION_HOP]; i++) {
         struct by_image_hop hop;
 
-        by_image_hop(comm->context->image, i, &hop);
+        by_image_hop(comm->image, i, &hop);
         if (hop.job != comm->job.job || hop.tree != tree || hop.parent != node || hop.child >= 64 ||
             !(mask >> hop.child & 1))
             continue;
@@ -110,8 +110,8 @@ static unsigned add_children(struct text *text, const struct banyan_comm *comm, 
 /* How `node` is tied to its parent in `tree`. */
 static int find_hop(const struct banyan_comm *comm, uint16_t tree, uint16_t node, struct by_image_hop *hop)
 {
-    for (uint32_t i = 0; i < comm->context->header.count[BY_SECTION_HOP]; i++) {
-        by_image_hop(comm->context->image, i, hop);
+    for (uint32_t i = 0; i < comm->header.count[BY_SECTION_HOP]; i++) {
+        by_image_hop(comm->image, i, hop);
         if (hop->job == comm->job.job && hop->tree == tree && hop->node == node && hop->parent != node)
             return 1;
     }
@@ -198,7 +198,7 @@ static void describe_timeout(struct text *text, const struct banyan_comm *comm,
         add_node(text, comm, silent);
     }
     if (status->node == BY_NODE_NONE)
-        add_relays(text, comm, status->tree, comm->context->header.node);
+        add_relays(text, comm, status->tree, comm->header.node);
     add(text, " (tree %u, chunk %u)", status->tree, status->seq);
     add_seconds(text, comm);
     add_remedy(text, comm, silent);
@@ -249,8 +249,8 @@ static void add_ranks(struct text *text, const struct banyan_comm *comm, uint16_
     struct by_image_name name;
     unsigned count = 0;
 
-    for (uint32_t i = 0; i < comm->context->header.count[BY_SECTION_NAME]; i++) {
-        by_image_name(comm->context->image, i, &name);
+    for (uint32_t i = 0; i < comm->header.count[BY_SECTION_NAME]; i++) {
+        by_image_name(comm->image, i, &name);
         if (name.rank == BY_RANK_NONE || !is_below(comm, tree, name.node, node))
             continue;
         if (count < NAMED_MAX) {
@@ -278,10 +278,10 @@ static void add_side_ranks(struct text *text, const struct banyan_comm *comm,
 
         if (!(mask >> bit & 1))
             continue;
-        for (uint32_t i = 0; i < comm->context->header.count[BY_SECTION_HOP] && node == BY_NODE_NONE; i++) {
+        for (uint32_t i = 0; i < comm->header.count[BY_SECTION_HOP] && node == BY_NODE_NONE; i++) {
             struct by_image_hop hop;
 
-            by_image_hop(comm->context->image, i, &hop);
+            by_image_hop(comm->image, i, &hop);
             if (hop.job == comm->job.job && hop.tree == status->tree && hop.parent == status->err.node &&
                 hop.node != hop.parent && hop.child == bit)
                 node = hop.node;
@@ -378,7 +378,7 @@ static void describe_unsupported(struct text *text, const struct banyan_comm *co
 static void describe_damage(struct text *text, const struct banyan_comm *comm,
                             const struct by_call_status *status)
 {
-    int own = status->node == comm->context->header.node && status->err.reason != BY_ERR_MEMORY;
+    int own = status->node == comm->header.node && status->err.reason != BY_ERR_MEMORY;
 
     if (own) {
         add(text,
@@ -444,7 +444,7 @@ void by_describe(const struct banyan_comm *comm, const struct by_call *call,
 
 void by_announce(const struct banyan_comm *comm)
 {
-    const struct by_image_header *header = &comm->context->header;
+    const struct by_image_header *header = &comm->header;
     int level = atoi(comm->context->settings.value[BY_SETTING_LOG]);
     unsigned trees = 0;
     unsigned switched = 0;
@@ -453,12 +453,12 @@ void by_announce(const struct banyan_comm *comm)
         return;
     if (comm->hosts.fallback != NULL)
         by_hosts_announce(comm);
-    if (comm->context->image == NULL)
+    if (comm->image == NULL)
         return;
     for (uint32_t i = 0; i < header->count[BY_SECTION_LEAF]; i++) {
         struct by_image_leaf leaf;
 
-        by_image_leaf(comm->context->image, i, &leaf);
+        by_image_leaf(comm->image, i, &leaf);
         if (leaf.job != comm->job.job)
             continue;
         trees++;

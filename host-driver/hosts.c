@@ -61,11 +61,11 @@ static int settle(struct banyan_comm *comm, bool *wanted)
         error = by_settings_number(&context->settings, BY_SETTING_SMALL, UINT32_MAX, &hosts->small_bytes);
     if (error != 0)
         return error;
-    if (context->image == NULL && hosts->way == 0)
+    if (comm->image == NULL && hosts->way == 0)
         return by_fail(BY_EINVAL, "there is neither a table image nor, since BANYAN_FALLBACK is off, a way "
                                   "between hosts");
     *wanted = context->bootstrap.source != BY_SOURCE_NONE && hosts->way != 0 && context->fabric == NULL &&
-              (context->image == NULL || hosts->by_time || hosts->small_bytes > 0 || !has_all_trees(comm));
+              (comm->image == NULL || hosts->by_time || hosts->small_bytes > 0 || !has_all_trees(comm));
     return 0;
 }
 
@@ -74,15 +74,15 @@ static int check_meeting(const struct banyan_comm *comm)
 {
     const struct by_meeting *meeting = &comm->context->bootstrap.meeting;
 
-    if (comm->context->image == NULL ||
+    if (comm->image == NULL ||
         (meeting->rank == comm->job.rank && meeting->rank_count == comm->job.rank_count))
         return 0;
     return by_fail(BY_EMISMATCH,
                    "%s%u of %s%u, but the table of %s says rank %u of %u in job %u; start the ranks in the "
                    "tables' order",
                    meeting->ip_count > 0 ? "the launcher says rank " : "RANK ", meeting->rank,
-                   meeting->ip_count > 0 ? "" : "WORLD_SIZE ", meeting->rank_count,
-                   comm->context->header.name, comm->job.rank, comm->job.rank_count, comm->job.job);
+                   meeting->ip_count > 0 ? "" : "WORLD_SIZE ", meeting->rank_count, comm->header.name,
+                   comm->job.rank, comm->job.rank_count, comm->job.job);
 }
 
 int by_hosts_open(struct banyan_comm *comm)
@@ -210,12 +210,12 @@ void by_hosts_announce(const struct banyan_comm *comm)
     char why[320] = "";
     size_t used = 0;
 
-    if (comm->context->image == NULL)
+    if (comm->image == NULL)
         snprintf(why, sizeof(why), "%s; all collectives",
                  strcmp(settings->value[BY_SETTING_OFFLOAD], "off") == 0 ? "BANYAN_OFFLOAD is off"
                                                                          : "BANYAN_TABLE names no table");
     for (unsigned collective = BY_COLLECTIVE_ALLREDUCE;
-         comm->context->image != NULL && collective < BY_COLLECTIVE_COUNT; collective++)
+         comm->image != NULL && collective < BY_COLLECTIVE_COUNT; collective++)
         if (!has_trees(comm, collective) && used < sizeof(why) - 60)
             used += (size_t)snprintf(why + used, sizeof(why) - used, "%s%s",
                                      used == 0 ? "the table has not all trees; " : ", ",
@@ -226,12 +226,12 @@ void by_hosts_announce(const struct banyan_comm *comm)
                                  "ns a byte (BANYAN_SMALL)",
                                  used == 0 ? "" : ", and ", (double)comm->hosts.tree_latency_ns / 1e3,
                                  (double)comm->hosts.tree_gap_ps / 1e3);
-    if (comm->context->image != NULL && comm->hosts.small_bytes > 0)
+    if (comm->image != NULL && comm->hosts.small_bytes > 0)
         snprintf(why + used, sizeof(why) - used, "%sat most %llu bytes (BANYAN_SMALL)",
                  used == 0 ? "" : ", and ", (unsigned long long)comm->hosts.small_bytes);
     fprintf(stderr,
             "banyan: job %u rank %u of %u (%s): not offloaded: %s run between hosts over tcp, by %s "
             "schedules; a message takes %.1f us and %.3f ns a byte\n",
-            comm->job.job, comm->job.rank, comm->job.rank_count, comm->context->header.name, why,
+            comm->job.job, comm->job.rank, comm->job.rank_count, comm->header.name, why,
             by_way_name(team->way), (double)team->latency_ns / 1e3, (double)team->gap_ps / 1e3);
 }

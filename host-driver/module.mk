@@ -30,6 +30,8 @@ host-driver_SRC := \
 	host-driver/gpu/staged.c \
 	host-driver/hosts.c \
 	host-driver/image_file.c \
+	host-driver/line.c \
+	host-driver/member.c \
 	host-driver/memory.c \
 	host-driver/operation.c \
 	host-driver/progress.c \
@@ -38,6 +40,7 @@ host-driver_SRC := \
 	host-driver/request.c \
 	host-driver/settings.c \
 	host-driver/shm.c \
+	host-driver/survive.c \
 	host-driver/transport.c \
 	host-driver/udp.c \
 	host-driver/xdp_program.c \

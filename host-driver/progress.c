@@ -11,6 +11,7 @@
 #include "host-driver/error.h"
 #include "host-driver/float_env.h"
 #include "offload/base/bytes.h"
+#include "offload/endpoint/resume.h"
 #include "offload/reduce/reduce.h"
 
 #define ENGINE_TX_LEAST (BY_CHILDREN_MAX + 2u)
@@ -36,8 +37,9 @@ static void *aligned(size_t bytes)
     return memory;
 }
 
-static int open_engine(struct by_progress *node, const struct by_progress_config *config,
-                       const struct by_image_header *header)
+/* *memory is the engine's, to be freed after it. */
+static int open_engine(const struct by_progress_config *config, const struct by_image_header *header,
+                       struct by_engine **made, void **memory)
 {
     struct by_engine_config engine = {
         .slot_count_max = header->slot_count > 0 ? header->slot_count : 1,
@@ -55,33 +57,46 @@ static int open_engine(struct by_progress *node, const struct by_progress_config
     if (bytes == 0)
         return by_fail(BY_ELIMIT, "the engine of %s does not take %u slots of %u bytes", header->name,
                        engine.slot_count_max, engine.payload_max);
-    node->engine_memory = aligned(bytes);
-    if (node->engine_memory == NULL)
+    *memory = aligned(bytes);
+    if (*memory == NULL)
         return by_fail(BY_ENOMEM, "no memory for the engine of %s: %zu bytes", header->name, bytes);
-    error = by_engine_init(&node->engine, node->engine_memory, bytes, &engine);
+    error = by_engine_init(made, *memory, bytes, &engine);
     if (error == 0)
-        error = by_engine_stage(node->engine, config->image, config->image_bytes, &fault);
+        error = by_engine_stage(*made, config->image, config->image_bytes, &fault);
     if (error == 0)
-        error = by_engine_commit(node->engine);
-    if (error != 0)
-        return by_fail(error, "the engine of %s refuses its table: %s %u: %s (%llu)", header->name,
-                       fault.section != NULL ? fault.section : "image", fault.index,
-                       fault.what != NULL ? fault.what : by_error_text(error),
-                       (unsigned long long)fault.value);
-    return 0;
+        error = by_engine_commit(*made);
+    if (error == 0)
+        return 0;
+    free(*memory);
+    *memory = *made = NULL;
+    return by_fail(error, "the engine of %s refuses its table: %s %u: %s (%llu)", header->name,
+                   fault.section != NULL ? fault.section : "image", fault.index,
+                   fault.what != NULL ? fault.what : by_error_text(error), (unsigned long long)fault.value);
 }
 
-static int open_endpoint(struct by_progress *node, const struct by_progress_config *config,
-                         const struct by_image_header *header)
+/* This node has work in trees besides its own leaf, or is a switch. */
+static bool has_engine(const struct by_progress_config *config, const struct by_image_header *header)
 {
-    struct by_endpoint_config endpoint = {
+    return header->count[BY_SECTION_ENTRY] > 0 || header->count[BY_SECTION_RELAY] > 0 || config->job == 0;
+}
+
+static struct by_endpoint_config endpoint_config(const struct by_progress_config *config)
+{
+    return (struct by_endpoint_config){
         .image = config->image,
         .image_bytes = config->image_bytes,
         .job = (uint16_t)config->job,
         .inflight_max = config->inflight_max,
         .stall_ns = config->stall_ns,
         .isa = by_isa_best(),
+        .resume = config->resume,
     };
+}
+
+static int open_endpoint(struct by_progress *node, const struct by_progress_config *config,
+                         const struct by_image_header *header)
+{
+    struct by_endpoint_config endpoint = endpoint_config(config);
     size_t bytes = by_endpoint_size(&endpoint);
     int error;
 
@@ -102,17 +117,18 @@ static int open_endpoint(struct by_progress *node, const struct by_progress_conf
 
 /* Marks the trees of the job whose packets from cables are the engine's: there this host's leaf is a child of
  * its own entry. */
-static int mark_inner(struct by_progress *node, const uint8_t *image, const struct by_image_header *header)
+static int mark_inner(uint16_t job, const uint8_t *image, const struct by_image_header *header,
+                      uint8_t **inner)
 {
-    node->inner = calloc(1, BY_TREES_MAX / 8 + 1);
-    if (node->inner == NULL)
+    *inner = calloc(1, BY_TREES_MAX / 8 + 1);
+    if (*inner == NULL)
         return by_fail(BY_ENOMEM, "no memory for %s", header->name);
     for (uint32_t i = 0; i < header->count[BY_SECTION_ENTRY]; i++) {
         struct by_image_entry entry;
 
         by_image_entry(image, i, &entry);
-        if (entry.job == node->job)
-            node->inner[entry.tree / 8] |= (uint8_t)(1u << entry.tree % 8);
+        if (entry.job == job)
+            (*inner)[entry.tree / 8] |= (uint8_t)(1u << entry.tree % 8);
     }
     return 0;
 }
@@ -126,11 +142,26 @@ static int open_lane(struct by_lane *lane, uint32_t packet_bytes)
                : by_fail(BY_ENOMEM, "no memory for local packets: %u of %u bytes", BY_LANE_MAX, packet_bytes);
 }
 
+static uint32_t packet_bytes_of(const struct by_image_header *header)
+{
+    return BY_WIRE_HEADER_BYTES + (header->payload_max > BY_ERR_BYTES ? header->payload_max : BY_ERR_BYTES);
+}
+
+/* What endpoint and engine pass each other; once. */
+static int open_lanes(struct by_progress *node, const struct by_image_header *header)
+{
+    uint32_t packet_bytes = (packet_bytes_of(header) + 63u) / 64u * 64u;
+    int error = node->to_engine.memory != NULL ? 0 : open_lane(&node->to_engine, packet_bytes);
+
+    if (error == 0 && node->to_endpoint.memory == NULL)
+        error = open_lane(&node->to_endpoint, packet_bytes);
+    return error;
+}
+
 int by_progress_open(struct by_progress *node, const struct by_progress_config *config,
                      struct by_transport *transport)
 {
     struct by_image_header header;
-    uint32_t packet_bytes;
     int error;
 
     memset(node, 0, sizeof(*node));
@@ -138,26 +169,72 @@ int by_progress_open(struct by_progress *node, const struct by_progress_config *
     node->transport = transport;
     node->job = (uint16_t)config->job;
     node->datagram_room = transport->arena != NULL ? 1 : by_datagram_room(header.payload_max);
-    packet_bytes =
-        BY_WIRE_HEADER_BYTES + (header.payload_max > BY_ERR_BYTES ? header.payload_max : BY_ERR_BYTES);
-    error = by_faults_init(&node->faults, &config->fault, packet_bytes);
+    error = by_faults_init(&node->faults, &config->fault, packet_bytes_of(&header));
     if (error != 0)
         by_fail(error, "no memory for injected faults");
     if (error == 0 && config->job != 0)
         error = open_endpoint(node, config, &header);
-    if (error == 0 &&
-        (header.count[BY_SECTION_ENTRY] > 0 || header.count[BY_SECTION_RELAY] > 0 || config->job == 0)) {
-        error = open_engine(node, config, &header);
+    if (error == 0 && has_engine(config, &header)) {
+        error = open_engine(config, &header, &node->engine, &node->engine_memory);
         if (error == 0 && node->endpoint != NULL)
-            error = mark_inner(node, config->image, &header);
+            error = mark_inner(node->job, config->image, &header, &node->inner);
         if (error == 0 && node->endpoint != NULL)
-            error = open_lane(&node->to_engine, (packet_bytes + 63u) / 64u * 64u);
-        if (error == 0 && node->endpoint != NULL)
-            error = open_lane(&node->to_endpoint, (packet_bytes + 63u) / 64u * 64u);
+            error = open_lanes(node, &header);
     }
     if (error != 0)
         by_progress_close(node);
     return error;
+}
+
+int by_progress_carry(struct by_progress *node, const struct by_progress_config *config,
+                      struct by_resume *resume)
+{
+    struct by_endpoint_config endpoint = endpoint_config(config);
+    size_t bytes = by_resume_carry_size(resume, &endpoint);
+    struct by_endpoint *next = NULL;
+    struct by_engine *engine = NULL;
+    struct by_image_header header;
+    void *memory, *engine_memory = NULL;
+    uint8_t *inner = NULL;
+    int error = 0;
+
+    by_image_header(config->image, &header);
+    memory = bytes > 0 ? aligned(bytes) : NULL;
+    if (memory == NULL)
+        return bytes == 0
+                   ? by_fail(BY_ENOENT, "%s has no place in the trees of job %u; its table says so",
+                             header.name, config->job)
+                   : by_fail(BY_ENOMEM, "no memory for the endpoint of %s: %zu bytes", header.name, bytes);
+    if (has_engine(config, &header)) {
+        error = open_engine(config, &header, &engine, &engine_memory);
+        if (error == 0)
+            error = mark_inner(node->job, config->image, &header, &inner);
+        if (error == 0)
+            error = open_lanes(node, &header);
+    }
+    if (error == 0) {
+        error = by_resume_carry(resume, &next, memory, bytes, &endpoint);
+        if (error != 0)
+            by_fail(error, "the calls of job %u cannot go on in the trees of the next generation: %s",
+                    config->job, by_error_text(error));
+    }
+    if (error != 0) {
+        free(inner);
+        free(engine_memory);
+        free(memory);
+        return error;
+    }
+    if (engine != NULL && node->engine != NULL)
+        by_engine_inherit(engine, node->engine);
+    free(node->inner);
+    free(node->engine_memory);
+    free(node->endpoint_memory);
+    node->inner = inner;
+    node->engine = engine;
+    node->engine_memory = engine_memory;
+    node->endpoint = next;
+    node->endpoint_memory = memory;
+    return 0;
 }
 
 void by_progress_close(struct by_progress *node)

@@ -8,6 +8,7 @@
 #ifndef BY_HOST_PROGRESS_H
 #define BY_HOST_PROGRESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -59,6 +60,8 @@ struct by_progress {
     struct by_lane to_engine, to_endpoint;
 };
 
+struct by_resume;
+
 struct by_progress_config {
     const uint8_t *image; /* checked; outlives the node */
     size_t image_bytes;
@@ -66,11 +69,19 @@ struct by_progress_config {
     uint64_t stall_ns;
     uint32_t inflight_max; /* 0 = no limit but the windows */
     struct by_fault fault;
+    bool resume; /* the endpoint keeps what calls need to go on in other trees */
 };
 
 /* Builds the parts around an open transport. 0, or an error with its text set. */
 int by_progress_open(struct by_progress *node, const struct by_progress_config *config,
                      struct by_transport *transport);
+/*
+ * Exchanges the parts for those of another generation's image, whose cables and payloads are the same;
+ * `fault` stays. Calls go on by `resume`, whose ranks are all level; counters go on. What an engine held is
+ * of a generation that is over. 0, or an error with its text: then all is as it was.
+ */
+int by_progress_carry(struct by_progress *node, const struct by_progress_config *config,
+                      struct by_resume *resume);
 /* Frees the parts, not the transport. */
 void by_progress_close(struct by_progress *node);
 /* One round. Returns packets received plus packets sent: 0 means that there is nothing to do before the

@@ -39,12 +39,12 @@ static void append(char *text, size_t bytes, const char *format, ...)
 /* Which trees carry it, by which neighbours. */
 static void list_trees(const struct banyan_comm *comm, const struct by_call *call, struct banyan_query *query)
 {
-    for (uint32_t i = 0; i < comm->context->header.count[BY_SECTION_LEAF]; i++) {
+    for (uint32_t i = 0; i < comm->header.count[BY_SECTION_LEAF]; i++) {
         struct by_image_name name;
         struct by_image_leaf leaf;
         uint64_t chunks;
 
-        by_image_leaf(comm->context->image, i, &leaf);
+        by_image_leaf(comm->image, i, &leaf);
         if (leaf.job != comm->job.job)
             continue;
         chunks = by_endpoint_chunks(comm->progress.endpoint, call, leaf.tree);
@@ -103,7 +103,7 @@ static void say_hosts(const struct banyan_comm *comm, const struct by_call *call
         break;
     default:
         snprintf(query->reason, sizeof(query->reason), "the table of %s holds no trees for %s",
-                 comm->context->header.name, name);
+                 comm->header.name, name);
         break;
     }
     append(query->reason, sizeof(query->reason), "; %s schedules over tcp", by_way_name(hosts->way));
@@ -143,8 +143,7 @@ static void answer(const struct banyan_comm *comm, const struct by_call *call, s
     if (comm->hosts.tree_latency_ns > 0)
         query->predicted_ns = comm->hosts.tree_latency_ns +
                               query->packet_count * query->packet_bytes * comm->hosts.tree_gap_ps / 1000u;
-    snprintf(query->reason, sizeof(query->reason), "the table of %s has trees for it",
-             comm->context->header.name);
+    snprintf(query->reason, sizeof(query->reason), "the table of %s has trees for it", comm->header.name);
 }
 
 static int ask(const char *function, const struct banyan_comm *comm, struct banyan_query *query)
@@ -206,6 +205,7 @@ static int expect_comm(struct banyan_context *context, uint32_t wanted, struct b
     int error = 0;
 
     comm->context = context;
+    by_comm_image(comm, context->image, context->image_bytes);
     if (job == 0)
         error = by_settings_number(&context->settings, BY_SETTING_JOB, BY_JOBS_MAX - 1, &job);
     if (error != 0)

@@ -162,7 +162,7 @@ static banyan_status_t mode_failed(const struct banyan_request *request)
         BY_EUNSUPPORTED,
         "%s: in mode %s the ranks first agree on scales by an allreduce, for which the table of %s holds "
         "no trees; plan allreduce too, and make tables of all plans",
-        name, by_mode_name(call->mode), request->comm->context->header.name);
+        name, by_mode_name(call->mode), request->comm->header.name);
 }
 
 banyan_status_t banyan_request_mode(struct banyan_request *request, banyan_mode_t mode)
@@ -212,7 +212,7 @@ banyan_status_t by_post_failed(const struct banyan_request *request, int error, 
                            by_dtype_name(request->call.dtype));
         return by_fail(error,
                        "%s: the table of %s holds no trees for it; plan it too, and make tables of all plans",
-                       name, request->comm->context->header.name);
+                       name, request->comm->header.name);
     default:
         return by_fail(error, "%s: %s%s%s", name, by_error_text(error), field != NULL ? ": " : "",
                        field != NULL ? field : "");
@@ -263,7 +263,7 @@ banyan_status_t banyan_post(struct banyan_request *request)
     error = atomic_load(&comm->error);
     if (error != 0)
         return by_fail(BY_ESTATE, "banyan_post: the communicator of job %u has failed: %s; destroy it",
-                       comm->job.job, by_error_text(error));
+                       comm->job.job, comm->verdict.error != 0 ? comm->verdict.text : by_error_text(error));
     request->result = 0;
     request->text[0] = 0;
     if (!is_empty(&request->call) && by_staging_wanted(request))
@@ -315,7 +315,13 @@ void by_request_collect(struct banyan_request *request)
     request->result = result;
     if (result != 0) {
         status.error = result;
-        by_describe(request->comm, &request->call, &status, request->text, sizeof(request->text));
+        if (result == BY_EABORTED && request->comm->verdict.error != 0) {
+            request->result = result = request->comm->verdict.error;
+            snprintf(request->text, sizeof(request->text), "%s: %s",
+                     by_collective_name(request->call.collective), request->comm->verdict.text);
+        } else {
+            by_describe(request->comm, &request->call, &status, request->text, sizeof(request->text));
+        }
         by_comm_fail(request->comm, result);
     }
 }

@@ -5,6 +5,7 @@ offload_SRC := \
 	offload/base/crc32c.c \
 	offload/base/errors.c \
 	offload/wire/frame.c \
+	offload/wire/member.c \
 	offload/wire/types.c \
 	offload/wire/wire.c
 include $(wildcard offload/*/module.mk)

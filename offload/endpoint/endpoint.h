@@ -176,6 +176,10 @@ uint32_t by_endpoint_step(struct by_endpoint *endpoint, uint64_t now_ns, const s
 /* When to step at the latest if no packet comes (monotonic ns), UINT64_MAX when no timer runs. It may be
  * early: then the step does nothing but find the right time. A post wants a step at once, too. */
 uint64_t by_endpoint_deadline(const struct by_endpoint *endpoint);
+/* 1 when the oldest chunk of some tree has waited for `wait_ns` or more without progress: `status` says who
+ * is suspected, as a call's that ends for it would. It looks at all trees. */
+int by_endpoint_suspects(const struct by_endpoint *endpoint, uint64_t now_ns, uint64_t wait_ns,
+                         struct by_call_status *status);
 /* Chunks sent and not yet answered. */
 uint32_t by_endpoint_inflight(const struct by_endpoint *endpoint);
 uint16_t by_endpoint_rank(const struct by_endpoint *endpoint);

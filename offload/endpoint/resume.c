@@ -456,3 +456,12 @@ int by_resume_is_level(const struct by_resume *resume)
 {
     return resume->decided && resume->missing == 0 && resume->level_count + 1u == resume->rank_count;
 }
+
+uint16_t by_resume_awaited(const struct by_resume *resume)
+{
+    for (uint16_t rank = 0; rank < resume->rank_count; rank++)
+        if (rank != resume->rank &&
+            !(resume->heard[rank] & (resume->decided ? BY_HEARD_LEVEL : BY_HEARD_REPORT)))
+            return rank;
+    return BY_RANK_NONE;
+}

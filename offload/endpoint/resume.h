@@ -39,6 +39,10 @@ void by_resume_repeat(struct by_resume *resume);
 /* 1 when every rank has what any had: the endpoint may be carried over. */
 int by_resume_is_level(const struct by_resume *resume);
 
+/* A rank whose word is still awaited, the lowest; BY_RANK_NONE when it is not level for want of none, or it
+ * is. */
+uint16_t by_resume_awaited(const struct by_resume *resume);
+
 /* Bytes (64-byte aligned) for the endpoint that goes on; 0 as by_endpoint_size. */
 size_t by_resume_carry_size(const struct by_resume *resume, const struct by_endpoint_config *config);
 /*

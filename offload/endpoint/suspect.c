@@ -121,3 +121,21 @@ void by_suspect_fill(const struct by_endpoint *endpoint, const struct by_lane *l
         status->missing_node = wait->at; /* the bit is no other node: it is that host's own rank */
     }
 }
+
+int by_endpoint_suspects(const struct by_endpoint *endpoint, uint64_t now_ns, uint64_t wait_ns,
+                         struct by_call_status *status)
+{
+    if (endpoint->dead != 0 || endpoint->frozen)
+        return 0;
+    for (uint32_t l = 0; l < endpoint->lane_count; l++) {
+        const struct by_lane *lane = &endpoint->lanes[l];
+
+        if (lane->base == lane->next || now_ns - by_lane_waits_since(lane) < wait_ns ||
+            now_ns < by_lane_waits_since(lane))
+            continue;
+        *status = (struct by_call_status){0};
+        by_suspect_fill(endpoint, lane, status);
+        return 1;
+    }
+    return 0;
+}

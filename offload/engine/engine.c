@@ -352,3 +352,8 @@ const struct by_engine_counters *by_engine_counters(const struct by_engine *engi
 {
     return &engine->counters;
 }
+
+void by_engine_inherit(struct by_engine *engine, const struct by_engine *old)
+{
+    engine->counters = old->counters;
+}

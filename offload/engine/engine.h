@@ -109,6 +109,8 @@ uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct 
 void by_engine_release(struct by_engine *engine, uint32_t ref);
 
 const struct by_engine_counters *by_engine_counters(const struct by_engine *engine);
+/* `engine` takes the place of `old`: its counters go on from those. */
+void by_engine_inherit(struct by_engine *engine, const struct by_engine *old);
 
 /* State of one bank, for people (telemetry, show). */
 enum by_bank_state { BY_BANK_VOID = 1, BY_BANK_AGG, BY_BANK_UP, BY_BANK_DONE, BY_BANK_POISON };

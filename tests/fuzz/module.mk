@@ -1,12 +1,13 @@
 # fuzz: libFuzzer targets, built by clang in a variant of their own (FUZZ=1). `make fuzz TIME=60` runs each for so many seconds.
 FUZZERS := fuzz-wire fuzz-image fuzz-engine fuzz-endpoint fuzz-cluster fuzz-agent fuzz-message fuzz-topology fuzz-plan \
-           fuzz-nccl fuzz-ibnetdiscover fuzz-lldp fuzz-dot fuzz-shares fuzz-pmi fuzz-series
+           fuzz-nccl fuzz-ibnetdiscover fuzz-lldp fuzz-dot fuzz-shares fuzz-pmi fuzz-series fuzz-member
 TIME    ?= 60
 
 ifeq ($(FUZZ),1)
 TOOLS += $(FUZZERS)
 FUZZ_FABRIC := tests/fuzz/input.c tests/sim/fabric.c tests/sim/image.c
 fuzz-wire_SRC     := tests/fuzz/wire.c $(FUZZ_FABRIC)
+fuzz-member_SRC   := tests/fuzz/member.c
 fuzz-image_SRC    := tests/fuzz/image.c tests/unit/offload/table/sample.c
 fuzz-engine_SRC   := tests/fuzz/engine.c $(FUZZ_FABRIC)
 fuzz-endpoint_SRC := tests/fuzz/endpoint.c $(FUZZ_FABRIC)
@@ -17,6 +18,7 @@ $(B)/obj/tests/fuzz/message.o: | $(GEN)/proto/control.pb.h
 fuzz-topology_SRC := tests/fuzz/topology.c
 fuzz-plan_SRC     := tests/fuzz/plan.c
 fuzz-wire_LIBS     := offload
+fuzz-member_LIBS   := offload
 fuzz-image_LIBS    := offload
 fuzz-engine_LIBS   := offload
 fuzz-endpoint_LIBS := offload
@@ -26,6 +28,7 @@ fuzz-message_LIBS  := offload
 fuzz-topology_LIBS := control offload
 fuzz-plan_LIBS     := control offload
 fuzz-wire_LDLIBS     := -fsanitize=fuzzer
+fuzz-member_LDLIBS   := -fsanitize=fuzzer
 fuzz-image_LDLIBS    := -fsanitize=fuzzer
 fuzz-engine_LDLIBS   := -fsanitize=fuzzer
 fuzz-endpoint_LDLIBS := -fsanitize=fuzzer

@@ -67,3 +67,8 @@ TESTS += test_host_modes
 test_host_modes_SRC    := tests/unit/host-driver/test_modes.c $(HOST_RIG)
 test_host_modes_LIBS   := $(HOST_LIBS)
 test_host_modes_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+
+TESTS += test_host_survive
+test_host_survive_SRC    := tests/unit/host-driver/test_survive.c tests/unit/host-driver/hub.c $(HOST_RIG)
+test_host_survive_LIBS   := $(HOST_LIBS)
+test_host_survive_LDLIBS = -lcmocka -lpthread $(host-driver_LDLIBS)

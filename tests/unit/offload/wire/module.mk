@@ -1,4 +1,4 @@
-TESTS += unit-wire unit-golden unit-frame
+TESTS += unit-wire unit-golden unit-frame unit-member
 unit-wire_SRC := tests/unit/offload/wire/wire.c
 unit-wire_LIBS := offload
 unit-wire_LDLIBS := -lcmocka
@@ -8,3 +8,6 @@ unit-golden_LDLIBS := -lcmocka
 unit-frame_SRC := tests/unit/offload/wire/frame.c
 unit-frame_LIBS := offload
 unit-frame_LDLIBS := -lcmocka
+unit-member_SRC := tests/unit/offload/wire/member.c
+unit-member_LIBS := offload
+unit-member_LDLIBS := -lcmocka

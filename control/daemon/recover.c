@@ -1,0 +1,697 @@
+/* Recovery as a step; see recover.h. The daemon's thread. */
+#include "control/daemon/recover.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "offload/base/errors.h"
+
+#define QUIET_NS  UINT64_C(2000000000)
+#define GRACE_NS  UINT64_C(1500000000)
+#define REPEAT_NS UINT64_C(300000000)
+#define RETRY_NS  UINT64_C(200000000) /* after a push that failed */
+/* A job that moved so recently, with no rank that waits, has no dead switch in its trees: the switch cannot
+ * be reached by us alone. */
+#define MOVED_NS UINT64_C(250000000)
+
+enum phase { IDLE = 1, PLANNING, PUSHING, SETTLING };
+enum presence { ABSENT, WAITING, HERE, GONE, LEFT };
+
+struct rank {
+    uint8_t presence;
+    uint16_t gen;        /* it runs in */
+    uint16_t image_sent; /* the attempt whose table it got on this connection, or 0 */
+    uint64_t nonce, gone_ns, chunks;
+};
+
+struct job {
+    bool exists, used, failed;
+    bool touched; /* the next plan must be for it, too */
+    bool open;    /* an attempt is under way: next is not base */
+    uint16_t job, rank_count, base, next;
+    uint64_t moved_ns, waits_ns; /* when chunks came, and when some rank last said that one waits */
+    uint64_t said_ns;            /* a rank was reminded, or got on */
+    int error;
+    char text[BY_RECOVER_TEXT]; /* of what it failed by */
+    struct rank *ranks;
+};
+
+struct by_recover {
+    struct by_recover_config config;
+    enum phase phase;
+    bool wanted; /* another plan after the work at hand */
+    bool pushed; /* the attempt at hand is on the switches */
+    uint64_t now_ns, retry_ns;
+    bool *lost_nodes, *lost_links;
+    bool *silent;      /* nodes: down for us, but perhaps not for the ranks */
+    uint64_t *back_ns; /* nodes, then links: since when they are back; 0: they are not */
+    uint32_t job_count;
+    struct job *jobs;
+    char cause[160]; /* what is lost, for texts */
+};
+
+/* ---- actions ---- */
+
+static void act(struct by_recover *r, struct by_recover_action action)
+{
+    r->config.act(r->config.user, &action);
+}
+
+static void tell(struct by_recover *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void tell(struct by_recover *r, const char *format, ...)
+{
+    char text[BY_RECOVER_TEXT];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    act(r, (struct by_recover_action){.what = BY_DO_LOG, .text = text});
+}
+
+static void to_rank(struct by_recover *r, enum by_recover_do what, uint32_t j, uint16_t rank, bool image)
+{
+    act(r, (struct by_recover_action){.what = what, .job = j, .rank = rank, .image = image});
+}
+
+static const char *part_name(const struct by_recover *r, bool is_link, uint32_t what, char text[96])
+{
+    r->config.name_part(r->config.user, is_link, what, text, 96);
+    return text;
+}
+
+static const char *rank_name(const struct by_recover *r, uint32_t j, uint16_t rank, char text[96])
+{
+    r->config.name_rank(r->config.user, j, rank, text, 96);
+    return text;
+}
+
+static void freeze(struct by_recover *r, uint32_t j, uint16_t rank)
+{
+    struct job *job = &r->jobs[j];
+    struct rank *one = &job->ranks[rank];
+
+    to_rank(r, BY_DO_FREEZE, j, rank, one->image_sent != job->next);
+    one->image_sent = job->next;
+    if (r->pushed)
+        to_rank(r, BY_DO_GO, j, rank, false);
+}
+
+static void freeze_all(struct by_recover *r, uint32_t j)
+{
+    r->jobs[j].said_ns = r->now_ns;
+    for (uint16_t k = 0; k < r->jobs[j].rank_count; k++)
+        if (r->jobs[j].ranks[k].presence == HERE)
+            freeze(r, j, k);
+}
+
+/* ---- a job's state ---- */
+
+static bool any(const struct job *job, enum presence presence)
+{
+    for (uint16_t k = 0; k < job->rank_count; k++)
+        if (job->ranks[k].presence == presence)
+            return true;
+    return false;
+}
+
+static uint16_t after(uint16_t gen)
+{
+    return gen == UINT16_MAX ? 1 : (uint16_t)(gen + 1);
+}
+
+/* The run is over: the next one needs a generation of its own. */
+static void end_run(struct job *job)
+{
+    job->used = true;
+    job->failed = false;
+    for (uint16_t k = 0; k < job->rank_count; k++)
+        if (job->ranks[k].presence != WAITING)
+            job->ranks[k] = (struct rank){0};
+}
+
+static void fail_job(struct by_recover *r, uint32_t j, int error, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void fail_job(struct by_recover *r, uint32_t j, int error, const char *format, ...)
+{
+    struct job *job = &r->jobs[j];
+    va_list arguments;
+
+    if (job->failed)
+        return;
+    va_start(arguments, format);
+    vsnprintf(job->text, sizeof(job->text), format, arguments);
+    va_end(arguments);
+    job->failed = true;
+    job->error = error;
+    job->touched = job->open = false;
+    job->base = job->next;
+    tell(r, "job %u: %s", job->job, job->text);
+    for (uint16_t k = 0; k < job->rank_count; k++)
+        if (job->ranks[k].presence == HERE || job->ranks[k].presence == WAITING)
+            act(r, (struct by_recover_action){
+                       .what = BY_DO_FAIL, .job = j, .rank = k, .error = error, .text = job->text});
+    if (!any(job, HERE) && !any(job, WAITING))
+        end_run(job);
+}
+
+static void welcome(struct by_recover *r, uint32_t j, uint16_t k)
+{
+    struct job *job = &r->jobs[j];
+    struct rank *rank = &job->ranks[k];
+
+    rank->presence = HERE;
+    to_rank(r, BY_DO_WELCOME, j, k, rank->gen == 0);
+    if (rank->gen == 0)
+        rank->gen = job->base;
+}
+
+/* All ranks are in the new generation; or there is none that had to be asked. */
+static void settle(struct by_recover *r, uint32_t j)
+{
+    struct job *job = &r->jobs[j];
+
+    if (!job->open || !r->pushed || job->touched)
+        return;
+    if (any(job, HERE) || any(job, GONE))
+        for (uint16_t k = 0; k < job->rank_count; k++)
+            if (job->ranks[k].presence != HERE || job->ranks[k].gen != job->next)
+                return;
+    job->open = false;
+    job->used = any(job, HERE);
+    job->base = job->next;
+    act(r, (struct by_recover_action){.what = BY_DO_SETTLED, .job = j});
+    for (uint16_t k = 0; k < job->rank_count; k++)
+        if (job->ranks[k].presence == WAITING)
+            welcome(r, j, k);
+}
+
+/* ---- attempts ---- */
+
+static void start_plan(struct by_recover *r)
+{
+    bool some = false;
+
+    for (uint32_t j = 0; j < r->job_count; j++) {
+        struct job *job = &r->jobs[j];
+
+        if (!job->exists || !job->touched || job->failed)
+            continue;
+        job->next = after(job->next);
+        job->touched = false;
+        job->open = some = true;
+    }
+    r->wanted = false;
+    if (!some)
+        return;
+    r->phase = PLANNING;
+    r->pushed = false;
+    act(r, (struct by_recover_action){.what = BY_DO_PLAN});
+}
+
+/* A plan is wanted for all jobs that were touched, as soon as may be. */
+static void want_plan(struct by_recover *r)
+{
+    r->wanted = true;
+    if (r->phase == IDLE || r->phase == SETTLING)
+        start_plan(r);
+}
+
+/* Touches the jobs whose trees use it; whether there was one. */
+static bool touch(struct by_recover *r, bool is_link, uint32_t what)
+{
+    bool some = false;
+
+    for (uint32_t j = 0; j < r->job_count; j++) {
+        struct job *job = &r->jobs[j];
+
+        /* What is planned at this moment may use it, too. */
+        if (!job->exists || job->failed || (!job->open && !r->config.uses(r->config.user, j, is_link, what)))
+            continue;
+        job->touched = some = true;
+    }
+    return some;
+}
+
+static void lose(struct by_recover *r, bool is_link, uint32_t what, const char *how)
+{
+    bool *lost = is_link ? r->lost_links : r->lost_nodes;
+    char name[96];
+
+    r->back_ns[is_link ? r->config.node_count + what : what] = 0;
+    if (lost[what])
+        return;
+    lost[what] = true;
+    snprintf(r->cause, sizeof(r->cause), "%s %s", part_name(r, is_link, what, name), how);
+    if (touch(r, is_link, what)) {
+        tell(r, "%s: planning anew", r->cause);
+        want_plan(r);
+    } else {
+        tell(r, "%s: no job uses it", r->cause);
+    }
+}
+
+static void come_back(struct by_recover *r, bool is_link, uint32_t what)
+{
+    const bool *lost = is_link ? r->lost_links : r->lost_nodes;
+    char name[96];
+
+    if (!is_link)
+        r->silent[what] = false;
+    if (!lost[what] || r->back_ns[is_link ? r->config.node_count + what : what] != 0)
+        return;
+    r->back_ns[is_link ? r->config.node_count + what : what] = r->now_ns;
+    tell(r, "%s is back; it will be used when it has been there for a while",
+         part_name(r, is_link, what, name));
+}
+
+/* What has been back for long enough is part of the fabric again, and every job is planned with it. */
+static void heal(struct by_recover *r)
+{
+    uint32_t nodes = r->config.node_count, all = nodes + r->config.link_count;
+    bool some = false;
+
+    if (r->phase != IDLE)
+        return;
+    for (uint32_t i = 0; i < all; i++) {
+        bool *lost = i < nodes ? &r->lost_nodes[i] : &r->lost_links[i - nodes];
+
+        if (r->back_ns[i] == 0 || r->now_ns - r->back_ns[i] < r->config.quiet_ns)
+            continue;
+        r->back_ns[i] = 0;
+        *lost = false;
+        some = true;
+    }
+    if (!some)
+        return;
+    for (uint32_t j = 0; j < r->job_count; j++)
+        r->jobs[j].touched = r->jobs[j].exists && !r->jobs[j].failed;
+    tell(r, "the fabric is healed: planning anew");
+    want_plan(r);
+}
+
+/* Ranks that use the switch move on, and none waits. */
+static bool is_partition(const struct by_recover *r, uint32_t node)
+{
+    for (uint32_t j = 0; j < r->job_count; j++) {
+        const struct job *job = &r->jobs[j];
+
+        if (job->exists && !job->open && job->moved_ns != 0 && r->now_ns - job->moved_ns < MOVED_NS &&
+            (job->waits_ns == 0 || r->now_ns - job->waits_ns >= 2 * MOVED_NS) &&
+            r->config.uses(r->config.user, j, false, node))
+            return true;
+    }
+    return false;
+}
+
+static void take_silence(struct by_recover *r, uint32_t node)
+{
+    char name[96];
+
+    if (r->lost_nodes[node]) {
+        lose(r, false, node, "is silent");
+    } else if (!is_partition(r, node)) {
+        r->silent[node] = false;
+        lose(r, false, node, "does not answer");
+    } else if (!r->silent[node]) {
+        r->silent[node] = true;
+        tell(r, "%s does not answer, but its ranks move on: is the way from here to it broken?",
+             part_name(r, false, node, name));
+    }
+}
+
+static void take_reboot(struct by_recover *r, uint32_t node)
+{
+    char name[96];
+
+    r->silent[node] = false;
+    if (r->lost_nodes[node]) {
+        come_back(r, false, node);
+        return;
+    }
+    /* It lives: only what it held is gone. */
+    snprintf(r->cause, sizeof(r->cause), "%s was started anew", part_name(r, false, node, name));
+    if (touch(r, false, node)) {
+        tell(r, "%s: planning anew", r->cause);
+        want_plan(r);
+    }
+}
+
+static void take_planned(struct by_recover *r, const struct by_recover_event *event)
+{
+    if (r->phase != PLANNING)
+        return;
+    r->phase = IDLE;
+    if (r->wanted) {
+        start_plan(r);
+        if (r->phase == PLANNING)
+            return;
+    }
+    for (uint32_t j = 0; j < r->job_count; j++) {
+        if (!r->jobs[j].open)
+            continue;
+        if (event->error != 0)
+            fail_job(r, j, event->error, "%s: %s", r->cause, event->text);
+        else
+            freeze_all(r, j);
+    }
+    /* Also where no job is left that goes on: switches forget what failed. */
+    r->phase = event->error != 0 ? IDLE : PUSHING;
+    if (event->error == 0)
+        act(r, (struct by_recover_action){.what = BY_DO_PUSH});
+}
+
+static void take_pushed(struct by_recover *r, const struct by_recover_event *event)
+{
+    if (r->phase != PUSHING)
+        return;
+    if (event->error != 0) {
+        tell(r, "the tables could not be pushed: %s", event->text != NULL ? event->text : "?");
+        r->retry_ns = r->now_ns + RETRY_NS;
+    } else {
+        r->pushed = true;
+    }
+    r->phase = SETTLING;
+    if (r->wanted) {
+        start_plan(r);
+        if (r->phase == PLANNING)
+            return;
+    }
+    for (uint32_t j = 0; event->error == 0 && j < r->job_count; j++) {
+        struct job *job = &r->jobs[j];
+
+        for (uint16_t k = 0; job->open && k < job->rank_count; k++)
+            if (job->ranks[k].presence == HERE)
+                to_rank(r, BY_DO_GO, j, k, false);
+        settle(r, j);
+    }
+}
+
+/* ---- ranks ---- */
+
+static void take_came(struct by_recover *r, const struct by_recover_event *event)
+{
+    struct job *job = &r->jobs[event->job];
+    struct rank *rank = &job->ranks[event->rank];
+    bool was = rank->presence == HERE || rank->presence == GONE;
+    char name[96];
+
+    if (was && rank->nonce != event->number) {
+        fail_job(r, event->job, BY_EABORTED, "%s was started anew while the job ran",
+                 rank_name(r, event->job, event->rank, name));
+        was = false;
+    }
+    if (job->failed) {
+        if (was || !job->used || any(job, HERE)) {
+            rank->presence = HERE;
+            rank->nonce = event->number;
+            act(r, (struct by_recover_action){.what = BY_DO_FAIL,
+                                              .job = event->job,
+                                              .rank = event->rank,
+                                              .error = job->error,
+                                              .text = job->text});
+            return;
+        }
+        end_run(job);
+    }
+    rank->nonce = event->number;
+    rank->gen = event->gen;
+    rank->image_sent = 0;
+    if (!was && !any(job, HERE) && !any(job, GONE) && job->used) {
+        /* The first of a new run, whose tables a former run has used. */
+        rank->presence = WAITING;
+        if (!job->open) {
+            job->touched = true;
+            snprintf(r->cause, sizeof(r->cause), "a new run of job %u", job->job);
+            want_plan(r);
+        }
+        return;
+    }
+    welcome(r, event->job, event->rank);
+    if (job->open) {
+        if (r->phase == PUSHING || r->phase == SETTLING)
+            freeze_all(r, event->job); /* what it said, and what was said to it, may be lost */
+    } else if (rank->gen != job->base) {
+        /* We have forgotten what it knows, or it has not heard what we know. */
+        if ((int16_t)(rank->gen - job->next) > 0)
+            job->next = rank->gen;
+        job->touched = true;
+        snprintf(r->cause, sizeof(r->cause), "%s is in generation %u",
+                 rank_name(r, event->job, event->rank, name), rank->gen);
+        want_plan(r);
+    } else {
+        job->used = true;
+    }
+}
+
+static void take_gone(struct by_recover *r, const struct by_recover_event *event)
+{
+    struct job *job = &r->jobs[event->job];
+    struct rank *rank = &job->ranks[event->rank];
+    char name[96];
+
+    if (rank->presence == WAITING) {
+        *rank = (struct rank){0};
+        return;
+    }
+    if (rank->presence != HERE)
+        return;
+    rank->presence = event->type == BY_RECOVER_RANK_LEFT ? LEFT : GONE;
+    rank->gone_ns = r->now_ns;
+    if (rank->presence == LEFT && job->open && (any(job, HERE) || any(job, GONE)))
+        fail_job(r, event->job, BY_EABORTED, "%s: %s has ended, and what it had of the others' calls is lost",
+                 r->cause, rank_name(r, event->job, event->rank, name));
+    if (!any(job, HERE) && !any(job, GONE))
+        end_run(job);
+}
+
+/* Ranks whose connection ended, and who did not come back. */
+static void bury(struct by_recover *r, uint32_t j)
+{
+    struct job *job = &r->jobs[j];
+    char name[96];
+
+    for (uint16_t k = 0; k < job->rank_count; k++) {
+        struct rank *rank = &job->ranks[k];
+
+        if (rank->presence != GONE || r->now_ns - rank->gone_ns < r->config.grace_ns)
+            continue;
+        rank->presence = LEFT;
+        if (!job->failed && (any(job, HERE) || any(job, GONE)))
+            fail_job(r, j, BY_EABORTED, "%s has died: its connection to the controller ended",
+                     rank_name(r, j, k, name));
+    }
+    if (!any(job, HERE) && !any(job, GONE) && any(job, LEFT))
+        end_run(job);
+}
+
+static void tick(struct by_recover *r)
+{
+    bool open = false;
+
+    for (uint32_t n = 0; n < r->config.node_count; n++)
+        if (r->silent[n])
+            take_silence(r, n);
+    for (uint32_t j = 0; j < r->job_count; j++) {
+        struct job *job = &r->jobs[j];
+
+        if (!job->exists)
+            continue;
+        bury(r, j);
+        if (job->open && (r->phase == PUSHING || r->phase == SETTLING) &&
+            r->now_ns - job->said_ns >= r->config.repeat_ns)
+            freeze_all(r, j);
+        settle(r, j);
+        open |= job->open;
+    }
+    if (r->phase == SETTLING && !r->pushed && r->now_ns >= r->retry_ns) {
+        r->phase = PUSHING;
+        act(r, (struct by_recover_action){.what = BY_DO_PUSH});
+    } else if (r->phase == SETTLING && !open) {
+        r->phase = IDLE;
+    }
+    heal(r);
+}
+
+/* An event of a rank that is known. */
+static void take_rank(struct by_recover *r, const struct by_recover_event *event)
+{
+    struct job *job;
+    struct rank *rank;
+
+    if (event->job >= r->job_count || !r->jobs[event->job].exists)
+        return;
+    job = &r->jobs[event->job];
+    if (event->rank >= job->rank_count)
+        return;
+    rank = &job->ranks[event->rank];
+    switch (event->type) {
+    case BY_RECOVER_RANK_CAME:
+        take_came(r, event);
+        break;
+    case BY_RECOVER_RANK_LEFT:
+    case BY_RECOVER_RANK_DIED:
+        take_gone(r, event);
+        break;
+    case BY_RECOVER_RANK_ALIVE:
+        if (event->number != rank->chunks)
+            job->moved_ns = r->now_ns;
+        rank->chunks = event->number;
+        break;
+    case BY_RECOVER_RANK_SUSPECTS:
+        job->waits_ns = r->now_ns;
+        break;
+    default: /* CARRIED */
+        if (rank->presence != HERE || rank->gen == event->gen)
+            break;
+        rank->gen = event->gen;
+        job->said_ns = r->now_ns;
+        settle(r, event->job);
+        break;
+    }
+}
+
+void by_recover_event(struct by_recover *r, const struct by_recover_event *event)
+{
+    r->now_ns = event->now_ns;
+    switch (event->type) {
+    case BY_RECOVER_SWITCH_DOWN:
+        take_silence(r, event->what);
+        break;
+    case BY_RECOVER_LINK_DOWN:
+        lose(r, true, event->what, "is down");
+        break;
+    case BY_RECOVER_SWITCH_UP:
+    case BY_RECOVER_LINK_UP:
+        come_back(r, event->type == BY_RECOVER_LINK_UP, event->what);
+        break;
+    case BY_RECOVER_SWITCH_REBOOTED:
+        take_reboot(r, event->what);
+        break;
+    case BY_RECOVER_NO_PLAN:
+        if (event->job < r->job_count && r->jobs[event->job].open && !r->jobs[event->job].touched)
+            fail_job(r, event->job, event->error, "%s: %s", r->cause, event->text);
+        break;
+    case BY_RECOVER_PLANNED:
+        take_planned(r, event);
+        break;
+    case BY_RECOVER_PUSHED:
+        take_pushed(r, event);
+        break;
+    case BY_RECOVER_TICK:
+        tick(r);
+        break;
+    default:
+        take_rank(r, event);
+        break;
+    }
+}
+
+/* ---- begin and end ---- */
+
+struct by_recover *by_recover_open(const struct by_recover_config *config)
+{
+    struct by_recover *r = calloc(1, sizeof(*r));
+    uint32_t nodes = config->node_count, links = config->link_count;
+
+    if (r == NULL)
+        return NULL;
+    r->config = *config;
+    if (config->quiet_ns == 0)
+        r->config.quiet_ns = QUIET_NS;
+    if (config->grace_ns == 0)
+        r->config.grace_ns = GRACE_NS;
+    if (config->repeat_ns == 0)
+        r->config.repeat_ns = REPEAT_NS;
+    r->phase = IDLE;
+    r->lost_nodes = calloc(nodes + 1, sizeof(bool));
+    r->lost_links = calloc(links + 1, sizeof(bool));
+    r->silent = calloc(nodes + 1, sizeof(bool));
+    r->back_ns = calloc(nodes + links + 1, sizeof(uint64_t));
+    if (r->lost_nodes != NULL && r->lost_links != NULL && r->silent != NULL && r->back_ns != NULL)
+        return r;
+    by_recover_close(r);
+    return NULL;
+}
+
+void by_recover_close(struct by_recover *r)
+{
+    if (r == NULL)
+        return;
+    for (uint32_t j = 0; j < r->job_count; j++)
+        free(r->jobs[j].ranks);
+    free(r->jobs);
+    free(r->lost_nodes);
+    free(r->lost_links);
+    free(r->silent);
+    free(r->back_ns);
+    free(r);
+}
+
+uint32_t by_recover_add(struct by_recover *r, const struct by_recover_job *given)
+{
+    uint32_t place = 0;
+    struct rank *ranks = calloc(given->rank_count + 1u, sizeof(*ranks));
+
+    while (place < r->job_count && r->jobs[place].exists)
+        place++;
+    if (ranks != NULL && place == r->job_count) {
+        struct job *jobs = realloc(r->jobs, (place + 1) * sizeof(*jobs));
+
+        if (jobs == NULL) {
+            free(ranks);
+            ranks = NULL;
+        } else {
+            r->jobs = jobs;
+            r->job_count = place + 1;
+        }
+    }
+    if (ranks == NULL)
+        return UINT32_MAX;
+    r->jobs[place] = (struct job){.exists = true,
+                                  .used = given->used,
+                                  .job = given->job,
+                                  .rank_count = given->rank_count,
+                                  .base = given->gen,
+                                  .next = given->gen,
+                                  .ranks = ranks};
+    return place;
+}
+
+void by_recover_remove(struct by_recover *r, uint32_t j)
+{
+    if (j >= r->job_count || !r->jobs[j].exists)
+        return;
+    fail_job(r, j, BY_EABORTED, "the job was ended at the controller");
+    free(r->jobs[j].ranks);
+    r->jobs[j] = (struct job){0};
+}
+
+const bool *by_recover_lost_nodes(const struct by_recover *r)
+{
+    return r->lost_nodes;
+}
+
+const bool *by_recover_lost_links(const struct by_recover *r)
+{
+    return r->lost_links;
+}
+
+uint16_t by_recover_base(const struct by_recover *r, uint32_t job)
+{
+    return job < r->job_count ? r->jobs[job].base : 0;
+}
+
+uint16_t by_recover_next(const struct by_recover *r, uint32_t job)
+{
+    return job < r->job_count ? r->jobs[job].next : 0;
+}
+
+bool by_recover_is_quiet(const struct by_recover *r)
+{
+    return r->phase == IDLE && !r->wanted;
+}

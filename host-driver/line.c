@@ -1,0 +1,270 @@
+/* The connection to the controller; see line.h. The communicator's thread. */
+#include "host-driver/line.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "host-driver/error.h"
+
+/* A host whose word nobody acknowledges for so long connects anew (ms). */
+#define SILENT_MS  3000
+#define READ_BYTES ((size_t)64 << 10)
+/* Bytes that may wait to be sent: beyond that the other side is not reading (bytes). */
+#define OUT_MAX ((size_t)256 << 20)
+
+static int read_unix(struct by_line *line, const char *path)
+{
+    struct sockaddr_un *to = (struct sockaddr_un *)&line->address;
+
+    if (path[0] == 0 || strlen(path) >= sizeof(to->sun_path))
+        return by_fail(BY_EINVAL, "BANYAN_CONTROLLER is '%s'; a path has 1 to %zu bytes", line->where,
+                       sizeof(to->sun_path) - 1);
+    to->sun_family = AF_UNIX;
+    memcpy(to->sun_path, path, strlen(path) + 1);
+    line->address_bytes = sizeof(*to);
+    return 0;
+}
+
+static int read_tcp(struct by_line *line, const char *text)
+{
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    char host[sizeof(line->where)];
+    struct addrinfo *found = NULL;
+    char *colon;
+    int error;
+
+    snprintf(host, sizeof(host), "%s", text);
+    colon = strrchr(host, ':');
+    if (colon == NULL || colon == host || colon[1] == 0)
+        return by_fail(BY_EINVAL, "BANYAN_CONTROLLER is '%s'; it takes unix:PATH or tcp:HOST:PORT",
+                       line->where);
+    *colon = 0;
+    error = getaddrinfo(host, colon + 1, &hints, &found);
+    if (error != 0)
+        return by_fail(BY_ENOENT, "BANYAN_CONTROLLER is '%s': %s", line->where, gai_strerror(error));
+    memcpy(&line->address, found->ai_addr, found->ai_addrlen);
+    line->address_bytes = found->ai_addrlen;
+    freeaddrinfo(found);
+    return 0;
+}
+
+int by_line_open(struct by_line *line, const char *address)
+{
+    memset(line, 0, sizeof(*line));
+    line->fd = -1;
+    line->pause_ns = BY_LINE_PAUSE_NS;
+    if ((size_t)snprintf(line->where, sizeof(line->where), "%s", address) >= sizeof(line->where))
+        return by_fail(BY_EINVAL, "BANYAN_CONTROLLER is longer than %zu bytes", sizeof(line->where) - 1);
+    if (strncmp(address, "unix:", 5) == 0)
+        return read_unix(line, address + 5);
+    if (strncmp(address, "tcp:", 4) == 0)
+        return read_tcp(line, address + 4);
+    return by_fail(BY_EINVAL, "BANYAN_CONTROLLER is '%s'; it takes unix:PATH or tcp:HOST:PORT", address);
+}
+
+void by_line_close(struct by_line *line)
+{
+    if (line->address_bytes > 0 && line->fd >= 0)
+        close(line->fd);
+    free(line->in.bytes);
+    free(line->out.bytes);
+    memset(line, 0, sizeof(*line));
+    line->fd = -1;
+}
+
+static void drop(struct by_line *line, uint64_t now_ns, const char *why)
+{
+    if (line->fd >= 0)
+        close(line->fd);
+    line->fd = -1;
+    if (line->up)
+        line->pause_ns = BY_LINE_PAUSE_NS;
+    line->up = false;
+    line->in.at = line->in.used = line->out.at = line->out.used = 0;
+    line->retry_ns = now_ns + line->pause_ns;
+    line->pause_ns = line->pause_ns * 2 < BY_LINE_PAUSE_MAX_NS ? line->pause_ns * 2 : BY_LINE_PAUSE_MAX_NS;
+    snprintf(line->why, sizeof(line->why), "%s", why);
+}
+
+static void begin(struct by_line *line, uint64_t now_ns)
+{
+    const int one = 1, silent_ms = SILENT_MS;
+
+    line->fd = socket(line->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (line->fd < 0) {
+        drop(line, now_ns, strerror(errno));
+        return;
+    }
+    if (line->address.ss_family != AF_UNIX) {
+        setsockopt(line->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+        setsockopt(line->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof(silent_ms));
+    }
+    if (connect(line->fd, (const struct sockaddr *)&line->address, line->address_bytes) == 0)
+        line->up = true;
+    else if (errno != EINPROGRESS)
+        drop(line, now_ns, strerror(errno));
+}
+
+/* Whether a connection that was begun has come about. */
+static void finish(struct by_line *line, uint64_t now_ns)
+{
+    struct pollfd one = {.fd = line->fd, .events = POLLOUT};
+    int error = 0;
+    socklen_t bytes = sizeof(error);
+
+    if (poll(&one, 1, 0) <= 0)
+        return;
+    if (getsockopt(line->fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0 || error != 0)
+        drop(line, now_ns, strerror(error != 0 ? error : errno));
+    else
+        line->up = true;
+}
+
+/* Room for `more` bytes behind those that wait. */
+static int reserve(struct by_line_queue *queue, size_t more)
+{
+    size_t room = queue->room > 0 ? queue->room : READ_BYTES;
+    uint8_t *bytes;
+
+    if (queue->at > 0) {
+        memmove(queue->bytes, queue->bytes + queue->at, queue->used - queue->at);
+        queue->used -= queue->at;
+        queue->at = 0;
+    }
+    while (room - queue->used < more)
+        room *= 2;
+    if (room == queue->room)
+        return 0;
+    bytes = realloc(queue->bytes, room);
+    if (bytes == NULL)
+        return BY_ENOMEM;
+    queue->bytes = bytes;
+    queue->room = room;
+    return 0;
+}
+
+static int receive(struct by_line *line, uint64_t now_ns)
+{
+    int moved = 0;
+
+    for (;;) {
+        ssize_t got;
+
+        if (reserve(&line->in, READ_BYTES) != 0) {
+            drop(line, now_ns, "no memory for what it says");
+            return moved;
+        }
+        got = recv(line->fd, line->in.bytes + line->in.used, line->in.room - line->in.used, 0);
+        if (got > 0) {
+            line->in.used += (size_t)got;
+            moved = 1;
+            if (line->in.used < line->in.room)
+                return moved;
+            continue;
+        }
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) {
+            const char *why = got == 0 ? "it closed the connection" : strerror(errno);
+
+            /* What came before the end is still looked at: it may say why. */
+            if (line->in.used > line->in.at && moved)
+                return moved;
+            drop(line, now_ns, why);
+        }
+        return moved;
+    }
+}
+
+static void send_queued(struct by_line *line, uint64_t now_ns)
+{
+    while (line->fd >= 0 && line->out.at < line->out.used) {
+        ssize_t sent =
+            send(line->fd, line->out.bytes + line->out.at, line->out.used - line->out.at, MSG_NOSIGNAL);
+
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0) {
+            if (errno != EAGAIN && errno != EWOULDBLOCK)
+                drop(line, now_ns, strerror(errno));
+            return;
+        }
+        line->out.at += (size_t)sent;
+    }
+}
+
+enum by_line_event by_line_step(struct by_line *line, uint64_t now_ns)
+{
+    bool was_up = line->up;
+
+    if (line->fd < 0) {
+        if (now_ns < line->retry_ns)
+            return BY_LINE_NOTHING;
+        begin(line, now_ns);
+    } else if (!line->up) {
+        finish(line, now_ns);
+    }
+    if (!line->up)
+        return BY_LINE_NOTHING;
+    if (!was_up)
+        return BY_LINE_UP;
+    send_queued(line, now_ns);
+    return line->up && receive(line, now_ns) ? BY_LINE_MOVED : BY_LINE_NOTHING;
+}
+
+void by_line_put(struct by_line *line, const struct by_member_frame *frame, uint64_t now_ns)
+{
+    if (!line->up)
+        return;
+    if (line->out.used - line->out.at > OUT_MAX ||
+        reserve(&line->out, BY_MEMBER_FIXED_MAX + frame->bytes) != 0) {
+        drop(line, now_ns, "it takes nothing more");
+        return;
+    }
+    line->out.used += by_member_put(frame, line->out.bytes + line->out.used);
+    if (frame->bytes > 0)
+        memcpy(line->out.bytes + line->out.used, frame->data, frame->bytes);
+    line->out.used += frame->bytes;
+    send_queued(line, now_ns);
+}
+
+int by_line_get(struct by_line *line, struct by_member_frame *frame, uint64_t now_ns)
+{
+    size_t used;
+    int error;
+
+    if (!line->up)
+        return BY_EAGAIN;
+    error = by_member_get(line->in.bytes + line->in.at, line->in.used - line->in.at, BY_MEMBER_CONTROLLER,
+                          frame, &used);
+    if (error == BY_EAGAIN && used > line->in.room && reserve(&line->in, used) != 0)
+        error = BY_ENOMEM;
+    if (error == 0)
+        line->in.at += used;
+    if (error == 0 || error == BY_EAGAIN)
+        return error;
+    drop(line, now_ns, error == BY_EVERSION ? "it speaks another version" : "it is no banyand");
+    return BY_EAGAIN;
+}
+
+uint64_t by_line_deadline(const struct by_line *line)
+{
+    return line->fd < 0 ? line->retry_ns : UINT64_MAX;
+}
+
+uint32_t by_line_fds(const struct by_line *line, struct pollfd *fds)
+{
+    if (line->fd < 0)
+        return 0;
+    fds[0] = (struct pollfd){.fd = line->fd, .events = POLLIN};
+    if (!line->up || line->out.at < line->out.used)
+        fds[0].events |= POLLOUT;
+    return 1;
+}

@@ -1,0 +1,58 @@
+/*
+ * A connection to the controller that carries frames (offload/wire/member.h): never blocks, is opened again
+ * when it breaks, ever more slowly while nobody answers. Neighbour: member.c, which knows what frames mean.
+ * The communicator's thread.
+ */
+#ifndef BY_HOST_LINE_H
+#define BY_HOST_LINE_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "offload/wire/member.h"
+
+/* Between two attempts to connect: at first, and at most (ns). */
+#define BY_LINE_PAUSE_NS     UINT64_C(50000000)
+#define BY_LINE_PAUSE_MAX_NS UINT64_C(1000000000)
+
+/* Bytes that wait: [at, used) of `room`. */
+struct by_line_queue {
+    uint8_t *bytes;
+    size_t at, used, room;
+};
+
+struct by_line {
+    char where[256]; /* as it was given */
+    struct sockaddr_storage address;
+    socklen_t address_bytes;
+    int fd;  /* or -1 */
+    bool up; /* connected */
+    uint64_t retry_ns, pause_ns;
+    struct by_line_queue in, out;
+    char why[128]; /* it is not up; "" at first */
+};
+
+enum by_line_event { BY_LINE_NOTHING, BY_LINE_UP, BY_LINE_MOVED };
+
+/* Reads "unix:PATH" or "tcp:HOST:PORT" and looks HOST up; connects to nobody yet. 0, or an error with its
+ * text. */
+int by_line_open(struct by_line *line, const char *address);
+/* After it nothing is held; the line may be zeroed memory, too. */
+void by_line_close(struct by_line *line);
+/* Connects, when it is time to, receives and sends what can be. UP: what was queued before is forgotten, and
+ * the other side knows nothing of us yet. */
+enum by_line_event by_line_step(struct by_line *line, uint64_t now_ns);
+/* Queues a frame; passed over while the line is down. */
+void by_line_put(struct by_line *line, const struct by_member_frame *frame, uint64_t now_ns);
+/* The next frame, its data valid until the next call of any function here. 0 or BY_EAGAIN; what is no frame
+ * of a controller breaks the line. */
+int by_line_get(struct by_line *line, struct by_member_frame *frame, uint64_t now_ns);
+/* When there is something to do at the latest, but for what poll tells (ns). */
+uint64_t by_line_deadline(const struct by_line *line);
+/* What to poll; 0 or 1 entries. */
+uint32_t by_line_fds(const struct by_line *line, struct pollfd *fds);
+
+#endif

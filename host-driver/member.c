@@ -1,0 +1,327 @@
+/* A communicator's tie to the controller; see member.h. The communicator's thread. */
+#include "host-driver/member.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "host-driver/clock.h"
+#include "host-driver/comm.h"
+#include "host-driver/error.h"
+#include "host-driver/image_file.h"
+#include "host-driver/line.h"
+#include "host-driver/survive.h"
+
+#define LOOK_NS  500000u    /* between two looks at the connection, unless poll woke us */
+#define ALIVE_NS 100000000u /* between two ALIVE, and between two SUSPECT */
+#define SUSPECT_NS                                                                                           \
+    150000000u /* a chunk that waits longer is worth a word; less when the time limit is short */
+
+struct by_member {
+    struct by_line line;
+    struct by_survive survive;
+    uint64_t nonce, looked_ns, alive_ns;
+    uint16_t job, rank;
+    bool ready, welcome;
+};
+
+int by_member_wanted(const struct banyan_context *context)
+{
+    return context->settings.value[BY_SETTING_CONTROLLER][0] != 0 &&
+           strcmp(context->settings.value[BY_SETTING_OFFLOAD], "off") != 0;
+}
+
+static void put(struct by_member *member, struct by_member_frame frame, uint64_t now_ns)
+{
+    frame.job = member->job;
+    frame.rank = member->rank;
+    by_line_put(&member->line, &frame, now_ns);
+}
+
+static void say_hello(struct banyan_comm *comm, uint64_t now_ns)
+{
+    struct by_member *member = comm->member;
+    const char *name = comm->header.name;
+
+    put(member,
+        (struct by_member_frame){.type = BY_MEMBER_HELLO,
+                                 .gen = comm->job.gen,
+                                 .number = member->nonce,
+                                 .data = (const uint8_t *)name,
+                                 .bytes = (uint32_t)strnlen(name, BY_NAME_MAX)},
+        now_ns);
+}
+
+/* ---- frames in ---- */
+
+/* The table to begin with. */
+static int take_welcome(struct banyan_comm *comm, const struct by_member_frame *frame)
+{
+    struct by_member *member = comm->member;
+    uint8_t *image;
+
+    if (comm->image != NULL) {
+        if (!member->ready || frame->gen == comm->job.gen || frame->bytes == 0)
+            return 0;
+        return by_fail(BY_ESTATE,
+                       "the controller at %s has job %u in generation %u, and the table of %s is of "
+                       "generation %u; unset BANYAN_TABLE, so that the controller gives it",
+                       member->line.where, comm->job.job, frame->gen, comm->header.name, comm->job.gen);
+    }
+    if (frame->bytes == 0)
+        return by_fail(BY_ENOENT, "the controller at %s has no table for %s", member->line.where,
+                       comm->context->header.name);
+    image = malloc(frame->bytes);
+    if (image == NULL)
+        return by_fail(BY_ENOMEM, "no memory for a table of %u bytes", frame->bytes);
+    memcpy(image, frame->data, frame->bytes);
+    if (by_survive_check(image, frame->bytes, member->line.where) != 0) {
+        free(image);
+        return BY_EFORMAT;
+    }
+    member->job = frame->job;
+    by_survive_own(&member->survive, image);
+    by_comm_image(comm, image, frame->bytes);
+    member->welcome = true;
+    return 0;
+}
+
+static void say_carried(struct banyan_comm *comm, uint64_t now_ns)
+{
+    put(comm->member, (struct by_member_frame){.type = BY_MEMBER_CARRIED, .gen = comm->job.gen}, now_ns);
+}
+
+/* What the attempt has to say to other ranks; and the calls go on, when they can. 0 or an error. */
+static int run_attempt(struct banyan_comm *comm, uint64_t now_ns)
+{
+    struct by_member *member = comm->member;
+    struct by_survive *survive = &member->survive;
+    const uint8_t *message;
+    uint16_t to;
+    int error = 0;
+
+    for (unsigned turn = 0; turn < 2; turn++) {
+        size_t bytes;
+
+        while ((bytes = by_survive_say(survive, &message, &to)) > 0)
+            put(member,
+                (struct by_member_frame){.type = BY_MEMBER_SAY,
+                                         .gen = survive->attempt,
+                                         .peer = to,
+                                         .data = message,
+                                         .bytes = (uint32_t)bytes},
+                now_ns);
+        if (turn > 0 || !by_survive_may_carry(survive))
+            break;
+        error = by_survive_carry(comm, survive);
+        if (error != 0)
+            break;
+        say_carried(comm, now_ns);
+    }
+    return error;
+}
+
+static int take_freeze(struct banyan_comm *comm, const struct by_member_frame *frame, uint64_t now_ns)
+{
+    struct by_member *member = comm->member;
+    struct by_survive *survive = &member->survive;
+
+    if (!member->ready)
+        return 0;
+    if (frame->gen == comm->job.gen) {
+        by_survive_repeat(survive);
+        say_carried(comm, now_ns);
+        return 0;
+    }
+    if (survive->frozen && survive->attempt == frame->gen) {
+        by_survive_repeat(survive);
+        return 0;
+    }
+    return by_survive_freeze(comm, survive, frame, by_comm_now(comm));
+}
+
+static int take(struct banyan_comm *comm, const struct by_member_frame *frame, uint64_t now_ns)
+{
+    struct by_member *member = comm->member;
+    struct by_survive *survive = &member->survive;
+
+    if (member->ready && frame->job != member->job)
+        return 0;
+    switch (frame->type) {
+    case BY_MEMBER_WELCOME:
+        return take_welcome(comm, frame);
+    case BY_MEMBER_FREEZE:
+        return take_freeze(comm, frame, now_ns);
+    case BY_MEMBER_HEARD:
+        if (survive->resume == NULL || frame->gen != survive->attempt)
+            return 0;
+        return by_survive_hear(comm, survive, frame);
+    case BY_MEMBER_GO:
+        survive->go |= survive->frozen && frame->gen == survive->attempt;
+        return 0;
+    case BY_MEMBER_FAIL:
+        return by_fail(frame->code < 0 ? frame->code : BY_EABORTED, "%.*s", (int)frame->bytes,
+                       (const char *)frame->data);
+    default:
+        return 0;
+    }
+}
+
+/* ---- frames out ---- */
+
+static void say_alive(struct banyan_comm *comm, uint64_t now_ns)
+{
+    struct by_member *member = comm->member;
+    const struct by_endpoint *endpoint = comm->progress.endpoint;
+    uint64_t wait_ns = comm->context->stall_ns / 4 < SUSPECT_NS ? comm->context->stall_ns / 4 : SUSPECT_NS;
+    struct by_call_status status;
+
+    member->alive_ns = now_ns;
+    put(member,
+        (struct by_member_frame){
+            .type = BY_MEMBER_ALIVE, .gen = comm->job.gen, .number = by_endpoint_counters(endpoint)->result},
+        now_ns);
+    if (!by_endpoint_suspects(endpoint, by_comm_now(comm), wait_ns, &status))
+        return;
+    put(member,
+        (struct by_member_frame){.type = BY_MEMBER_SUSPECT,
+                                 .gen = comm->job.gen,
+                                 .peer =
+                                     status.missing_node != BY_NODE_NONE ? status.missing_node : status.node,
+                                 .code = status.err.reason == BY_ERR_NO_ENTRY ? BY_ENOENT : BY_ETIMEDOUT},
+        now_ns);
+}
+
+uint32_t by_member_step(struct banyan_comm *comm, uint64_t now_ns)
+{
+    struct by_member *member = comm->member;
+    struct by_member_frame frame;
+    uint32_t moved = 0;
+    int error = 0;
+
+    if (member == NULL || now_ns - member->looked_ns < LOOK_NS || comm->verdict.error != 0)
+        return 0;
+    member->looked_ns = now_ns;
+    if (by_line_step(&member->line, now_ns) == BY_LINE_UP)
+        say_hello(comm, now_ns);
+    while (error == 0 && by_line_get(&member->line, &frame, now_ns) == 0) {
+        error = take(comm, &frame, now_ns);
+        /* A rank says what it has to before it takes the next message. */
+        if (error == 0 && member->ready)
+            error = run_attempt(comm, now_ns);
+        moved = 1;
+    }
+    if (error == 0 && member->ready && now_ns - member->alive_ns >= ALIVE_NS)
+        say_alive(comm, now_ns);
+    if (error == 0 && member->ready)
+        error = by_survive_watch(comm, &member->survive, &member->line, by_comm_now(comm));
+    if (error != 0 && member->ready)
+        by_comm_end(comm, error, by_fail_text());
+    return error != 0 && !member->ready ? UINT32_MAX : moved;
+}
+
+uint64_t by_member_deadline(const struct banyan_comm *comm)
+{
+    const struct by_member *member = comm->member;
+    uint64_t line_ns, alive_ns;
+
+    if (member == NULL || comm->verdict.error != 0)
+        return UINT64_MAX;
+    line_ns = by_line_deadline(&member->line);
+    alive_ns = member->alive_ns + ALIVE_NS;
+    return line_ns < alive_ns ? line_ns : alive_ns;
+}
+
+uint32_t by_member_fds(const struct banyan_comm *comm, struct pollfd *fds)
+{
+    return comm->member != NULL ? by_line_fds(&comm->member->line, fds) : 0;
+}
+
+void by_member_woken(struct banyan_comm *comm)
+{
+    if (comm->member != NULL)
+        comm->member->looked_ns = 0;
+}
+
+/* ---- begin and end ---- */
+
+/* Until the controller has given a table, or the time is over. */
+static int await_table(struct banyan_comm *comm)
+{
+    struct by_member *member = comm->member;
+    uint64_t end_ns = by_clock_ns() + comm->context->stall_ns;
+
+    while (!member->welcome) {
+        struct pollfd fds[BY_MEMBER_FDS + 1];
+        uint32_t count = by_member_fds(comm, fds);
+        uint64_t now_ns = by_clock_ns();
+
+        if (now_ns >= end_ns)
+            return by_fail(BY_ETIMEDOUT,
+                           "no table for %s from the controller at %s within %g s%s%s; is banyand running "
+                           "there, with this host in its topology?",
+                           comm->context->header.name, member->line.where,
+                           (double)comm->context->stall_ns / 1e9, member->line.why[0] != 0 ? ": " : "",
+                           member->line.why);
+        fds[count] = (struct pollfd){.fd = comm->wake_fd, .events = POLLIN};
+        poll(fds, count + 1, 10);
+        by_member_woken(comm);
+        if (by_member_step(comm, by_clock_ns()) == UINT32_MAX)
+            return BY_ESTATE; /* its text is set */
+    }
+    return 0;
+}
+
+int by_member_open(struct banyan_comm *comm, uint32_t job)
+{
+    struct banyan_context *context = comm->context;
+    struct by_member *member;
+    int error;
+
+    if (!by_member_wanted(context))
+        return 0;
+    member = calloc(1, sizeof(*member));
+    if (member == NULL)
+        return by_fail(BY_ENOMEM, "no memory for the tie to the controller: %zu bytes", sizeof(*member));
+    comm->member = member;
+    member->job = (uint16_t)job;
+    member->rank = BY_RANK_NONE;
+    if (getrandom(&member->nonce, sizeof(member->nonce), 0) != (ssize_t)sizeof(member->nonce))
+        return by_fail(BY_EIO, "no random number for the controller: %s", strerror(errno));
+    error = by_line_open(&member->line, context->settings.value[BY_SETTING_CONTROLLER]);
+    if (error == 0 && comm->image == NULL)
+        error = await_table(comm);
+    return error;
+}
+
+void by_member_ready(struct banyan_comm *comm)
+{
+    struct by_member *member = comm->member;
+
+    if (member == NULL)
+        return;
+    member->job = comm->job.job;
+    member->rank = comm->job.rank;
+    member->ready = true;
+}
+
+void by_member_close(struct banyan_comm *comm)
+{
+    struct by_member *member = comm->member;
+
+    if (member == NULL)
+        return;
+    if (member->ready && comm->verdict.error == 0 && atomic_load(&comm->error) == 0) {
+        uint64_t now_ns = by_clock_ns();
+
+        put(member, (struct by_member_frame){.type = BY_MEMBER_BYE, .gen = comm->job.gen}, now_ns);
+    }
+    by_line_close(&member->line);
+    by_survive_free(&member->survive);
+    free(member);
+    comm->member = NULL;
+}

@@ -1,0 +1,243 @@
+/* One rank's part in an attempt to go on in another generation; see survive.h. The communicator's thread. */
+#include "host-driver/survive.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "host-driver/comm.h"
+#include "host-driver/error.h"
+#include "host-driver/image_file.h"
+#include "host-driver/line.h"
+#include "offload/endpoint/resume.h"
+
+int by_survive_check(const uint8_t *image, size_t bytes, const char *where)
+{
+    struct by_image_limits limits = {0};
+    struct by_image_fault fault = {0};
+    struct by_image_header header;
+    int error = by_image_check(image, bytes, &limits, &fault);
+
+    if (error != 0)
+        return by_fail(error, "the table from the controller at %s: %s %u: %s (%llu)", where,
+                       fault.section != NULL ? fault.section : "image", fault.index,
+                       fault.what != NULL ? fault.what : by_error_text(error),
+                       (unsigned long long)fault.value);
+    by_image_header(image, &header);
+    if (header.kind != BY_NODE_HOST)
+        return by_fail(BY_EINVAL, "the table from the controller at %s is of switch %s, not of a host", where,
+                       header.name);
+    return by_image_ports_check(image);
+}
+
+void by_survive_own(struct by_survive *survive, uint8_t *image)
+{
+    free(survive->image);
+    survive->image = image;
+}
+
+void by_survive_free(struct by_survive *survive)
+{
+    free(survive->image);
+    free(survive->resume_memory);
+    free(survive->coming);
+    free(survive->message);
+    memset(survive, 0, sizeof(*survive));
+}
+
+/* ---- an attempt begins ---- */
+
+/* 1 when the cables of two tables are the same: transports stay as they are. */
+static int same_ports(const uint8_t *a, const uint8_t *b)
+{
+    struct by_image_header one, other;
+
+    by_image_header(a, &one);
+    by_image_header(b, &other);
+    if (one.count[BY_SECTION_PORT] != other.count[BY_SECTION_PORT])
+        return 0;
+    for (uint32_t i = 0; i < one.count[BY_SECTION_PORT]; i++) {
+        struct by_image_port left, right;
+
+        by_image_port(a, i, &left);
+        by_image_port(b, i, &right);
+        if (left.own_ip != right.own_ip || left.peer_ip != right.peer_ip ||
+            memcmp(left.own_mac, right.own_mac, sizeof(left.own_mac)) != 0 ||
+            memcmp(left.peer_mac, right.peer_mac, sizeof(left.peer_mac)) != 0 || left.mtu != right.mtu)
+            return 0;
+    }
+    return 1;
+}
+
+/* Whether the table is this rank's, of the attempt, on the same cables. */
+static int check_coming(const struct banyan_comm *comm, const struct by_member_frame *frame)
+{
+    struct by_image_header header;
+    struct by_image_job job;
+    int error = by_survive_check(frame->data, frame->bytes, "BANYAN_CONTROLLER");
+
+    if (error == 0)
+        error = by_image_job_find(frame->data, comm->job.job, &job);
+    if (error != 0)
+        return error;
+    by_image_header(frame->data, &header);
+    if (header.node != comm->header.node || job.gen != frame->gen || job.rank != comm->job.rank ||
+        job.rank_count != comm->job.rank_count || job.udp_port != comm->job.udp_port ||
+        header.payload_max > comm->payload_max || !same_ports(frame->data, comm->image))
+        return by_fail(BY_EMISMATCH,
+                       "the table that the controller gives %s for generation %u of job %u has another node, "
+                       "rank, port or cable than the one that runs; end the program, and start it anew",
+                       comm->header.name, frame->gen, comm->job.job);
+    return 0;
+}
+
+static int take_coming(struct by_survive *survive, const struct by_member_frame *frame, size_t message_max)
+{
+    uint8_t *coming = malloc(frame->bytes);
+    uint8_t *message = survive->message_room < message_max ? malloc(message_max) : survive->message;
+
+    if (coming == NULL || message == NULL) {
+        free(coming);
+        if (message != survive->message)
+            free(message);
+        return by_fail(BY_ENOMEM, "no memory for a table of %u bytes", frame->bytes);
+    }
+    if (message != survive->message) {
+        free(survive->message);
+        survive->message = message;
+        survive->message_room = message_max;
+    }
+    memcpy(coming, frame->data, frame->bytes);
+    free(survive->coming);
+    survive->coming = coming;
+    survive->coming_bytes = frame->bytes;
+    return 0;
+}
+
+int by_survive_freeze(struct banyan_comm *comm, struct by_survive *survive,
+                      const struct by_member_frame *frame, uint64_t now_ns)
+{
+    struct by_endpoint *endpoint = comm->progress.endpoint;
+    void *memory;
+    int error;
+
+    if (frame->bytes == 0)
+        return 0; /* of an attempt whose table was lost with a connection; it comes again */
+    error = check_coming(comm, frame);
+    if (error == 0)
+        error = take_coming(survive, frame, by_resume_message_max(endpoint));
+    if (error != 0)
+        return error;
+    memory = aligned_alloc(64, (by_resume_size(endpoint) + 63) & ~(size_t)63);
+    if (memory == NULL)
+        return by_fail(BY_ENOMEM, "no memory for going on: %zu bytes", by_resume_size(endpoint));
+    free(survive->resume_memory);
+    survive->resume_memory = memory;
+    survive->resume = NULL;
+    error = by_resume_begin(&survive->resume, memory, endpoint, frame->gen);
+    if (error != 0)
+        return by_fail(error, "job %u cannot go on in generation %u: %s", comm->job.job, frame->gen,
+                       by_error_text(error));
+    if (!survive->frozen) {
+        survive->frozen_ns = now_ns;
+        survive->results = by_endpoint_counters(endpoint)->result;
+    }
+    survive->attempt = frame->gen;
+    survive->frozen = true;
+    survive->go = survive->quiet = false;
+    return 0;
+}
+
+/* ---- messages ---- */
+
+int by_survive_hear(struct banyan_comm *comm, struct by_survive *survive, const struct by_member_frame *frame)
+{
+    int error = by_resume_take(survive->resume, frame->data, frame->bytes);
+
+    if (error != BY_ESTATE)
+        return 0;
+    return by_fail(
+        error,
+        "job %u cannot go on in generation %u: what rank %u has and what this rank has are too far "
+        "apart; start the job anew",
+        comm->job.job, survive->attempt, frame->peer);
+}
+
+size_t by_survive_say(struct by_survive *survive, const uint8_t **message, uint16_t *to)
+{
+    *message = survive->message;
+    return survive->resume != NULL ? by_resume_say(survive->resume, survive->message, to) : 0;
+}
+
+void by_survive_repeat(struct by_survive *survive)
+{
+    if (survive->resume != NULL)
+        by_resume_repeat(survive->resume);
+}
+
+/* ---- going on ---- */
+
+bool by_survive_may_carry(const struct by_survive *survive)
+{
+    return survive->frozen && survive->go && by_resume_is_level(survive->resume);
+}
+
+int by_survive_carry(struct banyan_comm *comm, struct by_survive *survive)
+{
+    int error = by_comm_carry(comm, survive->resume, survive->coming, survive->coming_bytes);
+
+    if (error != 0)
+        return error;
+    by_survive_own(survive, survive->coming);
+    survive->coming = NULL;
+    survive->frozen = false;
+    survive->quiet = true;
+    return 0;
+}
+
+/* The line of the log: how long no chunk of this rank was done. */
+static void tell(const struct banyan_comm *comm, const struct by_survive *survive, uint64_t now_ns)
+{
+    int level = atoi(comm->context->settings.value[BY_SETTING_LOG]);
+    struct timespec now;
+
+    if (level < 1 || (level < 2 && comm->job.rank != 0))
+        return;
+    clock_gettime(CLOCK_REALTIME, &now);
+    fprintf(
+        stderr,
+        "banyan: job %u rank %u of %u (%s): goes on in generation %u; stood still for %.3f s, first chunk "
+        "at %lld.%03ld\n",
+        comm->job.job, comm->job.rank, comm->job.rank_count, comm->header.name, comm->job.gen,
+        (double)(now_ns - survive->frozen_ns) / 1e9, (long long)now.tv_sec, now.tv_nsec / 1000000);
+}
+
+int by_survive_watch(struct banyan_comm *comm, struct by_survive *survive, const struct by_line *line,
+                     uint64_t now_ns)
+{
+    uint32_t rank;
+
+    if (survive->quiet && by_endpoint_counters(comm->progress.endpoint)->result != survive->results) {
+        survive->quiet = false;
+        tell(comm, survive, now_ns);
+    }
+    if (!survive->frozen || now_ns - survive->frozen_ns < comm->context->stall_ns)
+        return 0;
+    if (!line->up)
+        return by_fail(BY_ETIMEDOUT,
+                       "job %u has waited for %g s to go on in generation %u, and the controller at %s is "
+                       "away: %s; start banyand again",
+                       comm->job.job, (double)comm->context->stall_ns / 1e9, survive->attempt, line->where,
+                       line->why);
+    rank = by_resume_awaited(survive->resume);
+    if (rank != BY_RANK_NONE)
+        return by_fail(BY_ETIMEDOUT,
+                       "job %u has waited for %g s to go on in generation %u: rank %u has not said what it "
+                       "has; does its process still run, and call banyan?",
+                       comm->job.job, (double)comm->context->stall_ns / 1e9, survive->attempt, rank);
+    return by_fail(BY_ETIMEDOUT,
+                   "job %u has waited for %g s to go on in generation %u: the controller at %s has not said "
+                   "that all switches have their tables; see banyand's log",
+                   comm->job.job, (double)comm->context->stall_ns / 1e9, survive->attempt, line->where);
+}
