@@ -10,6 +10,7 @@ daemon_SRC := \
 	control/daemon/loop.c \
 	control/daemon/options.c \
 	control/daemon/react.c \
+	control/daemon/recover.c \
 	control/daemon/start.c \
 	control/daemon/switches.c \
 	control/daemon/watch.c \
