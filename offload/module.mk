@@ -4,8 +4,10 @@ offload_SRC := \
 	offload/base/bytes.c \
 	offload/base/crc32c.c \
 	offload/base/errors.c \
+	offload/base/siphash.c \
 	offload/wire/frame.c \
 	offload/wire/member.c \
+	offload/wire/seal.c \
 	offload/wire/types.c \
 	offload/wire/wire.c
 include $(wildcard offload/*/module.mk)

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "control/cli/cli.h"
+#include "control/cli/number.h"
 #include "control/controller/session.h"
 #include "control/lower/lower.h"
 #include "control/plan/plan.h"
@@ -48,6 +49,7 @@ struct lab_options {
     uint32_t stall_s; /* an operation without progress fails after this */
     uint32_t limit_s; /* the whole run of the hosts */
     struct by_lower_options lower;
+    struct by_cli_keys keys;
     bool cut; /* links carry frames of the MTU alone, also where nodes give trains (--segments cut) */
     bool in_process, json, keep, quiet, all;
     const char *id; /* lab down */

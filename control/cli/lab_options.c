@@ -41,6 +41,8 @@ static const char help[] =
     "      --loss P --dup P --reorder P --seed N\n"
     "                         faults injected at every switch (at hosts where there is no switch)\n"
     "      --jobs N           that many jobs at once on the same switches (default 1, at most 8)\n"
+    "      --keyed[=COVER]    packets carry tags that only their job can make: as for banyan tables\n"
+    "      --key-seed HEX     keys of these 32 digits: as for banyan tables\n"
     "      --in-process       no namespaces, no root: one process\n"
     "      --switch NODE=PROGRAM  what runs on that switch, with the options of banyan-switchd: such as the "
     "run of a\n"
@@ -72,6 +74,8 @@ enum {
     OPT_REORDER,
     OPT_SEED,
     OPT_JOBS,
+    OPT_KEYED,
+    OPT_KEY_SEED,
     OPT_IN_PROCESS,
     OPT_SWITCH,
     OPT_KILL,
@@ -108,6 +112,8 @@ static const struct option long_options[] = {
     {"reorder", required_argument, NULL, OPT_REORDER},
     {"seed", required_argument, NULL, OPT_SEED},
     {"jobs", required_argument, NULL, OPT_JOBS},
+    {"keyed", optional_argument, NULL, OPT_KEYED},
+    {"key-seed", required_argument, NULL, OPT_KEY_SEED},
     {"in-process", no_argument, NULL, OPT_IN_PROCESS},
     {"switch", required_argument, NULL, OPT_SWITCH},
     {"kill", required_argument, NULL, OPT_KILL},
@@ -297,6 +303,13 @@ static int read_fabric(int option, char *value, struct lab_options *options)
         return number("--slots", value, 1, 1u << 24, &options->lower.slots);
     case OPT_JOBS:
         return number("--jobs", value, 1, LAB_JOBS_MAX, &options->jobs);
+    case OPT_KEYED:
+        options->keys.keyed = 1;
+        options->keys.cover = value;
+        return 0;
+    case OPT_KEY_SEED:
+        options->keys.seed = value;
+        return 0;
     case OPT_SWITCH:
         return read_program(value, options);
     case OPT_KILL:
@@ -360,6 +373,8 @@ int lab_options_read(int argc, char **argv, struct lab_options *options)
     optind = 0;
     while (status == 0 && (option = getopt_long(argc, argv, "c:b:n:w:d:o:r:m:", long_options, NULL)) != -1)
         status = read_one(option, optarg, options);
+    if (status == 0)
+        status = by_cli_keyed(&options->keys, &options->lower);
     if (status != 0)
         return status;
     if (options->lower.mtu == 0)

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "control/cli/cli.h"
+#include "control/lower/keyed.h"
+#include "offload/base/errors.h"
 
 static int refuse(const char *option, const char *text, uint64_t low, uint64_t high)
 {
@@ -59,4 +61,19 @@ int by_cli_probability(const char *option, const char *text)
     if (end == text || *end != 0 || !(value >= 0.0 && value <= 1.0))
         return by_cli_fail(BY_EXIT_USAGE, "%s %s: give a probability between 0 and 1", option, text);
     return 0;
+}
+
+int by_cli_keyed(const struct by_cli_keys *keys, struct by_lower_options *options)
+{
+    struct by_problem problem = {0};
+    int error;
+
+    if (!keys->keyed && keys->seed == NULL)
+        return 0;
+    if (!keys->keyed)
+        return by_cli_fail(BY_EXIT_USAGE, "--key-seed makes keys for --keyed: give that too");
+    error = by_lower_keyed(options, keys->cover, keys->seed, &problem);
+    if (error == 0)
+        return 0;
+    return by_cli_fail(error == BY_EIO ? BY_EXIT_ENVIRONMENT : BY_EXIT_USAGE, "--keyed: %s", problem.text);
 }

@@ -4,10 +4,22 @@
 
 #include <stdint.h>
 
+#include "control/lower/lower.h"
+
 /* A decimal number in [low, high]. 0, or BY_EXIT_USAGE after an error was printed. */
 int by_cli_number(const char *option, const char *text, uint64_t low, uint64_t high, uint64_t *value);
 /* The same with a binary suffix K, M or G. */
 int by_cli_bytes(const char *option, const char *text, uint64_t low, uint64_t high, uint64_t *value);
+/*
+ * `--keyed`, `--keyed=COVER` and `--key-seed HEX` of a command that lowers plans: by_cli_keyed() when all
+ * options have been read, if either was given. 0, or an exit status after an error was printed.
+ */
+struct by_cli_keys {
+    int keyed;
+    const char *cover, *seed;
+};
+int by_cli_keyed(const struct by_cli_keys *keys, struct by_lower_options *options);
+
 /* A probability in [0, 1]: checked, and passed on as text. */
 int by_cli_probability(const char *option, const char *text);
 

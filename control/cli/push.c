@@ -42,6 +42,7 @@ static const char help[] =
     "                       all switches forget it\n"
     "      --over DIR       DIR holds the tables that are active now: only what differs is sent\n"
     "      --keys DIR       keys for tls: (default: BANYAN_KEYS), as `banyan keys` makes them\n"
+    "      --plain-keys     tables of keyed jobs go over plain tcp: too, where others may read their keys\n"
     "      --timeout S      seconds that one switch may take to answer (default 10)\n"
     "      --json           one JSON object on stdout\n"
     "      --help\n";
@@ -65,17 +66,12 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {"to", required_argument, NULL, 't'},
-    {"sockets", required_argument, NULL, 's'},
-    {"keys", required_argument, NULL, 'k'},
-    {"timeout", required_argument, NULL, 'T'},
-    {"json", no_argument, NULL, 'J'},
-    {"renew", no_argument, NULL, 'R'},
-    {"over", required_argument, NULL, 'O'},
-    {"saved", no_argument, NULL, 'S'},
-    {"settle", no_argument, NULL, 'E'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+    {"to", required_argument, NULL, 't'},   {"sockets", required_argument, NULL, 's'},
+    {"keys", required_argument, NULL, 'k'}, {"timeout", required_argument, NULL, 'T'},
+    {"json", no_argument, NULL, 'J'},       {"renew", no_argument, NULL, 'R'},
+    {"over", required_argument, NULL, 'O'}, {"plain-keys", no_argument, NULL, 'P'},
+    {"saved", no_argument, NULL, 'S'},      {"settle", no_argument, NULL, 'E'},
+    {"help", no_argument, NULL, 'h'},       {NULL, 0, NULL, 0},
 };
 
 /* Adds one file. A host's image is an error only when it was named itself. */
@@ -237,6 +233,9 @@ static int parse(int argc, char **argv, struct arguments *arguments)
             break;
         case 'O':
             arguments->over = optarg;
+            break;
+        case 'P':
+            arguments->access.plain_keys = 1;
             break;
         case 'S':
             arguments->saved = 1;

@@ -36,6 +36,10 @@ static const char help[] =
     "      --gen N        install generation, 1 to 65535 (default 1): higher than what runs, when a job is "
     "planned again\n"
     "      --det          slots for the mode det as well: one for each two children of a node\n"
+    "      --keyed[=COVER]  packets carry tags that only the job can make, of `header` (default) or of "
+    "`payload` as well;\n"
+    "                     the tables then hold secrets, and are their owner's alone (mode 0600)\n"
+    "      --key-seed HEX make the keys of these 32 digits, not of random bytes: for tests\n"
     "      --json         one JSON object on stdout\n"
     "      --help\n";
 
@@ -53,6 +57,7 @@ struct arguments {
     struct by_plan **plans[JOBS_MAX];
     const char **paths[JOBS_MAX];
     uint32_t job; /* of the plans that come next */
+    struct by_cli_keys keys;
     int json;
 };
 
@@ -61,6 +66,7 @@ static const struct option options[] = {
     {"window", required_argument, NULL, 'w'}, {"slots", required_argument, NULL, 's'},
     {"mtu", required_argument, NULL, 'm'},    {"gen", required_argument, NULL, 'g'},
     {"det", no_argument, NULL, 'd'},          {"json", no_argument, NULL, 'J'},
+    {"keyed", optional_argument, NULL, 'k'},  {"key-seed", required_argument, NULL, 'S'},
     {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 };
 
@@ -125,6 +131,13 @@ static int parse(int argc, char **argv, struct arguments *arguments)
         case 'd':
             arguments->options.det = 1;
             break;
+        case 'k':
+            arguments->keys.keyed = 1;
+            arguments->keys.cover = optarg;
+            break;
+        case 'S':
+            arguments->keys.seed = optarg;
+            break;
         case 'J':
             arguments->json = 1;
             break;
@@ -137,6 +150,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
     }
     for (; status == 0 && optind < argc; optind++)
         status = add_path(arguments, argv[optind]);
+    if (status == 0)
+        status = by_cli_keyed(&arguments->keys, &arguments->options);
     if (status != 0)
         return status;
     if (arguments->topology != NULL && arguments->job_count > 0 && arguments->output != NULL)

@@ -350,13 +350,31 @@ int by_session_hello(struct by_session *session, by_HelloReply *reply, struct by
     return 0;
 }
 
+/* May this image go to this switch as it is? */
+static int check_exposure(const struct by_session *session, const uint8_t *image, size_t bytes,
+                          struct by_problem *problem)
+{
+    struct by_image_header header = {0};
+
+    if (bytes >= BY_IMAGE_HEADER_BYTES)
+        by_image_header(image, &header);
+    if (header.count[BY_SECTION_KEY] == 0 || session->options.plain_keys ||
+        strncmp(session->address, "tcp:", 4) != 0)
+        return 0;
+    return by_problem_say(
+        problem, BY_EPERM,
+        "%s: the table holds keys of jobs, which plain TCP would show: use tls: or unix:, or "
+        "--plain-keys where nobody else listens",
+        session->address);
+}
+
 int by_session_stage(struct by_session *session, const uint8_t *image, size_t bytes,
                      struct by_problem *problem)
 {
     by_Request *request = by_alloc(1, sizeof(*request));
-    int error = 0;
+    int error = check_exposure(session, image, bytes, problem);
 
-    if (bytes > BY_IMAGE_BYTES_MAX)
+    if (error == 0 && bytes > BY_IMAGE_BYTES_MAX)
         error = by_problem_say(problem, BY_ELIMIT, "%s: an image of %zu bytes; at most %u", session->address,
                                bytes, BY_IMAGE_BYTES_MAX);
     for (size_t offset = 0; offset < bytes && error == 0; offset += CHUNK_BYTES) {
@@ -412,7 +430,7 @@ int by_session_stage_over(struct by_session *session, const uint8_t *base, size_
     uint32_t count = by_delta_make(base, base_bytes, image, bytes, &pieces), next = 0;
     uint64_t hash = by_image_hash(base, base_bytes);
     size_t offset = 0;
-    int error = 0;
+    int error = check_exposure(session, image, bytes, problem);
 
     while (next < count && error == 0) {
         by_Stage *stage = &request->body.stage;

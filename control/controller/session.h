@@ -18,6 +18,7 @@ struct by_session_options {
     uint32_t timeout_ms;  /* of each call, opening included */
     uint64_t election_id; /* goes with each request that writes */
     uint64_t push_id;     /* names the push that images are validated for; 0: the election id does */
+    uint8_t plain_keys;   /* images with keys of jobs go over plain tcp: as well */
     const char *keys; /* for tls: the folder of the controller's keys (firmware/secure/tls.h), else NULL */
 };
 
@@ -39,7 +40,8 @@ uint64_t by_session_sent(const struct by_session *session);
  */
 /* Over TLS the name in the answer must be that of the certificate: BY_EPERM. */
 int by_session_hello(struct by_session *session, by_HelloReply *reply, struct by_problem *problem);
-/* Sends an image in pieces, and has it validated: nothing is active yet. */
+/* Sends an image in pieces, and has it validated: nothing is active yet. BY_EPERM: it holds keys, which plain
+ * tcp: would show. */
 int by_session_stage(struct by_session *session, const uint8_t *image, size_t bytes,
                      struct by_problem *problem);
 /* The same, where `base` is the active image: only what differs is sent. BY_ESTATE when another one is

@@ -10,6 +10,7 @@
 
 #include "control/lower/address.h"
 #include "control/topology/alloc.h"
+#include "offload/wire/seal.h"
 #include "offload/wire/types.h"
 
 #define LINE_BYTES 4096
@@ -179,11 +180,22 @@ static void name_line(const uint8_t *image, uint32_t index, char *line)
         snprintf(line + used, LINE_BYTES - (size_t)used, ", rank %u", name.rank);
 }
 
+/* Never the key itself: by its name two images can be compared. */
+static void key_line(const uint8_t *image, uint32_t index, char *line)
+{
+    struct by_image_key key;
+
+    by_image_key(image, index, &key);
+    snprintf(line, LINE_BYTES, "key job %u: %08" PRIx32 ", tags cover %s", key.job,
+             (uint32_t)(by_image_key_id(&key) >> 32),
+             key.cover == BY_COVER_PAYLOAD ? "header and payload" : "the header");
+}
+
 /* Children are told with their entries. */
 static void (*const line_of[BY_SECTION_COUNT])(const uint8_t *, uint32_t, char *) = {
     [BY_SECTION_PORT] = port_line, [BY_SECTION_JOB] = job_line,     [BY_SECTION_ENTRY] = entry_line,
     [BY_SECTION_LEAF] = leaf_line, [BY_SECTION_RELAY] = relay_line, [BY_SECTION_HOP] = hop_line,
-    [BY_SECTION_NAME] = name_line,
+    [BY_SECTION_NAME] = name_line, [BY_SECTION_KEY] = key_line,
 };
 
 static void header_line(const uint8_t *image, char *line)

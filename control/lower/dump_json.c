@@ -4,6 +4,7 @@
 
 #include "control/lower/address.h"
 #include "control/lower/dump.h"
+#include "offload/wire/seal.h"
 #include "offload/wire/types.h"
 
 static json_t *ip_json(uint32_t ip)
@@ -139,6 +140,23 @@ static json_t *names_json(const uint8_t *image, uint32_t count)
     return array;
 }
 
+/* Keys by name: of what they are nothing is told. */
+static json_t *keys_json(const uint8_t *image, uint32_t count)
+{
+    json_t *array = json_array();
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct by_image_key key;
+        char id[9];
+
+        by_image_key(image, i, &key);
+        snprintf(id, sizeof(id), "%08" PRIx32, (uint32_t)(by_image_key_id(&key) >> 32));
+        json_array_append_new(array, json_pack("{s:i, s:s, s:s}", "job", key.job, "id", id, "cover",
+                                               key.cover == BY_COVER_PAYLOAD ? "payload" : "header"));
+    }
+    return array;
+}
+
 json_t *by_dump_json(const uint8_t *image, size_t bytes)
 {
     struct by_image_header header;
@@ -158,5 +176,6 @@ json_t *by_dump_json(const uint8_t *image, size_t bytes)
     json_object_set_new(object, "leaves", leaves_json(image, header.count[BY_SECTION_LEAF]));
     json_object_set_new(object, "relays", relays_json(image, header.count[BY_SECTION_RELAY]));
     json_object_set_new(object, "names", names_json(image, header.count[BY_SECTION_NAME]));
+    json_object_set_new(object, "keys", keys_json(image, header.count[BY_SECTION_KEY]));
     return object;
 }

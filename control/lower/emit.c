@@ -329,6 +329,12 @@ int by_lowering_image(const struct by_lowering *lowering, uint32_t node, uint8_t
     put_trees(&w);
     put_relays_and_names(&w);
     by_image_seal(w.image);
+    if (lowering->keys != NULL) {
+        *bytes = by_alloc(by_image_keyed_bytes(w.image, lowering->job_count), 1);
+        *size = by_image_put_keys(w.image, lowering->keys, lowering->job_count, *bytes);
+        free(w.image);
+        w.image = *bytes;
+    }
     error = by_image_check(w.image, *size, &(struct by_image_limits){0}, &fault);
     if (error != 0) {
         by_problem_say(problem, error, "'%s': the table that was made is refused: %s %u: %s (%llu)", name,

@@ -2,6 +2,7 @@
 #include "control/lower/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -67,15 +68,23 @@ int by_image_file_read(const char *path, uint8_t **bytes, size_t *size, struct b
 
 int by_image_file_write(const char *path, const uint8_t *bytes, size_t size, struct by_problem *problem)
 {
+    struct by_image_header header;
     char temporary[4096];
     FILE *stream;
-    int failed;
+    int failed, fd;
 
     if (snprintf(temporary, sizeof(temporary), "%s.%ld.part", path, (long)getpid()) >= (int)sizeof(temporary))
         return by_problem_say(problem, BY_EIO, "the path is too long");
-    stream = fopen(temporary, "wb");
-    if (stream == NULL)
+    by_image_header(bytes, &header);
+    unlink(temporary);
+    fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+              header.count[BY_SECTION_KEY] > 0 ? 0600 : 0666);
+    stream = fd >= 0 ? fdopen(fd, "wb") : NULL;
+    if (stream == NULL) {
+        if (fd >= 0)
+            close(fd);
         return by_problem_say(problem, BY_EIO, "cannot create: %s", strerror(errno));
+    }
     failed = fwrite(bytes, 1, size, stream) != size;
     failed |= fclose(stream) != 0;
     if (failed || rename(temporary, path) != 0) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "control/lower/group.h"
+#include "control/lower/keyed.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
 #include "control/topology/members.h"
@@ -441,6 +442,11 @@ int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs
         return error;
     }
     lowering->cookie = cookie_of(lowering);
+    if (options.cover != 0) {
+        lowering->keys = by_alloc(job_count, sizeof(*lowering->keys));
+        for (uint32_t i = 0; i < job_count; i++)
+            by_lower_key(&options, lowering->jobs[i].job, lowering->jobs[i].gen, &lowering->keys[i]);
+    }
     *result = lowering;
     return 0;
 }
@@ -463,6 +469,9 @@ void by_lowering_free(struct by_lowering *lowering)
     }
     free(lowering->ranks);
     free(lowering->slot_base);
+    if (lowering->keys != NULL)
+        explicit_bzero(lowering->keys, lowering->job_count * sizeof(*lowering->keys));
+    free(lowering->keys);
     free(lowering->notes);
     free(lowering->trees);
     free(lowering->relays);

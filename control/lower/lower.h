@@ -40,6 +40,8 @@ struct by_lower_options {
     uint16_t gen;    /* install generation; 0 = 1 */
     uint8_t det;     /* entries get the slots by which they can sum in mode DET: one for each two children */
     uint8_t bare;    /* hosts' images without HOP and NAME, which only error texts need: for simulation */
+    uint8_t cover;   /* enum by_cover (offload/wire/seal.h): of the tags of keyed jobs; by_lower_keyed() */
+    uint8_t seed[16]; /* what the keys are made of: secret, and another one for each lowering */
 };
 
 /* The plans of one job: at most one for each collective and root, all on the same compute nodes. */
@@ -108,6 +110,7 @@ struct by_lowering {
     struct by_lowered_tree *trees; /* of all jobs, by (job, tree) */
     uint32_t relay_count;
     struct by_lowered_relay *relays; /* by (node, job, tree, src_ip, dst_ip) */
+    struct by_image_key *keys;       /* of `jobs`, or NULL: not keyed */
     uint8_t det, bare;
     uint8_t brief;                            /* hosts' images without HOP, which would be too many */
     uint32_t mtu, payload_max, window, slots; /* slots: the most that one node needs */

@@ -6,6 +6,7 @@ control_SRC += \
 	control/lower/emit.c \
 	control/lower/file.c \
 	control/lower/group.c \
+	control/lower/keyed.c \
 	control/lower/lower.c \
 	control/lower/path.c \
 	control/lower/renew.c \

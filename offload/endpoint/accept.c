@@ -28,6 +28,17 @@ static int from_parent(const struct by_lane *lane, const struct by_header *heade
     return header->child == lane->parent_child || header->child == BY_WIRE_CHILD_ALL;
 }
 
+/* In a keyed job: was it made by our parent, for us? In another: it must not look as if it were. */
+static int is_genuine(const struct by_endpoint *endpoint, const struct by_lane *lane, const uint8_t *data,
+                      const struct by_header *header, const uint8_t *payload, uint32_t bytes)
+{
+    if (endpoint->cover == BY_COVER_NONE || !(header->flags & BY_FLAG_KEYED))
+        return endpoint->cover == BY_COVER_NONE && !(header->flags & BY_FLAG_KEYED);
+    return by_header_is_sealed(
+        data, &lane->keys.in,
+        by_payload_digest(&endpoint->payload_key, endpoint->cover, header->type, payload, bytes));
+}
+
 /* The flight that a packet speaks of, or NULL when that chunk is not in flight. */
 static struct by_flight *flight_find(const struct by_lane *lane, uint32_t seq)
 {
@@ -248,6 +259,10 @@ void by_accept(struct by_endpoint *endpoint, const struct by_rx *rx)
     }
     if (!from_parent(lane, &header, rx)) {
         endpoint->counters.drop_ingress++;
+        return;
+    }
+    if (!is_genuine(endpoint, lane, rx->data, &header, payload, (uint32_t)bytes)) {
+        endpoint->counters.drop_key++;
         return;
     }
     if (endpoint->dead != 0)

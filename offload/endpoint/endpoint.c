@@ -101,8 +101,9 @@ size_t by_endpoint_size(const struct by_endpoint_config *config)
     return lay_out(config, &layout) == 0 ? layout.bytes : 0;
 }
 
+/* `job`: its key, where it has one. */
 static void lane_init(struct by_endpoint *endpoint, uint32_t index, const struct by_image_leaf *leaf,
-                      struct by_flight *flights)
+                      const struct by_siphash_key *job, struct by_flight *flights)
 {
     struct by_lane *lane = &endpoint->lanes[index];
 
@@ -123,7 +124,21 @@ static void lane_init(struct by_endpoint *endpoint, uint32_t index, const struct
     lane->quantum = BY_CREDIT_ONE;
     lane->threshold = BY_LOSS_THRESHOLD;
     endpoint->lane_of_tree[leaf->tree] = (uint16_t)index;
+    if (endpoint->cover)
+        by_hop_keys_make(job, endpoint->node, leaf->parent_node, 1, &lane->keys);
     by_suspect_hops(endpoint, lane);
+}
+
+static void key_init(struct by_endpoint *endpoint, struct by_siphash_key *key)
+{
+    struct by_image_key record;
+
+    key->k0 = key->k1 = 0;
+    if (!by_image_key_find(endpoint->config.image, endpoint->config.job, &record))
+        return;
+    endpoint->cover = record.cover;
+    by_siphash_key_read(key, record.key);
+    by_payload_key_make(key, &endpoint->payload_key);
 }
 
 static void config_fill(struct by_endpoint_config *config)
@@ -145,6 +160,7 @@ int by_endpoint_init(struct by_endpoint **endpoint, void *memory, size_t bytes,
                      const struct by_endpoint_config *config)
 {
     struct layout layout;
+    struct by_siphash_key key;
     struct by_endpoint *e = memory;
     struct by_flight *flights;
     uint8_t *base = memory, *keep;
@@ -170,6 +186,7 @@ int by_endpoint_init(struct by_endpoint **endpoint, void *memory, size_t bytes,
     e->groups = (struct by_group *)(base + layout.groups_at);
     e->lane_of_tree = (uint16_t *)(base + layout.trees_at);
     e->roll = (uint32_t *)(base + layout.roll_at);
+    key_init(e, &key);
     e->ready = e->urgent = (struct by_ring){BY_LANE_NONE, BY_LANE_NONE};
     e->tag = by_leaf_tag(config->job, e->rank);
     for (uint32_t r = 0; r < e->rank_count; r++)
@@ -182,7 +199,7 @@ int by_endpoint_init(struct by_endpoint **endpoint, void *memory, size_t bytes,
         struct by_image_leaf leaf;
 
         by_image_leaf(config->image, layout.leaf_first + l, &leaf);
-        lane_init(e, l, &leaf, flights);
+        lane_init(e, l, &leaf, &key, flights);
         flights += leaf.window;
         if (!config->resume)
             continue;

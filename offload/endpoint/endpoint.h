@@ -112,6 +112,7 @@ struct by_call_status {
     X(drop_ingress, "dropped: not from the tree's parent")                                                   \
     X(drop_match, "dropped: count, operator, type or call differ")                                           \
     X(drop_psum, "dropped: payload checksum")                                                                \
+    X(drop_key, "dropped: not the tag of the job's key")                                                     \
     X(drop_witness, "dropped: leaves missing or doubled in a result")                                        \
     X(probe, "PROBE received: a node missed this rank's value")                                              \
     X(session, "sessions agreed upon by all ranks: 0 or 1")                                                  \

@@ -110,8 +110,8 @@ void by_send_ready(struct by_endpoint *endpoint, struct by_lane *lane)
 
 /* ---- packets ---- */
 
-void by_send_fill(const struct by_lane *lane, const struct by_header *header, uint16_t bytes,
-                  const uint8_t *payload, struct by_tx *tx)
+void by_send_fill(const struct by_endpoint *endpoint, const struct by_lane *lane, struct by_header *header,
+                  uint16_t bytes, const uint8_t *payload, struct by_tx *tx)
 {
     tx->kind = BY_TX_SEND;
     tx->ecn = ECT;
@@ -122,7 +122,13 @@ void by_send_fill(const struct by_lane *lane, const struct by_header *header, ui
     tx->dst_ip = lane->parent_ip;
     tx->ref = BY_REF_NONE;
     tx->payload = payload;
+    if (endpoint->cover)
+        header->flags |= BY_FLAG_KEYED;
     by_header_encode(header, tx->header);
+    if (endpoint->cover)
+        by_header_seal(tx->header, &lane->keys.out,
+                       by_payload_digest(&endpoint->payload_key, endpoint->cover, header->type,
+                                         payload ? payload : tx->small, bytes));
 }
 
 static void packet_build(const struct by_endpoint *endpoint, const struct by_lane *lane,
@@ -151,7 +157,7 @@ static void packet_build(const struct by_endpoint *endpoint, const struct by_lan
         header.flags |= BY_FLAG_NODATA;
     if (flight->flags & BY_FLIGHT_ACKONLY)
         header.flags |= BY_FLAG_ACKONLY;
-    by_send_fill(lane, &header, data ? flight->bytes : 0, data ? flight->send : NULL, tx);
+    by_send_fill(endpoint, lane, &header, data ? flight->bytes : 0, data ? flight->send : NULL, tx);
 }
 
 static void transmit(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight,

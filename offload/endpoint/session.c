@@ -85,7 +85,7 @@ uint32_t by_session_part(struct by_endpoint *endpoint, struct by_tx *tx)
         endpoint->parting--;
         by_err_encode(&err, tx[count].small);
         header.psum = by_psum(tx[count].small, BY_ERR_BYTES);
-        by_send_fill(lane, &header, BY_ERR_BYTES, NULL, &tx[count]);
+        by_send_fill(endpoint, lane, &header, BY_ERR_BYTES, NULL, &tx[count]);
         count++;
     }
     return count;

@@ -12,6 +12,7 @@
 #include "offload/base/bytes.h"
 #include "offload/endpoint/endpoint.h"
 #include "offload/reduce/reduce.h"
+#include "offload/wire/seal.h"
 
 #define BY_LANE_NONE   0xffffu
 #define BY_FLIGHT_NONE 0xffffu
@@ -130,6 +131,7 @@ struct by_lane {
     uint32_t share;
     uint16_t payload_max, collectives, owner;
     uint8_t parent_child;
+    struct by_hop_keys keys;        /* shared with the parent, in a keyed job */
     uint32_t mask;                  /* window - 1 */
     uint32_t hop_first, hop_end;    /* records of this tree in HOP lie in this range */
     uint64_t before[BY_GROUP_RANK]; /* shares of the lanes before this one: allreduce, barrier, the four
@@ -211,6 +213,8 @@ struct by_endpoint {
     struct by_endpoint_config config; /* with its defaults filled in */
     struct by_endpoint_counters counters;
     uint16_t gen, rank, rank_count, lane_count, tree_limit, node;
+    uint8_t cover; /* enum by_cover: of the job's tags */
+    struct by_siphash_key payload_key;
     uint32_t tag;     /* of this rank's leaf */
     uint32_t witness; /* of a whole result */
     uint32_t group_count;
@@ -428,9 +432,10 @@ uint64_t by_timer_next(const struct by_endpoint *endpoint);
 void by_send_ready(struct by_endpoint *endpoint,
                    struct by_lane *lane); /* files the lane in the rings that it belongs to */
 void by_send_unlink(struct by_lane *lane, struct by_flight *flight); /* from the list of transmissions */
-/* A packet to the lane's parent, but for the payload in tx->small. */
-void by_send_fill(const struct by_lane *lane, const struct by_header *header, uint16_t bytes,
-                  const uint8_t *payload, struct by_tx *tx);
+/* A packet to the lane's parent with the job's tag. The payload is in tx->small already when it has no other
+ * place; the header learns whether it is keyed. */
+void by_send_fill(const struct by_endpoint *endpoint, const struct by_lane *lane, struct by_header *header,
+                  uint16_t bytes, const uint8_t *payload, struct by_tx *tx);
 uint32_t by_send_run(struct by_endpoint *endpoint, struct by_tx *tx, uint32_t capacity);
 
 /* accept.c: what comes in. */

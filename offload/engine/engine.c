@@ -1,8 +1,8 @@
 /*
  * An engine's memory and its step: packets are taken in batches; first each is decoded and its entry found,
  * while its bank is on its way to the cache, then each is handled by the file for its type. Neighbours:
- * load.c (tables), contrib.c, result.c, repair.c (the state machine), send.c (actions), view.c (for people).
- * One engine belongs to one thread.
+ * load.c (tables), verify.c (keyed jobs), contrib.c, result.c, repair.c (the state machine), send.c
+ * (actions), view.c (for people). One engine belongs to one thread.
  */
 #include "offload/engine/state.h"
 
@@ -81,6 +81,7 @@ static uint64_t lay_out(struct by_engine *engine, const struct by_engine_config 
         table->image = carve(memory, &at, config->image_bytes_max);
         table->entry = carve(memory, &at, (uint64_t)config->entry_count_max * sizeof(struct by_entry));
         table->child = carve(memory, &at, (uint64_t)child_count_max(config) * sizeof(struct by_neighbour));
+        table->keys = carve(memory, &at, (uint64_t)child_count_max(config) * sizeof(struct by_hop_keys));
         table->own_ip = carve(memory, &at, (uint64_t)port_count_max(config) * sizeof(uint32_t));
         table->relay = carve(memory, &at, (uint64_t)config->relay_count_max * sizeof(struct by_relay));
         table->entry_cell =
@@ -235,6 +236,11 @@ static int classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_in
     packet->entry = entry;
     packet->address = by_address(rx->port, rx->src_ip);
     packet->bytes = (uint16_t)bytes;
+    if (__builtin_expect((entry->cover | (packet->header.flags & BY_FLAG_KEYED)) != 0, 0) &&
+        !by_packet_is_genuine(step, rx->data, packet)) {
+        packet->entry = NULL;
+        return 0;
+    }
     packet->bank = by_bank_index(entry, packet->header.seq);
     if (rx->ecn == 3)
         packet->header.flags |= BY_FLAG_CE;

@@ -53,6 +53,7 @@ struct by_engine_config {
     X(drop_ingress, "dropped: wrong port or address for that child or parent")                               \
     X(drop_count, "dropped: element count or payload size")                                                  \
     X(drop_psum, "dropped: payload checksum")                                                                \
+    X(drop_key, "dropped: not the tag of the job's key")                                                     \
     X(drop_stale, "dropped: of a chunk already served")                                                      \
     X(drop_window, "dropped: beyond the window")                                                             \
     X(drop_busy, "dropped: the bank is still being sent")                                                    \

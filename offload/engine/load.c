@@ -46,8 +46,8 @@ static int check_overlap(struct by_engine *engine, const struct by_table *table,
     return 0;
 }
 
-/* 1 when two entries of the same job, tree and generation have the same place in the tree and the same slots.
- */
+/* 1 when two entries of the same job, tree and generation have the same place in the tree, the same slots and
+ * the same key. */
 static int same_shape(const struct by_table *a_table, const struct by_entry *a,
                       const struct by_table *b_table, const struct by_entry *b)
 {
@@ -57,6 +57,8 @@ static int same_shape(const struct by_table *a_table, const struct by_entry *a,
         return 0;
     if (a->has_parent && (a->parent.address != b->parent.address ||
                           a->parent.udp_port != b->parent.udp_port || a->parent_child != b->parent_child))
+        return 0;
+    if (a->cover != b->cover || !by_equal(&a->payload_key, &b->payload_key, sizeof(a->payload_key)))
         return 0;
     for (uint32_t i = 0; i < a->child_count; i++) {
         const struct by_neighbour *x = &a_table->child[a->first_child + i];
@@ -113,7 +115,30 @@ static void put_cell(uint32_t *cell, uint32_t shift, uint32_t key, uint32_t inde
     cell[at] = index + 1;
 }
 
-static void build_entry(struct by_table *table, uint32_t index, uint16_t gen)
+/* The keys of an entry and of its children, from its job's. */
+static void build_keys(struct by_table *table, struct by_entry *entry, const struct by_image_entry *record,
+                       const struct by_image_key *job)
+{
+    struct by_siphash_key key;
+
+    entry->cover = BY_COVER_NONE;
+    by_zero(&entry->payload_key, sizeof(entry->payload_key));
+    if (job == NULL)
+        return;
+    entry->cover = job->cover;
+    by_siphash_key_read(&key, job->key);
+    by_payload_key_make(&key, &entry->payload_key);
+    if (entry->has_parent)
+        by_hop_keys_make(&key, table->node, record->parent_node, 1, &entry->parent_keys);
+    for (uint32_t i = 0; i < record->child_count; i++) {
+        struct by_image_child child;
+
+        by_image_child(table->image, record->first_child + i, &child);
+        by_hop_keys_make(&key, table->node, child.node, 0, &table->keys[record->first_child + i]);
+    }
+}
+
+static void build_entry(struct by_table *table, uint32_t index, uint16_t gen, const struct by_image_key *key)
 {
     struct by_entry *entry = &table->entry[index];
     struct by_image_entry record;
@@ -142,6 +167,7 @@ static void build_entry(struct by_table *table, uint32_t index, uint16_t gen)
         to->address = by_address(child.port, child.ip);
         to->udp_port = child.udp_port;
     }
+    build_keys(table, entry, &record, key);
     put_cell(table->entry_cell, table->entry_shift, entry->key, index);
     if (table->fan < record.child_count + 2u)
         table->fan = record.child_count + 2u;
@@ -155,7 +181,9 @@ static void build(struct by_table *table)
     struct by_image_relay relay;
     struct by_image_port port;
     struct by_image_entry entry;
+    struct by_image_key key;
     uint32_t job_next = 0;
+    int keyed = 0;
 
     by_image_header(table->image, &header);
     table->node = header.node;
@@ -171,9 +199,12 @@ static void build(struct by_table *table)
     }
     for (uint32_t i = 0; i < table->entry_count; i++) {
         by_image_entry(table->image, i, &entry);
-        while (job_next == 0 || job.job != entry.job)
+        while (job_next == 0 || job.job != entry.job) {
             by_image_job(table->image, job_next++, &job);
-        build_entry(table, i, job.gen);
+            if (job.job == entry.job)
+                keyed = by_image_key_find(table->image, job.job, &key);
+        }
+        build_entry(table, i, job.gen, keyed ? &key : NULL);
     }
     for (uint32_t i = 0; i < table->relay_count; i++) {
         struct by_relay *to = &table->relay[i];

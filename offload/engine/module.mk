@@ -8,4 +8,5 @@ offload_SRC += \
 	offload/engine/repair.c \
 	offload/engine/result.c \
 	offload/engine/send.c \
+	offload/engine/verify.c \
 	offload/engine/view.c

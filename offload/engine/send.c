@@ -43,9 +43,30 @@ static void refer(struct by_step *step, struct by_tx *tx, uint32_t bank, const u
     step->engine->bank[bank].refs++;
 }
 
+/* What the tag of a packet in this entry takes from a payload. */
+static uint64_t digest_of(const struct by_entry *entry, unsigned type, const uint8_t *payload, uint32_t bytes)
+{
+    return entry->cover ? by_payload_digest(&entry->payload_key, entry->cover, type, payload, bytes) : 0;
+}
+
+/* The tag of a keyed job in a packet to whom we share `keys` with. */
+static void seal(struct by_tx *tx, const struct by_entry *entry, const struct by_hop_keys *keys,
+                 uint64_t digest)
+{
+    if (entry->cover)
+        by_header_seal(tx->header, &keys->out, digest);
+}
+
+static uint8_t key_flag(const struct by_entry *entry)
+{
+    return entry->cover ? BY_FLAG_KEYED : 0;
+}
+
 static void describe(struct by_header *header, const struct by_entry *entry, const struct by_bank *bank)
 {
-    header->flags = bank->flags & BY_BANK_CE ? BY_FLAG_CE : 0;
+    header->flags = key_flag(entry);
+    if (bank->flags & BY_BANK_CE)
+        header->flags |= BY_FLAG_CE;
     if (bank->flags & BY_BANK_RESENT)
         header->flags |= BY_FLAG_RETX;
     header->op = bank->op;
@@ -78,6 +99,7 @@ void by_send_up(struct by_step *step, const struct by_entry *entry, uint32_t ind
     header.child = entry->parent_child;
     by_header_encode(&header, tx->header);
     refer(step, tx, index, by_bank_partial(step->engine, index), by_bank_bytes(bank));
+    seal(tx, entry, &entry->parent_keys, digest_of(entry, header.type, tx->payload, tx->payload_bytes));
 }
 
 void by_send_result(struct by_step *step, const struct by_entry *entry, uint32_t index, unsigned child)
@@ -97,16 +119,20 @@ void by_send_result(struct by_step *step, const struct by_entry *entry, uint32_t
     }
     by_header_encode(&header, tx->header);
     refer(step, tx, index, by_bank_result(step->engine, entry, index), data ? by_bank_bytes(bank) : 0);
+    seal(tx, entry, &step->table->keys[entry->first_child + child],
+         digest_of(entry, header.type, tx->payload, tx->payload_bytes));
 }
 
 void by_send_results(struct by_step *step, const struct by_entry *entry, uint32_t index)
 {
     const struct by_bank *bank = &step->engine->bank[index];
     const struct by_neighbour *child = &step->table->child[entry->first_child];
+    const struct by_hop_keys *keys = &step->table->keys[entry->first_child];
     const uint8_t *payload = by_bank_result(step->engine, entry, index);
     uint64_t want = bank->flags & BY_BANK_DATA ? bank->want : 0;
     uint16_t bytes = by_bank_bytes(bank);
     uint8_t with[BY_WIRE_HEADER_BYTES], without[BY_WIRE_HEADER_BYTES];
+    uint64_t digest = want ? digest_of(entry, BY_TYPE_RESULT, payload, bytes) : 0;
     struct by_header header;
 
     describe(&header, entry, bank);
@@ -125,10 +151,12 @@ void by_send_results(struct by_step *step, const struct by_entry *entry, uint32_
             *(struct header_words *)tx->header = *(const struct header_words *)with;
             by_header_patch(tx->header, header.flags, (uint8_t)i);
             refer(step, tx, index, payload, bytes);
+            seal(tx, entry, &keys[i], digest);
         } else {
             *(struct header_words *)tx->header = *(const struct header_words *)without;
             by_header_patch(tx->header, header.flags | BY_FLAG_NODATA, (uint8_t)i);
             refer(step, tx, index, NULL, 0);
+            seal(tx, entry, &keys[i], 0);
         }
     }
     step->engine->counters.tx_result += entry->child_count;
@@ -138,14 +166,15 @@ void by_send_results(struct by_step *step, const struct by_entry *entry, uint32_
  * -----------------------------------------------------------------------------------------------------------
  */
 
-static void send_small(struct by_step *step, const struct by_neighbour *to, const struct by_header *like,
-                       unsigned type, unsigned child, const uint8_t *payload, unsigned bytes)
+static void send_small(struct by_step *step, const struct by_entry *entry, const struct by_neighbour *to,
+                       const struct by_hop_keys *keys, const struct by_header *like, unsigned type,
+                       unsigned child, const uint8_t *payload, unsigned bytes)
 {
     struct by_tx *tx = next_tx(step, to);
     struct by_header header;
 
     header.type = (uint8_t)type;
-    header.flags = like->flags & BY_FLAG_POISON;
+    header.flags = (like->flags & BY_FLAG_POISON) | key_flag(entry);
     header.child = (uint8_t)child;
     header.op = like->op;
     header.dtype = like->dtype;
@@ -160,6 +189,7 @@ static void send_small(struct by_step *step, const struct by_neighbour *to, cons
     header.psum = by_psum(payload, bytes);
     header.optag = like->optag;
     by_header_encode(&header, tx->header);
+    seal(tx, entry, keys, digest_of(entry, type, payload, bytes));
     tx->ref = BY_REF_NONE;
     tx->payload = NULL;
     tx->payload_bytes = (uint16_t)bytes;
@@ -177,11 +207,13 @@ void by_send_to_children(struct by_step *step, const struct by_entry *entry, con
 {
     for (unsigned i = 0; i < entry->child_count; i++)
         if (children >> i & 1)
-            send_small(step, &step->table->child[entry->first_child + i], like, type, i, payload, bytes);
+            send_small(step, entry, &step->table->child[entry->first_child + i],
+                       &step->table->keys[entry->first_child + i], like, type, i, payload, bytes);
 }
 
 void by_send_to_parent(struct by_step *step, const struct by_entry *entry, const struct by_header *like,
                        unsigned type, const uint8_t *payload, unsigned bytes)
 {
-    send_small(step, &entry->parent, like, type, entry->parent_child, payload, bytes);
+    send_small(step, entry, &entry->parent, &entry->parent_keys, like, type, entry->parent_child, payload,
+               bytes);
 }

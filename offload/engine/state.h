@@ -13,6 +13,7 @@
 #include "offload/base/assert.h"
 #include "offload/engine/engine.h"
 #include "offload/reduce/reduce.h"
+#include "offload/wire/seal.h"
 
 #define BY_LINE 64u /* bytes of a cache line */
 
@@ -130,6 +131,10 @@ struct by_entry {
     uint8_t stays;  /* staged: the active table has it too, its banks go on */
     uint64_t all;   /* bitmap of all children */
     struct by_neighbour parent;
+    uint8_t cover; /* enum by_cover: of the job's tags */
+    /* of a keyed job; those of the children are in by_table.keys */
+    struct by_hop_keys parent_keys;
+    struct by_siphash_key payload_key;
 };
 
 struct by_relay {
@@ -146,6 +151,7 @@ struct by_table {
     size_t bytes; /* 0: empty */
     struct by_entry *entry;
     struct by_neighbour *child;
+    struct by_hop_keys *keys; /* with each of `child`, in entries of keyed jobs */
     struct by_relay *relay;
     uint32_t *entry_cell;
     uint32_t *relay_cell;
@@ -320,6 +326,10 @@ void by_pair_seal(struct by_pair *pair);
 /* 1 when the packet comes from child header.child of its entry; else counts why not, and 0. */
 int by_packet_is_from_child(struct by_step *step, const struct by_packet *packet);
 int by_packet_is_from_parent(const struct by_packet *packet);
+
+/* verify.c: 1 when the packet has the tag that its entry's job wants, from the child or parent that it names;
+ * else counts why not, and 0. */
+int by_packet_is_genuine(struct by_step *step, const uint8_t *header, const struct by_packet *packet);
 
 /* repair.c: a contribution that is in the bank already; the start of poison; a contribution to a poisoned
  * bank; one beyond the window; one behind it. */

@@ -7,6 +7,7 @@
 #include "offload/base/crc32c.h"
 #include "offload/base/errors.h"
 #include "offload/table/layout.h"
+#include "offload/wire/seal.h"
 #include "offload/wire/types.h"
 #include "offload/wire/wire.h"
 
@@ -177,7 +178,8 @@ static int check_header(struct check *check)
         return refuse(check, BY_EFORMAT, "node id is the reserved one", header->node);
     if (!name_is_sound(header->name))
         return refuse(check, BY_EFORMAT, "node's name is empty, or holds control characters", 0);
-    if (!all_zero(check->image + BY_IMAGE_HEADER_USED, BY_IMAGE_HEADER_BYTES - BY_IMAGE_HEADER_USED))
+    if (!all_zero(check->image + BY_IMAGE_HEADER_GAP, BY_IMAGE_AT_MORE - BY_IMAGE_HEADER_GAP) ||
+        !all_zero(check->image + BY_IMAGE_HEADER_USED, BY_IMAGE_HEADER_BYTES - BY_IMAGE_HEADER_USED))
         return refuse(check, BY_EFORMAT, "reserved bytes of the header are not zero", 0);
     if (header->payload_max > limit(board->payload_max, BY_PAYLOAD_MAX))
         return refuse(check, BY_ELIMIT, "payload limit exceeds this node's", header->payload_max);
@@ -526,12 +528,36 @@ static int check_names(struct check *check)
     return 0;
 }
 
+/* No fault tells anything of a key. */
+static int check_keys(struct check *check)
+{
+    struct by_image_key key;
+    uint32_t least = 0;
+
+    for (begin(check, "key"); check->index < check->header.count[BY_SECTION_KEY]; check->index++) {
+        by_image_key(check->image, check->index, &key);
+        if (key.job < least)
+            return refuse(check, BY_EFORMAT, "jobs of the keys do not ascend", key.job);
+        least = key.job + 1u;
+        if (!find_job(check, key.job))
+            return refuse(check, BY_EFORMAT, "job is not in the job section", key.job);
+        if (key.cover != BY_COVER_HEADER && key.cover != BY_COVER_PAYLOAD)
+            return refuse(check, BY_EFORMAT, "tags cover neither the header (1) nor the payload too (2)",
+                          key.cover);
+        if (all_zero(key.key, sizeof(key.key)))
+            return refuse(check, BY_EFORMAT, "the key is zero", 0);
+    }
+    return 0;
+}
+
+BY_STATIC_ASSERT(BY_COVER_HEADER == 1 && BY_COVER_PAYLOAD == 2, "named in a text above");
+
 int by_image_check(const uint8_t *image, size_t bytes, const struct by_image_limits *limits,
                    struct by_image_fault *fault)
 {
     static int (*const sections[])(struct check *) = {
         check_header, check_reserved, check_ports, check_jobs,  check_entries,
-        check_leaves, check_relays,   check_hops,  check_names,
+        check_leaves, check_relays,   check_hops,  check_names, check_keys,
     };
     struct check check;
     int error;

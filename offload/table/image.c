@@ -5,6 +5,7 @@
  */
 #include "offload/base/bytes.h"
 #include "offload/base/crc32c.h"
+#include "offload/base/siphash.h"
 #include "offload/table/layout.h"
 
 #define GET_U8(field, at)   (out->field = p[at])
@@ -13,12 +14,14 @@
 #define GET_U64(field, at)  (out->field = by_get64(p + (at)))
 #define GET_MAC(field, at)  by_copy(out->field, p + (at), 6)
 #define GET_NAME(field, at) by_copy(out->field, p + (at), BY_IMAGE_NAME_BYTES)
+#define GET_KEY(field, at)  by_copy(out->field, p + (at), 16)
 #define PUT_U8(field, at)   (p[at] = in->field)
 #define PUT_U16(field, at)  by_put16(p + (at), in->field)
 #define PUT_U32(field, at)  by_put32(p + (at), in->field)
 #define PUT_U64(field, at)  by_put64(p + (at), in->field)
 #define PUT_MAC(field, at)  by_copy(p + (at), in->field, 6)
 #define PUT_NAME(field, at) put_name(p + (at), in->field)
+#define PUT_KEY(field, at)  by_copy(p + (at), in->field, 16)
 
 #define GET(kind, field, at) GET_##kind(field, at);
 #define PUT(kind, field, at) PUT_##kind(field, at);
@@ -70,7 +73,7 @@ static void put_name(uint8_t *p, const char *name)
 static void read_counts(const uint8_t *image, uint32_t count[BY_SECTION_COUNT])
 {
     for (unsigned s = 0; s < BY_SECTION_COUNT; s++)
-        count[s] = by_get32(image + BY_IMAGE_AT_COUNT + 4 * s);
+        count[s] = by_get32(image + by_image_count_at(s));
 }
 
 static size_t locate(const uint8_t *image, unsigned section, uint32_t index)
@@ -100,7 +103,7 @@ void by_image_put_header(uint8_t *image, const struct by_image_header *in)
     by_put16(p + BY_IMAGE_AT_HEADER_BYTES, BY_IMAGE_HEADER_BYTES);
     BY_IMAGE_HEADER_FIELDS(PUT)
     for (unsigned s = 0; s < BY_SECTION_COUNT; s++)
-        by_put32(p + BY_IMAGE_AT_COUNT + 4 * s, in->count[s]);
+        by_put32(p + by_image_count_at(s), in->count[s]);
 }
 
 #define X(NAME, noun)                                                                                        \
@@ -140,20 +143,72 @@ void by_image_seal(uint8_t *image)
     by_put32(image + BY_IMAGE_AT_CRC, crc);
 }
 
+int by_image_key_find(const uint8_t *image, uint16_t job, struct by_image_key *out)
+{
+    struct by_image_header header;
+
+    by_image_header(image, &header);
+    for (uint32_t i = 0; i < header.count[BY_SECTION_KEY]; i++) {
+        by_image_key(image, i, out);
+        if (out->job == job)
+            return 1;
+    }
+    return 0;
+}
+
+static uint64_t id_of(const uint8_t bytes[BY_SIPHASH_KEY_BYTES])
+{
+    struct by_siphash_key key;
+
+    by_siphash_key_read(&key, bytes);
+    return by_siphash(&key, "banyan", 6);
+}
+
+uint64_t by_image_key_id(const struct by_image_key *key)
+{
+    return id_of(key->key);
+}
+
+/* Bytes at the end of an image that are its keys; 0 also for what cannot be an image. */
+static size_t key_section_bytes(const uint8_t *image, size_t bytes)
+{
+    uint64_t keys;
+
+    if (bytes < BY_IMAGE_HEADER_BYTES || by_get32(image + BY_IMAGE_AT_MAGIC) != BY_IMAGE_MAGIC)
+        return 0;
+    keys = (uint64_t)by_get32(image + by_image_count_at(BY_SECTION_KEY)) * record_bytes[BY_SECTION_KEY];
+    return keys <= bytes - BY_IMAGE_HEADER_BYTES ? (size_t)keys : 0;
+}
+
+static uint64_t stir(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0xbf58476d1ce4e5b9u;
+    return hash ^ hash >> 29;
+}
+
+BY_STATIC_ASSERT(BY_SECTION_KEY == BY_SECTION_COUNT - 1, "keys are an image's last bytes");
+BY_STATIC_ASSERT(BY_IMAGE_AT_CRC == 12, "the low half of an image's second word");
+
 uint64_t by_image_hash(const uint8_t *image, size_t bytes)
 {
     uint64_t hash = bytes + 0x9e3779b97f4a7c15u;
+    size_t end = bytes - key_section_bytes(image, bytes);
 
-    for (size_t i = 0; i < bytes; i += 8) {
+    for (size_t i = 0; i < end; i += 8) {
         uint64_t word = 0;
 
-        if (bytes - i >= 8)
+        if (end - i >= 8)
             word = by_get64(image + i);
         else
-            for (size_t j = i; j < bytes; j++)
+            for (size_t j = i; j < end; j++)
                 word = word << 8 | image[j];
-        hash = (hash ^ word) * 0xbf58476d1ce4e5b9u;
-        hash ^= hash >> 29;
+        if (i == 8 && end < bytes)
+            word &= ~(uint64_t)UINT32_MAX; /* the CRC, from some of which keys could be reckoned */
+        hash = stir(hash, word);
+    }
+    for (size_t i = end; i < bytes; i += record_bytes[BY_SECTION_KEY]) {
+        hash = stir(hash, id_of(image + i));
+        hash = stir(hash, by_get32(image + i + BY_SIPHASH_KEY_BYTES));
     }
     hash = (hash ^ (hash >> 32)) * 0x94d049bb133111ebu;
     return hash ^ (hash >> 31);

@@ -39,7 +39,8 @@ enum by_node_kind { BY_NODE_SWITCH = 1, BY_NODE_HOST = 2 };
     X(LEAF, 4, 48)                                                                                           \
     X(RELAY, 5, 16)                                                                                          \
     X(HOP, 6, 12)                                                                                            \
-    X(NAME, 7, 52)
+    X(NAME, 7, 52)                                                                                           \
+    X(KEY, 8, 20)
 
 #define X(name, value, bytes) BY_SECTION_##name = (value),
 enum by_section { BY_SECTION_LIST(X) BY_SECTION_COUNT };
@@ -160,6 +161,13 @@ struct by_image_name {
     char name[BY_NAME_MAX + 1];
 };
 
+/* The key of a job whose packets are keyed, on nodes that run its trees; relays need none. */
+struct by_image_key {
+    uint8_t key[16];
+    uint16_t job;  /* ascending */
+    uint8_t cover; /* enum by_cover of offload/wire/seal.h, but for none */
+};
+
 /* Why an image was refused, for people: "entry 3: window 48 is not a power of two". Static texts, numbers
  * beside them. */
 struct by_image_fault {
@@ -194,9 +202,14 @@ void by_image_leaf(const uint8_t *image, uint32_t index, struct by_image_leaf *o
 void by_image_relay(const uint8_t *image, uint32_t index, struct by_image_relay *out);
 void by_image_hop(const uint8_t *image, uint32_t index, struct by_image_hop *out);
 void by_image_name(const uint8_t *image, uint32_t index, struct by_image_name *out);
+void by_image_key(const uint8_t *image, uint32_t index, struct by_image_key *out);
+/* 1 and the key of `job`, or 0: its packets are not keyed. */
+int by_image_key_find(const uint8_t *image, uint16_t job, struct by_image_key *out);
+/* What a key may be called by: nobody learns it from this. */
+uint64_t by_image_key_id(const struct by_image_key *key);
 
-/* 64-bit content hash of a whole image (any bytes): what `show` prints and a commit names. Not cryptographic.
- */
+/* 64-bit content hash of a whole image (any bytes): what `show` prints and a commit names. Not cryptographic,
+ * but of keys, and of the CRC over them, it tells nothing. */
 uint64_t by_image_hash(const uint8_t *image, size_t bytes);
 
 /*
@@ -213,6 +226,16 @@ void by_image_put_leaf(uint8_t *image, uint32_t index, const struct by_image_lea
 void by_image_put_relay(uint8_t *image, uint32_t index, const struct by_image_relay *relay);
 void by_image_put_hop(uint8_t *image, uint32_t index, const struct by_image_hop *hop);
 void by_image_put_name(uint8_t *image, uint32_t index, const struct by_image_name *name);
+void by_image_put_key(uint8_t *image, uint32_t index, const struct by_image_key *key);
 void by_image_seal(uint8_t *image);
+
+/* Bytes of the checked `image` once it has keys of at most `key_count` jobs. */
+size_t by_image_keyed_bytes(const uint8_t *image, uint32_t key_count);
+/*
+ * Writes to `out`, of that many bytes, `image` with those of `keys[key_count]` (ascending by job) whose jobs
+ * run here, as entry or leaf, in place of the keys that it had, and seals it. Returns its bytes.
+ */
+size_t by_image_put_keys(const uint8_t *image, const struct by_image_key *keys, uint32_t key_count,
+                         uint8_t *out);
 
 #endif

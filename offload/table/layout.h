@@ -18,10 +18,11 @@ enum by_image_at {
     BY_IMAGE_AT_HEADER_BYTES = 6,
     BY_IMAGE_AT_BYTES = 8,  /* of the whole image */
     BY_IMAGE_AT_CRC = 12,   /* CRC32C of all bytes but these four */
-    BY_IMAGE_AT_COUNT = 32, /* 32 bits for each section */
+    BY_IMAGE_AT_COUNT = 32, /* 32 bits for each of the first eight sections */
+    BY_IMAGE_AT_MORE = 116, /* and for those behind */
 };
 
-/* X(kind, field, offset): kind is U8, U16, U32, U64, MAC or NAME. */
+/* X(kind, field, offset): kind is U8, U16, U32, U64, MAC, NAME or KEY. */
 #define BY_IMAGE_HEADER_FIELDS(X)                                                                            \
     X(U64, cookie, 16)                                                                                       \
     X(U32, slot_count, 24)                                                                                   \
@@ -29,7 +30,9 @@ enum by_image_at {
     X(U16, node, 30)                                                                                         \
     X(NAME, name, 64)                                                                                        \
     X(U8, kind, 112)
-#define BY_IMAGE_HEADER_USED 113u
+/* Reserved: between `kind` and the counts that follow it, and behind these. */
+#define BY_IMAGE_HEADER_GAP  113u
+#define BY_IMAGE_HEADER_USED 120u
 
 #define BY_IMAGE_PORT_FIELDS(X)                                                                              \
     X(NAME, name, 0)                                                                                         \
@@ -99,12 +102,18 @@ enum by_image_at {
     X(U16, rank, 2)                                                                                          \
     X(NAME, name, 4)
 
+#define BY_IMAGE_KEY_FIELDS(X)                                                                               \
+    X(KEY, key, 0)                                                                                           \
+    X(U16, job, 16)                                                                                          \
+    X(U8, cover, 18)
+
 /* Bytes that a field takes. */
 #define BY_IMAGE_SIZE_U8   1u
 #define BY_IMAGE_SIZE_U16  2u
 #define BY_IMAGE_SIZE_U32  4u
 #define BY_IMAGE_SIZE_U64  8u
 #define BY_IMAGE_SIZE_MAC  6u
+#define BY_IMAGE_SIZE_KEY  16u
 #define BY_IMAGE_SIZE_NAME BY_IMAGE_NAME_BYTES
 
 /* X(NAME, noun): what generates code for every kind of record. */
@@ -116,11 +125,18 @@ enum by_image_at {
     X(LEAF, leaf)                                                                                            \
     X(RELAY, relay)                                                                                          \
     X(HOP, hop)                                                                                              \
-    X(NAME, name)
+    X(NAME, name)                                                                                            \
+    X(KEY, key)
 
 /* Bytes of a record of section `section`; and how many of them its fields use: the rest are zero. */
 uint32_t by_image_record_bytes(unsigned section);
 uint32_t by_image_record_used(unsigned section);
+
+/* Where the header holds the count of `section`. */
+static inline uint32_t by_image_count_at(unsigned section)
+{
+    return section < 8 ? BY_IMAGE_AT_COUNT + 4 * section : BY_IMAGE_AT_MORE + 4 * (section - 8);
+}
 
 /* Offset of record `index` of `section` in an image with these counts. */
 size_t by_image_offset(const uint32_t count[BY_SECTION_COUNT], unsigned section, uint32_t index);

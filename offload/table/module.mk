@@ -1,4 +1,5 @@
 # table: what a controller writes and a node loads.
 offload_SRC += \
 	offload/table/check.c \
-	offload/table/image.c
+	offload/table/image.c \
+	offload/table/keyed.c

@@ -10,7 +10,8 @@
 #include "offload/base/errors.h"
 
 enum {
-    AT_HEAD = 0,     /* version, length, type, flags, child, job, tree: 8 bytes */
+    AT_HEAD = 0, /* version, length, type, flags, child, job, tree: 8 bytes */
+    AT_FLAGS = 2,
     AT_GEN = 8,      /* gen, op, dtype, mode, seq: 8 bytes */
     AT_WITNESS = 16, /* witness, count, nleaf: 8 bytes */
     AT_PSUM = 24,    /* psum, optag: 8 bytes */
@@ -25,7 +26,8 @@ BY_STATIC_ASSERT(BY_PAYLOAD_MAX <= UINT16_MAX, "count and payload sizes are 16 b
 
 /* Flags that a receiver of this version understands. */
 #define FLAGS_KNOWN                                                                                          \
-    (BY_FLAG_RETX | BY_FLAG_NODATA | BY_FLAG_CE | BY_FLAG_PARTIAL | BY_FLAG_POISON | BY_FLAG_ACKONLY)
+    (BY_FLAG_RETX | BY_FLAG_NODATA | BY_FLAG_CE | BY_FLAG_PARTIAL | BY_FLAG_POISON | BY_FLAG_ACKONLY |       \
+     BY_FLAG_KEYED)
 
 /*
  * The header goes in and out as words of 8 bytes, so that the CRC, and whoever copies the header next, reads
@@ -33,7 +35,7 @@ BY_STATIC_ASSERT(BY_PAYLOAD_MAX <= UINT16_MAX, "count and payload sizes are 16 b
  */
 static void put_tag(uint8_t *bytes)
 {
-    by_put64(bytes + AT_TAG, by_crc32c_of_32(bytes));
+    by_put64(bytes + AT_TAG, bytes[AT_FLAGS] & BY_FLAG_KEYED ? 0 : by_crc32c_of_32(bytes));
 }
 
 void by_header_encode(const struct by_header *header, uint8_t bytes[BY_WIRE_HEADER_BYTES])
@@ -68,7 +70,7 @@ int32_t by_header_decode(const uint8_t *bytes, size_t size, struct by_header *he
         return BY_EVERSION;
     if ((bytes[AT_HEAD] & 15) != BY_WIRE_HEADER_BYTES / 8)
         return BY_EFORMAT;
-    if (by_get64(bytes + AT_TAG) != by_crc32c_of_32(bytes))
+    if (!(bytes[AT_FLAGS] & BY_FLAG_KEYED) && by_get64(bytes + AT_TAG) != by_crc32c_of_32(bytes))
         return BY_ECHECKSUM;
     word = by_get64(bytes + AT_HEAD);
     header->type = (uint8_t)(word >> 48);

@@ -38,6 +38,7 @@ enum by_flag {
     BY_FLAG_POISON = 0x10,  /* the ranks disagree; the value is void */
     BY_FLAG_STAMP = 0x20,   /* reserved: time stamps follow the header */
     BY_FLAG_ACKONLY = 0x40, /* CONTRIB: nobody below needs the value back; the RESULT may come with NODATA */
+    BY_FLAG_KEYED = 0x80,   /* the tag is the job's (seal.h), not a checksum that anyone can make */
 };
 
 /* A decoded header. */
@@ -59,7 +60,8 @@ struct by_header {
     uint32_t optag; /* by_optag() of the call */
 };
 
-/* Writes the 40 bytes, with the CRC32C of bytes 0-31 in the low half of `tag`. */
+/* Writes the 40 bytes, with the CRC32C of bytes 0-31 in the low half of `tag`; with BY_FLAG_KEYED the tag is
+ * 0 until by_header_seal. */
 void by_header_encode(const struct by_header *header, uint8_t bytes[BY_WIRE_HEADER_BYTES]);
 
 /* Changes flags and child of an encoded header: one header serves every child of a node. */
@@ -69,7 +71,8 @@ void by_header_patch(uint8_t bytes[BY_WIRE_HEADER_BYTES], uint8_t flags, uint8_t
  * Reads a header from the `size` bytes of a UDP payload and points `payload` behind it. Returns the payload's
  * size in bytes, or BY_EFORMAT (too short, header length, unknown type, reserved flag, NODATA with a payload,
  * or a payload longer than BY_PAYLOAD_MAX), BY_EVERSION, BY_ECHECKSUM (tag). Does not check the payload: its
- * psum and its size against count are the receiver's business.
+ * psum and its size against count are the receiver's business; and so is the tag of a header with
+ * BY_FLAG_KEYED (by_header_is_sealed).
  */
 int32_t by_header_decode(const uint8_t *bytes, size_t size, struct by_header *header,
                          const uint8_t **payload);

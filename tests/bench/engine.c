@@ -6,10 +6,11 @@
  *
  * A row compares the modes on the same tree: FAST; DET, which adds pairs of children in their order, when the
  * packets of a chunk come in that order, and when they come in any ("mixed"); and EXACT, whose packets hold
- * integers of 64 bits, half as many elements. In each round every mode and a plain read of the
- * payloads run one after another, so that a change of clock or a busy neighbour meets all; each counts with
- * its best round. "of read" is the time of reading the payloads divided by that of the step, which is the
- * floor: 1.00 is as fast as only looking at the data. Single-threaded.
+ * integers of 64 bits, half as many elements; and keyed jobs in FAST, whose tags cover headers, or payloads
+ * as well, with what a tag over headers takes for a contribution and its reply (ns). In each round every mode
+ * and a plain read of the payloads run one after another, so that a change of clock or a busy neighbour meets
+ * all; each counts with its best round. "of read" is the time of reading the payloads divided by that of the
+ * step, which is the floor: 1.00 is as fast as only looking at the data. Single-threaded.
  *
  *   bench-engine [ROUNDS [CHILDREN PAYLOAD]]   only that case
  */
@@ -31,8 +32,22 @@
 #define PACKET_BYTES 1536u /* from one packet's start to the next one's */
 #define HEADROOM     24u   /* so that payloads begin on a cache line */
 
+/* The columns. */
+struct column {
+    unsigned mode;
+    int mixed;
+    unsigned cover;
+};
+static const struct column columns[] = {
+    {BY_MODE_FAST, 0, BY_COVER_NONE}, {BY_MODE_FAST, 0, BY_COVER_HEADER}, {BY_MODE_FAST, 0, BY_COVER_PAYLOAD},
+    {BY_MODE_DET, 0, BY_COVER_NONE},  {BY_MODE_DET, 1, BY_COVER_NONE},    {BY_MODE_EXACT, 0, BY_COVER_NONE},
+    {BY_MODE_FAST, 1, BY_COVER_NONE},
+};
+#define COLUMNS 7u
+
 struct bench {
-    unsigned mode; /* enum by_mode */
+    unsigned mode;  /* enum by_mode */
+    unsigned cover; /* enum by_cover */
     struct by_engine *engine;
     void *memory;
     uint8_t *packets;
@@ -73,6 +88,7 @@ static void load_table(struct bench *bench)
                                    .depth = (uint8_t)by_image_det_depth(bench->children)};
     size_t bytes = by_image_bytes(header.count);
     uint8_t *image = malloc(bytes);
+    struct by_image_key key = {.key = {1}, .job = 1, .cover = (uint8_t)bench->cover};
 
     by_image_put_header(image, &header);
     by_image_put_job(image, 0, &job);
@@ -90,6 +106,13 @@ static void load_table(struct bench *bench)
         by_image_put_child(image, i, &child);
     }
     by_image_seal(image);
+    if (bench->cover) {
+        uint8_t *plain = image;
+
+        image = malloc(by_image_keyed_bytes(plain, 1));
+        bytes = by_image_put_keys(plain, &key, 1, image);
+        free(plain);
+    }
     if (by_engine_stage(bench->engine, image, bytes, NULL) != 0 || by_engine_commit(bench->engine) != 0)
         die("the table was refused");
     free(image);
@@ -110,7 +133,7 @@ static void mix_packets(struct bench *bench)
         }
 }
 
-static void open_bench(struct bench *bench, unsigned mode, unsigned children, uint16_t payload)
+static void open_bench(struct bench *bench, const struct column *column, unsigned children, uint16_t payload)
 {
     const struct by_engine_config config = {.slot_count_max = WINDOW * by_image_det_depth(CHILDREN_MAX),
                                             .payload_max = BY_PAYLOAD_DEFAULT,
@@ -121,7 +144,8 @@ static void open_bench(struct bench *bench, unsigned mode, unsigned children, ui
                                             .isa = by_isa_best()};
     size_t bytes = by_engine_size(&config);
 
-    bench->mode = mode;
+    bench->mode = column->mode;
+    bench->cover = column->cover;
     bench->children = children;
     bench->payload = payload;
     bench->seq = 0;
@@ -155,6 +179,20 @@ static void close_bench(struct bench *bench)
     free(bench->rx);
 }
 
+/* The tag that the child of the packet would put. */
+static void seal(const struct bench *bench, const struct by_header *header, uint8_t *data)
+{
+    const struct by_siphash_key job = {1, 0};
+    struct by_siphash_key payload;
+    struct by_hop_keys keys;
+
+    by_payload_key_make(&job, &payload);
+    by_hop_keys_make(&job, (uint16_t)(1 + header->child), 0, 1, &keys);
+    by_header_seal(
+        data, &keys.out,
+        by_payload_digest(&payload, bench->cover, header->type, data + BY_WIRE_HEADER_BYTES, bench->payload));
+}
+
 /* The headers of the next two windows: one chunk after another, each from all children. */
 static void number_packets(struct bench *bench)
 {
@@ -176,7 +214,11 @@ static void number_packets(struct bench *bench)
                                    .psum = by_psum(data + BY_WIRE_HEADER_BYTES, bench->payload),
                                    .optag = 1};
 
+        if (bench->cover)
+            header.flags |= BY_FLAG_KEYED;
         by_header_encode(&header, data);
+        if (bench->cover)
+            seal(bench, &header, data);
     }
     bench->seq += CHUNKS;
 }
@@ -229,21 +271,14 @@ static double least(double a, double b)
     return a > 0 && a < b ? a : b;
 }
 
-/* The columns. */
-static const struct column {
-    unsigned mode;
-    int mixed;
-} columns[] = {{BY_MODE_FAST, 0}, {BY_MODE_DET, 0}, {BY_MODE_DET, 1}, {BY_MODE_EXACT, 0}, {BY_MODE_FAST, 1}};
-#define COLUMNS 5u
-
 static void measure(unsigned children, uint16_t payload, unsigned rounds)
 {
     double step[COLUMNS] = {0}, read = 0, packets = CHUNKS * children;
     struct bench bench[COLUMNS] = {{0}};
-    unsigned count = payload ? COLUMNS : 1; /* without data there is nothing to order */
+    unsigned count = payload ? COLUMNS : 3; /* without data there is nothing to order */
 
     for (unsigned c = 0; c < count; c++) {
-        open_bench(&bench[c], columns[c].mode, children, payload);
+        open_bench(&bench[c], &columns[c], children, payload);
         if (columns[c].mixed)
             mix_packets(&bench[c]);
     }
@@ -260,10 +295,11 @@ static void measure(unsigned children, uint16_t payload, unsigned rounds)
     printf("%8u  %7u  %9.2f  %7.1f  %6.2f", children, payload, packets * 1e3 / step[0], step[0] / packets,
            packets * payload / step[0]);
     if (payload) /* EXACT: elements a second, of which a packet holds half as many */
-        printf("  %7.2f  %10.2f  %5.2f  %12.2f\n", read / step[0], step[0] / step[1], step[4] / step[2],
-               step[0] / step[3] / 2);
+        printf("  %7.2f  %10.2f  %5.2f  %12.2f", read / step[0], step[0] / step[3], step[6] / step[4],
+               step[0] / step[5] / 2);
     else
-        printf("        -           -      -             -\n");
+        printf("        -           -      -             -");
+    printf("  %6.2f  %7.2f  %+8.1f\n", step[0] / step[1], step[0] / step[2], (step[1] - step[0]) / packets);
     fflush(stdout);
     for (unsigned c = 0; c < count; c++)
         close_bench(&bench[c]);
@@ -306,8 +342,11 @@ int main(int argc, char **argv)
         die("usage: bench-engine [ROUNDS [CHILDREN PAYLOAD]]");
     printf("engine step, one core, f32 sum, kernels %s, window %u, bursts of %u, replies released\n",
            by_isa_name(by_isa_best()), WINDOW, BURST);
-    printf("                     mode fast                            det / fast   exact / fast\n");
-    printf("children  payload  M contrib/s  ns each    GB/s  of read    in order  mixed    elements/s\n");
+    printf("                     mode fast                            det / fast   exact / fast   keyed / "
+           "fast\n");
+    printf("children  payload  M contrib/s  ns each    GB/s  of read    in order  mixed    elements/s  "
+           "header  payload  "
+           "ns each\n");
     printf("    goal     1024      >= 10                                 >= 0.80              >= 0.40\n");
     if (argc == 4) {
         unsigned children = (unsigned)strtoul(argv[2], NULL, 10),

@@ -55,6 +55,7 @@ static void build(void)
     struct fabric_tree *tree;
 
     fabric_leafspine(&fabric, 1, 2, 2, 1000, 1000, 0);
+    fabric.cover = fuzz_cover();
     FUZZ_CHECK(fabric.node_count == NODES && fabric_job_add(&fabric, 1, 7) == 0);
     tree = fabric_tree_add(&fabric, 0, 0, 0, NULL);
     FUZZ_CHECK(tree != NULL);

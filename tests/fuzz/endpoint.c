@@ -81,6 +81,7 @@ static void give(struct host *host, struct input *input, uint32_t choice)
         if (leaf.job == header.job && leaf.tree == header.tree) {
             rx.port = leaf.parent_port;
             rx.src_ip = leaf.parent_ip;
+            fuzz_encode(host->image, &header, packet, bytes, leaf.parent_node, 1);
         }
     }
     step(host, &rx, 1);
@@ -110,7 +111,7 @@ static void agree(struct host *host)
                                 .optag = by_optag(0, BY_COLLECTIVE_SESSION, 0, 16)};
     for (uint16_t rank = 0; rank < 4; rank++)
         header.witness += by_leaf_tag(leaf.job, rank);
-    by_header_encode(&header, packet);
+    fuzz_encode(host->image, &header, packet, 16, leaf.parent_node, 1);
     rx.port = leaf.parent_port;
     rx.src_ip = leaf.parent_ip;
     step(host, NULL, 0);

@@ -55,9 +55,11 @@ static void step(struct node *node, const struct by_rx *rx)
     (void)sink;
 }
 
-/* The address that the table names for a child or for the parent, so that the packet passes. */
-static void come_from_neighbour(const struct node *node, const struct by_header *header, struct by_rx *rx)
+/* The address and tag of a child or of the parent as the table names it, so that the packet passes. */
+static void come_from_neighbour(const struct node *node, struct by_header *header, uint8_t *packet,
+                                struct by_rx *rx)
 {
+    uint32_t bytes = rx->bytes - BY_WIRE_HEADER_BYTES;
     struct by_image_header image;
 
     by_image_header(node->image, &image);
@@ -72,9 +74,11 @@ static void come_from_neighbour(const struct node *node, const struct by_header 
             by_image_child(node->image, entry.first_child + header->child, &child);
             rx->port = child.port;
             rx->src_ip = child.ip;
+            fuzz_encode(node->image, header, packet, bytes, child.node, 0);
         } else if (header->type != BY_TYPE_CONTRIB && entry.parent_node != BY_NODE_NONE) {
             rx->port = entry.parent_port;
             rx->src_ip = entry.parent_ip;
+            fuzz_encode(node->image, header, packet, bytes, entry.parent_node, 1);
         }
     }
 }
@@ -102,7 +106,7 @@ static void play(struct node *node, struct input *input)
         by_header_encode(&header, packet);
         rx.bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + bytes);
         if (!(choice & 0x8000))
-            come_from_neighbour(node, &header, &rx);
+            come_from_neighbour(node, &header, packet, &rx);
         step(node, &rx);
         node->now_ns += choice >> 11 & 1 ? 2000000 : 10;
         give_back(node, choice >> 12 & 3);

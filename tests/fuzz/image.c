@@ -19,6 +19,7 @@ static void read_all(const uint8_t *image)
     struct by_image_relay relay;
     struct by_image_hop hop;
     struct by_image_name name;
+    struct by_image_key key;
 
     by_image_header(image, &header);
     for (uint32_t i = 0; i < header.count[BY_SECTION_PORT]; i++)
@@ -45,6 +46,8 @@ static void read_all(const uint8_t *image)
         by_image_hop(image, i, &hop);
     for (uint32_t i = 0; i < header.count[BY_SECTION_NAME]; i++)
         by_image_name(image, i, &name);
+    for (uint32_t i = 0; i < header.count[BY_SECTION_KEY]; i++)
+        by_image_key(image, i, &key);
 }
 
 static void load(const uint8_t *image, size_t bytes)

@@ -1,12 +1,13 @@
 /* See input.h. */
 #include "tests/fuzz/input.h"
 
-#include "offload/wire/wire.h"
+#include "offload/wire/seal.h"
 
 void fuzz_fabric(struct fabric *fabric)
 {
     memset(fabric, 0, sizeof(*fabric));
     fabric_leafspine(fabric, 1, 2, 2, 1000, 1000, 0);
+    fabric->cover = fuzz_cover();
     for (uint16_t job = 1; job <= 2; job++) {
         int index = fabric_job_add(fabric, job, (uint16_t)(job + 6));
 
@@ -18,6 +19,36 @@ void fuzz_fabric(struct fabric *fabric)
             tree->payload_max = FUZZ_PAYLOAD;
         }
     }
+}
+
+uint8_t fuzz_cover(void)
+{
+    const char *text = getenv("FUZZ_COVER");
+
+    return text ? (uint8_t)(text[0] - '0') : BY_COVER_NONE;
+}
+
+void fuzz_encode(const uint8_t *image, struct by_header *header, uint8_t *packet, uint32_t bytes,
+                 uint16_t from, int is_parent)
+{
+    struct by_siphash_key job, payload;
+    struct by_image_header node;
+    struct by_image_key record;
+    struct by_hop_keys keys;
+
+    if (!by_image_key_find(image, header->job, &record)) {
+        by_header_encode(header, packet);
+        return;
+    }
+    by_image_header(image, &node);
+    by_siphash_key_read(&job, record.key);
+    by_payload_key_make(&job, &payload);
+    by_hop_keys_make(&job, from, node.node, !is_parent, &keys);
+    header->flags |= BY_FLAG_KEYED;
+    by_header_encode(header, packet);
+    by_header_seal(
+        packet, &keys.out,
+        by_payload_digest(&payload, record.cover, header->type, packet + BY_WIRE_HEADER_BYTES, bytes));
 }
 
 void fuzz_header(struct input *input, struct by_header *header, uint32_t base_seq)

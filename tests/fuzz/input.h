@@ -53,4 +53,11 @@ void fuzz_fabric(struct fabric *fabric);
 struct by_header;
 void fuzz_header(struct input *input, struct by_header *header, uint32_t base_seq);
 
+/* FUZZ_COVER in the environment, as enum by_cover: how jobs are keyed in this process; 0 without. */
+uint8_t fuzz_cover(void);
+/* Writes `header` into `packet`, in front of `bytes` of payload: in a keyed job with the tag of neighbour
+ * `from`, a child of the node whose `image` this is, or its parent. */
+void fuzz_encode(const uint8_t *image, struct by_header *header, uint8_t *packet, uint32_t bytes,
+                 uint16_t from, int is_parent);
+
 #endif

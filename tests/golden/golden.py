@@ -12,7 +12,7 @@ import struct
 import sys
 
 CONTRIB, RESULT, WAIT, ERR, PROBE = range(1, 6)
-RETX, NODATA, CE, PARTIAL, POISON, STAMP, ACKONLY = (1 << i for i in range(7))
+RETX, NODATA, CE, PARTIAL, POISON, STAMP, ACKONLY, KEYED = (1 << i for i in range(8))
 SUM, PROD, MIN, MAX, BAND, BOR, BXOR = range(1, 8)
 I8, U8, I32, U32, I64, U64, F16, BF16, F32, F64 = range(1, 11)
 
@@ -39,6 +39,54 @@ def packet(kind, flags=0, child=0, job=1, tree=0, gen=1, op=SUM, dtype=F32, mode
     return head + struct.pack(">Q", crc32c(head)) + payload
 
 
+def siphash(key, data):
+    """SipHash-2-4 as section 2 of its paper has it."""
+    mask = (1 << 64) - 1
+    k0, k1 = struct.unpack("<QQ", key)
+    v = [k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d, k0 ^ 0x6c7967656e657261, k1 ^ 0x7465646279746573]
+
+    def turn(word, bits):
+        return (word << bits | word >> 64 - bits) & mask
+
+    def half(a, b, c, d, s, t):
+        v[a] = v[a] + v[b] & mask
+        v[c] = v[c] + v[d] & mask
+        v[b] = turn(v[b], s) ^ v[a]
+        v[d] = turn(v[d], t) ^ v[c]
+        v[a] = turn(v[a], 32)
+
+    def rounds(count):
+        for _ in range(count):
+            half(0, 1, 2, 3, 13, 16)
+            half(2, 1, 0, 3, 17, 21)
+
+    data += bytes(-(len(data) + 1) % 8) + bytes([len(data) & 255])
+    for (word,) in struct.iter_unpack("<Q", data):
+        v[3] ^= word
+        rounds(2)
+        v[0] ^= word
+    v[2] ^= 0xff
+    rounds(4)
+    return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+KEY = bytes(range(16))
+assert siphash(KEY, bytes(range(15))) == 0xa129ca6149be45e5
+
+
+def derive(label, down, sender, receiver):
+    return b"".join(struct.pack("<Q", siphash(KEY, struct.pack(">BBBxHH", label, half, down, sender, receiver)))
+                    for half in (0, 1))
+
+
+def keyed(packet, sender, receiver, down, covered):
+    """The packet with the tag of a keyed job whose key is 0, 1 .. 15."""
+    head, payload = packet[:32], packet[40:]
+    digest = siphash(derive(2, 0, 0, 0), payload) if covered and payload else 0
+    tag = siphash(derive(1, down, sender, receiver), head + struct.pack("<Q", digest))
+    return head + struct.pack(">Q", tag) + payload
+
+
 PACKETS = {
     "contrib-f32": ("a contribution of four f32: 1, 2, 3, -0.5",
                     packet(CONTRIB, child=3, job=7, tree=2, gen=5, seq=0x01020304, witness=0xdeadbeef, count=4, nleaf=1,
@@ -62,6 +110,15 @@ PACKETS = {
                             struct.pack(">BBBBHxxI", SUM, F32, 1, 0, 4, 0xaaaa5555) +
                             struct.pack(">BBBBHxxI", MAX, I32, 1, 2, 8, 0x5555aaaa) + bytes(4) +
                             struct.pack(">Q", 1 << 33 | 1))),
+    "keyed-contrib": ("a contribution of two f32 in a keyed job, from node 9 up to node 3; tags cover headers",
+                      keyed(packet(CONTRIB, flags=KEYED, child=1, job=4, tree=1, gen=2, seq=8, witness=7, count=2, optag=6,
+                                   payload=struct.pack("<2f", 1, 2)), 9, 3, 0, False)),
+    "keyed-result": ("its result, down from node 3 to node 9; tags cover payloads",
+                     keyed(packet(RESULT, flags=KEYED, child=1, job=4, tree=1, gen=2, seq=8, witness=7, count=2, nleaf=5,
+                                  optag=6, payload=struct.pack("<2f", 3, 4)), 3, 9, 1, True)),
+    "keyed-wait": ("node 3 waits, as it tells node 9; tags cover headers, and this payload",
+                   keyed(packet(WAIT, flags=KEYED, child=1, job=4, tree=1, gen=2, seq=8, count=2,
+                                payload=struct.pack(">HBxH2xQ", 3, 1, 3, 4)), 3, 9, 1, True)),
     "probe": ("a child asks for the state of chunk 9", packet(PROBE, child=4, seq=9, count=0, nleaf=0)),
 }
 

@@ -1,4 +1,5 @@
 /* Random scenarios: shapes, trees, faults, calls, all from one seed. Single-threaded. */
+#include "offload/wire/seal.h"
 #include "tests/sim/scenario.h"
 
 #include <stdio.h>
@@ -235,6 +236,10 @@ void scenario_draw(struct scenario *scenario, uint64_t seed, uint64_t number)
 
     scenario_init(scenario, by_prng_next(&prng));
     through_hosts = draw_fabric(&prng, scenario);
+    /* Drawn from nothing, so that scenarios are what they were before there were keys. */
+    scenario->fabric.cover = number % 4 != 3   ? BY_COVER_NONE
+                             : number % 8 == 7 ? BY_COVER_PAYLOAD
+                                               : BY_COVER_HEADER;
     jobs = one_in(&prng, 4) ? 2 : 1;
     for (int j = 0; j < jobs; j++) {
         fabric_job_add(&scenario->fabric, (uint16_t)(j + 1), (uint16_t)by_prng_next(&prng));

@@ -57,6 +57,7 @@ struct fabric_job {
 
 struct fabric {
     int node_count, link_count, job_count;
+    uint8_t cover; /* enum by_cover: every job is keyed, with keys that follow from its number */
     struct fabric_node nodes[FABRIC_NODES_MAX];
     struct fabric_link links[FABRIC_LINKS_MAX];
     struct fabric_job jobs[FABRIC_JOBS_MAX];

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "offload/base/bytes.h"
+#include "offload/wire/seal.h"
 #include "tests/sim/fabric.h"
 
 /* Both ends of a logical hop from `node` up to its parent. */
@@ -324,6 +325,24 @@ uint32_t fabric_slots(const struct fabric *fabric, int node)
     return b.slots;
 }
 
+/* Keys that are as good as any: of 16 bytes that follow from job and generation. */
+static void add_keys(struct builder *b, size_t *bytes)
+{
+    struct by_image_key keys[FABRIC_JOBS_MAX];
+    uint8_t *image = b->image;
+
+    for (int j = 0; j < b->fabric->job_count; j++) {
+        const struct fabric_job *job = &b->fabric->jobs[j];
+
+        keys[j] = (struct by_image_key){.job = job->job, .cover = b->fabric->cover};
+        for (unsigned i = 0; i < sizeof(keys[j].key); i++)
+            keys[j].key[i] = (uint8_t)(i * 37 + job->job * 11u + job->gen + 1u);
+    }
+    b->image = calloc(1, by_image_keyed_bytes(image, (uint32_t)b->fabric->job_count));
+    *bytes = by_image_put_keys(image, keys, (uint32_t)b->fabric->job_count, b->image);
+    free(image);
+}
+
 uint8_t *fabric_image(const struct fabric *fabric, int node, size_t *bytes)
 {
     struct builder b = {.fabric = fabric, .node = node};
@@ -341,6 +360,8 @@ uint8_t *fabric_image(const struct fabric *fabric, int node, size_t *bytes)
     by_image_put_header(b.image, &header);
     add_all(&b);
     by_image_seal(b.image);
+    if (fabric->cover != BY_COVER_NONE)
+        add_keys(&b, bytes);
     error = by_image_check(b.image, *bytes, NULL, &fault);
     if (error != 0) {
         fprintf(stderr, "image of %s: %s %u: %s (%llu)\n", header.name, fault.section, fault.index,

@@ -56,8 +56,8 @@ static void add(struct totals *totals, const struct scenario *scenario, const st
     totals->pauses += scenario->freeze_node >= 0;
     totals->flips += (uint64_t)r->flipped;
     totals->named += (uint64_t)r->named;
-    totals->refused += e->drop_format + e->drop_version + e->drop_tag + e->drop_psum +
-                       r->endpoints.drop_format + r->endpoints.drop_psum;
+    totals->refused += e->drop_format + e->drop_version + e->drop_tag + e->drop_psum + e->drop_key +
+                       r->endpoints.drop_format + r->endpoints.drop_psum + r->endpoints.drop_key;
     totals->chunks += r->endpoints.result;
     totals->sent += r->endpoints.tx;
     totals->again += r->endpoints.retx;

@@ -12,7 +12,7 @@
 
 int main(int argc, char **argv)
 {
-    const uint32_t counts[8] = {CHILDREN, 1, 1, CHILDREN, 0, 0, 0, 0}; /* ports, jobs, entries, children */
+    const uint32_t counts[BY_SECTION_COUNT] = {CHILDREN, 1, 1, CHILDREN}; /* ports, jobs, entries, children */
     struct by_engine_config config = {.slot_count_max = 4,
                                       .payload_max = 1024,
                                       .image_bytes_max = (uint32_t)by_image_bytes(counts),

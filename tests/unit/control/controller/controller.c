@@ -3,6 +3,7 @@
  * that can be told to refuse. Coding, deadlines, two-phase push, reading back. The test's own thread is the
  * controller; each server has one thread, joined at its end.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -410,6 +411,40 @@ static void a_deposed_writer_is_told_so(void **state)
     setup_close(&setup);
 }
 
+/* A listener that takes connections and never says a word: what must not be sent to it is refused before. */
+static void keys_of_jobs_do_not_go_over_plain_tcp_unasked(void **state)
+{
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(here);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    struct by_image_header header = {.node = 1, .kind = BY_NODE_SWITCH, .name = "s"};
+    uint8_t image[BY_IMAGE_HEADER_BYTES + 32] = {0};
+    char address[64];
+
+    (void)state;
+    header.count[BY_SECTION_KEY] = 1;
+    by_image_put_header(image, &header);
+    assert_int_equal(bind(fd, (struct sockaddr *)&here, sizeof(here)), 0);
+    assert_int_equal(listen(fd, 2), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&here, &size), 0);
+    snprintf(address, sizeof(address), "tcp:127.0.0.1:%u", ntohs(here.sin_port));
+    for (uint8_t told = 0; told < 2; told++) {
+        struct by_session_options options = {.timeout_ms = 200, .plain_keys = told};
+        struct by_problem problem = {0};
+        struct by_session *session;
+
+        assert_int_equal(by_session_open(address, &options, &session, &problem), 0);
+        assert_int_equal(by_session_stage(session, image, sizeof(image), &problem),
+                         told ? BY_ETIMEDOUT : BY_EPERM);
+        assert_int_equal(by_session_stage_over(session, image, sizeof(image), image, sizeof(image), &problem),
+                         told ? BY_ETIMEDOUT : BY_EPERM);
+        assert_true(told || strstr(problem.text, "--plain-keys") != NULL);
+        assert_true((by_session_sent(session) != 0) == told);
+        by_session_close(session);
+    }
+    close(fd);
+}
+
 static void counters_and_waiting_come_whole(void **state)
 {
     struct setup setup;
@@ -523,6 +558,7 @@ int main(void)
         cmocka_unit_test(a_controller_that_another_one_has_settled_cannot_go_on),
         cmocka_unit_test(a_switch_that_is_too_small_or_another_refuses_a_push),
         cmocka_unit_test(a_deposed_writer_is_told_so),
+        cmocka_unit_test(keys_of_jobs_do_not_go_over_plain_tcp_unasked),
         cmocka_unit_test(counters_and_waiting_come_whole),
         cmocka_unit_test(silence_and_nonsense_end_with_an_error_in_time),
         cmocka_unit_test(addresses_that_are_none_are_refused),

@@ -9,3 +9,7 @@ unit-lower_LIBS   := control offload
 unit-traffic_LIBS := control offload
 unit-lower_LDLIBS   := -lcmocka -ljansson -lgmp
 unit-traffic_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += lower-keyed
+lower-keyed_SRC    := tests/unit/control/lower/keyed.c tests/unit/control/lower/bench.c tests/unit/control/lower/walk.c
+lower-keyed_LIBS   := control offload
+lower-keyed_LDLIBS := -lcmocka -ljansson -lgmp

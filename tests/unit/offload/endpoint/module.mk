@@ -1,7 +1,7 @@
 # Unit tests of the endpoint alone.
 ENDPOINT_RIG := tests/unit/offload/endpoint/rig.c tests/sim/fabric.c tests/sim/image.c
 TESTS += test_endpoint_share test_endpoint_call test_endpoint_send test_endpoint_accept test_endpoint_suspect \
-	test_endpoint_session test_endpoint_guess test_endpoint_timer test_endpoint_resume
+	test_endpoint_session test_endpoint_guess test_endpoint_timer test_endpoint_resume test_endpoint_keyed
 test_endpoint_share_SRC     := tests/unit/offload/endpoint/test_share.c $(ENDPOINT_RIG)
 test_endpoint_call_SRC      := tests/unit/offload/endpoint/test_call.c $(ENDPOINT_RIG)
 test_endpoint_send_SRC      := tests/unit/offload/endpoint/test_send.c $(ENDPOINT_RIG)
@@ -29,3 +29,6 @@ test_endpoint_timer_LDLIBS  := -lcmocka
 test_endpoint_resume_SRC    := tests/unit/offload/endpoint/test_resume.c $(ENDPOINT_RIG)
 test_endpoint_resume_LIBS   := offload
 test_endpoint_resume_LDLIBS := -lcmocka
+test_endpoint_keyed_SRC     := tests/unit/offload/endpoint/test_keyed.c $(ENDPOINT_RIG)
+test_endpoint_keyed_LIBS    := offload
+test_endpoint_keyed_LDLIBS  := -lcmocka

@@ -12,6 +12,8 @@
 
 #include "offload/endpoint/state.h"
 
+uint8_t rig_cover;
+
 void rig_open_first(struct rig *rig, int ranks, const struct rig_tree *trees, int tree_count,
                     const struct by_endpoint_config *config)
 {
@@ -36,6 +38,7 @@ void rig_open_first(struct rig *rig, int ranks, const struct rig_tree *trees, in
     }
     if (config != NULL)
         own = *config;
+    rig->fabric.cover = rig_cover;
     rig->image = fabric_image(&rig->fabric, 1, &own.image_bytes); /* node 0 is the switch */
     own.image = rig->image;
     own.job = 1;

@@ -27,6 +27,9 @@ struct rig {
     struct by_header sent[RIG_SENT_MAX];
 };
 
+/* enum by_cover of the rigs that are opened next: 0 unless a test sets it. */
+extern uint8_t rig_cover;
+
 /* `config` may be NULL; image and job are filled in. Job 1, gen 7. The session is agreed upon, with salt 0: a
  * call's first chunk has seq 0. */
 void rig_open(struct rig *rig, int ranks, const struct rig_tree *trees, int tree_count,

@@ -188,8 +188,8 @@ struct rig_packet rig_wait(const struct rig_entry *entry, uint32_t seq, const ui
 static uint64_t drops(const struct by_engine_counters *c)
 {
     return c->drop_format + c->drop_version + c->drop_tag + c->drop_entry + c->drop_gen + c->drop_child +
-           c->drop_ingress + c->drop_count + c->drop_psum + c->drop_stale + c->drop_window + c->drop_busy +
-           c->drop_state + c->drop_poison + c->alarm_lost_state;
+           c->drop_ingress + c->drop_count + c->drop_psum + c->drop_key + c->drop_stale + c->drop_window +
+           c->drop_busy + c->drop_state + c->drop_poison + c->alarm_lost_state;
 }
 
 static struct by_engine_counters before;

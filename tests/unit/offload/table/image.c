@@ -54,6 +54,7 @@ static void a_sound_image_passes_and_reads_back_as_written(void **state)
     READ(relay)
     READ(hop)
     READ(name)
+    READ(key)
 #undef READ
 }
 
@@ -113,6 +114,11 @@ static const struct row rows[] = {
     LIMIT(job, 0, tree_count, 0, "trees"),
     LIMIT(job, 0, tree_count, 8193, "trees"),
     ROW(job, 0, udp_port, 0, "UDP"),
+    ROW(key, 1, job, 1, "ascend"),
+    ROW(key, 0, job, 2, "job section"),
+    ROW(key, 1, job, 6, "job section"),
+    ROW(key, 0, cover, 0, "cover"),
+    ROW(key, 0, cover, 3, "cover"),
     ROW(entry, 0, job, 2, "job section"),
     ROW(entry, 0, tree, 3, "tree"),
     ROW(entry, 1, job, 1, "ascend"),
@@ -271,7 +277,9 @@ static void frames_of_images_are_refused_for_their_own_reason(void **state)
         {36, 0xffffffff, "add up", BY_EFORMAT},
         {60, 0x80000000, "add up", BY_EFORMAT},
         {68, 'x', "name", BY_EFORMAT},
-        {116, 1, "reserved", BY_EFORMAT},
+        {112, BY_NODE_HOST << 24 | 1, "reserved", BY_EFORMAT},
+        {120, 1, "reserved", BY_EFORMAT},
+        {116, 0x80000000, "add up", BY_EFORMAT},
     };
 
     (void)state;
@@ -397,8 +405,10 @@ static void the_hash_changes_with_every_byte_and_the_length(void **state)
     (void)state;
     assert_true(hash == by_image_hash(image, bytes));
     for (size_t i = 0; i < bytes; i++) {
+        int crc = i >= 12 && i < 16; /* of an image with keys */
+
         image[i] ^= 0x40;
-        assert_true(by_image_hash(image, bytes) != hash);
+        assert_true((by_image_hash(image, bytes) != hash) == !crc);
         image[i] ^= 0x40;
         assert_true(by_image_hash(image, i) != hash);
     }
@@ -406,6 +416,60 @@ static void the_hash_changes_with_every_byte_and_the_length(void **state)
     for (size_t a = 0; a < 32; a++)
         for (size_t b = 0; b < a; b++)
             assert_true(by_image_hash(image, a) != by_image_hash(image, b));
+}
+
+static void keys_are_found_by_their_job_and_named_without_being_told(void **state)
+{
+    struct by_image_key key, other;
+
+    (void)state;
+    sample_write(&sample, image);
+    assert_int_equal(by_image_key_find(image, 5, &key), 1);
+    assert_memory_equal(key.key, sample.key[1].key, sizeof(key.key));
+    assert_int_equal(key.cover, 2);
+    assert_int_equal(by_image_key_find(image, 2, &other), 0);
+    assert_int_equal(by_image_key_find(image, 1, &other), 1);
+    assert_true(by_image_key_id(&key) != by_image_key_id(&other));
+    other = key;
+    other.key[15] ^= 1;
+    assert_true(by_image_key_id(&key) != by_image_key_id(&other));
+}
+
+/* Whoever sees the hashes of many images with one key learns its name at most. */
+static void of_keys_and_of_the_crc_over_them_the_hash_holds_the_name_alone(void **state)
+{
+    size_t bytes = sample_write(&sample, image);
+    uint64_t hash = by_image_hash(image, bytes);
+
+    (void)state;
+    by_put32(image + 12, ~by_get32(image + 12));
+    assert_true(by_image_hash(image, bytes) == hash);
+    sample.key[0].key[5] ^= 1;
+    sample_write(&sample, image);
+    assert_true(by_image_hash(image, bytes) != hash);
+}
+
+static void keys_go_to_images_whose_node_runs_their_jobs(void **state)
+{
+    static const struct by_image_key keys[3] = {{{4}, 1, 1}, {{5}, 3, 1}, {{6}, 5, 2}};
+    uint8_t out[SAMPLE_BYTES_MAX + 64];
+    size_t bytes = sample_write(&sample, image), size;
+    struct by_image_header header;
+    struct by_image_key key;
+
+    (void)state;
+    assert_true(by_image_keyed_bytes(image, 3) <= sizeof(out));
+    size = by_image_put_keys(image, keys, 3, out);
+    assert_int_equal(size, bytes); /* two keys in place of two */
+    assert_int_equal(by_image_check(out, size, NULL, NULL), 0);
+    by_image_header(out, &header);
+    assert_int_equal(header.count[BY_SECTION_KEY], 2);
+    assert_true(by_image_key_find(out, 1, &key) && key.key[0] == 4);
+    assert_true(by_image_key_find(out, 5, &key) && key.key[0] == 6 && key.cover == 2);
+    assert_memory_equal(out + 128, image + 128, size - 128 - 40);
+    size = by_image_put_keys(image, keys + 1, 1, out); /* job 3 does not run here */
+    assert_int_equal(size, bytes - 40);
+    assert_int_equal(by_image_check(out, size, NULL, NULL), 0);
 }
 
 int main(void)
@@ -422,6 +486,9 @@ int main(void)
         cmocka_unit_test_setup(every_flipped_bit_is_refused, setup),
         cmocka_unit_test_setup(a_flipped_bit_under_a_right_crc_harms_nobody, setup),
         cmocka_unit_test_setup(random_bytes_under_a_right_crc_harm_nobody, setup),
+        cmocka_unit_test_setup(keys_are_found_by_their_job_and_named_without_being_told, setup),
+        cmocka_unit_test_setup(of_keys_and_of_the_crc_over_them_the_hash_holds_the_name_alone, setup),
+        cmocka_unit_test_setup(keys_go_to_images_whose_node_runs_their_jobs, setup),
         cmocka_unit_test_setup(the_hash_changes_with_every_byte_and_the_length, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

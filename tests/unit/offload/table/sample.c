@@ -16,7 +16,7 @@ void sample_fill(struct sample *sample)
                    .slot_count = 24,
                    .payload_max = 1408,
                    .name = "h7",
-                   .count = {2, 2, 2, 4, 2, 2, 3, 3}},
+                   .count = {2, 2, 2, 4, 2, 2, 3, 3, 2}},
         .port =
             {{"eth0", 0xc6120000, 0xc6120001, {2, 0x62, 198, 18, 0, 0}, {2, 0x62, 198, 18, 0, 1}, 1, 1500},
              {"eth1", 0xc6120002, 0xc6120003, {2, 0x62, 198, 18, 0, 2}, {2, 0x62, 198, 18, 0, 3}, 2, 1500}},
@@ -32,6 +32,7 @@ void sample_fill(struct sample *sample)
         .relay = {{1, 1, 0xc6120001, 0xc6120009, 1}, {1, 1, 0xc6120009, 0xc6120001, 0}},
         .hop = {{1, 2, 7, 2, 5, 0, 0}, {1, 0, 7, BY_NODE_NONE, 0, 0, 0}, {1, 0, 3, 7, 0, 0, 0}},
         .name = {{2, BY_RANK_NONE, "leaf0"}, {3, 0, "h3"}, {7, 1, "h7"}},
+        .key = {{{1, 2, 3}, 1, 1}, {{9, 8, 7}, 5, 2}},
     };
 
     *sample = sound;
@@ -54,6 +55,7 @@ size_t sample_write(const struct sample *sample, uint8_t image[SAMPLE_BYTES_MAX]
     PUT(relay)
     PUT(hop)
     PUT(name)
+    PUT(key)
 #undef PUT
     by_image_seal(image);
     return bytes;

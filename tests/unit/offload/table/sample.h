@@ -19,6 +19,7 @@ struct sample {
     struct by_image_relay relay[2];
     struct by_image_hop hop[3];
     struct by_image_name name[3];
+    struct by_image_key key[2];
 };
 
 /* A sound one. */

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "offload/reduce/reduce.h"
+#include "offload/wire/seal.h"
 #include "offload/wire/wire.h"
 
 struct golden {
@@ -192,6 +193,55 @@ static void encoding_gives_the_golden_bytes(void **state)
     }
 }
 
+/* Packets of a job with the key 0, 1 .. 15, between its nodes 3, the parent, and 9. */
+static void keyed_packets_have_the_golden_tags(void **state)
+{
+    static const struct {
+        const char *name;
+        unsigned type, cover;
+        int down;
+    } rows[] = {{"keyed-contrib", BY_TYPE_CONTRIB, BY_COVER_HEADER, 0},
+                {"keyed-result", BY_TYPE_RESULT, BY_COVER_PAYLOAD, 1},
+                {"keyed-wait", BY_TYPE_WAIT, BY_COVER_HEADER, 1}};
+    struct by_siphash_key key = {0x0706050403020100, 0x0f0e0d0c0b0a0908}, payload_key;
+    struct by_hop_keys child, parent;
+
+    (void)state;
+    by_hop_keys_make(&key, 9, 3, 1, &child);
+    by_hop_keys_make(&key, 3, 9, 0, &parent);
+    by_payload_key_make(&key, &payload_key);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct by_hop_keys *from = rows[i].down ? &parent : &child,
+                                 *to = rows[i].down ? &child : &parent;
+        uint8_t want[128], got[128];
+        size_t bytes = read_hex(rows[i].name, want, sizeof(want));
+        const uint8_t *payload;
+        struct by_header header;
+        uint64_t digest;
+
+        assert_int_equal(by_header_decode(want, bytes, &header, &payload), bytes - BY_WIRE_HEADER_BYTES);
+        assert_int_equal(header.type, rows[i].type);
+        assert_int_equal(header.flags, BY_FLAG_KEYED);
+        digest = by_payload_digest(&payload_key, rows[i].cover, rows[i].type, payload,
+                                   (uint32_t)bytes - BY_WIRE_HEADER_BYTES);
+        by_header_encode(&header, got);
+        by_header_seal(got, &from->out, digest);
+        assert_memory_equal(got, want, BY_WIRE_HEADER_BYTES);
+        assert_true(by_header_is_sealed(want, &to->in, digest));
+        assert_false(by_header_is_sealed(want, &to->out, digest)); /* sent back */
+        assert_false(by_header_is_sealed(want, &from->in, digest));
+        for (size_t bit = 0; bit < 8 * bytes; bit++) {
+            want[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            digest = by_payload_digest(&payload_key, rows[i].cover, rows[i].type, payload,
+                                       (uint32_t)bytes - BY_WIRE_HEADER_BYTES);
+            /* a payload that is not covered is psum's to watch, which the tag covers */
+            assert_int_equal(by_header_is_sealed(want, &to->in, digest),
+                             bit >= 8 * BY_WIRE_HEADER_BYTES && i == 0);
+            want[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        }
+    }
+}
+
 static void decoding_golden_bytes_gives_every_field(void **state)
 {
     (void)state;
@@ -285,6 +335,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(encoding_gives_the_golden_bytes),
+        cmocka_unit_test(keyed_packets_have_the_golden_tags),
         cmocka_unit_test(decoding_golden_bytes_gives_every_field),
         cmocka_unit_test(the_payload_of_wait_is_the_golden_one),
         cmocka_unit_test(the_payload_of_err_is_the_golden_one),

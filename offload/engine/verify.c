@@ -1,0 +1,46 @@
+/*
+ * Keyed jobs: whether a packet was made by the neighbour that it names, for this node, in this direction. It
+ * is asked before a bank is looked at, so that what is forged, replayed elsewhere or sent back costs a hash
+ * and a counter. Neighbours: offload/wire/seal.h makes tags; send.c puts them. One thread, that of the
+ * engine.
+ */
+#include "offload/engine/state.h"
+
+/* The keys shared with the neighbour that the packet names, if it comes from there; else counts why not. */
+static const struct by_hop_keys *find_keys(struct by_step *step, const struct by_packet *packet)
+{
+    const struct by_entry *entry = packet->entry;
+    unsigned type = packet->header.type;
+
+    if (type != BY_TYPE_CONTRIB && by_packet_is_from_parent(packet))
+        return &entry->parent_keys;
+    if (type == BY_TYPE_RESULT) {
+        step->engine->counters.drop_ingress++;
+        return NULL;
+    }
+    return by_packet_is_from_child(step, packet)
+               ? &step->table->keys[entry->first_child + packet->header.child]
+               : NULL;
+}
+
+int by_packet_is_genuine(struct by_step *step, const uint8_t *header, const struct by_packet *packet)
+{
+    const struct by_entry *entry = packet->entry;
+    const struct by_hop_keys *keys;
+
+    if ((entry->cover != BY_COVER_NONE) != ((packet->header.flags & BY_FLAG_KEYED) != 0)) {
+        step->engine->counters.drop_key++;
+        return 0;
+    }
+    if (entry->cover == BY_COVER_NONE)
+        return 1;
+    keys = find_keys(step, packet);
+    if (keys == NULL)
+        return 0;
+    if (by_header_is_sealed(header, &keys->in,
+                            by_payload_digest(&entry->payload_key, entry->cover, packet->header.type,
+                                              packet->payload, packet->bytes)))
+        return 1;
+    step->engine->counters.drop_key++;
+    return 0;
+}
