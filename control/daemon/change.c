@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "control/daemon/daemon.h"
+#include "control/daemon/state.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
 #include "offload/base/errors.h"
@@ -26,6 +27,7 @@ struct by_change *by_change_new(struct by_daemon *daemon)
 
     change->topology = daemon->topology;
     change->lower = daemon->options.lower;
+    change->state = daemon->state;
     change->access = daemon->options.access;
     change->access.election_id = daemon->election_id;
     by_fabric_loss_copy(&change->loss, &daemon->loss, daemon->topology);
@@ -42,7 +44,7 @@ struct by_change *by_change_new(struct by_daemon *daemon)
     }
     change->jobs = by_alloc(BY_DAEMON_JOBS_MAX, sizeof(*change->jobs));
     for (uint32_t i = 0; i < daemon->job_count; i++)
-        if (daemon->jobs[i]->tables != NULL)
+        if (daemon->jobs[i]->tables != NULL && daemon->jobs[i]->state != BY_JOB_FAILED)
             change->jobs[change->job_count++] = (struct by_change_job){.job = daemon->jobs[i]};
     return change;
 }
@@ -78,6 +80,7 @@ void by_change_leave(struct by_change *change, const struct by_job *job)
 {
     struct by_change_job *entry = by_change_find(change, job->spec.job);
 
+    change->ended = job->spec.job;
     if (entry == NULL)
         return;
     memmove(entry, entry + 1, (size_t)(change->jobs + change->job_count - (entry + 1)) * sizeof(*entry));
@@ -222,7 +225,7 @@ static void run_push(struct by_task *task)
     enum by_push_settled settled;
     double start = seconds_now();
 
-    change->error = 0;
+    change->error = by_state_begin(change->state, change, &change->problem);
     change->settled = true;
     if (change->error == 0 && change->target_count > 0) {
         change->error = by_push(change->targets, change->target_count, &change->access, &change->problem);
@@ -235,6 +238,7 @@ static void run_push(struct by_task *task)
                 change->error = 0;
         }
     }
+    by_state_finish(change->state, change, change->error == 0, change->settled);
     change->push_seconds = seconds_now() - start;
     for (uint32_t i = 0; i < change->target_count; i++)
         change->sent += change->targets[i].sent;
@@ -265,11 +269,13 @@ void by_change_push(struct by_daemon *daemon, struct by_change *change, by_chang
     change->push_id = change->access.push_id = by_push_election();
     change->targets = by_alloc(daemon->switch_count, sizeof(*change->targets));
     change->target_nodes = by_alloc(daemon->switch_count, sizeof(*change->target_nodes));
+    change->nonces = by_alloc(daemon->topology->node_count, sizeof(*change->nonces));
     change->target_count = 0;
     for (uint32_t i = 0; i < daemon->switch_count; i++) {
         const struct by_switch *device = &daemon->switches[i];
         const struct by_change_image *image = &change->images[device->node];
 
+        change->nonces[device->node] = device->hello.boot_nonce;
         if (device->state != BY_SWITCH_UP || device->partitioned || device->hello.table_hash == image->hash)
             continue;
         change->target_nodes[change->target_count] = device->node;
@@ -318,5 +324,6 @@ void by_change_free(struct by_change *change)
     free(change->jobs);
     free(change->targets);
     free(change->target_nodes);
+    free(change->nonces);
     free(change);
 }

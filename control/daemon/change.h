@@ -48,7 +48,8 @@ struct by_change {
     struct by_fabric_loss loss;
     struct by_admit_limits *limits; /* by node */
     uint32_t job_count;
-    struct by_change_job *jobs; /* ascending; those that end are not here */
+    struct by_change_job *jobs; /* ascending; the one that ends is not here */
+    uint16_t ended;             /* its number, or 0 */
     /* What came of it. */
     int error; /* of the whole: with `problem` */
     struct by_problem problem;
@@ -62,13 +63,15 @@ struct by_change {
     uint32_t target_count;
     struct by_push_target *targets;
     uint32_t *target_nodes;
+    uint64_t *nonces; /* by node: boot nonce of each switch when the push began */
+    struct by_state *state;
 };
 
-/* A change that keeps all jobs that have tables, on what is lost now. */
+/* A change that keeps all jobs that have tables and have not failed, on what is lost now. */
 struct by_change *by_change_new(struct by_daemon *daemon);
 /* Has a job planned anew, of the generation after its last. It is added when the change lacks it. */
 void by_change_touch(struct by_change *change, struct by_job *job, bool mend);
-/* Leaves a job out. */
+/* Leaves a job out: it ends. */
 void by_change_leave(struct by_change *change, const struct by_job *job);
 /* The entry of a job, or NULL. */
 struct by_change_job *by_change_find(const struct by_change *change, uint16_t job);

@@ -20,6 +20,7 @@
 #include "control/daemon/options.h"
 #include "control/daemon/watch.h"
 #include "control/topology/topology.h"
+#include "offload/base/limits.h"
 
 /* Jobs at a time (count): slots of a fabric hold far fewer. */
 #define BY_DAEMON_JOBS_MAX 64u
@@ -39,6 +40,7 @@ struct by_switch {
     uint64_t silent_ms;
     char text[400]; /* why there was no answer, last */
     struct by_watch *watch;
+    bool restarted;       /* since the last controller ended (start.c) */
     uint32_t stray_beats; /* heartbeats since its table is not `image` */
     by_HelloReply hello;  /* of its last answer: boot nonce, active table, limits */
     by_CountersReply counters;
@@ -71,8 +73,12 @@ struct by_daemon {
     uint32_t job_count;
     struct by_job *jobs[BY_DAEMON_JOBS_MAX]; /* ascending by number */
     struct by_change *change;                /* on its way, or NULL */
+    uint16_t gen_seen[BY_JOBS_MAX]; /* by number: the last generation of jobs that are gone, 0 = none; a new
+                                       job goes on from there, as packets of old ones may still be about */
 
     uint64_t election_id;
+    struct by_state *state;     /* state.c: or NULL, when nothing is kept */
+    struct by_http *http;       /* http.c: or NULL */
     struct by_start *start;     /* start.c: NULL once the daemon leads */
     struct by_jobs *requests;   /* jobs.c: those that wait for their turn */
     struct by_members *members; /* members.c: the server of hosts */

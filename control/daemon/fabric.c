@@ -286,15 +286,18 @@ int by_fabric_lower(const struct by_topology *topology, uint16_t job, const stru
                                  .gen = tables->gen,
                                  .window = tables->window,
                                  .lost_links = tables->lost_links};
+    struct by_lower_options alone = *options;
     int error;
 
+    if (tables->window > 0)
+        alone.slots = UINT32_MAX; /* whether that fits is for admission to say, switch by switch */
     by_lowering_free(tables->lowering);
     free(tables->uses_link);
     free(tables->need);
     tables->lowering = NULL;
     tables->uses_link = NULL;
     tables->need = NULL;
-    error = by_lower(topology, &lower, 1, options, &tables->lowering, problem);
+    error = by_lower(topology, &lower, 1, &alone, &tables->lowering, problem);
     if (error != 0)
         return error;
     if (tables->slot_base == NULL)

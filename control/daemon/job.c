@@ -125,6 +125,27 @@ static int parse_ranks(const char *text, const struct by_topology *topology, str
     return error == 0 ? 0 : by_problem_say(problem, error, "job %u: ranks: %s", spec->job, inner.text);
 }
 
+int by_job_wants(struct by_job_spec *spec, const char *text, const struct by_topology *topology,
+                 struct by_problem *problem)
+{
+    int error = 0;
+
+    for (const char *at = text; error == 0 && *at != 0 && *at != ':';) {
+        size_t bytes = strcspn(at, ",:");
+
+        if (bytes == 3 && memcmp(at, "all", 3) == 0)
+            for (unsigned i = 1; i < BY_COLLECTIVE_COUNT && error == 0; i++)
+                error = by_job_want(spec, by_collective_name(i), strlen(by_collective_name(i)), topology,
+                                    problem);
+        else
+            error = by_job_want(spec, at, bytes, topology, problem);
+        at += bytes + (at[bytes] == ',');
+    }
+    if (error == 0 && spec->want_count == 0)
+        error = by_problem_say(problem, BY_EINVAL, "job %u has no collective: name at least one", spec->job);
+    return error;
+}
+
 int by_job_parse(const char *text, const struct by_topology *topology, struct by_job_spec *spec,
                  struct by_problem *problem)
 {
@@ -145,19 +166,8 @@ int by_job_parse(const char *text, const struct by_topology *topology, struct by
     spec->job = (uint16_t)job;
     if (colon != NULL)
         error = parse_ranks(colon + 1, topology, spec, problem);
-    for (const char *at = end + 1; error == 0 && *at != 0 && *at != ':';) {
-        size_t bytes = strcspn(at, ",:");
-
-        if (bytes == 3 && memcmp(at, "all", 3) == 0)
-            for (unsigned i = 1; i < BY_COLLECTIVE_COUNT && error == 0; i++)
-                error = by_job_want(spec, by_collective_name(i), strlen(by_collective_name(i)), topology,
-                                    problem);
-        else
-            error = by_job_want(spec, at, bytes, topology, problem);
-        at += bytes + (at[bytes] == ',');
-    }
-    if (error == 0 && spec->want_count == 0)
-        error = by_problem_say(problem, BY_EINVAL, "job %u has no collective: name at least one", spec->job);
+    if (error == 0)
+        error = by_job_wants(spec, end + 1, topology, problem);
     if (error != 0)
         by_job_spec_free(spec);
     return error;

@@ -71,6 +71,9 @@ int by_job_parse(const char *text, const struct by_topology *topology, struct by
  * list must be there already. */
 int by_job_want(struct by_job_spec *spec, const char *text, size_t bytes, const struct by_topology *topology,
                 struct by_problem *problem);
+/* Takes several with commas between, or "all" of them. */
+int by_job_wants(struct by_job_spec *spec, const char *text, const struct by_topology *topology,
+                 struct by_problem *problem);
 void by_job_spec_free(struct by_job_spec *spec);
 void by_job_tables_free(struct by_job_tables *tables);
 /* "starting", "running", ... */

@@ -54,6 +54,7 @@ void by_jobs_remove(struct by_daemon *daemon, struct by_job *job)
         return;
     memmove(&daemon->jobs[at], &daemon->jobs[at + 1], (daemon->job_count - at - 1) * sizeof(daemon->jobs[0]));
     daemon->job_count--;
+    daemon->gen_seen[job->spec.job] = job->gen_last;
     by_job_tables_free(job->tables);
     by_job_spec_free(&job->spec);
     free(job);
@@ -124,6 +125,7 @@ static void start_create(struct by_daemon *daemon, struct request *request)
     job->spec = request->spec;
     request->spec.member = NULL;
     job->state = BY_JOB_STARTING;
+    job->gen_last = daemon->gen_seen[job->spec.job];
     by_jobs_insert(daemon, job);
     change = by_change_new(daemon);
     by_change_touch(change, job, false);

@@ -11,10 +11,13 @@
 #include <unistd.h>
 
 #include "control/daemon/daemon.h"
+#include "control/daemon/http.h"
 #include "control/daemon/jobs.h"
+#include "control/daemon/state.h"
 #include "control/topology/alloc.h"
 
-#define EXIT_USAGE 2
+#define EXIT_USAGE       2
+#define EXIT_ENVIRONMENT 3
 
 static int refuse(const char *file, const struct by_problem *problem)
 {
@@ -103,6 +106,16 @@ static int check_jobs(const struct by_daemon *daemon)
     return 0;
 }
 
+static int open_http(struct by_daemon *daemon)
+{
+    struct by_problem problem = {0};
+
+    if (!daemon->options.http || by_http_open(daemon, &daemon->options.http_port, &problem) == 0)
+        return 0;
+    fprintf(stderr, "banyand: %s\n", problem.text);
+    return EXIT_ENVIRONMENT;
+}
+
 static int open_daemon(struct by_daemon *daemon)
 {
     struct by_problem problem = {0};
@@ -116,19 +129,26 @@ static int open_daemon(struct by_daemon *daemon)
         status = check_jobs(daemon);
     if (status != 0)
         return status;
+    if (daemon->options.state != NULL &&
+        by_state_open(daemon->options.state, daemon->topology, &daemon->options.lower, &daemon->state,
+                      &problem) != 0) {
+        fprintf(stderr, "banyand: %s\n", problem.text);
+        return EXIT_ENVIRONMENT;
+    }
     daemon->links = by_alloc(daemon->topology->link_count, sizeof(*daemon->links));
     by_fabric_loss_init(&daemon->loss, daemon->topology);
     daemon->epoll = epoll_create1(EPOLL_CLOEXEC);
     daemon->events = by_event_queue_open();
     daemon->work = by_work_start(daemon->events);
     daemon->requests = by_jobs_open();
-    return 0;
+    return open_http(daemon);
 }
 
 static void close_daemon(struct by_daemon *daemon)
 {
     by_start_close(daemon);
     if (daemon->events != NULL) {
+        by_http_close(daemon);
         by_switches_stop(daemon);
         by_work_stop(daemon->work);
         by_change_free(daemon->change);
@@ -138,6 +158,7 @@ static void close_daemon(struct by_daemon *daemon)
     }
     for (uint32_t i = 0; i < daemon->switch_count; i++)
         free(daemon->switches[i].image.bytes);
+    by_state_close(daemon->state);
     by_fabric_loss_free(&daemon->loss);
     by_address_map_free(&daemon->map);
     free(daemon->links);

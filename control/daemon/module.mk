@@ -5,6 +5,8 @@ daemon_SRC := \
 	control/daemon/change.c \
 	control/daemon/event.c \
 	control/daemon/fabric.c \
+	control/daemon/http.c \
+	control/daemon/http_jobs.c \
 	control/daemon/job.c \
 	control/daemon/jobs.c \
 	control/daemon/loop.c \
@@ -12,10 +14,14 @@ daemon_SRC := \
 	control/daemon/react.c \
 	control/daemon/recover.c \
 	control/daemon/start.c \
+	control/daemon/state.c \
+	control/daemon/state_jobs.c \
+	control/daemon/status.c \
 	control/daemon/switches.c \
 	control/daemon/watch.c \
 	control/daemon/work.c
 PROGS += banyand
 banyand_SRC    := control/daemon/main.c
 banyand_LIBS   := daemon control secure offload
-banyand_LDLIBS := -ljansson -lexpat -lgmp -lm -lprotobuf-nanopb -lssl -lcrypto -lpthread
+daemon_LDLIBS  := -lsqlite3 -lmicrohttpd
+banyand_LDLIBS := $(daemon_LDLIBS) -ljansson -lexpat -lgmp -lm -lprotobuf-nanopb -lssl -lcrypto -lpthread

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "control/daemon/daemon.h"
+#include "control/daemon/http.h"
 
 enum {
     OPT_TO = 256,
@@ -19,6 +20,8 @@ enum {
     OPT_MEMBERS,
     OPT_MTU,
     OPT_DET,
+    OPT_STATE,
+    OPT_HTTP,
     OPT_TAKEOVER,
     OPT_HELP,
     OPT_VERSION
@@ -33,6 +36,8 @@ static const struct option long_options[] = {{"to", required_argument, NULL, OPT
                                              {"members", required_argument, NULL, OPT_MEMBERS},
                                              {"mtu", required_argument, NULL, OPT_MTU},
                                              {"det", no_argument, NULL, OPT_DET},
+                                             {"state", required_argument, NULL, OPT_STATE},
+                                             {"http", required_argument, NULL, OPT_HTTP},
                                              {"takeover", no_argument, NULL, OPT_TAKEOVER},
                                              {"help", no_argument, NULL, OPT_HELP},
                                              {"version", no_argument, NULL, OPT_VERSION},
@@ -56,6 +61,10 @@ static const char usage[] =
     "  --timeout S           seconds that a switch may take in a push, 1 to 60 (default 2)\n"
     "  --mtu N               of every link (default 1500)\n"
     "  --det                 tables by which switches can sum in mode det\n"
+    "  --state DIR           keep jobs and tables there, so that a banyand that starts again goes on with "
+    "them\n"
+    "  --http PORT|off       status, metrics and jobs over HTTP on 127.0.0.1 (default 46249; 0: any that is "
+    "free)\n"
     "  --takeover            lead switches that another controller leads now\n"
     "  --help, --version\n"
     "Exit status: 0 after SIGTERM or SIGINT, 2 bad usage or input, 3 the environment, or another "
@@ -130,6 +139,18 @@ static int take(struct by_options *options, int code, const char *value)
     case OPT_DET:
         options->lower.det = 1;
         return -1;
+    case OPT_STATE:
+        if (strlen(value) > 250)
+            return refuse("--state %.60s...: a folder's name of at most 250 characters", value);
+        options->state = value;
+        return -1;
+    case OPT_HTTP:
+        options->http = strcmp(value, "off") != 0;
+        if (!options->http)
+            return -1;
+        status = take_number("http", value, 0, 65535, &number);
+        options->http_port = (uint16_t)number;
+        return status;
     case OPT_TAKEOVER:
         options->takeover = true;
         return -1;
@@ -149,7 +170,8 @@ int by_options_parse(struct by_options *options, int argc, char **argv)
 {
     int code, status;
 
-    *options = (struct by_options){.heartbeat_ms = 100, .access = {.timeout_ms = 2000}};
+    *options = (struct by_options){
+        .heartbeat_ms = 100, .http = true, .http_port = BY_HTTP_PORT, .access = {.timeout_ms = 2000}};
     while ((code = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
         status = take(options, code, optarg);
         if (status >= 0)

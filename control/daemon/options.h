@@ -25,6 +25,9 @@ struct by_options {
     uint32_t member_count;
     const char *members[BY_OPTIONS_MEMBERS_MAX]; /* addresses for hosts: unix:PATH or tcp:HOST:PORT */
     struct by_lower_options lower;               /* mtu, det */
+    uint16_t http_port;                          /* 0: any that is free */
+    bool http;
+    const char *state; /* a folder; NULL: nothing is kept */
     bool takeover;
 };
 

@@ -1,9 +1,14 @@
 /* Who reacts to events, in which order. See daemon.h; the loop's thread. */
 #include "control/daemon/daemon.h"
+#include "control/daemon/http.h"
 #include "control/daemon/jobs.h"
 
 void by_daemon_tell(struct by_daemon *daemon, const struct by_event *event)
 {
+    if (daemon->start != NULL || daemon->ending)
+        return; /* what there is to know is there when the daemon leads */
+    if (event->kind == BY_EVENT_TICK)
+        by_http_tick(daemon);
     /* Recovering comes first: what it starts has the change, and requests wait. */
     if (event->kind == BY_EVENT_TICK || event->kind == BY_EVENT_PUSHED)
         by_jobs_step(daemon);
