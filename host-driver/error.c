@@ -14,6 +14,9 @@
 #include "offload/reduce/reduce.h"
 #include "offload/wire/types.h"
 
+/* Tells the version of whatever file this is linked into, to who looks for it there (banyan doctor). */
+static const char mark[] __attribute__((used)) = "@(#)banyan " BY_VERSION;
+
 static _Thread_local char last_text[BY_ERROR_TEXT_MAX];
 
 #define X(name, value, text) BY_STATIC_ASSERT((int)BY_##name == (int)BANYAN_##name, "public status " #name);

@@ -15,6 +15,7 @@ banyan_SRC += \
 	control/cli/lab_state.c \
 	control/cli/lab_switch.c \
 	control/cli/number.c \
+	control/cli/doctor.c \
 	control/cli/keys.c \
 	control/cli/explain.c \
 	control/cli/push.c \

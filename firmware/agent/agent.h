@@ -36,9 +36,6 @@
 /* What by_channel_step needs of room for output (bytes). */
 #define BY_CHANNEL_OUT_MIN (BY_CONTROL_LENGTH_BYTES + BY_RESPONSE_BYTES_MAX)
 
-/* What a switch can do with packets beside passing them on; ORed. */
-enum by_able { BY_ABLE_REPLICATE = 1, BY_ABLE_SUM = 2, BY_ABLE_DET = 4, BY_ABLE_EXACT = 8 };
-
 struct by_agent;
 
 struct by_agent_counter {
@@ -86,7 +83,7 @@ struct by_agent_config {
     uint32_t entry_max;
     uint32_t relay_max;
     uint32_t image_bytes_max;
-    uint32_t able;     /* enum by_able */
+    uint32_t able;     /* of control.proto's enum Able, ORed */
     const char *board; /* its name, or NULL */
     uint32_t saved_bytes;
     const uint8_t *saved; /* the image of an earlier life, offered until a table is committed, or NULL */

@@ -12,6 +12,7 @@
 #include "firmware/baremetal/switch.h"
 #include "offload/base/bytes.h"
 #include "offload/reduce/reduce.h"
+#include "proto/control.pb.h"
 
 /* Least time between two repairs of one bank (ns): about one round trip; as banyan-switchd. */
 #define REPAIR_NS 500000u
@@ -81,7 +82,7 @@ static void open_agent(const struct by_engine_config *engine)
         .payload_max = engine->payload_max,
         .entry_max = engine->entry_count_max,
         .relay_max = engine->relay_count_max,
-        .able = BY_ABLE_REPLICATE | BY_ABLE_SUM | BY_ABLE_DET | BY_ABLE_EXACT,
+        .able = by_Able_ABLE_REPLICATE | by_Able_ABLE_SUM | by_Able_ABLE_DET | by_Able_ABLE_EXACT,
         .board = by_hal.board,
         .image_bytes_max = engine->image_bytes_max,
         .ops = &by_switch_ops,

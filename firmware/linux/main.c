@@ -21,6 +21,7 @@
 #include "firmware/linux/server.h"
 #include "firmware/linux/watchdog.h"
 #include "offload/base/errors.h"
+#include "proto/control.pb.h"
 
 #define EXIT_USAGE       2
 #define EXIT_ENVIRONMENT 3
@@ -104,8 +105,8 @@ static int open_agent(struct by_agent **agent, void **memory, const struct by_op
         .payload_max = by_shell_payload_max(node->shell),
         .entry_max = board->entries,
         .relay_max = board->relays,
-        .able = (board->replicate ? BY_ABLE_REPLICATE : 0u) |
-                (board->aggregate ? BY_ABLE_SUM | BY_ABLE_DET | BY_ABLE_EXACT : 0u),
+        .able = (board->replicate ? by_Able_ABLE_REPLICATE : 0u) |
+                (board->aggregate ? by_Able_ABLE_SUM | by_Able_ABLE_DET | by_Able_ABLE_EXACT : 0u),
         .board = board->name,
         .image_bytes_max = board->image_bytes,
         .ops = &by_node_ops,

@@ -203,7 +203,7 @@ static void hello_tells_of_limits_use_and_clock(void **state)
     assert_int_equal(hello->relay_max, 16);
     assert_int_equal(hello->image_bytes_max, IMAGE_BYTES_MAX);
     assert_string_equal(hello->board, "toaster");
-    assert_int_equal(hello->able, BY_ABLE_REPLICATE);
+    assert_int_equal(hello->able, by_Able_ABLE_REPLICATE);
     assert_int_equal(hello->election_id, 77);
     assert_int_equal(hello->uptime_ns, 5 * MS);
     assert_int_equal(hello->unix_ns, UNIX_NS + 5 * MS);

@@ -1,0 +1,349 @@
+/*
+ * banyan doctor: reads the facts that the options ask for, has them judged, prints what was found.
+ * Neighbours: control/doctor. Single-threaded.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "control/cli/cli.h"
+#include "control/cli/number.h"
+#include "control/doctor/doctor.h"
+#include "control/lower/file.h"
+#include "control/topology/alloc.h"
+
+/* How long a peer may take to answer (ms). */
+#define PEER_MS 300u
+
+static const char help[] =
+    "usage: banyan doctor [options]\n"
+    "\n"
+    "Looks for what would keep banyan from working, on this machine and where the options point, and says "
+    "the\n"
+    "remedy. Changes nothing.\n"
+    "\n"
+    "      --iface IF         this interface as well; may be repeated\n"
+    "      --table FILE       this machine's table: its interfaces, addresses, MTUs and peers\n"
+    "      --to NAME=ADDR     this switch; may be repeated\n"
+    "      --sockets DIR      every switch whose socket lies in this folder\n"
+    "      --tables DIR       the tables that these switches should have\n"
+    "      --keys DIR         keys of a controller, for tls: (default BANYAN_KEYS)\n"
+    "      --controller URL   banyand at http://HOST:PORT (default BANYAN_CONTROLLER when that is such a "
+    "URL)\n"
+    "      --timeout S        seconds that a switch may take to answer (default 5)\n"
+    "      --strict           advice counts as trouble\n"
+    "  -v, --verbose          what is well, too\n"
+    "      --checks           list the checks, and look at nothing\n"
+    "      --json             one JSON object on stdout\n"
+    "\n"
+    "Exit status: 0 all is well, 1 something was found, 2 bad usage, 3 something could not be looked at.\n";
+
+static const struct option options[] = {
+    {"iface", required_argument, NULL, 'i'},
+    {"table", required_argument, NULL, 't'},
+    {"to", required_argument, NULL, 'o'},
+    {"sockets", required_argument, NULL, 's'},
+    {"tables", required_argument, NULL, 'd'},
+    {"keys", required_argument, NULL, 'k'},
+    {"controller", required_argument, NULL, 'c'},
+    {"timeout", required_argument, NULL, 'T'},
+    {"strict", no_argument, NULL, 'S'},
+    {"verbose", no_argument, NULL, 'v'},
+    {"checks", no_argument, NULL, 'l'},
+    {"json", no_argument, NULL, 'J'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct arguments {
+    struct by_session_options access;
+    const char *sockets, *tables, *table;
+    bool strict, verbose, json;
+};
+
+static struct by_place *add_place(struct by_doctor *doctor, const char *name)
+{
+    struct by_place *place;
+
+    BY_GROW(doctor->places, doctor->place_count, doctor->place_room);
+    place = &doctor->places[doctor->place_count++];
+    *place = (struct by_place){0};
+    by_interface_read(name, &place->interface);
+    return place;
+}
+
+static void add_switch(struct by_doctor *doctor, const char *name, size_t length, const char *address)
+{
+    struct by_switch_facts *facts;
+
+    BY_GROW(doctor->switches, doctor->switch_count, doctor->switch_room);
+    facts = &doctor->switches[doctor->switch_count++];
+    *facts = (struct by_switch_facts){.address = by_copy_text(address)};
+    facts->name = by_alloc(length + 1, 1);
+    memcpy(facts->name, name, length);
+}
+
+static int add_to(struct by_doctor *doctor, const char *text)
+{
+    const char *equal = strchr(text, '=');
+
+    if (equal == NULL || equal == text)
+        return by_cli_fail(BY_EXIT_USAGE,
+                           "--to %s: write NAME=ADDR, such as leaf0=unix:/run/banyan/leaf0.sock", text);
+    add_switch(doctor, text, (size_t)(equal - text), equal + 1);
+    return 0;
+}
+
+static int is_socket(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+
+    return length > 5 && strcmp(entry->d_name + length - 5, ".sock") == 0;
+}
+
+static int add_sockets(struct by_doctor *doctor, const char *folder)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, is_socket, alphasort);
+    char address[4200];
+
+    if (count < 0)
+        return by_cli_fail(BY_EXIT_USAGE, "--sockets %s: %s", folder, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        snprintf(address, sizeof(address), "unix:%.3900s/%.255s", folder, entries[i]->d_name);
+        add_switch(doctor, entries[i]->d_name, strlen(entries[i]->d_name) - 5, address);
+        free(entries[i]);
+    }
+    free(entries);
+    return count > 0 ? 0 : by_cli_fail(BY_EXIT_USAGE, "--sockets %s: no *.sock in this folder", folder);
+}
+
+/* The ports of this machine's table, and who is at their other ends. */
+static int add_table(struct by_doctor *doctor, const char *path)
+{
+    struct by_problem problem = {0};
+    struct by_image_header header;
+    struct by_image_port port;
+    uint8_t *image;
+    size_t bytes;
+
+    if (by_image_file_read(path, &image, &bytes, &problem) != 0)
+        return by_cli_refuse(path, &problem);
+    by_image_header(image, &header);
+    for (uint32_t i = 0; i < header.count[BY_SECTION_PORT]; i++) {
+        struct by_place *place;
+
+        by_image_port(image, i, &port);
+        place = add_place(doctor, port.name);
+        place->table = path;
+        place->header = header;
+        place->port = port;
+        if (place->interface.exists && place->interface.is_up)
+            place->peer =
+                by_peer_ask(port.name, port.own_ip, port.own_mac, port.peer_ip, PEER_MS, place->peer_mac);
+    }
+    free(image);
+    return 0;
+}
+
+/* What the entries of a switch's image are for, as the leaves of a host's image have it. */
+static uint32_t collectives_of(const uint8_t *image, const uint8_t *host)
+{
+    struct by_image_header header, other;
+    uint32_t collectives = 0;
+
+    by_image_header(image, &header);
+    by_image_header(host, &other);
+    for (uint32_t i = 0; i < other.count[BY_SECTION_LEAF]; i++) {
+        struct by_image_leaf leaf;
+        uint32_t low = 0, high = header.count[BY_SECTION_ENTRY];
+
+        by_image_leaf(host, i, &leaf);
+        while (low < high) { /* entries ascend by job and tree */
+            struct by_image_entry entry;
+            uint32_t middle = low + (high - low) / 2;
+
+            by_image_entry(image, middle, &entry);
+            if (entry.job == leaf.job && entry.tree == leaf.tree) {
+                collectives |= leaf.collectives;
+                break;
+            }
+            if (entry.job < leaf.job || (entry.job == leaf.job && entry.tree < leaf.tree))
+                low = middle + 1;
+            else
+                high = middle;
+        }
+    }
+    return collectives;
+}
+
+static int is_table(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+
+    return length > 6 && strcmp(entry->d_name + length - 6, ".table") == 0;
+}
+
+/* Adds what one file of the folder says: it is a switch's own table, or a host's, which tells what trees are
+ * for. Switches come first. */
+static int take_file(struct by_doctor *doctor, const char *folder, const char *name, bool hosts)
+{
+    struct by_problem problem = {0};
+    struct by_image_header header;
+    uint8_t *image;
+    size_t bytes;
+    char path[4400];
+
+    snprintf(path, sizeof(path), "%.4000s/%.255s", folder, name);
+    if (by_image_file_read(path, &image, &bytes, &problem) != 0)
+        return by_cli_refuse(path, &problem);
+    by_image_header(image, &header);
+    for (uint32_t i = 0; i < doctor->switch_count; i++) {
+        struct by_switch_facts *facts = &doctor->switches[i];
+
+        if (hosts && header.kind == BY_NODE_HOST && facts->image != NULL)
+            facts->collectives |= collectives_of(facts->image, image);
+        if (!hosts && header.kind == BY_NODE_SWITCH && facts->image == NULL &&
+            strcmp(header.name, facts->name) == 0) {
+            facts->path = by_copy_text(path);
+            facts->image = image;
+            facts->bytes = bytes;
+            return 0;
+        }
+    }
+    free(image);
+    return 0;
+}
+
+static int add_tables(struct by_doctor *doctor, const char *folder)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, is_table, alphasort), status = 0;
+
+    if (count < 0)
+        return by_cli_fail(BY_EXIT_USAGE, "--tables %s: %s", folder, strerror(errno));
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < count && status == 0; i++)
+            status = take_file(doctor, folder, entries[i]->d_name, pass == 1);
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    free(entries);
+    return status;
+}
+
+static void list_checks(void)
+{
+    uint32_t count;
+    const struct by_check *checks = by_checks(&count);
+
+    for (uint32_t i = 0; i < count; i++)
+        printf("%-10s  %s\n", checks[i].name, checks[i].about);
+}
+
+static int take_option(struct by_doctor *doctor, struct arguments *arguments, int option)
+{
+    uint64_t value = 0;
+    int status;
+
+    switch (option) {
+    case 'i':
+        add_place(doctor, optarg);
+        return 0;
+    case 't':
+        return add_table(doctor, optarg);
+    case 'o':
+        return add_to(doctor, optarg);
+    case 's':
+        return add_sockets(doctor, optarg);
+    case 'd':
+        arguments->tables = optarg;
+        return 0;
+    case 'k':
+        arguments->access.keys = optarg;
+        return 0;
+    case 'c':
+        doctor->controller = optarg;
+        return 0;
+    case 'T':
+        status = by_cli_number("--timeout", optarg, 1, 3600, &value);
+        arguments->access.timeout_ms = (uint32_t)value * 1000;
+        return status;
+    case 'S':
+        arguments->strict = true;
+        return 0;
+    case 'v':
+        arguments->verbose = true;
+        return 0;
+    case 'J':
+        arguments->json = true;
+        return 0;
+    case 'l':
+        list_checks();
+        return -1;
+    case 'h':
+        fputs(help, stdout);
+        return -1;
+    default:
+        return BY_EXIT_USAGE;
+    }
+}
+
+static int parse(int argc, char **argv, struct by_doctor *doctor, struct arguments *arguments)
+{
+    const char *controller = getenv("BANYAN_CONTROLLER"), *ring = getenv("BANYAN_RING");
+    int option, status = 0;
+
+    optind = 0;
+    while (status == 0 && (option = getopt_long(argc, argv, "vh", options, NULL)) != -1)
+        status = take_option(doctor, arguments, option);
+    if (status != 0)
+        return status;
+    if (optind < argc)
+        return by_cli_fail(BY_EXIT_USAGE, "doctor takes no '%s'; see banyan doctor --help", argv[optind]);
+    if (arguments->tables != NULL && doctor->switch_count == 0)
+        return by_cli_fail(BY_EXIT_USAGE, "--tables %s: name the switches with --to or --sockets",
+                           arguments->tables);
+    if (doctor->controller == NULL && controller != NULL && strncmp(controller, "http://", 7) == 0)
+        doctor->controller = controller;
+    if (arguments->access.keys == NULL)
+        arguments->access.keys = getenv("BANYAN_KEYS");
+    doctor->rings = ring != NULL && strcmp(ring, "on") == 0;
+    return arguments->tables ? add_tables(doctor, arguments->tables) : 0;
+}
+
+static int conclude(const struct by_report *report, const struct arguments *arguments)
+{
+    bool colours = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
+
+    if (arguments->json)
+        by_report_print_json(report, stdout);
+    else
+        by_report_print(report, arguments->verbose, colours, stdout);
+    if (by_report_count(report, BY_GRADE_TROUBLE) > 0 ||
+        (arguments->strict && by_report_count(report, BY_GRADE_ADVICE) > 0))
+        return BY_EXIT_NO;
+    return by_report_count(report, BY_GRADE_UNSEEN) > 0 ? BY_EXIT_ENVIRONMENT : BY_EXIT_DONE;
+}
+
+int by_command_doctor(int argc, char **argv)
+{
+    struct arguments arguments = {.access.timeout_ms = 5000};
+    struct by_doctor doctor = {0};
+    int status = parse(argc, argv, &doctor, &arguments);
+
+    if (status == 0) {
+        by_machine_read(&doctor.machine);
+        if (arguments.access.keys != NULL)
+            by_key_facts_read(arguments.access.keys, &doctor.keys);
+        for (uint32_t i = 0; i < doctor.switch_count; i++)
+            by_switch_facts_read(&doctor.switches[i], &arguments.access);
+        by_doctor_judge(&doctor);
+        status = conclude(&doctor.report, &arguments);
+    }
+    by_doctor_free(&doctor);
+    return status < 0 ? BY_EXIT_DONE : status;
+}
