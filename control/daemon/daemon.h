@@ -82,7 +82,7 @@ struct by_daemon {
     struct by_start *start;     /* start.c: NULL once the daemon leads */
     struct by_jobs *requests;   /* jobs.c: those that wait for their turn */
     struct by_members *members; /* members.c: the server of hosts */
-    struct by_recover *recover; /* recover.c */
+    struct by_heal *heal;       /* heal.c: recovery */
     struct {
         uint64_t pushes, push_errors, switch_downs, switch_reboots, link_downs;
         double push_seconds, plan_seconds; /* of all */

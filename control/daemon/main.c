@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "control/daemon/daemon.h"
+#include "control/daemon/heal.h"
 #include "control/daemon/http.h"
 #include "control/daemon/jobs.h"
+#include "control/daemon/members.h"
 #include "control/daemon/state.h"
 #include "control/topology/alloc.h"
 
@@ -141,6 +143,9 @@ static int open_daemon(struct by_daemon *daemon)
     daemon->events = by_event_queue_open();
     daemon->work = by_work_start(daemon->events);
     daemon->requests = by_jobs_open();
+    by_heal_open(daemon);
+    if (by_members_open(daemon) != 0)
+        return EXIT_ENVIRONMENT;
     return open_http(daemon);
 }
 
@@ -149,8 +154,10 @@ static void close_daemon(struct by_daemon *daemon)
     by_start_close(daemon);
     if (daemon->events != NULL) {
         by_http_close(daemon);
+        by_members_close(daemon);
         by_switches_stop(daemon);
         by_work_stop(daemon->work);
+        by_heal_close(daemon);
         by_change_free(daemon->change);
         by_jobs_close(daemon);
         by_event_queue_close(daemon->events);

@@ -5,11 +5,13 @@ daemon_SRC := \
 	control/daemon/change.c \
 	control/daemon/event.c \
 	control/daemon/fabric.c \
+	control/daemon/heal.c \
 	control/daemon/http.c \
 	control/daemon/http_jobs.c \
 	control/daemon/job.c \
 	control/daemon/jobs.c \
 	control/daemon/loop.c \
+	control/daemon/members.c \
 	control/daemon/options.c \
 	control/daemon/react.c \
 	control/daemon/recover.c \

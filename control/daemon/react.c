@@ -1,5 +1,6 @@
 /* Who reacts to events, in which order. See daemon.h; the loop's thread. */
 #include "control/daemon/daemon.h"
+#include "control/daemon/heal.h"
 #include "control/daemon/http.h"
 #include "control/daemon/jobs.h"
 
@@ -10,6 +11,7 @@ void by_daemon_tell(struct by_daemon *daemon, const struct by_event *event)
     if (event->kind == BY_EVENT_TICK)
         by_http_tick(daemon);
     /* Recovering comes first: what it starts has the change, and requests wait. */
+    by_heal_event(daemon, event);
     if (event->kind == BY_EVENT_TICK || event->kind == BY_EVENT_PUSHED)
         by_jobs_step(daemon);
 }

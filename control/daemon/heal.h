@@ -1,0 +1,19 @@
+/*
+ * Recovery at work: gives recover.c what happens to switches, links and ranks, and does what it decides by
+ * changes (change.h), and by frames to ranks (members.h). The loop's thread.
+ */
+#ifndef BY_DAEMON_HEAL_H
+#define BY_DAEMON_HEAL_H
+
+#include "control/daemon/daemon.h"
+#include "control/daemon/recover.h"
+
+void by_heal_open(struct by_daemon *daemon);
+void by_heal_close(struct by_daemon *daemon);
+/* An event of by_daemon_tell. */
+void by_heal_event(struct by_daemon *daemon, const struct by_event *event);
+/* BY_RECOVER_RANK_*: a rank came, left, said something. `number` as recover.h has it. */
+void by_heal_rank(struct by_daemon *daemon, enum by_recover_type type, uint16_t job, uint16_t rank,
+                  uint16_t gen, uint64_t number);
+
+#endif

@@ -1,0 +1,504 @@
+/* The server of hosts; see members.h. The loop's thread. */
+#include "control/daemon/members.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "control/daemon/heal.h"
+#include "control/daemon/jobs.h"
+#include "control/topology/alloc.h"
+#include "offload/base/errors.h"
+
+#define READ_BYTES ((size_t)64 << 10)
+#define SILENT_MS  3000
+
+struct queue {
+    uint8_t *bytes;
+    size_t at, used, room;
+};
+
+struct peer {
+    struct by_watcher watcher;
+    struct peer *next;
+    struct queue in, out;
+    bool dead;    /* freed with the next tick: the loop may still hold its address */
+    bool waits;   /* has said HELLO for a job that has no tables yet */
+    bool member;  /* heal.c knows it */
+    bool writing; /* the loop tells when it can be written to */
+    uint64_t since_ms, nonce;
+    uint16_t job, rank, gen;
+    char name[BY_NAME_MAX + 1]; /* of its node; "" until HELLO */
+};
+
+struct by_members {
+    uint32_t listener_count, peer_count;
+    struct by_watcher listeners[BY_OPTIONS_MEMBERS_MAX];
+    struct peer *peers;
+};
+
+/* ---- ends ---- */
+
+static void drop(struct by_daemon *daemon, struct peer *peer, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Ends a connection; without a reason nothing is said. */
+static void drop(struct by_daemon *daemon, struct peer *peer, const char *format, ...)
+{
+    char text[300];
+    va_list arguments;
+
+    if (peer->dead)
+        return;
+    if (format != NULL) {
+        va_start(arguments, format);
+        vsnprintf(text, sizeof(text), format, arguments);
+        va_end(arguments);
+        by_daemon_say("host %s: %s; its connection is ended", peer->name[0] != 0 ? peer->name : "(unknown)",
+                      text);
+    }
+    by_daemon_unwatch(daemon, &peer->watcher);
+    close(peer->watcher.fd);
+    peer->watcher.fd = -1;
+    peer->dead = true;
+    if (peer->member) {
+        peer->member = false;
+        by_heal_rank(daemon, BY_RECOVER_RANK_DIED, peer->job, peer->rank, 0, 0);
+    }
+}
+
+static void bury(struct by_members *members)
+{
+    for (struct peer **at = &members->peers; *at != NULL;) {
+        struct peer *peer = *at;
+
+        if (!peer->dead) {
+            at = &peer->next;
+            continue;
+        }
+        *at = peer->next;
+        members->peer_count--;
+        free(peer->in.bytes);
+        free(peer->out.bytes);
+        free(peer);
+    }
+}
+
+/* ---- bytes ---- */
+
+static void reserve(struct queue *queue, size_t more)
+{
+    if (queue->at > 0) {
+        memmove(queue->bytes, queue->bytes + queue->at, queue->used - queue->at);
+        queue->used -= queue->at;
+        queue->at = 0;
+    }
+    if (queue->room - queue->used >= more)
+        return;
+    while (queue->room - queue->used < more)
+        queue->room = queue->room > 0 ? queue->room * 2 : READ_BYTES;
+    queue->bytes = by_realloc(queue->bytes, queue->room, 1);
+}
+
+static void flush(struct by_daemon *daemon, struct peer *peer)
+{
+    bool more;
+
+    while (peer->out.at < peer->out.used) {
+        ssize_t sent = send(peer->watcher.fd, peer->out.bytes + peer->out.at, peer->out.used - peer->out.at,
+                            MSG_NOSIGNAL);
+
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK) {
+            drop(daemon, peer, NULL);
+            return;
+        }
+        if (sent < 0)
+            break;
+        peer->out.at += (size_t)sent;
+    }
+    more = peer->out.at < peer->out.used;
+    if (more != peer->writing) {
+        peer->writing = more;
+        by_daemon_rewatch(daemon, &peer->watcher, EPOLLIN | (more ? EPOLLOUT : 0));
+    }
+}
+
+static void put(struct by_daemon *daemon, struct peer *peer, const struct by_member_frame *frame)
+{
+    if (peer->dead)
+        return;
+    if (peer->out.used - peer->out.at + frame->bytes > BY_MEMBERS_WAITING_MAX) {
+        drop(daemon, peer, "it does not take what it is sent: %zu bytes wait", peer->out.used - peer->out.at);
+        return;
+    }
+    reserve(&peer->out, BY_MEMBER_FIXED_MAX + frame->bytes);
+    peer->out.used += by_member_put(frame, peer->out.bytes + peer->out.used);
+    if (frame->bytes > 0)
+        memcpy(peer->out.bytes + peer->out.used, frame->data, frame->bytes);
+    peer->out.used += frame->bytes;
+    flush(daemon, peer);
+}
+
+static struct peer *find(const struct by_members *members, uint16_t job, uint16_t rank)
+{
+    for (struct peer *peer = members->peers; peer != NULL; peer = peer->next)
+        if (peer->member && peer->job == job && peer->rank == rank)
+            return peer;
+    return NULL;
+}
+
+void by_members_send(struct by_daemon *daemon, uint16_t job, uint16_t rank, struct by_member_frame frame)
+{
+    struct peer *peer = daemon->members != NULL ? find(daemon->members, job, rank) : NULL;
+
+    frame.job = job;
+    frame.rank = rank;
+    if (peer != NULL)
+        put(daemon, peer, &frame);
+}
+
+uint32_t by_members_count(const struct by_daemon *daemon, uint16_t job)
+{
+    uint32_t count = 0;
+
+    for (const struct peer *peer = daemon->members != NULL ? daemon->members->peers : NULL; peer != NULL;
+         peer = peer->next)
+        count += peer->member && peer->job == job;
+    return count;
+}
+
+/* ---- who it is ---- */
+
+static void refuse(struct by_daemon *daemon, struct peer *peer, int error, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Says why, and ends it. */
+static void refuse(struct by_daemon *daemon, struct peer *peer, int error, const char *format, ...)
+{
+    char text[BY_MEMBER_TEXT_MAX];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    put(daemon, peer,
+        &(struct by_member_frame){.type = BY_MEMBER_FAIL,
+                                  .job = peer->job,
+                                  .rank = peer->rank,
+                                  .code = error,
+                                  .data = (const uint8_t *)text,
+                                  .bytes = (uint32_t)strlen(text)});
+    drop(daemon, peer, "%s", text);
+}
+
+/* The job that it asks for: 0 is the only one with its node. */
+static struct by_job *job_of(struct by_daemon *daemon, const struct peer *peer, uint32_t node,
+                             uint32_t *count)
+{
+    struct by_job *found = NULL;
+
+    *count = 0;
+    if (peer->job != 0)
+        return by_jobs_find(daemon, peer->job);
+    for (uint32_t i = 0; i < daemon->job_count; i++) {
+        const struct by_job_spec *spec = &daemon->jobs[i]->spec;
+
+        if (spec->member != NULL && !spec->member[node])
+            continue;
+        found = daemon->jobs[i];
+        ++*count;
+    }
+    return *count == 1 ? found : NULL;
+}
+
+/* Finds its rank, or lets it wait until its job has tables. */
+static void settle(struct by_daemon *daemon, struct peer *peer)
+{
+    int64_t node = by_topology_find(daemon->topology, peer->name);
+    uint32_t count, rank;
+    struct by_job *job;
+    struct peer *other;
+
+    peer->waits = false;
+    if (node < 0 || !daemon->topology->nodes[node].compute) {
+        refuse(daemon, peer, BY_ENOENT, "the topology has no host %s; set BANYAN_NODE to its name there",
+               peer->name);
+        return;
+    }
+    job = job_of(daemon, peer, (uint32_t)node, &count);
+    if (job == NULL &&
+        (daemon->start != NULL || (count == 0 && daemon->now_ms - peer->since_ms < BY_MEMBERS_HELLO_MS))) {
+        peer->waits = true;
+        return;
+    }
+    if (job == NULL && peer->job != 0)
+        refuse(daemon, peer, BY_ENOENT, "there is no job %u", peer->job);
+    else if (job == NULL)
+        refuse(daemon, peer, BY_ENOENT, "%s is in %u jobs; BANYAN_JOB chooses one", peer->name, count);
+    if (job == NULL)
+        return;
+    if (job->tables == NULL) {
+        peer->waits = true;
+        return;
+    }
+    rank = by_lowering_rank(job->tables->lowering, job->spec.job, (uint32_t)node);
+    if (rank == UINT32_MAX) {
+        refuse(daemon, peer, BY_ENOENT, "%s is not a rank of job %u", peer->name, job->spec.job);
+        return;
+    }
+    other = find(daemon->members, job->spec.job, (uint16_t)rank);
+    if (other != NULL && other->nonce != peer->nonce) {
+        refuse(daemon, peer, BY_EBUSY, "rank %u of job %u runs in another process", rank, job->spec.job);
+        return;
+    }
+    if (other != NULL) { /* it has come back before we saw that it had gone */
+        other->member = false;
+        drop(daemon, other, NULL);
+    }
+    peer->job = job->spec.job;
+    peer->rank = (uint16_t)rank;
+    peer->member = true;
+    by_heal_rank(daemon, BY_RECOVER_RANK_CAME, peer->job, peer->rank, peer->gen, peer->nonce);
+}
+
+/* ---- frames ---- */
+
+static void take_hello(struct by_daemon *daemon, struct peer *peer, const struct by_member_frame *frame)
+{
+    if (peer->name[0] != 0) {
+        drop(daemon, peer, "it says HELLO twice");
+        return;
+    }
+    memcpy(peer->name, frame->data, frame->bytes);
+    for (uint32_t i = 0; i < frame->bytes; i++)
+        if (peer->name[i] <= ' ' || peer->name[i] > '~')
+            peer->name[i] = '?';
+    peer->job = frame->job;
+    peer->gen = frame->gen;
+    peer->nonce = frame->number;
+    settle(daemon, peer);
+}
+
+static void take_say(struct by_daemon *daemon, struct peer *peer, const struct by_member_frame *frame)
+{
+    by_members_send(daemon, peer->job, frame->peer,
+                    (struct by_member_frame){.type = BY_MEMBER_HEARD,
+                                             .gen = frame->gen,
+                                             .peer = peer->rank,
+                                             .data = frame->data,
+                                             .bytes = frame->bytes});
+}
+
+static void take(struct by_daemon *daemon, struct peer *peer, const struct by_member_frame *frame)
+{
+    if (frame->type == BY_MEMBER_HELLO) {
+        take_hello(daemon, peer, frame);
+        return;
+    }
+    if (!peer->member || frame->job != peer->job || frame->rank != peer->rank) {
+        if (peer->name[0] == 0)
+            drop(daemon, peer, "it says %s before HELLO", by_member_name(frame->type));
+        return;
+    }
+    switch (frame->type) {
+    case BY_MEMBER_ALIVE:
+        by_heal_rank(daemon, BY_RECOVER_RANK_ALIVE, peer->job, peer->rank, frame->gen, frame->number);
+        break;
+    case BY_MEMBER_SUSPECT:
+        by_heal_rank(daemon, BY_RECOVER_RANK_SUSPECTS, peer->job, peer->rank, frame->gen, frame->peer);
+        break;
+    case BY_MEMBER_CARRIED:
+        by_heal_rank(daemon, BY_RECOVER_RANK_CARRIED, peer->job, peer->rank, frame->gen, 0);
+        break;
+    case BY_MEMBER_SAY:
+        take_say(daemon, peer, frame);
+        break;
+    default: /* BYE */
+        peer->member = false;
+        by_heal_rank(daemon, BY_RECOVER_RANK_LEFT, peer->job, peer->rank, 0, 0);
+        drop(daemon, peer, NULL);
+        break;
+    }
+}
+
+/* All frames that are there. */
+static void parse(struct by_daemon *daemon, struct peer *peer)
+{
+    struct by_member_frame frame;
+    size_t used;
+    int error = 0;
+
+    while (!peer->dead && error == 0) {
+        error = by_member_get(peer->in.bytes + peer->in.at, peer->in.used - peer->in.at, BY_MEMBER_HOST,
+                              &frame, &used);
+        if (error != 0)
+            break;
+        peer->in.at += used;
+        take(daemon, peer, &frame);
+    }
+    if (peer->dead || error == 0 || error == BY_EAGAIN)
+        return;
+    drop(daemon, peer, "it sends what is no frame of a host: %s", by_error_text(error));
+}
+
+static void on_peer(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
+{
+    struct peer *peer = watcher->context;
+    ssize_t got;
+
+    if (peer->dead)
+        return;
+    if (events & EPOLLOUT)
+        flush(daemon, peer);
+    if (peer->dead || !(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+        return;
+    /* One read for each turn, so that no host keeps the others waiting. */
+    reserve(&peer->in, READ_BYTES);
+    got = recv(peer->watcher.fd, peer->in.bytes + peer->in.used, peer->in.room - peer->in.used, MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        return;
+    if (got <= 0) {
+        drop(daemon, peer, NULL);
+        return;
+    }
+    peer->in.used += (size_t)got;
+    parse(daemon, peer);
+}
+
+static void on_listener(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
+{
+    struct by_members *members = daemon->members;
+    int fd = accept4(watcher->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), one = 1, silent_ms = SILENT_MS;
+    struct peer *peer;
+
+    (void)events;
+    if (fd < 0)
+        return;
+    if (members->peer_count == BY_MEMBERS_MAX) {
+        by_daemon_say("%u hosts are connected, the limit; one more is refused", BY_MEMBERS_MAX);
+        close(fd);
+        return;
+    }
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof(silent_ms));
+    peer = by_alloc(1, sizeof(*peer));
+    peer->watcher = (struct by_watcher){.fd = fd, .ready = on_peer, .context = peer};
+    peer->since_ms = daemon->now_ms;
+    peer->next = members->peers;
+    members->peers = peer;
+    members->peer_count++;
+    if (by_daemon_watch(daemon, &peer->watcher, EPOLLIN) != 0)
+        drop(daemon, peer, "no room to watch it: %s", strerror(errno));
+}
+
+void by_members_tick(struct by_daemon *daemon)
+{
+    if (daemon->members == NULL)
+        return;
+    for (struct peer *peer = daemon->members->peers; peer != NULL; peer = peer->next) {
+        if (!peer->dead && peer->waits)
+            settle(daemon, peer);
+        else if (!peer->dead && peer->name[0] == 0 && daemon->now_ms - peer->since_ms > BY_MEMBERS_HELLO_MS)
+            drop(daemon, peer, "it has not said who it is within %u s", BY_MEMBERS_HELLO_MS / 1000);
+    }
+    bury(daemon->members);
+}
+
+/* ---- begin and end ---- */
+
+static int listen_unix(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd;
+
+    if (strlen(path) >= sizeof(address.sun_path)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    unlink(path); /* of a daemon that was killed; one that runs holds the switches */
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 || listen(fd, 256) != 0)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static int listen_tcp(const char *text)
+{
+    const struct addrinfo hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    struct addrinfo *found = NULL;
+    char host[256];
+    char *colon;
+    int fd = -1, one = 1;
+
+    snprintf(host, sizeof(host), "%s", text);
+    colon = strrchr(host, ':');
+    if (colon != NULL)
+        *colon = 0;
+    errno = EINVAL;
+    if (colon == NULL || getaddrinfo(host[0] != 0 ? host : NULL, colon + 1, &hints, &found) != 0)
+        return -1;
+    fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    if (fd >= 0 && (bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, 256) != 0)) {
+        close(fd);
+        fd = -1;
+    }
+    freeaddrinfo(found);
+    return fd;
+}
+
+int by_members_open(struct by_daemon *daemon)
+{
+    daemon->members = by_alloc(1, sizeof(*daemon->members));
+    for (uint32_t i = 0; i < daemon->options.member_count; i++) {
+        struct by_watcher *listener = &daemon->members->listeners[i];
+        const char *address = daemon->options.members[i];
+
+        listener->fd = strncmp(address, "unix:", 5) == 0 ? listen_unix(address + 5) : listen_tcp(address + 4);
+        listener->ready = on_listener;
+        if (listener->fd < 0) {
+            fprintf(stderr, "banyand: --members %s: %s\n", address, strerror(errno));
+            return BY_EIO;
+        }
+        daemon->members->listener_count++;
+        if (by_daemon_watch(daemon, listener, EPOLLIN) != 0)
+            return BY_EIO;
+    }
+    return 0;
+}
+
+void by_members_close(struct by_daemon *daemon)
+{
+    struct by_members *members = daemon->members;
+
+    if (members == NULL)
+        return;
+    for (struct peer *peer = members->peers; peer != NULL; peer = peer->next) {
+        peer->member = false;
+        drop(daemon, peer, NULL);
+    }
+    bury(members);
+    for (uint32_t i = 0; i < members->listener_count; i++) {
+        close(members->listeners[i].fd);
+        if (strncmp(daemon->options.members[i], "unix:", 5) == 0)
+            unlink(daemon->options.members[i] + 5);
+    }
+    free(members);
+    daemon->members = NULL;
+}
