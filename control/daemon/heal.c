@@ -122,9 +122,9 @@ static void keep_base(struct by_daemon *daemon)
 
         if (job == NULL || by_recover_base(heal->recover, i) == by_recover_next(heal->recover, i))
             continue;
-        for (uint16_t k = 0; k < patient->rank_count; k++)
+        for (uint32_t k = 0; k < patient->rank_count; k++)
             if (patient->image_of[k].bytes == NULL)
-                image_from(daemon, job, job->tables, k, &patient->image_of[k]);
+                image_from(daemon, job, job->tables, (uint16_t)k, &patient->image_of[k]);
     }
 }
 

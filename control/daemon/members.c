@@ -168,16 +168,6 @@ void by_members_send(struct by_daemon *daemon, uint16_t job, uint16_t rank, stru
         put(daemon, peer, &frame);
 }
 
-uint32_t by_members_count(const struct by_daemon *daemon, uint16_t job)
-{
-    uint32_t count = 0;
-
-    for (const struct peer *peer = daemon->members != NULL ? daemon->members->peers : NULL; peer != NULL;
-         peer = peer->next)
-        count += peer->member && peer->job == job;
-    return count;
-}
-
 /* ---- who it is ---- */
 
 static void refuse(struct by_daemon *daemon, struct peer *peer, int error, const char *format, ...)

@@ -24,7 +24,5 @@ void by_members_close(struct by_daemon *daemon);
 void by_members_tick(struct by_daemon *daemon);
 /* Sends a frame to a rank, if it is connected; job and rank are filled in. */
 void by_members_send(struct by_daemon *daemon, uint16_t job, uint16_t rank, struct by_member_frame frame);
-/* Ranks of a job that are connected. */
-uint32_t by_members_count(const struct by_daemon *daemon, uint16_t job);
 
 #endif
