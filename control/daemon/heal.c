@@ -25,6 +25,7 @@ struct by_heal {
     struct patient *places;   /* as recover.c numbers them */
     struct by_change *change; /* ours, from PLAN until it is pushed */
     bool plan_wanted, push_wanted;
+    bool begun; /* knows what was down when the daemon began to lead */
 };
 
 static struct by_job *job_at(struct by_daemon *daemon, uint32_t place)
@@ -342,6 +343,7 @@ static void step(struct by_daemon *daemon)
 
 /* ---- jobs that came and went ---- */
 
+/* Of a job that was there before this daemon nobody knows whether a run has begun: then one has. */
 static void add(struct by_daemon *daemon, const struct by_job *job)
 {
     struct by_heal *heal = daemon->heal;
@@ -349,7 +351,7 @@ static void add(struct by_daemon *daemon, const struct by_job *job)
     uint32_t place = by_recover_add(heal->recover, &(struct by_recover_job){.job = job->spec.job,
                                                                             .rank_count = (uint16_t)ranks,
                                                                             .gen = job->tables->gen,
-                                                                            .used = job->tables->gen > 1});
+                                                                            .used = !heal->begun});
 
     if (place == UINT32_MAX)
         return;
@@ -388,6 +390,19 @@ static void sync_jobs(struct by_daemon *daemon)
 
 /* ---- events ---- */
 
+/* What was down before anybody was told. */
+static void begin(struct by_daemon *daemon)
+{
+    daemon->heal->begun = true;
+    for (uint32_t i = 0; i < daemon->switch_count; i++)
+        if (daemon->switches[i].state != BY_SWITCH_UP)
+            give(daemon,
+                 (struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = daemon->switches[i].node});
+    for (uint32_t l = 0; l < daemon->topology->link_count; l++)
+        if (daemon->links[l].down)
+            give(daemon, (struct by_recover_event){.type = BY_RECOVER_LINK_DOWN, .what = l});
+}
+
 void by_heal_event(struct by_daemon *daemon, const struct by_event *event)
 {
     static const enum by_recover_type types[] = {[BY_EVENT_SWITCH_UP] = BY_RECOVER_SWITCH_UP,
@@ -401,6 +416,8 @@ void by_heal_event(struct by_daemon *daemon, const struct by_event *event)
     if (daemon->heal == NULL || event->kind >= sizeof(types) / sizeof(types[0]) || types[event->kind] == 0)
         return;
     sync_jobs(daemon);
+    if (!daemon->heal->begun)
+        begin(daemon);
     give(daemon,
          (struct by_recover_event){.type = types[event->kind], .what = is_link ? event->link : event->node});
     if (event->kind == BY_EVENT_TICK)
