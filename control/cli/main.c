@@ -24,6 +24,7 @@ static const struct command commands[] = {
     {"show", by_command_show, "read a table back, from a switch or a file"},
     {"diff", by_command_diff, "compare two tables"},
     {"explain", by_command_explain, "what a job would do for an operation, and why"},
+    {"job", by_command_job, "make, end and list the jobs of a running banyand"},
     {"lab", by_command_lab, "run a fabric in network namespaces, or in one process"},
     {"circulant", by_command_circulant, "print the schedules of collectives between hosts alone"},
     {"sim", by_command_sim, "run plans on a simulated fabric, beside their proven optimum"},

@@ -16,6 +16,8 @@ banyan_SRC += \
 	control/cli/lab_switch.c \
 	control/cli/number.c \
 	control/cli/doctor.c \
+	control/cli/http.c \
+	control/cli/job.c \
 	control/cli/keys.c \
 	control/cli/explain.c \
 	control/cli/push.c \

@@ -69,8 +69,8 @@ static int find_root(const struct by_job_spec *spec, const char *name, size_t by
     *root = by_topology_find(topology, text);
     if (*root >= 0 && by_members_have(topology, spec->member, (uint32_t)*root))
         return 0;
-    return by_problem_say(problem, BY_EINVAL,
-                          "job %u: root '%s' is none of its ranks: name a host of the job", spec->job, text);
+    return by_problem_say(problem, BY_EINVAL, "root '%s' is none of the job's ranks: name a host of it",
+                          text);
 }
 
 int by_job_want(struct by_job_spec *spec, const char *text, size_t bytes, const struct by_topology *topology,
@@ -86,14 +86,13 @@ int by_job_want(struct by_job_spec *spec, const char *text, size_t bytes, const 
     want.collective = by_collective_from_name(name);
     if (want.collective == 0)
         return by_problem_say(problem, BY_EINVAL,
-                              "job %u: no collective '%s': there are allreduce, reduce-scatter, allgather, "
+                              "no collective '%s': there are allreduce, reduce-scatter, allgather, "
                               "broadcast, reduce, barrier",
-                              spec->job, name);
+                              name);
     if (want.collective == BY_COLLECTIVE_BROADCAST || want.collective == BY_COLLECTIVE_REDUCE)
         error = find_root(spec, at ? at + 1 : NULL, bytes - length - 1, topology, &want.root, problem);
     else if (at)
-        error = by_problem_say(problem, BY_EINVAL, "job %u: %s has no root: leave out what follows the @",
-                               spec->job, name);
+        error = by_problem_say(problem, BY_EINVAL, "%s has no root: leave out what follows the @", name);
     if (error != 0)
         return error;
     /* Ranks meet by allreduce, whatever else they run; its trees carry barriers. */
@@ -107,9 +106,9 @@ int by_job_want(struct by_job_spec *spec, const char *text, size_t bytes, const 
             return 0;
     if (spec->want_count == BY_JOB_PLANS_MAX)
         return by_problem_say(problem, BY_ELIMIT,
-                              "job %u: more than %u plans: roots that are not listed are served by the trees "
+                              "more than %u plans: roots that are not listed are served by the trees "
                               "of allreduce; list fewer",
-                              spec->job, BY_JOB_PLANS_MAX);
+                              BY_JOB_PLANS_MAX);
     spec->wants[spec->want_count++] = want;
     return 0;
 }
@@ -142,7 +141,7 @@ int by_job_wants(struct by_job_spec *spec, const char *text, const struct by_top
         at += bytes + (at[bytes] == ',');
     }
     if (error == 0 && spec->want_count == 0)
-        error = by_problem_say(problem, BY_EINVAL, "job %u has no collective: name at least one", spec->job);
+        error = by_problem_say(problem, BY_EINVAL, "no collective: name at least one");
     return error;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "control/topology/fraction.h"
+#include "control/topology/members.h"
 #include "control/topology/topology.h"
 
 static const char *state_name(const struct by_switch *device)
@@ -169,11 +170,21 @@ static json_t *held_json(const struct by_daemon *daemon, const struct by_job *jo
     return array;
 }
 
+static json_t *hosts_json(const struct by_daemon *daemon, const struct by_job *job)
+{
+    json_t *array = json_array();
+
+    for (uint32_t i = 0; i < daemon->topology->node_count; i++)
+        if (by_members_have(daemon->topology, job->spec.member, i))
+            json_array_append_new(array, json_string(daemon->topology->nodes[i].name));
+    return array;
+}
+
 json_t *by_status_job(struct by_daemon *daemon, const struct by_job *job)
 {
     char share[BY_FRACTION_TEXT_BYTES];
 
-    return json_pack("{s:I, s:s, s:s, s:s?, s:I, s:I, s:I, s:s?, s:s, s:o, s:o}", "job",
+    return json_pack("{s:I, s:s, s:s, s:s?, s:I, s:I, s:I, s:s?, s:s, s:o, s:o, s:o}", "job",
                      (json_int_t)job->spec.job, "name", job->spec.name, "state",
                      by_job_state_name(job->state), "text", job->text[0] ? job->text : NULL, "generation",
                      (json_int_t)(job->tables ? job->tables->gen : 0), "ranks",
@@ -181,7 +192,7 @@ json_t *by_status_job(struct by_daemon *daemon, const struct by_job *job)
                      (json_int_t)(job->tables ? job->tables->window : job->spec.window), "note",
                      job->tables && job->tables->note[0] ? job->tables->note : NULL, "share",
                      by_fraction_text(job->spec.share, share), "plans", plans_json(daemon, job), "held",
-                     held_json(daemon, job));
+                     held_json(daemon, job), "hosts", hosts_json(daemon, job));
 }
 
 json_t *by_status_json(struct by_daemon *daemon)
