@@ -32,7 +32,7 @@
 #define JUMBO_BLOCK_BYTES 40960u
 /* Ethernet header and FCS (bytes). */
 #define FRAME_BYTES_BESIDE_MTU 18u
-/* Frames that net_af_xdp takes: a page less mbuf, headroom and alignment. */
+/* Frames that AF_XDP takes: a page less mbuf, headroom and alignment. */
 #define AF_XDP_MTU_MAX 3400u
 
 /* Names of interfaces that exist, for an error. */
@@ -123,8 +123,7 @@ bool by_interface_is_down(const char *name)
     return down;
 }
 
-/* Receive queues that are in use; 1 where the driver does not say. */
-static unsigned receive_queues(const char *name)
+unsigned by_interface_queues(const char *name)
 {
     struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
     struct ifreq request = {.ifr_data = (char *)&channels};
@@ -141,7 +140,17 @@ static unsigned receive_queues(const char *name)
 
 unsigned by_interface_driver(const char *name, uint16_t mtu)
 {
-    return mtu <= SMALL_MTU_MAX && receive_queues(name) <= 1 ? BY_DRIVER_AF_XDP : BY_DRIVER_AF_PACKET;
+    return mtu <= SMALL_MTU_MAX && by_interface_queues(name) <= 1 ? BY_DRIVER_AF_XDP : BY_DRIVER_AF_PACKET;
+}
+
+bool by_interface_fits(const char *name, uint16_t mtu)
+{
+    if (mtu <= AF_XDP_MTU_MAX)
+        return true;
+    by_say("--iface %s: MTU %u does not fit a frame of AF_XDP (at most %u): use --driver af_packet or a "
+           "smaller MTU",
+           name, mtu, AF_XDP_MTU_MAX);
+    return false;
 }
 
 int by_interface_device(const char *name, unsigned index, unsigned driver, uint16_t mtu, char device[64],
@@ -149,12 +158,8 @@ int by_interface_device(const char *name, unsigned index, unsigned driver, uint1
 {
     bool jumbo = mtu > SMALL_MTU_MAX;
 
-    if (driver == BY_DRIVER_AF_XDP && mtu > AF_XDP_MTU_MAX) {
-        by_say("--iface %s: MTU %u does not fit a frame of net_af_xdp (at most %u): use --driver af_packet "
-               "or a smaller MTU",
-               name, mtu, AF_XDP_MTU_MAX);
+    if (driver == BY_DRIVER_AF_XDP && !by_interface_fits(name, mtu))
         return BY_ELIMIT;
-    }
     if (driver == BY_DRIVER_AF_XDP) {
         /* Their warnings tell of what they do instead, and there is nothing for the user to do; errors come
          * back as such. */

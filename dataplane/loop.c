@@ -190,6 +190,8 @@ unsigned by_shell_round(struct by_shell *shell)
     for (unsigned i = 0; i < shell->port_count; i++)
         if (shell->ports[i].queued || shell->ports[i].link)
             by_port_flush(&shell->ports[i]);
+    if (shell->group_port && shell->group_port->queued)
+        by_port_flush(shell->group_port);
     shell->counters.loops++;
     return received;
 }
@@ -205,6 +207,8 @@ static void serve(struct by_shell *shell)
         for (unsigned i = 0; i < shell->port_count; i++)
             if (shell->ports[i].link)
                 by_link_serve(shell->ports[i].link);
+        if (shell->xdp)
+            by_xdp_refresh(shell->xdp, shell->now_ns);
         shell->control_due_ns = shell->now_ns + CONTROL_EVERY_NS;
     }
 }

@@ -2,6 +2,7 @@
 LIBS += dataplane
 dataplane_SRC := \
 	dataplane/arp.c \
+	dataplane/driver.c \
 	dataplane/eal.c \
 	dataplane/handoff.c \
 	dataplane/hold.c \
@@ -17,5 +18,16 @@ dataplane_SRC := \
 	dataplane/shell.c \
 	dataplane/telemetry.c \
 	dataplane/train.c \
+	dataplane/xdp.c \
+	dataplane/xdp_cable.c \
+	dataplane/xdp_port.c \
+	dataplane/xdp_ready.c \
+	dataplane/xdp_table.c \
 	ring/feature.c \
-	ring/ring.c
+	ring/ring.c \
+	ring/xdp_socket.c
+
+# The programs' object is embedded.
+SWITCH_XDP_OBJECT := $(GEN)/xdp/switch.bpf.o
+SRCFLAGS_dataplane/xdp.c := -DBY_XDP_OBJECT='"$(SWITCH_XDP_OBJECT)"'
+$(B)/obj/dataplane/xdp.o: $(SWITCH_XDP_OBJECT)

@@ -146,7 +146,11 @@ static int probe_interface(struct by_port *port, unsigned index, unsigned driver
     port->driver = (uint8_t)(port->automatic ? by_interface_driver(port->name, port->mtu) : driver);
     port->index = (uint16_t)index;
     if (port->driver == BY_DRIVER_GSO || port->driver == BY_DRIVER_RING)
-        return by_train_open(&port->train, port->name, port->mtu, port->driver == BY_DRIVER_RING);
+        return by_train_open(&port->train, port->name, port->mtu,
+                             port->driver == BY_DRIVER_RING ? BY_TRAIN_RING : BY_TRAIN_BOTH);
+    if (port->driver == BY_DRIVER_XDP)
+        return by_interface_fits(port->name, port->mtu) ? by_xdp_port_open(&port->xsk, port->name, port->mtu)
+                                                        : BY_ELIMIT;
     result = by_interface_device(port->name, index, port->driver, port->mtu, device, arguments);
     if (result != 0)
         return result;
@@ -217,6 +221,8 @@ int by_port_probe(struct by_port *port, unsigned index, const struct by_port_spe
         port->mtu = 1500;
     if (port->train)
         port->bells[port->bell_count++] = by_train_fd(port->train);
+    else if (port->xsk)
+        port->bells[port->bell_count++] = by_xdp_port_fd(port->xsk);
     else
         find_bells(port, before);
     return 0;
@@ -274,7 +280,7 @@ static int fall_back(struct by_port *port)
     return probe_interface(port, port->index, BY_DRIVER_AF_PACKET);
 }
 
-int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t payload_max)
+int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t payload_max, struct by_xdp *xdp)
 {
     uint8_t before[FDS_MAX];
     const char *failed;
@@ -295,6 +301,13 @@ int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t paylo
         port->started = true;
         port->multi_segs = true;
         return by_train_start(port->train, pool, payload_max);
+    }
+    if (port->xsk) {
+        port->started = true;
+        port->multi_segs = true;
+        port->xdp = xdp;
+        by_xdp_port_start(port->xsk, pool);
+        return by_xdp_add(xdp, port->index, port->name, by_xdp_port_fd(port->xsk));
     }
     open_fds(before);
     failed = start_device(port, pool, &result);
@@ -320,10 +333,13 @@ void by_port_close(struct by_port *port)
         by_link_close(port->link);
     else if (port->train)
         by_train_close(port->train);
+    else if (port->xsk)
+        by_xdp_port_close(port->xsk);
     else if (port->started)
         rte_eth_dev_stop(port->id);
     port->link = NULL;
     port->train = NULL;
+    port->xsk = NULL;
     port->started = false;
     if (port->hotplugged)
         rte_eal_hotplug_remove("vdev", port->device);
@@ -350,6 +366,8 @@ static uint16_t send_some(struct by_port *port, struct rte_mbuf **frames, uint16
         return by_link_send_frames(port->link, frames, count);
     if (port->train)
         return by_train_send(port->train, frames, count);
+    if (port->xsk)
+        return by_xdp_port_send(port->xsk, frames, count);
     return rte_eth_tx_burst(port->id, 0, frames, count);
 }
 
@@ -377,7 +395,7 @@ void by_port_flush(struct by_port *port)
     port->queued = 0;
     port->queued_bytes = 0;
     port->gathered = NULL;
-    port->unsettled = !port->train;
+    port->unsettled = !port->train && !port->xsk;
     if (port->link)
         by_link_flush(port->link);
 }
@@ -412,7 +430,21 @@ static uint64_t count_lost(struct by_port *port)
         else if (getsockopt(port->bells[i], SOL_XDP, XDP_STATISTICS, &xdp, &xdp_size) == 0)
             lost += xdp.rx_dropped + xdp.rx_ring_full;
     }
+    if (port->xsk)
+        lost += by_xdp_port_dropped(port->xsk);
     return lost + port->lost + (port->train ? by_train_dropped(port->train) : 0);
+}
+
+/* What crossed the port without us. */
+static void add_kernel(const struct by_port *port, struct by_port_counters *counters)
+{
+    struct by_xdp_port_counts kernel;
+
+    by_xdp_read_port(port->xdp, port->index, &kernel);
+    counters->rx_packets += kernel.rx_packets;
+    counters->rx_bytes += kernel.rx_bytes;
+    counters->tx_packets += kernel.tx_packets;
+    counters->tx_bytes += kernel.tx_bytes;
 }
 
 void by_port_read(struct by_port *port, struct by_port_counters *counters)
@@ -422,6 +454,8 @@ void by_port_read(struct by_port *port, struct by_port_counters *counters)
     *counters = port->counters;
     if (!port->started)
         return;
+    if (port->xdp)
+        add_kernel(port, counters);
     if (port->link)
         by_link_dropped(port->link, &counters->rx_dropped, &counters->tx_dropped);
     else if (port->bell_count > 0)

@@ -13,6 +13,8 @@
 #include "dataplane/interface.h"
 #include "dataplane/link.h"
 #include "dataplane/train.h"
+#include "dataplane/xdp.h"
+#include "dataplane/xdp_port.h"
 #include "offload/base/limits.h"
 #include "offload/wire/frame.h"
 
@@ -49,9 +51,10 @@ struct by_port_counters {
 
 /* What each frame touches comes first. */
 struct by_port {
-    struct by_train *train; /* drives the port in place of DPDK (BY_DRIVER_GSO), or NULL */
-    struct by_link *link;   /* the same, where hosts share memory (BY_PORT_SHM) */
-    uint16_t id;            /* DPDK's */
+    struct by_train *train;  /* drives the port in place of DPDK (BY_DRIVER_GSO), or NULL */
+    struct by_link *link;    /* the same, where hosts share memory (BY_PORT_SHM) */
+    struct by_xdp_port *xsk; /* the same, where the kernel takes a part (BY_DRIVER_XDP) */
+    uint16_t id;             /* DPDK's */
     uint16_t queued;
     bool addressed;  /* the active table names this port: carrier holds */
     bool multi_segs; /* takes chains of mbufs */
@@ -78,7 +81,8 @@ struct by_port {
     uint16_t mtu;   /* bytes of IP packet */
     unsigned bell_count;
     int bells[BY_PORT_BELLS];
-    uint64_t lost; /* what the packet sockets have told of, so far */
+    uint64_t lost;            /* what the packet sockets have told of, so far */
+    const struct by_xdp *xdp; /* with xsk: what the kernel has counted */
 };
 
 /* Payload bytes that fit the port's MTU: mtu - 68, and not below 0. */
@@ -97,9 +101,9 @@ int by_port_check_all(const struct by_port_spec *specs, unsigned count);
  * is named), BY_EPERM (no right to open raw sockets), BY_EIO. Reported by by_say.
  */
 int by_port_probe(struct by_port *port, unsigned index, const struct by_port_spec *spec, unsigned driver);
-/* Configures and starts a probed port that receives into `pool`. 0, BY_ELIMIT (frames do not fit) or BY_EIO,
- * reported. */
-int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t payload_max);
+/* Configures and starts a probed port that receives into `pool`. `xdp` is the kernel's half where a port has
+ * one, else NULL. 0, BY_ELIMIT (frames do not fit) or BY_EIO, reported. */
+int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t payload_max, struct by_xdp *xdp);
 /* Undoes both. */
 void by_port_close(struct by_port *port);
 

@@ -2,8 +2,9 @@
  * Turns the engine's actions into frames. A result for many children is one payload: on a port that takes
  * chains, each child gets a small header mbuf chained to ONE segment, which points into the engine's bank;
  * its reference count is the number of children, and when the last copy has left, the bank is released. On
- * other ports (net_af_xdp, net_vhost) each child gets a copy. A relayed packet leaves in the buffer that it
- * came in, with new MAC addresses. Loop's thread.
+ * other ports (net_af_xdp, net_vhost) each child gets a copy. Where the kernel can (xdp.h) it is given one
+ * packet for all. A relayed packet leaves in the buffer that it came in, with new MAC addresses. Loop's
+ * thread.
  */
 #include <string.h>
 
@@ -12,10 +13,7 @@
 #include "offload/wire/datagram.h"
 #include "offload/wire/frame.h"
 
-/* Source ports carry entropy for ECMP and RSS: the dynamic range, by job and tree. */
-#define SOURCE_PORT_BASE 0xc000u
-#define SOURCE_PORT_MASK 0x3fffu
-#define UDP_CHECKSUM_AT  40u /* in a frame */
+#define UDP_CHECKSUM_AT 40u /* in a frame */
 /* Job and tree in a banyan header. */
 #define TREE_AT    4u
 #define TREE_BYTES 4u
@@ -43,9 +41,10 @@ static void share_free(void *address, void *opaque)
         by_engine_release(share->engine, share->ref);
 }
 
-/* A segment that is the payload of `count` actions, which hold a reference to it each. NULL when the pool is
- * empty. */
-static struct rte_mbuf *share_make(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
+/* A segment that is the payload of `count` actions in `frames` frames, which hold a reference to it each.
+ * NULL when the pool is empty. */
+static struct rte_mbuf *share_make(struct by_shell *shell, const struct by_tx *tx, uint32_t count,
+                                   uint32_t frames)
 {
     struct rte_mbuf *segment = rte_pktmbuf_alloc(shell->share_pool);
     struct share *share;
@@ -65,7 +64,7 @@ static struct rte_mbuf *share_make(struct by_shell *shell, const struct by_tx *t
     segment->data_off = 0;
     segment->data_len = tx->payload_bytes;
     segment->pkt_len = tx->payload_bytes;
-    rte_mbuf_refcnt_set(segment, (uint16_t)count);
+    rte_mbuf_refcnt_set(segment, (uint16_t)frames);
     return segment;
 }
 
@@ -74,10 +73,9 @@ static struct rte_mbuf *share_make(struct by_shell *shell, const struct by_tx *t
 static void cut_stencil(struct by_port *port, const struct by_tx *tx)
 {
     struct by_frame *frame = &port->carrier;
-    uint32_t tree = by_get16(tx->header + 4) * 31u + by_get16(tx->header + 6); /* and job */
 
     frame->dst_ip = tx->dst_ip;
-    frame->src_port = (uint16_t)(SOURCE_PORT_BASE | (tree & SOURCE_PORT_MASK));
+    frame->src_port = by_frame_source_port(by_get32(tx->header + TREE_AT));
     frame->dst_port = tx->udp_port;
     frame->ecn = tx->ecn;
     frame->bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + tx->payload_bytes);
@@ -168,6 +166,15 @@ static void send_empty(struct by_shell *shell, struct by_port *port, const struc
     port->gathered_frame = port->carrier;
 }
 
+/* A frame of headers in `head` and the payload. */
+static void chain(struct rte_mbuf *head, struct rte_mbuf *segment)
+{
+    head->data_len = BY_PORT_FRAME_OVERHEAD;
+    head->next = segment;
+    head->nb_segs = 2;
+    head->pkt_len = BY_PORT_FRAME_OVERHEAD + (uint32_t)segment->data_len;
+}
+
 /*
  * One payload to `count` ports that take chains: for each a small buffer with headers, chained to the one
  * segment. False when there is no segment.
@@ -175,7 +182,7 @@ static void send_empty(struct by_shell *shell, struct by_port *port, const struc
 static bool send_shared(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
 {
     struct rte_mbuf *head[BY_CHILDREN_MAX];
-    struct rte_mbuf *segment = share_make(shell, tx, count);
+    struct rte_mbuf *segment = share_make(shell, tx, count, count);
 
     if (!segment)
         return false;
@@ -189,10 +196,7 @@ static bool send_shared(struct by_shell *shell, const struct by_tx *tx, uint32_t
         struct by_port *port = &shell->ports[tx[i].port];
 
         write_headers(port, &tx[i], rte_pktmbuf_mtod(head[i], uint8_t *));
-        head[i]->data_len = BY_PORT_FRAME_OVERHEAD;
-        head[i]->next = segment;
-        head[i]->nb_segs = 2;
-        head[i]->pkt_len = BY_PORT_FRAME_OVERHEAD + (uint32_t)segment->data_len;
+        chain(head[i], segment);
         by_port_send(port, head[i]);
     }
     shell->counters.tx_shared += count;
@@ -249,6 +253,33 @@ static void send_relay(struct by_shell *shell, struct by_port *port, uint32_t in
     by_port_send(port, frame);
 }
 
+/* One payload to `count` ports by way of the kernel, which makes the copies and gives them their addresses.
+ * False when it cannot. */
+static bool send_group(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
+{
+    const int32_t group = shell->xdp ? by_xdp_group(shell->xdp, tx, count) : -1;
+    struct by_frame frame = {.src_port = by_frame_source_port(by_get32(tx->header + TREE_AT)),
+                             .ecn = tx->ecn,
+                             .bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + tx->payload_bytes)};
+    struct rte_mbuf *head, *segment;
+    uint8_t *room;
+
+    if (group < 0 || !(head = rte_pktmbuf_alloc(shell->header_pool)))
+        return false;
+    segment = share_make(shell, tx, count, 1);
+    if (!segment) {
+        rte_pktmbuf_free(head);
+        return false;
+    }
+    room = rte_pktmbuf_mtod(head, uint8_t *);
+    by_frame_build(&frame, room);
+    memcpy(room, &group, sizeof group);
+    memcpy(room + BY_FRAME_HEADER_BYTES, tx->header, BY_WIRE_HEADER_BYTES);
+    chain(head, segment);
+    by_port_send(shell->group_port, head);
+    return true;
+}
+
 static struct by_port *port_of(const struct by_shell *shell, const struct by_tx *tx)
 {
     struct by_port *port = tx->port < shell->port_count ? &shell->ports[tx->port] : NULL;
@@ -289,6 +320,8 @@ void by_shell_transmit(struct by_shell *shell, const struct by_tx *tx, uint32_t 
             continue;
         }
         run = shared_run(shell, &tx[i], tx_count - i, port);
+        if (run > 1 && send_group(shell, &tx[i], run))
+            continue;
         if (run > 0 && (port->multi_segs ? send_shared(shell, &tx[i], run) : send_copies(shell, &tx[i], run)))
             continue;
         run = 1;

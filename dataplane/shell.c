@@ -43,6 +43,10 @@
 static void release(struct by_shell *shell)
 {
     by_hold_clear(&shell->hold);
+    if (shell->group_port)
+        rte_pktmbuf_free_bulk(shell->group_port->queue, shell->group_port->queued);
+    free(shell->group_port);
+    by_xdp_close(shell->xdp); /* first: what comes from now on is the kernel's again */
     for (unsigned i = 0; i < shell->port_count; i++)
         by_port_close(&shell->ports[i]);
     rte_mempool_free(shell->share_pool);
@@ -117,7 +121,8 @@ static int make_pools(struct by_shell *shell)
     static const unsigned held[] = {[BY_DRIVER_AF_PACKET] = FRAMES_PER_COPYING_PORT,
                                     [BY_DRIVER_AF_XDP] = FRAMES_PER_PORT,
                                     [BY_DRIVER_GSO] = FRAMES_PER_TRAIN_PORT,
-                                    [BY_DRIVER_RING] = FRAMES_PER_COPYING_PORT};
+                                    [BY_DRIVER_RING] = FRAMES_PER_COPYING_PORT,
+                                    [BY_DRIVER_XDP] = FRAMES_PER_COPYING_PORT};
     unsigned frames = FRAMES_BASE;
     size_t room = 0;
 
@@ -147,6 +152,7 @@ static int make_engine(struct by_shell *shell, const struct by_shell_config *con
         .relay_count_max = config->relay_count,
         .repair_interval_ns = REPAIR_NS,
         .isa = by_isa_best(),
+        .alike = shell->xdp != NULL,
     };
 
     shell->engine_bytes = by_engine_size(&engine);
@@ -165,10 +171,34 @@ static int make_engine(struct by_shell *shell, const struct by_shell_config *con
     return by_engine_init(&shell->engine, shell->engine_memory, shell->engine_bytes, &engine);
 }
 
+/* The programs of ports that want them. With faults injected at receive the switch sees every packet. */
+static int open_xdp(struct by_shell *shell, const struct by_shell_config *config)
+{
+    const struct by_xdp_config xdp = {.entry_count = config->entry_count,
+                                      .relay_count = config->relay_count,
+                                      .relays = !by_fault_enabled(&config->fault)};
+    bool any = false;
+    int result;
+
+    for (unsigned i = 0; i < shell->port_count; i++)
+        if (shell->ports[i].xsk)
+            any = true;
+    result = any ? by_xdp_open(&shell->xdp, &xdp) : 0;
+    if (!any || result != 0)
+        return result;
+    shell->group_port = calloc(1, sizeof *shell->group_port);
+    if (!shell->group_port)
+        return BY_ENOMEM;
+    shell->group_port->train = by_xdp_train(shell->xdp);
+    shell->group_port->multi_segs = true;
+    return 0;
+}
+
 static int start_ports(struct by_shell *shell)
 {
     for (unsigned i = 0; i < shell->port_count; i++) {
-        int result = by_port_start(&shell->ports[i], shell->frame_pool, (uint16_t)shell->payload_max);
+        int result =
+            by_port_start(&shell->ports[i], shell->frame_pool, (uint16_t)shell->payload_max, shell->xdp);
 
         if (result != 0)
             return result;
@@ -211,7 +241,8 @@ int by_shell_open(struct by_shell **out, const struct by_shell_config *config)
     shell->control = config->control;
     shell->control_context = config->control_context;
     if ((result = probe_ports(shell, config)) != 0 || (result = choose_payload(shell, config)) != 0 ||
-        (result = make_pools(shell)) != 0 || (result = make_engine(shell, config)) != 0)
+        (result = open_xdp(shell, config)) != 0 || (result = make_pools(shell)) != 0 ||
+        (result = make_engine(shell, config)) != 0)
         goto err_release;
     if ((result = start_ports(shell)) != 0)
         goto err_release;
@@ -274,6 +305,8 @@ static void readdress(struct by_shell *shell)
         memcpy(port->carrier.src_mac, record.own_mac, BY_MAC_BYTES);
         memcpy(port->carrier.dst_mac, record.peer_mac, BY_MAC_BYTES);
     }
+    if (shell->xdp)
+        by_xdp_load(shell->xdp, image);
 }
 
 int by_shell_commit(struct by_shell *shell)
@@ -300,7 +333,17 @@ struct by_port *by_shell_port(struct by_shell *shell, unsigned index)
     return index < shell->port_count ? &shell->ports[index] : NULL;
 }
 
-const struct by_shell_counters *by_shell_counters(const struct by_shell *shell)
+const struct by_shell_counters *by_shell_counters(struct by_shell *shell)
 {
+    uint64_t kernel[BY_XDP_COUNTS];
+
+    /* Whoever reads them reads one after another. */
+    if (shell->xdp && shell->counted_ns != shell->now_ns) {
+        by_xdp_read(shell->xdp, kernel);
+        shell->counters.kernel_relayed = kernel[BY_XDP_RELAYED];
+        shell->counters.kernel_replicated = kernel[BY_XDP_REPLICATED];
+        shell->counters.kernel_lost = kernel[BY_XDP_LOST];
+        shell->counted_ns = shell->now_ns;
+    }
     return &shell->counters;
 }

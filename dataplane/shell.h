@@ -57,6 +57,9 @@ struct by_shell_config {
     X(tx_shared, "packets sent as a header chained to a shared payload")                                     \
     X(tx_copied, "packets sent as a copy, since the port takes no chains or the payload is not shared")      \
     X(tx_relayed, "packets relayed in the buffer that they came in")                                         \
+    X(kernel_relayed, "packets relayed in the kernel (driver xdp), which the switch has not seen")           \
+    X(kernel_replicated, "packets sent as copies that the kernel made (driver xdp)")                         \
+    X(kernel_lost, "packets, or copies, that the kernel had no place for (driver xdp)")                      \
     X(tx_no_memory, "packets dropped: no packet buffer")                                                     \
     X(tx_no_port, "packets dropped: the port does not exist or has no address")
 
@@ -89,6 +92,6 @@ int by_shell_commit(struct by_shell *shell);
 uint32_t by_shell_payload_max(const struct by_shell *shell);
 unsigned by_shell_port_count(const struct by_shell *shell);
 struct by_port *by_shell_port(struct by_shell *shell, unsigned index);
-const struct by_shell_counters *by_shell_counters(const struct by_shell *shell);
+const struct by_shell_counters *by_shell_counters(struct by_shell *shell);
 
 #endif

@@ -19,6 +19,8 @@
 struct by_shell {
     struct by_engine *engine;
     struct by_port *ports;
+    struct by_xdp *xdp;         /* the kernel's half, or NULL: no port has the driver xdp */
+    struct by_port *group_port; /* with it: what the kernel replicates leaves by this */
     unsigned port_count;
     bool has_links;  /* hosts share memory with us */
     bool has_device; /* a NIC reads packet buffers and the engine's memory */
@@ -30,6 +32,7 @@ struct by_shell {
     struct rte_mempool *header_pool; /* headers of chained packets */
     struct rte_mempool *share_pool;  /* segments that point into the engine's memory */
     struct by_shell_counters counters;
+    uint64_t counted_ns; /* when the kernel's counts were read */
     struct by_hold hold;
     struct by_idle idle;
     struct by_handoff handoff;

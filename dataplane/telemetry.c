@@ -34,7 +34,7 @@ static void answer_counters(void *context)
 {
     struct request *request = context;
     const struct by_engine_counters *engine = by_engine_counters(request->shell->engine);
-    const struct by_shell_counters *shell = &request->shell->counters;
+    const struct by_shell_counters *shell = by_shell_counters(request->shell);
 
     rte_tel_data_start_dict(request->data);
 #define X(name, help) rte_tel_data_add_dict_u64(request->data, "engine_" #name, engine->name);

@@ -64,7 +64,6 @@ struct by_train {
     uint8_t behind[MESSAGES][TRAIN_ROOM];
 };
 
-/* What a switch port gives to a link must leave as frames of the MTU, for whoever is at the other end. */
 static int open_ring(struct by_train *train, const char *interface, uint16_t mtu)
 {
     const struct by_ring_config config = {
@@ -72,7 +71,6 @@ static int open_ring(struct by_train *train, const char *interface, uint16_t mtu
     const char *step;
     int error = by_ring_open(&train->ring, &config, &step);
 
-    train->whole = by_feature_get(train->fd, interface, BY_FEATURE_UDP_SEGMENTS) != 0;
     if (error == 0)
         return 0;
     by_say("--iface %s: no ring of frames: %s: %s%s", interface, step, strerror(-error),
@@ -80,10 +78,10 @@ static int open_ring(struct by_train *train, const char *interface, uint16_t mtu
     return BY_EIO;
 }
 
-int by_train_open(struct by_train **out, const char *interface, uint16_t mtu, bool ring)
+int by_train_open(struct by_train **out, const char *interface, uint16_t mtu, enum by_train_kind kind)
 {
     struct sockaddr_ll address = {.sll_family = AF_PACKET,
-                                  .sll_protocol = ring ? 0 : htons(ETH_P_ALL),
+                                  .sll_protocol = kind == BY_TRAIN_BOTH ? htons(ETH_P_ALL) : 0,
                                   .sll_ifindex = (int)if_nametoindex(interface)};
     struct packet_mreq all = {.mr_ifindex = address.sll_ifindex, .mr_type = PACKET_MR_PROMISC};
     struct by_train *train = calloc(1, sizeof *train);
@@ -103,7 +101,10 @@ int by_train_open(struct by_train **out, const char *interface, uint16_t mtu, bo
     setsockopt(train->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof all);
     setsockopt(train->fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes);
     setsockopt(train->fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes);
-    if (ring && open_ring(train, interface, mtu) != 0) {
+    /* What a switch port gives to a link must leave as frames of the MTU, for whoever is at the other end. */
+    train->whole =
+        kind != BY_TRAIN_BOTH && by_feature_get(train->fd, interface, BY_FEATURE_UDP_SEGMENTS) != 0;
+    if (kind == BY_TRAIN_RING && open_ring(train, interface, mtu) != 0) {
         by_train_close(train);
         return BY_EIO;
     }

@@ -8,16 +8,18 @@
 #ifndef BY_DATAPLANE_TRAIN_H
 #define BY_DATAPLANE_TRAIN_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include <rte_mbuf.h>
 
 struct by_train;
 
-/* Opens a socket on the interface; with `ring`, one that takes single frames, without a system call for any.
- * 0, BY_ENOMEM or BY_EIO, reported. */
-int by_train_open(struct by_train **train, const char *interface, uint16_t mtu, bool ring);
+/* What a socket is for: trains both ways; single frames in, out of a ring, without a system call for any, and
+ * trains out that the link must cut; or these alone. */
+enum by_train_kind { BY_TRAIN_BOTH = 1, BY_TRAIN_RING, BY_TRAIN_SENDS };
+
+/* Opens a socket on the interface. 0, BY_ENOMEM or BY_EIO, reported. */
+int by_train_open(struct by_train **train, const char *interface, uint16_t mtu, enum by_train_kind kind);
 /* Begins to receive into buffers of `pool`; `payload_max` (bytes) is the size of the segments that are
  * expected, others cost a copy. 0, BY_ENOMEM or BY_EIO, reported. */
 int by_train_start(struct by_train *train, struct rte_mempool *pool, uint16_t payload_max);

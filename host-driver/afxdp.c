@@ -22,8 +22,8 @@
 #include "host-driver/image_file.h"
 #include "host-driver/transport.h"
 #include "host-driver/xdp_program.h"
-#include "host-driver/xdp_socket.h"
 #include "offload/wire/frame.h"
+#include "ring/xdp_socket.h"
 
 #define QUEUES_MAX     8u /* receive queues of one interface */
 #define IP_UDP_BYTES   28u
@@ -31,6 +31,9 @@
 /* What one frame of the kernel's holds beside its own headroom: larger packets come in pieces. */
 #define WHOLE_BYTES 3400u
 #define SEND_TRIES  4u
+#define FRAME_BYTES 4096u
+#define RX_FRAMES   4096u
+#define TX_FRAMES   2048u
 
 struct afxdp {
     struct by_transport base;
@@ -268,13 +271,38 @@ static int reserve(struct afxdp *afxdp, uint32_t index)
                    afxdp->udp_port, afxdp->port[index].name, strerror(errno));
 }
 
+/* Why there is no socket, for people. */
+static int refuse_socket(const struct by_xdp_socket_config *config, const char *step, int error)
+{
+    if (error == -EBUSY)
+        return by_fail(BY_EBUSY, "%s: receive queue %u has an AF_XDP socket already; another process uses it",
+                       config->interface, config->queue);
+    if (error == -EINVAL && config->frags)
+        return by_fail(BY_EUNSUPPORTED,
+                       "%s: no AF_XDP socket for frames larger than a page; it takes Linux 6.6",
+                       config->interface);
+    return by_fail(error == -EPERM    ? BY_EPERM
+                   : error == -ENOMEM ? BY_ENOMEM
+                                      : BY_EIO,
+                   "%s: no AF_XDP on queue %u (%s): %s; it takes CAP_NET_RAW (root), and locked memory "
+                   "(ulimit -l)",
+                   config->interface, config->queue, step, strerror(-error));
+}
+
 static int add_socket(struct afxdp *afxdp, uint32_t index, uint32_t queue, bool frags)
 {
+    const struct by_xdp_socket_config config = {.interface = afxdp->port[index].name,
+                                                .queue = queue,
+                                                .frame_bytes = FRAME_BYTES,
+                                                .rx_frames = RX_FRAMES,
+                                                .tx_frames = TX_FRAMES,
+                                                .frags = frags};
     struct by_xdp_socket *socket;
-    int error = by_xdp_socket_open(&socket, afxdp->port[index].name, queue, frags);
+    const char *step;
+    int error = by_xdp_socket_open(&socket, &config, &step);
 
     if (error != 0)
-        return error;
+        return refuse_socket(&config, step, error);
     socket->port = (uint16_t)index;
     if (queue == 0)
         afxdp->queue_of_port[index] = afxdp->socket_count;
@@ -326,8 +354,7 @@ static int open_ports(struct afxdp *afxdp, const struct by_transport_config *con
     }
     afxdp->base.port_count = header.count[BY_SECTION_PORT];
     afxdp->base.inflight_max =
-        BY_XDP_RX_FRAMES /
-        (1 + (config->payload_max + BY_WIRE_HEADER_BYTES + BY_FRAME_OVERHEAD) / BY_XDP_FRAME_BYTES);
+        RX_FRAMES / (1 + (config->payload_max + BY_WIRE_HEADER_BYTES + BY_FRAME_OVERHEAD) / FRAME_BYTES);
     snprintf(afxdp->base.note, sizeof(afxdp->base.note), "%s", mode);
     return error;
 }

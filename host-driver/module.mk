@@ -44,9 +44,9 @@ host-driver_SRC := \
 	host-driver/transport.c \
 	host-driver/udp.c \
 	host-driver/xdp_program.c \
-	host-driver/xdp_socket.c \
 	ring/feature.c \
-	ring/ring.c
+	ring/ring.c \
+	ring/xdp_socket.c
 host-driver_LDLIBS := -lxdp -lbpf -lelf -lz -lm
 
 # The XDP program's object is embedded.

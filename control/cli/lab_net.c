@@ -195,9 +195,9 @@ static void write_setting(const char *path, const char *value)
     close(fd);
 }
 
-static void offload_off(int fd, const char *interface, uint32_t command)
+static void set_offload(int fd, const char *interface, uint32_t command, bool on)
 {
-    struct ethtool_value value = {.cmd = command, .data = 0};
+    struct ethtool_value value = {.cmd = command, .data = on};
     struct ifreq request = {.ifr_data = (char *)&value};
 
     snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", interface);
@@ -211,6 +211,8 @@ static int prepare_inside(const struct lab *lab, uint32_t node)
     /* A train that is cut must have a checksum; it is left to the link, as every wire would fill it in. */
     static const uint32_t commands[] = {ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO, ETHTOOL_STXCSUM,
                                         ETHTOOL_SRXCSUM};
+    bool xdp = strcmp(lab->options.driver, "xdp") == 0;
+    bool offload_sums = xdp || lab_has_trains(&lab->options);
     bool whole = lab_has_trains(&lab->options) && !lab->options.cut;
     char path[128];
     int fd;
@@ -230,8 +232,11 @@ static int prepare_inside(const struct lab *lab, uint32_t node)
     for (uint32_t port = 0; port < lab->lowering->map.port_count[node]; port++) {
         char name[16];
         by_address_interface(lab->topology, node, port, name);
-        for (size_t i = 0; !whole && i < (lab_has_trains(&lab->options) ? 3 : 5); i++)
-            offload_off(fd, name, commands[i]);
+        for (size_t i = 0; !whole && i < (offload_sums ? 3 : 5); i++)
+            set_offload(fd, name, commands[i], false);
+        /* What a kernel gives to a veth comes through only where the other end takes frames one by one. */
+        if (xdp)
+            set_offload(fd, name, ETHTOOL_SGRO, true);
         if (lab->options.cut)
             (void)by_feature_set(fd, name, BY_FEATURE_UDP_SEGMENTS, false);
         snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/rp_filter", name);

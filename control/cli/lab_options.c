@@ -33,7 +33,7 @@ static const char help[] =
     "      --transport T      of the hosts: auto, afxdp, udp or shm (default auto; udp with several jobs); "
     "shm: hosts\n"
     "                         share memory with their switches, and links to them are memory\n"
-    "      --driver D         of the switches: auto, ring, af_packet, af_xdp or gso (default auto)\n"
+    "      --driver D         of the switches: auto, ring, af_packet, af_xdp, xdp or gso (default auto)\n"
     "      --segments whole|cut  what links do with trains of frames: carry them whole (default), as "
     "segmentation\n"
     "                         offload does, or cut them into frames of the MTU, one after another\n"
@@ -269,7 +269,7 @@ static int read_work(int option, char *value, struct lab_options *options)
 static int read_fabric(int option, char *value, struct lab_options *options)
 {
     static const char *const transports[] = {"auto", "afxdp", "udp", "shm", NULL};
-    static const char *const drivers[] = {"auto", "ring", "af_packet", "af_xdp", "gso", NULL};
+    static const char *const drivers[] = {"auto", "ring", "af_packet", "af_xdp", "xdp", "gso", NULL};
     static const char *const segments[] = {"whole", "cut", NULL};
     static const char *const data[] = {"exact", "random", NULL};
     const char *word = "";

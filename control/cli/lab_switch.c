@@ -58,8 +58,10 @@ struct lab_process *lab_switch_start(struct lab *lab, uint32_t node)
     }
     argv[count++] = "--control";
     argv[count++] = control;
-    argv[count++] = "--driver";
-    argv[count++] = (char *)(uintptr_t)lab_driver(options);
+    if (strcmp(lab_driver(options), "auto") != 0) { /* else the board's */
+        argv[count++] = "--driver";
+        argv[count++] = (char *)(uintptr_t)lab_driver(options);
+    }
     /* Many switches on one machine would race for its hugepages. */
     argv[count++] = "--no-huge";
     argv[count++] = "--slots";

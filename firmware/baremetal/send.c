@@ -6,22 +6,17 @@
 #include "firmware/baremetal/switch.h"
 #include "offload/base/bytes.h"
 
-/* Source ports carry entropy for ECMP: the dynamic range, by job and tree, as in dataplane/replicate.c. */
-#define SOURCE_PORT_BASE 0xc000u
-#define SOURCE_PORT_MASK 0x3fffu
-#define UDP_CHECKSUM_AT  40u /* in a frame */
-#define ETHERTYPE_AT     12u
-#define ETHERTYPE_ARP    0x0806u
-#define HEADERS          (BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES)
+#define UDP_CHECKSUM_AT 40u /* in a frame */
+#define ETHERTYPE_AT    12u
+#define ETHERTYPE_ARP   0x0806u
+#define HEADERS         (BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES)
 
 static void write_headers(const struct by_net *net, const struct by_tx *tx, uint8_t *room)
 {
     struct by_frame frame = {
         .src_ip = net->own_ip,
         .dst_ip = tx->dst_ip,
-        .src_port =
-            (uint16_t)(SOURCE_PORT_BASE |
-                       ((by_get16(tx->header + 4) * 31u + by_get16(tx->header + 6)) & SOURCE_PORT_MASK)),
+        .src_port = by_frame_source_port(by_get32(tx->header + 4)),
         .dst_port = tx->udp_port,
         .ecn = tx->ecn,
         .bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + tx->payload_bytes),

@@ -84,6 +84,23 @@ static int read_flag(const json_t *root, const char *source, const char *field, 
     return BY_EFORMAT;
 }
 
+/* "driver" may be left out. */
+static int read_driver(const json_t *root, const char *source, struct by_board *board)
+{
+    const json_t *value = json_object_get(root, "driver");
+    char what[BY_NAME_MAX + 32];
+
+    snprintf(what, sizeof what, "board %.*s: driver", (int)BY_NAME_MAX, source);
+    board->driver = BY_DRIVER_AUTO;
+    if (value && !json_is_string(value)) {
+        by_say("%s: it is the name of a driver, as for --driver", what);
+        return BY_EFORMAT;
+    }
+    if (value)
+        board->driver = by_driver_named(what, json_string_value(value));
+    return board->driver == BY_DRIVER_NONE ? BY_EFORMAT : 0;
+}
+
 static int read_root(const json_t *root, const char *source, struct by_board *board)
 {
     const char *name = json_string_value(json_object_get(root, "name"));
@@ -100,7 +117,9 @@ static int read_root(const json_t *root, const char *source, struct by_board *bo
     FIELD_LIST(X)
 #undef X
     result = read_flag(root, source, "replicate", &board->replicate);
-    return result != 0 ? result : read_flag(root, source, "aggregate", &board->aggregate);
+    if (result == 0)
+        result = read_flag(root, source, "aggregate", &board->aggregate);
+    return result != 0 ? result : read_driver(root, source, board);
 }
 
 int by_board_read(const char *name, struct by_board *board)

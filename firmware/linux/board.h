@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "dataplane/interface.h"
 #include "offload/base/limits.h"
 
 struct by_board {
@@ -19,6 +20,7 @@ struct by_board {
     uint32_t relays;
     uint32_t image_bytes;
     bool replicate, aggregate; /* what it does with packets beside passing them on; yes unless it says no */
+    unsigned driver;           /* enum by_port_driver, of interfaces: "driver", or auto */
 };
 
 /* Reads the board `name`: one that is built in, or a file when there is a '/' or '.' in it. 0, or BY_ENOENT,

@@ -79,7 +79,9 @@ static const char usage[] =
     "  --table FILE          load this table image at start\n"
     "  --state DIR           keep committed tables there, and offer the last one after a restart\n"
     "  --board NAME|FILE     limits and defaults: x86-dpdk, lab-veth or a board.json\n"
-    "  --driver DRIVER       for --iface: auto, ring, af_packet, af_xdp or gso (default auto)\n"
+    "  --driver DRIVER       for --iface: auto, ring, af_packet, af_xdp, xdp or gso (default: the board's, "
+    "else "
+    "auto)\n"
     "  --slots N             slots of all entries together\n"
     "  --payload-max N       bytes of a chunk (default: what all ports can carry)\n"
     "  --loss P --dup P --reorder P --seed N\n"
@@ -141,25 +143,6 @@ static int add_port(struct by_options *options, unsigned kind, const char *text)
     return -1;
 }
 
-static int set_driver(struct by_options *options, const char *text)
-{
-    if (strcmp(text, "auto") == 0)
-        options->driver = BY_DRIVER_AUTO;
-    else if (strcmp(text, "af_packet") == 0)
-        options->driver = BY_DRIVER_AF_PACKET;
-    else if (strcmp(text, "af_xdp") == 0)
-        options->driver = BY_DRIVER_AF_XDP;
-    else if (strcmp(text, "gso") == 0)
-        options->driver = BY_DRIVER_GSO;
-    else if (strcmp(text, "ring") == 0)
-        options->driver = BY_DRIVER_RING;
-    else {
-        by_say("--driver %s: it is auto, ring, af_packet, af_xdp or gso", text);
-        return 2;
-    }
-    return -1;
-}
-
 static int add_control(struct by_options *options, const char *text)
 {
     if (strncmp(text, "unix:", 5) != 0 && strncmp(text, "tcp:", 4) != 0 && strncmp(text, "tls:", 4) != 0) {
@@ -210,7 +193,8 @@ static int take(struct by_options *options, int code, const char *value)
     case OPT_SHM:
         return add_port(options, BY_PORT_SHM, value);
     case OPT_DRIVER:
-        return set_driver(options, value);
+        options->driver = by_driver_named("--driver", value);
+        return options->driver == BY_DRIVER_NONE ? 2 : -1;
     case OPT_CONTROL:
         return add_control(options, value);
     case OPT_KEYS:
@@ -295,7 +279,7 @@ int by_options_parse(struct by_options *options, int argc, char **argv)
 {
     int code, status;
 
-    *options = (struct by_options){.driver = BY_DRIVER_AUTO, .watchdog_s = WATCHDOG_S};
+    *options = (struct by_options){.watchdog_s = WATCHDOG_S};
     while ((code = getopt_long(argc, argv, "+", long_options, NULL)) != -1) {
         status = take(options, code, optarg);
         if (status >= 0)

@@ -18,7 +18,7 @@ struct by_options {
     const char *state; /* folder that keeps committed tables, or NULL */
     unsigned port_count;
     struct by_port_spec ports[BY_PORTS_MAX];
-    unsigned driver; /* enum by_port_driver */
+    unsigned driver; /* enum by_port_driver; 0: the board's */
     unsigned control_count;
     const char *control[BY_LISTENERS_MAX]; /* "unix:PATH", "tcp:ADDRESS:PORT" or "tls:..." */
     const char *keys;                      /* folder for "tls:", or NULL */

@@ -139,6 +139,7 @@ int by_engine_init(struct by_engine **engine, void *memory, size_t bytes,
     e->config.relay_count_max = config->relay_count_max;
     e->config.repair_interval_ns = config->repair_interval_ns;
     e->config.isa = config->isa;
+    e->config.alike = config->alike;
     lay_out(e, config);
     for (unsigned i = 0; i < 2; i++) {
         struct by_table *table = &e->table[i];

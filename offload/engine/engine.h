@@ -26,6 +26,8 @@ struct by_engine_config {
     uint32_t relay_count_max;
     uint64_t repair_interval_ns; /* least time between two repairs (resend upwards, WAIT) of one bank */
     unsigned isa;                /* enum by_isa, from by_isa_best() */
+    uint8_t alike; /* 1: a result for several children is the same packet for all (child 255), if it has no
+                      key, so that who replicates it need not look into it; 0: each names its child */
 };
 
 /* X(name, "help"): counts since init; packets unless said otherwise. */

@@ -132,6 +132,7 @@ void by_send_results(struct by_step *step, const struct by_entry *entry, uint32_
     uint64_t want = bank->flags & BY_BANK_DATA ? bank->want : 0;
     uint16_t bytes = by_bank_bytes(bank);
     uint8_t with[BY_WIRE_HEADER_BYTES], without[BY_WIRE_HEADER_BYTES];
+    int alike = step->engine->config.alike && !entry->cover; /* a keyed tag is for one child */
     uint64_t digest = want ? digest_of(entry, BY_TYPE_RESULT, payload, bytes) : 0;
     struct by_header header;
 
@@ -149,7 +150,7 @@ void by_send_results(struct by_step *step, const struct by_entry *entry, uint32_
 
         if (want & 1) {
             *(struct header_words *)tx->header = *(const struct header_words *)with;
-            by_header_patch(tx->header, header.flags, (uint8_t)i);
+            by_header_patch(tx->header, header.flags, alike ? BY_WIRE_CHILD_ALL : (uint8_t)i);
             refer(step, tx, index, payload, bytes);
             seal(tx, entry, &keys[i], digest);
         } else {

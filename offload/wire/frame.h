@@ -33,6 +33,13 @@ int by_frame_parse(const uint8_t *data, size_t bytes, struct by_frame *frame);
  * checksum 0 (legal on IPv4, RFC 768; psum and the header's tag protect us). */
 void by_frame_build(const struct by_frame *frame, uint8_t headers[BY_FRAME_HEADER_BYTES]);
 
+/* The UDP source port of a node's packets, entropy for ECMP and RSS: of the dynamic range, by `tree` (job <<
+ * 16 | tree). */
+static inline uint16_t by_frame_source_port(uint32_t tree)
+{
+    return (uint16_t)(0xc000u | (((tree >> 16) * 31u + (tree & 0xffff)) & 0x3fffu));
+}
+
 /* If the frame is an ARP request (RFC 826) for `ip`, writes the 42-byte reply from `mac` and returns 42; else
  * 0. */
 size_t by_arp_reply(const uint8_t *data, size_t bytes, uint32_t ip, const uint8_t mac[BY_MAC_BYTES],

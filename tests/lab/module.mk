@@ -1,5 +1,5 @@
 # lab: real switches, hosts and links in network namespaces. What needs no root also runs without, in one process.
-LAB_SHORT := lab-smoke lab-modes lab-jobs lab-again lab-blame lab-faults lab-kill lab-leaks lab-shm lab-push lab-tls lab-doctor lab-refusals lab-teardown lab-trains switchd plot planning sim
+LAB_SHORT := lab-smoke lab-modes lab-jobs lab-again lab-blame lab-faults lab-kill lab-leaks lab-shm lab-push lab-tls lab-doctor lab-refusals lab-teardown lab-trains lab-xdp switchd plot planning sim
 
 # Communicators that come and go, with the shared library, as a program would.
 TOOLS += communicators

@@ -49,7 +49,7 @@ static void ports_keep_the_order_given(void **state)
     assert_int_equal(options.ports[1].kind, BY_PORT_VDEV);
     assert_int_equal(options.ports[2].kind, BY_PORT_PCI);
     assert_string_equal(options.ports[3].text, "p1");
-    assert_int_equal(options.driver, BY_DRIVER_AUTO);
+    assert_int_equal(options.driver, BY_DRIVER_NONE); /* the board's */
     assert_false(by_fault_enabled(&options.fault));
 }
 

@@ -481,6 +481,33 @@ static void the_oldest_incomplete_chunk_is_found(void **state)
     assert_int_equal(by_engine_bank(rig.engine, 1, 0, 0, &view), BY_ENOENT);
 }
 
+/* Who replicates results without a look into them gets one packet for all; what answers one child alone names
+ * it. */
+static void results_for_several_children_are_one_packet_where_the_shell_wants_that(void **state)
+{
+    const float sum[2] = {3, -3};
+    const uint8_t *payload;
+
+    (void)state;
+    rig_alike = 1;
+    rig_start(&rig, &root, 1);
+    rig_alike = 0;
+    for (unsigned c = 0; c < root.children; c++)
+        contribute(&root, c, 0, 1);
+    assert_int_equal(rig.tx_count, root.children);
+    for (unsigned c = 0; c < root.children; c++) {
+        assert_int_equal(rig_action(&rig, &root, c, &payload).child, BY_WIRE_CHILD_ALL);
+        assert_memory_equal(rig.tx[c].header, rig.tx[0].header, BY_WIRE_HEADER_BYTES);
+        assert_memory_equal(payload, sum, sizeof(sum));
+        assert_int_equal(rig.tx[c].port, c);
+    }
+    rig_release(&rig);
+    contribute(&root, 1, 0, 1);
+    assert_int_equal(rig.tx_count, 1);
+    assert_int_equal(rig_action(&rig, &root, 0, &payload).child, 1);
+    rig_release(&rig);
+}
+
 #define ROOT(f)  cmocka_unit_test_setup_teardown(f, start_root, stop)
 #define BELOW(f) cmocka_unit_test_setup_teardown(f, start_below, stop)
 
@@ -505,6 +532,8 @@ int main(void)
         ROOT(a_bank_that_is_still_being_sent_is_not_claimed),
         ROOT(sixty_four_children_fill_the_bitmap),
         ROOT(the_oldest_incomplete_chunk_is_found),
+        cmocka_unit_test_teardown(results_for_several_children_are_one_packet_where_the_shell_wants_that,
+                                  stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

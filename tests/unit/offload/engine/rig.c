@@ -3,6 +3,8 @@
 
 static uint8_t image[1 << 20];
 
+uint8_t rig_alike;
+
 void rig_open(struct rig *rig)
 {
     const struct by_engine_config config = {.slot_count_max = 1024,
@@ -11,7 +13,8 @@ void rig_open(struct rig *rig)
                                             .entry_count_max = 64,
                                             .relay_count_max = 16,
                                             .repair_interval_ns = RIG_INTERVAL_NS,
-                                            .isa = by_isa_best()};
+                                            .isa = by_isa_best(),
+                                            .alike = rig_alike};
     size_t bytes = by_engine_size(&config);
 
     memset(rig, 0, sizeof(*rig));
@@ -258,9 +261,11 @@ struct by_header rig_action(struct rig *rig, const struct rig_entry *entry, uint
         assert_int_equal(tx->udp_port, 5000);
         assert_int_equal(header.child, RIG_PARENT_CHILD);
     } else {
-        assert_int_equal(tx->port, header.child % RIG_CHILD_PORTS);
-        assert_int_equal(tx->dst_ip, RIG_CHILD_IP + header.child);
-        assert_int_equal(tx->udp_port, 6000 + header.child);
+        unsigned child = header.child == BY_WIRE_CHILD_ALL ? tx->port : header.child;
+
+        assert_int_equal(tx->port, child % RIG_CHILD_PORTS);
+        assert_int_equal(tx->dst_ip, RIG_CHILD_IP + child);
+        assert_int_equal(tx->udp_port, 6000 + child);
     }
     if (payload)
         *payload = body;

@@ -62,6 +62,8 @@ struct rig_packet {
     uint8_t psum_as_given;
 };
 
+/* For the next engine: its config's. */
+extern uint8_t rig_alike;
 /* Engine with nothing loaded; with these entries (gen of a job: that of its first entry). */
 void rig_open(struct rig *rig);
 void rig_start(struct rig *rig, const struct rig_entry *entries, uint32_t count);

@@ -1,5 +1,5 @@
 /* AF_XDP sockets over libxdp's rings; see xdp_socket.h. One thread for each socket. */
-#include "host-driver/xdp_socket.h"
+#include "ring/xdp_socket.h"
 
 #include <errno.h>
 #include <linux/if_xdp.h>
@@ -7,8 +7,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-
-#include "host-driver/error.h"
 
 /* Of kernels since 6.6; older headers lack them. */
 #ifndef XDP_USE_SG
@@ -18,70 +16,69 @@
 #define XDP_PKT_CONTD (1u << 0)
 #endif
 
-#define MEMORY_BYTES ((size_t)(BY_XDP_RX_FRAMES + BY_XDP_TX_FRAMES) * BY_XDP_FRAME_BYTES)
-#define KICKS_MAX    64u /* system calls for one batch; the kernel sends about 32 packets in each */
+#define KICKS_MAX 64u /* system calls for one batch; the kernel sends about 32 packets in each */
 
-static int create(struct by_xdp_socket *socket, const char *interface, uint32_t queue, bool frags)
+static int create(struct by_xdp_socket *socket, const char **step)
 {
-    struct xsk_umem_config umem = {.fill_size = BY_XDP_RX_FRAMES,
-                                   .comp_size = BY_XDP_TX_FRAMES,
-                                   .frame_size = BY_XDP_FRAME_BYTES,
+    const struct by_xdp_socket_config *config = &socket->config;
+    struct xsk_umem_config umem = {.fill_size = config->rx_frames,
+                                   .comp_size = config->tx_frames,
+                                   .frame_size = config->frame_bytes,
                                    .frame_headroom = 0};
-    struct xsk_socket_config config = {.rx_size = BY_XDP_RX_FRAMES,
-                                       .tx_size = BY_XDP_TX_FRAMES,
-                                       .libxdp_flags = XSK_LIBXDP_FLAGS__INHIBIT_PROG_LOAD,
-                                       .bind_flags =
-                                           (uint16_t)(XDP_USE_NEED_WAKEUP | (frags ? XDP_USE_SG : 0))};
-    int error = xsk_umem__create(&socket->umem, socket->memory, MEMORY_BYTES, &socket->fill,
+    struct xsk_socket_config options = {
+        .rx_size = config->rx_frames,
+        .tx_size = config->tx_frames,
+        .libxdp_flags = XSK_LIBXDP_FLAGS__INHIBIT_PROG_LOAD,
+        .bind_flags = (uint16_t)(XDP_USE_NEED_WAKEUP | (config->frags ? XDP_USE_SG : 0))};
+    int error = xsk_umem__create(&socket->umem, socket->memory, socket->memory_bytes, &socket->fill,
                                  &socket->completion, &umem);
 
+    *step = "registered memory";
     if (error != 0)
-        return by_fail(
-            error == -EPERM ? BY_EPERM : BY_ENOMEM,
-            "no AF_XDP memory of %zu bytes: %s; it takes CAP_NET_RAW (root), and locked memory (ulimit -l)",
-            MEMORY_BYTES, strerror(-error));
-    error = xsk_socket__create(&socket->socket, interface, queue, socket->umem, &socket->rx, &socket->tx,
-                               &config);
-    if (error == -EBUSY)
-        return by_fail(BY_EBUSY, "%s: receive queue %u has an AF_XDP socket already; another process uses it",
-                       interface, queue);
-    if (error == -EINVAL && frags)
-        return by_fail(BY_EUNSUPPORTED,
-                       "%s: no AF_XDP socket for frames larger than a page; it takes Linux 6.6", interface);
-    return error == 0 ? 0
-                      : by_fail(error == -EPERM ? BY_EPERM : BY_EIO, "%s: no AF_XDP socket on queue %u: %s",
-                                interface, queue, strerror(-error));
+        return error;
+    *step = "socket";
+    return xsk_socket__create(&socket->socket, config->interface, config->queue, socket->umem, &socket->rx,
+                              &socket->tx, &options);
 }
 
 /* All frames begin with the kernel's side: those to receive into in the fill ring, those to send from free.
  */
 static void deal_frames(struct by_xdp_socket *socket)
 {
+    const struct by_xdp_socket_config *config = &socket->config;
     uint32_t at = 0;
 
-    xsk_ring_prod__reserve(&socket->fill, BY_XDP_RX_FRAMES, &at);
-    for (uint32_t i = 0; i < BY_XDP_RX_FRAMES; i++)
-        *xsk_ring_prod__fill_addr(&socket->fill, at + i) = (uint64_t)i * BY_XDP_FRAME_BYTES;
-    xsk_ring_prod__submit(&socket->fill, BY_XDP_RX_FRAMES);
-    for (uint32_t i = 0; i < BY_XDP_TX_FRAMES; i++)
-        socket->tx_free[i] = (uint64_t)(BY_XDP_RX_FRAMES + i) * BY_XDP_FRAME_BYTES;
-    socket->tx_free_count = BY_XDP_TX_FRAMES;
+    xsk_ring_prod__reserve(&socket->fill, config->rx_frames, &at);
+    for (uint32_t i = 0; i < config->rx_frames; i++)
+        *xsk_ring_prod__fill_addr(&socket->fill, at + i) = (uint64_t)i * config->frame_bytes;
+    xsk_ring_prod__submit(&socket->fill, config->rx_frames);
+    for (uint32_t i = 0; i < config->tx_frames; i++)
+        socket->tx_free[i] = (uint64_t)(config->rx_frames + i) * config->frame_bytes;
+    socket->tx_free_count = config->tx_frames;
 }
 
-int by_xdp_socket_open(struct by_xdp_socket **out, const char *interface, uint32_t queue, bool frags)
+int by_xdp_socket_open(struct by_xdp_socket **out, const struct by_xdp_socket_config *config,
+                       const char **step)
 {
+    size_t bytes = (size_t)(config->rx_frames + config->tx_frames) * config->frame_bytes;
     struct by_xdp_socket *socket = calloc(1, sizeof(*socket));
-    void *memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint64_t *tx_free = calloc(config->tx_frames, sizeof(*tx_free));
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     int error;
 
-    if (socket == NULL || memory == MAP_FAILED) {
+    *step = "memory";
+    if (socket == NULL || tx_free == NULL || memory == MAP_FAILED) {
         if (memory != MAP_FAILED)
-            munmap(memory, MEMORY_BYTES);
+            munmap(memory, bytes);
+        free(tx_free);
         free(socket);
-        return by_fail(BY_ENOMEM, "no memory for AF_XDP: %zu bytes", MEMORY_BYTES);
+        return -ENOMEM;
     }
+    socket->config = *config;
+    socket->tx_free = tx_free;
     socket->memory = memory;
-    error = create(socket, interface, queue, frags);
+    socket->memory_bytes = bytes;
+    error = create(socket, step);
     if (error != 0) {
         by_xdp_socket_free(socket);
         return error;
@@ -97,7 +94,8 @@ void by_xdp_socket_free(struct by_xdp_socket *socket)
         xsk_socket__delete(socket->socket);
     if (socket->umem != NULL)
         xsk_umem__delete(socket->umem);
-    munmap(socket->memory, MEMORY_BYTES);
+    munmap(socket->memory, socket->memory_bytes);
+    free(socket->tx_free);
     free(socket);
 }
 
@@ -144,7 +142,8 @@ int32_t by_xdp_socket_take(struct by_xdp_socket *socket, uint8_t *flat, uint32_t
             memcpy(flat + bytes, from, descriptor->len);
         bytes += descriptor->len;
         if (socket->lent_count < BY_XDP_LENT_MAX)
-            socket->lent[socket->lent_count++] = descriptor->addr & ~(uint64_t)(BY_XDP_FRAME_BYTES - 1);
+            socket->lent[socket->lent_count++] =
+                descriptor->addr & ~(uint64_t)(socket->config.frame_bytes - 1);
     }
     xsk_ring_cons__release(&socket->rx, count);
     return count > 1 && bytes > flat_bytes ? -1 : (int32_t)bytes;
@@ -170,7 +169,7 @@ void by_xdp_socket_refill(struct by_xdp_socket *socket)
 static void collect(struct by_xdp_socket *socket)
 {
     uint32_t at = 0;
-    uint32_t count = (uint32_t)xsk_ring_cons__peek(&socket->completion, BY_XDP_TX_FRAMES, &at);
+    uint32_t count = (uint32_t)xsk_ring_cons__peek(&socket->completion, socket->config.tx_frames, &at);
 
     for (uint32_t i = 0; i < count; i++)
         socket->tx_free[socket->tx_free_count++] = *xsk_ring_cons__comp_addr(&socket->completion, at + i);
@@ -202,11 +201,11 @@ int by_xdp_socket_put(struct by_xdp_socket *socket, const struct by_xdp_piece *p
 
     for (uint32_t i = 0; i < count; i++)
         bytes += pieces[i].bytes;
-    frames = (bytes + BY_XDP_FRAME_BYTES - 1) / BY_XDP_FRAME_BYTES;
+    frames = (bytes + socket->config.frame_bytes - 1) / socket->config.frame_bytes;
     if (socket->tx_free_count < frames || xsk_ring_prod__reserve(&socket->tx, frames, &at) != frames) {
         by_xdp_socket_flush(socket);
         if (socket->tx_free_count < frames || xsk_ring_prod__reserve(&socket->tx, frames, &at) != frames)
-            return BY_EAGAIN;
+            return -EAGAIN;
     }
     for (uint32_t f = 0; f < frames; f++) {
         struct xdp_desc *descriptor = xsk_ring_prod__tx_desc(&socket->tx, at + f);
@@ -214,11 +213,11 @@ int by_xdp_socket_put(struct by_xdp_socket *socket, const struct by_xdp_piece *p
         uint8_t *frame = xsk_umem__get_data(socket->memory, address);
         uint32_t used = 0;
 
-        while (piece < count && used < BY_XDP_FRAME_BYTES) {
+        while (piece < count && used < socket->config.frame_bytes) {
             uint32_t part = pieces[piece].bytes - piece_at;
 
-            if (part > BY_XDP_FRAME_BYTES - used)
-                part = BY_XDP_FRAME_BYTES - used;
+            if (part > socket->config.frame_bytes - used)
+                part = socket->config.frame_bytes - used;
             if (part > 0)
                 memcpy(frame + used, pieces[piece].data + piece_at, part);
             used += part;

@@ -1,29 +1,39 @@
 /*
  * One AF_XDP socket: its memory, its four rings, its frames. Packets are written and read in place; a packet
- * of more than a frame is a chain of descriptors. One thread for each socket.
+ * of more than a frame is a chain of descriptors. Which packets come is the business of the program on the
+ * interface. Neighbours: dataplane/xdp_port.c (ports of the switch), host-driver/afxdp.c (hosts). Linux
+ * alone; one thread for each socket.
  */
-#ifndef BY_HOST_XDP_SOCKET_H
-#define BY_HOST_XDP_SOCKET_H
+#ifndef BY_RING_XDP_SOCKET_H
+#define BY_RING_XDP_SOCKET_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <xdp/xsk.h>
 
-#define BY_XDP_FRAME_BYTES 4096u
-/* Frames that wait to be filled with what arrives, and descriptors of what has arrived. */
-#define BY_XDP_RX_FRAMES 4096u
-#define BY_XDP_TX_FRAMES 2048u
 /* Frames that the packets of one rx hold at most. */
 #define BY_XDP_LENT_MAX 256u
 
+struct by_xdp_socket_config {
+    const char *interface;
+    uint32_t queue;
+    uint32_t frame_bytes; /* a power of two, 2048 or 4096; of a received packet it holds 256 less */
+    uint32_t rx_frames; /* that wait to be filled with what arrives, and descriptors of it; a power of two */
+    uint32_t tx_frames; /* a power of two */
+    bool frags;         /* packets may span frames */
+};
+
 struct by_xdp_socket {
+    struct by_xdp_socket_config config;
     struct xsk_umem *umem;
     struct xsk_socket *socket;
     uint8_t *memory;
+    size_t memory_bytes;
     struct xsk_ring_prod fill, tx;
     struct xsk_ring_cons completion, rx;
     uint32_t tx_free_count;
-    uint64_t tx_free[BY_XDP_TX_FRAMES];
+    uint64_t *tx_free;
     uint32_t tx_pending; /* given to the kernel, not completed */
     bool kick;           /* something waits for a system call */
     uint32_t lent_count;
@@ -37,9 +47,10 @@ struct by_xdp_piece {
     uint32_t bytes;
 };
 
-/* Opens a socket on a queue. `frags`: packets may span frames. The rings must not move, so the socket is on
- * the heap. 0, or an error with its text. */
-int by_xdp_socket_open(struct by_xdp_socket **socket, const char *interface, uint32_t queue, bool frags);
+/* Opens a socket on a queue. The rings must not move, so the socket is on the heap. 0; or -errno and `*step`,
+ * what failed: "memory", "registered memory" (locked: ulimit -l) or "socket". Takes root. */
+int by_xdp_socket_open(struct by_xdp_socket **socket, const struct by_xdp_socket_config *config,
+                       const char **step);
 void by_xdp_socket_free(struct by_xdp_socket *socket);
 int by_xdp_socket_fd(const struct by_xdp_socket *socket);
 
@@ -52,7 +63,7 @@ int32_t by_xdp_socket_take(struct by_xdp_socket *socket, uint8_t *flat, uint32_t
                            const uint8_t **data);
 /* Gives the frames of all packets taken back to the kernel. */
 void by_xdp_socket_refill(struct by_xdp_socket *socket);
-/* Queues one packet made of `count` pieces. 0, or BY_EAGAIN when there is no room. */
+/* Queues one packet made of `count` pieces. 0, or -EAGAIN when there is no room. */
 int by_xdp_socket_put(struct by_xdp_socket *socket, const struct by_xdp_piece *pieces, uint32_t count);
 /* Tells the kernel to send what is queued, and collects frames that were sent. */
 void by_xdp_socket_flush(struct by_xdp_socket *socket);

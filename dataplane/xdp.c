@@ -1,0 +1,293 @@
+/* Loading and attaching the programs of offload/xdp/switch.bpf.c, whose object is embedded here, and reading
+ * what they count; see xdp.h. Loop's thread. */
+#include "dataplane/xdp_state.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/if_link.h>
+#include <net/if.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dataplane/say.h"
+#include "dataplane/xdp_cable.h"
+#include "offload/base/errors.h"
+
+/* BY_XDP_OBJECT is the object's path, from module.mk. */
+__asm__(".pushsection .rodata\n"
+        ".balign 16\n"
+        ".local by_switch_object\n"
+        "by_switch_object:\n"
+        ".incbin \"" BY_XDP_OBJECT "\"\n"
+        ".local by_switch_object_end\n"
+        "by_switch_object_end:\n"
+        ".byte 0\n"
+        ".popsection\n");
+extern const uint8_t by_switch_object[] __attribute__((visibility("hidden")));
+extern const uint8_t by_switch_object_end[] __attribute__((visibility("hidden")));
+
+/* Of the cable: what fits a page with the kernel's own. */
+#define CABLE_MTU    3498u
+#define CRC_SLICES   8u
+#define CRC_POLYNOME 0x82f63b78u /* CRC32C, reflected */
+/* Children of all entries that the kernel knows (count); those of further entries are served by the switch.
+ */
+#define CHILDREN_MAX 65536u
+
+/* ---- start and end ---- */
+
+/* libbpf would speak on stderr of what we report ourselves. */
+static int be_silent(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+    (void)level;
+    (void)format;
+    (void)arguments;
+    return 0;
+}
+
+/* CRC32C of one byte at each of eight places (Kounavis and Berry, "slicing by 8"). */
+static void make_crc_table(uint32_t table[CRC_SLICES * 256])
+{
+    for (uint32_t i = 0; i < 256; i++) {
+        uint32_t crc = i;
+
+        for (unsigned bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1 ? CRC_POLYNOME : 0);
+        table[i] = crc;
+    }
+    for (uint32_t i = 256; i < CRC_SLICES * 256; i++)
+        table[i] = table[i - 256] >> 8 ^ table[table[i - 256] & 0xff];
+}
+
+static int prepare(struct by_xdp *xdp, const struct by_xdp_config *config)
+{
+    uint32_t children = config->entry_count > CHILDREN_MAX / BY_CHILDREN_MAX
+                            ? CHILDREN_MAX
+                            : config->entry_count * BY_CHILDREN_MAX;
+    uint32_t table[CRC_SLICES * 256];
+    struct bpf_map *map;
+
+    xdp->object =
+        bpf_object__open_mem(by_switch_object, (size_t)(by_switch_object_end - by_switch_object), NULL);
+    if (!xdp->object)
+        return -errno;
+    make_crc_table(table);
+    bpf_object__for_each_map(map, xdp->object)
+    {
+        const char *name = bpf_map__name(map);
+        int error = 0;
+
+        if (strstr(name, ".rodata"))
+            error = bpf_map__set_initial_value(map, table, sizeof table);
+        else if (strcmp(name, "by_relays") == 0)
+            error = bpf_map__set_max_entries(map, config->relay_count ? config->relay_count : 1);
+        else if (strcmp(name, "by_children") == 0)
+            error = bpf_map__set_max_entries(map, children);
+        if (error != 0)
+            return error;
+    }
+    return bpf_object__load(xdp->object);
+}
+
+/* One map for each group, all of them in place from the start: a change of what is in them costs no wait for
+ * the programs that run, as a change of which they are would. */
+static int make_groups(struct by_xdp *xdp)
+{
+    uint32_t keys[BY_XDP_GROUPS_MAX], count = BY_XDP_GROUPS_MAX;
+    int error = 0;
+
+    for (uint32_t i = 0; i < BY_XDP_GROUPS_MAX; i++) {
+        keys[i] = i;
+        xdp->group_fd[i] = bpf_map_create(BPF_MAP_TYPE_DEVMAP, "by_group", sizeof(uint32_t),
+                                          sizeof(struct bpf_devmap_val), BY_XDP_PORTS_MAX, NULL);
+        if (xdp->group_fd[i] < 0)
+            return xdp->group_fd[i];
+    }
+    if (bpf_map_update_batch(xdp->group_map, keys, xdp->group_fd, &count, NULL) == 0)
+        return 0;
+    for (uint32_t i = 0; i < BY_XDP_GROUPS_MAX && error == 0; i++)
+        error = bpf_map_update_elem(xdp->group_map, &i, &xdp->group_fd[i], BPF_ANY);
+    return error;
+}
+
+static int program_of(const struct by_xdp *xdp, const char *name)
+{
+    struct bpf_program *program = bpf_object__find_program_by_name(xdp->object, name);
+
+    return program ? bpf_program__fd(program) : -ENOENT;
+}
+
+static int attach(const struct by_xdp *xdp, const char *program, uint32_t interface)
+{
+    struct bpf_link_create_opts options = {.sz = sizeof options, .flags = XDP_FLAGS_DRV_MODE};
+
+    return bpf_link_create(program_of(xdp, program), (int)interface, BPF_XDP, &options);
+}
+
+/* What the switch puts into the near end of a cable of our own comes to the program at its far end, many
+ * frames at a time. */
+static int open_cable(struct by_xdp *xdp)
+{
+    int outside, error = by_xdp_cable_enter(&outside, CABLE_MTU), left;
+
+    if (error != 0)
+        return error;
+    xdp->cable_link = attach(xdp, "by_group", if_nametoindex(BY_XDP_CABLE_FAR));
+    if (xdp->cable_link < 0)
+        error = xdp->cable_link;
+    else if (by_train_open(&xdp->train, BY_XDP_CABLE_NEAR, CABLE_MTU, BY_TRAIN_SENDS) != 0)
+        error = -EIO;
+    left = by_xdp_cable_leave(outside);
+    return error != 0 ? error : left;
+}
+
+static int report(const char *what, int error)
+{
+    bool right = error == -EPERM || error == -EACCES;
+
+    by_say("driver xdp: %s: %s%s", what, strerror(-error),
+           right ? ": run as root, or give the program CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF and CAP_SYS_ADMIN"
+                 : "; other drivers need none of it (--driver af_packet)");
+    return right ? BY_EPERM : error == -ENOMEM ? BY_ENOMEM : BY_EIO;
+}
+
+static const char *open_steps(struct by_xdp *xdp, const struct by_xdp_config *config, int *error)
+{
+    *error = prepare(xdp, config);
+    if (*error != 0)
+        return "the programs cannot be loaded";
+    xdp->inside = bpf_object__find_map_fd_by_name(xdp->object, "by_inside");
+    xdp->socket_map = bpf_object__find_map_fd_by_name(xdp->object, "by_sockets");
+    xdp->relay_map = bpf_object__find_map_fd_by_name(xdp->object, "by_relays");
+    xdp->child_map = bpf_object__find_map_fd_by_name(xdp->object, "by_children");
+    xdp->out = bpf_object__find_map_fd_by_name(xdp->object, "by_out");
+    xdp->group_map = bpf_object__find_map_fd_by_name(xdp->object, "by_groups");
+    xdp->count_map = bpf_object__find_map_fd_by_name(xdp->object, "by_counts");
+    xdp->port_count_map = bpf_object__find_map_fd_by_name(xdp->object, "by_port_counts");
+    xdp->child_program = program_of(xdp, "by_child");
+    *error = make_groups(xdp);
+    if (*error != 0)
+        return "no maps for groups of ports";
+    *error = open_cable(xdp);
+    if (*error != 0)
+        return "no veth pair in a namespace of its own";
+    return NULL;
+}
+
+int by_xdp_open(struct by_xdp **out, const struct by_xdp_config *config)
+{
+    struct by_xdp *xdp = calloc(1, sizeof *xdp);
+    libbpf_print_fn_t before = libbpf_set_print(be_silent);
+    const char *failed;
+    int error = -ENOMEM;
+
+    if (!xdp)
+        return BY_ENOMEM;
+    xdp->relays = config->relays;
+    xdp->entry_count = config->entry_count;
+    xdp->cable_link = xdp->ready.fd = -1;
+    xdp->processors = libbpf_num_possible_cpus();
+    memset(xdp->link, 0xff, sizeof xdp->link);
+    memset(xdp->group_fd, 0xff, sizeof xdp->group_fd);
+    xdp->tree = calloc(config->entry_count, sizeof *xdp->tree);
+    xdp->counts =
+        calloc(xdp->processors > 0 ? (size_t)xdp->processors : 1, sizeof(struct by_xdp_port_counts));
+    failed = xdp->tree && xdp->counts ? open_steps(xdp, config, &error) : "memory";
+    libbpf_set_print(before);
+    if (failed) {
+        error = report(failed, error);
+        by_xdp_close(xdp);
+        return error;
+    }
+    error = by_xdp_ready_open(&xdp->ready);
+    if (error != 0)
+        by_say(
+            "driver xdp: the kernel does not say which interfaces take frames from it (%s; Linux 6.3 does): "
+            "nothing is relayed or replicated there",
+            strerror(-error));
+    *out = xdp;
+    return 0;
+}
+
+void by_xdp_close(struct by_xdp *xdp)
+{
+    if (!xdp)
+        return;
+    for (uint32_t i = 0; i < BY_XDP_PORTS_MAX; i++)
+        if (xdp->link[i] >= 0)
+            close(xdp->link[i]);
+    if (xdp->train)
+        by_train_close(xdp->train);
+    if (xdp->cable_link >= 0)
+        close(xdp->cable_link);
+    for (uint32_t i = 0; i < BY_XDP_GROUPS_MAX; i++)
+        if (xdp->group_fd[i] >= 0)
+            close(xdp->group_fd[i]);
+    by_xdp_ready_close(&xdp->ready);
+    bpf_object__close(xdp->object);
+    free(xdp->tree);
+    free(xdp->counts);
+    free(xdp);
+}
+
+int by_xdp_add(struct by_xdp *xdp, uint32_t port, const char *interface, int socket)
+{
+    struct by_xdp_inside inside = {.port = port};
+    struct bpf_devmap_val out = {.ifindex = if_nametoindex(interface)};
+    int link;
+
+    if (bpf_map_update_elem(xdp->inside, &out.ifindex, &inside, BPF_ANY) != 0 ||
+        bpf_map_update_elem(xdp->out, &port, &out, BPF_ANY) != 0 ||
+        bpf_map_update_elem(xdp->socket_map, &port, &socket, BPF_ANY) != 0) {
+        by_say("--iface %s: it cannot be registered with the driver xdp: %s", interface, strerror(errno));
+        return BY_EIO;
+    }
+    link = attach(xdp, "by_port", out.ifindex);
+    if (link >= 0) {
+        xdp->link[port] = link;
+        xdp->interface[port] = out.ifindex;
+        return 0;
+    }
+    if (link == -EBUSY || link == -EEXIST) {
+        by_say(
+            "--iface %s: it has an XDP program already; end what put it there, or `ip link set %s xdp off`",
+            interface, interface);
+        return BY_EBUSY;
+    }
+    by_say("--iface %s: it takes no XDP program in its driver: %s; use --driver af_packet", interface,
+           strerror(-link));
+    return link == -EOPNOTSUPP ? BY_EUNSUPPORTED : BY_EIO;
+}
+
+/* ---- counts ---- */
+
+void by_xdp_read(const struct by_xdp *xdp, uint64_t counts[BY_XDP_COUNTS])
+{
+    const uint64_t *each = xdp->counts;
+
+    for (uint32_t i = 0; i < BY_XDP_COUNTS; i++) {
+        counts[i] = 0;
+        if (bpf_map_lookup_elem(xdp->count_map, &i, xdp->counts) == 0)
+            for (int k = 0; k < xdp->processors; k++)
+                counts[i] += each[k];
+    }
+}
+
+void by_xdp_read_port(const struct by_xdp *xdp, uint32_t port, struct by_xdp_port_counts *counts)
+{
+    const struct by_xdp_port_counts *each = xdp->counts;
+
+    *counts = (struct by_xdp_port_counts){0};
+    if (bpf_map_lookup_elem(xdp->port_count_map, &port, xdp->counts) != 0)
+        return;
+    for (int k = 0; k < xdp->processors; k++) {
+        counts->rx_packets += each[k].rx_packets;
+        counts->rx_bytes += each[k].rx_bytes;
+        counts->tx_packets += each[k].tx_packets;
+        counts->tx_bytes += each[k].tx_bytes;
+    }
+}

@@ -1,0 +1,44 @@
+/* The kernel's half of a switch: what xdp.c (programs, descriptors, counts) and xdp_table.c (maps from the
+ * table) share. Not for others. */
+#ifndef BY_DATAPLANE_XDP_STATE_H
+#define BY_DATAPLANE_XDP_STATE_H
+
+#include "dataplane/xdp.h"
+#include "dataplane/xdp_ready.h"
+#include "offload/base/assert.h"
+#include "offload/base/limits.h"
+
+struct bpf_object;
+
+BY_STATIC_ASSERT(BY_XDP_PORTS_MAX == BY_PORTS_MAX && BY_XDP_PORTS_MAX <= 64, "a set of ports is 64 bits");
+
+/* An entry of the table, as far as its children are behind ports of their own. */
+struct by_xdp_tree {
+    uint32_t key;   /* job << 16 | tree */
+    uint64_t ports; /* of the children that the kernel can serve */
+};
+
+struct by_xdp {
+    struct bpf_object *object;
+    bool relays;
+    uint32_t entry_count;
+    int inside, relay_map, child_map, out, group_map, count_map, port_count_map, socket_map;
+    int child_program;      /* descriptor of by_child */
+    struct by_train *train; /* the near end of the cable to by_group */
+    int cable_link;
+    struct by_xdp_ready ready;
+    uint64_t ready_ports;
+    uint64_t refresh_ns;
+    int processors;
+    void *counts;                         /* of each processor, for by_xdp_read */
+    int link[BY_XDP_PORTS_MAX];           /* or -1 */
+    uint32_t interface[BY_XDP_PORTS_MAX]; /* index; 0: not a port of ours */
+    const uint8_t *image;                 /* NULL: none yet */
+    struct by_xdp_tree *tree;             /* ascending */
+    uint32_t tree_count;
+    uint32_t group_count;
+    uint64_t group[BY_XDP_GROUPS_MAX]; /* the sets of ports in use */
+    int group_fd[BY_XDP_GROUPS_MAX];
+};
+
+#endif

@@ -1,0 +1,235 @@
+/*
+ * The table image in the kernel's maps, and the groups of ports that results want; see xdp.h. Only what the
+ * kernel may take is put there: relays, and children that have a port for themselves, by ports that take
+ * frames from it. Loop's thread.
+ */
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <linux/bpf.h>
+#include <string.h>
+
+#include "dataplane/xdp_state.h"
+#include "offload/base/bytes.h"
+#include "offload/table/image.h"
+#include "offload/wire/wire.h"
+
+/* How often ports are asked whether they take frames (ns): packets for one that does not are lost until
+ * then. */
+#define REFRESH_NS 100000000u
+#define TREE_AT    4u /* job and tree in a banyan header */
+#define CHILD_AT   3u
+
+/* Empties a map whose keys have up to 16 bytes. */
+static void clear(int map)
+{
+    uint8_t key[16];
+
+    while (bpf_map_get_next_key(map, NULL, key) == 0 && bpf_map_delete_elem(map, key) == 0)
+        ;
+}
+
+static void load_ports(struct by_xdp *xdp, const struct by_image_header *header, uint64_t *addressed)
+{
+    *addressed = 0;
+    for (uint32_t i = 0; i < BY_XDP_PORTS_MAX; i++) {
+        struct by_xdp_inside inside = {.port = i};
+        struct by_image_port port;
+
+        if (xdp->interface[i] == 0)
+            continue;
+        if (i < header->count[BY_SECTION_PORT]) {
+            by_image_port(xdp->image, i, &port);
+            memcpy(inside.own_mac, port.own_mac, sizeof inside.own_mac);
+            inside.addressed = 1;
+            *addressed |= UINT64_C(1) << i;
+        }
+        bpf_map_update_elem(xdp->inside, &xdp->interface[i], &inside, BPF_ANY);
+    }
+}
+
+/* Is the packet's receiver one of our own addresses? Then no relay applies to it. */
+static bool is_own(const struct by_xdp *xdp, const struct by_image_header *header, uint32_t ip)
+{
+    struct by_image_port port;
+
+    for (uint32_t i = 0; i < header->count[BY_SECTION_PORT]; i++) {
+        by_image_port(xdp->image, i, &port);
+        if (port.own_ip == ip)
+            return true;
+    }
+    return false;
+}
+
+static void load_relays(struct by_xdp *xdp, const struct by_image_header *header, uint64_t usable)
+{
+    for (uint32_t i = 0; i < header->count[BY_SECTION_RELAY]; i++) {
+        struct by_image_relay relay;
+        struct by_image_port port;
+        struct by_xdp_relay_key key;
+        struct by_xdp_relay value = {0};
+
+        by_image_relay(xdp->image, i, &relay);
+        if (relay.port >= BY_XDP_PORTS_MAX || !(usable >> relay.port & 1) ||
+            is_own(xdp, header, relay.dst_ip))
+            continue;
+        by_image_port(xdp->image, relay.port, &port);
+        key = (struct by_xdp_relay_key){.tree = htonl((uint32_t)relay.job << 16 | relay.tree),
+                                        .src_ip = htonl(relay.src_ip),
+                                        .dst_ip = htonl(relay.dst_ip)};
+        value.port = relay.port;
+        memcpy(value.peer_mac, port.peer_mac, sizeof value.peer_mac);
+        memcpy(value.own_mac, port.own_mac, sizeof value.own_mac);
+        bpf_map_update_elem(xdp->relay_map, &key, &value, BPF_ANY);
+    }
+}
+
+/* The children of an entry that have a port for themselves. */
+static uint64_t load_children(struct by_xdp *xdp, const struct by_image_entry *entry, uint64_t addressed)
+{
+    uint32_t tree = (uint32_t)entry->job << 16 | entry->tree;
+    uint64_t seen = 0, twice = 0;
+
+    for (unsigned pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < entry->child_count; i++) {
+            struct by_image_child child;
+            struct by_image_port port;
+            struct by_xdp_child value = {0};
+            struct by_xdp_child_key key = {.tree = htonl(tree)};
+            uint64_t bit;
+
+            by_image_child(xdp->image, entry->first_child + i, &child);
+            if (child.port >= BY_XDP_PORTS_MAX || !(addressed >> child.port & 1))
+                continue;
+            bit = UINT64_C(1) << child.port;
+            if (pass == 0) {
+                twice |= seen & bit;
+                seen |= bit;
+                continue;
+            }
+            if (twice & bit)
+                continue;
+            by_image_port(xdp->image, child.port, &port);
+            key.interface = xdp->interface[child.port];
+            value.port = child.port;
+            value.src_ip = htonl(port.own_ip);
+            value.dst_ip = htonl(child.ip);
+            value.udp_port = htons(child.udp_port);
+            memcpy(value.peer_mac, port.peer_mac, sizeof value.peer_mac);
+            memcpy(value.own_mac, port.own_mac, sizeof value.own_mac);
+            if (bpf_map_update_elem(xdp->child_map, &key, &value, BPF_ANY) != 0)
+                twice |= bit;
+        }
+    }
+    return seen & ~twice;
+}
+
+void by_xdp_load(struct by_xdp *xdp, const uint8_t *image)
+{
+    struct by_image_header header;
+    uint64_t addressed;
+
+    clear(xdp->relay_map);
+    clear(xdp->child_map);
+    for (uint32_t i = 0; i < xdp->group_count; i++)
+        for (uint32_t port = 0; port < BY_XDP_PORTS_MAX; port++)
+            if (xdp->group[i] >> port & 1)
+                bpf_map_delete_elem(xdp->group_fd[i], &port);
+    xdp->group_count = 0;
+    xdp->tree_count = 0;
+    xdp->image = image;
+    by_image_header(image, &header);
+    load_ports(xdp, &header, &addressed);
+    for (uint32_t i = 0; i < header.count[BY_SECTION_ENTRY] && xdp->tree_count < xdp->entry_count; i++) {
+        struct by_xdp_tree *tree = &xdp->tree[xdp->tree_count++];
+        struct by_image_entry entry;
+
+        by_image_entry(image, i, &entry);
+        tree->key = (uint32_t)entry.job << 16 | entry.tree;
+        tree->ports = load_children(xdp, &entry, addressed);
+    }
+    if (xdp->relays)
+        load_relays(xdp, &header, addressed & xdp->ready_ports);
+}
+
+void by_xdp_refresh(struct by_xdp *xdp, uint64_t now_ns)
+{
+    struct by_image_header header;
+    uint64_t ready = 0;
+
+    if (now_ns < xdp->refresh_ns)
+        return;
+    xdp->refresh_ns = now_ns + REFRESH_NS;
+    for (uint32_t i = 0; i < BY_XDP_PORTS_MAX; i++)
+        if (xdp->interface[i] != 0 && by_xdp_ready_ask(&xdp->ready, xdp->interface[i]))
+            ready |= UINT64_C(1) << i;
+    if (ready == xdp->ready_ports)
+        return;
+    xdp->ready_ports = ready;
+    if (!xdp->image || !xdp->relays)
+        return;
+    clear(xdp->relay_map);
+    by_image_header(xdp->image, &header);
+    for (uint32_t i = header.count[BY_SECTION_PORT]; i < BY_XDP_PORTS_MAX; i++)
+        ready &= ~(UINT64_C(1) << i);
+    load_relays(xdp, &header, ready);
+}
+
+/* ---- replication ---- */
+
+static uint64_t ports_of(const struct by_xdp *xdp, uint32_t key)
+{
+    uint32_t low = 0, high = xdp->tree_count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (xdp->tree[middle].key < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < xdp->tree_count && xdp->tree[low].key == key ? xdp->tree[low].ports : 0;
+}
+
+/* The group of just these ports, made when it is wanted for the first time; BY_XDP_GROUPS_MAX when there is
+ * no more room. */
+static uint32_t group_of(struct by_xdp *xdp, uint64_t ports)
+{
+    uint32_t index = 0;
+
+    while (index < xdp->group_count && xdp->group[index] != ports)
+        index++;
+    if (index < xdp->group_count || index == BY_XDP_GROUPS_MAX)
+        return index;
+    for (uint32_t port = 0; port < BY_XDP_PORTS_MAX; port++) {
+        struct bpf_devmap_val value = {.ifindex = xdp->interface[port], .bpf_prog.fd = xdp->child_program};
+
+        if ((ports >> port & 1) && bpf_map_update_elem(xdp->group_fd[index], &port, &value, BPF_ANY) != 0)
+            return BY_XDP_GROUPS_MAX;
+    }
+    xdp->group[xdp->group_count++] = ports;
+    return index;
+}
+
+int32_t by_xdp_group(struct by_xdp *xdp, const struct by_tx *tx, uint32_t count)
+{
+    uint64_t served = ports_of(xdp, by_get32(tx->header + TREE_AT)) & xdp->ready_ports, ports = 0;
+    uint32_t group;
+
+    if (tx->header[CHILD_AT] != BY_WIRE_CHILD_ALL)
+        return -1;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t bit = tx[i].port < BY_XDP_PORTS_MAX ? UINT64_C(1) << tx[i].port : 0;
+
+        if (!(served & bit & ~ports))
+            return -1;
+        ports |= bit;
+    }
+    group = group_of(xdp, ports);
+    return group < BY_XDP_GROUPS_MAX ? (int32_t)group : -1;
+}
+
+struct by_train *by_xdp_train(struct by_xdp *xdp)
+{
+    return xdp->train;
+}
