@@ -2,6 +2,7 @@
 #include "host-driver/gpu/driver.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -43,6 +44,8 @@ static struct {
 } cuda;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool found;
+/* How many libraries the process had loaded, ever, when we last looked for one of CUDA. */
+static atomic_ullong adds_seen;
 
 static int load(void *library)
 {
@@ -56,12 +59,29 @@ static int load(void *library)
     return 0;
 }
 
+static int adds_of(struct dl_phdr_info *info, size_t bytes, void *adds)
+{
+    (void)bytes;
+    *(unsigned long long *)adds = info->dlpi_adds;
+    return 1; /* the same for every library */
+}
+
+/* Whether the process has loaded a library since the last call. To look for one by its name reads the
+ * linker's cache and folders, 20 us, and this is asked for every call. */
+static bool has_grown(void)
+{
+    unsigned long long adds = 0;
+
+    dl_iterate_phdr(adds_of, &adds);
+    return atomic_exchange(&adds_seen, adds) != adds;
+}
+
 int by_gpu_find(const char *path)
 {
     void *library;
     int error = 0;
 
-    if (atomic_load(&found))
+    if (atomic_load(&found) || (path[0] == 0 && !has_grown()))
         return 0;
     pthread_mutex_lock(&lock);
     library =
