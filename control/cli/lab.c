@@ -234,14 +234,21 @@ static void explain(const struct lab *lab)
     printf("# lab %s is up; its tables, sockets and logs are in %s\n", lab->id, lab->folder);
     for (uint32_t i = 0; i < lab->topology->node_count; i++) {
         const char *name = lab->topology->nodes[i].name;
-        if (lab->topology->nodes[i].compute)
+        if (lab->topology->nodes[i].compute && lab->options.controller)
+            printf("host   %-12s ip netns exec %s env BANYAN_CONTROLLER=unix:%s/members.sock BANYAN_NODE=%s "
+                   "COMMAND\n",
+                   name, lab->ns[i], lab->folder, name);
+        else if (lab->topology->nodes[i].compute)
             printf("host   %-12s ip netns exec %s env BANYAN_TABLE=%s/%s.table COMMAND\n", name, lab->ns[i],
                    lab->folder, name);
         else
             printf("switch %-12s banyan show unix:%s/%s.sock\n", name, lab->folder, name);
     }
-    printf("# the tables serve one run; before each further one: banyan push --renew %s --sockets %s\n",
-           lab->folder, lab->folder);
+    if (lab->options.controller)
+        printf("# banyan job list --controller http://%s\n", lab->controller);
+    else
+        printf("# the tables serve one run; before each further one: banyan push --renew %s --sockets %s\n",
+               lab->folder, lab->folder);
     printf("# `banyan lab down %s` ends it\n", lab->id);
 }
 

@@ -1,9 +1,9 @@
 /*
  * The lab: a fabric of any topology file in network namespaces, real switches, one process for each host.
  * Shared by the files lab*.c: lab.c (the command), lab_options.c, lab_plan.c (plans and tables), lab_state.c
- * (what must be undone), lab_net.c (namespaces and cables), lab_process.c (children), lab_switch.c,
- * lab_host.c, lab_run.c (the sequence), lab_report.c (what is printed). Single-threaded; children are
- * processes.
+ * (what must be undone), lab_controller.c (a banyand), lab_net.c (namespaces and cables), lab_process.c
+ * (children), lab_switch.c, lab_host.c, lab_run.c (the sequence), lab_report.c (what is printed).
+ * Single-threaded; children are processes.
  */
 #ifndef BY_CLI_LAB_H
 #define BY_CLI_LAB_H
@@ -26,6 +26,9 @@
 /* Switches that run another program than banyan-switchd (count). */
 #define LAB_PROGRAMS_MAX 64u
 #define LAB_PATH         512u
+/* In place of a job: the controller; of a node: in this program's own namespace. */
+#define LAB_CONTROLLER UINT32_MAX
+#define LAB_NODE_NONE  UINT32_MAX
 /* How long a switch may take until it is ready, and a control call (milliseconds). */
 #define LAB_READY_MS 60000u
 #define LAB_CALL_MS  10000u
@@ -50,7 +53,8 @@ struct lab_options {
     uint32_t limit_s; /* the whole run of the hosts */
     struct by_lower_options lower;
     struct by_cli_keys keys;
-    bool cut; /* links carry frames of the MTU alone, also where nodes give trains (--segments cut) */
+    bool cut;        /* links carry frames of the MTU alone, also where nodes give trains (--segments cut) */
+    bool controller; /* a banyand loads the tables, and keeps them */
     bool in_process, json, keep, quiet, all;
     const char *id; /* lab down */
 };
@@ -59,7 +63,7 @@ struct lab_options {
 struct lab_process {
     pid_t pid; /* 0: never started */
     uint32_t node;
-    uint32_t job;      /* 0: a switch */
+    uint32_t job;      /* 0: a switch; LAB_CONTROLLER */
     int out;           /* its stdout, or -1 */
     bool ready, ended; /* switches say that they are ready */
     bool expected;     /* its end is our doing */
@@ -85,6 +89,7 @@ struct lab {
     char id[32];
     char folder[LAB_PATH];
     bool has_folder, detached;
+    char controller[64];     /* where banyand listens: HOST:PORT */
     char programs[LAB_PATH]; /* where banyan-switchd and banyan-perf are */
     char (*ns)[80];          /* namespace of each node; "" where there is none */
     uint32_t process_count;
@@ -145,6 +150,11 @@ double lab_process_kernel_seconds(void);
 /* "exit status 3", "signal 9" */
 const char *lab_process_end(const struct lab_process *process, char text[32]);
 
+/* A host of a job: neither a switch nor the controller. */
+static inline bool lab_is_host(const struct lab_process *process)
+{
+    return process->job != 0 && process->job != LAB_CONTROLLER;
+}
 /* A node's name. */
 static inline const char *lab_name(const struct lab *lab, uint32_t node)
 {
@@ -190,6 +200,12 @@ struct lab_process *lab_switch_dead(struct lab *lab);
 int lab_switch_fail(const struct lab *lab, const struct lab_process *process, const char *what);
 /* Counters of every switch that lives, by node; the caller frees each and all. */
 by_CountersReply **lab_switch_counters(struct lab *lab);
+
+/* Starts banyand, and waits until it has made all jobs. 0 or BY_EXIT_ENVIRONMENT
+ * after an error was printed. */
+int lab_controller_up(struct lab *lab);
+/* Prints what became of it, and its last words; returns BY_EXIT_ENVIRONMENT. */
+int lab_controller_fail(struct lab *lab, const char *what);
 
 /* Hosts: one process of a job; or all of a job in one process. NULL after an error was printed. */
 struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t job);

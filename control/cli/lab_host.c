@@ -121,9 +121,10 @@ struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t job)
 {
     char *argv[ARGUMENTS_MAX], numbers[4][16], optimum[512], log[LAB_PATH + 64], report[LAB_PATH + 64],
         seed[24];
-    char table[LAB_PATH + 64], job_text[16], segments[] = "BANYAN_SEGMENTS=on", ring[] = "BANYAN_RING=on",
-                                             sockets[LAB_PATH + 64];
-    char *const trains[] = {segments, lab->options.cut ? ring : NULL, NULL}, *const shm[] = {sockets, NULL};
+    char table[LAB_PATH + 64], job_text[16], sockets[LAB_PATH + 64], controller[LAB_PATH + 96], name[64];
+    char segments[] = "BANYAN_SEGMENTS=on", ring[] = "BANYAN_RING=on";
+    char *environment[6] = {NULL};
+    uint32_t set = 0;
     bool switches = lab->topology->node_count > lab->lowering->map.rank_count;
     int count;
 
@@ -134,19 +135,29 @@ struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t job)
         count = fault_arguments(lab, argv, count, seed, sizeof(seed), node);
     snprintf(table, sizeof(table), "%.480s/%.47s.table", lab->folder, lab_name(lab, node));
     snprintf(job_text, sizeof(job_text), "%u", job);
-    argv[count++] = "--table";
-    argv[count++] = table;
+    if (!lab->options.controller) {
+        argv[count++] = "--table";
+        argv[count++] = table;
+    }
     argv[count++] = "--job";
     argv[count++] = job_text;
     argv[count++] = "--transport";
     argv[count++] = (char *)(uintptr_t)lab_transport(&lab->options);
     argv[count] = NULL;
     snprintf(sockets, sizeof(sockets), "BANYAN_SHM=%.480s", lab->folder);
-    return lab_process_start(lab, node, job, argv,
-                             lab_has_shm(&lab->options)      ? shm
-                             : lab_has_trains(&lab->options) ? trains
-                                                             : NULL,
-                             log, true);
+    snprintf(name, sizeof(name), "BANYAN_NODE=%.47s", lab_name(lab, node));
+    snprintf(controller, sizeof(controller), "BANYAN_CONTROLLER=unix:%.480s/members.sock", lab->folder);
+    if (lab_has_shm(&lab->options))
+        environment[set++] = sockets;
+    else if (lab_has_trains(&lab->options))
+        environment[set++] = segments;
+    if (!lab_has_shm(&lab->options) && lab_has_trains(&lab->options) && lab->options.cut)
+        environment[set++] = ring;
+    if (lab->options.controller) { /* which gives it its table */
+        environment[set++] = controller;
+        environment[set++] = name;
+    }
+    return lab_process_start(lab, node, job, argv, environment, log, true);
 }
 
 /* All hosts and switches of one job in one process. */
@@ -172,7 +183,7 @@ struct lab_process *lab_host_start_all(struct lab *lab, uint32_t job)
 /* Rank 0 of each job speaks: its table goes straight to people. */
 static void host_line(struct lab *lab, struct lab_process *process, const char *line)
 {
-    if (process->job == 0 || lab->options.json)
+    if (!lab_is_host(process) || lab->options.json)
         return;
     lab_progress(lab, NULL);
     if (lab->options.jobs > 1)
@@ -228,9 +239,9 @@ void lab_host_watch(struct lab *lab)
         double now = lab_now();
         lab_process_poll(lab, 100, host_line);
         for (uint32_t i = 0; i < lab->process_count; i++) {
-            all += lab->processes[i].job != 0;
-            left += lab->processes[i].job != 0 && !lab->processes[i].ended;
-            failed += lab->processes[i].job != 0 && has_failed(&lab->processes[i]);
+            all += lab_is_host(&lab->processes[i]);
+            left += lab_is_host(&lab->processes[i]) && !lab->processes[i].ended;
+            failed += lab_is_host(&lab->processes[i]) && has_failed(&lab->processes[i]);
         }
         if (left == 0)
             break;
@@ -285,7 +296,7 @@ int lab_host_end(struct lab *lab)
     /* What is left in the pipes of those that ended. */
     lab_process_poll(lab, 0, host_line);
     for (uint32_t i = 0; i < lab->process_count; i++) {
-        if (lab->processes[i].job == 0 || !has_failed(&lab->processes[i]))
+        if (!lab_is_host(&lab->processes[i]) || !has_failed(&lab->processes[i]))
             continue;
         status = BY_EXIT_ENVIRONMENT;
         /* One that we ended has nothing to tell. */

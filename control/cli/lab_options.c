@@ -44,6 +44,9 @@ static const char help[] =
     "      --keyed[=COVER]    packets carry tags that only their job can make: as for banyan tables\n"
     "      --key-seed HEX     keys of these 32 digits: as for banyan tables\n"
     "      --in-process       no namespaces, no root: one process\n"
+    "      --controller       a banyand makes the jobs and keeps them, in place of one push: hosts get their "
+    "tables\n"
+    "                         from it, and go on when a switch or link dies that others can stand in for\n"
     "      --switch NODE=PROGRAM  what runs on that switch, with the options of banyan-switchd: such as the "
     "run of a\n"
     "                         board without an operating system (build/boards/BOARD/run)\n"
@@ -77,6 +80,7 @@ enum {
     OPT_KEYED,
     OPT_KEY_SEED,
     OPT_IN_PROCESS,
+    OPT_CONTROLLER,
     OPT_SWITCH,
     OPT_KILL,
     OPT_TIMEOUT,
@@ -115,6 +119,7 @@ static const struct option long_options[] = {
     {"keyed", optional_argument, NULL, OPT_KEYED},
     {"key-seed", required_argument, NULL, OPT_KEY_SEED},
     {"in-process", no_argument, NULL, OPT_IN_PROCESS},
+    {"controller", no_argument, NULL, OPT_CONTROLLER},
     {"switch", required_argument, NULL, OPT_SWITCH},
     {"kill", required_argument, NULL, OPT_KILL},
     {"timeout", required_argument, NULL, OPT_TIMEOUT},
@@ -329,6 +334,9 @@ static int read_one(int option, char *value, struct lab_options *options)
     case OPT_IN_PROCESS:
         options->in_process = true;
         return 0;
+    case OPT_CONTROLLER:
+        options->controller = true;
+        return 0;
     case OPT_JSON:
         options->json = true;
         return 0;
@@ -349,6 +357,21 @@ static int read_one(int option, char *value, struct lab_options *options)
     default:
         return option < 256 ? read_work(option, value, options) : read_fabric(option, value, options);
     }
+}
+
+/* What a banyand is not told. */
+static int check_controller(const struct lab_options *options)
+{
+    const char *option = options->in_process         ? "--in-process"
+                         : options->shares           ? "--shares"
+                         : options->lower.window > 0 ? "--window"
+                         : options->lower.slots > 0  ? "--slots"
+                         : options->keys.seed        ? "--key-seed"
+                                                     : NULL;
+
+    return option == NULL
+               ? 0
+               : by_cli_fail(BY_EXIT_USAGE, "%s and --controller do not go together: leave one out", option);
 }
 
 int lab_options_read(int argc, char **argv, struct lab_options *options)
@@ -375,6 +398,8 @@ int lab_options_read(int argc, char **argv, struct lab_options *options)
         status = read_one(option, optarg, options);
     if (status == 0)
         status = by_cli_keyed(&options->keys, &options->lower);
+    if (status == 0 && options->controller)
+        status = check_controller(options);
     if (status != 0)
         return status;
     if (options->lower.mtu == 0)

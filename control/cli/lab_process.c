@@ -29,7 +29,7 @@ double lab_now(void)
 
 int lab_process_find(struct lab *lab)
 {
-    static const char *const needed[] = {"banyan-perf", "banyan-switchd"};
+    static const char *const needed[] = {"banyan-perf", "banyan-switchd", "banyand"};
     ssize_t bytes = readlink("/proc/self/exe", lab->programs, sizeof(lab->programs) - 1);
     char path[LAB_PATH + 32];
 
@@ -37,7 +37,7 @@ int lab_process_find(struct lab *lab)
     char *slash = strrchr(lab->programs, '/');
     if (slash != NULL)
         *slash = 0;
-    for (size_t i = 0; i < (lab->options.in_process ? 1 : 2); i++) {
+    for (size_t i = 0; i < (lab->options.in_process ? 1 : lab->options.controller ? 3 : 2); i++) {
         snprintf(path, sizeof(path), "%s/%s", lab->programs, needed[i]);
         if (access(path, X_OK) != 0)
             return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s: %s: build it first (`make`)", path, strerror(errno));
@@ -77,7 +77,7 @@ static void become(const struct lab *lab, uint32_t node, char *const *argv, char
     dup2(fd, STDERR_FILENO);
     for (int i = 1; i < NSIG; i++)
         signal(i, SIG_DFL);
-    if (lab->ns != NULL && enter(lab->ns[node]) != 0) {
+    if (lab->ns != NULL && node != LAB_NODE_NONE && enter(lab->ns[node]) != 0) {
         fprintf(stderr, "banyan: lab: cannot enter namespace %s: %s\n", lab->ns[node], strerror(errno));
         _exit(126);
     }
@@ -120,7 +120,7 @@ struct lab_process *lab_process_start(struct lab *lab, uint32_t node, uint32_t j
     setpgid(process->pid, process->pid);
     lab->process_count++;
     lab_state_note(lab, "process %ld %llu %s", (long)process->pid, lab_state_started(process->pid),
-                   lab->topology->nodes[node].name);
+                   node != LAB_NODE_NONE ? lab_name(lab, node) : argv[0]);
     return process;
 }
 

@@ -14,7 +14,7 @@ int lab_run_fabric(struct lab *lab)
     uint32_t n = lab->topology->node_count;
     int status;
 
-    lab->processes = by_alloc((size_t)n * (lab->options.jobs + 1), sizeof(*lab->processes));
+    lab->processes = by_alloc((size_t)n * (lab->options.jobs + 1) + 1, sizeof(*lab->processes));
     status = lab_net_up(lab);
     for (uint32_t i = 0; i < n && status == 0; i++)
         if (!lab->topology->nodes[i].compute && lab_switch_start(lab, i) == NULL)
@@ -22,7 +22,7 @@ int lab_run_fabric(struct lab *lab)
     if (status == 0 && lab->process_count > 0)
         status = lab_switch_await(lab);
     if (status == 0 && lab->process_count > 0)
-        status = lab_switch_push(lab);
+        status = lab->options.controller ? lab_controller_up(lab) : lab_switch_push(lab);
     return status;
 }
 
@@ -74,6 +74,7 @@ void lab_run_undo(struct lab *lab)
     if (lab->processes != NULL) {
         for (uint32_t job = lab->options.jobs; job > 0; job--)
             lab_process_stop(lab, job, 2000);
+        lab_process_stop(lab, LAB_CONTROLLER, 5000);
         lab_process_stop(lab, 0, 5000);
         for (uint32_t i = 0; i < lab->process_count; i++)
             if (lab->processes[i].out >= 0)

@@ -24,6 +24,16 @@ static const char *program_of(const struct lab *lab, uint32_t node)
     return "banyan-switchd";
 }
 
+/* What the tables need; with a controller room for more jobs, and for trees that take another way. */
+static uint32_t slots_of(const struct lab *lab)
+{
+    uint32_t slots = lab->lowering->slots ? lab->lowering->slots : 1;
+
+    if (!lab->options.controller)
+        return slots;
+    return slots < BY_LOWER_SLOTS / 4 ? 4 * slots : slots < BY_LOWER_SLOTS ? BY_LOWER_SLOTS : slots;
+}
+
 struct lab_process *lab_switch_start(struct lab *lab, uint32_t node)
 {
     const struct lab_options *options = &lab->options;
@@ -33,7 +43,7 @@ struct lab_process *lab_switch_start(struct lab *lab, uint32_t node)
 
     snprintf(control, sizeof(control), "unix:%.480s/%.47s.sock", lab->folder, lab_name(lab, node));
     snprintf(log, sizeof(log), "%.480s/%.47s.log", lab->folder, lab_name(lab, node));
-    snprintf(slots, sizeof(slots), "%u", lab->lowering->slots ? lab->lowering->slots : 1);
+    snprintf(slots, sizeof(slots), "%u", slots_of(lab));
     snprintf(payload, sizeof(payload), "%u", lab->lowering->payload_max);
     /* Every switch draws its own faults. */
     snprintf(seed, sizeof(seed), "%llu", (options->seed ? strtoull(options->seed, NULL, 10) : 1ull) + node);

@@ -4,6 +4,7 @@ banyan_SRC += \
 	host-driver/circulant/rounds.c \
 	host-driver/circulant/schedule.c \
 	control/cli/lab.c \
+	control/cli/lab_controller.c \
 	control/cli/lab_host.c \
 	control/cli/lab_net.c \
 	ring/feature.c \

@@ -221,6 +221,9 @@ static enum MHD_Result give_table(struct by_http_request *request, const struct 
 
     if (node < 0 || !by_members_have(request->daemon->topology, job->spec.member, (uint32_t)node))
         return by_http_refuse(request, MHD_HTTP_NOT_FOUND, "no host of this job has that name");
+    if (request->daemon->options.lower.cover != 0)
+        return by_http_refuse(request, MHD_HTTP_FORBIDDEN,
+                              "tables of keyed jobs hold their keys: hosts get them by BANYAN_CONTROLLER");
     if (by_job_image(job, (uint32_t)node, &bytes, &size, &problem) != 0)
         return by_http_refuse(request, MHD_HTTP_CONFLICT, problem.text);
     return by_http_answer(request, MHD_HTTP_OK, "application/octet-stream", bytes, size);

@@ -9,6 +9,8 @@
 
 #include "control/daemon/daemon.h"
 #include "control/daemon/http.h"
+#include "control/lower/keyed.h"
+#include "offload/base/errors.h"
 
 enum {
     OPT_TO = 256,
@@ -21,6 +23,7 @@ enum {
     OPT_MTU,
     OPT_DET,
     OPT_STATE,
+    OPT_KEYED,
     OPT_HTTP,
     OPT_TAKEOVER,
     OPT_HELP,
@@ -37,6 +40,7 @@ static const struct option long_options[] = {{"to", required_argument, NULL, OPT
                                              {"mtu", required_argument, NULL, OPT_MTU},
                                              {"det", no_argument, NULL, OPT_DET},
                                              {"state", required_argument, NULL, OPT_STATE},
+                                             {"keyed", optional_argument, NULL, OPT_KEYED},
                                              {"http", required_argument, NULL, OPT_HTTP},
                                              {"takeover", no_argument, NULL, OPT_TAKEOVER},
                                              {"help", no_argument, NULL, OPT_HELP},
@@ -65,6 +69,7 @@ static const char usage[] =
     "them\n"
     "  --http PORT|off       status, metrics and jobs over HTTP on 127.0.0.1 (default 46249; 0: any that is "
     "free)\n"
+    "  --keyed[=COVER]       packets carry tags that only their job can make; COVER is header or payload\n"
     "  --takeover            lead switches that another controller leads now\n"
     "  --help, --version\n"
     "Exit status: 0 after SIGTERM or SIGINT, 2 bad usage or input, 3 the environment, or another "
@@ -106,6 +111,18 @@ static int add(const char *option, const char *value, const char **list, uint32_
     return -1;
 }
 
+/* Keys are made of random bytes, which the store keeps. */
+static int take_keyed(struct by_options *options, const char *cover)
+{
+    struct by_problem problem = {0};
+    int error = by_lower_keyed(&options->lower, cover, NULL, &problem);
+
+    if (error == 0)
+        return -1;
+    fprintf(stderr, "banyand: --keyed: %s\n", problem.text);
+    return error == BY_EIO ? 3 : 2;
+}
+
 static int take(struct by_options *options, int code, const char *value)
 {
     uint32_t number = 0;
@@ -144,6 +161,8 @@ static int take(struct by_options *options, int code, const char *value)
             return refuse("--state %.60s...: a folder's name of at most 250 characters", value);
         options->state = value;
         return -1;
+    case OPT_KEYED:
+        return take_keyed(options, value);
     case OPT_HTTP:
         options->http = strcmp(value, "off") != 0;
         if (!options->http)

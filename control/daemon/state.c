@@ -19,6 +19,7 @@
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
 #include "control/topology/fraction.h"
+#include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 
 /* Of the tables below. */
@@ -160,11 +161,13 @@ static int lock_folder(struct by_state *state, struct by_problem *problem)
 static int check(struct by_state *state, struct by_problem *problem)
 {
     uint64_t version = get_number(state, "version"), fabric = get_number(state, "fabric");
-    uint64_t lower = (uint64_t)state->lower.mtu << 1 | state->lower.det;
+    uint64_t lower = (uint64_t)state->lower.mtu << 9 | (uint64_t)state->lower.cover << 1 | state->lower.det;
     int error;
 
     if (version == 0) {
         error = put_number(state, "fabric", fabric_of(state->topology), problem);
+        error = error ? error : put_number(state, "seed_high", by_get64(state->lower.seed), problem);
+        error = error ? error : put_number(state, "seed_low", by_get64(state->lower.seed + 8), problem);
         error = error ? error : put_number(state, "lower", lower, problem);
         return error ? error : put_number(state, "version", STATE_VERSION, problem);
     }
@@ -181,15 +184,14 @@ static int check(struct by_state *state, struct by_problem *problem)
     if (get_number(state, "lower") != lower)
         return by_problem_say(
             problem, BY_EMISMATCH,
-            "--state %.200s was made with another --mtu or --det: running jobs have tables by "
+            "--state %.200s was made with another --mtu, --det or --keyed: running jobs have tables by "
             "those; give them again, or another folder",
             state->folder);
     return 0;
 }
 
-int by_state_open(const char *folder, const struct by_topology *topology,
-                  const struct by_lower_options *options, struct by_state **result,
-                  struct by_problem *problem)
+int by_state_open(const char *folder, const struct by_topology *topology, struct by_lower_options *options,
+                  struct by_state **result, struct by_problem *problem)
 {
     struct by_state *state = by_alloc(1, sizeof(*state));
     char path[sizeof(state->folder) + 32];
@@ -215,6 +217,7 @@ int by_state_open(const char *folder, const struct by_topology *topology,
         by_state_close(state);
         return error;
     }
+    *options = state->lower;
     *result = state;
     return 0;
 }

@@ -15,11 +15,11 @@ struct by_state;
 /*
  * Opens folder/banyand.db, and makes both where they are missing. The folder is this process's alone until
  * by_state_close: BY_EBUSY with `problem` when another banyand has it. BY_EMISMATCH when what is there is of
- * another fabric, or was lowered by other options; BY_EVERSION; BY_EIO.
+ * another fabric, or was lowered by other options; BY_EVERSION; BY_EIO. The seed of keyed jobs is that of the
+ * first life: it is written into `options`, or kept from there.
  */
-int by_state_open(const char *folder, const struct by_topology *topology,
-                  const struct by_lower_options *options, struct by_state **state,
-                  struct by_problem *problem);
+int by_state_open(const char *folder, const struct by_topology *topology, struct by_lower_options *options,
+                  struct by_state **state, struct by_problem *problem);
 void by_state_close(struct by_state *state);
 
 /* The election id of the last life, 0 = none; and that of this one. */
