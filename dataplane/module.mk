@@ -24,6 +24,7 @@ dataplane_SRC := \
 	dataplane/xdp_ready.c \
 	dataplane/xdp_table.c \
 	ring/feature.c \
+	ring/program.c \
 	ring/ring.c \
 	ring/xdp_socket.c
 

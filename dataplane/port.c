@@ -404,6 +404,8 @@ bool by_port_settle(struct by_port *port)
 {
     if (port->link)
         by_link_doze(port->link);
+    if (port->train)
+        by_train_doze(port->train);
     if (!port->unsettled)
         return true;
     port->unsettled = false;

@@ -38,6 +38,8 @@
 /* Where hosts share our cores, rounds in which they may run before we sleep (count): a sleeper is woken by a
  * system call of theirs, which takes ten times a round trip through memory. */
 #define LINK_YIELDS 50u
+/* The same where frames come out of rings: to wake who waits for one takes an interrupt. */
+#define RING_YIELDS 10u
 
 /* Frees what an open shell, or one half-way, holds. */
 static void release(struct by_shell *shell)
@@ -57,6 +59,14 @@ static void release(struct by_shell *shell)
         close(shell->engine_fd);
     free(shell->ports);
     free(shell);
+}
+
+static unsigned yields_of(const struct by_shell *shell)
+{
+    for (unsigned i = 0; i < shell->port_count && !shell->has_links; i++)
+        if (shell->ports[i].kind == BY_PORT_IFACE && shell->ports[i].driver == BY_DRIVER_RING)
+            return RING_YIELDS;
+    return shell->has_links ? LINK_YIELDS : 0;
 }
 
 static int probe_ports(struct by_shell *shell, const struct by_shell_config *config)
@@ -247,7 +257,7 @@ int by_shell_open(struct by_shell **out, const struct by_shell_config *config)
     if ((result = start_ports(shell)) != 0)
         goto err_release;
     by_idle_open(&shell->idle);
-    shell->idle.yields = shell->has_links ? LINK_YIELDS : 0;
+    shell->idle.yields = yields_of(shell);
     if ((result = by_handoff_open(&shell->handoff)) != 0) {
         by_say("no descriptor for the idle loop: %s", strerror(errno));
         goto err_release;

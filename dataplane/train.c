@@ -133,9 +133,17 @@ int by_train_fd(const struct by_train *train)
     return train->ring ? by_ring_fd(train->ring) : train->fd;
 }
 
-uint64_t by_train_dropped(const struct by_train *train)
+uint64_t by_train_dropped(struct by_train *train)
 {
+    if (train->ring)
+        train->dropped += by_ring_lost(train->ring);
     return train->dropped;
+}
+
+void by_train_doze(struct by_train *train)
+{
+    if (train->ring)
+        by_ring_doze(train->ring); /* if frames are there the descriptor says so */
 }
 
 /* Puts a new buffer where one was taken from; the kernel writes the first frame's headers and each segment to

@@ -33,6 +33,8 @@ uint16_t by_train_receive(struct by_train *train, struct rte_mbuf **frames, uint
  * freed, 0 when the socket has no room now. */
 uint16_t by_train_send(struct by_train *train, struct rte_mbuf **frames, uint16_t count);
 /* Frames that came and were dropped: no buffer, or malformed. */
-uint64_t by_train_dropped(const struct by_train *train);
+uint64_t by_train_dropped(struct by_train *train);
+/* The loop is about to sleep: the next frame is to wake it. */
+void by_train_doze(struct by_train *train);
 
 #endif

@@ -45,6 +45,7 @@ host-driver_SRC := \
 	host-driver/udp.c \
 	host-driver/xdp_program.c \
 	ring/feature.c \
+	ring/program.c \
 	ring/ring.c \
 	ring/xdp_socket.c
 host-driver_LDLIBS := -lxdp -lbpf -lelf -lz -lm

@@ -42,12 +42,14 @@
 #define IP_UDP_BYTES  28u
 #define CONTROL_BYTES 64u
 #define RING_FRAMES   1024u /* of each port, where a ring receives in place of the socket */
+#define RING_YIELDS   10u   /* empty polls of rings in which others may run before we sleep */
 
 struct udp {
     struct by_transport base;
     int fd[BY_PORTS_MAX];
     struct by_ring *ring[BY_PORTS_MAX]; /* of all ports or of none */
     bool rings;
+    bool dozed[BY_PORTS_MAX]; /* a frame may lie in the socket that was only to wake us */
     uint32_t own_ip[BY_PORTS_MAX];
     uint8_t tos[BY_PORTS_MAX];
     uint32_t next_port; /* where rx begins, so that none starves */
@@ -169,15 +171,30 @@ static uint32_t take_frames(struct udp *udp, uint16_t port, uint32_t room, struc
     return count;
 }
 
+/* The frame that woke us lies in the ring as well. */
+static void forget_waking(struct udp *udp, uint16_t port)
+{
+    char byte;
+
+    if (!udp->dozed[port])
+        return;
+    udp->dozed[port] = false;
+    if (recv(udp->fd[port], &byte, 1, MSG_DONTWAIT | MSG_TRUNC) < 0)
+        return; /* something else did */
+}
+
 static uint32_t udp_rx(struct by_transport *transport, struct by_rx rx[BY_RX_BATCH])
 {
     struct udp *udp = (struct udp *)transport;
     uint32_t count = 0;
 
     if (udp->rings) {
-        for (uint32_t i = 0; i < transport->port_count && count < BY_RX_BATCH; i++)
-            count += take_frames(udp, (uint16_t)(udp->next_port++ % transport->port_count),
-                                 BY_RX_BATCH - count, rx + count);
+        for (uint32_t i = 0; i < transport->port_count && count < BY_RX_BATCH; i++) {
+            uint16_t port = (uint16_t)(udp->next_port++ % transport->port_count);
+
+            forget_waking(udp, port);
+            count += take_frames(udp, port, BY_RX_BATCH - count, rx + count);
+        }
         return count;
     }
     if (udp->got_at == udp->got_count)
@@ -358,7 +375,10 @@ static uint32_t udp_fds(struct by_transport *transport, struct pollfd *fds)
     struct udp *udp = (struct udp *)transport;
 
     for (uint32_t i = 0; i < transport->port_count; i++) {
-        fds[i].fd = udp->rings ? by_ring_fd(udp->ring[i]) : udp->fd[i];
+        fds[i].fd = udp->fd[i];
+        if (udp->rings && !by_ring_doze(udp->ring[i]))
+            fds[i].fd = by_ring_fd(udp->ring[i]);
+        udp->dozed[i] = udp->rings;
         fds[i].events = POLLIN;
     }
     return transport->port_count;
@@ -483,6 +503,7 @@ static int choose_ring(struct udp *udp, uint32_t index, const struct by_image_po
                        "BANYAN_RING is on, and %s has no ring: %s: %s; it takes root and Linux 6.6",
                        port->name, step, strerror(-error));
     udp->rings = true;
+    udp->base.yields = RING_YIELDS;
     return 0;
 }
 

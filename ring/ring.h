@@ -1,9 +1,9 @@
 /*
- * Frames of an interface, in memory that the kernel writes: a packet socket with a ring (packet(7),
- * TPACKET_V2). One copy and no system call for a frame, made where the kernel has it, before its stack sees
- * it; a program behind the ring (tcx, since Linux 6.6) ends the frame's way there, which a packet socket by
- * itself does not. Neighbours: dataplane/train.c (ports of the switch), host-driver/udp.c (hosts). Linux
- * alone; one thread for each ring.
+ * Frames of an interface, in memory that the kernel writes: a program at the interface's entrance (tcx, since
+ * Linux 6.6) copies each into a ring (BPF ring buffer) and ends its way there, before the kernel's stack sees
+ * it. One copy and no system call for a frame, and a wake-up only for a reader that has said that it sleeps.
+ * Neighbours: dataplane/train.c (ports of the switch), host-driver/udp.c (hosts). Linux alone; one thread for
+ * each ring.
  */
 #ifndef BY_RING_RING_H
 #define BY_RING_RING_H
@@ -16,7 +16,7 @@ struct by_ring;
 struct by_ring_config {
     const char *interface;
     uint32_t mtu;
-    uint32_t frames;   /* that wait at most: about so many, as memory comes in blocks */
+    uint32_t frames;   /* that wait at most: at least so many, as memory comes in powers of two */
     bool all;          /* every frame of the interface; else IPv4/UDP to `ip` and `udp_port` alone */
     uint32_t ip;       /* host order */
     uint16_t udp_port; /* host order */
@@ -29,6 +29,10 @@ int by_ring_open(struct by_ring **ring, const struct by_ring_config *config, con
 void by_ring_close(struct by_ring *ring);
 /* Readable when frames wait. */
 int by_ring_fd(const struct by_ring *ring);
+/* The reader is about to sleep: true, and the next frame wakes it; or false, since frames are there. With
+ * `all` it sleeps on by_ring_fd, else on the socket of `ip` and `udp_port`, to which that frame goes as well.
+ * by_ring_take takes it back. */
+bool by_ring_doze(struct by_ring *ring);
 /* Frames that it holds (count). */
 uint32_t by_ring_frames(const struct by_ring *ring);
 

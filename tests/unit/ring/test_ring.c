@@ -104,6 +104,56 @@ static void a_ring_takes_what_is_for_it_and_the_stack_gets_the_rest(void **state
     by_ring_close(ring);
 }
 
+static void the_frame_that_wakes_a_sleeper_goes_to_its_socket_too(void **state)
+{
+    struct by_ring *ring = open_ring(64, 1500);
+    char byte;
+
+    (void)state;
+    for (uint32_t round = 0; round < 3; round++) {
+        assert_true(by_ring_doze(ring));
+        assert_false(is_readable(receiver));
+        send_number(1, PORT, 100);
+        send_number(2, PORT, 100);
+        assert_true(is_readable(receiver));
+        assert_int_equal(recv(receiver, &byte, 1, 0), 1);
+        assert_false(is_readable(receiver));
+        assert_false(by_ring_doze(ring));
+        assert_true(is_readable(by_ring_fd(ring)));
+        assert_int_equal(take(ring, 100), 1);
+        assert_int_equal(take(ring, 100), 2);
+        by_ring_return(ring);
+        send_number(3, PORT, 100); /* nobody sleeps */
+        assert_false(is_readable(receiver));
+        assert_int_equal(take(ring, 100), 3);
+    }
+    by_ring_close(ring);
+}
+
+static void a_ring_of_every_frame_wakes_a_sleeper_by_itself(void **state)
+{
+    const struct by_ring_config config = {.interface = "lo", .mtu = 1500, .frames = 64, .all = true};
+    struct by_ring *ring = NULL;
+    const char *step = NULL;
+    uint32_t bytes;
+    int error = by_ring_open(&ring, &config, &step);
+
+    (void)state;
+    if (error != 0 && step != NULL && strcmp(step, "tcx") == 0)
+        skip();
+    assert_int_equal(error, 0);
+    for (uint32_t round = 0; round < 3; round++) {
+        assert_true(by_ring_doze(ring));
+        assert_false(is_readable(by_ring_fd(ring)));
+        send_number(round, PORT, 100);
+        assert_true(is_readable(by_ring_fd(ring)));
+        assert_int_equal(take(ring, 100), round);
+        assert_null(by_ring_take(ring, &bytes));
+        assert_false(is_readable(receiver));
+    }
+    by_ring_close(ring);
+}
+
 static void a_closed_ring_leaves_the_interface_as_it_was(void **state)
 {
     struct by_ring *ring = open_ring(64, 1500);
@@ -200,6 +250,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_ring_takes_what_is_for_it_and_the_stack_gets_the_rest),
+        cmocka_unit_test(the_frame_that_wakes_a_sleeper_goes_to_its_socket_too),
+        cmocka_unit_test(a_ring_of_every_frame_wakes_a_sleeper_by_itself),
         cmocka_unit_test(a_closed_ring_leaves_the_interface_as_it_was),
         cmocka_unit_test(a_full_ring_loses_frames_counts_them_and_goes_on),
         cmocka_unit_test(a_frame_that_is_too_long_is_told_of),
