@@ -188,7 +188,7 @@ unsigned by_shell_round(struct by_shell *shell)
     if (shell->batch_count)
         step(shell);
     for (unsigned i = 0; i < shell->port_count; i++)
-        if (shell->ports[i].queued || shell->ports[i].link)
+        if (shell->ports[i].queued || shell->ports[i].gathered || shell->ports[i].link)
             by_port_flush(&shell->ports[i]);
     if (shell->group_port && shell->group_port->queued)
         by_port_flush(shell->group_port);

@@ -329,6 +329,8 @@ int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t paylo
 
 void by_port_close(struct by_port *port)
 {
+    rte_pktmbuf_free(port->gathered);
+    port->gathered = NULL;
     if (port->link)
         by_link_close(port->link);
     else if (port->train)
@@ -376,6 +378,11 @@ void by_port_flush(struct by_port *port)
     uint16_t done = 0;
     unsigned tries = 0;
 
+    if (port->gathered && port->queued < BY_PORT_BURST) { /* else at the end of the round */
+        port->queued_bytes += port->gathered->pkt_len;
+        port->queue[port->queued++] = port->gathered;
+        port->gathered = NULL;
+    }
     while (done < port->queued) {
         uint16_t sent = send_some(port, port->queue + done, (uint16_t)(port->queued - done));
 
@@ -394,7 +401,6 @@ void by_port_flush(struct by_port *port)
     }
     port->queued = 0;
     port->queued_bytes = 0;
-    port->gathered = NULL;
     port->unsettled = !port->train && !port->xsk;
     if (port->link)
         by_link_flush(port->link);

@@ -65,8 +65,9 @@ struct by_port {
         stencil_tree; /* what the stencil is for: address and length; job, tree and class */
     uint8_t stencil[BY_PORT_STENCIL_BYTES]; /* the headers of the last frame sent */
     uint64_t queued_bytes;
-    struct rte_mbuf *gathered; /* the last frame in the queue whose packets are without a payload, or NULL */
-    unsigned gathered_count;   /* its packets */
+    struct rte_mbuf
+        *gathered; /* of packets without a payload; goes behind the queue when that is sent; or NULL */
+    unsigned gathered_count; /* its packets */
     struct by_frame gathered_frame;
     struct by_port_counters counters;
     struct rte_mbuf *queue[BY_PORT_BURST];

@@ -120,7 +120,7 @@ static void send_linear(struct by_shell *shell, struct by_port *port, const stru
         by_engine_release(shell->engine, tx->ref);
 }
 
-/* Puts a packet without a payload behind others of its tree to this receiver that still wait in the port's
+/* Puts a packet without a payload behind others of its tree to this receiver that wait beside the port's
  * queue. False when there are none, or no room. */
 static bool gather(struct by_shell *shell, struct by_port *port, const struct by_tx *tx)
 {
@@ -129,7 +129,7 @@ static bool gather(struct by_shell *shell, struct by_port *port, const struct by
     char *room;
 
     if (!port->gathered || frame->dst_ip != tx->dst_ip || frame->dst_port != tx->udp_port ||
-        frame->ecn != tx->ecn || port->gathered_count == by_datagram_room(shell->payload_max))
+        frame->ecn != tx->ecn || port->gathered_count >= by_datagram_room(shell->payload_max))
         return false;
     headers = rte_pktmbuf_mtod(port->gathered, uint8_t *);
     if (memcmp(headers + BY_FRAME_HEADER_BYTES + TREE_AT, tx->header + TREE_AT, TREE_BYTES) != 0)
@@ -140,7 +140,6 @@ static bool gather(struct by_shell *shell, struct by_port *port, const struct by
     memcpy(room, tx->header, BY_WIRE_HEADER_BYTES);
     frame->bytes += BY_WIRE_HEADER_BYTES;
     by_frame_build(frame, headers);
-    port->queued_bytes += BY_WIRE_HEADER_BYTES;
     port->gathered_count++;
     return true;
 }
@@ -158,9 +157,8 @@ static void send_empty(struct by_shell *shell, struct by_port *port, const struc
         return;
     }
     write_headers(port, tx, (uint8_t *)rte_pktmbuf_append(frame, BY_PORT_FRAME_OVERHEAD));
-    by_port_send(port, frame);
-    if (port->queued == 0)
-        return; /* it has left */
+    if (port->gathered)
+        by_port_send(port, port->gathered);
     port->gathered = frame;
     port->gathered_count = 1;
     port->gathered_frame = port->carrier;

@@ -303,32 +303,30 @@ static bool go_together(const struct by_tx *a, const struct by_tx *b)
 }
 
 /*
- * Puts a packet without a payload into the datagram of one before it, which costs the cable and both kernels
- * a header in place of a frame. True when it needs none of its own. Packets of one tree stay in their order,
- * so that one with a payload closes the datagram.
+ * Sets a packet without a payload aside, in a datagram with others of its tree, which costs the cable and
+ * both kernels a header in place of a frame. They leave behind the packets of the step that have payloads,
+ * which are one train of equal frames then.
  */
 static bool gather(struct by_progress *node, struct by_tx *tx)
 {
     struct by_gathered *gathered = NULL;
 
-    if (tx->kind != BY_TX_SEND || (tx->payload_bytes == 0 && !by_datagram_joins(tx->header)))
+    if (tx->kind != BY_TX_SEND || tx->payload_bytes > 0 || !by_datagram_joins(tx->header))
         return false;
     for (unsigned i = node->gathered_count; i > 0 && gathered == NULL; i--)
-        if (node->gathered[i - 1].first != NULL && go_together(node->gathered[i - 1].first, tx))
+        if (go_together(node->gathered[i - 1].first, tx))
             gathered = &node->gathered[i - 1];
-    if (tx->payload_bytes == 0 && gathered != NULL) {
+    if (gathered != NULL && gathered->count < node->datagram_room) {
         memcpy(gathered->others + gathered->first->payload_bytes, tx->header, BY_WIRE_HEADER_BYTES);
         gathered->first->payload = gathered->others;
         gathered->first->payload_bytes += BY_WIRE_HEADER_BYTES;
-        if (++gathered->count == node->datagram_room)
-            gathered->first = NULL;
+        gathered->count++;
         return true;
     }
-    if (gathered != NULL)
-        gathered->first = NULL;
-    else if (tx->payload_bytes == 0 && node->gathered_count < BY_GATHERED_MAX && node->datagram_room > 1)
-        node->gathered[node->gathered_count++] = (struct by_gathered){.first = tx, .count = 1};
-    return false;
+    if (node->gathered_count == BY_GATHERED_MAX || node->datagram_room == 1)
+        return false;
+    node->gathered[node->gathered_count++] = (struct by_gathered){.first = tx, .count = 1};
+    return true;
 }
 
 /* Hands the packets of one step to the cables and to the other half. */
@@ -346,6 +344,8 @@ static void send_all(struct by_progress *node, uint32_t tx_count, const struct b
             lane_push_local(other, &node->tx[i]);
         }
     }
+    for (unsigned i = 0; i < node->gathered_count; i++)
+        node->out[count++] = node->gathered[i].first;
     if (count > 0)
         node->transport->ops->tx(node->transport, node->out, count, rx);
     if (node->engine == NULL)

@@ -28,8 +28,8 @@
 
 /* Packets without a payload that leave in one datagram: the first one's, whose payload the others are. */
 struct by_gathered {
-    struct by_tx *first; /* of this step; NULL: nothing more is added */
-    unsigned count;
+    struct by_tx *first; /* of this step */
+    unsigned count;      /* packets, `first` among them */
     uint8_t others[(BY_DATAGRAM_PACKETS_MAX - 1) * BY_WIRE_HEADER_BYTES];
 };
 

@@ -501,6 +501,53 @@ static void acknowledgements_of_one_tree_share_a_frame(void **state)
     by_shell_close(shell);
 }
 
+/* Who is the source of every other chunk gets all sums before the acknowledgements, which would part the
+ * frames that leave as one train. */
+static void acknowledgements_go_behind_the_results_of_a_round(void **state)
+{
+    struct by_shell *shell = memory_shell(HOSTS);
+    struct rte_mbuf *frame;
+    struct by_frame fields;
+    struct by_header header;
+    const uint8_t *payload;
+
+    (void)state;
+    memory_load(shell, &star);
+    for (uint32_t seq = 0; seq < star.window; seq++)
+        for (unsigned host = 0; host < HOSTS; host++) {
+            uint8_t packet[256], whole[256];
+            size_t bytes = star_contribution(&star, host, 0, seq, COUNT, packet);
+
+            if (host == 0 && seq % 2 == 0) {
+                packet[2] |= BY_FLAG_ACKONLY;
+                by_put64(packet + 32, by_crc32c(0, packet, 32));
+            }
+            memory_inject(shell, host, whole, star_frame(host, packet, bytes, whole));
+        }
+    by_shell_round(shell);
+    for (uint32_t seq = 1; seq < star.window; seq += 2) {
+        uint8_t room[2048];
+
+        frame = memory_sent(shell, 0);
+        assert_non_null(frame);
+        check_result(frame, 0, seq, room);
+        rte_pktmbuf_free(frame);
+    }
+    frame = memory_sent(shell, 0);
+    assert_non_null(frame);
+    assert_int_equal(by_frame_parse(rte_pktmbuf_mtod(frame, uint8_t *), frame->pkt_len, &fields), 0);
+    assert_int_equal(
+        by_header_decode(fields.data, by_datagram_first(fields.data, fields.bytes), &header, &payload), 0);
+    assert_int_equal(header.seq, 0);
+    rte_pktmbuf_free(frame);
+    assert_null(memory_sent(shell, 0));
+    for (unsigned host = 1; host < HOSTS; host++)
+        while ((frame = memory_sent(shell, host)) != NULL)
+            rte_pktmbuf_free(frame);
+    assert_int_equal(buffers_in_use(shell), 0);
+    by_shell_close(shell);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -509,6 +556,7 @@ int main(void)
         cmocka_unit_test(without_buffers_results_are_dropped_and_counted),
         cmocka_unit_test(a_sum_sent_again_and_its_result_keep_their_payloads_apart),
         cmocka_unit_test(acknowledgements_of_one_tree_share_a_frame),
+        cmocka_unit_test(acknowledgements_go_behind_the_results_of_a_round),
         cmocka_unit_test(a_relay_leaves_in_the_buffer_that_it_came_in),
         cmocka_unit_test(an_arp_request_for_the_ports_address_is_answered),
         cmocka_unit_test(a_port_counts_whole_frames),
