@@ -71,8 +71,8 @@ static int prepare(struct by_xdp *xdp, const struct by_xdp_config *config)
     uint32_t table[CRC_SLICES * 256];
     struct bpf_map *map;
 
-    xdp->object =
-        bpf_object__open_mem(by_switch_object, (size_t)(by_switch_object_end - by_switch_object), NULL);
+    xdp->object = bpf_object__open_mem(by_switch_object,
+                                       (uintptr_t)by_switch_object_end - (uintptr_t)by_switch_object, NULL);
     if (!xdp->object)
         return -errno;
     make_crc_table(table);

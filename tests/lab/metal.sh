@@ -6,49 +6,9 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
 . tests/lab/lab-common.sh metal "${1:-build/release}"
-board=$(realpath "$build/../boards/qemu-virt-arm64")
-probe=$build/tools/switch-probe
-qemu=qemu-system-aarch64
-[ -r "$board/banyan.elf" ] || { echo "metal: $board/banyan.elf is missing: make firmware BOARD=qemu-virt-arm64" >&2; exit 1; }
-command -v $qemu >/dev/null || { echo "metal: $qemu is missing: tests/deps.sh metal" >&2; exit 1; }
-trace=$build/tools/switch-trace
-[ -x "$probe" ] && [ -x "$trace" ] || { echo "metal: $probe or $trace is missing: make build-tools" >&2; exit 1; }
-pid=0
-cleanup_more() { [ "$pid" -eq 0 ] || kill -KILL "$pid" 2>/dev/null; }
+# shellcheck source=tests/lab/metal-common.sh
+. tests/lab/metal-common.sh
 
-# boot PORTS [QEMU OPTIONS...]: the image with ports on datagram sockets, in the background; its log is $dir/log.
-boot() {
-    local ports=$1 i arguments=()
-    shift
-    for ((i = 0; i < ports; i++)); do
-        arguments+=(-netdev "dgram,id=n$i,local.type=unix,local.path=$dir/s$i,remote.type=unix,remote.path=$dir/h$i"
-            -device "virtio-net-device,netdev=n$i,bus=virtio-mmio-bus.$i")
-    done
-    rm -f "$dir"/s[0-9]* "$dir/log"
-    $qemu -M "${machine:-virt}" -cpu cortex-a53 -m 256 -nodefaults -nographic -global virtio-mmio.force-legacy=false -serial stdio \
-        -kernel "$board/banyan.elf" -fw_cfg "name=opt/banyan/name,string=${image_name:-leaf0}" "${arguments[@]}" \
-        -chardev "socket,id=control,path=$dir/c.sock,server=on,wait=off" -device virtio-serial-device,bus=virtio-mmio-bus.31,max_ports=2 \
-        -device virtserialport,chardev=control "$@" </dev/null >"$dir/log" 2>&1 &
-    pid=$!
-}
-# until_says TEXT: within 10 s.
-until_says() {
-    local i
-    for ((i = 0; i < 500; i++)); do
-        grep -qF -- "$1" "$dir/log" 2>/dev/null && return 0
-        kill -0 "$pid" 2>/dev/null || break
-        sleep 0.02
-    done
-    echo "it does not say '$1':"
-    cat "$dir/log"
-    return 1
-}
-halt() {
-    kill "$pid" 2>/dev/null
-    wait "$pid" 2>/dev/null
-    pid=0
-}
-setting() { printf -- '-fw_cfg\nname=opt/banyan/%s,string=%s\n' "$1" "$2"; }
 # says WHAT TEXT [SETTING VALUE]: the image, told that, says TEXT.
 says() {
     local what=$1 text=$2 more=()
@@ -108,22 +68,6 @@ for ((i = 0; i < 20; i++)); do
     "$banyan" show "$control" >"$dir/check.out" 2>&1 || break
 done
 if [ $i -eq 20 ]; then pass "a client that ends within a message does not disturb the next one, 20 times"; else fail "a client that ends within a message" "$dir/check.out"; fi
-halt
-
-# ---- the same bytes as every other shell ----------------------------------------------------------------------------------------
-"$trace" image "$dir/trace.table"
-for seed in ${TRACE_SEEDS:-1}; do
-    boot 4 $(setting timeless 1)
-    check "trace $seed: the image is ready" until_says ready
-    check "trace $seed: its table is loaded" "$banyan" push "$dir/trace.table" --to "star=$control"
-    check "trace $seed: 10,000 frames, the same bytes out of the engine alone, the DPDK shell and the image" timeout 60 "$trace" $seed 10000 "$dir"
-    tail -n 1 "$dir/check.out" | sed 's/^/         /'
-    halt
-done
-boot 4
-check "an image with a clock is ready" until_says ready
-check "its table is loaded" "$banyan" push "$dir/trace.table" --to "star=$control"
-refused "it spaces repairs, and the trace shows it" 1 "the image does not send what the engine alone does" "$trace" 1 10000 "$dir"
 halt
 
 # ---- fabrics ------------------------------------------------------------------------------------------------------------------

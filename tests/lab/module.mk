@@ -29,7 +29,18 @@ lab-short: build-all build-tools
 lab-metal: build-all build-tools ## the bare-metal image in QEMU: start, faults, control channel, lab fabrics around it
 	$(Q)tests/deps.sh metal
 	$(Q)$(MAKE) --no-print-directory firmware BOARD=qemu-virt-arm64
-	$(Q)tests/lab/all.sh $(B) metal
+	$(Q)tests/lab/all.sh $(B) metal trace
+
+# The cross-compiler and QEMU are installed when they are missing.
+.PHONY: trace
+trace: build-all build-tools ## one trace of frames gives the same bytes out of the engine, the DPDK build, the simulator and the bare-metal image (TRACE_SEEDS="1 2 3")
+	$(Q)tests/deps.sh metal
+	$(Q)$(MAKE) --no-print-directory firmware BOARD=qemu-virt-arm64
+	$(Q)tests/lab/all.sh $(B) trace
+
+.PHONY: lab-xdp
+lab-xdp: build-all build-tools ## the kernel replicates and relays (--driver xdp): collectives, losses, ends, refusals
+	$(Q)tests/lab/all.sh $(B) lab-xdp
 
 # Debian's arm64 libraries are downloaded (some 60 MB) and unpacked into build/sysroot.
 lab-boards: build-all build-tools ## every board builds; boards added by a folder alone; the arm64 switch under emulation

@@ -1,7 +1,9 @@
 /*
- * Plays a trace to all shells and compares what they send, byte by byte, port by port.
+ * Plays a trace to all shells and compares what they send, byte by byte, port by port. Packets without a
+ * payload may share a datagram or not (PROTOCOL.md, "Carrier"): datagrams are taken apart first, and such
+ * packets may overtake others.
  *
- *   trace [SEED [FRAMES]]                 the engine alone and the DPDK shell
+ *   trace [SEED [FRAMES]]                 the engine alone, the DPDK shell and the simulator
  *   trace SEED FRAMES FOLDER              and the bare-metal image, whose ports are sockets in FOLDER
  *   trace image FILE                      writes the table that the image must have
  */
@@ -10,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "offload/wire/datagram.h"
 #include "offload/wire/frame.h"
 #include "offload/wire/wire.h"
 #include "tests/trace/trace.h"
@@ -34,26 +37,69 @@ static void print_out(const char *who, const struct trace_out *out)
     }
 }
 
-/* The same frames on each port, in the same order. */
-static int is_same(const struct trace_out *a, const struct trace_out *b)
+/* May the frame's packets share a datagram? */
+static int is_joining(const struct trace_frame *frame)
 {
-    for (unsigned port = 0; port < TRACE_PORTS; port++) {
-        unsigned i = 0, k = 0;
+    return frame->bytes >= BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES &&
+           by_datagram_joins(frame->data + BY_FRAME_HEADER_BYTES);
+}
 
-        for (;;) {
-            while (i < a->count && a->frame[i].port != port)
-                i++;
-            while (k < b->count && b->frame[k].port != port)
-                k++;
-            if (i == a->count || k == b->count)
-                break;
-            if (a->frame[i].bytes != b->frame[k].bytes ||
-                memcmp(a->frame[i].data, b->frame[k].data, a->frame[i].bytes) != 0)
-                return 0;
-            i++;
-            k++;
+/* Each packet in a frame of its own. */
+static void take_apart(const struct trace_out *from, struct trace_out *to)
+{
+    to->count = 0;
+    for (unsigned i = 0; i < from->count; i++) {
+        struct by_frame frame;
+        uint16_t at = 0;
+
+        if (!is_joining(&from->frame[i]) ||
+            by_frame_parse(from->frame[i].data, from->frame[i].bytes, &frame) != 0)
+            frame.bytes = 0;
+        do {
+            struct trace_frame *one = &to->frame[to->count++];
+            uint16_t bytes = by_datagram_first(frame.data + at, (uint16_t)(frame.bytes - at));
+
+            if (to->count > TRACE_OUT_MAX)
+                abort();
+            *one = from->frame[i];
+            if (bytes < frame.bytes) {
+                struct by_frame part = frame;
+
+                part.bytes = bytes;
+                one->bytes = BY_FRAME_HEADER_BYTES + (size_t)bytes;
+                by_frame_build(&part, one->data);
+                memcpy(one->data + BY_FRAME_HEADER_BYTES, frame.data + at, bytes);
+            }
+            at = (uint16_t)(at + bytes);
+        } while (at < frame.bytes);
+    }
+}
+
+/* The next frame of that port and kind from `i` on. */
+static unsigned find(const struct trace_out *out, unsigned i, unsigned port, int joining)
+{
+    while (i < out->count && (out->frame[i].port != port || is_joining(&out->frame[i]) != joining))
+        i++;
+    return i;
+}
+
+/* The same packets on each port, in the same order among those that may share datagrams, and among the
+ * others. */
+static int is_same(const struct trace_out *whole_a, const struct trace_out *whole_b)
+{
+    static struct trace_out a, b;
+
+    take_apart(whole_a, &a);
+    take_apart(whole_b, &b);
+    for (unsigned kind = 0; kind < 2 * TRACE_PORTS; kind++) {
+        unsigned port = kind / 2, i = find(&a, 0, port, kind % 2), k = find(&b, 0, port, kind % 2);
+
+        while (i < a.count && k < b.count && a.frame[i].bytes == b.frame[k].bytes &&
+               memcmp(a.frame[i].data, b.frame[k].data, a.frame[i].bytes) == 0) {
+            i = find(&a, i + 1, port, kind % 2);
+            k = find(&b, k + 1, port, kind % 2);
         }
-        if (i != a->count || k != b->count)
+        if (i < a.count || k < b.count)
             return 0;
     }
     return 1;
@@ -85,6 +131,28 @@ static void count_types(struct play *play, const struct trace_out *out)
             play->type[header.type]++;
 }
 
+/* 0 when nothing that a trace is for was left out. */
+static int is_telling(const struct play *play, const struct trace *trace)
+{
+    int missing = trace->lost == 0;
+
+    printf("trace %" PRIu64 ": chunks:", play->seed);
+    for (unsigned i = 1; i < BY_COLLECTIVE_COUNT; i++) {
+        printf(" %" PRIu64 " %s,", trace->chunks[i], by_collective_name(i));
+        missing |= trace->chunks[i] == 0;
+    }
+    for (unsigned mode = 1; mode < BY_MODE_COUNT; mode++) {
+        printf(" %" PRIu64 " %s,", trace->modes[mode], by_mode_name(mode));
+        missing |= trace->modes[mode] == 0;
+    }
+    printf(" %" PRIu64 " packets lost\n", trace->lost);
+    for (unsigned type = 1; type < BY_TYPE_COUNT; type++)
+        missing |= play->type[type] == 0;
+    if (missing && play->frames >= 5000)
+        fprintf(stderr, "trace %" PRIu64 " %u: something never happened in it\n", play->seed, play->frames);
+    return missing && play->frames >= 5000;
+}
+
 static int play_all(struct play *play)
 {
     static struct trace_out expected, got;
@@ -95,6 +163,7 @@ static int play_all(struct play *play)
 
     trace_plain_open(image, bytes);
     trace_dpdk_open(image, bytes);
+    trace_sim_open(image, bytes);
     if (play->folder)
         trace_metal_open(play->folder);
     trace_open(&trace, play->seed);
@@ -105,6 +174,8 @@ static int play_all(struct play *play)
         trace_dpdk_step(&frame, &got);
         if (!is_same(&expected, &got))
             return differ(play, step, "the DPDK shell", &frame, &expected, &got);
+        if (trace_sim_step(&frame, &got) && !is_same(&expected, &got))
+            return differ(play, step, "the simulator", &frame, &expected, &got);
         if (play->folder && !trace_metal_step(&frame, &expected, &got))
             return differ(play, step, "the image", &frame, &expected, &got);
     }
@@ -114,8 +185,9 @@ static int play_all(struct play *play)
         return 1;
     }
     trace_dpdk_close();
+    trace_sim_close();
     free(image);
-    return 0;
+    return is_telling(play, &trace);
 }
 
 static int write_image(const char *path)
@@ -148,7 +220,7 @@ int main(int argc, char **argv)
     printf("trace %" PRIu64 ": %u frames in, %" PRIu64 " out:", play.seed, play.frames, play.sent);
     for (unsigned type = 1; type < BY_TYPE_COUNT; type++)
         printf(" %" PRIu64 " %s%s", play.type[type], by_type_name(type), type + 1 < BY_TYPE_COUNT ? "," : "");
-    printf("; %s from the engine alone, the DPDK shell%s\n", status ? "NOT the same bytes" : "the same bytes",
-           play.folder ? " and the image" : "");
+    printf("; %s from the engine alone, the DPDK shell, the simulator%s\n",
+           status ? "NOT the same bytes" : "the same bytes", play.folder ? " and the image" : "");
     return status;
 }

@@ -1,8 +1,9 @@
-# trace: one trace of frames to all shells around the engine. As a test: the engine alone and the DPDK shell; tests/lab/metal.sh adds the image.
+# trace: one trace of frames to all shells around the engine. As a test: the engine alone, the DPDK shell and the simulator; `make trace` adds the
+# bare-metal image (tests/lab/trace.sh).
 TESTS += trace_test
 TOOLS += switch-trace
-trace_test_SRC := tests/trace/dpdk.c tests/trace/main.c tests/trace/metal.c tests/trace/plain.c tests/trace/trace.c tests/unit/dataplane/memory.c tests/unit/firmware/star.c
-trace_test_LIBS := dataplane offload
+trace_test_SRC := tests/trace/dpdk.c tests/trace/main.c tests/trace/metal.c tests/trace/plain.c tests/trace/sim.c tests/trace/trace.c tests/unit/dataplane/memory.c tests/unit/firmware/star.c
+trace_test_LIBS := dataplane world offload
 trace_test_LDLIBS = $(dataplane_test_LDLIBS)
 switch-trace_SRC := $(trace_test_SRC)
 switch-trace_LIBS := $(trace_test_LIBS)

@@ -112,7 +112,9 @@ void trace_plain_step(const struct trace_frame *in, struct trace_out *out)
                         .src_ip = frame.src_ip,
                         .dst_ip = frame.dst_ip,
                         .ecn = frame.ecn};
-    by_engine_step(engine, 0, &rx, 1, tx, TX_MAX, &count);
-    for (uint32_t i = 0; i < count; i++)
-        send_tx(&tx[i], in, out);
+    for (uint32_t done = 0; done == 0;) { /* a datagram may take several steps */
+        done = by_engine_step(engine, 0, &rx, 1, tx, TX_MAX, &count);
+        for (uint32_t i = 0; i < count; i++)
+            send_tx(&tx[i], in, out);
+    }
 }

@@ -115,11 +115,25 @@ static uint32_t below(struct trace *trace, uint32_t bound)
     return (uint32_t)by_prng_below(&trace->prng, bound);
 }
 
-/* What all ranks say of a chunk: drawn from its number, so that they agree. */
-static struct by_header chunk_header(unsigned tree, uint32_t seq)
+/* What all ranks know of a chunk: drawn from its number, so that they agree. */
+struct chunk {
+    struct by_header header;
+    unsigned collective;
+    unsigned root; /* the child with the data, or that wants them */
+};
+
+/* What is only copied is bytes. */
+static int is_copied(unsigned collective)
+{
+    return collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_ALLGATHER;
+}
+
+static struct chunk chunk_of(unsigned tree, uint32_t seq)
 {
     struct by_prng prng = {.state = (uint64_t)tree << 32 | seq};
     struct by_header header = {.job = JOB, .tree = (uint16_t)tree, .gen = GEN, .seq = seq};
+    struct chunk chunk = {.collective = 1 + (unsigned)by_prng_below(&prng, BY_COLLECTIVE_COUNT - 1),
+                          .root = (unsigned)by_prng_below(&prng, children(tree))};
 
     header.dtype = (uint8_t)(1 + by_prng_below(&prng, BY_DTYPE_COUNT - 1));
     header.op =
@@ -129,9 +143,43 @@ static struct by_header chunk_header(unsigned tree, uint32_t seq)
     header.mode = BY_MODE_FAST;
     if (header.dtype >= BY_DTYPE_F16)
         header.mode = (uint8_t)(by_prng_below(&prng, 12) == 0 ? BY_MODE_EXACT : 1 + by_prng_below(&prng, 2));
+    if (is_copied(chunk.collective)) {
+        header.op = BY_OP_BOR;
+        header.dtype = BY_DTYPE_U8;
+        header.mode = BY_MODE_FAST;
+    }
     header.count = (uint16_t)by_prng_below(&prng, TRACE_PAYLOAD_MAX / by_dtype_bytes(header.dtype) + 1);
-    header.optag = by_optag(seq, BY_COLLECTIVE_ALLREDUCE, 0, header.count);
-    return header;
+    if (chunk.collective == BY_COLLECTIVE_BARRIER)
+        header.count = 0;
+    header.optag = by_optag(seq, chunk.collective, (uint16_t)chunk.root, header.count);
+    chunk.header = header;
+    return chunk;
+}
+
+static struct by_header chunk_header(unsigned tree, uint32_t seq)
+{
+    return chunk_of(tree, seq).header;
+}
+
+/* The flags of a child's part in a chunk; now and then it is not what the collective says. */
+static uint8_t flags_of(struct trace *trace, const struct chunk *chunk, unsigned child)
+{
+    int is_root = child == chunk->root;
+    uint8_t flags = 0;
+
+    if (is_copied(chunk->collective))
+        flags = is_root ? BY_FLAG_ACKONLY : BY_FLAG_NODATA;
+    else if (chunk->collective == BY_COLLECTIVE_BARRIER)
+        flags = BY_FLAG_NODATA | BY_FLAG_ACKONLY;
+    else if (chunk->collective != BY_COLLECTIVE_ALLREDUCE && !is_root)
+        flags = BY_FLAG_ACKONLY;
+    if (below(trace, 40) == 0)
+        flags ^= BY_FLAG_NODATA;
+    if (below(trace, 40) == 0)
+        flags ^= BY_FLAG_ACKONLY;
+    if (below(trace, 10) == 0)
+        flags |= BY_FLAG_RETX;
+    return flags;
 }
 
 /* Values of an element type; floats are small numbers, since the bits of a NaN are the processor's choice. */
@@ -178,7 +226,8 @@ static void send_packet(struct trace *trace, struct trace_frame *frame, unsigned
 static void contribute(struct trace *trace, struct trace_frame *frame, unsigned tree, uint32_t seq,
                        unsigned child)
 {
-    struct by_header header = chunk_header(tree, seq);
+    struct chunk chunk = chunk_of(tree, seq);
+    struct by_header header = chunk.header;
     size_t bytes = (size_t)header.count * by_dtype_bytes(header.dtype);
     uint8_t payload[TRACE_PAYLOAD_MAX];
 
@@ -186,14 +235,37 @@ static void contribute(struct trace *trace, struct trace_frame *frame, unsigned 
     header.child = (uint8_t)child;
     header.nleaf = 1;
     header.witness = by_leaf_tag(JOB, (uint16_t)child);
+    header.flags = flags_of(trace, &chunk, child);
     fill(trace, header.dtype, payload, bytes);
-    if (below(trace, 10) == 0) {
-        header.flags |= BY_FLAG_NODATA;
+    if (header.flags & BY_FLAG_NODATA)
         bytes = 0;
-    }
-    if (below(trace, 8) == 0)
-        header.flags |= BY_FLAG_ACKONLY;
     send_packet(trace, frame, child, &header, payload, bytes);
+}
+
+/* Several credits in one datagram, for chunks one behind the other; now and then one of them is damaged. */
+static void credits(struct trace *trace, struct trace_frame *frame)
+{
+    unsigned tree = below(trace, TRACE_TREES), child = below(trace, children(tree));
+    uint32_t seq = trace->tree[tree].seq + below(trace, 3), count = 2 + below(trace, 3);
+    uint8_t payload[TRACE_PAYLOAD_MAX];
+    struct by_header header = {0};
+
+    for (uint32_t i = 0; i < count; i++) {
+        header = chunk_header(tree, seq + i);
+        header.type = BY_TYPE_CONTRIB;
+        header.child = (uint8_t)child;
+        header.nleaf = 1;
+        header.witness = by_leaf_tag(JOB, (uint16_t)child);
+        header.flags = BY_FLAG_NODATA | (below(trace, 3) == 0 ? BY_FLAG_ACKONLY : 0);
+        by_header_encode(&header, payload + i * BY_WIRE_HEADER_BYTES);
+    }
+    if (below(trace, 10) == 0)
+        payload[below(trace, count * BY_WIRE_HEADER_BYTES)] ^= 1;
+    /* Its first packet's header is written by send_packet, with a sum of no payload. */
+    header = chunk_header(tree, seq);
+    send_packet(trace, frame, child, &header, payload + BY_WIRE_HEADER_BYTES,
+                (count - 1) * BY_WIRE_HEADER_BYTES);
+    memcpy(frame->data + BY_FRAME_HEADER_BYTES, payload, BY_WIRE_HEADER_BYTES);
 }
 
 static void result(struct trace *trace, struct trace_frame *frame, uint32_t seq)
@@ -220,18 +292,29 @@ static void progress(struct trace *trace, struct trace_frame *frame)
     unsigned index = below(trace, TRACE_TREES), child;
     struct trace_tree *tree = &trace->tree[index];
 
+    do
+        child = below(trace, children(index));
+    while (tree->left != 0 && !(tree->left >> child & 1));
+    if (below(trace, 8) == 0) {
+        /* It is lost; what comes instead is what another child sends again. */
+        trace->lost++;
+        contribute(trace, frame, index, tree->seq, below(trace, children(index)));
+        return;
+    }
     if (tree->wants_result) {
         result(trace, frame, tree->seq);
         tree->wants_result = 0;
     } else {
-        do
-            child = below(trace, children(index));
-        while (!(tree->left >> child & 1));
         tree->left &= ~(UINT64_C(1) << child);
         contribute(trace, frame, index, tree->seq, child);
         tree->wants_result = index == INNER && tree->left == 0;
     }
     if (tree->left == 0 && !tree->wants_result) {
+        struct chunk chunk = chunk_of(index, tree->seq);
+
+        trace->chunks[chunk.collective]++;
+        if (!is_copied(chunk.collective) && chunk.header.count > 0)
+            trace->modes[chunk.header.mode]++;
         tree->seq++;
         tree->left = (UINT64_C(1) << children(index)) - 1;
     }
@@ -353,7 +436,9 @@ void trace_next(struct trace *trace, struct trace_frame *frame)
         contribute(trace, frame, tree, near(trace, tree), below(trace, children(tree)));
     } else if (draw < 75) {
         result(trace, frame, near(trace, INNER));
-    } else if (draw < 82) {
+    } else if (draw < 78) {
+        credits(trace, frame);
+    } else if (draw < 83) {
         ask(trace, frame);
     } else if (draw < 88) {
         foreign(trace, frame);

@@ -1,9 +1,10 @@
 /*
  * One trace of frames for every shell around the engine: which bytes come out must not depend on who carries
  * them. A trace is made from a seed: a switch that is the root of one tree and an inner node of another, and
- * relays; chunks of all types and operators to their end, and in between what is late, doubled, damaged,
- * foreign or none of ours. Shells: plain.c (the engine and nothing else), dpdk.c (the shell of banyan-switchd
- * on ring ports), metal.c (the bare-metal image in QEMU). None has a clock.
+ * relays; chunks of all collectives, types, operators and modes to their end, and in between what is lost and
+ * sent again, late, out of order, doubled, damaged, of another generation, foreign or none of ours. Shells:
+ * plain.c (the engine and nothing else), dpdk.c (the shell of banyan-switchd on ring ports), sim.c (nodes and
+ * cables of the simulator), metal.c (the bare-metal image in QEMU). None has a clock.
  */
 #ifndef BY_TESTS_TRACE_TRACE_H
 #define BY_TESTS_TRACE_TRACE_H
@@ -12,6 +13,7 @@
 #include <stdint.h>
 
 #include "offload/base/prng.h"
+#include "offload/wire/types.h"
 
 #define TRACE_PORTS       4u
 #define TRACE_TREES       2u
@@ -42,6 +44,9 @@ struct trace_tree {
 struct trace {
     struct by_prng prng;
     struct trace_tree tree[TRACE_TREES];
+    uint64_t chunks[BY_COLLECTIVE_COUNT]; /* that came to their end */
+    uint64_t modes[BY_MODE_COUNT];        /* the same, with data that are summed */
+    uint64_t lost;                        /* contributions and results that did not come */
 };
 
 /* The switch's table, in memory that the caller frees. */
@@ -59,6 +64,10 @@ void trace_plain_step(const struct trace_frame *frame, struct trace_out *out);
 void trace_dpdk_open(const uint8_t *image, size_t bytes);
 void trace_dpdk_step(const struct trace_frame *frame, struct trace_out *out);
 void trace_dpdk_close(void);
+/* False when the frame is nothing in the simulated world: then `out` says nothing. */
+void trace_sim_open(const uint8_t *image, size_t bytes);
+int trace_sim_step(const struct trace_frame *frame, struct trace_out *out);
+void trace_sim_close(void);
 void trace_metal_open(const char *folder);
 int trace_metal_step(const struct trace_frame *frame, const struct trace_out *expected,
                      struct trace_out *out);
