@@ -238,7 +238,7 @@ static void run_push(struct by_task *task)
                 change->error = 0;
         }
     }
-    by_state_finish(change->state, change, change->error == 0, change->settled);
+    by_state_finish(change->state, change->error == 0, change->settled);
     change->push_seconds = seconds_now() - start;
     for (uint32_t i = 0; i < change->target_count; i++)
         change->sent += change->targets[i].sent;

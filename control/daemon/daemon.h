@@ -101,6 +101,8 @@ int by_daemon_watch(struct by_daemon *daemon, struct by_watcher *watcher, uint32
 int by_daemon_rewatch(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events);
 void by_daemon_unwatch(struct by_daemon *daemon, struct by_watcher *watcher);
 
+/* The program, from its command line to its exit status. One at a time in a process. */
+int by_daemon_main(int argc, char **argv);
 /* Runs until daemon->ending. Ticks every heartbeat. */
 void by_daemon_run(struct by_daemon *daemon);
 /* Ends with this exit status and a line on stderr. */

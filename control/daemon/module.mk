@@ -3,6 +3,7 @@ LIBS += daemon
 daemon_SRC := \
 	control/daemon/admit.c \
 	control/daemon/change.c \
+	control/daemon/daemon.c \
 	control/daemon/event.c \
 	control/daemon/fabric.c \
 	control/daemon/heal.c \

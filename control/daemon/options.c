@@ -191,6 +191,7 @@ int by_options_parse(struct by_options *options, int argc, char **argv)
 
     *options = (struct by_options){
         .heartbeat_ms = 100, .http = true, .http_port = BY_HTTP_PORT, .access = {.timeout_ms = 2000}};
+    optind = 0; /* another command line may have been read before */
     while ((code = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
         status = take(options, code, optarg);
         if (status >= 0)

@@ -30,10 +30,10 @@
 static const char schema[] =
     "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
     "CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, number INTEGER NOT NULL);"
-    "CREATE TABLE IF NOT EXISTS job(job INTEGER PRIMARY KEY, failed INTEGER NOT NULL, text TEXT NOT NULL,"
+    "CREATE TABLE IF NOT EXISTS job(push INTEGER, job INTEGER, failed INTEGER NOT NULL, text TEXT NOT NULL,"
     " gen_last INTEGER NOT NULL, name TEXT NOT NULL, wants TEXT NOT NULL, ranks TEXT, window INTEGER NOT "
     "NULL,"
-    " share TEXT NOT NULL);"
+    " share TEXT NOT NULL, PRIMARY KEY(push, job));"
     "CREATE TABLE IF NOT EXISTS tables(push INTEGER, job INTEGER, gen INTEGER NOT NULL, window INTEGER NOT "
     "NULL,"
     " note TEXT NOT NULL, lost_links BLOB NOT NULL, slot_base BLOB NOT NULL, PRIMARY KEY(push, job));"
@@ -187,6 +187,8 @@ static int check(struct by_state *state, struct by_problem *problem)
             "--state %.200s was made with another --mtu, --det or --keyed: running jobs have tables by "
             "those; give them again, or another folder",
             state->folder);
+    by_put64(state->lower.seed, get_number(state, "seed_high"));
+    by_put64(state->lower.seed + 8, get_number(state, "seed_low"));
     return 0;
 }
 
@@ -279,7 +281,7 @@ static int put_job(struct by_state *state, const struct by_change_job *entry, st
     char share[BY_FRACTION_TEXT_BYTES];
     int error =
         by_state_do(state, problem,
-                    by_state_ask(state, "REPLACE INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", "nntntttnt",
+                    by_state_ask(state, "INSERT INTO job VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)", "nntntttnt",
                                  (int64_t)spec->job, (int64_t)(entry->error != 0), entry->problem.text,
                                  (int64_t)entry->job->gen_last, spec->name, wants, ranks,
                                  (int64_t)spec->window, by_fraction_text(spec->share, share)));
@@ -337,13 +339,24 @@ static int end_transaction(struct by_state *state, int error, struct by_problem 
     return error;
 }
 
-static const char forget_push[] = "DELETE FROM tables WHERE push = 1; DELETE FROM plan WHERE push = 1;"
-                                  "DELETE FROM image WHERE push = 1; DELETE FROM meta WHERE key = 'push';";
+/* A generation is used once, also by a push that came to nothing. */
+static const char forget_push[] =
+    "UPDATE job SET gen_last = COALESCE((SELECT new.gen_last FROM job new WHERE new.push = 1 AND new.job = "
+    "job.job),"
+    " gen_last) WHERE push = 0;"
+    "DELETE FROM job WHERE push = 1; DELETE FROM tables WHERE push = 1; DELETE FROM plan WHERE push = 1;"
+    "DELETE FROM image WHERE push = 1; DELETE FROM meta WHERE key = 'push';";
 static const char take_push[] =
-    "DELETE FROM tables WHERE push = 0; DELETE FROM plan WHERE push = 0; DELETE FROM image WHERE push = 0;"
-    "UPDATE tables SET push = 0; UPDATE plan SET push = 0; UPDATE image SET push = 0;"
-    "DELETE FROM job WHERE failed = 0 AND job NOT IN (SELECT job FROM tables);"
+    "DELETE FROM job WHERE push = 0; DELETE FROM tables WHERE push = 0; DELETE FROM plan WHERE push = 0;"
+    "DELETE FROM image WHERE push = 0;"
+    "UPDATE job SET push = 0; UPDATE tables SET push = 0; UPDATE plan SET push = 0; UPDATE image SET push = "
+    "0;"
     "DELETE FROM meta WHERE key = 'push';";
+/* Jobs that have failed are in no change, and stay until they are ended. */
+static const char keep_failed[] =
+    "INSERT INTO job SELECT 1, job, failed, text, gen_last, name, wants, ranks, window, share FROM job old"
+    " WHERE push = 0 AND failed = 1 AND job <> ? AND NOT EXISTS"
+    " (SELECT 1 FROM job new WHERE new.push = 1 AND new.job = old.job)";
 
 int by_state_begin(struct by_state *state, const struct by_change *change, struct by_problem *problem)
 {
@@ -358,13 +371,15 @@ int by_state_begin(struct by_state *state, const struct by_change *change, struc
     if (error == 0)
         error = put_jobs(state, change, problem);
     if (error == 0)
+        error = by_state_do(state, problem, by_state_ask(state, keep_failed, "n", (int64_t)change->ended));
+    if (error == 0)
         error = put_images(state, change, problem);
     if (error == 0)
         error = put_number(state, "push", change->push_id, problem);
     return end_transaction(state, error, problem);
 }
 
-void by_state_finish(struct by_state *state, const struct by_change *change, bool done, bool settled)
+void by_state_finish(struct by_state *state, bool done, bool settled)
 {
     struct by_problem problem = {0};
     int error;
@@ -375,10 +390,6 @@ void by_state_finish(struct by_state *state, const struct by_change *change, boo
     if (error != 0)
         return;
     error = by_state_run(state, &problem, done ? take_push : forget_push);
-    if (done && change->ended != 0 && error == 0) /* one that had failed has no tables to go with */
-        error =
-            by_state_do(state, &problem,
-                        by_state_ask(state, "DELETE FROM job WHERE job = ?", "n", (int64_t)change->ended));
     end_transaction(state, error, &problem);
 }
 

@@ -29,7 +29,7 @@ int by_state_elect(struct by_state *state, uint64_t election_id, struct by_probl
 /* Writes down all of a change whose push is about to begin. 0 or BY_EIO: then nothing may be pushed. */
 int by_state_begin(struct by_state *state, const struct by_change *change, struct by_problem *problem);
 /* The push came out: `done`, or not at all. When it is not `settled` it stays as it is, for the next life. */
-void by_state_finish(struct by_state *state, const struct by_change *change, bool done, bool settled);
+void by_state_finish(struct by_state *state, bool done, bool settled);
 
 /* A push that the last life began: its switches and what they were to get. */
 struct by_state_open_push {

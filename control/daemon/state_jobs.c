@@ -153,7 +153,10 @@ int by_state_jobs(struct by_state *state, struct by_job ***jobs, uint32_t *count
     *count = 0;
     if (state == NULL)
         return 0;
-    row = by_state_ask(state, "SELECT * FROM job ORDER BY job", "");
+    row = by_state_ask(state,
+                       "SELECT job, failed, text, gen_last, name, wants, ranks, window, share FROM job WHERE "
+                       "push = 0 ORDER BY job",
+                       "");
     if (row == NULL)
         return by_state_fail(state, problem);
     while (error == 0 && sqlite3_step(row) == SQLITE_ROW) {

@@ -1,6 +1,7 @@
 /* See fake.h. */
 #include "tests/unit/control/controller/fake.h"
 
+#include <pb_decode.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "firmware/agent/agent.h"
 #include "offload/base/errors.h"
 #include "offload/table/image.h"
+#include "proto/control.pb.h"
 
 /* Ends the program where the machine fails. */
 static void must(bool done)
@@ -73,8 +75,10 @@ static int fake_counter(void *node, uint32_t index, struct by_agent_counter *out
 
 static int fake_port(void *node, uint32_t index, struct by_agent_port *out)
 {
-    (void)node;
+    const struct fake *fake = node;
+
     *out = (struct by_agent_port){.name = index ? "p1" : "p0", .rx_bytes = 1000 + index, .tx_packets = 7};
+    out->down = index < 2 && fake->down[index];
     return index < 2 ? 0 : BY_ENOENT;
 }
 
@@ -88,10 +92,26 @@ static int fake_waiting(void *node, uint32_t index, struct by_bank_view *out)
 static const struct by_agent_ops ops = {fake_stage, fake_commit,  fake_abort, fake_image, fake_counter,
                                         fake_port,  fake_waiting, NULL,       NULL};
 
-/* The next request is here. True when it is the one at which the controller ends, which it then does. */
-static bool is_last(struct crash *crash)
+/* The first bytes of a message, with its length in front, are those of a request that writes. */
+static bool is_write(const uint8_t *bytes, size_t count)
 {
-    if (atomic_fetch_sub(&crash->left, 1) != 1)
+    pb_istream_t stream = pb_istream_from_buffer(bytes, count);
+    pb_wire_type_t type;
+    uint32_t tag;
+    bool end = false;
+
+    if (!pb_read(&stream, NULL, BY_CONTROL_LENGTH_BYTES))
+        return false;
+    while (!end && pb_decode_tag(&stream, &type, &tag, &end) && tag < by_Request_hello_tag)
+        if (!pb_skip_field(&stream, type))
+            return false;
+    return !end && tag >= by_Request_stage_tag && tag <= by_Request_abort_tag;
+}
+
+/* The next request is here. True when it is the one at which the controller ends, which it then does. */
+static bool is_last(struct crash *crash, bool writes)
+{
+    if ((crash->writes && !writes) || atomic_fetch_sub(&crash->left, 1) != 1)
         return false;
     while (crash->process == 0)
         usleep(100);
@@ -101,38 +121,67 @@ static bool is_last(struct crash *crash)
     return true;
 }
 
+/* Answers what is in `in`. False when the client is to be left. */
+static bool answer(struct fake *fake, struct by_channel *channel, int fd, const uint8_t *in, size_t count)
+{
+    static _Thread_local uint8_t out[BY_CHANNEL_OUT_MIN];
+    bool writes = is_write(in, count);
+    size_t done = 0, used = 1;
+
+    if (fake->garbage)
+        return send(fd, "\0\0\0\4abcd", 8, MSG_NOSIGNAL) == 8;
+    if (fake->crash && fake->crash->before && is_last(fake->crash, writes))
+        return false;
+    while (done < count && used > 0) {
+        int32_t bytes;
+
+        pthread_mutex_lock(&fake->lock);
+        bytes = by_channel_step(channel, fake->agent, in + done, count - done, &used, out, sizeof(out));
+        pthread_mutex_unlock(&fake->lock);
+        if (bytes < 0)
+            return false;
+        done += used;
+        if (fake->crash && !fake->crash->before && bytes > 0 && is_last(fake->crash, writes))
+            return false;
+        /* In two pieces: a reader must cope with half a message. */
+        if (bytes > 0 && (send(fd, out, (size_t)bytes / 2, MSG_NOSIGNAL) < 0 ||
+                          send(fd, out + bytes / 2, (size_t)(bytes - bytes / 2), MSG_NOSIGNAL) < 0))
+            return false;
+    }
+    return true;
+}
+
 /* Serves one client until it leaves. */
-static void serve(struct fake *fake, int fd)
+static void *serve(void *argument)
 {
     static _Thread_local struct by_channel channel;
-    static _Thread_local uint8_t in[4096], out[BY_CHANNEL_OUT_MIN];
+    static _Thread_local uint8_t in[4096];
+    struct fake_client *client = argument;
+    struct fake *fake = client->fake;
     ssize_t count;
 
     by_channel_init(&channel);
-    while ((count = recv(fd, in, sizeof(in), 0)) > 0) {
-        size_t done = 0, used = 1;
-        if (fake->silent)
-            continue;
-        if (fake->garbage) {
-            send(fd, "\0\0\0\4abcd", 8, MSG_NOSIGNAL);
-            continue;
+    while ((count = recv(client->fd, in, sizeof(in), 0)) > 0)
+        if (!fake->silent && !answer(fake, &channel, client->fd, in, (size_t)count))
+            break;
+    shutdown(client->fd, SHUT_RDWR);
+    return NULL;
+}
+
+/* A place for another client; those that have left are seen off. NULL when there is none. */
+static struct fake_client *find_place(struct fake *fake)
+{
+    for (unsigned i = 0; i < FAKE_CLIENTS_MAX; i++) {
+        struct fake_client *client = &fake->clients[i];
+
+        if (client->fd >= 0 && pthread_tryjoin_np(client->thread, NULL) == 0) {
+            close(client->fd);
+            client->fd = -1;
         }
-        if (fake->crash && fake->crash->before && is_last(fake->crash))
-            return;
-        while (done < (size_t)count && used > 0) {
-            int32_t bytes = by_channel_step(&channel, fake->agent, in + done, (size_t)count - done, &used,
-                                            out, sizeof(out));
-            if (bytes < 0)
-                return;
-            done += used;
-            if (fake->crash && !fake->crash->before && bytes > 0 && is_last(fake->crash))
-                return;
-            /* In two pieces: a reader must cope with half a message. */
-            if (bytes > 0 && (send(fd, out, (size_t)bytes / 2, MSG_NOSIGNAL) < 0 ||
-                              send(fd, out + bytes / 2, (size_t)(bytes - bytes / 2), MSG_NOSIGNAL) < 0))
-                return;
-        }
+        if (client->fd < 0)
+            return client;
     }
+    return NULL;
 }
 
 static void *serve_all(void *argument)
@@ -141,21 +190,28 @@ static void *serve_all(void *argument)
 
     while (!fake->end) {
         int fd = accept(fake->listener, NULL, NULL);
+        struct fake_client *client = fd >= 0 ? find_place(fake) : NULL;
+
         if (fd < 0)
             break;
-        serve(fake, fd);
-        close(fd);
+        if (client == NULL) {
+            close(fd);
+            continue;
+        }
+        *client = (struct fake_client){.fake = fake, .fd = fd};
+        must(pthread_create(&client->thread, NULL, serve, client) == 0);
     }
     return NULL;
 }
 
 struct fake *fake_start(const char *name, uint32_t slots, uint32_t image_bytes_max)
 {
+    static atomic_ullong nonces = 9;
     struct fake *fake = by_alloc(1, sizeof(*fake));
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     struct by_agent_config config = {.name = name,
                                      .software = "fake 1",
-                                     .boot_nonce = 9,
+                                     .boot_nonce = atomic_fetch_add(&nonces, 1),
                                      .port_count = 256,
                                      .slot_count = slots,
                                      .payload_max = 8192,
@@ -164,6 +220,9 @@ struct fake *fake_start(const char *name, uint32_t slots, uint32_t image_bytes_m
                                      .ops = &ops,
                                      .node = fake};
 
+    pthread_mutex_init(&fake->lock, NULL);
+    for (unsigned i = 0; i < FAKE_CLIENTS_MAX; i++)
+        fake->clients[i].fd = -1;
     fake->staged = by_alloc(image_bytes_max, 1);
     fake->active = by_alloc(image_bytes_max, 1);
     snprintf(fake->path, sizeof(fake->path), "/tmp/by-test-%ld-%s.sock", (long)getpid(), name);
@@ -184,6 +243,14 @@ void fake_stop(struct fake *fake)
     fake->end = 1;
     shutdown(fake->listener, SHUT_RDWR);
     pthread_join(fake->thread, NULL);
+    for (unsigned i = 0; i < FAKE_CLIENTS_MAX; i++) {
+        if (fake->clients[i].fd < 0)
+            continue;
+        shutdown(fake->clients[i].fd, SHUT_RDWR);
+        pthread_join(fake->clients[i].thread, NULL);
+        close(fake->clients[i].fd);
+    }
+    pthread_mutex_destroy(&fake->lock);
     close(fake->listener);
     unlink(fake->path);
     free(fake->memory);

@@ -8,11 +8,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Clients of a switch at a time (count). */
+#define FAKE_CLIENTS_MAX 8
+
 /* A controller that ends at a certain request, counted over all switches. */
 struct crash {
     atomic_int left;    /* requests until then */
     atomic_bool before; /* the request is not done any more, else only its answer is lost */
+    atomic_bool writes; /* only those that write count: Stage, Validate, Commit, Abort */
     atomic_int process; /* the controller's, 0 = not yet known */
+};
+
+/* A connection, with a thread of its own. */
+struct fake_client {
+    struct fake *fake;
+    pthread_t thread;
+    int fd; /* -1: no such client */
 };
 
 /* A switch that has everything but packets. */
@@ -20,11 +31,14 @@ struct fake {
     char address[128], path[108];
     int listener;
     pthread_t thread;
+    pthread_mutex_t lock; /* of the agent, and of the clients */
+    struct fake_client clients[FAKE_CLIENTS_MAX];
     atomic_int end;
+    atomic_bool down[2]; /* ports without a carrier */
     atomic_int commits, aborts;
     int refuse_stage, refuse_commit; /* errors to give */
     int garbage;                     /* answers nonsense */
-    int silent;                      /* answers nothing */
+    atomic_int silent;               /* answers nothing */
     struct crash *crash;             /* when the controller ends, or NULL */
     uint8_t *staged, *active;
     size_t staged_bytes, active_bytes;

@@ -3,3 +3,15 @@ TESTS += daemon-recover
 daemon-recover_SRC    := tests/unit/control/daemon/test_recover.c control/daemon/recover.c
 daemon-recover_LIBS   := offload
 daemon-recover_LDLIBS := -lcmocka
+
+# The daemon as a whole, and its parts that plan, admit and remember.
+DAEMON_RIG := tests/unit/control/daemon/rig.c tests/unit/control/controller/fake.c tests/unit/control/lower/bench.c
+DAEMON_LDLIBS := -lcmocka -lsqlite3 -lmicrohttpd -ljansson -lexpat -lgmp -lm -lprotobuf-nanopb -lssl -lcrypto -lpthread
+TESTS += daemon-whole
+daemon-whole_SRC    := tests/unit/control/daemon/test_daemon.c $(DAEMON_RIG)
+daemon-whole_LIBS   := daemon control agent secure offload
+daemon-whole_LDLIBS := $(DAEMON_LDLIBS)
+TESTS += daemon-tables
+daemon-tables_SRC    := tests/unit/control/daemon/test_tables.c tests/unit/control/lower/bench.c
+daemon-tables_LIBS   := daemon control secure offload
+daemon-tables_LDLIBS := $(DAEMON_LDLIBS)

@@ -1,0 +1,177 @@
+/* banyand as a whole: its watch, one controller at a time, and its death at any step of a push. Switches are
+ * agents without packets, the daemon is a process that really ends. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "control/daemon/state.h"
+#include "offload/table/image.h"
+#include "tests/unit/control/daemon/rig.h"
+
+static uint64_t active_hash(const struct fake *fake)
+{
+    return fake->active_bytes > 0 ? by_image_hash(fake->active, fake->active_bytes) : 0;
+}
+
+static void a_daemon_loads_its_jobs_and_says_what_becomes_of_switches_and_links(void **state)
+{
+    struct rig rig;
+    struct rig_daemon daemon;
+
+    (void)state;
+    rig_open(&rig);
+    daemon = rig_start(&rig, (const char *const[]){"--job", "1=allreduce,broadcast@h1", NULL});
+    rig_await(&daemon, "job 1 runs, generation 1");
+    assert_true(rig.fake[0]->active_bytes > 0 && rig.fake[1]->active_bytes > 0);
+    rig.fake[0]->down[1] = true;
+    rig_await(&daemon, "link x0 - x1 is down: no carrier");
+    rig.fake[0]->down[1] = false;
+    rig_await(&daemon, "link x0 - x1 is up");
+    rig.fake[1]->silent = 1;
+    rig_await(&daemon, "switch x1 is down: no answer for ");
+    rig.fake[1]->silent = 0;
+    rig_await(&daemon, "switch x1 is up");
+    assert_false(rig_has_said(&daemon, "switch x0 is down"));
+    fake_stop(rig.fake[1]);
+    rig.fake[1] = fake_start("x1", 4096, 65536);
+    rig_await(&daemon, "switch x1 has restarted, its tables are gone");
+    for (unsigned waited = 0; waited < 10000 && rig.fake[1]->commits == 0; waited += 5)
+        usleep(5000);
+    assert_true(rig.fake[1]->commits > 0); /* it has got its table again */
+    assert_int_equal(rig_stop(&daemon), 0);
+    rig_close(&rig);
+}
+
+static void a_second_controller_is_refused_or_takes_over(void **state)
+{
+    struct rig rig;
+    struct rig_daemon first, second, third;
+
+    (void)state;
+    rig_open(&rig);
+    first = rig_start(&rig, (const char *const[]){"--job", "1=allreduce", "--state", rig.state, NULL});
+    rig_await(&first, "job 1 runs");
+    second = rig_start(&rig, (const char *const[]){"--state", rig.state, NULL});
+    assert_int_equal(rig_wait(&second), 3);
+    assert_true(rig_has_said(&second, "belongs to a banyand that runs"));
+    second = rig_start(&rig, (const char *const[]){NULL});
+    assert_int_equal(rig_wait(&second), 3);
+    assert_true(rig_has_said(&second, "is led by another controller"));
+    assert_true(rig_has_said(&second, "--takeover"));
+    third = rig_start(&rig, (const char *const[]){"--takeover", NULL});
+    rig_await(&third, "ready");
+    assert_int_equal(rig_wait(&first), 3);
+    assert_true(rig_has_said(&first, "is led by a newer controller"));
+    assert_int_equal(rig_stop(&third), 0);
+    rig_close(&rig);
+}
+
+/* What the store says is what the switches have, and both jobs are either there or not. */
+static void check_agreement(struct rig *rig, uint64_t active[2])
+{
+    struct by_lower_options options = {0};
+    struct by_state *store;
+    struct by_problem problem = {0};
+    struct by_job **jobs;
+    uint32_t count;
+
+    assert_int_equal(by_state_open(rig->state, rig->topology, &options, &store, &problem), 0);
+    assert_int_equal(by_state_jobs(store, &jobs, &count, &problem), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        struct by_change_image image;
+        uint64_t nonce;
+
+        assert_int_equal(by_state_image(store, (uint32_t)by_topology_find(rig->topology, i ? "x1" : "x0"),
+                                        &image, &nonce, &problem),
+                         0);
+        assert_true(image.hash == active[i]);
+        if (image.bytes != NULL) {
+            struct by_image_header header;
+
+            by_image_header(image.bytes, &header);
+            assert_int_equal(header.count[BY_SECTION_JOB], count);
+        } else {
+            assert_int_equal(count, 0);
+        }
+        free(image.bytes);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(jobs[i]->spec.job, i + 1); /* the second never without the first */
+        assert_int_equal(jobs[i]->state, BY_JOB_RUNNING);
+        by_job_tables_free(jobs[i]->tables);
+        by_job_spec_free(&jobs[i]->spec);
+        free(jobs[i]);
+    }
+    free(jobs);
+    by_state_close(store);
+}
+
+/* Two jobs are made one after the other by a daemon that is killed at a request that writes; another one goes
+ * on from there. True when it was killed. */
+static bool kill_at(int step, bool before)
+{
+    struct rig rig;
+    struct crash crash = {.left = step, .before = before, .writes = true};
+    struct rig_daemon daemon;
+    uint64_t active[2];
+    bool crashed;
+
+    rig_open(&rig);
+    rig.fake[0]->crash = rig.fake[1]->crash = &crash;
+    daemon = rig_start(&rig, (const char *const[]){"--state", rig.state, "--job", "1=allreduce", "--job",
+                                                   "2=allreduce,broadcast", NULL});
+    crash.process = daemon.process;
+    while (crash.left > 0 && !rig_has_said(&daemon, "job 2 runs"))
+        usleep(2000);
+    crashed = crash.left <= 0;
+    if (crashed) {
+        while (crash.process >= 0)
+            usleep(1000);
+    } else {
+        rig_stop(&daemon);
+    }
+    rig.fake[0]->crash = rig.fake[1]->crash = NULL;
+    daemon = rig_start(&rig, (const char *const[]){"--state", rig.state, NULL});
+    rig_await(&daemon, "ready");
+    usleep(20000);
+    for (unsigned i = 0; i < 2; i++)
+        active[i] = active_hash(rig.fake[i]);
+    usleep(50000); /* it leaves them alone */
+    for (unsigned i = 0; i < 2; i++)
+        assert_true(active[i] == active_hash(rig.fake[i]));
+    assert_int_equal(rig_stop(&daemon), 0);
+    check_agreement(&rig, active);
+    rig_close(&rig);
+    return crashed;
+}
+
+static void a_daemon_that_dies_at_any_step_of_a_push_goes_on_with_one_generation(void **state)
+{
+    (void)state;
+    for (int before = 0; before < 2; before++) {
+        int step = 1;
+
+        while (kill_at(step, before))
+            step++;
+        /* Stage, Validate and Commit at two switches, for each of two jobs. */
+        assert_int_equal(step, 13);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_daemon_loads_its_jobs_and_says_what_becomes_of_switches_and_links),
+        cmocka_unit_test(a_second_controller_is_refused_or_takes_over),
+        cmocka_unit_test(a_daemon_that_dies_at_any_step_of_a_push_goes_on_with_one_generation),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
