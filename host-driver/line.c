@@ -79,7 +79,7 @@ void by_line_close(struct by_line *line)
     line->fd = -1;
 }
 
-static void drop(struct by_line *line, uint64_t now_ns, const char *why)
+void by_line_drop(struct by_line *line, uint64_t now_ns, const char *why)
 {
     if (line->fd >= 0)
         close(line->fd);
@@ -99,7 +99,7 @@ static void begin(struct by_line *line, uint64_t now_ns)
 
     line->fd = socket(line->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (line->fd < 0) {
-        drop(line, now_ns, strerror(errno));
+        by_line_drop(line, now_ns, strerror(errno));
         return;
     }
     if (line->address.ss_family != AF_UNIX) {
@@ -109,7 +109,7 @@ static void begin(struct by_line *line, uint64_t now_ns)
     if (connect(line->fd, (const struct sockaddr *)&line->address, line->address_bytes) == 0)
         line->up = true;
     else if (errno != EINPROGRESS)
-        drop(line, now_ns, strerror(errno));
+        by_line_drop(line, now_ns, strerror(errno));
 }
 
 /* Whether a connection that was begun has come about. */
@@ -122,7 +122,7 @@ static void finish(struct by_line *line, uint64_t now_ns)
     if (poll(&one, 1, 0) <= 0)
         return;
     if (getsockopt(line->fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0 || error != 0)
-        drop(line, now_ns, strerror(error != 0 ? error : errno));
+        by_line_drop(line, now_ns, strerror(error != 0 ? error : errno));
     else
         line->up = true;
 }
@@ -158,7 +158,7 @@ static int receive(struct by_line *line, uint64_t now_ns)
         ssize_t got;
 
         if (reserve(&line->in, READ_BYTES) != 0) {
-            drop(line, now_ns, "no memory for what it says");
+            by_line_drop(line, now_ns, "no memory for what it says");
             return moved;
         }
         got = recv(line->fd, line->in.bytes + line->in.used, line->in.room - line->in.used, 0);
@@ -177,7 +177,7 @@ static int receive(struct by_line *line, uint64_t now_ns)
             /* What came before the end is still looked at: it may say why. */
             if (line->in.used > line->in.at && moved)
                 return moved;
-            drop(line, now_ns, why);
+            by_line_drop(line, now_ns, why);
         }
         return moved;
     }
@@ -193,7 +193,7 @@ static void send_queued(struct by_line *line, uint64_t now_ns)
             continue;
         if (sent < 0) {
             if (errno != EAGAIN && errno != EWOULDBLOCK)
-                drop(line, now_ns, strerror(errno));
+                by_line_drop(line, now_ns, strerror(errno));
             return;
         }
         line->out.at += (size_t)sent;
@@ -225,7 +225,7 @@ void by_line_put(struct by_line *line, const struct by_member_frame *frame, uint
         return;
     if (line->out.used - line->out.at > OUT_MAX ||
         reserve(&line->out, BY_MEMBER_FIXED_MAX + frame->bytes) != 0) {
-        drop(line, now_ns, "it takes nothing more");
+        by_line_drop(line, now_ns, "it takes nothing more");
         return;
     }
     line->out.used += by_member_put(frame, line->out.bytes + line->out.used);
@@ -250,7 +250,7 @@ int by_line_get(struct by_line *line, struct by_member_frame *frame, uint64_t no
         line->in.at += used;
     if (error == 0 || error == BY_EAGAIN)
         return error;
-    drop(line, now_ns, error == BY_EVERSION ? "it speaks another version" : "it is no banyand");
+    by_line_drop(line, now_ns, error == BY_EVERSION ? "it speaks another version" : "it is no banyand");
     return BY_EAGAIN;
 }
 

@@ -45,6 +45,8 @@ void by_line_close(struct by_line *line);
 /* Connects, when it is time to, receives and sends what can be. UP: what was queued before is forgotten, and
  * the other side knows nothing of us yet. */
 enum by_line_event by_line_step(struct by_line *line, uint64_t now_ns);
+/* Ends the connection, which is then opened again. */
+void by_line_drop(struct by_line *line, uint64_t now_ns, const char *why);
 /* Queues a frame; passed over while the line is down. */
 void by_line_put(struct by_line *line, const struct by_member_frame *frame, uint64_t now_ns);
 /* The next frame, its data valid until the next call of any function here. 0 or BY_EAGAIN; what is no frame

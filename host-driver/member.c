@@ -141,6 +141,10 @@ static int take_freeze(struct banyan_comm *comm, const struct by_member_frame *f
         by_survive_repeat(survive);
         return 0;
     }
+    if (frame->bytes == 0) { /* the attempt's table did not come: it does on a new connection */
+        by_line_drop(&member->line, now_ns, "it has not sent a table");
+        return 0;
+    }
     return by_survive_freeze(comm, survive, frame, by_comm_now(comm));
 }
 

@@ -122,8 +122,6 @@ int by_survive_freeze(struct banyan_comm *comm, struct by_survive *survive,
     void *memory;
     int error;
 
-    if (frame->bytes == 0)
-        return 0; /* of an attempt whose table was lost with a connection; it comes again */
     error = check_coming(comm, frame);
     if (error == 0)
         error = take_coming(survive, frame, by_resume_message_max(endpoint));

@@ -18,6 +18,7 @@
 #include "control/daemon/jobs.h"
 #include "control/topology/alloc.h"
 #include "offload/base/errors.h"
+#include "offload/base/prng.h"
 
 #define READ_BYTES ((size_t)64 << 10)
 #define SILENT_MS  3000
@@ -41,6 +42,7 @@ struct peer {
 };
 
 struct by_members {
+    struct by_prng prng; /* of injected faults */
     uint32_t listener_count, peer_count;
     struct by_watcher listeners[BY_OPTIONS_MEMBERS_MAX];
     struct peer *peers;
@@ -158,13 +160,22 @@ static struct peer *find(const struct by_members *members, uint16_t job, uint16_
     return NULL;
 }
 
+/* Fault injection. What a connection begins and ends with is spared: a peer without it is another fault. */
+static bool is_lost(struct by_daemon *daemon, uint8_t type)
+{
+    if (daemon->options.lose == 0 || type == BY_MEMBER_HELLO || type == BY_MEMBER_WELCOME ||
+        type == BY_MEMBER_BYE || type == BY_MEMBER_FAIL)
+        return false;
+    return by_prng_below(&daemon->members->prng, 1000) < daemon->options.lose;
+}
+
 void by_members_send(struct by_daemon *daemon, uint16_t job, uint16_t rank, struct by_member_frame frame)
 {
     struct peer *peer = daemon->members != NULL ? find(daemon->members, job, rank) : NULL;
 
     frame.job = job;
     frame.rank = rank;
-    if (peer != NULL)
+    if (peer != NULL && !is_lost(daemon, frame.type))
         put(daemon, peer, &frame);
 }
 
@@ -297,7 +308,7 @@ static void take(struct by_daemon *daemon, struct peer *peer, const struct by_me
         return;
     }
     if (!peer->member || frame->job != peer->job || frame->rank != peer->rank) {
-        if (peer->name[0] == 0)
+        if (!peer->dead && peer->name[0] == 0)
             drop(daemon, peer, "it says %s before HELLO", by_member_name(frame->type));
         return;
     }
@@ -335,7 +346,8 @@ static void parse(struct by_daemon *daemon, struct peer *peer)
         if (error != 0)
             break;
         peer->in.at += used;
-        take(daemon, peer, &frame);
+        if (!is_lost(daemon, frame.type))
+            take(daemon, peer, &frame);
     }
     if (peer->dead || error == 0 || error == BY_EAGAIN)
         return;
@@ -456,6 +468,7 @@ static int listen_tcp(const char *text)
 int by_members_open(struct by_daemon *daemon)
 {
     daemon->members = by_alloc(1, sizeof(*daemon->members));
+    daemon->members->prng.state = by_push_election();
     for (uint32_t i = 0; i < daemon->options.member_count; i++) {
         struct by_watcher *listener = &daemon->members->listeners[i];
         const char *address = daemon->options.members[i];

@@ -16,6 +16,7 @@ daemon_SRC := \
 	control/daemon/options.c \
 	control/daemon/react.c \
 	control/daemon/recover.c \
+	control/daemon/recover_job.c \
 	control/daemon/start.c \
 	control/daemon/state.c \
 	control/daemon/state_jobs.c \

@@ -20,6 +20,7 @@ enum {
     OPT_HEARTBEAT,
     OPT_JOB,
     OPT_MEMBERS,
+    OPT_LOSE,
     OPT_MTU,
     OPT_DET,
     OPT_STATE,
@@ -37,6 +38,7 @@ static const struct option long_options[] = {{"to", required_argument, NULL, OPT
                                              {"heartbeat", required_argument, NULL, OPT_HEARTBEAT},
                                              {"job", required_argument, NULL, OPT_JOB},
                                              {"members", required_argument, NULL, OPT_MEMBERS},
+                                             {"lose", required_argument, NULL, OPT_LOSE},
                                              {"mtu", required_argument, NULL, OPT_MTU},
                                              {"det", no_argument, NULL, OPT_DET},
                                              {"state", required_argument, NULL, OPT_STATE},
@@ -60,6 +62,7 @@ static const char usage[] =
     "  --job N=LIST[:RANKS]  a job to make: collectives with commas between, or all; broadcast@HOST and\n"
     "                        reduce@HOST name a root; the hosts that take part, or @FILE (default: all)\n"
     "  --members ADDR        where hosts of jobs connect: unix:PATH or tcp:HOST:PORT\n"
+    "  --lose N              fault injection: of 1000 messages between hosts and here so many are lost\n"
     "  --heartbeat MS        how often each switch is asked, 10 to 1000 (default 100); three without an\n"
     "                        answer mean that it is down\n"
     "  --timeout S           seconds that a switch may take in a push, 1 to 60 (default 2)\n"
@@ -151,6 +154,8 @@ static int take(struct by_options *options, int code, const char *value)
         if (strncmp(value, "unix:", 5) != 0 && strncmp(value, "tcp:", 4) != 0)
             return refuse("--members %.100s: it is unix:PATH or tcp:HOST:PORT", value);
         return add("--members", value, options->members, &options->member_count, BY_OPTIONS_MEMBERS_MAX);
+    case OPT_LOSE:
+        return take_number("lose", value, 0, 500, &options->lose);
     case OPT_MTU:
         return take_number("mtu", value, 576, 9216, &options->lower.mtu);
     case OPT_DET:

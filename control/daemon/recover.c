@@ -1,81 +1,20 @@
 /* Recovery as a step; see recover.h. The daemon's thread. */
-#include "control/daemon/recover.h"
-
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/daemon/recover_inside.h"
 #include "offload/base/errors.h"
 
 #define QUIET_NS  UINT64_C(2000000000)
 #define GRACE_NS  UINT64_C(1500000000)
-#define REPEAT_NS UINT64_C(300000000)
-#define RETRY_NS  UINT64_C(200000000) /* after a push that failed */
+#define REPEAT_NS UINT64_C(100000000)
+/* Messages of one reminder (count): that of a larger job, in which each rank reports to each, comes later. */
+#define REMINDER 4096u
+#define RETRY_NS UINT64_C(200000000) /* after a push that failed */
 /* A job that moved so recently, with no rank that waits, has no dead switch in its trees: the switch cannot
  * be reached by us alone. */
 #define MOVED_NS UINT64_C(250000000)
-
-enum phase { IDLE = 1, PLANNING, PUSHING, SETTLING };
-enum presence { ABSENT, WAITING, HERE, GONE, LEFT };
-
-struct rank {
-    uint8_t presence;
-    uint16_t gen;        /* it runs in */
-    uint16_t image_sent; /* the attempt whose table it got on this connection, or 0 */
-    uint64_t nonce, gone_ns, chunks;
-};
-
-struct job {
-    bool exists, used, failed;
-    bool touched; /* the next plan must be for it, too */
-    bool open;    /* an attempt is under way: next is not base */
-    uint16_t job, rank_count, base, next;
-    uint64_t moved_ns, waits_ns; /* when chunks came, and when some rank last said that one waits */
-    uint64_t said_ns;            /* a rank was reminded, or got on */
-    int error;
-    char text[BY_RECOVER_TEXT]; /* of what it failed by */
-    struct rank *ranks;
-};
-
-struct by_recover {
-    struct by_recover_config config;
-    enum phase phase;
-    bool wanted; /* another plan after the work at hand */
-    bool pushed; /* the attempt at hand is on the switches */
-    uint64_t now_ns, retry_ns;
-    bool *lost_nodes, *lost_links;
-    bool *silent;      /* nodes: down for us, but perhaps not for the ranks */
-    uint64_t *back_ns; /* nodes, then links: since when they are back; 0: they are not */
-    uint32_t job_count;
-    struct job *jobs;
-    char cause[160]; /* what is lost, for texts */
-};
-
-/* ---- actions ---- */
-
-static void act(struct by_recover *r, struct by_recover_action action)
-{
-    r->config.act(r->config.user, &action);
-}
-
-static void tell(struct by_recover *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void tell(struct by_recover *r, const char *format, ...)
-{
-    char text[BY_RECOVER_TEXT];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    act(r, (struct by_recover_action){.what = BY_DO_LOG, .text = text});
-}
-
-static void to_rank(struct by_recover *r, enum by_recover_do what, uint32_t j, uint16_t rank, bool image)
-{
-    act(r, (struct by_recover_action){.what = what, .job = j, .rank = rank, .image = image});
-}
 
 static const char *part_name(const struct by_recover *r, bool is_link, uint32_t what, char text[96])
 {
@@ -83,111 +22,9 @@ static const char *part_name(const struct by_recover *r, bool is_link, uint32_t 
     return text;
 }
 
-static const char *rank_name(const struct by_recover *r, uint32_t j, uint16_t rank, char text[96])
-{
-    r->config.name_rank(r->config.user, j, rank, text, 96);
-    return text;
-}
-
-static void freeze(struct by_recover *r, uint32_t j, uint16_t rank)
-{
-    struct job *job = &r->jobs[j];
-    struct rank *one = &job->ranks[rank];
-
-    to_rank(r, BY_DO_FREEZE, j, rank, one->image_sent != job->next);
-    one->image_sent = job->next;
-    if (r->pushed)
-        to_rank(r, BY_DO_GO, j, rank, false);
-}
-
-static void freeze_all(struct by_recover *r, uint32_t j)
-{
-    r->jobs[j].said_ns = r->now_ns;
-    for (uint16_t k = 0; k < r->jobs[j].rank_count; k++)
-        if (r->jobs[j].ranks[k].presence == HERE)
-            freeze(r, j, k);
-}
-
-/* ---- a job's state ---- */
-
-static bool any(const struct job *job, enum presence presence)
-{
-    for (uint16_t k = 0; k < job->rank_count; k++)
-        if (job->ranks[k].presence == presence)
-            return true;
-    return false;
-}
-
 static uint16_t after(uint16_t gen)
 {
     return gen == UINT16_MAX ? 1 : (uint16_t)(gen + 1);
-}
-
-/* The run is over: the next one needs a generation of its own. */
-static void end_run(struct job *job)
-{
-    job->used = true;
-    job->failed = false;
-    for (uint16_t k = 0; k < job->rank_count; k++)
-        if (job->ranks[k].presence != WAITING)
-            job->ranks[k] = (struct rank){0};
-}
-
-static void fail_job(struct by_recover *r, uint32_t j, int error, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-static void fail_job(struct by_recover *r, uint32_t j, int error, const char *format, ...)
-{
-    struct job *job = &r->jobs[j];
-    va_list arguments;
-
-    if (job->failed)
-        return;
-    va_start(arguments, format);
-    vsnprintf(job->text, sizeof(job->text), format, arguments);
-    va_end(arguments);
-    job->failed = true;
-    job->error = error;
-    job->touched = job->open = false;
-    job->base = job->next;
-    tell(r, "job %u: %s", job->job, job->text);
-    for (uint16_t k = 0; k < job->rank_count; k++)
-        if (job->ranks[k].presence == HERE || job->ranks[k].presence == WAITING)
-            act(r, (struct by_recover_action){
-                       .what = BY_DO_FAIL, .job = j, .rank = k, .error = error, .text = job->text});
-    if (!any(job, HERE) && !any(job, WAITING))
-        end_run(job);
-}
-
-static void welcome(struct by_recover *r, uint32_t j, uint16_t k)
-{
-    struct job *job = &r->jobs[j];
-    struct rank *rank = &job->ranks[k];
-
-    rank->presence = HERE;
-    to_rank(r, BY_DO_WELCOME, j, k, rank->gen == 0);
-    if (rank->gen == 0)
-        rank->gen = job->base;
-}
-
-/* All ranks are in the new generation; or there is none that had to be asked. */
-static void settle(struct by_recover *r, uint32_t j)
-{
-    struct job *job = &r->jobs[j];
-
-    if (!job->open || !r->pushed || job->touched)
-        return;
-    if (any(job, HERE) || any(job, GONE))
-        for (uint16_t k = 0; k < job->rank_count; k++)
-            if (job->ranks[k].presence != HERE || job->ranks[k].gen != job->next)
-                return;
-    job->open = false;
-    job->used = any(job, HERE);
-    job->base = job->next;
-    act(r, (struct by_recover_action){.what = BY_DO_SETTLED, .job = j});
-    for (uint16_t k = 0; k < job->rank_count; k++)
-        if (job->ranks[k].presence == WAITING)
-            welcome(r, j, k);
 }
 
 /* ---- attempts ---- */
@@ -197,7 +34,7 @@ static void start_plan(struct by_recover *r)
     bool some = false;
 
     for (uint32_t j = 0; j < r->job_count; j++) {
-        struct job *job = &r->jobs[j];
+        struct by_recover_state *job = &r->jobs[j];
 
         if (!job->exists || !job->touched || job->failed)
             continue;
@@ -210,11 +47,11 @@ static void start_plan(struct by_recover *r)
         return;
     r->phase = PLANNING;
     r->pushed = false;
-    act(r, (struct by_recover_action){.what = BY_DO_PLAN});
+    by_recover_act(r, (struct by_recover_action){.what = BY_DO_PLAN});
 }
 
 /* A plan is wanted for all jobs that were touched, as soon as may be. */
-static void want_plan(struct by_recover *r)
+void by_recover_want(struct by_recover *r)
 {
     r->wanted = true;
     if (r->phase == IDLE || r->phase == SETTLING)
@@ -227,7 +64,7 @@ static bool touch(struct by_recover *r, bool is_link, uint32_t what)
     bool some = false;
 
     for (uint32_t j = 0; j < r->job_count; j++) {
-        struct job *job = &r->jobs[j];
+        struct by_recover_state *job = &r->jobs[j];
 
         /* What is planned at this moment may use it, too. */
         if (!job->exists || job->failed || (!job->open && !r->config.uses(r->config.user, j, is_link, what)))
@@ -248,10 +85,10 @@ static void lose(struct by_recover *r, bool is_link, uint32_t what, const char *
     lost[what] = true;
     snprintf(r->cause, sizeof(r->cause), "%s %s", part_name(r, is_link, what, name), how);
     if (touch(r, is_link, what)) {
-        tell(r, "%s: planning anew", r->cause);
-        want_plan(r);
+        by_recover_tell(r, "%s: planning anew", r->cause);
+        by_recover_want(r);
     } else {
-        tell(r, "%s: no job uses it", r->cause);
+        by_recover_tell(r, "%s: no job uses it", r->cause);
     }
 }
 
@@ -265,8 +102,8 @@ static void come_back(struct by_recover *r, bool is_link, uint32_t what)
     if (!lost[what] || r->back_ns[is_link ? r->config.node_count + what : what] != 0)
         return;
     r->back_ns[is_link ? r->config.node_count + what : what] = r->now_ns;
-    tell(r, "%s is back; it will be used when it has been there for a while",
-         part_name(r, is_link, what, name));
+    by_recover_tell(r, "%s is back; it will be used when it has been there for a while",
+                    part_name(r, is_link, what, name));
 }
 
 /* What has been back for long enough is part of the fabric again, and every job is planned with it. */
@@ -290,15 +127,15 @@ static void heal(struct by_recover *r)
         return;
     for (uint32_t j = 0; j < r->job_count; j++)
         r->jobs[j].touched = r->jobs[j].exists && !r->jobs[j].failed;
-    tell(r, "the fabric is healed: planning anew");
-    want_plan(r);
+    by_recover_tell(r, "the fabric is healed: planning anew");
+    by_recover_want(r);
 }
 
 /* Ranks that use the switch move on, and none waits. */
 static bool is_partition(const struct by_recover *r, uint32_t node)
 {
     for (uint32_t j = 0; j < r->job_count; j++) {
-        const struct job *job = &r->jobs[j];
+        const struct by_recover_state *job = &r->jobs[j];
 
         if (job->exists && !job->open && job->moved_ns != 0 && r->now_ns - job->moved_ns < MOVED_NS &&
             (job->waits_ns == 0 || r->now_ns - job->waits_ns >= 2 * MOVED_NS) &&
@@ -319,8 +156,8 @@ static void take_silence(struct by_recover *r, uint32_t node)
         lose(r, false, node, "does not answer");
     } else if (!r->silent[node]) {
         r->silent[node] = true;
-        tell(r, "%s does not answer, but its ranks move on: is the way from here to it broken?",
-             part_name(r, false, node, name));
+        by_recover_tell(r, "%s does not answer, but its ranks move on: is the way from here to it broken?",
+                        part_name(r, false, node, name));
     }
 }
 
@@ -336,8 +173,8 @@ static void take_reboot(struct by_recover *r, uint32_t node)
     /* It lives: only what it held is gone. */
     snprintf(r->cause, sizeof(r->cause), "%s was started anew", part_name(r, false, node, name));
     if (touch(r, false, node)) {
-        tell(r, "%s: planning anew", r->cause);
-        want_plan(r);
+        by_recover_tell(r, "%s: planning anew", r->cause);
+        by_recover_want(r);
     }
 }
 
@@ -355,14 +192,14 @@ static void take_planned(struct by_recover *r, const struct by_recover_event *ev
         if (!r->jobs[j].open)
             continue;
         if (event->error != 0)
-            fail_job(r, j, event->error, "%s: %s", r->cause, event->text);
+            by_recover_fail(r, j, event->error, "%s: %s", r->cause, event->text);
         else
-            freeze_all(r, j);
+            by_recover_freeze_all(r, j);
     }
     /* Also where no job is left that goes on: switches forget what failed. */
     r->phase = event->error != 0 ? IDLE : PUSHING;
     if (event->error == 0)
-        act(r, (struct by_recover_action){.what = BY_DO_PUSH});
+        by_recover_act(r, (struct by_recover_action){.what = BY_DO_PUSH});
 }
 
 static void take_pushed(struct by_recover *r, const struct by_recover_event *event)
@@ -370,7 +207,7 @@ static void take_pushed(struct by_recover *r, const struct by_recover_event *eve
     if (r->phase != PUSHING)
         return;
     if (event->error != 0) {
-        tell(r, "the tables could not be pushed: %s", event->text != NULL ? event->text : "?");
+        by_recover_tell(r, "the tables could not be pushed: %s", event->text != NULL ? event->text : "?");
         r->retry_ns = r->now_ns + RETRY_NS;
     } else {
         r->pushed = true;
@@ -382,111 +219,21 @@ static void take_pushed(struct by_recover *r, const struct by_recover_event *eve
             return;
     }
     for (uint32_t j = 0; event->error == 0 && j < r->job_count; j++) {
-        struct job *job = &r->jobs[j];
+        struct by_recover_state *job = &r->jobs[j];
 
         for (uint16_t k = 0; job->open && k < job->rank_count; k++)
             if (job->ranks[k].presence == HERE)
-                to_rank(r, BY_DO_GO, j, k, false);
-        settle(r, j);
+                by_recover_to_rank(r, BY_DO_GO, j, k, false);
+        by_recover_settle(r, j);
     }
 }
 
-/* ---- ranks ---- */
-
-static void take_came(struct by_recover *r, const struct by_recover_event *event)
+/* Between two reminders of a job's ranks. */
+static uint64_t pause_of(const struct by_recover *r, const struct by_recover_state *job)
 {
-    struct job *job = &r->jobs[event->job];
-    struct rank *rank = &job->ranks[event->rank];
-    bool was = rank->presence == HERE || rank->presence == GONE;
-    char name[96];
+    uint64_t messages = (uint64_t)job->rank_count * job->rank_count;
 
-    if (was && rank->nonce != event->number) {
-        fail_job(r, event->job, BY_EABORTED, "%s was started anew while the job ran",
-                 rank_name(r, event->job, event->rank, name));
-        was = false;
-    }
-    if (job->failed) {
-        if (was || !job->used || any(job, HERE)) {
-            rank->presence = HERE;
-            rank->nonce = event->number;
-            act(r, (struct by_recover_action){.what = BY_DO_FAIL,
-                                              .job = event->job,
-                                              .rank = event->rank,
-                                              .error = job->error,
-                                              .text = job->text});
-            return;
-        }
-        end_run(job);
-    }
-    rank->nonce = event->number;
-    rank->gen = event->gen;
-    rank->image_sent = 0;
-    if (!was && !any(job, HERE) && !any(job, GONE) && job->used) {
-        /* The first of a new run, whose tables a former run has used. */
-        rank->presence = WAITING;
-        if (!job->open) {
-            job->touched = true;
-            snprintf(r->cause, sizeof(r->cause), "a new run of job %u", job->job);
-            want_plan(r);
-        }
-        return;
-    }
-    welcome(r, event->job, event->rank);
-    if (job->open) {
-        if (r->phase == PUSHING || r->phase == SETTLING)
-            freeze_all(r, event->job); /* what it said, and what was said to it, may be lost */
-    } else if (rank->gen != job->base) {
-        /* We have forgotten what it knows, or it has not heard what we know. */
-        if ((int16_t)(rank->gen - job->next) > 0)
-            job->next = rank->gen;
-        job->touched = true;
-        snprintf(r->cause, sizeof(r->cause), "%s is in generation %u",
-                 rank_name(r, event->job, event->rank, name), rank->gen);
-        want_plan(r);
-    } else {
-        job->used = true;
-    }
-}
-
-static void take_gone(struct by_recover *r, const struct by_recover_event *event)
-{
-    struct job *job = &r->jobs[event->job];
-    struct rank *rank = &job->ranks[event->rank];
-    char name[96];
-
-    if (rank->presence == WAITING) {
-        *rank = (struct rank){0};
-        return;
-    }
-    if (rank->presence != HERE)
-        return;
-    rank->presence = event->type == BY_RECOVER_RANK_LEFT ? LEFT : GONE;
-    rank->gone_ns = r->now_ns;
-    if (rank->presence == LEFT && job->open && (any(job, HERE) || any(job, GONE)))
-        fail_job(r, event->job, BY_EABORTED, "%s: %s has ended, and what it had of the others' calls is lost",
-                 r->cause, rank_name(r, event->job, event->rank, name));
-    if (!any(job, HERE) && !any(job, GONE))
-        end_run(job);
-}
-
-/* Ranks whose connection ended, and who did not come back. */
-static void bury(struct by_recover *r, uint32_t j)
-{
-    struct job *job = &r->jobs[j];
-    char name[96];
-
-    for (uint16_t k = 0; k < job->rank_count; k++) {
-        struct rank *rank = &job->ranks[k];
-
-        if (rank->presence != GONE || r->now_ns - rank->gone_ns < r->config.grace_ns)
-            continue;
-        rank->presence = LEFT;
-        if (!job->failed && (any(job, HERE) || any(job, GONE)))
-            fail_job(r, j, BY_EABORTED, "%s has died: its connection to the controller ended",
-                     rank_name(r, j, k, name));
-    }
-    if (!any(job, HERE) && !any(job, GONE) && any(job, LEFT))
-        end_run(job);
+    return r->config.repeat_ns * (messages > REMINDER ? messages / REMINDER : 1);
 }
 
 static void tick(struct by_recover *r)
@@ -497,20 +244,20 @@ static void tick(struct by_recover *r)
         if (r->silent[n])
             take_silence(r, n);
     for (uint32_t j = 0; j < r->job_count; j++) {
-        struct job *job = &r->jobs[j];
+        struct by_recover_state *job = &r->jobs[j];
 
         if (!job->exists)
             continue;
-        bury(r, j);
+        by_recover_bury(r, j);
         if (job->open && (r->phase == PUSHING || r->phase == SETTLING) &&
-            r->now_ns - job->said_ns >= r->config.repeat_ns)
-            freeze_all(r, j);
-        settle(r, j);
+            r->now_ns - job->said_ns >= pause_of(r, job))
+            by_recover_freeze_all(r, j);
+        by_recover_settle(r, j);
         open |= job->open;
     }
     if (r->phase == SETTLING && !r->pushed && r->now_ns >= r->retry_ns) {
         r->phase = PUSHING;
-        act(r, (struct by_recover_action){.what = BY_DO_PUSH});
+        by_recover_act(r, (struct by_recover_action){.what = BY_DO_PUSH});
     } else if (r->phase == SETTLING && !open) {
         r->phase = IDLE;
     }
@@ -520,8 +267,8 @@ static void tick(struct by_recover *r)
 /* An event of a rank that is known. */
 static void take_rank(struct by_recover *r, const struct by_recover_event *event)
 {
-    struct job *job;
-    struct rank *rank;
+    struct by_recover_state *job;
+    struct by_recover_rank *rank;
 
     if (event->job >= r->job_count || !r->jobs[event->job].exists)
         return;
@@ -531,11 +278,11 @@ static void take_rank(struct by_recover *r, const struct by_recover_event *event
     rank = &job->ranks[event->rank];
     switch (event->type) {
     case BY_RECOVER_RANK_CAME:
-        take_came(r, event);
+        by_recover_came(r, event);
         break;
     case BY_RECOVER_RANK_LEFT:
     case BY_RECOVER_RANK_DIED:
-        take_gone(r, event);
+        by_recover_gone(r, event);
         break;
     case BY_RECOVER_RANK_ALIVE:
         if (event->number != rank->chunks)
@@ -550,7 +297,7 @@ static void take_rank(struct by_recover *r, const struct by_recover_event *event
             break;
         rank->gen = event->gen;
         job->said_ns = r->now_ns;
-        settle(r, event->job);
+        by_recover_settle(r, event->job);
         break;
     }
 }
@@ -574,7 +321,7 @@ void by_recover_event(struct by_recover *r, const struct by_recover_event *event
         break;
     case BY_RECOVER_NO_PLAN:
         if (event->job < r->job_count && r->jobs[event->job].open && !r->jobs[event->job].touched)
-            fail_job(r, event->job, event->error, "%s: %s", r->cause, event->text);
+            by_recover_fail(r, event->job, event->error, "%s: %s", r->cause, event->text);
         break;
     case BY_RECOVER_PLANNED:
         take_planned(r, event);
@@ -635,12 +382,12 @@ void by_recover_close(struct by_recover *r)
 uint32_t by_recover_add(struct by_recover *r, const struct by_recover_job *given)
 {
     uint32_t place = 0;
-    struct rank *ranks = calloc(given->rank_count + 1u, sizeof(*ranks));
+    struct by_recover_rank *ranks = calloc(given->rank_count + 1u, sizeof(*ranks));
 
     while (place < r->job_count && r->jobs[place].exists)
         place++;
     if (ranks != NULL && place == r->job_count) {
-        struct job *jobs = realloc(r->jobs, (place + 1) * sizeof(*jobs));
+        struct by_recover_state *jobs = realloc(r->jobs, (place + 1) * sizeof(*jobs));
 
         if (jobs == NULL) {
             free(ranks);
@@ -652,13 +399,13 @@ uint32_t by_recover_add(struct by_recover *r, const struct by_recover_job *given
     }
     if (ranks == NULL)
         return UINT32_MAX;
-    r->jobs[place] = (struct job){.exists = true,
-                                  .used = given->used,
-                                  .job = given->job,
-                                  .rank_count = given->rank_count,
-                                  .base = given->gen,
-                                  .next = given->gen,
-                                  .ranks = ranks};
+    r->jobs[place] = (struct by_recover_state){.exists = true,
+                                               .used = given->used,
+                                               .job = given->job,
+                                               .rank_count = given->rank_count,
+                                               .base = given->gen,
+                                               .next = given->gen,
+                                               .ranks = ranks};
     return place;
 }
 
@@ -666,9 +413,9 @@ void by_recover_remove(struct by_recover *r, uint32_t j)
 {
     if (j >= r->job_count || !r->jobs[j].exists)
         return;
-    fail_job(r, j, BY_EABORTED, "the job was ended at the controller");
+    by_recover_fail(r, j, BY_EABORTED, "the job was ended at the controller");
     free(r->jobs[j].ranks);
-    r->jobs[j] = (struct job){0};
+    r->jobs[j] = (struct by_recover_state){0};
 }
 
 const bool *by_recover_lost_nodes(const struct by_recover *r)

@@ -84,7 +84,7 @@ struct by_recover_config {
     uint32_t node_count, link_count;
     uint64_t quiet_ns;  /* what came back must have been there for so long before it is used; 0 = 2 s */
     uint64_t grace_ns;  /* a rank whose connection ended may come back within; 0 = 1.5 s */
-    uint64_t repeat_ns; /* ranks that say nothing are reminded after; 0 = 300 ms */
+    uint64_t repeat_ns; /* ranks are reminded after, those of large jobs later; 0 = 100 ms */
     /* All `user`'s. Whether the job's trees, as they were planned last, use a node or link. */
     bool (*uses)(void *user, uint32_t job, bool is_link, uint32_t what);
     /* "switch spine0", "link leaf0 - spine1", "rank 3 (host3)" */

@@ -1,5 +1,5 @@
 # lab: real switches, hosts and links in network namespaces. What needs no root also runs without, in one process.
-LAB_SHORT := lab-smoke lab-modes lab-jobs lab-again lab-blame lab-faults lab-kill lab-leaks lab-shm lab-push lab-tls lab-doctor lab-refusals lab-teardown lab-trains lab-xdp switchd plot planning sim
+LAB_SHORT := lab-smoke lab-modes lab-jobs lab-survive lab-again lab-blame lab-faults lab-kill lab-leaks lab-shm lab-push lab-tls lab-doctor lab-refusals lab-teardown lab-trains lab-xdp switchd plot planning sim
 
 # Communicators that come and go, with the shared library, as a program would.
 TOOLS += communicators
@@ -7,7 +7,7 @@ communicators_SRC     := tests/lab/communicators.c
 communicators_LDLIBS   = $(LIBBANYAN_SO) -Wl,-rpath,'$$ORIGIN/../lib' -lpthread
 $(B)/tools/communicators: $(LIBBANYAN_SO)
 
-.PHONY: leaks demo lab lab-short lab-mpi lab-metal lab-boards
+.PHONY: survive leaks demo lab lab-short lab-mpi lab-metal lab-boards
 demo: all ## plan, check and run all six collectives on a small fabric, and draw it
 	$(Q)tests/lab/demo.sh $(O)/bin $(O)/demo
 
@@ -17,6 +17,9 @@ lab: all build-tools ## all collectives on every kind of fabric, 16 MiB, with an
 # MPI's packages are large, and needed here alone.
 lab-mpi: mpi ## unmodified MPI programs in C, Fortran and Python over real switches (installs Open MPI and MPICH)
 	$(Q)tests/lab/all.sh $(B) lab-mpi
+
+survive: build-all ## as root: N= random faults (default 200) during running collectives, with banyand; SEED= replays (15 minutes)
+	$(Q)N=$(or $(N),200) SEED=$(SEED) tests/lab/lab-survive.sh $(B)
 
 leaks: build-all build-tools ## as root: 1,000 communicators of each rank made and freed, under valgrind; memory, files, slots of the switch (minutes)
 	$(Q)ROUNDS=1000 tests/lab/all.sh $(B) lab-leaks

@@ -147,7 +147,8 @@ static void leave(uint32_t job, uint16_t rank, bool dies)
         .type = dies ? BY_RECOVER_RANK_DIED : BY_RECOVER_RANK_LEFT, .job = job, .rank = rank});
 }
 
-static void open_world(uint64_t seed)
+/* A controller for the jobs as they are: of one that starts anew their tables have been used. */
+static void open_controller(bool used)
 {
     struct by_recover_config config = {.node_count = NODES,
                                        .link_count = LINKS,
@@ -156,22 +157,28 @@ static void open_world(uint64_t seed)
                                        .name_rank = name_rank,
                                        .act = act};
 
-    memset(&w, 0, sizeof(w));
-    w.prng.state = seed;
-    w.now_ns = 1000000000;
     w.plan_in = w.push_in = NEVER;
     w.recover = by_recover_open(&config);
     assert_non_null(w.recover);
-    for (uint32_t j = 0; j < JOBS; j++) {
-        assert_int_equal(
-            by_recover_add(w.recover,
-                           &(struct by_recover_job){.job = (uint16_t)(j + 1), .rank_count = RANKS, .gen = 1}),
-            j);
+    for (uint32_t j = 0; j < JOBS; j++)
+        assert_int_equal(by_recover_add(w.recover, &(struct by_recover_job){.job = (uint16_t)(j + 1),
+                                                                            .rank_count = RANKS,
+                                                                            .gen = 1,
+                                                                            .used = used}),
+                         j);
+}
+
+static void open_world(uint64_t seed)
+{
+    memset(&w, 0, sizeof(w));
+    w.prng.state = seed;
+    w.now_ns = 1000000000;
+    open_controller(false);
+    for (uint32_t j = 0; j < JOBS; j++)
         for (uint16_t k = 0; k < RANKS; k++) {
             w.rank[j][k].nonce = by_prng_next(&w.prng);
             come(j, k);
         }
-    }
 }
 
 static void finish_plan(void)
@@ -215,6 +222,19 @@ static void carry(uint32_t job)
             give((struct by_recover_event){
                 .type = BY_RECOVER_RANK_CARRIED, .job = job, .rank = k, .gen = one->gen});
     }
+}
+
+/* Work gets done and ranks go on; nobody comes. */
+static void round_alone(void)
+{
+    w.now_ns += STEP_NS;
+    if (w.plan_in != NEVER && w.plan_in-- == 0)
+        finish_plan();
+    else if (w.push_in != NEVER && w.push_in-- == 0)
+        finish_push(false);
+    for (uint32_t j = 0; j < JOBS; j++)
+        carry(j);
+    give((struct by_recover_event){.type = BY_RECOVER_TICK});
 }
 
 static void round_of(bool calm)
@@ -340,6 +360,31 @@ static void a_switch_whose_ranks_move_on_is_left_alone(void **state)
     by_recover_close(w.recover);
 }
 
+/* The controller has started anew, plans what was lost meanwhile, and ranks come back one after another. */
+static void ranks_that_come_back_to_a_new_controller_are_taken_along(void **state)
+{
+    (void)state;
+    open_world(8);
+    by_recover_close(w.recover);
+    open_controller(true);
+    for (unsigned i = 0; i < 40; i++) {
+        if (i == 0)
+            give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 0});
+        if (i % 4 == 1 && i / 4 < RANKS) {
+            come(0, (uint16_t)(i / 4));
+            come(1, (uint16_t)(3 - i / 4));
+        }
+        round_alone();
+    }
+    rounds(60);
+    assert_true(by_recover_is_quiet(w.recover));
+    assert_int_equal(w.fails, 0);
+    for (uint32_t j = 0; j < JOBS; j++)
+        for (uint16_t k = 0; k < RANKS; k++)
+            assert_int_equal(w.rank[j][k].gen, by_recover_base(w.recover, j));
+    by_recover_close(w.recover);
+}
+
 /* ---- random orders ---- */
 
 static void fault(bool two_paths)
@@ -442,6 +487,7 @@ int main(void)
         cmocka_unit_test(without_a_path_the_ranks_are_told_the_cut),
         cmocka_unit_test(a_dead_rank_ends_the_others_calls_by_its_name),
         cmocka_unit_test(a_new_run_gets_a_generation_of_its_own),
+        cmocka_unit_test(ranks_that_come_back_to_a_new_controller_are_taken_along),
         cmocka_unit_test(a_switch_whose_ranks_move_on_is_left_alone),
         cmocka_unit_test_teardown(whatever_happens_all_ranks_end_in_one_generation, tear_down),
     };

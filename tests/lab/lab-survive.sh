@@ -1,0 +1,241 @@
+#!/usr/bin/env bash
+# Faults while collectives run, on leaf-spine with two spines, with banyand: calls must go on, and every result must be right. A switch is
+# killed, started anew or stopped for a while; a link goes down; the controller is killed and started anew, its connections are cut, messages
+# on its way are lost. For each fault: what was hit, what saw it, the time from the fault to the first chunk after it. At last what has no
+# other path: a leaf dies, and its ranks' calls end with an error that names the cut; and a rank dies.
+#   lab-survive.sh [BUILD]   N: faults (default 6), SEED (default: the clock), EPOCH: faults between two fresh labs (default 20). Needs root
+#   (77 without). Exit 0: no wrong result, no call that hangs.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/lab/lab-common.sh disable=SC2154
+. tests/lab/lab-common.sh lab-survive "${1:-build/release}"
+need_root
+cleanup_more() { down_of "$dir/up.out"; }
+
+N=${N:-6}
+SEED=${SEED:-$(date +%s)}
+EPOCH=${EPOCH:-20}
+kinds=(kill reboot stop link controller cut)
+RANDOM=$((SEED % 32768))
+echo "SEED=$SEED N=$N"
+draw() { echo $((RANDOM % $1)); } # draw COUNT
+now() { date +%s.%N; }
+ms_between() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.0f", (b - a) * 1000 }'; }
+hosts="host0 host1 host2 host3"
+links=("leaf0 spine0" "leaf0 spine1" "leaf1 spine0" "leaf1 spine1")
+collectives=(allreduce reduce-scatter allgather broadcast reduce)
+wrong=0 hangs=0 count=0 lose=0
+: >"$dir/times"
+
+"$banyan" topo leafspine --spines 2 --uplink 5 >"$dir/fabric.json"
+
+start_controller() {
+    "$build/bin/banyand" "$dir/fabric.json" --sockets "/run/banyan/lab-$id" --members "unix:$dir/members" --http off --state "$dir/state" "${job[@]}" --lose "$lose" \
+        >>"$dir/banyand.log" 2>&1 &
+    controller=$!
+    children+=("$controller")
+    disown
+}
+# start_ranks COLLECTIVE: endless verified operations of ever other sizes.
+start_ranks() {
+    local host
+    for host in $hosts; do
+        rm -f "$dir/$host.out"
+        (
+            exec ip netns exec "lab-$id-$host" env BANYAN_CONTROLLER="unix:$dir/members" BANYAN_NODE="$host" BANYAN_TRANSPORT=udp BANYAN_LOG=2 \
+                BANYAN_TIMEOUT=10 "$build/bin/banyan-perf" -c "$1" -b 1M -e 64M -i 64 -d i32 -n 1 -w 0 >"$dir/$host.out" 2>&1
+        ) &
+        ranks[${host#host}]=$!
+        children+=("$!")
+        disown
+    done
+}
+# The rows of results so far, and those with a wrong element.
+rows() { awk '$5 == "sum" || $5 == "none" || /^ (allreduce|reduce|all|broad)/ { n++ } END { print n + 0 }' "$dir/host0.out"; }
+bad_rows() { awk '/^ (allreduce|reduce|allgather|broadcast)/ && ($10 + $14 > 0) { n++ } END { print n + 0 }' "$dir/host0.out"; }
+# await SECONDS COMMAND...: until it succeeds.
+await() {
+    local end
+    end=$(awk -v n="$(now)" -v s="$1" 'BEGIN { printf "%.3f", n + s }')
+    shift
+    until "$@"; do
+        awk -v n="$(now)" -v e="$end" 'BEGIN { exit !(n > e) }' && return 1
+        sleep 0.02
+    done
+}
+more_rows() { [ "$(rows)" -gt "$1" ]; }
+alive() { kill -0 "${ranks[@]}" 2>/dev/null; }
+gone() { ! kill -0 "$controller" 2>/dev/null; }
+# Jobs that have gone on since line $1 of the controller's log.
+settled_since() { [ "$(tail -n "+$(($1 + 1))" "$dir/banyand.log" | grep -c 'is in generation')" -ge "${2:-1}" ]; }
+log_lines() { wc -l <"$dir/banyand.log"; }
+# first_chunk SINCE: the latest of the ranks' first chunks after a pause, since that time; nothing while a rank is missing.
+first_chunk() {
+    local host at latest=0
+    for host in $hosts; do
+        at=$(sed -n 's/.*goes on in generation.*first chunk at \([0-9.]*\)$/\1/p' "$dir/$host.out" | tail -n 1)
+        [ -n "$at" ] && awk -v a="$at" -v b="$1" 'BEGIN { exit !(a >= b) }' || return 1
+        latest=$(awk -v a="$at" -v b="$latest" 'BEGIN { print (a > b ? a : b) }')
+    done
+    echo "$latest"
+}
+has_first_chunk() { first_chunk "$1" >/dev/null; }
+restart_switch() { # SWITCH WORD...
+    local switch=$1
+    shift
+    ip netns exec "lab-$id-$switch" "$@" >>"$dir/$switch.log" 2>&1 &
+    children+=("$!")
+    disown
+}
+fresh_lab() {
+    rm -rf "$dir/state" "$dir/banyand.log"
+    job=(--job "1=$1")
+    "$banyan" lab up "$dir/fabric.json" -c "$1" --transport udp >"$dir/up.out" 2>&1 || { fail "the lab comes up" "$dir/up.out"; finish; }
+    id=$(id_of "$dir/up.out")
+    start_controller
+    await 20 grep -q 'job 1 runs' "$dir/banyand.log" || { fail "banyand leads" "$dir/banyand.log"; finish; }
+    start_ranks "$1"
+    await 20 more_rows 1 || { fail "$1 runs" "$dir/host0.out" "$dir/banyand.log"; finish; }
+}
+end_lab() {
+    local bad
+    bad=$(bad_rows)
+    wrong=$((wrong + bad))
+    [ "$bad" -eq 0 ] || grep -E '^ (all|red|bro)' "$dir/host0.out" | tail -n 5
+    verified=$((${verified:-0} + $(rows) * 2))
+    for pid in "${ranks[@]}"; do end_tree KILL "$pid"; done
+    end_tree TERM "$controller"
+    await 5 gone || true
+    down_of "$dir/up.out"
+}
+# port_to LEAF SPINE: the interface of its cable.
+port_to() { awk -v to="to node $((6 + ${2#spine}))" '$1 == "port" && index($0, to " ") { sub(":", "", $3); print $3; exit }' "/run/banyan/lab-$id/$1.txt"; }
+
+# hit KIND: does it, sets $what, $saw (a pattern of the controller's log) and $undo (a command), and $since.
+hit() {
+    local spine=spine$(draw 2) pid pause
+    local -a ends
+    undo=: saw='' what="$1 $spine"
+    pid=$(switch_pid "$id" "$spine")
+    case $1 in
+    kill | reboot)
+        mapfile -d '' words <"/proc/$pid/cmdline"
+        words[0]=$build/bin/banyan-switchd
+        since=$(now)
+        kill -KILL "$pid"
+        saw="switch $spine (is down|has restarted)"
+        while kill -0 "$pid" 2>/dev/null; do sleep 0.005; done
+        if [ "$1" = reboot ]; then restart_switch "$spine" "${words[@]}"; else undo="restart_switch $spine ${words[*]}"; fi
+        ;;
+    stop)
+        pause=$((50 + $(draw 1000)))
+        what="$what for $pause ms"
+        since=$(now)
+        kill -STOP "$pid"
+        (sleep "$(awk -v p=$pause 'BEGIN { print p / 1000 }')"; kill -CONT "$pid") 2>/dev/null &
+        saw="switch $spine is down"
+        ;;
+    link)
+        read -ra ends <<<"${links[$(draw 4)]}"
+        what="link ${ends[0]} - ${ends[1]}"
+        since=$(now)
+        ip -n "lab-$id-${ends[0]}" link set "$(port_to "${ends[0]}" "${ends[1]}")" down
+        undo="ip -n lab-$id-${ends[0]} link set $(port_to "${ends[0]}" "${ends[1]}") up"
+        saw="link .* is down"
+        ;;
+    controller)
+        pause=$(draw 800)
+        what="controller, away for $pause ms"
+        since=$(now)
+        kill -KILL "$controller"
+        while kill -0 "$controller" 2>/dev/null; do sleep 0.005; done
+        if [ "$(draw 2)" = 0 ]; then # and a switch while it is away
+            mapfile -d '' words <"/proc/$pid/cmdline"
+            words[0]=$build/bin/banyan-switchd
+            kill -KILL "$pid"
+            what="$what, and $spine"
+            undo="restart_switch $spine ${words[*]}"
+            saw="switch $spine is down|$spine"
+        fi
+        sleep "$(awk -v p="$pause" 'BEGIN { print p / 1000 }')"
+        start_controller
+        ;;
+    cut) # the controller stands still: its connections are there, and nobody answers
+        pause=$((200 + $(draw 600)))
+        what="controller stopped for $pause ms, and $spine killed"
+        mapfile -d '' words <"/proc/$pid/cmdline"
+        words[0]=$build/bin/banyan-switchd
+        since=$(now)
+        kill -STOP "$controller"
+        kill -KILL "$pid"
+        sleep "$(awk -v p=$pause 'BEGIN { print p / 1000 }')"
+        kill -CONT "$controller"
+        undo="restart_switch $spine ${words[*]}"
+        saw="switch $spine is down"
+        ;;
+    esac
+}
+# One fault: after it every rank must have a chunk done, and further results must come. Status 1: it hangs.
+fault() {
+    local kind=$1 before since what saw undo at ms by lines
+    before=$(rows)
+    lines=$(log_lines)
+    hit "$kind"
+    if await 4 has_first_chunk "$since"; then
+        at=$(first_chunk "$since")
+        ms=$(ms_between "$since" "$at")
+        by=$(tail -n "+$((lines + 1))" "$dir/banyand.log" | grep -Em1 "$saw" | sed -E 's/^banyand: [0-9:.]+ //; s/: (unix|no).*//')
+        before=$(rows)
+    else
+        ms=0 by="nothing stood still"
+    fi
+    if ! alive || ! await 15 more_rows "$((before + 1))"; then
+        hangs=$((hangs + 1))
+        fail "fault $count: $what: no further result" "$dir"/host*.out
+        tail -n 40 "$dir/banyand.log" | sed 's/^/         | /'
+        return 1
+    fi
+    printf '  fault %3d  %-46s %-34s %5s ms\n' "$count" "$what" "${by:-(its log was away)}" "$ms"
+    [ "$ms" = 0 ] || echo "$ms" >>"$dir/times"
+    lines=$(log_lines)
+    $undo
+    [ "$undo" = : ] && [ "$kind" != reboot ] && [ "$kind" != stop ] || await 8 settled_since "$lines" || true
+    return 0
+}
+# ended TEXT: every rank but $spared has ended with an error that says so, within 5 s.
+ended() {
+    local host
+    for host in $hosts; do
+        [ "$host" = "$spared" ] || grep -Eq "$1" "$dir/$host.out" || return 1
+    done
+}
+
+while [ "$count" -lt "$N" ]; do
+    collective=${collectives[$(draw ${#collectives[@]})]}
+    lose=$((1 - lose > 0 ? 100 : 0)) # in every other lab one message in ten between hosts and controller is lost
+    fresh_lab "$collective"
+    echo "lab $id: $collective$([ "$lose" = 0 ] || echo ", $lose of 1000 messages between hosts and controller are lost")"
+    for ((i = 0; i < EPOCH && count < N; i++)); do
+        count=$((count + 1))
+        fault "${kinds[$(draw ${#kinds[@]})]}" || break
+    done
+    end_lab
+done
+if [ "$wrong" -eq 0 ] && [ "$hangs" -eq 0 ]; then pass "$N faults: $verified results, none wrong, no call hangs"; else fail "$N faults: $wrong wrong results, $hangs hang"; fi
+sort -n "$dir/times" | awk '{ t[NR] = $1 } END { if (NR) printf "  from fault to traffic: median %d ms, worst %d ms, of %d that stopped it\n", t[int((NR + 1) / 2)], t[NR], NR }'
+
+# What has no other path, and who is no switch.
+lose=0
+fresh_lab allreduce
+spared=
+since=$(now)
+kill -KILL "$(switch_pid "$id" leaf1)"
+if await 5 ended 'leaf1.*(apart|cut|path|reach)'; then pass "leaf1 dies: $(grep -Eho 'allreduce: .*' "$dir/host0.out" | tail -n 1) ($(ms_between "$since" "$(now)") ms)"; else fail "leaf1 dies" "$dir"/host*.out; fi
+end_lab
+fresh_lab allreduce
+spared=host2
+since=$(now)
+end_tree KILL "${ranks[2]}"
+if await 6 ended 'rank 2 \(host2\) has died'; then pass "host2 dies: $(grep -Eho 'allreduce: .*' "$dir/host0.out" | tail -n 1) ($(ms_between "$since" "$(now)") ms)"; else fail "host2 dies" "$dir"/host*.out; fi
+end_lab
+finish
