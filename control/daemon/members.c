@@ -245,6 +245,8 @@ static void settle(struct by_daemon *daemon, struct peer *peer)
     }
     if (job == NULL && peer->job != 0)
         refuse(daemon, peer, BY_ENOENT, "there is no job %u", peer->job);
+    else if (job == NULL && count == 0)
+        refuse(daemon, peer, BY_ENOENT, "no job has host %s; banyan job create makes one", peer->name);
     else if (job == NULL)
         refuse(daemon, peer, BY_ENOENT, "%s is in %u jobs; BANYAN_JOB chooses one", peer->name, count);
     if (job == NULL)

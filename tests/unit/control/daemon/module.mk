@@ -15,3 +15,8 @@ TESTS += daemon-tables
 daemon-tables_SRC    := tests/unit/control/daemon/test_tables.c tests/unit/control/lower/bench.c
 daemon-tables_LIBS   := daemon control secure offload
 daemon-tables_LDLIBS := $(DAEMON_LDLIBS)
+
+TESTS += daemon-members
+daemon-members_SRC    := tests/unit/control/daemon/test_members.c
+daemon-members_LIBS   := $(banyand_LIBS)
+daemon-members_LDLIBS  = -lcmocka $(banyand_LDLIBS)
