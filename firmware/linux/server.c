@@ -44,7 +44,8 @@
 struct client {
     int fd;             /* -1: free */
     struct by_tls *tls; /* NULL: the bytes come as they are */
-    bool known;         /* over TLS: the handshake is done */
+    bool known;         /* the handshake is done, or there is none */
+    bool heard;         /* it has said something whole; over TLS, shown who it is */
     bool leaving;       /* refused: what it still sends is read and forgotten, until it closes */
     bool paused;        /* it asked too often: nothing is read from it for a while */
     uint64_t arrival;   /* which client it is, of all that came */
@@ -287,8 +288,8 @@ static void see_off(struct client *client)
         drop_client(client);
 }
 
-/* A free place; else that of the one which has been here longest without showing who it is, so that strangers
- * cannot keep controllers out. NULL when all are known. */
+/* A free place; else that of the one which has been here longest without showing who it is (without TLS:
+ * without a whole request), so that strangers cannot keep controllers out. NULL when all are known. */
 static struct client *find_place(struct by_server *server)
 {
     struct client *oldest = NULL;
@@ -298,7 +299,7 @@ static struct client *find_place(struct by_server *server)
 
         if (client->fd < 0)
             return client;
-        if (!client->known && (!oldest || client->arrival < oldest->arrival))
+        if (!client->heard && (!oldest || client->arrival < oldest->arrival))
             oldest = client;
     }
     if (oldest)
@@ -347,7 +348,7 @@ static void accept_client(struct by_server *server, const struct listener *liste
     client->fd = fd;
     client->tls = listener->secure ? by_tls_open(server->identity, fd) : NULL;
     client->known = !listener->secure;
-    client->leaving = client->paused = false;
+    client->heard = client->leaving = client->paused = false;
     client->arrival = server->arrivals++;
     client->in_have = client->in_done = client->out_have = client->out_done = 0;
     by_channel_init(&client->channel);
@@ -377,6 +378,7 @@ static bool know_client(struct by_server *server, struct client *client)
         refuse_client(server, client);
     else
         client->known = true;
+    client->heard = client->heard || (client->tls && client->known);
     return result == 0;
 }
 
@@ -425,6 +427,7 @@ static bool answer_one(struct by_server *server, struct client *client)
         if (made < 0)
             return false;
         if (made > 0) {
+            client->heard = true;
             client->out_have = (uint32_t)made;
             return true;
         }

@@ -59,6 +59,7 @@ static void converse(struct by_agent *agent, struct input *input)
         size_t piece = input->size < piece_max ? input->size : piece_max, used = 0;
         int32_t bytes = by_channel_step(&channel, agent, input->data, piece, &used, out, sizeof(out));
 
+        fuzz_count(bytes > 0); /* a message was whole, and has its answer */
         FUZZ_CHECK(used <= piece && bytes <= (int32_t)sizeof(out));
         if (bytes < 0)
             return;
@@ -99,8 +100,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     agent_bytes = by_agent_size(&config);
     agent_memory = aligned_alloc(64, (agent_bytes + 63) / 64 * 64);
     FUZZ_CHECK(agent_memory != NULL && by_agent_init(&agent, agent_memory, agent_bytes, &config) == 0);
-    if (size <= BY_REQUEST_BYTES_MAX) /* one message without its length */
+    if (size <= BY_REQUEST_BYTES_MAX) { /* one message without its length */
+        fuzz_count(1);
         FUZZ_CHECK(by_agent_answer(agent, data, size, answer, sizeof(answer)) > 0);
+    }
     converse(agent, &input);
     free(agent_memory);
     free(engine_memory);

@@ -159,6 +159,7 @@ static void deliver(struct cluster *c, const struct packet *p)
     struct by_tx tx[BY_CHILDREN_MAX + 2];
     uint32_t count = 0;
 
+    fuzz_count(1);
     if (rank_of[p->node] >= 0) {
         step_rank(c, rank_of[p->node], &rx);
         return;

@@ -33,6 +33,7 @@ static void step(struct host *host, const struct by_rx *rx, uint32_t rx_count)
     struct by_tx tx[TX_MAX];
     uint32_t tx_count = 0;
 
+    fuzz_count(rx_count);
     FUZZ_CHECK(by_endpoint_step(host->endpoint, host->now_ns, rx, rx_count, tx, TX_MAX, &tx_count) <=
                rx_count);
     FUZZ_CHECK(tx_count <= TX_MAX);

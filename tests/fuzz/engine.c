@@ -26,6 +26,7 @@ static void step(struct node *node, const struct by_rx *rx)
     struct by_tx tx[BY_CHILDREN_MAX + 2];
     uint32_t tx_count = 0, used, sum = 0;
 
+    fuzz_count(1);
     used = by_engine_step(node->engine, node->now_ns, rx, 1, tx, BY_CHILDREN_MAX + 2, &tx_count);
     FUZZ_CHECK((used == 1 || (used == 0 && tx_count > 0)) && tx_count <= BY_CHILDREN_MAX + 2);
     for (uint32_t i = 0; i < tx_count; i++) {

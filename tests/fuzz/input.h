@@ -6,8 +6,10 @@
 #ifndef TESTS_FUZZ_INPUT_H
 #define TESTS_FUZZ_INPUT_H
 
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +43,22 @@ static inline uint32_t input_bytes(struct input *input, unsigned count)
         if (!(condition))                                                                                    \
             abort();                                                                                         \
     } while (0)
+
+/* Counts what a target is for, packets or messages that it has given; the sum is told when the process ends.
+ */
+static uint64_t fuzz_counted;
+
+static inline void fuzz_tell(void)
+{
+    fprintf(stderr, "counted: %" PRIu64 "\n", fuzz_counted);
+}
+
+static inline void fuzz_count(uint64_t more)
+{
+    if (fuzz_counted == 0 && more > 0)
+        atexit(fuzz_tell);
+    fuzz_counted += more;
+}
 
 /* One spine over two leaves with two hosts each; two jobs, two trees each, small windows and payloads. */
 void fuzz_fabric(struct fabric *fabric);

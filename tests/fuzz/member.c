@@ -14,6 +14,7 @@ static void check(const uint8_t *data, size_t size, enum by_member_side side)
         uint8_t again[BY_MEMBER_FIXED_MAX];
         size_t fixed = by_member_put(&frame, again);
 
+        fuzz_count(1);
         FUZZ_CHECK(used == fixed + frame.bytes && used <= size - at);
         FUZZ_CHECK(frame.data == data + at + fixed && memcmp(again, data + at, fixed) == 0);
         at += used;
@@ -23,6 +24,7 @@ static void check(const uint8_t *data, size_t size, enum by_member_side side)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    fuzz_count(1);
     check(data, size, BY_MEMBER_HOST);
     check(data, size, BY_MEMBER_CONTROLLER);
     return 0;

@@ -11,6 +11,7 @@ static void decode(const uint8_t *data, size_t size)
     uint8_t *copy = malloc(size > 0 ? size : 1); /* of the exact size, so that a read beyond it is seen */
     int error;
 
+    fuzz_count(1);
     FUZZ_CHECK(copy != NULL);
     if (size > 0)
         memcpy(copy, data, size);

@@ -54,6 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t packet[BY_WIRE_HEADER_BYTES + BY_FRAME_HEADER_BYTES + 64];
     size_t rest;
 
+    fuzz_count(1);
     check_packet(data, size);
     if (by_frame_parse(data, size, &frame) == 0) {
         FUZZ_CHECK(frame.data >= data && frame.data + frame.bytes <= data + size);

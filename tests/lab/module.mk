@@ -1,5 +1,17 @@
 # lab: real switches, hosts and links in network namespaces. What needs no root also runs without, in one process.
-LAB_SHORT := lab-smoke lab-modes lab-jobs lab-survive lab-again lab-blame lab-faults lab-kill lab-leaks lab-shm lab-push lab-tls lab-doctor lab-refusals lab-teardown lab-trains lab-xdp switchd plot planning sim
+LAB_SHORT := lab-smoke lab-modes lab-jobs lab-attacks lab-survive lab-again lab-blame lab-faults lab-kill lab-leaks lab-shm lab-push lab-tls lab-doctor lab-refusals lab-teardown lab-trains lab-xdp switchd plot planning sim
+
+# What somebody with a raw socket can try, for lab-attacks.sh.
+TOOLS += lab-attack control-attack lab-tenant
+lab-tenant_SRC        := tests/lab/tenant.c
+lab-tenant_LDLIBS      = $(LIBBANYAN_SO) -Wl,-rpath,'$$ORIGIN/../lib' -lpthread
+$(B)/tools/lab-tenant: $(LIBBANYAN_SO)
+lab-attack_SRC        := tests/lab/attack.c tests/lab/probe_link.c
+lab-attack_LIBS       := offload
+control-attack_SRC    := tests/lab/attack_control.c tests/unit/firmware/client.c
+control-attack_LIBS   := agent offload
+control-attack_LDLIBS := -lprotobuf-nanopb -lssl -lcrypto
+$(B)/obj/tests/lab/attack.o $(B)/obj/tests/lab/attack_control.o: | $(GEN)/proto/control.pb.h
 
 # Communicators that come and go, with the shared library, as a program would.
 TOOLS += communicators
