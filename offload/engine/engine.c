@@ -362,5 +362,5 @@ const struct by_engine_counters *by_engine_counters(const struct by_engine *engi
 
 void by_engine_inherit(struct by_engine *engine, const struct by_engine *old)
 {
-    engine->counters = old->counters;
+    by_copy(&engine->counters, &old->counters, sizeof(engine->counters));
 }

@@ -76,8 +76,10 @@ struct model_config {
     uint16_t payload; /* bytes of a chunk; 0: what the roll call needs */
     uint8_t clock;    /* nodes have a clock, of which the adversary disposes */
     uint8_t exact;    /* hints for clocks (RETX, order of transmissions, ...) are part of the state */
-    uint8_t plain;    /* no reduction: losses are actions, each set of messages is a state of its own */
-    uint8_t mute;     /* the network loses every WAIT, PROBE and ERR(WINDOW) */
+    uint8_t
+        cover; /* enum by_cover: the job is keyed; with `exact` alone, as else flags are changed under tags */
+    uint8_t plain; /* no reduction: losses are actions, each set of messages is a state of its own */
+    uint8_t mute;  /* the network loses every WAIT, PROBE and ERR(WINDOW) */
     uint8_t probes;
     uint8_t faults;      /* enum model_fault */
     uint8_t fault_count; /* restarts of each host, crashes in all, or flips at each node */

@@ -131,7 +131,7 @@ void model_check_host(int index)
     for (uint32_t k = 0; k < model.chunk_count; k++)
         check_chunk(c, endpoint, lives, k);
     check_ends(c, endpoint);
-    if (counters->drop_format + counters->drop_ingress > 0 ||
+    if (counters->drop_format + counters->drop_ingress > 0 || counters->drop_key > 0 ||
         (counters->drop_psum > 0 && !(model.config->faults & MODEL_DAMAGE)))
         model_violate("a rank cannot read what a sound node sends");
     if (counters->drop_witness > 0)
@@ -324,7 +324,7 @@ void model_check_engine(int index)
     if (counters->drop_format + counters->drop_version + counters->drop_tag + counters->drop_child +
                 counters->drop_ingress + counters->drop_count >
             0 ||
-        (counters->drop_psum > 0 && !(model.config->faults & MODEL_DAMAGE)))
+        counters->drop_key > 0 || (counters->drop_psum > 0 && !(model.config->faults & MODEL_DAMAGE)))
         model_violate("a node cannot read what a sound neighbour sends");
     if (counters->alarm_memory > 0)
         model_violate("a node believes that its memory has changed");

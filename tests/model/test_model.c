@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "offload/wire/seal.h"
 #include "tests/model/model.h"
 
 #define STATES_MAX 4000000
@@ -82,6 +83,29 @@ static void the_reduction_reaches_what_is_reached_without_it(void **state)
     }
 }
 
+/* Tags keep out what nobody in the cluster has sent, and nothing else: the same states, the same ways. */
+static void a_keyed_cluster_reaches_what_is_reached_without_keys(void **state)
+{
+    (void)state;
+    for (unsigned c = 0; c < model_config_count; c++) {
+        struct model_config config = model_configs[c];
+        struct model_result without, with;
+
+        if (strcmp(config.name, "exact-short") != 0)
+            continue;
+        model_run(&config, STATES_MAX, &without);
+        config.cover = BY_COVER_PAYLOAD;
+        model_run(&config, STATES_MAX, &with);
+        assert_null(with.violation);
+        assert_true(with.complete && with.live);
+        assert_int_equal(with.states, without.states);
+        assert_int_equal(with.transitions, without.transitions);
+        assert_int_equal(with.vectors, without.vectors);
+        return;
+    }
+    fail_msg("no configuration of that name");
+}
+
 static void exploring_twice_gives_the_same_space(void **state)
 {
     struct model_result first, second;
@@ -105,6 +129,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_quick_configuration_is_safe_and_live),
         cmocka_unit_test(the_reduction_reaches_what_is_reached_without_it),
+        cmocka_unit_test(a_keyed_cluster_reaches_what_is_reached_without_keys),
         cmocka_unit_test(exploring_twice_gives_the_same_space),
     };
 

@@ -89,6 +89,7 @@ static void build_images(void)
 {
     struct fabric fabric = model.fabric;
 
+    fabric.cover = model.config->cover;
     for (int n = 0; n < model.fabric.node_count; n++)
         for (unsigned life = 0; life < MODEL_LIVES_MAX; life++) {
             fabric.jobs[0] = life == 0 ? model.fabric.jobs[0] : model.later;

@@ -10,7 +10,7 @@ here=$(dirname "$0")
 cd "$here/../.." || exit 3
 
 # Limits in bytes. Code and stack are those of 32-bit builds for size; RAM is that of 64-bit ones, whose pointers are wider.
-node_code_max=65536  # base, wire, reduce, table, engine: all operators and types
+node_code_max=65536  # what a node links: engine, frames, tables read and checked; all operators and types
 ram_max=32768        # a node: one entry, window 4, chunks of 1024 bytes
 stack_max=2048       # deepest chain of calls from any function that a shell calls
 
@@ -18,7 +18,7 @@ stack_max=2048       # deepest chain of calls from any function that a shell cal
 build() {
     local name=$1 cc=$2 arch=$3
     $make --no-print-directory -j2 O="$out" VARIANT="size-$name" CC="$cc" ARCH="$arch" BOARD=lab-veth PICFLAG= \
-        CFLAGS="-Os -g0 -fno-pie -fstack-usage -fcallgraph-info=su" "$out/size-$name/lib/liboffload.a" >"$out/size-$name.log" 2>&1 ||
+        CFLAGS="-Os -g0 -fno-pie -ffunction-sections -fdata-sections -fstack-usage -fcallgraph-info=su" "$out/size-$name/lib/liboffload.a" >"$out/size-$name.log" 2>&1 ||
         { cat "$out/size-$name.log"; exit 1; }
 }
 status=0
@@ -37,6 +37,17 @@ rooms() {
     done
 }
 
+# Code and const data of what a node links from the library of the build $1, compiler $2: all that a shell calls, and what these call. Images are
+# written, and keys put into them, by controllers; frames between hosts and a controller are theirs.
+linked() {
+    local roots root options=()
+    roots=$(grep -ohE '\bby_(engine|frame|arp|bank)_[a-z_]+\(' offload/engine/engine.h offload/wire/frame.h | tr -d '(' | sort -u)
+    for root in $roots by_image_hash by_image_check by_image_port by_isa_best by_isa_name by_error_text by_error_name; do options+=("-Wl,-u,$root"); done
+    # shellcheck disable=SC2086
+    $2 -r -nostdlib -Wl,--gc-sections "${options[@]}" -Wl,--whole-archive "$1/lib/liboffload.a" -o "$1/node.o" || exit 1
+    size -A "$1/node.o" | awk '/^\.(text|rodata|data\.rel\.ro)/ {sum += $2} END {print sum}'
+}
+
 # Symbols that the rooms $2... of the build $1 want from outside, but for what a compiler calls in its own library: 64-bit arithmetic on 32
 # bits, floats without a unit for them.
 foreign() {
@@ -49,6 +60,7 @@ foreign() {
         tr '\n' ' '
 }
 
+declare -A compiler=([i386]='gcc -m32')
 targets=(i386)
 build i386 "gcc -m32" i386
 for pair in "aarch64 aarch64-linux-gnu-gcc aarch64" "cortex-m4 arm-none-eabi-gcc arm"; do
@@ -56,6 +68,7 @@ for pair in "aarch64 aarch64-linux-gnu-gcc aarch64" "cortex-m4 arm-none-eabi-gcc
     command -v "$cc" >/dev/null || continue
     [ "$name" != cortex-m4 ] || cc="$cc -mcpu=cortex-m4 -mthumb"
     build "$name" "$cc" "$arch"
+    compiler[$name]=$cc
     targets+=("$name")
 done
 
@@ -71,7 +84,8 @@ echo
 
 for name in "${targets[@]}"; do
     dir=$out/size-$name
-    read -r node_code written < <(rooms "$dir" | awk '$1 != "offload/endpoint" {code += $2 + $3} {written += $4} END {print code, written}')
+    written=$(rooms "$dir" | awk '{written += $4} END {print written}')
+    node_code=$(linked "$dir" "${compiler[$name]}") || exit 1
     node=$(foreign "$dir" base wire reduce table engine)
     host=$(foreign "$dir" base wire reduce table endpoint)
     if ! stack=$(awk -f "$here/stack.awk" -v max=$stack_max "$dir"/obj/offload/*/*.ci); then status=1; fi
