@@ -140,22 +140,24 @@ static void print_job(const json_t *job)
                (long long)json_integer_value(json_object_get(value, "trees")));
     }
     json_array_foreach(json_object_get(job, "held"), i, value)
+    {
         printf("  %s: %lld slots, %lld entries\n", json_string_value(json_object_get(value, "switch")),
                (long long)json_integer_value(json_object_get(value, "slots")),
                (long long)json_integer_value(json_object_get(value, "entries")));
+    }
 }
 
 static void print(const struct arguments *arguments, const json_t *object)
 {
-    json_t *jobs = json_object_get(object, "jobs"), *job;
-    size_t i;
+    const json_t *jobs = json_object_get(object, "jobs");
 
     if (arguments->json) {
         json_dumpf(object, stdout, JSON_INDENT(2));
         putchar('\n');
         return;
     }
-    json_array_foreach(jobs, i, job) print_job(job);
+    for (size_t i = 0; i < json_array_size(jobs); i++)
+        print_job(json_array_get(jobs, i));
     if (jobs != NULL && json_array_size(jobs) == 0)
         puts("no job runs");
     if (json_object_get(object, "job") != NULL)
@@ -188,7 +190,7 @@ static int fetch_table(const struct arguments *arguments, long long job, const c
 /* Tables of all the job's hosts. */
 static int fetch_tables(const struct arguments *arguments, const json_t *job)
 {
-    json_t *hosts = json_object_get(job, "hosts"), *host;
+    const json_t *hosts = json_object_get(job, "hosts");
     size_t i;
     int status = 0;
 
@@ -196,8 +198,9 @@ static int fetch_tables(const struct arguments *arguments, const json_t *job)
         return 0;
     if (mkdir(arguments->output, 0755) != 0 && errno != EEXIST)
         return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s: %s", arguments->output, strerror(errno));
-    json_array_foreach(hosts, i, host) if (status == 0) status = fetch_table(
-        arguments, (long long)json_integer_value(json_object_get(job, "job")), json_string_value(host));
+    for (i = 0; i < json_array_size(hosts) && status == 0; i++)
+        status = fetch_table(arguments, (long long)json_integer_value(json_object_get(job, "job")),
+                             json_string_value(json_array_get(hosts, i)));
     if (status == 0 && !arguments->json)
         printf("# tables of %zu hosts are in %s\n", json_array_size(hosts), arguments->output);
     return status;

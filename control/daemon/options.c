@@ -194,8 +194,11 @@ int by_options_parse(struct by_options *options, int argc, char **argv)
 {
     int code, status;
 
-    *options = (struct by_options){
-        .heartbeat_ms = 100, .http = true, .http_port = BY_HTTP_PORT, .access = {.timeout_ms = 2000}};
+    *options = (struct by_options){.heartbeat_ms = 100,
+                                   .http = true,
+                                   .http_port = BY_HTTP_PORT,
+                                   .lower = {.mtu = BY_LOWER_MTU},
+                                   .access = {.timeout_ms = 2000}};
     optind = 0; /* another command line may have been read before */
     while ((code = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
         status = take(options, code, optarg);

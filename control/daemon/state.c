@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "control/daemon/state_inside.h"
@@ -26,6 +27,9 @@
 #define STATE_VERSION 1
 /* How long another process may hold the database (milliseconds): someone who looks at it by hand. */
 #define BUSY_MS 2000
+/* How long the folder's lock is asked for (milliseconds): a daemon that was killed is gone then. */
+#define LOCK_MS      500u
+#define LOCK_STEP_MS 10u
 
 static const char schema[] =
     "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
@@ -149,8 +153,11 @@ static int lock_folder(struct by_state *state, struct by_problem *problem)
     state->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (state->lock < 0)
         return by_problem_say(problem, BY_EIO, "%.200s: %s", path, strerror(errno));
-    if (flock(state->lock, LOCK_EX | LOCK_NB) == 0)
-        return 0;
+    for (unsigned waited = 0; waited < LOCK_MS; waited += LOCK_STEP_MS) {
+        if (flock(state->lock, LOCK_EX | LOCK_NB) == 0)
+            return 0;
+        nanosleep(&(struct timespec){.tv_nsec = LOCK_STEP_MS * 1000000l}, NULL);
+    }
     return by_problem_say(problem, BY_EBUSY,
                           "--state %.200s belongs to a banyand that runs: end that one, or give this one a "
                           "folder of its own",

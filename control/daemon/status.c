@@ -243,7 +243,7 @@ static void switch_line(FILE *stream, const char *metric, const struct by_switch
 {
     fprintf(stream, "banyan_%s{", metric);
     label(stream, "switch", device->name);
-    if (key != NULL) {
+    if (key != NULL && value != NULL) {
         fputc(',', stream);
         label(stream, key, value);
     }
@@ -329,7 +329,7 @@ static void job_metrics(const struct by_daemon *daemon, FILE *stream)
     head(stream, "job_generation", "gauge", "Generation of the job's tables, 0 without");
     for (uint32_t i = 0; i < daemon->job_count; i++)
         fprintf(stream, "banyan_job_generation{job=\"%u\"} %u\n", daemon->jobs[i]->spec.job,
-                daemon->jobs[i]->tables ? daemon->jobs[i]->tables->gen : 0);
+                daemon->jobs[i]->tables ? (unsigned)daemon->jobs[i]->tables->gen : 0u);
     head(stream, "job_ranks", "gauge", "Ranks of the job");
     for (uint32_t i = 0; i < daemon->job_count; i++)
         fprintf(stream, "banyan_job_ranks{job=\"%u\"} %u\n", daemon->jobs[i]->spec.job,

@@ -76,7 +76,7 @@ static void a_second_controller_is_refused_or_takes_over(void **state)
 /* What the store says is what the switches have, and both jobs are either there or not. */
 static void check_agreement(struct rig *rig, uint64_t active[2])
 {
-    struct by_lower_options options = {0};
+    struct by_lower_options options = {.mtu = BY_LOWER_MTU};
     struct by_state *store;
     struct by_problem problem = {0};
     struct by_job **jobs;

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# banyand in a lab: it makes a job, hosts run it, it is killed and started again while they do, a second one is refused; jobs come and go by
+# `banyan job`, and HTTP refuses what it should.
+#   lab-daemon.sh [BUILD]   Needs root (77 without). Exit 0: all passed.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/lab/lab-common.sh disable=SC2154
+. tests/lab/lab-common.sh lab-daemon "${1:-build/release}"
+need_root
+cleanup_more() { down_of "$dir/up.out"; }
+make_topologies
+
+if ! "$banyan" lab up "$dir/leafspine.json" --controller --collective allreduce,broadcast >"$dir/up.out" 2>&1; then
+    fail "a lab with a controller is up" "$dir/up.out"
+    finish
+fi
+pass "a lab with a controller is up"
+lab=$(id_of "$dir/up.out")
+folder=/run/banyan/lab-$lab
+url=$(sed -n 's/.*--controller \(http:[^ ]*\).*/\1/p' "$dir/up.out")
+daemon=$(sed -n 's/^process \([0-9]*\) [0-9]* banyand$/\1/p' "$folder/state")
+job() { "$banyan" job "$@" --controller "$url"; }
+# http METHOD PATH [HEADER]: status and body of an answer.
+http() {
+    local at=${url#http://}
+    exec 3<>"/dev/tcp/${at%:*}/${at#*:}" || return 1
+    printf '%s %s HTTP/1.0\r\n%s\r\n' "$1" "$2" "${3:+$3$'\r\n'}" >&3
+    cat <&3
+    exec 3<&-
+}
+
+# run ITERATIONS: all four ranks; their output in $dir/rank*.out.
+ranks=()
+run() {
+    local i
+    ranks=()
+    for i in 0 1 2 3; do
+        # shellcheck disable=SC2046
+        $(host_line "host$i") "$build/bin/banyan-perf" --job 1 -c allreduce,broadcast -b 1M -e 1M -n "$1" -w 0 >"$dir/rank$i.out" 2>&1 &
+        ranks+=($!)
+    done
+    children+=("${ranks[@]}")
+}
+# right WHAT: passes when they all end well, with no element wrong.
+right() {
+    local i status=0
+    for i in "${!ranks[@]}"; do wait "${ranks[$i]}" || status=1; done
+    if [ $status -eq 0 ] && grep -q '^# Out of bounds values : 0 OK' "$dir/rank0.out"; then pass "$1"; else fail "$1" "$dir"/rank*.out; fi
+}
+run 1
+right "hosts that know nothing but the controller run the job"
+tables() { for s in leaf0 leaf1 spine0; do "$banyan" show "unix:$folder/$s.sock" | grep -o 'hash [0-9a-f]*'; done; }
+
+# The daemon dies while a job runs; the one after it goes on with the job, and pushes nothing.
+run 16
+sleep 0.7
+before=$(tables)
+kill -KILL "$daemon"
+args=(banyand "$folder/topology.json" --sockets "$folder" --state "$folder" --members "unix:$folder/members.sock" --http "${url##*:}")
+"$build/bin/${args[0]}" "${args[@]:1}" >"$dir/again.out" 2>"$dir/again.err" &
+daemon=$!
+children+=("$daemon")
+right "the job runs on when its controller is killed"
+ready() { local i; for ((i = 0; i < 100; i++)); do grep -q ready "$dir/again.out" && return; sleep 0.05; done; cat "$dir/again.out" "$dir/again.err"; return 1; }
+check "it starts again" ready
+refused "it goes on with the job of its last life" 0 "1 jobs run" cat "$dir/again.out"
+[ "$before" = "$(tables)" ] && pass "no table has changed" || fail "no table has changed" "$dir/again.err"
+refused "a second controller is refused" 3 "is led by another controller" \
+    timeout 20 "$build/bin/banyand" "$dir/leafspine.json" --sockets "$folder" --http off
+refused "and so is one with the same store" 3 "belongs to a banyand that runs" \
+    timeout 20 "$build/bin/banyand" "$folder/topology.json" --sockets "$folder" --state "$folder" --http off
+
+refused "a job on two hosts" 0 "job 2: running" job create -c allreduce --ranks host0,host1 --share 3/4 -o "$dir/two"
+check "with tables for them" test -s "$dir/two/host0.table" -a -s "$dir/two/host1.table"
+refused "no slots: who holds them" 1 "(job 1 holds " job create -c all --window 4096
+refused "no bandwidth: what would fit" 1 "a share of 1/4 would fit" job create -c allreduce --ranks host0,host1 --share 1/2
+refused "no such host" 2 "host9" job create -c allreduce --ranks host0,host9
+refused "no such collective" 2 "there are allreduce" job create -c allredice
+check "a job ends" job end 2
+refused "and is gone" 1 "there is no job of that number" job end 2
+list_json() { job list --json | is_json; }
+check "the list as JSON" list_json
+status_json() { http GET /v1/status "Host: localhost" | sed '1,/^\r$/d' | is_json; }
+check "the status as JSON" status_json
+refused "metrics" 0 'banyan_switch_up{switch="leaf0"} 1' http GET /metrics "Host: localhost"
+refused "a page of a browser is refused" 0 "403 Forbidden" http GET /v1/status "Origin: http://somewhere.example"
+refused "a name that means this machine for now is refused" 0 "403 Forbidden" http GET /v1/status "Host: somewhere.example"
+refused "no such place" 0 "404 Not Found" http GET /v2 "Host: localhost"
+kill -TERM "$daemon"
+wait "$daemon"
+[ $? -eq 0 ] && pass "the controller ends cleanly" || fail "the controller ends cleanly" "$dir/again.err"
+refused "without it banyan job says so" 3 "is banyand running" job list
+children=()
+"$banyan" lab down "$lab" >/dev/null
+check "nothing of the lab is left" test ! -e "$folder"
+finish
