@@ -14,7 +14,9 @@
 #include "host-driver/error.h"
 
 /* A host whose word nobody acknowledges for so long connects anew (ms). */
-#define SILENT_MS  3000
+#define SILENT_MS 3000
+/* Who does not answer an attempt to connect for so long is asked anew (ns). */
+#define CONNECT_NS UINT64_C(2000000000)
 #define READ_BYTES ((size_t)64 << 10)
 /* Bytes that may wait to be sent: beyond that the other side is not reading (bytes). */
 #define OUT_MAX ((size_t)256 << 20)
@@ -97,6 +99,7 @@ static void begin(struct by_line *line, uint64_t now_ns)
 {
     const int one = 1, silent_ms = SILENT_MS;
 
+    line->begun_ns = now_ns;
     line->fd = socket(line->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (line->fd < 0) {
         by_line_drop(line, now_ns, strerror(errno));
@@ -119,8 +122,11 @@ static void finish(struct by_line *line, uint64_t now_ns)
     int error = 0;
     socklen_t bytes = sizeof(error);
 
-    if (poll(&one, 1, 0) <= 0)
+    if (poll(&one, 1, 0) <= 0) {
+        if (now_ns - line->begun_ns > CONNECT_NS)
+            by_line_drop(line, now_ns, "it does not answer");
         return;
+    }
     if (getsockopt(line->fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0 || error != 0)
         by_line_drop(line, now_ns, strerror(error != 0 ? error : errno));
     else

@@ -30,7 +30,7 @@ struct by_line {
     socklen_t address_bytes;
     int fd;  /* or -1 */
     bool up; /* connected */
-    uint64_t retry_ns, pause_ns;
+    uint64_t begun_ns, retry_ns, pause_ns;
     struct by_line_queue in, out;
     char why[128]; /* it is not up; "" at first */
 };

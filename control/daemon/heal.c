@@ -445,6 +445,7 @@ void by_heal_open(struct by_daemon *daemon)
 {
     struct by_recover_config config = {.node_count = daemon->topology->node_count,
                                        .link_count = daemon->topology->link_count,
+                                       .quiet_ns = daemon->options.quiet_ms * UINT64_C(1000000),
                                        .uses = uses,
                                        .name_part = name_part,
                                        .name_rank = name_rank,

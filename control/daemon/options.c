@@ -20,6 +20,7 @@ enum {
     OPT_HEARTBEAT,
     OPT_JOB,
     OPT_MEMBERS,
+    OPT_QUIET,
     OPT_LOSE,
     OPT_MTU,
     OPT_DET,
@@ -38,6 +39,7 @@ static const struct option long_options[] = {{"to", required_argument, NULL, OPT
                                              {"heartbeat", required_argument, NULL, OPT_HEARTBEAT},
                                              {"job", required_argument, NULL, OPT_JOB},
                                              {"members", required_argument, NULL, OPT_MEMBERS},
+                                             {"quiet", required_argument, NULL, OPT_QUIET},
                                              {"lose", required_argument, NULL, OPT_LOSE},
                                              {"mtu", required_argument, NULL, OPT_MTU},
                                              {"det", no_argument, NULL, OPT_DET},
@@ -62,6 +64,8 @@ static const char usage[] =
     "  --job N=LIST[:RANKS]  a job to make: collectives with commas between, or all; broadcast@HOST and\n"
     "                        reduce@HOST name a root; the hosts that take part, or @FILE (default: all)\n"
     "  --members ADDR        where hosts of jobs connect: unix:PATH or tcp:HOST:PORT\n"
+    "  --quiet MS            a switch or link that came back is used when it has been there for so long,\n"
+    "                        100 to 3600000 (default 2000)\n"
     "  --lose N              fault injection: of 1000 messages between hosts and here so many are lost\n"
     "  --heartbeat MS        how often each switch is asked, 10 to 1000 (default 100); three without an\n"
     "                        answer mean that it is down\n"
@@ -154,6 +158,8 @@ static int take(struct by_options *options, int code, const char *value)
         if (strncmp(value, "unix:", 5) != 0 && strncmp(value, "tcp:", 4) != 0)
             return refuse("--members %.100s: it is unix:PATH or tcp:HOST:PORT", value);
         return add("--members", value, options->members, &options->member_count, BY_OPTIONS_MEMBERS_MAX);
+    case OPT_QUIET:
+        return take_number("quiet", value, 100, 3600000, &options->quiet_ms);
     case OPT_LOSE:
         return take_number("lose", value, 0, 500, &options->lose);
     case OPT_MTU:
@@ -195,6 +201,7 @@ int by_options_parse(struct by_options *options, int argc, char **argv)
     int code, status;
 
     *options = (struct by_options){.heartbeat_ms = 100,
+                                   .quiet_ms = 2000,
                                    .http = true,
                                    .http_port = BY_HTTP_PORT,
                                    .lower = {.mtu = BY_LOWER_MTU},

@@ -24,9 +24,10 @@ struct by_options {
     const char *jobs[BY_OPTIONS_JOBS_MAX]; /* as by_job_parse takes them */
     uint32_t member_count;
     const char *members[BY_OPTIONS_MEMBERS_MAX]; /* addresses for hosts: unix:PATH or tcp:HOST:PORT */
-    uint32_t lose;                               /* fault injection: of 1000 messages of hosts */
-    struct by_lower_options lower;               /* mtu, det */
-    uint16_t http_port;                          /* 0: any that is free */
+    uint32_t quiet_ms;             /* what came back must have been there for so long before it is used */
+    uint32_t lose;                 /* fault injection: of 1000 messages of hosts */
+    struct by_lower_options lower; /* mtu, det */
+    uint16_t http_port;            /* 0: any that is free */
     bool http;
     const char *state; /* a folder; NULL: nothing is kept */
     bool takeover;

@@ -3,7 +3,7 @@
 # killed, started anew or stopped for a while; a link goes down; the controller is killed and started anew, its connections are cut, messages
 # on its way are lost. For each fault: what was hit, what saw it, the time from the fault to the first chunk after it. At last what has no
 # other path: a leaf dies, and its ranks' calls end with an error that names the cut; and a rank dies.
-#   lab-survive.sh [BUILD]   N: faults (default 6), SEED (default: the clock), EPOCH: faults between two fresh labs (default 20). Needs root
+#   lab-survive.sh [BUILD]   N: faults (default 4), TRANSPORT of the hosts (udp), LAB_OPTIONS of lab up, SEED (default: the clock), EPOCH: faults between two fresh labs (default 20). Needs root
 #   (77 without). Exit 0: no wrong result, no call that hangs.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -12,7 +12,9 @@ cd "$(dirname "$0")/../.." || exit 1
 need_root
 cleanup_more() { down_of "$dir/up.out"; }
 
-N=${N:-6}
+N=${N:-4}
+TRANSPORT=${TRANSPORT:-udp}
+read -ra lab_options <<<"${LAB_OPTIONS:-}"
 SEED=${SEED:-$(date +%s)}
 EPOCH=${EPOCH:-20}
 kinds=(kill reboot stop link controller cut)
@@ -30,7 +32,7 @@ wrong=0 hangs=0 count=0 lose=0
 "$banyan" topo leafspine --spines 2 --uplink 5 >"$dir/fabric.json"
 
 start_controller() {
-    "$build/bin/banyand" "$dir/fabric.json" --sockets "/run/banyan/lab-$id" --members "unix:$dir/members" --http off --state "$dir/state" "${job[@]}" --lose "$lose" \
+    "$build/bin/banyand" "$dir/fabric.json" --sockets "/run/banyan/lab-$id" --members "unix:$dir/members" --http off --state "$dir/state" "${job[@]}" --lose "$lose" --quiet 500 \
         >>"$dir/banyand.log" 2>&1 &
     controller=$!
     children+=("$controller")
@@ -42,7 +44,7 @@ start_ranks() {
     for host in $hosts; do
         rm -f "$dir/$host.out"
         (
-            exec ip netns exec "lab-$id-$host" env BANYAN_CONTROLLER="unix:$dir/members" BANYAN_NODE="$host" BANYAN_TRANSPORT=udp BANYAN_LOG=2 \
+            exec ip netns exec "lab-$id-$host" env BANYAN_CONTROLLER="unix:$dir/members" BANYAN_NODE="$host" BANYAN_TRANSPORT="$TRANSPORT" BANYAN_SHM="/run/banyan/lab-$id" BANYAN_LOG=2 \
                 BANYAN_TIMEOUT=10 "$build/bin/banyan-perf" -c "$1" -b 1M -e 64M -i 64 -d i32 -n 1 -w 0 >"$dir/$host.out" 2>&1
         ) &
         ranks[${host#host}]=$!
@@ -90,7 +92,7 @@ restart_switch() { # SWITCH WORD...
 fresh_lab() {
     rm -rf "$dir/state" "$dir/banyand.log"
     job=(--job "1=$1")
-    "$banyan" lab up "$dir/fabric.json" -c "$1" --transport udp >"$dir/up.out" 2>&1 || { fail "the lab comes up" "$dir/up.out"; finish; }
+    "$banyan" lab up "$dir/fabric.json" -c "$1" --transport "$TRANSPORT" "${lab_options[@]}" >"$dir/up.out" 2>&1 || { fail "the lab comes up" "$dir/up.out"; finish; }
     id=$(id_of "$dir/up.out")
     start_controller
     await 20 grep -q 'job 1 runs' "$dir/banyand.log" || { fail "banyand leads" "$dir/banyand.log"; finish; }
