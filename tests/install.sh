@@ -43,12 +43,12 @@ check "and runs" env LD_LIBRARY_PATH="$prefix/lib" "$root/shared"
 check "a program links against the static library" gcc -o "$root/static" "$root/program.c" $(flags --cflags) "$prefix/lib/libbanyan.a" $(pkg-config --static --libs-only-l banyan | sed 's/-lbanyan//')
 check "and runs" "$root/static"
 check "only banyan_ is seen in the shared library" bash -c "! nm -D --defined-only '$prefix/lib/libbanyan.so.0' | awk '{print \$3}' | grep -v -e '^banyan_' -e '^LIBBANYAN' -e '^BANYAN' | grep ."
-for program in banyan banyan-perf banyan-switchd; do
+for program in banyan banyan-perf banyan-switchd banyand; do
     check "$program --version" says "banyan" "$prefix/bin/$program" --version
 done
 check "banyan info -c finds banyan-perf beside it" says BANYAN_TABLE "$prefix/bin/banyan" info -c
 check "the pkg-config file names the prefix" says "/opt/banyan/include" pkg-config --variable=includedir banyan
-check "the unit starts the installed program" grep -q '^ExecStart=/opt/banyan/bin/banyan-switchd' "$prefix/lib/systemd/system/banyan-switchd.service"
+check "the units start the installed programs" bash -c "grep -q '^ExecStart=/opt/banyan/bin/banyan-switchd' $prefix/lib/systemd/system/banyan-switchd.service && grep -q '^ExecStart=/opt/banyan/bin/banyand ' $prefix/lib/systemd/system/banyand.service"
 check "manual pages are in their sections" test -s "$prefix/share/man/man1/banyan.1" -a -s "$prefix/share/man/man5/banyan-plan.5" -a -s "$prefix/share/man/man3/libbanyan.3"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
