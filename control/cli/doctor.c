@@ -341,6 +341,7 @@ int by_command_doctor(int argc, char **argv)
             by_key_facts_read(arguments.access.keys, &doctor.keys);
         for (uint32_t i = 0; i < doctor.switch_count; i++)
             by_switch_facts_read(&doctor.switches[i], &arguments.access);
+        by_controller_read(&doctor);
         by_doctor_judge(&doctor);
         status = conclude(&doctor.report, &arguments);
     }

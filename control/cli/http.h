@@ -7,9 +7,6 @@
 
 #include "control/topology/topology.h"
 
-/* Where banyand listens when nobody says another place. */
-#define BY_CLI_HTTP_ADDRESS "127.0.0.1:46249"
-
 struct by_cli_answer {
     int status; /* of HTTP: 200, 409, ... */
     char *body; /* ends in a zero that does not count; the caller's to free */
@@ -17,9 +14,9 @@ struct by_cli_answer {
 };
 
 /*
- * Asks `address` (HOST:PORT or http://HOST:PORT; NULL: BANYAN_CONTROLLER where that is such a one, or the
- * above). `body` may be NULL. 0 when there is an answer, whatever it says; BY_EINVAL (the address), BY_EIO or
- * BY_ETIMEDOUT with `problem`. Waits at most `seconds`.
+ * Asks `address` (HOST:PORT or http://HOST:PORT; NULL: by_http_default()). `body` may be NULL. 0 when there
+ * is an answer, whatever it says; BY_EINVAL (the address), BY_EIO or BY_ETIMEDOUT with `problem`. Waits at
+ * most `seconds`.
  */
 int by_cli_ask(const char *address, const char *method, const char *path, const char *body, unsigned seconds,
                struct by_cli_answer *answer, struct by_problem *problem);

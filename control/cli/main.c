@@ -29,6 +29,7 @@ static const struct command commands[] = {
     {"circulant", by_command_circulant, "print the schedules of collectives between hosts alone"},
     {"sim", by_command_sim, "run plans on a simulated fabric, beside their proven optimum"},
     {"plot", by_command_plot, "draw a fabric, its trees and loads"},
+    {"top", by_command_top, "jobs, slots, links and who is missing, live"},
     {"doctor", by_command_doctor, "look for what would keep banyan from working, and say the remedy"},
     {"info", by_command_info, "print version, settings and capabilities"},
 };

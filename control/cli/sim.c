@@ -62,7 +62,7 @@ static int choose_call(struct sim *sim)
         if (rooted)
             sim->root = by_lowering_rank(sim->lowering, 1, (uint32_t)plan->root);
     }
-    sim->unit = sim_unit(sim->topology->unit);
+    sim->unit = by_topology_unit(sim->topology->unit);
     if (sim->unit == 0)
         return by_cli_fail(BY_EXIT_USAGE,
                            "%s: unit '%s': time needs one of GB/s, MB/s, TB/s, Gb/s, Mb/s or Tb/s",

@@ -68,8 +68,6 @@ struct sim {
 
 /* -1 after --help, 0, or BY_EXIT_USAGE. */
 int sim_options_read(int argc, char **argv, struct sim_options *options);
-/* Bytes/s of a topology's unit; 0 when it is none that is known. */
-uint64_t sim_unit(const char *unit);
 /* A recommendation for the collective on the trees of sim->lowering; sizes that were given stay. */
 void sim_choose(struct sim *sim);
 /* Writes tables and `work` into sim->folder. 0 or an exit status. */

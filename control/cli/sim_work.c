@@ -13,28 +13,6 @@
 
 #define PS UINT64_C(1000000000000)
 
-uint64_t sim_unit(const char *unit)
-{
-    static const struct {
-        const char *name;
-        uint64_t bytes;
-    } units[] = {{"GB/s", 1000000000},
-                 {"MB/s", 1000000},
-                 {"TB/s", UINT64_C(1000000000000)},
-                 {"Gb/s", 125000000},
-                 {"Gbit/s", 125000000},
-                 {"Gbps", 125000000},
-                 {"Mb/s", 125000},
-                 {"Mbit/s", 125000},
-                 {"Mbps", 125000},
-                 {"Tb/s", UINT64_C(125000000000)}};
-
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-        if (strcmp(unit, units[i].name) == 0)
-            return units[i].bytes;
-    return 0;
-}
-
 /* The time of a byte in ps at `rate` of the topology's units; 0 when it is not exact in 63 bits. */
 static int byte_time(const struct sim *sim, struct by_fraction rate, struct by_fraction *time)
 {

@@ -15,7 +15,8 @@
 #include "control/topology/build.h"
 #include "offload/base/errors.h"
 
-#define REPLY_BYTES_MAX (64u << 20)
+/* An answer (bytes): the status of a large fabric has some. */
+#define REPLY_BYTES_MAX (256u << 20)
 #define SCHEME          "http://"
 
 struct call {
@@ -54,9 +55,8 @@ static int await(const struct call *call, short events)
 
 static int refused(const struct call *call, int number)
 {
-    return by_problem_say(call->problem, BY_EIO,
-                          "%s: cannot connect: %s: does banyand run, and listen there?", call->address,
-                          strerror(number));
+    return by_problem_say(call->problem, BY_EIO, "%.100s: %s: is banyand running, with this --http?",
+                          call->address, strerror(number));
 }
 
 static int connect_to(struct call *call, const struct addrinfo *to)
@@ -78,20 +78,22 @@ static int connect_to(struct call *call, const struct addrinfo *to)
     return number ? refused(call, number) : 0;
 }
 
-/* "http://HOST:PORT[/...]" */
+/* "[http://]HOST:PORT[/...]" */
 static int dial(struct call *call)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
-    const char *host = call->address + strlen(SCHEME), *colon;
+    const char *host =
+        call->address + (strncmp(call->address, SCHEME, strlen(SCHEME)) == 0 ? strlen(SCHEME) : 0);
     size_t length = strcspn(host, "/");
+    const char *colon;
     char text[200], port[16];
     int error;
 
     colon = memrchr(host, ':', length);
-    if (strncmp(call->address, SCHEME, strlen(SCHEME)) != 0 || colon == NULL || colon == host ||
-        (size_t)(colon - host) >= sizeof(text) || length - (size_t)(colon - host) > sizeof(port))
-        return by_problem_say(call->problem, BY_EINVAL, "'%s' is not an address: write http://HOST:PORT",
-                              call->address);
+    if (colon == NULL || colon == host || (size_t)(colon - host) >= sizeof(text) ||
+        length - (size_t)(colon - host) > sizeof(port))
+        return by_problem_say(call->problem, BY_EINVAL,
+                              "'%.100s' is no address of a banyand: write http://HOST:PORT", call->address);
     snprintf(text, sizeof(text), "%.*s", (int)(colon - host), host);
     snprintf(port, sizeof(port), "%.*s", (int)(length - (size_t)(colon - host) - 1), colon + 1);
     error = getaddrinfo(text, port, &hints, &found);
@@ -162,11 +164,19 @@ static int take_head(const struct call *call, char *bytes, size_t count, int *st
     char *body = strstr(bytes, "\r\n\r\n");
 
     if (sscanf(bytes, "HTTP/1.%*c %d ", status) != 1 || body == NULL)
-        return by_problem_say(call->problem, BY_EFORMAT, "%s: the answer is not banyand's: not HTTP",
-                              call->address);
+        return by_problem_say(call->problem, BY_EFORMAT,
+                              "%.100s answers something else than HTTP: is that a banyand?", call->address);
     body += 4;
     memmove(bytes, body, count - (size_t)(body - bytes) + 1);
     return 0;
+}
+
+const char *by_http_default(void)
+{
+    const char *address = getenv("BANYAN_CONTROLLER");
+
+    return address != NULL && strncmp(address, SCHEME, strlen(SCHEME)) == 0 ? address
+                                                                            : "http://127.0.0.1:46249";
 }
 
 int by_http_ask(const char *address, const char *method, const char *path, const char *body,

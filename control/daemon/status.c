@@ -77,6 +77,19 @@ static json_t *waiting_json(const struct by_daemon *daemon, const struct by_swit
     return array;
 }
 
+/* Bytes a second that a link carries from one of its ends; null where the unit does not tell. */
+static json_t *capacity_json(const struct by_topology *topology, uint32_t link, uint32_t from)
+{
+    uint64_t unit = by_topology_unit(topology->unit);
+    uint32_t arc = UINT32_MAX;
+
+    if (link != UINT32_MAX)
+        arc = topology->links[link].a == from ? topology->links[link].arc_ab : topology->links[link].arc_ba;
+    if (arc == UINT32_MAX || unit == 0)
+        return json_null();
+    return json_real((double)topology->arcs[arc].capacity / (double)topology->scale * (double)unit);
+}
+
 static json_t *ports_json(const struct by_daemon *daemon, const struct by_switch *device)
 {
     json_t *array = json_array();
@@ -88,12 +101,14 @@ static json_t *ports_json(const struct by_daemon *daemon, const struct by_switch
             link != UINT32_MAX ? by_address_peer(daemon->topology, link, device->node) : UINT32_MAX;
 
         json_array_append_new(
-            array, json_pack("{s:s, s:s?, s:b, s:I, s:I, s:I, s:I, s:I, s:I}", "name", port->name, "peer",
-                             peer != UINT32_MAX ? daemon->topology->nodes[peer].name : NULL, "down",
-                             (int)port->down, "rx_packets", (json_int_t)port->rx_packets, "rx_bytes",
-                             (json_int_t)port->rx_bytes, "tx_packets", (json_int_t)port->tx_packets,
-                             "tx_bytes", (json_int_t)port->tx_bytes, "rx_dropped",
-                             (json_int_t)port->rx_dropped, "tx_dropped", (json_int_t)port->tx_dropped));
+            array,
+            json_pack("{s:s, s:s?, s:b, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "name", port->name, "peer",
+                      peer != UINT32_MAX ? daemon->topology->nodes[peer].name : NULL, "down", (int)port->down,
+                      "rx_capacity", capacity_json(daemon->topology, link, peer), "tx_capacity",
+                      capacity_json(daemon->topology, link, device->node), "rx_packets",
+                      (json_int_t)port->rx_packets, "rx_bytes", (json_int_t)port->rx_bytes, "tx_packets",
+                      (json_int_t)port->tx_packets, "tx_bytes", (json_int_t)port->tx_bytes, "rx_dropped",
+                      (json_int_t)port->rx_dropped, "tx_dropped", (json_int_t)port->tx_dropped));
     }
     return array;
 }

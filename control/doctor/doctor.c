@@ -57,5 +57,6 @@ void by_doctor_free(struct by_doctor *doctor)
         by_switch_facts_free(&doctor->switches[i]);
     free(doctor->switches);
     free(doctor->places);
+    free(doctor->status);
     by_report_free(&doctor->report);
 }

@@ -35,7 +35,9 @@ struct by_doctor {
     uint32_t place_count, place_room;
     struct by_switch_facts *switches;
     uint32_t switch_count, switch_room;
-    const char *controller; /* its address, or NULL */
+    const char *controller;      /* its address, or NULL */
+    char *status;                /* what it answered (control/daemon/status.h), or NULL */
+    struct by_problem no_status; /* why not */
     struct by_report report;
     bool rings; /* hosts take frames out of rings (BANYAN_RING) */
 };
@@ -55,6 +57,9 @@ void by_doctor_free(struct by_doctor *doctor);
 
 /* Reads the folder's certificates (firmware/secure/tls.h says what is in it). */
 void by_key_facts_read(const char *folder, struct by_key_facts *facts);
+
+/* Asks doctor->controller, if there is one. */
+void by_controller_read(struct by_doctor *doctor);
 
 #define BY_CHECK(name) void by_check_##name(struct by_doctor *doctor)
 /* check_machine.c */

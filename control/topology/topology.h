@@ -74,6 +74,8 @@ void by_topology_free(struct by_topology *topology);
 int by_topology_write(const struct by_topology *topology, void *stream);
 /* Index of the node called `name`, or -1. */
 int64_t by_topology_find(const struct by_topology *topology, const char *name);
+/* Bytes a second of a unit of bandwidth ("GB/s"); 0 when it is none that is known. */
+uint64_t by_topology_unit(const char *unit);
 /* Count of compute nodes; ranks are numbered by their order in the file. */
 uint32_t by_topology_compute_count(const struct by_topology *topology);
 

@@ -121,7 +121,27 @@ struct by_doctor *sound_open(void)
         make_switch(&doctor->switches[i], i ? "leaf1" : "leaf0");
     }
     doctor->rings = true;
+    doctor->controller = "http://127.0.0.1:46249";
+    sound_status(doctor, "up", "1", "running", "40", BY_VERSION);
     return doctor;
+}
+
+void sound_status(struct by_doctor *doctor, const char *state, const char *table, const char *job,
+                  const char *election, const char *version)
+{
+    char text[1024];
+
+    snprintf(text, sizeof(text),
+             "{\"version\": \"%s\", \"leads\": true, \"changing\": false, \"election_id\": \"%s\", "
+             "\"links_down\": [], "
+             "\"switches\": [{\"name\": \"leaf0\", \"state\": \"%s\", \"error\": \"no answer\", \"table\": "
+             "\"%s\", "
+             "\"table_wanted\": \"1\"}], \"jobs\": [{\"name\": \"train\", \"state\": \"%s\", \"text\": \"no "
+             "way around "
+             "spine0\"}]}",
+             version, election, state, table, job);
+    free(doctor->status);
+    doctor->status = by_copy_text(text);
 }
 
 void sound_close(struct by_doctor *doctor)

@@ -11,6 +11,9 @@ struct by_doctor *sound_open(void);
 void sound_close(struct by_doctor *doctor);
 /* The image that a switch should have, afresh with these counts: frees the one before. */
 void sound_image(struct by_switch_facts *facts, const struct by_image_header *header);
+/* The controller's status afresh: the state and the table of its switch, the state of its job. */
+void sound_status(struct by_doctor *doctor, const char *state, const char *table, const char *job,
+                  const char *election, const char *version);
 
 /* The finding of a check that is not well, or NULL when there is none; fails the test when there are several.
  */

@@ -108,7 +108,22 @@ struct ill {
     X(bad_memory, "drops", TROUBLE, "memory changed by itself under sums: 2", "test its memory",             \
       S->counters.engine[0].value = 2)                                                                       \
     X(old_packets, "drops", ADVICE, "another generation came: 4", "last push",                               \
-      (strcpy(S->counters.engine[0].name, "drop_gen"), S->counters.engine[0].value = 4))
+      (strcpy(S->counters.engine[0].name, "drop_gen"), S->counters.engine[0].value = 4))                     \
+    X(no_controller, "controller", TROUBLE, "is banyand running", "start banyand",                           \
+      (free(D->status), D->status = NULL, strcpy(D->no_status.text, "is banyand running?")))                 \
+    X(no_status, "controller", TROUBLE, "its status cannot be read", "is it banyand",                        \
+      strcpy(D->status, "<html>"))                                                                           \
+    X(old_controller, "controller", TROUBLE, "is banyand 0.0.9", "one version",                              \
+      sound_status(D, "up", "1", "running", "30", "0.0.9"))                                                  \
+    X(lost_switch, "controller", TROUBLE, "is down to the controller: no answer", "start it",                \
+      sound_status(D, "down", "1", "running", "30", BY_VERSION))                                             \
+    X(stray_table, "controller", TROUBLE, "not the one that the controller gave", "by hand",                 \
+      sound_status(D, "up", "2", "running", "30", BY_VERSION))                                               \
+    X(failed_job, "controller", TROUBLE, "has failed: no way around spine0", "banyan job end",               \
+      sound_status(D, "up", "1", "failed", "30", BY_VERSION))                                                \
+    X(later_writer, "controller", TROUBLE, "later election id (30) has taken it from the controller (29)",   \
+      "end the other",                                                                                       \
+      (D->switches[1].hello.election_id = 0, sound_status(D, "up", "1", "running", "29", BY_VERSION)))
 
 #define X(name, check, grade, text, remedy, spoilt)                                                          \
     static void spoil_##name(struct by_doctor *D)                                                            \

@@ -1,0 +1,330 @@
+/*
+ * banyan top: what runs on a fabric, live on a terminal, or once. Neighbours: control/top takes samples and
+ * draws. Single-threaded.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "control/cli/cli.h"
+#include "control/cli/number.h"
+#include "control/controller/http.h"
+#include "control/top/draw.h"
+#include "control/top/screen.h"
+#include "control/top/source.h"
+#include "control/topology/alloc.h"
+
+/* A switch that does not answer holds the screen up for so long, once in a while (ms). */
+#define SWITCH_MS 1000u
+/* Columns of what is not a terminal. */
+#define PLAIN_COLUMNS 120u
+
+static const char help[] =
+    "usage: banyan top [options]\n"
+    "\n"
+    "Jobs with who is missing, switches with their slots, links with their rates: live until q is pressed.\n"
+    "Asks a banyand, or with --to or --sockets the switches themselves.\n"
+    "\n"
+    "      --controller URL   banyand at http://HOST:PORT (default BANYAN_CONTROLLER when that is such a "
+    "URL, else\n"
+    "                         http://127.0.0.1:46249)\n"
+    "      --to NAME=ADDR     this switch; may be repeated\n"
+    "      --sockets DIR      every switch whose socket lies in this folder\n"
+    "      --topology FILE    names and capacities, for switches that are asked directly\n"
+    "      --keys DIR         keys of a controller, for tls: (default BANYAN_KEYS)\n"
+    "      --interval S       seconds between two looks, 1 to 3600 (default 1)\n"
+    "      --once             one look over one interval, as text\n"
+    "      --json             the same as one JSON object\n"
+    "\n"
+    "Keys: q ends, arrows (or j and k) and page up and down (or b and space) scroll.\n";
+
+static const struct option options[] = {
+    {"controller", required_argument, NULL, 'c'},
+    {"to", required_argument, NULL, 't'},
+    {"sockets", required_argument, NULL, 's'},
+    {"topology", required_argument, NULL, 'f'},
+    {"keys", required_argument, NULL, 'k'},
+    {"interval", required_argument, NULL, 'i'},
+    {"once", no_argument, NULL, 'o'},
+    {"json", no_argument, NULL, 'J'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct arguments {
+    uint64_t interval_s;
+    const char *controller, *topology;
+    bool once, json;
+};
+
+static void add_target(struct by_top_source *source, const char *name, size_t length, const char *address)
+{
+    struct by_top_target *target;
+
+    BY_GROW(source->targets, source->target_count, source->target_room);
+    target = &source->targets[source->target_count++];
+    *target = (struct by_top_target){.name = by_alloc(length + 1, 1), .address = by_copy_text(address)};
+    memcpy(target->name, name, length);
+}
+
+static int is_socket(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+
+    return length > 5 && strcmp(entry->d_name + length - 5, ".sock") == 0;
+}
+
+static int add_sockets(struct by_top_source *source, const char *folder)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, is_socket, alphasort);
+    char address[4200];
+
+    if (count < 0)
+        return by_cli_fail(BY_EXIT_USAGE, "--sockets %s: %s", folder, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        snprintf(address, sizeof(address), "unix:%.3900s/%.255s", folder, entries[i]->d_name);
+        add_target(source, entries[i]->d_name, strlen(entries[i]->d_name) - 5, address);
+        free(entries[i]);
+    }
+    free(entries);
+    return count > 0 ? 0 : by_cli_fail(BY_EXIT_USAGE, "--sockets %s: no *.sock in this folder", folder);
+}
+
+static int take_option(struct by_top_source *source, struct arguments *arguments, int option)
+{
+    const char *equal;
+
+    switch (option) {
+    case 'c':
+        arguments->controller = optarg;
+        return 0;
+    case 't':
+        equal = strchr(optarg, '=');
+        if (equal == NULL || equal == optarg)
+            return by_cli_fail(BY_EXIT_USAGE,
+                               "--to %s: write NAME=ADDR, such as leaf0=unix:/run/banyan/leaf0.sock", optarg);
+        add_target(source, optarg, (size_t)(equal - optarg), equal + 1);
+        return 0;
+    case 's':
+        return add_sockets(source, optarg);
+    case 'f':
+        arguments->topology = optarg;
+        return 0;
+    case 'k':
+        source->access.keys = optarg;
+        return 0;
+    case 'i':
+        return by_cli_number("--interval", optarg, 1, 3600, &arguments->interval_s);
+    case 'o':
+        arguments->once = true;
+        return 0;
+    case 'J':
+        arguments->json = true;
+        return 0;
+    case 'h':
+        fputs(help, stdout);
+        return -1;
+    default:
+        return BY_EXIT_USAGE;
+    }
+}
+
+static int parse(int argc, char **argv, struct by_top_source *source, struct arguments *arguments)
+{
+    int option, status = 0;
+
+    optind = 0;
+    while (status == 0 && (option = getopt_long(argc, argv, "h", options, NULL)) != -1)
+        status = take_option(source, arguments, option);
+    if (status != 0)
+        return status;
+    if (optind < argc)
+        return by_cli_fail(BY_EXIT_USAGE, "top takes no '%s'; see banyan top --help", argv[optind]);
+    if (arguments->controller != NULL && source->target_count > 0)
+        return by_cli_fail(BY_EXIT_USAGE, "--controller knows its switches: leave out --to and --sockets");
+    if (arguments->topology != NULL && source->target_count == 0)
+        return by_cli_fail(BY_EXIT_USAGE, "--topology is for --to and --sockets: banyand knows its own");
+    if (source->target_count == 0)
+        source->http = arguments->controller ? arguments->controller : by_http_default();
+    if (source->access.keys == NULL)
+        source->access.keys = getenv("BANYAN_KEYS");
+    if (arguments->topology != NULL && (source->topology = by_cli_topology(arguments->topology)) == NULL)
+        return BY_EXIT_USAGE;
+    return 0;
+}
+
+static void clock_text(char text[16])
+{
+    time_t now = time(NULL);
+    struct tm local;
+
+    if (localtime_r(&now, &local) == NULL || strftime(text, 16, "%T", &local) == 0)
+        text[0] = 0;
+}
+
+static void print_page(const struct by_top_view *view)
+{
+    struct by_top_page page = {0};
+    unsigned rows, columns = PLAIN_COLUMNS;
+    bool colours = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
+    char clock[16];
+
+    if (isatty(STDOUT_FILENO))
+        by_screen_size(&rows, &columns);
+    clock_text(clock);
+    by_top_draw(view, clock, columns, colours, &page);
+    for (uint32_t i = 0; i < page.count; i++)
+        puts(page.lines[i]);
+    by_top_page_free(&page);
+}
+
+/* One look: two samples, an interval apart. */
+static int look_once(struct by_top_source *source, const struct arguments *arguments)
+{
+    struct by_top_view before = {0}, view = {0};
+    struct by_problem problem = {0};
+    int error = by_top_sample(source, &before, &problem);
+
+    if (error == 0) {
+        sleep((unsigned)arguments->interval_s);
+        error = by_top_sample(source, &view, &problem);
+    }
+    if (error == 0) {
+        by_top_rates(&view, &before);
+        if (arguments->json)
+            by_top_json(&view, stdout);
+        else
+            print_page(&view);
+    }
+    by_top_view_free(&before);
+    by_top_view_free(&view);
+    return error == 0 ? BY_EXIT_DONE : by_cli_fail(BY_EXIT_ENVIRONMENT, "%s", problem.text);
+}
+
+/* Moves the lines below the head; the last one stays on the screen. */
+static void scroll(uint32_t *first, int64_t by, uint32_t lines)
+{
+    unsigned rows, columns;
+    int64_t at = (int64_t)*first + by, most;
+
+    by_screen_size(&rows, &columns);
+    most = (int64_t)lines - rows;
+    if (at > most)
+        at = most;
+    *first = at > 0 ? (uint32_t)at : 0;
+}
+
+static void show(const struct by_top_view *view, const char *trouble, uint32_t *first, int64_t by)
+{
+    struct by_top_view shown = *view;
+    struct by_top_page page = {0};
+    unsigned rows, columns;
+    char clock[16];
+
+    if (trouble[0] != 0)
+        snprintf(shown.source, sizeof(shown.source), "%.140s", trouble);
+    by_screen_size(&rows, &columns);
+    clock_text(clock);
+    by_top_draw(&shown, clock, columns, getenv("NO_COLOR") == NULL, &page);
+    scroll(first, by, page.count);
+    by_screen_show(&page, *first);
+    by_top_page_free(&page);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Serves keys until it is time for the next sample. False: the user has seen enough. */
+static bool serve_keys(const struct by_top_view *view, const char *trouble, uint32_t *first, int64_t until)
+{
+    unsigned rows, columns;
+    int64_t left;
+
+    while ((left = until - now_ms()) > 0) {
+        enum by_top_key key = by_screen_key((int)left);
+        int64_t by = 0;
+
+        by_screen_size(&rows, &columns);
+        switch (key) {
+        case BY_KEY_QUIT:
+            return false;
+        case BY_KEY_NONE:
+            continue;
+        case BY_KEY_UP:
+            by = -1;
+            break;
+        case BY_KEY_DOWN:
+            by = 1;
+            break;
+        case BY_KEY_PAGE_UP:
+            by = -(int64_t)(rows / 2);
+            break;
+        case BY_KEY_PAGE_DOWN:
+            by = rows / 2;
+            break;
+        case BY_KEY_RESIZE:
+            break;
+        }
+        show(view, trouble, first, by);
+    }
+    return true;
+}
+
+static int look_live(struct by_top_source *source, const struct arguments *arguments)
+{
+    struct by_top_view view = {0}, next = {0};
+    struct by_problem problem = {0};
+    uint32_t first = 0;
+    int error = by_top_sample(source, &view, &problem);
+
+    if (error != 0)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s", problem.text);
+    if (by_screen_open() != 0)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "the terminal cannot be used: %s: banyan top --once",
+                           strerror(errno));
+    for (;;) {
+        int64_t until = now_ms() + (int64_t)arguments->interval_s * 1000;
+
+        show(&view, problem.text, &first, 0);
+        if (!serve_keys(&view, problem.text, &first, until))
+            break;
+        problem.text[0] = 0;
+        error = by_top_sample(source, &next, &problem);
+        if (error != 0) { /* what was seen last stays, and why it is old is said */
+            by_top_view_free(&next);
+            continue;
+        }
+        by_top_rates(&next, &view);
+        by_top_view_free(&view);
+        view = next;
+        next = (struct by_top_view){0};
+    }
+    by_screen_close();
+    by_top_view_free(&view);
+    return BY_EXIT_DONE;
+}
+
+int by_command_top(int argc, char **argv)
+{
+    struct by_top_source source = {.access.timeout_ms = SWITCH_MS};
+    struct arguments arguments = {.interval_s = 1};
+    int status = parse(argc, argv, &source, &arguments);
+
+    if (status == 0)
+        status = arguments.once || arguments.json || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)
+                     ? look_once(&source, &arguments)
+                     : look_live(&source, &arguments);
+    by_topology_free((struct by_topology *)(uintptr_t)source.topology);
+    by_top_source_close(&source);
+    return status < 0 ? BY_EXIT_DONE : status;
+}
