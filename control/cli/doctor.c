@@ -7,11 +7,11 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
+#include "control/cli/target.h"
 #include "control/doctor/doctor.h"
 #include "control/lower/file.h"
 #include "control/topology/alloc.h"
@@ -61,7 +61,7 @@ static const struct option options[] = {
 
 struct arguments {
     struct by_session_options access;
-    const char *sockets, *tables, *table;
+    const char *tables;
     bool strict, verbose, json;
 };
 
@@ -76,8 +76,9 @@ static struct by_place *add_place(struct by_doctor *doctor, const char *name)
     return place;
 }
 
-static void add_switch(struct by_doctor *doctor, const char *name, size_t length, const char *address)
+static void add_switch(void *context, const char *name, size_t length, const char *address)
 {
+    struct by_doctor *doctor = context;
     struct by_switch_facts *facts;
 
     BY_GROW(doctor->switches, doctor->switch_count, doctor->switch_room);
@@ -85,41 +86,6 @@ static void add_switch(struct by_doctor *doctor, const char *name, size_t length
     *facts = (struct by_switch_facts){.address = by_copy_text(address)};
     facts->name = by_alloc(length + 1, 1);
     memcpy(facts->name, name, length);
-}
-
-static int add_to(struct by_doctor *doctor, const char *text)
-{
-    const char *equal = strchr(text, '=');
-
-    if (equal == NULL || equal == text)
-        return by_cli_fail(BY_EXIT_USAGE,
-                           "--to %s: write NAME=ADDR, such as leaf0=unix:/run/banyan/leaf0.sock", text);
-    add_switch(doctor, text, (size_t)(equal - text), equal + 1);
-    return 0;
-}
-
-static int is_socket(const struct dirent *entry)
-{
-    size_t length = strlen(entry->d_name);
-
-    return length > 5 && strcmp(entry->d_name + length - 5, ".sock") == 0;
-}
-
-static int add_sockets(struct by_doctor *doctor, const char *folder)
-{
-    struct dirent **entries = NULL;
-    int count = scandir(folder, &entries, is_socket, alphasort);
-    char address[4200];
-
-    if (count < 0)
-        return by_cli_fail(BY_EXIT_USAGE, "--sockets %s: %s", folder, strerror(errno));
-    for (int i = 0; i < count; i++) {
-        snprintf(address, sizeof(address), "unix:%.3900s/%.255s", folder, entries[i]->d_name);
-        add_switch(doctor, entries[i]->d_name, strlen(entries[i]->d_name) - 5, address);
-        free(entries[i]);
-    }
-    free(entries);
-    return count > 0 ? 0 : by_cli_fail(BY_EXIT_USAGE, "--sockets %s: no *.sock in this folder", folder);
 }
 
 /* The ports of this machine's table, and who is at their other ends. */
@@ -256,9 +222,9 @@ static int take_option(struct by_doctor *doctor, struct arguments *arguments, in
     case 't':
         return add_table(doctor, optarg);
     case 'o':
-        return add_to(doctor, optarg);
+        return by_cli_target(optarg, add_switch, doctor);
     case 's':
-        return add_sockets(doctor, optarg);
+        return by_cli_target_folder(optarg, add_switch, doctor);
     case 'd':
         arguments->tables = optarg;
         return 0;

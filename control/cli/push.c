@@ -14,6 +14,7 @@
 
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
+#include "control/cli/target.h"
 #include "control/controller/push.h"
 #include "control/lower/file.h"
 #include "control/lower/renew.h"
@@ -164,40 +165,30 @@ static int add_path(struct arguments *arguments, const char *path)
     return result;
 }
 
-static int is_socket(const struct dirent *entry)
+static void add_switch(void *context, const char *name, size_t length, const char *address)
 {
-    size_t length = strlen(entry->d_name);
+    struct arguments *arguments = context;
+    struct load load = {0};
 
-    return length > 5 && strcmp(entry->d_name + length - 5, ".sock") == 0;
+    (void)address; /* find_address has the same */
+    snprintf(load.name, sizeof(load.name), "%.*s", (int)length, name);
+    BY_GROW(arguments->loads, arguments->load_count, arguments->load_room);
+    arguments->loads[arguments->load_count++] = load;
 }
 
 /* Without images: every switch that --to names or that listens in --sockets. */
 static int add_switches(struct arguments *arguments, int files)
 {
-    struct dirent **entries = NULL;
-    int count = arguments->sockets ? scandir(arguments->sockets, &entries, is_socket, alphasort) : 0;
-
     if (files > 0 || arguments->renew || arguments->saved + arguments->settle > 1)
         return by_cli_fail(BY_EXIT_USAGE,
                            "--saved and --settle stand alone, without images; see banyan push --help");
-    if (count < 0)
-        return by_cli_fail(BY_EXIT_USAGE, "--sockets %s: %s", arguments->sockets, strerror(errno));
-    for (uint32_t i = 0; i < arguments->to_count + (uint32_t)count; i++) {
-        const char *from =
-            i < arguments->to_count ? arguments->to[i] : entries[i - arguments->to_count]->d_name;
-        size_t length = i < arguments->to_count ? (size_t)(strchr(from, '=') - from) : strlen(from) - 5;
-        struct load load = {0};
-
-        snprintf(load.name, sizeof(load.name), "%.*s", (int)length, from);
-        BY_GROW(arguments->loads, arguments->load_count, arguments->load_room);
-        arguments->loads[arguments->load_count++] = load;
-    }
-    for (int i = 0; i < count; i++)
-        free(entries[i]);
-    free(entries);
-    if (arguments->load_count == 0)
-        return by_cli_fail(BY_EXIT_USAGE, "no switch: name them with --to, or the folder of their sockets");
-    return 0;
+    for (uint32_t i = 0; i < arguments->to_count; i++)
+        by_cli_target(arguments->to[i], add_switch, arguments);
+    if (arguments->sockets != NULL)
+        return by_cli_target_folder(arguments->sockets, add_switch, arguments);
+    return arguments->load_count > 0
+               ? 0
+               : by_cli_fail(BY_EXIT_USAGE, "no switch: name them with --to, or the folder of their sockets");
 }
 
 static int parse(int argc, char **argv, struct arguments *arguments)

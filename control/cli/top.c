@@ -2,7 +2,6 @@
  * banyan top: what runs on a fabric, live on a terminal, or once. Neighbours: control/top takes samples and
  * draws. Single-threaded.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
+#include "control/cli/target.h"
 #include "control/controller/http.h"
 #include "control/top/draw.h"
 #include "control/top/screen.h"
@@ -61,8 +61,9 @@ struct arguments {
     bool once, json;
 };
 
-static void add_target(struct by_top_source *source, const char *name, size_t length, const char *address)
+static void add_target(void *context, const char *name, size_t length, const char *address)
 {
+    struct by_top_source *source = context;
     struct by_top_target *target;
 
     BY_GROW(source->targets, source->target_count, source->target_room);
@@ -71,47 +72,16 @@ static void add_target(struct by_top_source *source, const char *name, size_t le
     memcpy(target->name, name, length);
 }
 
-static int is_socket(const struct dirent *entry)
-{
-    size_t length = strlen(entry->d_name);
-
-    return length > 5 && strcmp(entry->d_name + length - 5, ".sock") == 0;
-}
-
-static int add_sockets(struct by_top_source *source, const char *folder)
-{
-    struct dirent **entries = NULL;
-    int count = scandir(folder, &entries, is_socket, alphasort);
-    char address[4200];
-
-    if (count < 0)
-        return by_cli_fail(BY_EXIT_USAGE, "--sockets %s: %s", folder, strerror(errno));
-    for (int i = 0; i < count; i++) {
-        snprintf(address, sizeof(address), "unix:%.3900s/%.255s", folder, entries[i]->d_name);
-        add_target(source, entries[i]->d_name, strlen(entries[i]->d_name) - 5, address);
-        free(entries[i]);
-    }
-    free(entries);
-    return count > 0 ? 0 : by_cli_fail(BY_EXIT_USAGE, "--sockets %s: no *.sock in this folder", folder);
-}
-
 static int take_option(struct by_top_source *source, struct arguments *arguments, int option)
 {
-    const char *equal;
-
     switch (option) {
     case 'c':
         arguments->controller = optarg;
         return 0;
     case 't':
-        equal = strchr(optarg, '=');
-        if (equal == NULL || equal == optarg)
-            return by_cli_fail(BY_EXIT_USAGE,
-                               "--to %s: write NAME=ADDR, such as leaf0=unix:/run/banyan/leaf0.sock", optarg);
-        add_target(source, optarg, (size_t)(equal - optarg), equal + 1);
-        return 0;
+        return by_cli_target(optarg, add_target, source);
     case 's':
-        return add_sockets(source, optarg);
+        return by_cli_target_folder(optarg, add_target, source);
     case 'f':
         arguments->topology = optarg;
         return 0;
