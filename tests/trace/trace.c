@@ -357,12 +357,30 @@ static void ask(struct trace *trace, struct trace_frame *frame)
     send_packet(trace, frame, port, &header, payload, bytes);
 }
 
+/* A packet that is passed on, whatever it says: any type, with a key or without, several credits. Returns the
+ * bytes behind its header. */
+static size_t passing(struct trace *trace, struct by_header *header, uint8_t payload[64])
+{
+    header->tree = RELAYED;
+    header->type = (uint8_t)(BY_TYPE_CONTRIB + below(trace, BY_TYPE_COUNT - 1));
+    if (below(trace, 4) == 0)
+        header->flags |= BY_FLAG_KEYED;
+    if (below(trace, 3) != 0)
+        return below(trace, 65);
+    header->flags |= BY_FLAG_NODATA;
+    if (below(trace, 2) == 0)
+        return below(trace, 8) == 0 ? 8 : 0;
+    by_header_encode(header, payload);
+    return BY_WIRE_HEADER_BYTES;
+}
+
 /* A packet of a job, tree, generation or child that is not so, or one that is passed on. */
 static void foreign(struct trace *trace, struct trace_frame *frame)
 {
     unsigned port = below(trace, TRACE_PORTS);
     struct by_header header = chunk_header(ROOT, trace->tree[ROOT].seq);
     uint8_t payload[64] = {0};
+    size_t bytes = sizeof payload;
 
     header.type = BY_TYPE_CONTRIB;
     header.child = (uint8_t)port;
@@ -381,11 +399,11 @@ static void foreign(struct trace *trace, struct trace_frame *frame)
         header.count = 16;
         break;
     default:
+        bytes = passing(trace, &header, payload);
         port = below(trace, 8) ? 0 : port;
-        header.tree = RELAYED;
         break;
     }
-    send_packet(trace, frame, port, &header, payload, sizeof payload);
+    send_packet(trace, frame, port, &header, payload, bytes);
 }
 
 void trace_arp(unsigned port, struct trace_frame *frame)
@@ -442,6 +460,8 @@ void trace_next(struct trace *trace, struct trace_frame *frame)
         ask(trace, frame);
     } else if (draw < 88) {
         foreign(trace, frame);
+        if (below(trace, 4) == 0)
+            damage(trace, frame);
     } else if (draw < 91) {
         trace_arp(below(trace, TRACE_PORTS), frame);
         if (below(trace, 3) == 0)

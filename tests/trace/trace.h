@@ -4,7 +4,8 @@
  * relays; chunks of all collectives, types, operators and modes to their end, and in between what is lost and
  * sent again, late, out of order, doubled, damaged, of another generation, foreign or none of ours. Shells:
  * plain.c (the engine and nothing else), dpdk.c (the shell of banyan-switchd on ring ports), sim.c (nodes and
- * cables of the simulator), metal.c (the bare-metal image in QEMU). None has a clock.
+ * cables of the simulator), metal.c (the bare-metal image in QEMU); and kernel.c, the programs that relay in
+ * place of a switch. None has a clock.
  */
 #ifndef BY_TESTS_TRACE_TRACE_H
 #define BY_TESTS_TRACE_TRACE_H
@@ -68,6 +69,10 @@ void trace_dpdk_close(void);
 void trace_sim_open(const uint8_t *image, size_t bytes);
 int trace_sim_step(const struct trace_frame *frame, struct trace_out *out);
 void trace_sim_close(void);
+/* False: not here. Then whether a frame was either relayed, as `out` says, or left as it was. */
+int trace_kernel_open(const uint8_t *image);
+int trace_kernel_step(const struct trace_frame *frame, struct trace_out *out);
+void trace_kernel_close(void);
 void trace_metal_open(const char *folder);
 int trace_metal_step(const struct trace_frame *frame, const struct trace_out *expected,
                      struct trace_out *out);
