@@ -20,6 +20,7 @@
 
 #include "dataplane/say.h"
 #include "offload/base/errors.h"
+#include "ring/feature.h"
 
 /* Rings of net_af_packet: frames each way (count), bytes of a frame and of a block, for MTUs up to
  * SMALL_MTU_MAX and above. Whole frames fill a block (the driver counts on it), blocks are whole pages. */
@@ -136,6 +137,17 @@ unsigned by_interface_queues(const char *name)
     if (fd >= 0)
         close(fd);
     return count;
+}
+
+bool by_interface_single_frames(const char *name)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool single =
+        fd >= 0 && by_feature_virtual(fd, name) && by_feature_get(fd, name, BY_FEATURE_UDP_SEGMENTS) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return single;
 }
 
 unsigned by_interface_driver(const char *name, uint16_t mtu)

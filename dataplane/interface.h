@@ -40,6 +40,9 @@ unsigned by_interface_queues(const char *name);
 /* Do frames of this MTU fit a page, as AF_XDP wants them? If not, that is reported. */
 bool by_interface_fits(const char *name, uint16_t mtu);
 /* The driver for BY_DRIVER_AUTO on this interface. */
+/* Whether it is a virtual link with single frames, which the kernel cuts before it: there rings are the
+ * fastest. */
+bool by_interface_single_frames(const char *name);
 unsigned by_interface_driver(const char *name, uint16_t mtu);
 /* The virtual device's name and arguments. 0, or BY_ELIMIT when the MTU does not fit the driver, reported. */
 int by_interface_device(const char *name, unsigned index, unsigned driver, uint16_t mtu, char device[64],

@@ -145,6 +145,11 @@ static int probe_interface(struct by_port *port, unsigned index, unsigned driver
     port->automatic = driver == BY_DRIVER_AUTO;
     port->driver = (uint8_t)(port->automatic ? by_interface_driver(port->name, port->mtu) : driver);
     port->index = (uint16_t)index;
+    if (port->automatic && by_interface_single_frames(port->name) &&
+        by_train_open(&port->train, port->name, port->mtu, BY_TRAIN_RING) == 0) {
+        port->driver = BY_DRIVER_RING;
+        return 0;
+    }
     if (port->driver == BY_DRIVER_GSO || port->driver == BY_DRIVER_RING)
         return by_train_open(&port->train, port->name, port->mtu,
                              port->driver == BY_DRIVER_RING ? BY_TRAIN_RING : BY_TRAIN_BOTH);

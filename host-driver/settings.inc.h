@@ -30,8 +30,9 @@
       "udp: packets cross the kernel in trains, which the link cuts: auto, on or off; auto takes them "      \
       "where "                                                                                               \
       "the link cuts for sure, which veth does not")                                                         \
-    X(RING, "off",                                                                                           \
-      "udp: frames are taken out of a ring that the kernel writes, before its stack: on or off; takes root") \
+    X(RING, "auto",                                                                                          \
+      "udp: frames are taken out of a ring that the kernel writes, before its stack: auto, on or off; "      \
+      "takes root")                                                                                          \
     X(TIMEOUT, "10", "seconds without progress after which an operation fails")                              \
     X(LINGER, "500",                                                                                         \
       "milliseconds of silence after which an inner node of a tree leaves; a tenth if nothing was lost")     \

@@ -16,6 +16,14 @@ int by_transport_open(const struct by_transport_config *config, const char *want
         return by_shm_open(config, transport);
     if (strcmp(wanted, "udp") == 0)
         return by_udp_open(config, transport);
+    if (strcmp(wanted, "auto") == 0 && strcmp(config->settings->value[BY_SETTING_RING], "off") != 0 &&
+        by_udp_single_frames(config)) {
+        struct by_transport_config rings = *config;
+
+        rings.rings = true;
+        if (by_udp_open(&rings, transport) == 0)
+            return 0;
+    }
     error = by_afxdp_open(config, transport);
     if (error == 0 || strcmp(wanted, "afxdp") == 0)
         return error;

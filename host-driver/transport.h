@@ -8,6 +8,7 @@
 #ifndef BY_HOST_TRANSPORT_H
 #define BY_HOST_TRANSPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -76,11 +77,14 @@ struct by_transport_config {
     uint16_t udp_port;    /* on which this job's hosts listen */
     uint16_t payload_max; /* largest payload of the job's trees here, bytes */
     const struct by_settings *settings;
+    bool rings; /* udp: rings of frames on all ports, or an error */
 };
 
 /* Each opens all ports of the image, or none. 0, or an error with its text set. The caller closes with
  * ops->close. */
 int by_udp_open(const struct by_transport_config *config, struct by_transport **transport);
+/* Whether all ports are virtual links that carry single frames, where udp with rings is the fastest. */
+bool by_udp_single_frames(const struct by_transport_config *config);
 int by_afxdp_open(const struct by_transport_config *config, struct by_transport **transport);
 int by_shm_open(const struct by_transport_config *config, struct by_transport **transport);
 /* Opens what `wanted` says: "auto", "afxdp", "udp" or "shm". */

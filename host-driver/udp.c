@@ -7,8 +7,6 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/ethtool.h>
-#include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
@@ -48,7 +46,7 @@ struct udp {
     struct by_transport base;
     int fd[BY_PORTS_MAX];
     struct by_ring *ring[BY_PORTS_MAX]; /* of all ports or of none */
-    bool rings;
+    bool rings, rings_wanted;
     bool dozed[BY_PORTS_MAX]; /* a frame may lie in the socket that was only to wake us */
     uint32_t own_ip[BY_PORTS_MAX];
     uint8_t tos[BY_PORTS_MAX];
@@ -436,22 +434,12 @@ static int check_mtu(int fd, const struct by_image_port *port, uint16_t payload_
  * Between virtual devices such as veth the whole is handed on, to who knows whom. */
 static bool link_cuts(int fd, const char *interface)
 {
-    static const char *const none[] = {"", "N/A", "tun", "tap"}; /* what virtual devices call their bus */
-    struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
     struct ifreq request = {0};
 
     snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", interface);
     if (ioctl(fd, SIOCGIFFLAGS, &request) == 0 && (request.ifr_flags & IFF_LOOPBACK) != 0)
         return true;
-    if (by_feature_get(fd, interface, BY_FEATURE_UDP_SEGMENTS) == 0)
-        return true;
-    request.ifr_data = (void *)&info;
-    if (ioctl(fd, SIOCETHTOOL, &request) != 0)
-        return false;
-    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-        if (strcmp(info.bus_info, none[i]) == 0)
-            return false;
-    return true;
+    return by_feature_get(fd, interface, BY_FEATURE_UDP_SEGMENTS) == 0 || !by_feature_virtual(fd, interface);
 }
 
 /* BANYAN_SEGMENTS for the port; the kernel must take both halves. */
@@ -480,8 +468,29 @@ static int choose_segments(struct udp *udp, int fd, const struct by_image_port *
     return 0;
 }
 
-/* BANYAN_RING for the port. Not chosen by itself: a network card's driver may put several frames into one,
- * which a slot of the ring does not hold. */
+/* Whether rings are best on all ports: virtual links with single frames. A network card has AF_XDP without
+ * copies, and its driver may put several frames into one, which a ring does not hold. */
+bool by_udp_single_frames(const struct by_transport_config *config)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct by_image_header header;
+    bool single = fd >= 0;
+
+    by_image_header(config->image, &header);
+    single = single && header.count[BY_SECTION_PORT] > 0;
+    for (uint32_t i = 0; single && i < header.count[BY_SECTION_PORT]; i++) {
+        struct by_image_port port;
+
+        by_image_port(config->image, i, &port);
+        single =
+            by_feature_virtual(fd, port.name) && by_feature_get(fd, port.name, BY_FEATURE_UDP_SEGMENTS) == 0;
+    }
+    if (fd >= 0)
+        close(fd);
+    return single;
+}
+
+/* BANYAN_RING for the port. What was chosen by itself may fail on the first port: then no port has one. */
 static int choose_ring(struct udp *udp, uint32_t index, const struct by_image_port *port,
                        const struct by_transport_config *config)
 {
@@ -493,14 +502,16 @@ static int choose_ring(struct udp *udp, uint32_t index, const struct by_image_po
                                   .udp_port = config->udp_port};
     int error;
 
-    if (strcmp(wanted, "on") != 0 && strcmp(wanted, "off") != 0)
-        return by_fail(BY_EINVAL, "BANYAN_RING is '%s'; it takes on or off", wanted);
-    if (strcmp(wanted, "off") == 0)
+    if (!udp->rings_wanted)
         return 0;
     error = by_ring_open(&udp->ring[index], &ring, &step);
+    if (error != 0 && index == 0 && !config->rings && strcmp(wanted, "auto") == 0) {
+        udp->rings_wanted = false;
+        return 0;
+    }
     if (error != 0)
         return by_fail(error == -EPERM ? BY_EPERM : BY_EUNSUPPORTED,
-                       "BANYAN_RING is on, and %s has no ring: %s: %s; it takes root and Linux 6.6",
+                       "BANYAN_RING is %s, and %s has no ring: %s: %s; it takes root and Linux 6.6", wanted,
                        port->name, step, strerror(-error));
     udp->rings = true;
     udp->base.yields = RING_YIELDS;
@@ -554,6 +565,17 @@ static int open_port(struct udp *udp, uint32_t index, const struct by_image_port
     return 0;
 }
 
+static int want_rings(struct udp *udp, const struct by_transport_config *config)
+{
+    const char *wanted = config->settings->value[BY_SETTING_RING];
+
+    if (strcmp(wanted, "auto") != 0 && strcmp(wanted, "on") != 0 && strcmp(wanted, "off") != 0)
+        return by_fail(BY_EINVAL, "BANYAN_RING is '%s'; it takes auto, on or off", wanted);
+    udp->rings_wanted =
+        strcmp(wanted, "on") == 0 || (strcmp(wanted, "auto") == 0 && by_udp_single_frames(config));
+    return 0;
+}
+
 static int prepare(struct udp *udp)
 {
     size_t bytes = (size_t)TRAIN_BYTES * BY_RX_BATCH; /* touched only where something comes */
@@ -591,6 +613,8 @@ int by_udp_open(const struct by_transport_config *config, struct by_transport **
         udp->fd[i] = -1;
     udp->segments = true;
     error = by_image_ports_check(config->image);
+    if (error == 0)
+        error = want_rings(udp, config);
     if (error == 0)
         error = prepare(udp);
     for (uint32_t i = 0; error == 0 && i < header.count[BY_SECTION_PORT]; i++) {

@@ -79,3 +79,16 @@ int by_feature_set(int fd, const char *interface, const char *name, bool on)
     all.block[index / 32].requested = on ? 1u << index % 32 : 0;
     return ask(fd, interface, &all) >= 0 ? 0 : -1;
 }
+
+bool by_feature_virtual(int fd, const char *interface)
+{
+    static const char *const none[] = {"", "N/A", "tun", "tap"}; /* what virtual devices call their bus */
+    struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
+
+    if (ask(fd, interface, &info) != 0)
+        return true;
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        if (strcmp(info.bus_info, none[i]) == 0)
+            return true;
+    return false;
+}

@@ -14,5 +14,7 @@
 int by_feature_get(int fd, const char *interface, const char *name);
 /* 0, or -1. */
 int by_feature_set(int fd, const char *interface, const char *name, bool on);
+/* Whether no hardware is behind the interface, as far as it says: veth, bridges, tap devices. */
+bool by_feature_virtual(int fd, const char *interface);
 
 #endif

@@ -217,6 +217,7 @@ static void a_feature_is_found_by_its_name(void **state)
     (void)state;
     assert_int_equal(by_feature_get(sender, "lo", "no such feature"), -1);
     assert_int_equal(by_feature_get(sender, "no-such-if", "loopback"), -1);
+    assert_true(by_feature_virtual(sender, "lo"));
     assert_int_equal(by_feature_set(sender, "lo", "tx-gso-list", false), 0);
     assert_int_equal(by_feature_get(sender, "lo", "tx-gso-list"), 0);
     assert_int_equal(by_feature_set(sender, "lo", "tx-gso-list", true), 0);
