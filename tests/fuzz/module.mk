@@ -62,12 +62,19 @@ endif
 
 FUZZ_MAKE = $(MAKE) --no-print-directory CC=$(CLANG) FUZZ=1 SANITIZE=$(SANITIZERS),fuzzer-no-link
 
-.PHONY: fuzz fuzz-smoke fuzz-run
+.PHONY: fuzz fuzz-smoke fuzz-run fuzz-campaign fuzz-campaign-run
 fuzz: ## run every fuzz target for TIME= seconds (default 60), with address and undefined behaviour sanitizers
 	+$(Q)$(FUZZ_MAKE) fuzz-run TIME=$(TIME)
 
 fuzz-smoke:
 	+$(Q)$(FUZZ_MAKE) fuzz-run TIME=3
+
+fuzz-campaign: ## packets and control messages by the million, counted, with keys and without: TIME= seconds for each of 13 runs
+	+$(Q)$(FUZZ_MAKE) fuzz-campaign-run TIME=$(TIME)
+
+FUZZ_CAMPAIGN := fuzz-wire fuzz-engine fuzz-endpoint fuzz-cluster fuzz-agent fuzz-message fuzz-member
+fuzz-campaign-run: $(foreach f,$(FUZZ_CAMPAIGN),$(B)/tools/$(f))
+	$(Q)tests/fuzz/campaign.sh $(B)/tools $(TIME)
 
 fuzz-run: $(foreach f,$(FUZZERS),$(B)/tools/$(f))
 	$(Q)tests/fuzz/run.sh $(B)/tools $(TIME) $(FUZZERS)
