@@ -87,18 +87,19 @@ static void name_rank(void *user, uint32_t place, uint16_t rank, char *text, siz
 
 /* ---- images of hosts ---- */
 
+/* Of tables that must be of generation `gen`: nobody is ever given another one under its number. */
 static int image_from(struct by_daemon *daemon, const struct by_job *job, const struct by_job_tables *tables,
-                      uint16_t rank, struct by_change_image *image)
+                      uint16_t gen, uint16_t rank, struct by_change_image *image)
 {
     int64_t node = by_job_node(&job->spec, daemon->topology, rank);
     struct by_problem problem = {0};
     int error = BY_ESTATE;
 
     *image = (struct by_change_image){0};
-    if (tables != NULL && node >= 0)
+    if (tables != NULL && tables->gen == gen && node >= 0)
         error = by_lowering_image(tables->lowering, (uint32_t)node, &image->bytes, &image->size, &problem);
     if (error != 0)
-        by_daemon_say("job %u: no table for rank %u: %s", job->spec.job, rank,
+        by_daemon_say("job %u: no table of generation %u for rank %u: %s", job->spec.job, gen, rank,
                       problem.text[0] != 0 ? problem.text : by_error_text(error));
     return error;
 }
@@ -120,12 +121,14 @@ static void keep_base(struct by_daemon *daemon)
     for (uint32_t i = 0; i < heal->place_count; i++) {
         struct patient *patient = &heal->places[i];
         const struct by_job *job = patient->job != 0 ? job_at(daemon, i) : NULL;
+        uint16_t base = by_recover_base(heal->recover, i);
 
-        if (job == NULL || by_recover_base(heal->recover, i) == by_recover_next(heal->recover, i))
+        if (job == NULL || base == by_recover_next(heal->recover, i) || job->tables == NULL ||
+            job->tables->gen != base)
             continue;
         for (uint32_t k = 0; k < patient->rank_count; k++)
             if (patient->image_of[k].bytes == NULL)
-                image_from(daemon, job, job->tables, (uint16_t)k, &patient->image_of[k]);
+                image_from(daemon, job, job->tables, base, (uint16_t)k, &patient->image_of[k]);
     }
 }
 
@@ -160,7 +163,8 @@ static void do_welcome(struct by_daemon *daemon, const struct by_recover_action 
     if (job == NULL)
         return;
     if (action->image && image->bytes == NULL &&
-        image_from(daemon, job, job->tables, action->rank, &own) == 0)
+        image_from(daemon, job, job->tables, by_recover_base(heal->recover, action->job), action->rank,
+                   &own) == 0)
         image = &own;
     send_frame(daemon, action, BY_MEMBER_WELCOME, by_recover_base(heal->recover, action->job),
                action->image ? image : NULL);
@@ -174,7 +178,8 @@ static void do_freeze(struct by_daemon *daemon, const struct by_recover_action *
     struct by_change_image image = {0};
 
     if (job == NULL ||
-        (action->image && image_from(daemon, job, next_tables(heal, job), action->rank, &image) != 0))
+        (action->image && image_from(daemon, job, next_tables(heal, job),
+                                     by_recover_next(heal->recover, action->job), action->rank, &image) != 0))
         return;
     send_frame(daemon, action, BY_MEMBER_FREEZE, by_recover_next(heal->recover, action->job), &image);
     free(image.bytes);
@@ -313,12 +318,11 @@ static void start_plan(struct by_daemon *daemon)
     change->loss = loss;
     for (uint32_t i = 0; i < heal->place_count; i++) {
         struct by_job *job = heal->places[i].job != 0 ? job_at(daemon, i) : NULL;
-        uint16_t next = by_recover_next(heal->recover, i);
 
-        if (job == NULL || next == by_recover_base(heal->recover, i))
+        if (job == NULL || !by_recover_planning(heal->recover, i))
             continue;
         by_change_touch(change, job, !whole);
-        job->gen_last = by_change_find(change, job->spec.job)->gen = next;
+        job->gen_last = by_change_find(change, job->spec.job)->gen = by_recover_next(heal->recover, i);
         if (job->state == BY_JOB_RUNNING)
             heal->places[i].since_ms = daemon->now_ms;
         job->state = BY_JOB_RECOVERING;

@@ -32,7 +32,8 @@ struct peer {
     struct by_watcher watcher;
     struct peer *next;
     struct queue in, out;
-    bool dead;    /* freed with the next tick: the loop may still hold its address */
+    bool dead;    /* its connection is ended */
+    bool seen;    /* dead at the last tick, too: the loop's batch of events, which may name it, is over */
     bool waits;   /* has said HELLO for a job that has no tables yet */
     bool member;  /* heal.c knows it */
     bool writing; /* the loop tells when it can be written to */
@@ -83,7 +84,8 @@ static void bury(struct by_members *members)
     for (struct peer **at = &members->peers; *at != NULL;) {
         struct peer *peer = *at;
 
-        if (!peer->dead) {
+        if (!peer->seen) {
+            peer->seen = peer->dead;
             at = &peer->next;
             continue;
         }
@@ -498,6 +500,7 @@ void by_members_close(struct by_daemon *daemon)
         peer->member = false;
         drop(daemon, peer, NULL);
     }
+    bury(members); /* marks, then frees */
     bury(members);
     for (uint32_t i = 0; i < members->listener_count; i++) {
         close(members->listeners[i].fd);

@@ -8,6 +8,7 @@
 
 #define QUIET_NS  UINT64_C(2000000000)
 #define GRACE_NS  UINT64_C(1500000000)
+#define CUT_NS    UINT64_C(3000000000)
 #define REPEAT_NS UINT64_C(100000000)
 /* Messages of one reminder (count): that of a larger job, in which each rank reports to each, comes later. */
 #define REMINDER 4096u
@@ -38,9 +39,10 @@ static void start_plan(struct by_recover *r)
 
         if (!job->exists || !job->touched || job->failed)
             continue;
-        job->next = after(job->next);
-        job->touched = false;
-        job->open = some = true;
+        job->prior = job->planning ? job->prior : job->next;
+        job->next = job->last = after(job->last);
+        job->touched = job->cut = false;
+        job->open = job->planning = some = true;
     }
     r->wanted = false;
     if (!some)
@@ -92,6 +94,28 @@ static void lose(struct by_recover *r, bool is_link, uint32_t what, const char *
     }
 }
 
+/* Jobs that have no way left do not wait until what came back has been there for a while: they take it at
+ * once. Whether there is such a job. */
+static bool rescue(struct by_recover *r, bool is_link, uint32_t what)
+{
+    bool some = false;
+    char name[96];
+
+    for (uint32_t j = 0; j < r->job_count; j++) {
+        struct by_recover_state *job = &r->jobs[j];
+
+        if (job->exists && job->cut)
+            job->touched = some = true;
+        job->cut = false;
+    }
+    if (!some)
+        return false;
+    (is_link ? r->lost_links : r->lost_nodes)[what] = false;
+    by_recover_tell(r, "%s is back: planning anew", part_name(r, is_link, what, name));
+    by_recover_want(r);
+    return true;
+}
+
 static void come_back(struct by_recover *r, bool is_link, uint32_t what)
 {
     const bool *lost = is_link ? r->lost_links : r->lost_nodes;
@@ -100,6 +124,8 @@ static void come_back(struct by_recover *r, bool is_link, uint32_t what)
     if (!is_link)
         r->silent[what] = false;
     if (!lost[what] || r->back_ns[is_link ? r->config.node_count + what : what] != 0)
+        return;
+    if (rescue(r, is_link, what))
         return;
     r->back_ns[is_link ? r->config.node_count + what : what] = r->now_ns;
     by_recover_tell(r, "%s is back; it will be used when it has been there for a while",
@@ -189,7 +215,10 @@ static void take_planned(struct by_recover *r, const struct by_recover_event *ev
             return;
     }
     for (uint32_t j = 0; j < r->job_count; j++) {
-        if (!r->jobs[j].open)
+        struct by_recover_state *job = &r->jobs[j];
+
+        job->planning = false;
+        if (!by_recover_is_on(job))
             continue;
         if (event->error != 0)
             by_recover_fail(r, j, event->error, "%s: %s", r->cause, event->text);
@@ -221,7 +250,7 @@ static void take_pushed(struct by_recover *r, const struct by_recover_event *eve
     for (uint32_t j = 0; event->error == 0 && j < r->job_count; j++) {
         struct by_recover_state *job = &r->jobs[j];
 
-        for (uint16_t k = 0; job->open && k < job->rank_count; k++)
+        for (uint16_t k = 0; by_recover_is_on(job) && k < job->rank_count; k++)
             if (job->ranks[k].presence == HERE)
                 by_recover_to_rank(r, BY_DO_GO, j, k, false);
         by_recover_settle(r, j);
@@ -249,11 +278,13 @@ static void tick(struct by_recover *r)
         if (!job->exists)
             continue;
         by_recover_bury(r, j);
-        if (job->open && (r->phase == PUSHING || r->phase == SETTLING) &&
+        if (job->cut && r->now_ns - job->cut_ns >= r->config.cut_ns)
+            by_recover_fail(r, j, job->error, "%s", job->why);
+        if (by_recover_is_on(job) && (r->phase == PUSHING || r->phase == SETTLING) &&
             r->now_ns - job->said_ns >= pause_of(r, job))
             by_recover_freeze_all(r, j);
         by_recover_settle(r, j);
-        open |= job->open;
+        open |= job->open && !job->cut;
     }
     if (r->phase == SETTLING && !r->pushed && r->now_ns >= r->retry_ns) {
         r->phase = PUSHING;
@@ -320,8 +351,8 @@ void by_recover_event(struct by_recover *r, const struct by_recover_event *event
         take_reboot(r, event->what);
         break;
     case BY_RECOVER_NO_PLAN:
-        if (event->job < r->job_count && r->jobs[event->job].open && !r->jobs[event->job].touched)
-            by_recover_fail(r, event->job, event->error, "%s: %s", r->cause, event->text);
+        if (event->job < r->job_count && r->jobs[event->job].planning && !r->jobs[event->job].touched)
+            by_recover_cut(r, event->job, event->error, event->text);
         break;
     case BY_RECOVER_PLANNED:
         take_planned(r, event);
@@ -350,6 +381,8 @@ struct by_recover *by_recover_open(const struct by_recover_config *config)
     r->config = *config;
     if (config->quiet_ns == 0)
         r->config.quiet_ns = QUIET_NS;
+    if (config->cut_ns == 0)
+        r->config.cut_ns = CUT_NS;
     if (config->grace_ns == 0)
         r->config.grace_ns = GRACE_NS;
     if (config->repeat_ns == 0)
@@ -405,6 +438,7 @@ uint32_t by_recover_add(struct by_recover *r, const struct by_recover_job *given
                                                .rank_count = given->rank_count,
                                                .base = given->gen,
                                                .next = given->gen,
+                                               .last = given->gen,
                                                .ranks = ranks};
     return place;
 }
@@ -436,6 +470,11 @@ uint16_t by_recover_base(const struct by_recover *r, uint32_t job)
 uint16_t by_recover_next(const struct by_recover *r, uint32_t job)
 {
     return job < r->job_count ? r->jobs[job].next : 0;
+}
+
+bool by_recover_planning(const struct by_recover *r, uint32_t job)
+{
+    return job < r->job_count && r->jobs[job].planning;
 }
 
 bool by_recover_is_quiet(const struct by_recover *r)

@@ -50,8 +50,8 @@ struct by_recover_event {
 };
 
 enum by_recover_do {
-    /* Plan the jobs of which by_recover_next is not by_recover_base (and those that NO_PLAN did not end) on
-     * what is not lost, for these generations; then PLANNED. */
+    /* Plan the jobs of by_recover_planning on what is not lost, of their generations by_recover_next; then
+     * NO_PLAN for those that have no way left, and PLANNED. */
     BY_DO_PLAN = 1,
     BY_DO_PUSH,    /* what was planned last, to all switches that are not lost; then PUSHED */
     BY_DO_WELCOME, /* `job`, `rank`: the table of by_recover_base, with `image` */
@@ -83,6 +83,7 @@ struct by_recover_job {
 struct by_recover_config {
     uint32_t node_count, link_count;
     uint64_t quiet_ns;  /* what came back must have been there for so long before it is used; 0 = 2 s */
+    uint64_t cut_ns;    /* a job that has no way left waits so long for one to come back; 0 = 3 s */
     uint64_t grace_ns;  /* a rank whose connection ended may come back within; 0 = 1.5 s */
     uint64_t repeat_ns; /* ranks are reminded after, those of large jobs later; 0 = 100 ms */
     /* All `user`'s. Whether the job's trees, as they were planned last, use a node or link. */
@@ -110,6 +111,8 @@ const bool *by_recover_lost_links(const struct by_recover *recover);
 /* The generation that all ranks of the job are in, and the one that is coming; the same when none is. */
 uint16_t by_recover_base(const struct by_recover *recover, uint32_t job);
 uint16_t by_recover_next(const struct by_recover *recover, uint32_t job);
+/* Between PLAN and PLANNED: the plan is for this job, too, of the generation by_recover_next. */
+bool by_recover_planning(const struct by_recover *recover, uint32_t job);
 /* 1 when nothing is under way and nothing waits. */
 bool by_recover_is_quiet(const struct by_recover *recover);
 

@@ -19,13 +19,18 @@ struct by_recover_rank {
 
 struct by_recover_state {
     bool exists, used, failed;
-    bool touched; /* the next plan must be for it, too */
-    bool open;    /* an attempt is under way: next is not base */
+    bool touched;  /* the next plan must be for it, too */
+    bool open;     /* an attempt is under way: next is not base */
+    bool cut;      /* no way is left: it waits a while for what is lost to come back */
+    bool planning; /* the plan at hand is for it */
     uint16_t job, rank_count, base, next;
+    uint16_t prior, last; /* next before the plan at hand; the highest that any attempt has had: none twice */
     uint64_t moved_ns, waits_ns; /* when chunks came, and when some rank last said that one waits */
+    uint64_t cut_ns;             /* since when */
     uint64_t said_ns;            /* ranks were reminded, or one got on */
     int error;
     char text[BY_RECOVER_TEXT]; /* of what it failed by */
+    char why[BY_RECOVER_TEXT];  /* of what it is cut by */
     struct by_recover_rank *ranks;
 };
 
@@ -43,6 +48,12 @@ struct by_recover {
     char cause[160]; /* what is lost, for texts */
 };
 
+/* Its ranks are in an attempt that nothing has overtaken yet. */
+static inline bool by_recover_is_on(const struct by_recover_state *job)
+{
+    return job->open && !job->cut && !job->touched;
+}
+
 /* Has an action done. */
 void by_recover_act(struct by_recover *r, struct by_recover_action action);
 /* A line of the log. */
@@ -57,6 +68,8 @@ bool by_recover_any(const struct by_recover_state *job, enum by_recover_presence
 /* The job ends with an error, and all its ranks are told. */
 void by_recover_fail(struct by_recover *r, uint32_t j, int error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* No plan could be made: `text` says why. The job stays as it is, for a while. */
+void by_recover_cut(struct by_recover *r, uint32_t j, int error, const char *text);
 /* Ends the attempt if all ranks are in its generation, or none had to be asked. */
 void by_recover_settle(struct by_recover *r, uint32_t j);
 /* Events of a rank: it came; it left, or its connection ended. */

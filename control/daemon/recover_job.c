@@ -87,7 +87,7 @@ void by_recover_fail(struct by_recover *r, uint32_t j, int error, const char *fo
     va_end(arguments);
     job->failed = true;
     job->error = error;
-    job->touched = job->open = false;
+    job->touched = job->open = job->cut = job->planning = false;
     job->base = job->next;
     by_recover_tell(r, "job %u: %s", job->job, job->text);
     for (uint16_t k = 0; k < job->rank_count; k++)
@@ -97,6 +97,22 @@ void by_recover_fail(struct by_recover *r, uint32_t j, int error, const char *fo
                                .what = BY_DO_FAIL, .job = j, .rank = k, .error = error, .text = job->text});
     if (!by_recover_any(job, HERE) && !by_recover_any(job, WAITING))
         end_run(job);
+}
+
+void by_recover_cut(struct by_recover *r, uint32_t j, int error, const char *text)
+{
+    struct by_recover_state *job = &r->jobs[j];
+
+    /* The generation was given to nobody yet; ranks may be in the midst of the one before. */
+    job->next = job->prior;
+    job->open = job->next != job->base;
+    job->planning = false;
+    job->error = error;
+    snprintf(job->why, sizeof(job->why), "%s: %s", r->cause, text);
+    if (!job->cut)
+        job->cut_ns = r->now_ns;
+    job->cut = true;
+    by_recover_tell(r, "job %u: %s; it waits for that to come back", job->job, job->why);
 }
 
 static void welcome(struct by_recover *r, uint32_t j, uint16_t k)
@@ -115,7 +131,7 @@ void by_recover_settle(struct by_recover *r, uint32_t j)
 {
     struct by_recover_state *job = &r->jobs[j];
 
-    if (!job->open || !r->pushed || job->touched)
+    if (!by_recover_is_on(job) || !r->pushed)
         return;
     if (by_recover_any(job, HERE) || by_recover_any(job, GONE))
         for (uint16_t k = 0; k < job->rank_count; k++)
@@ -175,12 +191,12 @@ void by_recover_came(struct by_recover *r, const struct by_recover_event *event)
         if (job->ranks[k].presence == WAITING) /* it is no new run */
             welcome(r, event->job, k);
     if (job->open) {
-        if (r->phase == PUSHING || r->phase == SETTLING)
+        if (by_recover_is_on(job) && (r->phase == PUSHING || r->phase == SETTLING))
             by_recover_freeze_all(r, event->job); /* what it said, and what was said to it, may be lost */
     } else if (rank->gen != job->base) {
         /* We have forgotten what it knows, or it has not heard what we know. */
-        if ((int16_t)(rank->gen - job->next) > 0)
-            job->next = rank->gen;
+        if ((int16_t)(rank->gen - job->last) > 0)
+            job->last = rank->gen;
         job->touched = true;
         snprintf(r->cause, sizeof(r->cause), "%s is in generation %u",
                  by_recover_rank_name(r, event->job, event->rank, name), rank->gen);

@@ -17,7 +17,7 @@ TRANSPORT=${TRANSPORT:-udp}
 read -ra lab_options <<<"${LAB_OPTIONS:-}"
 SEED=${SEED:-$(date +%s)}
 EPOCH=${EPOCH:-20}
-kinds=(kill reboot stop link controller cut)
+kinds=(kill reboot stop link controller cut leaf)
 RANDOM=$((SEED % 32768))
 echo "SEED=$SEED N=$N"
 draw() { echo $((RANDOM % $1)); } # draw COUNT
@@ -120,14 +120,16 @@ hit() {
     undo=: saw='' what="$1 $spine"
     pid=$(switch_pid "$id" "$spine")
     case $1 in
-    kill | reboot)
+    kill | reboot | leaf)
+        [ "$1" != leaf ] || spine=leaf$(draw 2) what="reboot of the only way of two hosts, $spine"
+        pid=$(switch_pid "$id" "$spine")
         mapfile -d '' words <"/proc/$pid/cmdline"
         words[0]=$build/bin/banyan-switchd
         since=$(now)
         kill -KILL "$pid"
         saw="switch $spine (is down|has restarted)"
         while kill -0 "$pid" 2>/dev/null; do sleep 0.005; done
-        if [ "$1" = reboot ]; then restart_switch "$spine" "${words[@]}"; else undo="restart_switch $spine ${words[*]}"; fi
+        if [ "$1" != kill ]; then restart_switch "$spine" "${words[@]}"; else undo="restart_switch $spine ${words[*]}"; fi
         ;;
     stop)
         pause=$((50 + $(draw 1000)))
@@ -201,7 +203,7 @@ fault() {
     [ "$ms" = 0 ] || echo "$ms" >>"$dir/times"
     lines=$(log_lines)
     $undo
-    [ "$undo" = : ] && [ "$kind" != reboot ] && [ "$kind" != stop ] || await 8 settled_since "$lines" || true
+    [ "$ms" = 0 ] || [ "$kind" = leaf ] || await 8 settled_since "$lines" || true # until it is used again
     return 0
 }
 # ended TEXT: every rank but $spared has ended with an error that says so, within 5 s.

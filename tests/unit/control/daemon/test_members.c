@@ -176,6 +176,26 @@ static void who_is_not_in_the_topology_reads_so(void **state)
         strstr(text + BY_MEMBER_HEAD_BYTES, "the topology has no host stranger; set BANYAN_NODE"));
 }
 
+static void an_event_of_a_host_that_is_gone_already_hurts_nobody(void **state)
+{
+    uint8_t frame[BY_MEMBER_FIXED_MAX + BY_NAME_MAX];
+    struct epoll_event events[16];
+    struct by_watcher *watcher;
+    int one = join();
+
+    (void)state;
+    assert_int_equal(send(one, frame, 1, MSG_NOSIGNAL), 1);
+    close(one);
+    /* One batch of the loop: the host's end, a tick, and the host once more. */
+    assert_int_equal(epoll_wait(daemon_of_test->epoll, events, 16, 1000), 1);
+    watcher = events[0].data.ptr;
+    watcher->ready(daemon_of_test, watcher, EPOLLIN);
+    watcher->ready(daemon_of_test, watcher, EPOLLIN | EPOLLHUP);
+    by_members_tick(daemon_of_test);
+    watcher->ready(daemon_of_test, watcher, EPOLLIN | EPOLLHUP);
+    by_members_tick(daemon_of_test);
+}
+
 static void who_does_not_say_who_it_is_is_cut_off_after_a_while(void **state)
 {
     char text[700];
@@ -212,6 +232,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(who_speaks_something_else_is_cut_off, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_is_not_in_the_topology_reads_so, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_event_of_a_host_that_is_gone_already_hurts_nobody, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(who_does_not_say_who_it_is_is_cut_off_after_a_while, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_host_whose_job_is_not_there_waits_and_then_reads_so, set_up,
