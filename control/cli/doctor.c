@@ -17,7 +17,7 @@
 #include "control/topology/alloc.h"
 
 /* How long a peer may take to answer (ms). */
-#define PEER_MS 300u
+#define PEER_MS 900u
 
 static const char help[] =
     "usage: banyan doctor [options]\n"
@@ -108,7 +108,8 @@ static int add_table(struct by_doctor *doctor, const char *path)
         place->table = path;
         place->header = header;
         place->port = port;
-        if (place->interface.exists && place->interface.is_up)
+        if (place->interface.exists && place->interface.is_up &&
+            !(place->interface.has_program && header.kind == BY_NODE_SWITCH))
             place->peer =
                 by_peer_ask(port.name, port.own_ip, port.own_mac, port.peer_ip, PEER_MS, place->peer_mac);
     }

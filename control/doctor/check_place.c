@@ -195,6 +195,9 @@ void by_check_peer(struct by_doctor *doctor)
         const char *name = place->interface.name;
         char ip[16], wanted[18], mac[18];
 
+        if (place->peer == 0 && place->table && place->interface.has_program)
+            by_report_add(&doctor->report, BY_GRADE_OK, name, NULL,
+                          "nobody is asked: a running switch takes the frames of this port");
         if (place->peer == 0)
             continue;
         ip_text(place->port.peer_ip, ip);

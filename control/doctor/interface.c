@@ -4,7 +4,9 @@
 #include <ifaddrs.h>
 #include <linux/ethtool.h>
 #include <linux/genetlink.h>
+#include <linux/if_link.h>
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -60,22 +62,32 @@ static int ask_netlink(int fd, uint16_t family, uint8_t command, uint16_t type, 
     return (int)(count - (ssize_t)(NLMSG_HDRLEN + GENL_HDRLEN));
 }
 
-/* Copies an attribute of an answer; false when it is not there. */
-static bool take_attribute(const struct answer *answer, int size, uint16_t type, void *value, size_t bytes)
+/* Where the value of an attribute lies among `size` bytes of them, and its bytes; 0 when it is not there. */
+static int find_attribute(const char *attributes, int size, uint16_t type, const char **value)
 {
     for (int at = 0; at + (int)NLA_HDRLEN <= size;) {
         struct nlattr head;
 
-        memcpy(&head, answer->attributes + at, sizeof(head));
+        memcpy(&head, attributes + at, sizeof(head));
         if (head.nla_len < NLA_HDRLEN || at + head.nla_len > size)
-            return false;
-        if ((head.nla_type & NLA_TYPE_MASK) == type && head.nla_len >= NLA_HDRLEN + bytes) {
-            memcpy(value, answer->attributes + at + NLA_HDRLEN, bytes);
-            return true;
-        }
+            return 0;
+        *value = attributes + at + NLA_HDRLEN;
+        if ((head.nla_type & NLA_TYPE_MASK) == type)
+            return head.nla_len - (int)NLA_HDRLEN;
         at += (int)NLA_ALIGN(head.nla_len);
     }
-    return false;
+    return 0;
+}
+
+/* Copies an attribute of an answer; false when it is not there. */
+static bool take_attribute(const struct answer *answer, int size, uint16_t type, void *value, size_t bytes)
+{
+    const char *from;
+
+    if (find_attribute(answer->attributes, size, type, &from) < (int)bytes)
+        return false;
+    memcpy(value, from, bytes);
+    return true;
 }
 
 /* 1, 0 or -1: not known. */
@@ -101,6 +113,38 @@ static int has_native_xdp(const char *name)
     }
     close(fd);
     return result;
+}
+
+/* Whether a program for XDP sits at the interface: it may take frames before anybody else sees them. */
+static bool has_program(const char *name)
+{
+    struct {
+        struct nlmsghdr head;
+        struct ifinfomsg interface;
+    } question = {
+        .head = {.nlmsg_len = sizeof(question), .nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST},
+        .interface = {.ifi_index = (int)if_nametoindex(name)}};
+    static char answer[16384];
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    struct timeval limit = {.tv_sec = 1};
+    const char *nested = NULL, *mode = NULL;
+    bool found = false;
+    ssize_t count = -1;
+    int size;
+
+    if (fd < 0)
+        return false;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    if (send(fd, &question, sizeof(question), 0) == (ssize_t)sizeof(question))
+        count = recv(fd, answer, sizeof(answer), 0);
+    close(fd);
+    if (count <= (ssize_t)sizeof(question))
+        return false;
+    size = find_attribute(answer + sizeof(question), (int)(count - (ssize_t)sizeof(question)), IFLA_XDP,
+                          &nested);
+    if (find_attribute(nested, size, IFLA_XDP_ATTACHED, &mode) > 0)
+        found = *mode != XDP_ATTACHED_NONE;
+    return found;
 }
 
 static int ask_ethtool(int fd, const char *name, void *command)
@@ -202,6 +246,7 @@ void by_interface_read(const char *name, struct by_interface *interface)
     segments = by_feature_get(fd, name, BY_FEATURE_UDP_SEGMENTS);
     interface->cuts = segments < 0 ? -1 : segments == 0;
     interface->native_xdp = has_native_xdp(name);
+    interface->has_program = has_program(name);
     interface->is_strict = is_strict(name);
     read_addresses(interface);
     close(fd);

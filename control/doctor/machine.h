@@ -48,6 +48,7 @@ struct by_interface {
     uint32_t ring, ring_max;              /* receive descriptors, and how many it may have; 0: not known */
     int cuts;                             /* 1: trains leave as frames; 0: as a whole; -1: not known */
     int native_xdp;                       /* 1, 0, -1: not known */
+    bool has_program;                     /* for XDP: it may take all frames, answers of peers too */
     bool is_strict;                       /* its reverse path filter is */
     char existing[128];                   /* when it does not exist: those that do */
 };

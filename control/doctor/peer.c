@@ -17,6 +17,8 @@
 #include "control/doctor/machine.h"
 #include "offload/base/bytes.h"
 
+/* Times that is asked: a busy machine is late, and a frame may be lost. */
+#define TRIES        3u
 #define ARP_BYTES    28u
 #define FRAME_BYTES  (14u + ARP_BYTES)
 #define ARP_REQUEST  1u
@@ -112,18 +114,21 @@ enum by_peer by_peer_ask(const char *interface, uint32_t own_ip, const uint8_t o
                          unsigned wait_ms, uint8_t mac[6])
 {
     struct sockaddr_ll address = {.sll_family = AF_PACKET,
-                                  .sll_protocol = htons(ETHERTYPE_ARP),
+                                  .sll_protocol = htons(ETH_P_ALL),
                                   .sll_ifindex = (int)if_nametoindex(interface)};
-    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETHERTYPE_ARP));
+    /* All frames: those who ask for one kind are served behind the rings of a switch, which keep what they
+     * take. */
+    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
     enum by_peer result = BY_PEER_UNSEEN;
     uint8_t frame[FRAME_BYTES];
 
     if (fd < 0)
         return look_up(interface, ip, mac);
     make_question(frame, own_ip, own_mac, ip);
-    if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
-        send(fd, frame, sizeof(frame), 0) == (ssize_t)sizeof(frame))
-        result = await(fd, ip, wait_ms, mac);
+    if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
+        for (unsigned i = 0; i < TRIES && result != BY_PEER_ANSWERS; i++)
+            if (send(fd, frame, sizeof(frame), 0) == (ssize_t)sizeof(frame))
+                result = await(fd, ip, wait_ms / TRIES, mac);
     close(fd);
     return result;
 }

@@ -46,6 +46,10 @@ link=$($host ip -o link | sed -n 's/^[0-9]*: \(eth0\)@.*/\1/p')
 found "a lab that is well: 0" 0 " ok" --table "$folder/host0.table" "${switches[@]}"
 check "nothing about it is wrong" bash -c "! grep -q '^trouble' '$dir/doctor.out'"
 found "its peer has answered" 0 "(node 4) answers" --table "$folder/host0.table" -v
+node=${host/host0/switch0}
+node=${node%% env *}
+on_switch() { $node "$banyan" doctor --table "$folder/switch0.table"; }
+check "the same on the switch, whose ports are in use" on_switch
 $host ip link set "$link" mtu 1400
 found "a smaller MTU: 1" 1 "ip link set eth0 mtu 1500" --table "$folder/host0.table"
 $host ip link set "$link" mtu 1500
@@ -69,4 +73,14 @@ found "a switch that was killed does not answer its hosts: 1" 1 "does not answer
 found "nor us: 1" 1 "cannot connect" --sockets "$folder"
 down_of "$dir/up.out"
 rm -f "$dir/up.out"
+if "$banyan" lab up "$dir/star4.json" --driver ring >"$dir/up.out" 2>&1; then
+    id=$(id_of "$dir/up.out")
+    ringed() {
+        ip netns exec "lab-$id-switch0" "$banyan" doctor -v --table "/run/banyan/lab-$id/switch0.table" >"$dir/ring.out" &&
+            grep -q '(node 0) answers' "$dir/ring.out" || { cat "$dir/ring.out"; return 1; }
+    }
+    check "on a switch with rings its hosts answer" ringed
+else
+    fail "lab up --driver ring" "$dir/up.out"
+fi
 finish
