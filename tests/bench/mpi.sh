@@ -31,7 +31,9 @@ afxdp=no
 rounds=5
 limit=600
 warmup=1
-run_limit=90 # seconds for one start of one contender, less when the whole would take longer than the limit
+# Seconds for one start of one contender, less when the whole would take longer than the limit; the MPIs, which run all collectives and sizes in
+# one start, have so many for every three of them: MPICH, which spins in turns of time slices, takes 10 s and more for 1 MiB among 8 hosts.
+run_limit=90
 least_limit=20
 failures=0
 out=${O:-build}
@@ -148,9 +150,9 @@ sweep() {
 }
 
 # Seconds that a start may take now.
-allowance() {
-    local left=$((began + limit - $(date +%s)))
-    [ $left -lt $run_limit ] || left=$run_limit
+allowance() { # LINES of results
+    local left=$((began + limit - $(date +%s))) most=$((run_limit * ($1 > 3 ? $1 : 3) / 3))
+    [ $left -lt $most ] || left=$most
     [ $left -gt $least_limit ] || left=$least_limit
     echo $left
 }
@@ -161,7 +163,7 @@ allowance() {
 bounded() { # LINES (0: it ends by itself) COMMAND...
     local lines=$1 result=0 polls=0
     shift
-    timeout --kill-after=10 "$(allowance)" "$@" >"$work/out" 2>"$work/err" </dev/null &
+    timeout --kill-after=10 "$(allowance "$lines")" "$@" >"$work/out" 2>"$work/err" </dev/null &
     child=$!
     { # the shell itself would tell of one that a signal ended
         while [ "$lines" -gt 0 ] && kill -0 "$child" && [ $polls -lt 6 ]; do
@@ -354,7 +356,7 @@ banyan_run() { # banyan|afxdp HOSTS MTU off|on
             result=0
             # shellcheck disable=SC2046 # words
             bounded 0 "$out/bin/banyan" lab run "$work/star$2.json" --collective "$collective" --bytes "$size" --iters "$n" --warmup $warmup \
-                --mtu "$3" $(banyan_words "$1" "$3" "$4") --limit $(($(allowance) * 3 / 4)) --json || result=$?
+                --mtu "$3" $(banyan_words "$1" "$3" "$4") --limit $(($(allowance 1) * 3 / 4)) --json || result=$?
             tr -d ' \n' <"$work/out" >"$work/flat"
             algbw=$(number_of '"inplace":\{[^}]*"algbw":[0-9.eE+-]+')
             if [ $result -eq 1 ]; then
