@@ -41,7 +41,7 @@ printf "%.0f %.0f %.0f\n", 1e3 * ($hosts + $switches) / $packets, 1e3 * $switche
 END
 # one WHAT COLLECTIVE BYTES DRIVER: appends a line of figures to the driver's file.
 one() {
-    "$banyan" lab run "$dir/$1.json" -c "$2" -b "$3" -n $iterations -w 1 --driver "$4" --report "$dir/report.json" >"$dir/out" 2>&1 &&
+    "$banyan" lab run "$dir/$1.json" -c "$2" -b "$3" -n $iterations -w 1 --driver "$4" --transport afxdp --report "$dir/report.json" >"$dir/out" 2>&1 &&
         perl -MJSON::PP "$dir/read.pl" <"$dir/report.json" >>"$dir/$1.$2.$4" && return
     tail -n 3 "$dir/out" >&2
     return 1

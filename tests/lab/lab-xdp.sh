@@ -17,7 +17,7 @@ cleanup_more() {
 }
 # counted NAME: some switch of the last run has counted that.
 counted() { grep -Eq "\"shell_$1\": [1-9]" "$dir/report.json" && ! grep -Eq '"shell_kernel_lost": [1-9]' "$dir/report.json"; }
-small=(--driver xdp --bytes 128K --iters 1 --report "$dir/report.json")
+small=(--driver xdp --transport afxdp --bytes 128K --iters 1 --report "$dir/report.json")
 
 lab_right "star4: all collectives" star4 "${small[@]}"
 check "results were replicated in the kernel" counted kernel_replicated
@@ -30,7 +30,7 @@ lab_right "a keyed job, whose results differ from child to child" relay-spine "$
 check "is relayed in the kernel, and replicated by the switches" bash -c "grep -Eq '\"shell_kernel_relayed\": [1-9]' '$dir/report.json' && ! grep -Eq '\"shell_kernel_replicated\": [1-9]' '$dir/report.json'"
 lab_right "frames of 3,000 bytes" star4 "${small[@]}" --mtu 3000
 most=3
-lab_right "two jobs, and losses, doubles and frames out of order" leafspine "${small[@]}" --jobs 2 --loss 0.01 --dup 0.01 --reorder 0.01 --seed 9
+lab_right "two jobs, and losses, doubles and frames out of order" leafspine "${small[@]}" --transport udp --jobs 2 --loss 0.01 --dup 0.01 --reorder 0.01 --seed 9
 check "replicated in the kernel" counted kernel_replicated
 check "and relayed by the switches, which inject the faults" bash -c "grep -Eq '\"shell_tx_relayed\": [1-9]' '$dir/report.json' && ! counted kernel_relayed"
 
