@@ -218,6 +218,7 @@ void by_interface_read(const char *name, struct by_interface *interface)
 {
     struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
     struct ethtool_ringparam rings = {.cmd = ETHTOOL_GRINGPARAM};
+    struct ethtool_value link = {.cmd = ETHTOOL_GLINK};
     struct ifreq request;
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), segments;
 
@@ -233,6 +234,8 @@ void by_interface_read(const char *name, struct by_interface *interface)
     }
     interface->is_up = (request.ifr_flags & IFF_UP) != 0;
     interface->has_carrier = (request.ifr_flags & IFF_RUNNING) != 0;
+    if (ask_ethtool(fd, name, &link) == 0) /* the flag comes up to a second late */
+        interface->has_carrier = link.data != 0;
     if (ask_interface(fd, name, SIOCGIFMTU, &request) == 0)
         interface->mtu = (uint32_t)request.ifr_mtu;
     if (ask_interface(fd, name, SIOCGIFHWADDR, &request) == 0)

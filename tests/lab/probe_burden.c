@@ -18,15 +18,16 @@ int probe_crowd(const char *address, unsigned clients)
     static by_Request request;
     static by_Response response;
     uint8_t frame[CLIENT_FRAME_MAX];
-    int fd = -1;
 
-    for (unsigned i = 0; i < clients; i++)
-        fd = probe_dial(address);
-    client_request(&request, by_Request_hello_tag);
-    /* Nobody reads it where there is no room. */
-    if (send(fd, frame, client_frame(&request, frame), MSG_NOSIGNAL) < 0)
-        perror("switch-probe: send");
-    probe_answer(fd, &response);
+    for (unsigned i = 0; i < clients; i++) {
+        int fd = probe_dial(address);
+
+        /* Who says nothing makes room for others; and nobody reads it where there is none. */
+        client_request(&request, by_Request_hello_tag);
+        if (send(fd, frame, client_frame(&request, frame), MSG_NOSIGNAL) < 0)
+            perror("switch-probe: send");
+        probe_answer(fd, &response);
+    }
     printf("%d %s\n", (int)response.error, response.text);
     return 0;
 }
