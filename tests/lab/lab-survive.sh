@@ -3,7 +3,7 @@
 # killed, started anew or stopped for a while; a link goes down; the controller is killed and started anew, its connections are cut, messages
 # on its way are lost. For each fault: what was hit, what saw it, the time from the fault to the first chunk after it. At last what has no
 # other path: a leaf dies, and its ranks' calls end with an error that names the cut; and a rank dies.
-#   lab-survive.sh [BUILD]   N: faults (default 4), TRANSPORT of the hosts (udp), LAB_OPTIONS of lab up, SEED (default: the clock), EPOCH: faults between two fresh labs (default 20). Needs root
+#   lab-survive.sh [BUILD]   N: faults (default 3), TRANSPORT of the hosts (udp), LAB_OPTIONS of lab up, SEED (default: the clock), EPOCH: faults between two fresh labs (default 20). Needs root
 #   (77 without). Exit 0: no wrong result, no call that hangs.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -12,7 +12,7 @@ cd "$(dirname "$0")/../.." || exit 1
 need_root
 cleanup_more() { down_of "$dir/up.out"; }
 
-N=${N:-4}
+N=${N:-3}
 TRANSPORT=${TRANSPORT:-udp}
 read -ra lab_options <<<"${LAB_OPTIONS:-}"
 SEED=${SEED:-$(date +%s)}
