@@ -1,8 +1,13 @@
 /* One visit to a switch; see switches.h. Single-threaded. */
 #include "control/doctor/switches.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
+
+/* A kernel tells of a carrier that has come up to a second late: who seems down is asked once more (us). */
+#define LATE_US 1200000u
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -10,6 +15,14 @@ static uint64_t clock_ns(clockid_t clock)
 
     clock_gettime(clock, &time);
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static bool has_down(const by_CountersReply *counters)
+{
+    for (pb_size_t i = 0; i < counters->ports_count; i++)
+        if (counters->ports[i].down)
+            return true;
+    return false;
 }
 
 void by_switch_facts_read(struct by_switch_facts *facts, const struct by_session_options *access)
@@ -28,6 +41,10 @@ void by_switch_facts_read(struct by_switch_facts *facts, const struct by_session
         facts->ahead_ns = (int64_t)(facts->hello.unix_ns - (clock_ns(CLOCK_REALTIME) - facts->round_ns / 2));
     if (facts->error == 0)
         facts->error = by_session_counters(session, &facts->counters, &facts->problem);
+    if (facts->error == 0 && has_down(&facts->counters)) {
+        usleep(LATE_US);
+        facts->error = by_session_counters(session, &facts->counters, &facts->problem);
+    }
     by_session_close(session);
 }
 
