@@ -3,7 +3,7 @@ include $(wildcard tests/*/module.mk tests/unit/*/module.mk tests/unit/*/*/modul
 
 SANITIZERS := address,undefined
 
-.PHONY: test test-neon test-avx512 unit sanitizers install-check build-tests build-tools
+.PHONY: test test-neon test-avx512 unit sanitizers sanitizers-build install-check build-tests build-tools
 test: deps ## everything: unit, golden, simulation, sanitizers, fuzz smoke, lint, lab; closes with `N passed, N failed`
 	$(Q)tests/test.sh "$(MAKE)"
 
@@ -22,6 +22,9 @@ unit: build-tests ## build and run the unit tests
 
 install-check: build-all
 	$(Q)tests/install.sh "$(MAKE)"
+
+sanitizers-build:
+	$(Q)$(MAKE) --no-print-directory SANITIZE=$(SANITIZERS) build-tests
 
 sanitizers: ## unit tests and simulation in a build with sanitizers
 	$(Q)$(MAKE) --no-print-directory SANITIZE=$(SANITIZERS) unit sim N=60

@@ -51,17 +51,39 @@ part() {
 }
 run() { $make --no-print-directory -j"$jobs" "$@"; }
 
+# early TARGET: begins to make what a later part waits for (await TARGET), in what other parts leave of the processors: most of the lab is waiting.
+declare -A early_pid=()
+early() {
+    nice -n 19 $make --no-print-directory -j"$jobs" "$1" >"$logs/$1.early" 2>&1 </dev/null &
+    early_pid[$1]=$!
+}
+await() {
+    local result=0
+    wait "${early_pid[$1]}" || result=$?
+    unset "early_pid[$1]"
+    cat "$logs/$1.early"
+    return $result
+}
+end_early() {
+    local pid
+    for pid in "${early_pid[@]}"; do kill "$pid" 2>/dev/null; done
+}
+trap end_early EXIT
+
 if part build "libraries, programs and tests, with $jobs jobs" run build-all build-tests build-tools; then
     part unit "unit tests and golden packets" run unit
     part sim "simulation: real engines and endpoints under loss, duplication and reordering" run sim N=1000
     part mutations "rules taken out of the protocol's code: each still applies, some are caught" run model-smoke
     part planner "random fabrics planned: every cut, the verifier, LEMON's flows, glpsol's exact programs" run planner-check N=2000
-    part lab "real switches, hosts and links in network namespaces: sums, faults, failures, refusals" run lab-short
+    early sanitizers-build
     if [ "$(id -u)" -ne 0 ]; then
         echo "  SKIP   mpi            its namespaces, and the packages of two MPIs, need root"
     else
         part mpi "unmodified MPI programs in C, Fortran and Python, under Open MPI and MPICH, over real switches" run lab-mpi
     fi
+    early lint # which sees the plugins where the headers of MPI are
+    part lab "real switches, hosts and links in network namespaces: sums, faults, failures, refusals" run lab-short
+    part lint "includes, symbols, format, analysers, manuals (begun with the lab)" await lint
     part size "the core's code, memory and stack against their limits" run size
     if command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-system-aarch64 >/dev/null; then
         part metal "the image without an operating system, in QEMU" run lab-metal
@@ -69,8 +91,8 @@ if part build "libraries, programs and tests, with $jobs jobs" run build-all bui
         echo "  SKIP   metal          needs a cross-compiler and QEMU; \`make lab-metal\` installs them"
     fi
     part install "an installation is used by programs of others" run install-check
-    part lint "includes, symbols, format, analysers, manuals" run lint
     part lint-selftest "a planted fault for each check of lint" run lint-selftest
+    part sanitizers-build "the unit tests once more, with address and undefined behaviour sanitizers (begun with mpi)" await sanitizers-build
     part sanitizers "unit tests and simulation under address and undefined behaviour sanitizers" run sanitizers
     part fuzz "a few seconds on each fuzz target" run fuzz-smoke
 fi

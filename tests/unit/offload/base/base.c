@@ -122,8 +122,8 @@ static void siphash_gives_the_values_of_its_paper(void **state)
     uint8_t bytes[17];
 
     (void)state;
-    for (uint8_t i = 0; i < sizeof(bytes); i++)
-        bytes[i] = i;
+    for (unsigned i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (uint8_t)i;
     by_siphash_key_read(&key, bytes);
     assert_true(key.k0 == UINT64_C(0x0706050403020100) && key.k1 == UINT64_C(0x0f0e0d0c0b0a0908));
     for (unsigned n = 0; n < 16; n++) {
