@@ -127,7 +127,7 @@ static int open_door(struct by_meeting *meeting, struct by_place *here)
     struct sockaddr_in own = {0};
     socklen_t bytes = sizeof(own);
 
-    meeting->door = by_peer_listen(INADDR_ANY, 0, (int)meeting->rank_count);
+    meeting->door = by_peer_listen(INADDR_ANY, 0);
     if (meeting->door < 0 || getsockname(meeting->door, (struct sockaddr *)&own, &bytes) != 0) {
         meeting->door = -1;
         return by_fail(BY_EIO, "rank 0 cannot listen for the others: %s", strerror(errno));

@@ -201,7 +201,7 @@ static int tell_all(struct by_peers *peers, uint64_t deadline_ns)
 static int gather_all(struct by_peers *peers, const struct by_meeting *meeting, uint32_t ip, uint32_t key,
                       uint64_t deadline_ns)
 {
-    int door = meeting->door >= 0 ? meeting->door : by_peer_listen(ip, meeting->port, (int)peers->rank_count);
+    int door = meeting->door >= 0 ? meeting->door : by_peer_listen(ip, meeting->port);
     uint32_t come = 1;
     int error = 0;
 
@@ -315,7 +315,7 @@ int by_peers_meet(struct by_peers *peers, const struct by_meeting *meeting, uint
     error = resolve(meeting, &ip);
     if (error != 0)
         return error;
-    peers->listener = by_peer_listen(INADDR_ANY, 0, (int)count);
+    peers->listener = by_peer_listen(INADDR_ANY, 0);
     if (peers->listener < 0 || getsockname(peers->listener, (struct sockaddr *)&own, &bytes) != 0)
         return by_fail(BY_EIO, "no socket for the peers of rank %u: %s", peers->rank, strerror(errno));
     peers->port[peers->rank] = ntohs(own.sin_port);

@@ -108,6 +108,7 @@ static int try_connect(uint32_t ip, uint16_t port, uint64_t deadline_ns)
     if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0 && errno == EINPROGRESS) {
         if (wait_for(fd, POLLOUT, deadline_ns) != 0) {
             close(fd);
+            errno = ETIMEDOUT;
             return BY_ETIMEDOUT;
         }
         getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &bytes);
@@ -146,7 +147,7 @@ int by_peer_connect(uint32_t ip, uint16_t port, uint64_t deadline_ns)
     }
 }
 
-int by_peer_listen(uint32_t ip, uint16_t port, int backlog)
+int by_peer_listen(uint32_t ip, uint16_t port)
 {
     struct sockaddr_in address = address_of(ip, port);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -156,7 +157,7 @@ int by_peer_listen(uint32_t ip, uint16_t port, int backlog)
     if (fd < 0)
         return BY_EIO;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    if (bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, backlog) == 0)
+    if (bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, SOMAXCONN) == 0)
         return fd;
     why = errno;
     close(fd);

@@ -3,6 +3,7 @@
  * another collective, that abort or do not come; and how calls are divided between trees and hosts. Each rank
  * is a process.
  */
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -12,12 +13,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "host-driver/clock.h"
+#include "host-driver/fallback/peers.h"
 #include "offload/table/image.h"
 #include "offload/wire/types.h"
 #include "tests/unit/host-driver/fallback/team.h"
@@ -553,12 +556,34 @@ static void a_communicator_says_in_one_line_that_it_is_not_offloaded(void **stat
     team_must(2, speak, NULL);
 }
 
+/* Two from each of the others come to a rank (data and control), perhaps while it does something else. */
+static void a_listener_has_room_for_connections_that_are_not_taken_yet(void **state)
+{
+    int fds[64];
+    struct sockaddr_in own = {0};
+    socklen_t bytes = sizeof(own);
+    int listener = by_peer_listen(INADDR_LOOPBACK, 0);
+    uint64_t deadline_ns = by_clock_ns() + UINT64_C(900000000); /* below a SYN's first repetition */
+
+    (void)state;
+    assert_true(listener >= 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&own, &bytes), 0);
+    for (unsigned i = 0; i < 64; i++) {
+        fds[i] = by_peer_connect(INADDR_LOOPBACK, ntohs(own.sin_port), deadline_ns);
+        assert_true(fds[i] >= 0);
+    }
+    for (unsigned i = 0; i < 64; i++)
+        close(fds[i]);
+    close(listener);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_meeting_that_is_half_described_is_refused),
         cmocka_unit_test(settings_that_leave_no_way_are_refused),
         cmocka_unit_test(an_unknown_schedule_is_refused),
+        cmocka_unit_test(a_listener_has_room_for_connections_that_are_not_taken_yet),
         cmocka_unit_test(a_killed_rank_is_named_by_all_others_in_time),
         cmocka_unit_test(a_stopped_rank_is_named_by_all_others_in_time),
         cmocka_unit_test(the_first_to_lose_patience_names_the_stopped_rank_and_not_its_neighbour),
