@@ -136,7 +136,9 @@ static void print_people(const struct explaining *e, const struct banyan_query *
                query->trees, query->packet_count, query->packet_bytes);
     if (query->path == BANYAN_TREES)
         printf("  transport  %s%s\n", transport,
-               strcmp(transport, "auto") == 0 ? ": afxdp, or udp where links are virtual or that does not work" : "");
+               strcmp(transport, "auto") == 0
+                   ? ": afxdp, or udp where links are virtual or that does not work"
+                   : "");
     if (forecast.optimum_us > 0)
         printf("  optimum    %.1f us: %g GB/s\n", forecast.optimum_us,
                e->options->optimum[query->collective]);
