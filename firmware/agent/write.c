@@ -181,9 +181,9 @@ static int accept_image(struct by_agent *agent)
     struct by_text text;
     int error = agent->config.ops->stage(agent->config.node, agent->image, agent->total, &fault);
 
-    if (error == BY_ELIMIT && by_image_check(agent->image, agent->total, NULL, NULL) == 0 &&
-        check_limits(agent) != 0)
-        return error;
+    /* What is too large for the switch is said first, whatever else the node has against it. */
+    if (error != 0 && by_image_check(agent->image, agent->total, NULL, NULL) == 0 && check_limits(agent) != 0)
+        return BY_ELIMIT;
     if (error != 0) {
         text = by_agent_fail(agent, error);
         by_refuse_image(&text, error, &fault);

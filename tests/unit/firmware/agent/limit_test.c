@@ -62,14 +62,14 @@ static void put_job(uint8_t *image, const struct tenant *tenant, uint32_t index,
     }
 }
 
-/* The image of a switch with two hosts and these jobs, the caller's to free. */
-static uint8_t *image_of(const struct tenant *tenants, uint32_t count, size_t *bytes)
+/* The image of a switch with two hosts or more and these jobs, the caller's to free. */
+static uint8_t *image_of(const struct tenant *tenants, uint32_t count, uint16_t ports, size_t *bytes)
 {
     struct by_image_header header = {.kind = BY_NODE_SWITCH, .name = "leaf0", .payload_max = 64};
     uint32_t entry = 0, slot = 0, relay = 0;
     uint8_t *image;
 
-    header.count[BY_SECTION_PORT] = 2;
+    header.count[BY_SECTION_PORT] = ports;
     header.count[BY_SECTION_JOB] = count;
     for (uint32_t i = 0; i < count; i++) {
         header.count[BY_SECTION_ENTRY] += tenants[i].trees;
@@ -83,7 +83,7 @@ static uint8_t *image_of(const struct tenant *tenants, uint32_t count, size_t *b
     image = calloc(1, *bytes);
     assert_non_null(image);
     by_image_put_header(image, &header);
-    for (uint16_t i = 0; i < 2; i++) {
+    for (uint16_t i = 0; i < ports; i++) {
         struct by_image_port port = {.name = {'p', (char)('0' + i)},
                                      .own_ip = star_port_ip(i),
                                      .peer_ip = star_host_ip(i),
@@ -104,10 +104,10 @@ static uint8_t *image_of(const struct tenant *tenants, uint32_t count, size_t *b
 }
 
 /* Stages and validates these jobs; commits when they are taken. */
-static int load(struct bench *bench, const struct tenant *tenants, uint32_t count)
+static int load_ports(struct bench *bench, const struct tenant *tenants, uint32_t count, uint16_t ports)
 {
     size_t bytes;
-    uint8_t *image = image_of(tenants, count, &bytes);
+    uint8_t *image = image_of(tenants, count, ports, &bytes);
     uint64_t hash = by_image_hash(image, bytes);
     int error = stage_all(bench, image, bytes);
 
@@ -117,6 +117,11 @@ static int load(struct bench *bench, const struct tenant *tenants, uint32_t coun
         error = commit(bench, hash);
     free(image);
     return error;
+}
+
+static int load(struct bench *bench, const struct tenant *tenants, uint32_t count)
+{
+    return load_ports(bench, tenants, count, 2);
 }
 
 static void a_table_with_too_many_slots_names_who_holds_them_and_what_would_fit(void **state)
@@ -137,6 +142,18 @@ static void a_table_with_too_many_slots_names_who_holds_them_and_what_would_fit(
     assert_non_null(strstr(bench->response.text,
                            "job 41, which runs, wants 1024, 960 would fit beside job 3, "
                            "which holds 64:"));
+}
+
+/* The running entry has another window: the node would refuse that as well. */
+static void a_limit_is_named_before_what_differs_from_the_running_table(void **state)
+{
+    struct bench *bench = *state;
+    const struct tenant fits = {7, 1, 16, 64, 0};
+    const struct tenant wider = {7, 1, 32, 64, 0};
+
+    assert_int_equal(load(bench, &fits, 1), 0);
+    assert_int_equal(load_ports(bench, &wider, 1, PORTS + 1), BY_ELIMIT);
+    assert_non_null(strstr(bench->response.text, "ports: the table wants 5"));
 }
 
 static void entries_relays_and_chunks_are_told_of_in_the_same_way(void **state)
@@ -370,6 +387,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_bench, free_bench)
     const struct CMUnitTest tests[] = {
         TEST(a_table_with_too_many_slots_names_who_holds_them_and_what_would_fit),
+        TEST(a_limit_is_named_before_what_differs_from_the_running_table),
         TEST(entries_relays_and_chunks_are_told_of_in_the_same_way),
         TEST(an_image_beyond_the_memory_names_the_largest_job),
         TEST(what_just_fits_is_taken),
