@@ -16,19 +16,10 @@
 #include "dataplane/say.h"
 #include "dataplane/xdp_cable.h"
 #include "offload/base/errors.h"
+#include "ring/object.h"
 
 /* BY_XDP_OBJECT is the object's path, from module.mk. */
-__asm__(".pushsection .rodata\n"
-        ".balign 16\n"
-        ".local by_switch_object\n"
-        "by_switch_object:\n"
-        ".incbin \"" BY_XDP_OBJECT "\"\n"
-        ".local by_switch_object_end\n"
-        "by_switch_object_end:\n"
-        ".byte 0\n"
-        ".popsection\n");
-extern const uint8_t by_switch_object[] __attribute__((visibility("hidden")));
-extern const uint8_t by_switch_object_end[] __attribute__((visibility("hidden")));
+BY_OBJECT(by_switch_object, BY_XDP_OBJECT);
 
 /* Of the cable: what fits a page with the kernel's own. */
 #define CABLE_MTU    3498u
@@ -39,15 +30,6 @@ extern const uint8_t by_switch_object_end[] __attribute__((visibility("hidden"))
 #define CHILDREN_MAX 65536u
 
 /* ---- start and end ---- */
-
-/* libbpf would speak on stderr of what we report ourselves. */
-static int be_silent(enum libbpf_print_level level, const char *format, va_list arguments)
-{
-    (void)level;
-    (void)format;
-    (void)arguments;
-    return 0;
-}
 
 /* CRC32C of one byte at each of eight places (Kounavis and Berry, "slicing by 8"). */
 static void make_crc_table(uint32_t table[CRC_SLICES * 256])
@@ -181,7 +163,7 @@ static const char *open_steps(struct by_xdp *xdp, const struct by_xdp_config *co
 int by_xdp_open(struct by_xdp **out, const struct by_xdp_config *config)
 {
     struct by_xdp *xdp = calloc(1, sizeof *xdp);
-    libbpf_print_fn_t before = libbpf_set_print(be_silent);
+    libbpf_print_fn_t before = libbpf_set_print(by_object_be_silent);
     const char *failed;
     int error = -ENOMEM;
 

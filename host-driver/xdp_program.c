@@ -12,34 +12,16 @@
 #include <unistd.h>
 
 #include "host-driver/error.h"
+#include "ring/object.h"
 
 /* BY_XDP_OBJECT is the object's path, from module.mk. */
-__asm__(".pushsection .rodata\n"
-        ".balign 16\n"
-        ".local by_xdp_object\n"
-        "by_xdp_object:\n"
-        ".incbin \"" BY_XDP_OBJECT "\"\n"
-        ".local by_xdp_object_end\n"
-        "by_xdp_object_end:\n"
-        ".byte 0\n"
-        ".popsection\n");
-extern const uint8_t by_xdp_object[] __attribute__((visibility("hidden")));
-extern const uint8_t by_xdp_object_end[] __attribute__((visibility("hidden")));
+BY_OBJECT(by_xdp_object, BY_XDP_OBJECT);
 
 /* The program's constants, in the order of their definition. */
 struct constants {
     uint32_t own_ip;
     uint32_t udp_port;
 };
-
-/* libbpf would speak on stderr of what we report ourselves. */
-static int be_silent(enum libbpf_print_level level, const char *format, va_list arguments)
-{
-    (void)level;
-    (void)format;
-    (void)arguments;
-    return 0;
-}
 
 static int load(struct by_xdp_program *program, const struct by_xdp_steer *steer)
 {
@@ -107,7 +89,7 @@ static int attach(struct by_xdp_program *program, const struct by_xdp_steer *ste
 
 int by_xdp_program_attach(struct by_xdp_program *program, const struct by_xdp_steer *steer)
 {
-    libbpf_print_fn_t before = libbpf_set_print(be_silent);
+    libbpf_print_fn_t before = libbpf_set_print(by_object_be_silent);
     int error;
 
     memset(program, 0, sizeof(*program));

@@ -83,9 +83,7 @@ static void add_switch(void *context, const char *name, size_t length, const cha
 
     BY_GROW(doctor->switches, doctor->switch_count, doctor->switch_room);
     facts = &doctor->switches[doctor->switch_count++];
-    *facts = (struct by_switch_facts){.address = by_copy_text(address)};
-    facts->name = by_alloc(length + 1, 1);
-    memcpy(facts->name, name, length);
+    *facts = (struct by_switch_facts){.name = by_copy_part(name, length), .address = by_copy_text(address)};
 }
 
 /* The ports of this machine's table, and who is at their other ends. */

@@ -190,6 +190,8 @@ static inline const char *lab_driver(const struct lab_options *options)
     return options->cut ? "ring" : "gso";
 }
 
+/* The control address of a switch. */
+void lab_switch_address(const struct lab *lab, uint32_t node, char address[LAB_PATH + 64]);
 /* Switches. NULL or BY_EXIT_ENVIRONMENT after an error was printed. */
 struct lab_process *lab_switch_start(struct lab *lab, uint32_t node);
 int lab_switch_await(struct lab *lab);

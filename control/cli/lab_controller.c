@@ -148,7 +148,7 @@ static uint32_t count_down(const struct lab *lab, uint32_t node)
     char address[LAB_PATH + 64];
     uint32_t count = 0;
 
-    snprintf(address, sizeof(address), "unix:%.480s/%.47s.sock", lab->folder, lab_name(lab, node));
+    lab_switch_address(lab, node, address);
     if (by_session_open(address, &access, &session, &problem) == 0 &&
         by_session_counters(session, counters, &problem) == 0)
         for (pb_size_t i = 0; i < counters->ports_count; i++)

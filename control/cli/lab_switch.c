@@ -34,6 +34,11 @@ static uint32_t slots_of(const struct lab *lab)
     return slots < BY_LOWER_SLOTS / 4 ? 4 * slots : slots < BY_LOWER_SLOTS ? BY_LOWER_SLOTS : slots;
 }
 
+void lab_switch_address(const struct lab *lab, uint32_t node, char address[LAB_PATH + 64])
+{
+    snprintf(address, LAB_PATH + 64, "unix:%.480s/%.47s.sock", lab->folder, lab_name(lab, node));
+}
+
 struct lab_process *lab_switch_start(struct lab *lab, uint32_t node)
 {
     const struct lab_options *options = &lab->options;
@@ -41,7 +46,7 @@ struct lab_process *lab_switch_start(struct lab *lab, uint32_t node)
         slots[16], payload[16], seed[24];
     int count = 0;
 
-    snprintf(control, sizeof(control), "unix:%.480s/%.47s.sock", lab->folder, lab_name(lab, node));
+    lab_switch_address(lab, node, control);
     snprintf(log, sizeof(log), "%.480s/%.47s.log", lab->folder, lab_name(lab, node));
     snprintf(slots, sizeof(slots), "%u", slots_of(lab));
     snprintf(payload, sizeof(payload), "%u", lab->lowering->payload_max);
@@ -160,8 +165,7 @@ int lab_switch_push(struct lab *lab)
         if (lab->topology->nodes[i].compute)
             continue;
         snprintf(path, sizeof(path), "%.480s/%.47s.table", lab->folder, lab_name(lab, i));
-        snprintf(addresses[count], sizeof(addresses[count]), "unix:%.480s/%.47s.sock", lab->folder,
-                 lab_name(lab, i));
+        lab_switch_address(lab, i, addresses[count]);
         if (by_image_file_read(path, &bytes, &targets[count].bytes, &problem) != 0)
             status = by_cli_refuse(path, &problem);
         targets[count].name = lab_name(lab, i);
@@ -193,8 +197,7 @@ by_CountersReply **lab_switch_counters(struct lab *lab)
         char address[LAB_PATH + 64];
         if (process->job != 0 || process->ended)
             continue;
-        snprintf(address, sizeof(address), "unix:%.480s/%.47s.sock", lab->folder,
-                 lab_name(lab, process->node));
+        lab_switch_address(lab, process->node, address);
         all[process->node] = by_alloc(1, sizeof(**all));
         if (by_session_open(address, &(struct by_session_options){.timeout_ms = LAB_CALL_MS}, &session,
                             &problem) != 0 ||

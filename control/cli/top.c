@@ -68,8 +68,7 @@ static void add_target(void *context, const char *name, size_t length, const cha
 
     BY_GROW(source->targets, source->target_count, source->target_room);
     target = &source->targets[source->target_count++];
-    *target = (struct by_top_target){.name = by_alloc(length + 1, 1), .address = by_copy_text(address)};
-    memcpy(target->name, name, length);
+    *target = (struct by_top_target){.name = by_copy_part(name, length), .address = by_copy_text(address)};
 }
 
 static int take_option(struct by_top_source *source, struct arguments *arguments, int option)

@@ -115,8 +115,7 @@ static uint32_t number_of(struct by_forestcoll *forest, const char *text, size_t
         forest->names = by_realloc(forest->names, forest->name_room, sizeof(*forest->names));
         forest->ends = by_realloc(forest->ends, forest->name_room, sizeof(*forest->ends));
     }
-    forest->names[forest->name_count] = by_alloc(bytes + 1, 1);
-    memcpy(forest->names[forest->name_count], text, bytes);
+    forest->names[forest->name_count] = by_copy_part(text, bytes);
     forest->ends[forest->name_count] = false;
     forest->slots[at & (forest->slot_count - 1)] = ++forest->name_count;
     if (forest->name_count > forest->slot_count / 2)

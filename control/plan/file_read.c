@@ -283,8 +283,7 @@ static void read_text(struct reader *reader, char **copy)
 
     if (!by_json_string(&reader->json, &text, &bytes))
         return;
-    *copy = by_alloc(bytes + 1, 1);
-    memcpy(*copy, text, bytes);
+    *copy = by_copy_part(text, bytes);
 }
 
 static void read_format(struct reader *reader)

@@ -36,8 +36,7 @@ static uint32_t find_node(struct cover *cover, const char *name, size_t bytes)
     if (cover->node_count + cover->added_count >= BY_TOPOLOGY_NODES_MAX)
         return UINT32_MAX;
     BY_GROW(cover->added, cover->added_count, cover->added_room);
-    cover->added[cover->added_count] = by_alloc(bytes + 1, 1);
-    memcpy(cover->added[cover->added_count], name, bytes);
+    cover->added[cover->added_count] = by_copy_part(name, bytes);
     node.name = cover->added[cover->added_count++];
     return by_builder_node(cover->builder, &node);
 }

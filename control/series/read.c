@@ -46,9 +46,8 @@ static bool read_integer(struct reader *reader, const char *what, mpz_t result)
         }
     } else if (by_json_peek(&reader->json) == '"' && by_json_string(&reader->json, &text, &bytes) &&
                bytes > 0 && bytes <= DIGITS_MAX && strspn(text, "0123456789") >= bytes) {
-        char *digits = by_alloc(bytes + 1, 1);
+        char *digits = by_copy_part(text, bytes);
 
-        memcpy(digits, text, bytes);
         mpz_set_str(result, digits, 10);
         free(digits);
         return true;

@@ -38,12 +38,16 @@ static inline void *by_realloc(void *memory, size_t count, size_t bytes)
     return grown;
 }
 
+/* A copy of the first `bytes` of `text` with a zero behind; never NULL. Release with free(). */
+static inline char *by_copy_part(const char *text, size_t bytes)
+{
+    return memcpy(by_alloc(bytes + 1, 1), text, bytes);
+}
+
 /* A copy of `text`; never NULL. Release with free(). */
 static inline char *by_copy_text(const char *text)
 {
-    size_t bytes = strlen(text) + 1;
-
-    return memcpy(by_alloc(bytes, 1), text, bytes);
+    return by_copy_part(text, strlen(text));
 }
 
 /* Ensures room for one more object in a growing array: doubles `*room` when `count` has reached it. */
