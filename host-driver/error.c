@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <banyan/banyan.h>
 
@@ -90,4 +91,14 @@ const char *banyan_dtype_name(banyan_dtype_t dtype)
 const char *banyan_mode_name(banyan_mode_t mode)
 {
     return by_mode_name((unsigned)mode);
+}
+
+void by_append(char *text, size_t bytes, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text + used, bytes - used, format, arguments);
+    va_end(arguments);
 }

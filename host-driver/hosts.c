@@ -10,8 +10,9 @@
 #include "host-driver/error.h"
 #include "host-driver/fallback/work.h"
 
-#define MEASURED_BYTES  (64u << 10)
-#define MEASURED_ROUNDS 8u
+/* An operation over the trees is timed with a byte of each rank and with so many, so many times. */
+#define MEASURED_SHARD  (16u << 10)
+#define MEASURED_ROUNDS 6u
 
 static int read_way(const struct by_settings *settings, enum by_way *way)
 {
@@ -48,12 +49,43 @@ static bool has_all_trees(const struct banyan_comm *comm)
     return true;
 }
 
+/* Whether sums of such elements, in the communicator's mode, are for the hosts, as the trees that there are
+ * for them have a node that cannot compute them. */
+static bool is_unable(const struct banyan_comm *comm, unsigned collective, unsigned op, unsigned dtype)
+{
+    const struct by_call call = {.collective = (uint8_t)collective,
+                                 .op = (uint8_t)op,
+                                 .dtype = (uint8_t)dtype,
+                                 .mode = comm->context->mode,
+                                 .count = 1};
+
+    return banyan_supports((banyan_op_t)op, (banyan_dtype_t)dtype) && by_work_supports(&call) &&
+           !by_endpoint_can(comm->progress.endpoint, &call);
+}
+
+/* The first such reduction from *op and *dtype on, of any collective. */
+static bool find_unable(const struct banyan_comm *comm, unsigned *op, unsigned *dtype)
+{
+    static const uint8_t sums[] = {BY_COLLECTIVE_ALLREDUCE, BY_COLLECTIVE_REDUCE,
+                                   BY_COLLECTIVE_REDUCE_SCATTER};
+
+    if (comm->progress.endpoint == NULL)
+        return false;
+    for (; *op < BY_OP_COUNT; ++*op, *dtype = 1)
+        for (; *dtype < BY_DTYPE_COUNT; ++*dtype)
+            for (size_t i = 0; i < sizeof(sums); i++)
+                if (has_trees(comm, sums[i]) && is_unable(comm, sums[i], *op, *dtype))
+                    return true;
+    return false;
+}
+
 /* Reads the settings; *wanted: this communicator's calls may run between hosts. */
 static int settle(struct banyan_comm *comm, bool *wanted)
 {
     const struct banyan_context *context = comm->context;
     const char *small = context->settings.value[BY_SETTING_SMALL];
     struct by_hosts *hosts = &comm->hosts;
+    unsigned op = 1, dtype = 1;
     int error = read_way(&context->settings, &hosts->way);
 
     hosts->by_time = strcmp(small, "auto") == 0;
@@ -65,7 +97,8 @@ static int settle(struct banyan_comm *comm, bool *wanted)
         return by_fail(BY_EINVAL, "there is neither a table image nor, since BANYAN_FALLBACK is off, a way "
                                   "between hosts");
     *wanted = context->bootstrap.source != BY_SOURCE_NONE && hosts->way != 0 && context->fabric == NULL &&
-              (comm->image == NULL || hosts->by_time || hosts->small_bytes > 0 || !has_all_trees(comm));
+              (comm->image == NULL || hosts->by_time || hosts->small_bytes > 0 || !has_all_trees(comm) ||
+               find_unable(comm, &op, &dtype));
     return 0;
 }
 
@@ -122,60 +155,102 @@ void by_hosts_close(struct banyan_comm *comm)
     comm->hosts.ready = false;
 }
 
-/* The least of `rounds` times of an allreduce of `bytes` over the trees; 0 bytes: of a barrier. */
-static int time_trees(struct banyan_comm *comm, uint8_t *buffer, uint64_t bytes, unsigned rounds,
+/* One operation of `bytes` in all, in place in `buffer`; rank 0 is the root where there is one. */
+static banyan_status_t run_over_trees(struct banyan_comm *comm, unsigned collective, uint8_t *buffer,
+                                      uint64_t bytes)
+{
+    uint64_t shard = bytes / comm->job.rank_count;
+    uint8_t *own = buffer + comm->job.rank * shard;
+
+    switch (collective) {
+    case BY_COLLECTIVE_ALLREDUCE:
+        return banyan_allreduce(comm, buffer, buffer, bytes, BANYAN_U8, BANYAN_BOR);
+    case BY_COLLECTIVE_REDUCE_SCATTER:
+        return banyan_reduce_scatter(comm, buffer, own, shard, BANYAN_U8, BANYAN_BOR);
+    case BY_COLLECTIVE_ALLGATHER:
+        return banyan_allgather(comm, own, buffer, shard, BANYAN_U8);
+    case BY_COLLECTIVE_BROADCAST:
+        return banyan_broadcast(comm, buffer, bytes, BANYAN_U8, 0);
+    case BY_COLLECTIVE_REDUCE:
+        return banyan_reduce(comm, buffer, buffer, bytes, BANYAN_U8, BANYAN_BOR, 0);
+    default:
+        return banyan_barrier(comm);
+    }
+}
+
+/* The least of several times of it. */
+static int time_trees(struct banyan_comm *comm, unsigned collective, uint8_t *buffer, uint64_t bytes,
                       uint64_t *best_ns)
 {
     *best_ns = UINT64_MAX;
-    for (unsigned i = 0; i < rounds; i++) {
-        uint64_t begin_ns = by_clock_ns();
-        banyan_status_t status = bytes > 0
-                                     ? banyan_allreduce(comm, buffer, buffer, bytes, BANYAN_U8, BANYAN_BOR)
-                                     : banyan_barrier(comm);
+    for (unsigned i = 0; i < MEASURED_ROUNDS; i++) {
+        uint64_t begin_ns = by_clock_ns(), took_ns;
+        banyan_status_t status = run_over_trees(comm, collective, buffer, bytes);
 
         if (status != BANYAN_OK)
             return status;
-        if (by_clock_ns() - begin_ns < *best_ns)
-            *best_ns = by_clock_ns() - begin_ns;
+        took_ns = by_clock_ns() - begin_ns;
+        *best_ns = took_ns < *best_ns ? took_ns : *best_ns;
     }
+    return 0;
+}
+
+/* By two sizes; a barrier has one. */
+static int measure_trees(struct banyan_comm *comm, unsigned collective, uint8_t *buffer,
+                         struct by_tree_time *time)
+{
+    uint64_t least = comm->job.rank_count, small_ns = 0, large_ns = 0;
+    int error = time_trees(comm, collective, buffer, least, &small_ns);
+
+    if (error == 0 && collective != BY_COLLECTIVE_BARRIER)
+        error = time_trees(comm, collective, buffer, least * MEASURED_SHARD, &large_ns);
+    if (error != 0)
+        return error;
+    time->latency_ns = small_ns > 0 ? small_ns : 1;
+    if (collective != BY_COLLECTIVE_BARRIER)
+        time->gap_ps =
+            (large_ns > small_ns ? large_ns - small_ns : 1) * 1000u / (least * (MEASURED_SHARD - 1)) + 1;
     return 0;
 }
 
 int by_hosts_measure(struct banyan_comm *comm)
 {
-    uint64_t small_ns = 0, large_ns = 0, numbers[2];
+    struct by_tree_time tree[BY_COLLECTIVE_COUNT] = {{0}};
+    uint64_t numbers[2 * BY_COLLECTIVE_COUNT];
     uint8_t *buffer;
-    int error;
+    int error = 0;
 
-    if (!comm->hosts.by_time || comm->hosts.fallback == NULL || !has_trees(comm, BY_COLLECTIVE_ALLREDUCE))
+    if (!comm->hosts.by_time || comm->hosts.fallback == NULL || comm->progress.endpoint == NULL)
         return 0;
-    buffer = calloc(1, MEASURED_BYTES);
+    buffer = calloc(comm->job.rank_count, MEASURED_SHARD);
     if (buffer == NULL)
-        return by_fail(BY_ENOMEM, "no memory to measure the trees: %u bytes", MEASURED_BYTES);
-    error = time_trees(comm, buffer, 0, MEASURED_ROUNDS, &small_ns);
-    if (error == 0)
-        error = time_trees(comm, buffer, MEASURED_BYTES, MEASURED_ROUNDS, &large_ns);
+        return by_fail(BY_ENOMEM, "no memory to measure the trees: %u bytes for each of %u ranks",
+                       MEASURED_SHARD, comm->job.rank_count);
+    for (unsigned c = BY_COLLECTIVE_ALLREDUCE; c < BY_COLLECTIVE_COUNT && error == 0; c++)
+        if (has_trees(comm, c))
+            error = measure_trees(comm, c, buffer, &tree[c]);
     free(buffer);
-    numbers[0] = small_ns > 0 ? small_ns : 1;
-    numbers[1] = (large_ns > small_ns ? large_ns - small_ns : 1) * 1000u / MEASURED_BYTES + 1;
+    for (unsigned c = 0; c < BY_COLLECTIVE_COUNT; c++) {
+        numbers[2 * c] = tree[c].latency_ns;
+        numbers[2 * c + 1] = tree[c].gap_ps;
+    }
     /* The slowest rank's, so that all decide alike. */
     if (error == 0)
-        error = banyan_allreduce(comm, numbers, numbers, 2, BANYAN_U64, BANYAN_MAX);
-    if (error != 0)
-        return error;
-    comm->hosts.tree_latency_ns = numbers[0];
-    comm->hosts.tree_gap_ps = numbers[1];
-    return 0;
+        error = banyan_allreduce(comm, numbers, numbers, 2 * BY_COLLECTIVE_COUNT, BANYAN_U64, BANYAN_MAX);
+    for (unsigned c = 0; c < BY_COLLECTIVE_COUNT && error == 0; c++)
+        comm->hosts.tree[c] = (struct by_tree_time){numbers[2 * c], numbers[2 * c + 1]};
+    return error;
 }
 
 /* With the numbers of both, all of which all ranks share. */
 static bool is_sooner(const struct banyan_comm *comm, const struct by_call *call, uint64_t bytes)
 {
     const struct by_hosts *hosts = &comm->hosts;
+    const struct by_tree_time *tree = &hosts->tree[call->collective];
     unsigned __int128 trees_ps =
-        (unsigned __int128)hosts->tree_latency_ns * 1000u + (unsigned __int128)bytes * hosts->tree_gap_ps;
+        (unsigned __int128)tree->latency_ns * 1000u + (unsigned __int128)bytes * tree->gap_ps;
 
-    return hosts->tree_latency_ns > 0 &&
+    return tree->latency_ns > 0 &&
            (unsigned __int128)by_work_predict_ns(by_fallback_team(hosts->fallback), call, NULL) * 1000u <
                trees_ps;
 }
@@ -193,6 +268,8 @@ bool by_hosts_serve(const struct banyan_comm *comm, const struct by_call *call, 
         reason = BY_HOSTS_NO_TABLE;
     else if (!by_endpoint_serves_call(comm->progress.endpoint, call))
         reason = BY_HOSTS_NO_TREES;
+    else if (by_work_supports(call) && !by_endpoint_can(comm->progress.endpoint, call))
+        reason = BY_HOSTS_UNABLE;
     else if (comm->hosts.ready && by_work_supports(call) && comm->hosts.small_bytes > 0 &&
              bytes <= comm->hosts.small_bytes)
         reason = BY_HOSTS_SMALL;
@@ -203,32 +280,94 @@ bool by_hosts_serve(const struct banyan_comm *comm, const struct by_call *call, 
     return comm->hosts.ready && reason != BY_HOSTS_TREES;
 }
 
+/* Stands between two reasons. */
+static const char *between(const char *text)
+{
+    return text[0] == 0 ? "" : ", and ";
+}
+
+/* What nodes cannot compute, by operator. */
+static void add_unable(const struct banyan_comm *comm, char *why, size_t bytes)
+{
+    unsigned op = 1, dtype = 1, last = 0;
+
+    for (; find_unable(comm, &op, &dtype); dtype++) {
+        if (last == 0)
+            by_append(why, bytes, "%swhat nodes of the trees cannot compute in mode %s:", between(why),
+                      by_mode_name(comm->context->mode));
+        by_append(why, bytes, op != last ? "%s%s of %s" : "%s%s%s", last == 0 ? " " : ", ",
+                  op != last ? by_op_name(op) : "", by_dtype_name(dtype));
+        last = op;
+    }
+    if (last != 0 && comm->context->mode == BY_MODE_DET)
+        by_append(why, bytes, " (banyan tables --det gives them slots)");
+}
+
+void by_hosts_say_unable(struct banyan_comm *comm, const struct by_call *call)
+{
+    int level = atoi(comm->context->settings.value[BY_SETTING_LOG]);
+    unsigned said = comm->hosts.said | 1u << comm->context->mode;
+
+    if ((said >> call->mode & 1) || level < 1 || (level < 2 && comm->job.rank != 0))
+        return;
+    comm->hosts.said = (uint8_t)(said | 1u << call->mode);
+    fprintf(stderr,
+            "banyan: job %u rank %u of %u (%s): not offloaded: %s of %s in mode %s, which nodes of the trees "
+            "cannot "
+            "compute, runs between hosts over tcp%s\n",
+            comm->job.job, comm->job.rank, comm->job.rank_count, comm->header.name, by_op_name(call->op),
+            by_dtype_name(call->dtype), by_mode_name(call->mode),
+            call->mode == BY_MODE_DET ? " (banyan tables --det gives them slots)" : "");
+}
+
+/* What is sooner done between hosts. */
+static void add_times(const struct banyan_comm *comm, char *why, size_t bytes)
+{
+    const char *before = "";
+    bool any = false;
+
+    for (unsigned c = BY_COLLECTIVE_ALLREDUCE; c < BY_COLLECTIVE_COUNT; c++)
+        any = any || comm->hosts.tree[c].latency_ns > 0;
+    if (!any)
+        return;
+    by_append(why, bytes, "%swhat is sooner done so than over the trees, which take ", between(why));
+    for (unsigned c = BY_COLLECTIVE_ALLREDUCE; c < BY_COLLECTIVE_COUNT; c++) {
+        const struct by_tree_time *tree = &comm->hosts.tree[c];
+
+        if (tree->latency_ns == 0)
+            continue;
+        by_append(why, bytes, "%s%.1f us", before, (double)tree->latency_ns / 1e3);
+        if (c != BY_COLLECTIVE_BARRIER)
+            by_append(why, bytes, " and %.3f ns a byte", (double)tree->gap_ps / 1e3);
+        by_append(why, bytes, " for %s", by_collective_name(c));
+        before = ", ";
+    }
+    by_append(why, bytes, " (BANYAN_SMALL)");
+}
+
 void by_hosts_announce(const struct banyan_comm *comm)
 {
     const struct by_settings *settings = &comm->context->settings;
     const struct by_team *team = by_fallback_team(comm->hosts.fallback);
-    char why[320] = "";
-    size_t used = 0;
+    const char *before = "the table has not all trees; ";
+    char why[1024] = "";
 
     if (comm->image == NULL)
-        snprintf(why, sizeof(why), "%s; all collectives",
-                 strcmp(settings->value[BY_SETTING_OFFLOAD], "off") == 0 ? "BANYAN_OFFLOAD is off"
-                                                                         : "BANYAN_TABLE names no table");
+        by_append(why, sizeof(why), "%s; all collectives",
+                  strcmp(settings->value[BY_SETTING_OFFLOAD], "off") == 0 ? "BANYAN_OFFLOAD is off"
+                                                                          : "BANYAN_TABLE names no table");
     for (unsigned collective = BY_COLLECTIVE_ALLREDUCE;
          comm->image != NULL && collective < BY_COLLECTIVE_COUNT; collective++)
-        if (!has_trees(comm, collective) && used < sizeof(why) - 60)
-            used += (size_t)snprintf(why + used, sizeof(why) - used, "%s%s",
-                                     used == 0 ? "the table has not all trees; " : ", ",
-                                     by_collective_name(collective));
-    if (comm->hosts.tree_latency_ns > 0)
-        used += (size_t)snprintf(why + used, sizeof(why) - used,
-                                 "%swhat is sooner done so than over the trees, which take %.1f us and %.3f "
-                                 "ns a byte (BANYAN_SMALL)",
-                                 used == 0 ? "" : ", and ", (double)comm->hosts.tree_latency_ns / 1e3,
-                                 (double)comm->hosts.tree_gap_ps / 1e3);
+        if (!has_trees(comm, collective)) {
+            by_append(why, sizeof(why), "%s%s", before, by_collective_name(collective));
+            before = ", ";
+        }
+    if (comm->image != NULL)
+        add_unable(comm, why, sizeof(why));
+    add_times(comm, why, sizeof(why));
     if (comm->image != NULL && comm->hosts.small_bytes > 0)
-        snprintf(why + used, sizeof(why) - used, "%sat most %llu bytes (BANYAN_SMALL)",
-                 used == 0 ? "" : ", and ", (unsigned long long)comm->hosts.small_bytes);
+        by_append(why, sizeof(why), "%sat most %llu bytes (BANYAN_SMALL)", between(why),
+                  (unsigned long long)comm->hosts.small_bytes);
     fprintf(stderr,
             "banyan: job %u rank %u of %u (%s): not offloaded: %s run between hosts over tcp, by %s "
             "schedules; a message takes %.1f us and %.3f ns a byte\n",

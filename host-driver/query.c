@@ -3,7 +3,6 @@
  * all. The same code decides when it is posted (hosts.c, offload/endpoint). Any thread, for a context; for a
  * communicator its own.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,18 +21,6 @@ void banyan_query_init(struct banyan_query *query)
     query->collective = BANYAN_ALLREDUCE;
     query->op = BANYAN_SUM;
     query->dtype = BANYAN_F32;
-}
-
-static void append(char *text, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-static void append(char *text, size_t bytes, const char *format, ...)
-{
-    size_t used = strlen(text);
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text + used, bytes - used, format, arguments);
-    va_end(arguments);
 }
 
 /* Which trees carry it, by which neighbours. */
@@ -55,14 +42,14 @@ static void list_trees(const struct banyan_comm *comm, const struct by_call *cal
         if (query->packet_bytes < leaf.payload_max)
             query->packet_bytes = leaf.payload_max;
         if (query->tree_count <= 4)
-            append(query->trees, sizeof(query->trees), "%stree %u by %s: %llu",
-                   query->tree_count > 1 ? ", " : "", leaf.tree,
-                   leaf.parent_port == BY_PORT_LOCAL ? "this host"
-                                                     : by_node_name(comm, leaf.parent_node, &name),
-                   (unsigned long long)chunks);
+            by_append(query->trees, sizeof(query->trees), "%stree %u by %s: %llu",
+                      query->tree_count > 1 ? ", " : "", leaf.tree,
+                      leaf.parent_port == BY_PORT_LOCAL ? "this host"
+                                                        : by_node_name(comm, leaf.parent_node, &name),
+                      (unsigned long long)chunks);
     }
     if (query->tree_count > 4)
-        append(query->trees, sizeof(query->trees), ", and %u more", query->tree_count - 4);
+        by_append(query->trees, sizeof(query->trees), ", and %u more", query->tree_count - 4);
 }
 
 static void say_refusal(const struct banyan_comm *comm, const struct by_call *call, int error,
@@ -84,12 +71,19 @@ static void say_hosts(const struct banyan_comm *comm, const struct by_call *call
                       struct banyan_query *query)
 {
     const struct by_hosts *hosts = &comm->hosts;
+    const struct by_tree_time *tree = &hosts->tree[call->collective];
     const char *name = by_collective_name(call->collective);
 
     query->path = BANYAN_HOSTS;
     switch (why) {
     case BY_HOSTS_NO_TABLE:
         snprintf(query->reason, sizeof(query->reason), "this rank has no table");
+        break;
+    case BY_HOSTS_UNABLE:
+        snprintf(query->reason, sizeof(query->reason),
+                 "nodes of its trees cannot compute %s of %s in mode %s, says the table of %s",
+                 by_op_name(call->op), by_dtype_name(call->dtype), by_mode_name(call->mode),
+                 comm->header.name);
         break;
     case BY_HOSTS_SMALL:
         snprintf(query->reason, sizeof(query->reason), "it is of at most %llu bytes (BANYAN_SMALL)",
@@ -99,14 +93,14 @@ static void say_hosts(const struct banyan_comm *comm, const struct by_call *call
         snprintf(query->reason, sizeof(query->reason),
                  "it is sooner done so than over the trees, which take %.1f us and %.3f ns a byte "
                  "(BANYAN_SMALL=auto)",
-                 (double)hosts->tree_latency_ns / 1e3, (double)hosts->tree_gap_ps / 1e3);
+                 (double)tree->latency_ns / 1e3, (double)tree->gap_ps / 1e3);
         break;
     default:
         snprintf(query->reason, sizeof(query->reason), "the table of %s holds no trees for %s",
                  comm->header.name, name);
         break;
     }
-    append(query->reason, sizeof(query->reason), "; %s schedules over tcp", by_way_name(hosts->way));
+    by_append(query->reason, sizeof(query->reason), "; %s schedules over tcp", by_way_name(hosts->way));
     if (hosts->fallback != NULL)
         query->predicted_ns =
             by_work_predict_ns(by_fallback_team(hosts->fallback), call, &query->round_count);
@@ -114,6 +108,7 @@ static void say_hosts(const struct banyan_comm *comm, const struct by_call *call
 
 static void answer(const struct banyan_comm *comm, const struct by_call *call, struct banyan_query *query)
 {
+    const struct by_tree_time *tree = &comm->hosts.tree[call->collective];
     enum by_hosts_why why;
     const char *field = NULL;
     int error;
@@ -140,9 +135,9 @@ static void answer(const struct banyan_comm *comm, const struct by_call *call, s
     }
     query->path = BANYAN_TREES;
     list_trees(comm, call, query);
-    if (comm->hosts.tree_latency_ns > 0)
-        query->predicted_ns = comm->hosts.tree_latency_ns +
-                              query->packet_count * query->packet_bytes * comm->hosts.tree_gap_ps / 1000u;
+    if (tree->latency_ns > 0)
+        query->predicted_ns =
+            tree->latency_ns + query->packet_count * query->packet_bytes * tree->gap_ps / 1000u;
     snprintf(query->reason, sizeof(query->reason), "the table of %s has trees for it", comm->header.name);
 }
 

@@ -165,6 +165,27 @@ static banyan_status_t mode_failed(const struct banyan_request *request)
         name, by_mode_name(call->mode), request->comm->header.name);
 }
 
+/* Why this call is not one for its trees. */
+static banyan_status_t tree_failed(const struct banyan_request *request)
+{
+    const struct by_call *call = &request->call;
+    const char *name = by_collective_name(call->collective), *op = by_op_name(call->op);
+    const char *dtype = by_dtype_name(call->dtype), *host = request->comm->header.name;
+
+    if (call->mode == BY_MODE_DET && by_reduction_is_ordered(call->op, call->dtype))
+        return by_fail(
+            BY_EUNSUPPORTED,
+            "%s: nodes of its trees have no slots for %s of %s in mode det, says the table of %s; "
+            "make the tables with banyan tables --det, and push them; with BANYAN_MODE=det, and where "
+            "ranks can meet (BANYAN_BOOTSTRAP), it runs between hosts",
+            name, op, dtype, host);
+    return by_fail(
+        BY_EUNSUPPORTED,
+        "%s: nodes of its trees cannot compute %s of %s, says the table of %s; take another operator "
+        "or type; where ranks can meet (BANYAN_BOOTSTRAP) it runs between hosts",
+        name, op, dtype, host);
+}
+
 banyan_status_t banyan_request_mode(struct banyan_request *request, banyan_mode_t mode)
 {
     struct by_call wanted;
@@ -206,6 +227,8 @@ banyan_status_t by_post_failed(const struct banyan_request *request, int error, 
     case BY_EUNSUPPORTED:
         if (field != NULL && strcmp(field, "mode") == 0)
             return mode_failed(request);
+        if (field != NULL && strcmp(field, "tree") == 0)
+            return tree_failed(request);
         if (request->between_hosts)
             return by_fail(error, "%s: mode %s of %s of %s does not run between hosts; take det or fast",
                            name, by_mode_name(request->call.mode), by_op_name(request->call.op),
@@ -234,13 +257,16 @@ int by_request_start(struct banyan_request *request)
 {
     const char *field = NULL;
     struct banyan_comm *comm = request->comm;
+    enum by_hosts_why why;
     int error;
 
     if (is_empty(&request->call)) {
         request->state = BY_REQUEST_ENDED;
         return 0;
     }
-    request->between_hosts = by_hosts_serve(comm, &request->call, NULL);
+    request->between_hosts = by_hosts_serve(comm, &request->call, &why);
+    if (request->between_hosts && why == BY_HOSTS_UNABLE)
+        by_hosts_say_unable(comm, &request->call);
     error = request->between_hosts ? by_fallback_post(comm->hosts.fallback, &request->call, &request->id)
                                    : post_to_trees(request, &field);
     if (error != 0)

@@ -239,7 +239,9 @@ static void explain(const struct lab *lab)
                    "COMMAND\n",
                    name, lab->ns[i], lab->folder, name);
         else if (lab->topology->nodes[i].compute)
-            printf("host   %-12s ip netns exec %s env BANYAN_TABLE=%s/%s.table COMMAND\n", name, lab->ns[i],
+            printf("host   %-12s ip netns exec %s env %s%s%sBANYAN_TABLE=%s/%s.table COMMAND\n", name,
+                   lab->ns[i], lab_has_shm(&lab->options) ? "BANYAN_TRANSPORT=shm BANYAN_SHM=" : "",
+                   lab_has_shm(&lab->options) ? lab->folder : "", lab_has_shm(&lab->options) ? " " : "",
                    lab->folder, name);
         else
             printf("switch %-12s banyan show unix:%s/%s.sock\n", name, lab->folder, name);

@@ -6,14 +6,17 @@
 #include "control/lower/dump.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <string.h>
 
+#include "control/lower/able.h"
 #include "control/lower/address.h"
 #include "control/topology/alloc.h"
 #include "offload/wire/seal.h"
 #include "offload/wire/types.h"
 
-#define LINE_BYTES 4096
+#define LINE_BYTES  4096
+#define WORDS_BYTES 128
 
 /* A node by name where the image knows it (hosts), else by id. */
 static const char *node_name(const uint8_t *image, uint16_t node, char text[64])
@@ -59,15 +62,17 @@ static char *mac_text(const uint8_t mac[6], char text[18])
     return text;
 }
 
-/* The collectives' names of a leaf, comma separated. */
-static void collectives_text(uint16_t bits, char text[128])
+/* The names of bits 1 to count - 1, comma separated. */
+static const char *words_text(uint16_t bits, unsigned count, const char *(*name)(unsigned),
+                              char text[WORDS_BYTES])
 {
     size_t used = 0;
 
     text[0] = 0;
-    for (unsigned i = 1; i < BY_COLLECTIVE_COUNT; i++)
+    for (unsigned i = 1; i < count; i++)
         if (bits & 1u << i)
-            used += (size_t)snprintf(text + used, 128 - used, "%s%s", used ? "," : "", by_collective_name(i));
+            used += (size_t)snprintf(text + used, WORDS_BYTES - used, "%s%s", used ? "," : "", name(i));
+    return text;
 }
 
 static void port_line(const uint8_t *image, uint32_t index, char *line)
@@ -124,21 +129,39 @@ static void entry_line(const uint8_t *image, uint32_t index, char *line)
     }
 }
 
+/* What the nodes of its tree can do: modes, and operators and types where these are not all. */
+static void abilities_text(const struct by_image_leaf *leaf, char *text, size_t bytes)
+{
+    char modes[WORDS_BYTES], ops[WORDS_BYTES], dtypes[WORDS_BYTES];
+    bool all_ops = (leaf->ops & BY_LOWER_OPS) == BY_LOWER_OPS;
+    bool all_dtypes = (leaf->dtypes & BY_LOWER_DTYPES) == BY_LOWER_DTYPES;
+
+    text[0] = 0;
+    if (leaf->modes != 0)
+        snprintf(text, bytes, ", modes %s%s%s%s%s",
+                 words_text(leaf->modes, BY_MODE_COUNT, by_mode_name, modes), all_ops ? "" : ", operators ",
+                 all_ops ? "" : words_text(leaf->ops, BY_OP_COUNT, by_op_name, ops),
+                 all_dtypes ? "" : ", types ",
+                 all_dtypes ? "" : words_text(leaf->dtypes, BY_DTYPE_COUNT, by_dtype_name, dtypes));
+}
+
 static void leaf_line(const uint8_t *image, uint32_t index, char *line)
 {
     struct by_image_leaf leaf;
-    char name[64], port[16], ip[BY_ADDRESS_TEXT], collectives[128], owner[32] = "all ranks";
+    char name[64], port[16], ip[BY_ADDRESS_TEXT], collectives[WORDS_BYTES], owner[32] = "all ranks";
+    char abilities[3 * WORDS_BYTES];
 
     by_image_leaf(image, index, &leaf);
-    collectives_text(leaf.collectives, collectives);
+    words_text(leaf.collectives, BY_COLLECTIVE_COUNT, by_collective_name, collectives);
+    abilities_text(&leaf, abilities, sizeof(abilities));
     if (leaf.owner != BY_RANK_NONE)
         snprintf(owner, sizeof(owner), "rank %u", leaf.owner);
     snprintf(line, LINE_BYTES,
              "leaf job %u tree %u: %s of %s, share %" PRIu32
-             ", window %u, payload %u, child %u of %s by %s at %s:%u",
+             ", window %u, payload %u, child %u of %s by %s at %s:%u%s",
              leaf.job, leaf.tree, collectives, owner, leaf.share, leaf.window, leaf.payload_max,
              leaf.parent_child, node_name(image, leaf.parent_node, name), port_text(leaf.parent_port, port),
-             by_address_text(leaf.parent_ip, ip), leaf.parent_udp_port);
+             by_address_text(leaf.parent_ip, ip), leaf.parent_udp_port, abilities);
 }
 
 static void relay_line(const uint8_t *image, uint32_t index, char *line)

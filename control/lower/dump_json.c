@@ -91,24 +91,44 @@ static json_t *entries_json(const uint8_t *image, uint32_t count)
     return array;
 }
 
+/* The names of bits 1 to count - 1. */
+static json_t *words_json(uint16_t bits, unsigned count, const char *(*name)(unsigned))
+{
+    json_t *array = json_array();
+
+    for (unsigned i = 1; i < count; i++)
+        if (bits & 1u << i)
+            json_array_append_new(array, json_string(name(i)));
+    return array;
+}
+
+/* null: the table does not say. */
+static json_t *abilities_json(const struct by_image_leaf *leaf)
+{
+    if (leaf->modes == 0)
+        return json_null();
+    return json_pack("{s:o, s:o, s:o}", "modes", words_json(leaf->modes, BY_MODE_COUNT, by_mode_name), "ops",
+                     words_json(leaf->ops, BY_OP_COUNT, by_op_name), "dtypes",
+                     words_json(leaf->dtypes, BY_DTYPE_COUNT, by_dtype_name));
+}
+
 static json_t *leaves_json(const uint8_t *image, uint32_t count)
 {
     json_t *array = json_array();
 
     for (uint32_t i = 0; i < count; i++) {
         struct by_image_leaf leaf;
-        json_t *collectives = json_array();
+
         by_image_leaf(image, i, &leaf);
-        for (unsigned c = 1; c < BY_COLLECTIVE_COUNT; c++)
-            if (leaf.collectives & 1u << c)
-                json_array_append_new(collectives, json_string(by_collective_name(c)));
         json_array_append_new(
             array,
-            json_pack("{s:i, s:i, s:o, s:o, s:I, s:i, s:i, s:{s:i, s:o, s:o, s:i, s:i}}", "job", leaf.job,
-                      "tree", leaf.tree, "collectives", collectives, "owner", or_null(leaf.owner), "share",
-                      (json_int_t)leaf.share, "window", leaf.window, "payload_max", leaf.payload_max,
-                      "parent", "node", leaf.parent_node, "port", port_field(leaf.parent_port), "ip",
-                      ip_json(leaf.parent_ip), "udp_port", leaf.parent_udp_port, "child", leaf.parent_child));
+            json_pack("{s:i, s:i, s:o, s:o, s:I, s:i, s:i, s:{s:i, s:o, s:o, s:i, s:i}, s:o}", "job",
+                      leaf.job, "tree", leaf.tree, "collectives",
+                      words_json(leaf.collectives, BY_COLLECTIVE_COUNT, by_collective_name), "owner",
+                      or_null(leaf.owner), "share", (json_int_t)leaf.share, "window", leaf.window,
+                      "payload_max", leaf.payload_max, "parent", "node", leaf.parent_node, "port",
+                      port_field(leaf.parent_port), "ip", ip_json(leaf.parent_ip), "udp_port",
+                      leaf.parent_udp_port, "child", leaf.parent_child, "able", abilities_json(&leaf)));
     }
     return array;
 }

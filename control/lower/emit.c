@@ -191,7 +191,10 @@ static void put_leaf(struct writer *w, const struct by_lowered_tree *tree, const
                                  .payload_max = (uint16_t)w->lowering->payload_max,
                                  .collectives = tree->collectives,
                                  .owner = tree->owner,
-                                 .share = tree->share};
+                                 .share = tree->share,
+                                 .modes = tree->modes,
+                                 .ops = tree->ops,
+                                 .dtypes = tree->dtypes};
 
     if (hop->child_count > 0) {
         leaf.parent_port = BY_PORT_LOCAL;

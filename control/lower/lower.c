@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "control/lower/able.h"
 #include "control/lower/group.h"
 #include "control/lower/keyed.h"
 #include "control/topology/alloc.h"
@@ -379,6 +380,8 @@ static uint64_t cookie_of(const struct by_lowering *lowering)
         hash = mix_number(hash, tree->owner);
         if (tree->window != lowering->window)
             hash = mix_number(hash, tree->window);
+        if (tree->ops != BY_LOWER_OPS || tree->dtypes != BY_LOWER_DTYPES)
+            hash = mix_number(hash, (uint64_t)tree->ops << 16 | tree->dtypes);
         for (uint32_t j = 0; j < tree->hop_count; j++) {
             hash = mix_number(hash, (uint64_t)tree->hops[j].node << 32 | tree->hops[j].parent);
             for (uint32_t k = 0; k < tree->hops[j].down_count; k++)
@@ -434,6 +437,8 @@ int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs
     if (error == 0)
         error = set_windows(lowering, &options, problem);
     if (error == 0) {
+        for (uint32_t i = 0; i < lowering->tree_count; i++)
+            by_lower_able(lowering, &lowering->trees[i]);
         collect_relays(lowering);
         error = check_relays(lowering, problem);
     }

@@ -82,6 +82,8 @@ struct by_lowered_tree {
     uint16_t owner;       /* rank, or BY_RANK_NONE */
     uint32_t share;
     uint32_t window;
+    uint8_t modes; /* what all its inner nodes can do, as in struct by_image_leaf */
+    uint16_t ops, dtypes;
     uint32_t hop_count;
     struct by_hop *hops;
     uint32_t

@@ -1,5 +1,6 @@
 # lower: plans to table images, and what they predict.
 control_SRC += \
+	control/lower/able.c \
 	control/lower/address.c \
 	control/lower/dump.c \
 	control/lower/dump_json.c \

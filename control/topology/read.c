@@ -13,14 +13,15 @@
 #include "control/topology/locate.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
+#include "offload/wire/types.h"
 
 /* A topology file (bytes): some thousand times the largest fabric that planning is made for. */
 #define FILE_BYTES_MAX ((size_t)64 << 20)
 /* The name of a topology and its unit (bytes): they stand in plans, pictures and messages. */
 #define TEXT_BYTES_MAX 255
-/* JSON values of a topology within the limits (count): a node has seven at most, a link five. The JSON
+/* JSON values of a topology within the limits (count): a node has nine at most, a link five. The JSON
  * library takes some hundred bytes for each, so the limit bounds memory before it is called. */
-#define VALUES_MAX (7 * (size_t)BY_TOPOLOGY_NODES_MAX + 5 * (size_t)BY_TOPOLOGY_LINKS_MAX + 16)
+#define VALUES_MAX (9 * (size_t)BY_TOPOLOGY_NODES_MAX + 5 * (size_t)BY_TOPOLOGY_LINKS_MAX + 16)
 
 /* The values are walked in document order; `next` is the number of the value about to be read. */
 struct reader {
@@ -57,6 +58,31 @@ static int read_flag(struct reader *reader, json_t *value, const char *what, boo
         return REFUSE(reader, at, "%s must be true or false", what);
     *flag = json_is_true(value);
     return 0;
+}
+
+/* Reads names with commas between them, such as "sum,max", into the bits of their values. */
+static int read_words(struct reader *reader, json_t *value, const char *what,
+                      unsigned (*from_name)(const char *), uint16_t *bits)
+{
+    size_t at = reader->next;
+    const char *text = "";
+    int error = read_text(reader, value, what, &text);
+
+    while (!error) {
+        char word[16];
+        size_t bytes = strcspn(text, ",");
+        unsigned found;
+
+        snprintf(word, sizeof(word), "%.*s", (int)(bytes < sizeof(word) ? bytes : sizeof(word) - 1), text);
+        found = from_name(word);
+        if (found == 0)
+            return REFUSE(reader, at, "%s: '%s' is none of them; see banyan-topology(5)", what, word);
+        *bits |= (uint16_t)(1u << found);
+        if (text[bytes] == 0)
+            break;
+        text += bytes + 1;
+    }
+    return error;
 }
 
 /* Reads an exact number that is not negative: a JSON number by its own text, or a string. */
@@ -110,14 +136,18 @@ static int add_node(struct reader *reader, size_t at, const struct by_node *node
                       "remove it",
                       node->name);
     if (node->compute && switch_keys)
-        return REFUSE(reader, at,
-                      "node '%s' is a compute node: multicast, aggregate and aggregate_rate belong to "
-                      "switches; remove them",
-                      node->name);
+        return REFUSE(
+            reader, at,
+            "node '%s' is a compute node: multicast, aggregate, aggregate_rate, ops and dtypes belong "
+            "to switches; remove them",
+            node->name);
     if (node->aggregate_rate.num > 0 && !node->aggregate)
         return REFUSE(reader, at,
                       "switch '%s' has an aggregate_rate but does not aggregate; add \"aggregate\": true",
                       node->name);
+    if ((node->ops != 0 || node->dtypes != 0) && !node->aggregate)
+        return REFUSE(reader, at, "switch '%s' has %s but does not aggregate; add \"aggregate\": true",
+                      node->name, node->ops != 0 ? "ops" : "dtypes");
     json_object_set_new(reader->index_of_name, node->name,
                         json_integer(by_builder_node(reader->builder, node)));
     return 0;
@@ -162,19 +192,24 @@ static int read_node(struct reader *reader, size_t number, json_t *object)
             error = read_flag(reader, value, "aggregate", &node.aggregate);
         } else if (strcmp(key, "aggregate_rate") == 0) {
             error = read_rate(reader, value, "aggregate_rate", &node.aggregate_rate);
+        } else if (strcmp(key, "ops") == 0) {
+            error = read_words(reader, value, "the operators of a switch", by_op_from_name, &node.ops);
+        } else if (strcmp(key, "dtypes") == 0) {
+            error = read_words(reader, value, "the types of a switch", by_dtype_from_name, &node.dtypes);
         } else if (strcmp(key, "task_time") == 0) {
             error = read_number(reader, value, "task_time", true, &node.task_time);
             node.has_task_time = true;
         } else {
             error = REFUSE(reader, value_at,
                            "key '%.40s' of a node is unknown; a node has name, kind, forward, multicast, "
-                           "aggregate, aggregate_rate, task_time",
+                           "aggregate, aggregate_rate, ops, dtypes, task_time",
                            key);
         }
         if (error)
             return error;
         switch_keys |= strcmp(key, "multicast") == 0 || strcmp(key, "aggregate") == 0 ||
-                       strcmp(key, "aggregate_rate") == 0;
+                       strcmp(key, "aggregate_rate") == 0 || strcmp(key, "ops") == 0 ||
+                       strcmp(key, "dtypes") == 0;
     }
     if (!name || !kind)
         return REFUSE(reader, at, "node %zu has no %s; add \"%s\": ...", number, name ? "kind" : "name",

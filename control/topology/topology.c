@@ -8,6 +8,7 @@
 #include "control/topology/fraction.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
+#include "offload/wire/types.h"
 
 void by_topology_free(struct by_topology *topology)
 {
@@ -81,6 +82,22 @@ static void write_bandwidth(FILE *stream, struct by_fraction bandwidth)
     fprintf(stream, "%s%s%s", quote, by_fraction_text(bandwidth, text), quote);
 }
 
+/* Names of the bits, as read_words reads them; nothing for none. */
+static void write_words(FILE *stream, const char *key, uint16_t bits, const char *(*name)(unsigned))
+{
+    const char *before = "\"";
+
+    if (bits == 0)
+        return;
+    fprintf(stream, ", \"%s\": ", key);
+    for (unsigned value = 1; value < 16; value++)
+        if (bits >> value & 1) {
+            fprintf(stream, "%s%s", before, name(value));
+            before = ",";
+        }
+    fputc('"', stream);
+}
+
 static void write_node(FILE *stream, const struct by_node *node)
 {
     fputs("{\"name\": ", stream);
@@ -96,6 +113,8 @@ static void write_node(FILE *stream, const struct by_node *node)
         fputs(", \"aggregate_rate\": ", stream);
         write_bandwidth(stream, node->aggregate_rate);
     }
+    write_words(stream, "ops", node->ops, by_op_name);
+    write_words(stream, "dtypes", node->dtypes, by_dtype_name);
     if (node->has_task_time) {
         fputs(", \"task_time\": ", stream);
         write_bandwidth(stream, node->task_time);

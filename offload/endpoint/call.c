@@ -14,12 +14,6 @@ static int refuse(const char **field, const char *name, int error)
     return error;
 }
 
-static int is_reducing(unsigned collective)
-{
-    return collective == BY_COLLECTIVE_ALLREDUCE || collective == BY_COLLECTIVE_REDUCE ||
-           collective == BY_COLLECTIVE_REDUCE_SCATTER;
-}
-
 static int has_root(unsigned collective)
 {
     return collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE;
@@ -56,7 +50,7 @@ static int check_words(const struct by_endpoint *endpoint, const struct by_call 
         return refuse(field, "count", BY_EINVAL);
     if (call->offsets != NULL && !are_offsets_sound(endpoint, call))
         return refuse(field, "offsets", BY_EINVAL);
-    if (!is_reducing(call->collective))
+    if (!by_collective_reduces(call->collective))
         return 0;
     if (call->op == 0 || call->op >= BY_OP_COUNT)
         return refuse(field, "op", BY_EINVAL);
@@ -194,9 +188,9 @@ static void call_open(struct by_endpoint *endpoint, uint32_t number, const struc
         by_optag(number, user->collective, has_root(user->collective) ? user->root : 0, state->told_count) ^
         endpoint->session_salt;
     /* What is only copied travels as bytes: no rank's element type matters. */
-    state->op = is_reducing(call->collective) ? call->op : BY_OP_BOR;
-    state->dtype = is_reducing(call->collective) ? call->dtype : BY_DTYPE_U8;
-    state->mode = is_reducing(call->collective) ? call->mode : BY_MODE_FAST;
+    state->op = by_collective_reduces(call->collective) ? call->op : BY_OP_BOR;
+    state->dtype = by_collective_reduces(call->collective) ? call->dtype : BY_DTYPE_U8;
+    state->mode = by_collective_reduces(call->collective) ? call->mode : BY_MODE_FAST;
     element_bytes = by_dtype_bytes(
         part == BY_PART_INTEGERS ? by_reduction_dtype(call->mode, call->op, call->dtype) : state->dtype);
     state->unit_bytes =
@@ -239,6 +233,8 @@ int by_endpoint_refusal(const struct by_endpoint *endpoint, const struct by_call
     if (by_endpoint_scratch(endpoint, call) > 0 &&
         by_share_group(endpoint, BY_COLLECTIVE_ALLREDUCE, 0) == BY_GROUP_NONE)
         return refuse(field, "mode", BY_EUNSUPPORTED);
+    if (!by_endpoint_can(endpoint, call))
+        return refuse(field, "tree", BY_EUNSUPPORTED);
     return 0;
 }
 

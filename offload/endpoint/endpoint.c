@@ -209,6 +209,7 @@ int by_endpoint_init(struct by_endpoint **endpoint, void *memory, size_t bytes,
     }
     by_timer_init(e);
     by_share_init(e);
+    by_able_init(e, layout.leaf_first);
     by_pace_init(e, layout.windows);
     *endpoint = e;
     return 0;

@@ -137,6 +137,11 @@ int by_endpoint_serves(const struct by_endpoint *endpoint, unsigned collective, 
 /* The same for a call, whose words and counts must be in range: an empty shard needs no trees. */
 int by_endpoint_serves_call(const struct by_endpoint *endpoint, const struct by_call *call);
 
+/* 1 when every node of those trees can compute it, as far as the table says; where it does not, or is wrong,
+ * a node's objection ends the call (BY_EUNSUPPORTED). Looks at collective, op, dtype and mode, which must be
+ * in range. */
+int by_endpoint_can(const struct by_endpoint *endpoint, const struct by_call *call);
+
 /* What a post of `call` would be refused for, before its buffers are looked at: 0, BY_EINVAL or
  * BY_EUNSUPPORTED, with the field in `*field`. */
 int by_endpoint_refusal(const struct by_endpoint *endpoint, const struct by_call *call, const char **field);

@@ -30,9 +30,7 @@ static const struct by_exact *exact_of(const struct by_endpoint *endpoint, const
 
 int by_exact_is_for(const struct by_call *call)
 {
-    return call->mode == BY_MODE_EXACT &&
-           (call->collective == BY_COLLECTIVE_ALLREDUCE || call->collective == BY_COLLECTIVE_REDUCE ||
-            call->collective == BY_COLLECTIVE_REDUCE_SCATTER) &&
+    return call->mode == BY_MODE_EXACT && by_collective_reduces(call->collective) &&
            by_reduction_dtype(BY_MODE_EXACT, call->op, call->dtype) != call->dtype;
 }
 

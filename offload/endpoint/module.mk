@@ -1,5 +1,6 @@
 # endpoint: the host's side of the protocol.
 offload_SRC += \
+	offload/endpoint/able.c \
 	offload/endpoint/accept.c \
 	offload/endpoint/call.c \
 	offload/endpoint/carry.c \

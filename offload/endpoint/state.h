@@ -49,6 +49,12 @@ struct by_group {
     uint32_t last_lane; /* takes the remainder of a split */
 };
 
+/* What all nodes of some trees can do, as struct by_image_leaf has it; all bits where tables do not say. */
+struct by_abilities {
+    uint16_t ops, dtypes;
+    uint8_t modes;
+};
+
 enum by_flight_flag {
     BY_FLIGHT_SENT = 0x01,    /* waits for its result; else the slot is free */
     BY_FLIGHT_RETX = 0x02,    /* was sent more than once: gives no round-trip time (Karn) */
@@ -218,8 +224,9 @@ struct by_endpoint {
     uint32_t tag;     /* of this rank's leaf */
     uint32_t witness; /* of a whole result */
     uint32_t group_count;
-    uint32_t first;                    /* the lane on which every call has a chunk */
-    uint32_t orphans[BY_ROOTED_COUNT]; /* ranks without a group of their own */
+    uint32_t first;                                /* the lane on which every call has a chunk */
+    uint32_t orphans[BY_ROOTED_COUNT];             /* ranks without a group of their own */
+    struct by_abilities able[BY_COLLECTIVE_COUNT]; /* of the trees that may have part in one */
     uint32_t inflight;
     uint32_t window; /* congestion window */
     uint32_t window_max;
@@ -276,6 +283,13 @@ static inline struct by_flight *by_flight_at(const struct by_lane *lane, uint32_
     return &lane->flights[seq & lane->mask];
 }
 
+/* 1 when the collective sums; else it copies, or does neither. */
+static inline int by_collective_reduces(unsigned collective)
+{
+    return collective == BY_COLLECTIVE_ALLREDUCE || collective == BY_COLLECTIVE_REDUCE ||
+           collective == BY_COLLECTIVE_REDUCE_SCATTER;
+}
+
 /* Elements of a shard, and of all shards before it; a call without shards is one. */
 static inline uint64_t by_call_shard_count(const struct by_call *call, uint32_t shard)
 {
@@ -328,6 +342,10 @@ uint64_t by_share_scale(uint64_t a, uint64_t b, uint64_t c);
  */
 uint64_t by_share_weight(const struct by_endpoint *endpoint, const struct by_lane *lane, uint32_t group,
                          uint32_t shards);
+
+/* able.c: what the nodes of the trees can compute, by LEAF records from `leaf_first` on. After by_share_init.
+ */
+void by_able_init(struct by_endpoint *endpoint, uint32_t leaf_first);
 
 /*
  * cursor.c: the walk of a lane over calls, shards and chunks. The first lane has at least one chunk of every

@@ -181,8 +181,9 @@ static int is_own_address(const struct by_table *table, const struct by_rx *rx)
     return 0;
 }
 
-/* Passes on a packet that is for others; 0 when it is for us. */
-static int relayed(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t key)
+/* Passes on a datagram that is for others, as a whole and by its first packet: with a damaged one it ends
+ * here. `rx` is its first packet, or one `behind`. 0 when it is for us. */
+static int relayed(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t key, int behind)
 {
     const struct by_relay *relay;
     struct by_tx *tx;
@@ -192,6 +193,10 @@ static int relayed(struct by_step *step, const struct by_rx *rx, uint32_t rx_ind
     relay = by_relay_find(step->table, key, rx->src_ip, rx->dst_ip);
     if (!relay)
         return 0;
+    if (behind) {
+        step->engine->counters.drop_entry++;
+        return 1;
+    }
     tx = &step->tx[step->tx_count++];
     tx->kind = BY_TX_RELAY;
     tx->ecn = rx->ecn;
@@ -206,8 +211,10 @@ static int relayed(struct by_step *step, const struct by_rx *rx, uint32_t rx_ind
     return 1;
 }
 
-/* First pass: the header, the entry, the bank. 1 when the whole datagram is for others. */
-static int classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, struct by_packet *packet)
+/* First pass: the header, the entry, the bank. `behind`: it is not its datagram's first packet. 1 when the
+ * whole datagram is for others. */
+static int classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, int behind,
+                    struct by_packet *packet)
 {
     struct by_engine *engine = step->engine;
     const struct by_entry *entry;
@@ -223,7 +230,7 @@ static int classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_in
     if (rx->payload)
         packet->payload = rx->payload;
     key = (uint32_t)packet->header.job << 16 | packet->header.tree;
-    if (step->table->relay_count > 0 && relayed(step, rx, rx_index, key))
+    if (step->table->relay_count > 0 && relayed(step, rx, rx_index, key, behind))
         return 1;
     entry = by_entry_find(step->table, key);
     if (!entry) {
@@ -303,7 +310,7 @@ static void next_packet(struct by_step *step, const struct by_rx *rx, uint32_t *
 
     engine->counters.rx++;
     if (bytes == whole->bytes) {
-        classify(step, whole, *done, packet);
+        classify(step, whole, *done, 0, packet);
         *done += 1;
         return;
     }
@@ -311,7 +318,7 @@ static void next_packet(struct by_step *step, const struct by_rx *rx, uint32_t *
     part.data += at;
     part.bytes = bytes;
     engine->datagram = NULL;
-    if (classify(step, &part, *done, packet) || bytes == left) {
+    if (classify(step, &part, *done, at > 0, packet) || bytes == left) {
         *done += 1;
     } else {
         engine->datagram = whole->data;

@@ -141,8 +141,10 @@ static int check_frame(struct check *check, size_t bytes)
         return refuse(check, BY_EFORMAT, "image is shorter than its header of 128 bytes", bytes);
     if (by_get32(image + BY_IMAGE_AT_MAGIC) != BY_IMAGE_MAGIC)
         return refuse(check, BY_EFORMAT, "not a table image: it begins with", by_get32(image));
-    if (by_get16(image + BY_IMAGE_AT_VERSION) != BY_IMAGE_VERSION)
-        return refuse(check, BY_EVERSION, "version is not 1", by_get16(image + BY_IMAGE_AT_VERSION));
+    if (by_get16(image + BY_IMAGE_AT_VERSION) != BY_IMAGE_VERSION &&
+        by_get16(image + BY_IMAGE_AT_VERSION) != BY_IMAGE_VERSION_ABLE)
+        return refuse(check, BY_EVERSION, "version is neither 1 nor 2",
+                      by_get16(image + BY_IMAGE_AT_VERSION));
     if (by_get16(image + BY_IMAGE_AT_HEADER_BYTES) != BY_IMAGE_HEADER_BYTES)
         return refuse(check, BY_EFORMAT, "header length is not 128",
                       by_get16(image + BY_IMAGE_AT_HEADER_BYTES));
@@ -164,7 +166,8 @@ static int check_frame(struct check *check, size_t bytes)
     return 0;
 }
 
-BY_STATIC_ASSERT(BY_IMAGE_HEADER_BYTES == 128 && BY_IMAGE_BYTES_MAX == 67108864 && BY_IMAGE_VERSION == 1,
+BY_STATIC_ASSERT(BY_IMAGE_HEADER_BYTES == 128 && BY_IMAGE_BYTES_MAX == 67108864 && BY_IMAGE_VERSION == 1 &&
+                     BY_IMAGE_VERSION_ABLE == 2,
                  "named in texts above");
 
 static int check_header(struct check *check)
@@ -393,6 +396,24 @@ static int check_local(struct check *check, const struct by_image_leaf *leaf,
     return 0;
 }
 
+/* What the nodes of its tree can do: nothing is said, or at least what every call needs. */
+static int check_abilities(struct check *check, const struct by_image_leaf *leaf)
+{
+    if ((leaf->modes | leaf->ops | leaf->dtypes) == 0)
+        return 0;
+    if (by_get16(check->image + BY_IMAGE_AT_VERSION) != BY_IMAGE_VERSION_ABLE)
+        return refuse(check, BY_EFORMAT, "modes, operators or types are said, which only version 2 has",
+                      leaf->modes);
+    if (!(leaf->modes >> BY_MODE_FAST & 1))
+        return refuse(check, BY_EFORMAT, "mode fast is not among the modes", leaf->modes);
+    if (!(leaf->ops >> BY_OP_BOR & 1))
+        return refuse(check, BY_EFORMAT, "bor, by which all is copied, is not among the operators",
+                      leaf->ops);
+    if (!(leaf->dtypes >> BY_DTYPE_U8 & 1))
+        return refuse(check, BY_EFORMAT, "u8, as which all is copied, is not among the types", leaf->dtypes);
+    return 0;
+}
+
 static int check_leaf(struct check *check, const struct by_image_leaf *leaf)
 {
     int error = check_tree(check, leaf->job, leaf->tree);
@@ -411,8 +432,9 @@ static int check_leaf(struct check *check, const struct by_image_leaf *leaf)
         return refuse(check, BY_EFORMAT, "owner is not below the rank count", leaf->owner);
     if (leaf->share == 0)
         return refuse(check, BY_EFORMAT, "share is zero", 0);
-    if (leaf->parent_port == BY_PORT_LOCAL)
-        return 0;
+    error = check_abilities(check, leaf);
+    if (error || leaf->parent_port == BY_PORT_LOCAL)
+        return error;
     if (leaf->parent_node == BY_NODE_NONE || leaf->parent_node == check->header.node)
         return refuse(check, BY_EFORMAT, "parent is none, or this node itself", leaf->parent_node);
     return check_address(check, leaf->parent_port, leaf->parent_ip, leaf->parent_udp_port, leaf->payload_max);

@@ -22,7 +22,8 @@
 #include "offload/base/limits.h"
 
 #define BY_IMAGE_MAGIC        0x42594e54u /* "BYNT" */
-#define BY_IMAGE_VERSION      1u
+#define BY_IMAGE_VERSION      1u          /* of images whose leaves do not say what their trees can do, */
+#define BY_IMAGE_VERSION_ABLE 2u          /* and of those that do. Both are read */
 #define BY_IMAGE_HEADER_BYTES 128u
 #define BY_PORT_LOCAL         0xffffu /* "port" between a host's endpoint and its own engine */
 #define BY_NODE_NONE          0xffffu
@@ -132,6 +133,11 @@ struct by_image_leaf {
     uint16_t owner;       /* rank whose shard (allgather, reduce-scatter) or root (broadcast, reduce) the tree
                              serves, or BY_RANK_NONE: all */
     uint32_t share;       /* weight of the tree among those of the same collective and owner; > 0 */
+    /* What every node of the tree can do; all three are 0 where the table does not say, and then it is tried.
+     * Bits that a reader does not know are passed over. */
+    uint8_t modes;   /* bit 1 << enum by_mode, FAST among them: orders in which it adds floats */
+    uint16_t ops;    /* bit 1 << enum by_op, BOR among them, */
+    uint16_t dtypes; /* bit 1 << enum by_dtype, U8 among them: what it reduces, as it travels */
 };
 
 /* Packets of (job, tree) from src_ip to dst_ip leave by `port`; nothing else in them changes but the MAC
@@ -214,7 +220,8 @@ uint64_t by_image_hash(const uint8_t *image, size_t bytes);
 
 /*
  * Writing. Bytes needed for the given counts; then put the header (its counts fix the layout), each record,
- * and seal (length, CRC). The caller owns the buffer. A put of an index beyond its section asserts.
+ * and seal (length, the least version that has all that is said, CRC). The caller owns the buffer. A put of
+ * an index beyond its section asserts.
  */
 size_t by_image_bytes(const uint32_t count[BY_SECTION_COUNT]);
 void by_image_put_header(uint8_t *image, const struct by_image_header *header);

@@ -82,7 +82,10 @@ enum by_image_at {
     X(U16, payload_max, 20)                                                                                  \
     X(U16, collectives, 22)                                                                                  \
     X(U16, owner, 24)                                                                                        \
-    X(U8, parent_child, 26)
+    X(U8, parent_child, 26)                                                                                  \
+    X(U8, modes, 27)                                                                                         \
+    X(U16, ops, 28)                                                                                          \
+    X(U16, dtypes, 30)
 #define BY_IMAGE_RELAY_FIELDS(X)                                                                             \
     X(U16, job, 0)                                                                                           \
     X(U16, tree, 2)                                                                                          \

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Any single fault in the middle of a run: a rank is stopped or killed, a switch is killed, a link goes down, a switch loses its table. Every
-# other rank must end within BANYAN_TIMEOUT + 1 s of the fault, with an error that names the rank or the switch; the time of the slowest is
-# printed. Over AF_XDP and UDP through a switch, and between hosts over TCP beside it.
-#   lab-faults.sh [BUILD]   FAULTS=all: every fault on every transport, and on two levels of switches. Needs root (77 without). Exit 0: all passed.
+# other rank must end within BANYAN_TIMEOUT + 1 s of the fault, with an error that names the rank, the switch or what is between; the time of the
+# slowest is printed. Through switches over rings of frames (auto), AF_XDP, UDP sockets and shared memory, and between hosts over TCP beside them.
+#   lab-faults.sh [BUILD]   FAULTS=all: every fault on every transport, also on two levels of switches and past a relay, and one table of all at
+#   the end (10 minutes, most of it waiting); TRANSPORTS="auto shm", FABRICS="star4 hosts": of these alone. Needs root (77 without). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
@@ -20,8 +21,13 @@ hosts() { sed -n 's/^host  *\([^ ]*\) .*/\1/p' "$dir/up.out"; }
 start() {
     local -a words environment=(BANYAN_TIMEOUT="$timeout" BANYAN_LINGER=0 BANYAN_TRANSPORT="$1")
     read -ra words <<<"$(host_line "$2")"
-    [ "$1" != tcp ] || environment=(BANYAN_TIMEOUT="$timeout" BANYAN_OFFLOAD=off BANYAN_FALLBACK="${schedule:-circulant}" RANK="${2#host}"
-        WORLD_SIZE="$(hosts | wc -l)" MASTER_ADDR="$subnet.1" MASTER_PORT=$((29000 + $$ % 1000)))
+    case $1 in
+    udp) environment+=(BANYAN_RING=off) ;;
+    circulant | ring | rhd)
+        environment=(BANYAN_TIMEOUT="$timeout" BANYAN_OFFLOAD=off BANYAN_FALLBACK="$1" RANK="${2#host}"
+            WORLD_SIZE="$(hosts | wc -l)" MASTER_ADDR="$subnet.1" MASTER_PORT=$((29000 + $$ % 1000)))
+        ;;
+    esac
     (
         "${words[@]}" env "${environment[@]}" "$build/bin/banyan-perf" -c allreduce -b 64K -n 1000000 >"$dir/$2.out" 2>&1
         echo "$? $(date +%s.%N)" >"$dir/$2.end"
@@ -60,6 +66,7 @@ hit() { # hit FAULT WHERE
     stop) spared=$victim; signal STOP ;;
     kill) spared=$victim; signal KILL ;;
     link) ip -n "lab-$id-$victim" link set "$2" down ;;
+    uplink) ip -n "lab-$id-leaf0" link set "$(port_to leaf0 "$2")" down ;;
     bridge) ip -n "$outside" link set br0 down ;;
     switch) kill -KILL "$(switch_pid "$id" "$2")" ;;
     table)
@@ -73,26 +80,66 @@ hit() { # hit FAULT WHERE
     esac
 }
 heal() { # heal FAULT WHERE
-    local -a words
     case $1 in
     link) ip -n "lab-$id-$victim" link set "$2" up ;;
+    uplink) ip -n "lab-$id-leaf0" link set "$(port_to leaf0 "$2")" up ;;
     bridge) ip -n "$outside" link set br0 up ;;
     esac
 }
-# fault TRANSPORT FAULT WHERE TEXT [TEXT_OF_VICTIM]: one row of the matrix.
+# port_to SWITCH NODE: the interface of a switch with the cable to another one, from their tables ("switch NODE: node 6, ...", "port 2 p2: ...,
+# to node 6 ...").
+port_to() {
+    local number
+    number=$("$banyan" show "$folder/$2.table" | sed -n '1s/^switch .*: node \([0-9]*\),.*/\1/p')
+    "$banyan" show "$folder/$1.table" | sed -n "s/^ *port [0-9]* \([^ ]*\): .*, to node $number .*/\1/p" | head -n 1
+}
+
+# The matrix: rows in their order, what was said, and cells by "ROW TRANSPORT".
+rows=()
+declare -A said=() cells=()
+# cell ROW TRANSPORT TEXT [SAID]
+cell() {
+    [ -n "${said[$1]+there}" ] || { rows+=("$1"); said[$1]=; }
+    [ -n "${said[$1]}" ] || said[$1]=${4:-}
+    cells[$1 $2]=$3
+}
+# matrix HEADING TRANSPORT...: the rows that have a cell of one of these.
+matrix() {
+    local heading=$1 row transport line any
+    shift
+    printf '\n%s\n\n| fabric | fault |' "$heading"
+    printf ' %s |' "$@"
+    printf ' what the others say |\n|---|---|'
+    printf -- '---:|%.0s' "$@"
+    printf -- '---|\n'
+    for row in "${rows[@]}"; do
+        line='' any=''
+        for transport in "$@"; do
+            [ -z "${cells[$row $transport]:-}" ] || any=1
+            line+=" ${cells[$row $transport]:--} |"
+        done
+        [ -z "$any" ] || printf '| %s | %s |%s %s |\n' "${row%%,*}" "${row#*, }" "$line" "${said[$row]}"
+    done
+}
+
+# fault TRANSPORT FAULT WHERE TEXT [TEXT_OF_VICTIM]: one cell of the matrix.
 fault() {
-    local transport=$1 what=$2 where=$3 text=$4 own=${5:-$4} host begin status end slowest bad wanted attempt
+    local transport=$1 what=$2 where=$3 text=$4 own=${5:-$4} host begin status end slowest bad wanted attempt words
     # On a machine that does other things too a right answer may be late: once.
     for attempt in 1 2; do
         slowest=0 bad=0
         try "$@"
         if [ $bad -eq 0 ] && awk -v t="$slowest" -v limit=$timeout 'BEGIN { exit !(t <= limit + 1) }'; then
-            pass "$(printf '%-9s %-6s %-8s %s s%s: %s' "$topology" "$transport" "$what" "$slowest" "$([ $attempt = 1 ] || echo ' (again)')" \
-                "$(cat "$dir"/host*.out | grep -Eom1 "$text.{0,60}")")"
+            # As people read it, less what differs from run to run.
+            words=$(cat "$dir"/host*.out | grep -Em1 "$text" | sed -E 's/^.*(f32|allreduce): //; s/ \(tree [0-9]+, chunk [0-9]+\)//; s/;.*//')
+            cell "$topology, $what $where" "$transport" "$slowest s" "$words"
+            pass "$(printf '%-11s %-9s %-8s %s s%s: %s' "$topology" "$transport" "$what" "$slowest" \
+                "$([ $attempt = 1 ] || echo ' (again)')" "$words")"
             return
         fi
         [ $bad -eq 0 ] && [ "$what" != switch ] || break
     done
+    cell "$topology, $what $where" "$transport" FAIL
     echo "(the slowest took $slowest s)" >>"$dir/host0.out"
     fail "$topology, $transport, $what $where" "$dir"/host*.out
 }
@@ -100,9 +147,11 @@ fault() {
 try() {
     local -A pids=()
     rm -f "$dir"/host*.out "$dir"/host*.end
-    [ "$transport" = tcp ] || "$banyan" push --renew "$folder" --sockets "$folder" >"$dir/renew.out" 2>&1 || { bad=1; mv "$dir/renew.out" "$dir/host.out"; return; }
+    [ "$schedules" = 1 ] || "$banyan" push --renew "$folder" --sockets "$folder" >"$dir/renew.out" 2>&1 || { bad=1; mv "$dir/renew.out" "$dir/host.out"; return; }
     for host in $(hosts); do start "$transport" "$host"; done
     under_way
+    # What auto is here is part of the claim.
+    [ "$transport" != auto ] || grep -q 'out of a ring of frames' "$dir/host0.out" || { bad=1; echo "auto took no rings" >>"$dir/host0.out"; }
     begin=$(date +%s.%N)
     hit "$what" "$where"
     for host in $(hosts); do
@@ -120,6 +169,7 @@ try() {
     heal "$what" "$where"
 }
 
+schedules=0
 trees() { # trees TRANSPORT FAULT...
     local transport=$1
     shift
@@ -127,54 +177,96 @@ trees() { # trees TRANSPORT FAULT...
         case $what in
         stop | kill) fault "$transport" "$what" $victim "$victim \(rank $rank\) has not contributed" ;;
         link) fault "$transport" link eth0 "$victim \(rank $rank\) has not contributed" "no answer from switch" ;;
-        switch) fault "$transport" switch "$first_switch" "$first_switch" ;;
-        table) fault "$transport" table "$first_switch" "$first_switch.*with this job.s tables" ;;
+        uplink) fault "$transport" uplink spine0 "$uplink_says" ;;
+        switch | table)
+            for where in $switches; do
+                case $what in
+                switch) fault "$transport" switch "$where" "$(named "$where")" ;;
+                table) fault "$transport" table "$where" "$(named "$where").*with this job.s tables|by way of $where" ;;
+                esac
+                [ "$what" != switch ] || replace
+            done
+            ;;
         esac
-        [ "$what" != switch ] || replace
     done
 }
+# How errors name a switch: as one that is silent, or as one on the way.
+named() { echo "$1"; }
 # A new lab where a switch was lost.
 replace() { down_of "$dir/up.out"; up; }
 up() {
     children=()
-    "$banyan" lab up "$dir/$topology.json" >"$dir/up.out" 2>&1 || { fail "$topology: lab up" "$dir/up.out"; finish; }
+    "$banyan" lab up "$dir/$topology.json" "${options[@]}" >"$dir/up.out" 2>&1 || { fail "$topology: lab up" "$dir/up.out"; finish; }
     id=$(id_of "$dir/up.out")
     folder=/run/banyan/lab-$id
     first_switch=$(sed -n 's/^switch  *\([^ ]*\) .*/\1/p' "$dir/up.out" | head -n 1)
+    [ -n "${switches:-}" ] || switches=$first_switch
 }
-between() { # between FAULT...
+between() { # between SCHEDULE FAULT...
+    local schedule=$1
+    shift
     outside_up "$id" "$(hosts | wc -l)" || { fail "a network beside the lab"; return; }
     sleep 1 # until the bridge forwards
+    schedules=1
     for what in "$@"; do
         case $what in
-        stop) fault tcp stop $victim "rank $rank \([0-9.]*\) was silent" ;;
-        kill) fault tcp kill $victim "rank $rank \([0-9.]*\) has closed its connections" ;;
-        link) fault tcp link out0 "rank $rank \([0-9.]*\) was silent" "rank [0-9] \([0-9.]*\)" ;;
-        bridge) fault tcp bridge br0 "rank [0-9] \([0-9.]*\) was silent" ;;
+        stop) fault "$schedule" stop $victim "rank $rank \([0-9.]*\) was silent" ;;
+        kill) fault "$schedule" kill $victim "rank $rank \([0-9.]*\) has closed its connections" ;;
+        link) fault "$schedule" link out0 "rank $rank \([0-9.]*\) was silent" "rank [0-9] \([0-9.]*\)" ;;
+        bridge) fault "$schedule" bridge br0 "rank [0-9] \([0-9.]*\) was silent" ;;
         esac
     done
+    schedules=0
     outside_down
 }
-
-topology=star4
-up
-if [ "${FAULTS:-}" = all ]; then
-    for transport in afxdp udp; do trees $transport stop kill link table switch; done
-    for schedule in circulant ring rhd; do between stop kill link bridge; done
-    down_of "$dir/up.out"
-    topology=leafspine
-    up
-    for transport in afxdp udp; do trees $transport stop kill link table switch; done
-    down_of "$dir/up.out"
-    topology=relay-spine # the spine is in no tree: it passes packets on
-    up
-    for transport in afxdp udp; do
-        fault $transport switch spine0 "by way of spine0"
-        replace
+# on TOPOLOGY SWITCHES FAULT...: all of these, over each transport; hosts that share memory with their switch have no link to it.
+on() {
+    local transport what
+    topology=$1
+    switches=$2
+    shift 2
+    for transport in $transports; do
+        options=()
+        [ "$transport" != shm ] || options=(--transport shm)
+        up
+        for what in "$@"; do
+            [ "$transport $what" = "shm link" ] || trees "$transport" "$what"
+        done
+        down_of "$dir/up.out"
     done
+}
+
+options=()
+if [ "${FAULTS:-}" = all ]; then
+    transports=${TRANSPORTS:-auto afxdp udp shm}
+    for fabric in ${FABRICS:-star4 leafspine relay-spine hosts}; do
+        case $fabric in
+        star4) on star4 switch0 stop kill link table switch ;;
+        leafspine)
+            uplink_says='(spine0|leaf[01])'
+            on leafspine "leaf0 spine0" stop kill link uplink table switch
+            ;;
+        relay-spine) # the spine is in no tree: it passes packets on
+            uplink_says='by way of spine0|spine0'
+            on relay-spine "leaf0 spine0" stop link uplink table switch
+            ;;
+        hosts)
+            topology=star4 options=() switches=''
+            up
+            for schedule in circulant ring rhd; do between $schedule stop kill link bridge; done
+            ;;
+        esac
+    done
+    # shellcheck disable=SC2086
+    matrix "Through switches: seconds from the fault to the end of the last other rank; BANYAN_TIMEOUT is $timeout s, $((timeout + 1)) s are allowed." $transports
+    matrix "Between hosts, by schedule" circulant ring rhd
+    echo
 else
-    between stop link
+    topology=star4
+    up
+    between circulant stop link
     trees udp kill table
+    trees auto stop link
     trees afxdp stop link switch
 fi
 finish

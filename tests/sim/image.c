@@ -184,7 +184,10 @@ static void add_leaf(struct builder *b, const struct fabric_job *job, const stru
                                  .payload_max = tree->payload_max,
                                  .collectives = tree->collectives,
                                  .owner = tree->owner,
-                                 .share = tree->share};
+                                 .share = tree->share,
+                                 .modes = tree->modes,
+                                 .ops = tree->ops,
+                                 .dtypes = tree->dtypes};
 
     if (!own) {
         struct hop_ends ends = hop_ends(b->fabric, tree, b->node);

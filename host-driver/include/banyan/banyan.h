@@ -359,9 +359,10 @@ BANYAN_API void banyan_query_init(struct banyan_query *query);
 /*
  * Answers by what the communicator has: it decides as a post does. Sends nothing; tables that were made
  * together, and the same settings, give all ranks the same path. An operator that the type does not have and
- * the like are errors, as of the _init functions; a mode without such an operation, or a table without trees,
- * is an answer (BANYAN_NOWHERE). Errors: BANYAN_EINVAL, BANYAN_EUNSUPPORTED (operator on type),
- * BANYAN_ELIMIT, BANYAN_EVERSION (query->size), BANYAN_ENOMEM.
+ * the like are errors, as of the _init functions; a mode without such an operation, a table without trees, or
+ * with trees whose nodes cannot compute it and no way between the hosts, is an answer (BANYAN_NOWHERE).
+ * Errors: BANYAN_EINVAL, BANYAN_EUNSUPPORTED (operator on type), BANYAN_ELIMIT, BANYAN_EVERSION
+ * (query->size), BANYAN_ENOMEM.
  */
 BANYAN_API banyan_status_t banyan_comm_query(const struct banyan_comm *comm, struct banyan_query *query);
 
@@ -489,8 +490,8 @@ BANYAN_API banyan_status_t banyan_request_mode(struct banyan_request *request, b
  * those of f64), which the next such request uses again, and counts as two operations. Errors: BANYAN_EBUSY
  * (this request is posted already), BANYAN_EAGAIN (64 operations run; wait for one), BANYAN_ESTATE (the
  * communicator has failed, see banyan_comm_async_error), BANYAN_EUNSUPPORTED (the table has no trees for
- * this; the mode has no such operation, or not on so many ranks), BANYAN_ENOMEM, BANYAN_EINVAL (NULL or
- * freed).
+ * this, or says that their nodes cannot compute it, and ranks have not met to do it between hosts; the mode
+ * has no such operation, or not on so many ranks), BANYAN_ENOMEM, BANYAN_EINVAL (NULL or freed).
  */
 BANYAN_API banyan_status_t banyan_post(struct banyan_request *request);
 

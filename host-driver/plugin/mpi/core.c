@@ -14,6 +14,7 @@ static struct banyan_context *context;
 static struct banyan_comm *comm;
 static uint64_t offloaded[BANYAN_BARRIER + 1];
 static uint64_t left[BY_MPI_REASON_COUNT];
+static uint16_t reduces[BANYAN_BXOR + 1]; /* as this rank's facts */
 
 static const char *const collective_name[BANYAN_BARRIER + 1] = {
     [BANYAN_ALLREDUCE] = "allreduce", [BANYAN_REDUCE_SCATTER] = "reduce-scatter",
@@ -88,6 +89,30 @@ static uint32_t served(void)
     return mask;
 }
 
+/* What every reducing collective with trees can do, as far as the tables say. */
+static void find_reduces(struct by_mpi_facts *facts)
+{
+    static const banyan_collective_t reducing[] = {BANYAN_ALLREDUCE, BANYAN_REDUCE_SCATTER, BANYAN_REDUCE};
+    struct banyan_query query;
+
+    banyan_query_init(&query);
+    query.count = 1;
+    for (unsigned op = BANYAN_SUM; op <= BANYAN_BXOR; op++)
+        for (unsigned dtype = BANYAN_I8; dtype <= BANYAN_F64; dtype++) {
+            int able = banyan_supports_mode(banyan_comm_mode(comm), (banyan_op_t)op, (banyan_dtype_t)dtype);
+
+            query.op = (banyan_op_t)op;
+            query.dtype = (banyan_dtype_t)dtype;
+            for (size_t i = 0; able && i < sizeof(reducing) / sizeof(reducing[0]); i++) {
+                query.collective = reducing[i];
+                if (facts->serves >> reducing[i] & 1)
+                    able = banyan_comm_query(comm, &query) == BANYAN_OK && query.path != BANYAN_NOWHERE;
+            }
+            facts->reduces[op] |= (uint16_t)((unsigned)able << dtype);
+        }
+    memcpy(reduces, facts->reduces, sizeof(reduces));
+}
+
 void by_mpi_join(struct by_mpi_facts *facts)
 {
     struct banyan_config config;
@@ -119,6 +144,7 @@ void by_mpi_join(struct by_mpi_facts *facts)
     facts->size = banyan_comm_size(comm);
     facts->serves = served();
     facts->mode = banyan_comm_mode(comm);
+    find_reduces(facts);
 }
 
 /* The first rank that cannot, or that is not where the tables want it. */
@@ -148,6 +174,11 @@ static int refuse(const struct by_mpi_facts *all, uint32_t count, uint32_t rank,
     else if (facts->serves != all[0].serves)
         add(sentence, "the tables of rank %u on %s serve other collectives than those of rank 0", rank,
             facts->host);
+    else if (memcmp(facts->reduces, all[0].reduces, sizeof(facts->reduces)) != 0)
+        add(sentence,
+            "the trees in the tables of rank %u on %s compute other operators or types than those of rank 0; "
+            "push tables that were made together",
+            rank, facts->host);
     else
         return 0;
     return 1;
@@ -181,6 +212,16 @@ int by_mpi_agree(const struct by_mpi_facts *all, uint32_t count, char text[BY_MP
     add(&sentence, "; %u ranks", count);
     if (all[0].least > 0)
         add(&sentence, ", from %" PRIu64 " bytes", all[0].least);
+    between = "; left to MPI, as nodes of the trees cannot compute it: ";
+    for (unsigned op = BANYAN_SUM; op <= BANYAN_BXOR; op++)
+        for (unsigned dtype = BANYAN_I8; dtype <= BANYAN_F64; dtype++) {
+            if ((all[0].reduces[op] >> dtype & 1) ||
+                !banyan_supports_mode((banyan_mode_t)all[0].mode, (banyan_op_t)op, (banyan_dtype_t)dtype))
+                continue;
+            add(&sentence, "%s%s of %s", between, banyan_op_name((banyan_op_t)op),
+                banyan_dtype_name((banyan_dtype_t)dtype));
+            between = ", ";
+        }
     return 1;
 }
 
@@ -252,7 +293,7 @@ int by_mpi_run(const struct by_mpi_call *call, void (*idle)(void))
 
 int by_mpi_reduces(banyan_op_t op, banyan_dtype_t dtype)
 {
-    return banyan_supports_mode(banyan_comm_mode(comm), op, dtype);
+    return reduces[op] >> dtype & 1;
 }
 
 /* ---- what happened ---- */

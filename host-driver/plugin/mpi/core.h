@@ -22,7 +22,9 @@ struct by_mpi_facts {
     uint32_t serves; /* bit banyan_collective_t: the table has trees, for every root */
     uint32_t log;    /* BANYAN_LOG */
     uint32_t mode;   /* banyan_mode_t */
-    uint64_t least;  /* BANYAN_MPI_LEAST, bytes */
+    uint16_t
+        reduces[BANYAN_BXOR + 1]; /* by operator: bit banyan_dtype_t that all of those trees can reduce */
+    uint64_t least;               /* BANYAN_MPI_LEAST, bytes */
     char host[64];
     char text[BY_MPI_TEXT_MAX];
 };
@@ -74,7 +76,8 @@ void by_mpi_enter(struct by_mpi_facts *facts, void (*idle)(void));
 /* Runs a call to its end. 0, or a banyan_status_t with banyan_last_error() set. */
 int by_mpi_run(const struct by_mpi_call *call, void (*idle)(void));
 
-/* 1 when the job's mode defines `op` on `dtype`: the same on all ranks, since modes are agreed upon. */
+/* 1 when the job's mode defines `op` on `dtype` and its trees can compute it: the same on all ranks, since
+ * both are agreed upon. */
 int by_mpi_reduces(banyan_op_t op, banyan_dtype_t dtype);
 
 /* Counts a call that was left to MPI. by_mpi_run counts the others. */

@@ -22,6 +22,8 @@ static int all_can(void **state)
                                          .serves = 1u << BANYAN_ALLREDUCE | 1u << BANYAN_BARRIER,
                                          .mode = BANYAN_FAST,
                                          .least = 100};
+        for (unsigned op = BANYAN_SUM; op <= BANYAN_BXOR; op++)
+            facts[r].reduces[op] = 0x7fe;
         snprintf(facts[r].host, sizeof(facts[r].host), "h%u", r);
     }
     return 0;
@@ -39,6 +41,21 @@ static void ranks_that_all_can_agree(void **state)
     (void)state;
     assert_int_equal(by_mpi_agree(facts, RANKS, text), 1);
     assert_string_equal(text, "offloaded: allreduce, barrier; 4 ranks, from 100 bytes");
+}
+
+static void what_the_trees_cannot_compute_is_left_to_mpi_and_said(void **state)
+{
+    (void)state;
+    for (uint32_t r = 0; r < RANKS; r++) {
+        facts[r].mode = BANYAN_DET;
+        facts[r].reduces[BANYAN_SUM] = 0x7fe & ~(1u << BANYAN_F32 | 1u << BANYAN_F64);
+    }
+    assert_int_equal(by_mpi_agree(facts, RANKS, text), 1);
+    assert_string_equal(text,
+                        "offloaded: allreduce, barrier; 4 ranks, from 100 bytes; left to MPI, as nodes of "
+                        "the trees cannot compute it: sum of f32, sum of f64");
+    facts[3].reduces[BANYAN_SUM] = 0x7fe;
+    refused("rank 3 on h3 compute other operators or types");
 }
 
 static void one_rank_that_cannot_is_named_with_its_reason(void **state)
@@ -134,6 +151,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(ranks_that_all_can_agree, all_can),
+        cmocka_unit_test_setup(what_the_trees_cannot_compute_is_left_to_mpi_and_said, all_can),
         cmocka_unit_test_setup(one_rank_that_cannot_is_named_with_its_reason, all_can),
         cmocka_unit_test_setup(ranks_in_another_order_are_told_how_to_start, all_can),
         cmocka_unit_test_setup(more_or_fewer_ranks_than_the_tables_have_are_refused, all_can),

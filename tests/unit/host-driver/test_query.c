@@ -156,6 +156,102 @@ static void a_mode_without_such_an_operation_is_said(void **state)
     rig_close(&rig);
 }
 
+/* All that there is, but for these. */
+static void make_able(struct fabric_tree *tree, unsigned modes, unsigned ops, unsigned dtypes)
+{
+    tree->modes = (uint8_t)(0x0e & ~modes);
+    tree->ops = (uint16_t)(0xfe & ~ops);
+    tree->dtypes = (uint16_t)(0x7fe & ~dtypes);
+}
+
+/* Foretold with the text of the post; and the communicator lives on, as nothing was sent. */
+static void what_nodes_of_the_trees_cannot_compute_is_known_before(void **state)
+{
+    static const struct {
+        banyan_op_t op;
+        banyan_dtype_t dtype;
+        banyan_mode_t mode;
+        const char *says; /* NULL: it runs */
+    } cases[] = {
+        {BANYAN_SUM, BANYAN_F32, BANYAN_DET, "have no slots for sum of f32 in mode det"},
+        {BANYAN_PROD, BANYAN_F64, BANYAN_DET, "have no slots for prod of f64 in mode det"},
+        {BANYAN_MAX, BANYAN_F32, BANYAN_DET, NULL},
+        {BANYAN_SUM, BANYAN_I64, BANYAN_DET, NULL},
+        {BANYAN_SUM, BANYAN_F32, BANYAN_FAST, NULL},
+        {BANYAN_SUM, BANYAN_F32, BANYAN_EXACT, NULL},
+        {BANYAN_BXOR, BANYAN_U32, BANYAN_FAST, "cannot compute bxor of u32"},
+        {BANYAN_SUM, BANYAN_I32, BANYAN_FAST, "cannot compute sum of i32"},
+        {BANYAN_SUM, BANYAN_F16, BANYAN_EXACT, "cannot compute sum of f16"}, /* as i32 */
+        {BANYAN_SUM, BANYAN_F16, BANYAN_FAST, NULL},
+    };
+    struct banyan_request *request[RIG_RANKS_MAX];
+    static double data[RANKS][64];
+
+    (void)state;
+    make_fabric();
+    make_able(&fabric.jobs[0].trees[0], 1u << BY_MODE_DET, 1u << BY_OP_BXOR, 0);
+    make_able(&fabric.jobs[0].trees[1], 0, 0, 1u << BY_DTYPE_I32);
+    rig_open(&rig, &fabric, 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct banyan_query query = asked(BANYAN_ALLREDUCE, 64);
+
+        query.op = cases[i].op;
+        query.dtype = cases[i].dtype;
+        query.mode = cases[i].mode;
+        assert_int_equal(banyan_comm_query(rig.comm[1], &query), BANYAN_OK);
+        must_say(&query, cases[i].says != NULL ? BANYAN_NOWHERE : BANYAN_TREES,
+                 cases[i].says != NULL ? cases[i].says : "has trees");
+        for (uint32_t r = 0; r < RANKS; r++) {
+            assert_int_equal(banyan_allreduce_init(rig.comm[r], data[r], data[r], 64, cases[i].dtype,
+                                                   cases[i].op, &request[r]),
+                             BANYAN_OK);
+            assert_int_equal(banyan_request_mode(request[r], cases[i].mode), BANYAN_OK);
+            if (cases[i].says == NULL)
+                continue;
+            assert_int_equal(banyan_post(request[r]), BANYAN_EUNSUPPORTED);
+            assert_non_null(strstr(banyan_last_error(), cases[i].says));
+            assert_int_equal(banyan_free(request[r]), BANYAN_OK);
+        }
+        if (cases[i].says == NULL)
+            rig_finish(&rig, request);
+    }
+    rig_close(&rig);
+}
+
+/* The trees of one collective say nothing of another, but for the first tree, which all calls pass. */
+static void each_collective_asks_its_own_trees(void **state)
+{
+    struct banyan_query query = asked(BANYAN_REDUCE_SCATTER, 64);
+
+    (void)state;
+    make_fabric();
+    fabric.jobs[0].trees[1].collectives = 1u << BY_COLLECTIVE_REDUCE_SCATTER;
+    make_able(&fabric.jobs[0].trees[1], 0, 1u << BY_OP_MAX, 0);
+    make_able(&fabric.jobs[0].trees[2], 0, 1u << BY_OP_MIN, 0);
+    rig_open(&rig, &fabric, 0);
+    query.op = BANYAN_MAX;
+    assert_int_equal(banyan_comm_query(rig.comm[0], &query), BANYAN_OK);
+    must_say(&query, BANYAN_NOWHERE, "cannot compute max of f32");
+    query.op = BANYAN_MIN;
+    assert_int_equal(banyan_comm_query(rig.comm[0], &query), BANYAN_OK);
+    must_say(&query, BANYAN_TREES, "has trees");
+    query.collective = BANYAN_ALLREDUCE;
+    query.op = BANYAN_MAX;
+    assert_int_equal(banyan_comm_query(rig.comm[0], &query), BANYAN_OK);
+    must_say(&query, BANYAN_TREES, "has trees");
+    rig_close(&rig);
+    make_able(&fabric.jobs[0].trees[0], 0, 1u << BY_OP_MIN, 0);
+    rig_open(&rig, &fabric, 0);
+    query.collective = BANYAN_REDUCE_SCATTER;
+    query.op = BANYAN_MIN;
+    assert_int_equal(banyan_comm_query(rig.comm[0], &query), BANYAN_OK);
+    must_say(&query, BANYAN_NOWHERE, "cannot compute min of f32");
+    query.collective = BANYAN_ALLGATHER; /* copied */
+    assert_int_equal(banyan_comm_query(rig.comm[0], &query), BANYAN_OK);
+    must_say(&query, BANYAN_TREES, "has trees");
+    rig_close(&rig);
+}
+
 static void wrong_questions_are_refused(void **state)
 {
     static const uint64_t counts[RANKS] = {1, 2, 3};
@@ -233,6 +329,8 @@ int main(void)
         cmocka_unit_test(what_is_foretold_is_sent),
         cmocka_unit_test(what_cannot_run_is_said_with_the_error_of_its_post),
         cmocka_unit_test(a_mode_without_such_an_operation_is_said),
+        cmocka_unit_test(what_nodes_of_the_trees_cannot_compute_is_known_before),
+        cmocka_unit_test(each_collective_asks_its_own_trees),
         cmocka_unit_test(wrong_questions_are_refused),
         cmocka_unit_test(hosts_without_a_table_or_for_small_operations_are_said),
     };

@@ -13,3 +13,7 @@ TESTS += lower-keyed
 lower-keyed_SRC    := tests/unit/control/lower/keyed.c tests/unit/control/lower/bench.c tests/unit/control/lower/walk.c
 lower-keyed_LIBS   := control offload
 lower-keyed_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += lower-able
+lower-able_SRC    := tests/unit/control/lower/able.c tests/unit/control/lower/bench.c tests/unit/control/lower/walk.c
+lower-able_LIBS   := control offload
+lower-able_LDLIBS := -lcmocka -ljansson -lgmp

@@ -113,6 +113,16 @@ static void bad_files_are_refused_with_line_and_name(void **state)
          "'speed'"},
         {HEAD A "  {\"name\": \"b\", \"kind\": \"switch\", \"aggregate_rate\": 1}],\n \"links\": []}",
          BY_EINVAL, 4, "does not aggregate"},
+        {HEAD A "  {\"name\": \"b\", \"kind\": \"switch\", \"ops\": \"sum\"}],\n \"links\": []}", BY_EINVAL,
+         4, "has ops but does not aggregate"},
+        {HEAD A "  {\"name\": \"b\", \"kind\": \"switch\", \"ops\": \"sum,mean\"}],\n \"links\": []}",
+         BY_EINVAL, 4, "'mean' is none of them"},
+        {HEAD A "  {\"name\": \"b\", \"kind\": \"switch\", \"dtypes\": \"i32,\"}],\n \"links\": []}",
+         BY_EINVAL, 4, "'' is none of them"},
+        {HEAD A "  {\"name\": \"b\", \"kind\": \"switch\", \"dtypes\": [\"i32\"]}],\n \"links\": []}",
+         BY_EINVAL, 4, "must be a string"},
+        {HEAD A "  {\"name\": \"b\", \"kind\": \"compute\", \"dtypes\": \"i32\"}],\n \"links\": []}",
+         BY_EINVAL, 4, "belong to switches"},
         {HEAD A "  {\"name\": \"b\", \"kind\": \"compute\", \"task_time\": -1}],\n \"links\": []}", BY_EINVAL,
          4, "0 or a positive"},
         {HEAD A "  {\"name\": \"b\", \"kind\": \"compute\", \"multicast\": true}],\n \"links\": []}",
@@ -219,7 +229,8 @@ static void what_is_written_reads_back_the_same(void **state)
     static const char text[] = "{\"name\": \"a \\\"quoted\\\" name\", \"unit\": \"Gbit/s\", \"nodes\": "
                                "[{\"name\": \"a\", \"kind\": \"compute\", \"task_time\": 0},"
                                "{\"name\": \"s\", \"kind\": \"switch\", \"multicast\": true, \"aggregate\": "
-                               "true, \"aggregate_rate\": \"5/3\"},"
+                               "true, \"aggregate_rate\": \"5/3\", \"ops\": \"max,sum\", \"dtypes\": "
+                               "\"f64,u8\"},"
                                "{\"name\": \"b\", \"kind\": \"compute\", \"task_time\": \"2/3\"}],"
                                "\"links\": [{\"between\": [\"a\", \"s\"], \"bandwidth\": 12.5}, {\"from\": "
                                "\"s\", \"to\": \"b\", \"bandwidth\": \"1/3\"},"
@@ -247,6 +258,9 @@ static void what_is_written_reads_back_the_same(void **state)
     assert_memory_equal(first->links, second->links, first->link_count * sizeof(*first->links));
     assert_true(second->nodes[1].multicast && second->nodes[1].aggregate);
     assert_true(second->nodes[1].aggregate_rate.num == 5 && second->nodes[1].aggregate_rate.den == 3);
+    assert_int_equal(second->nodes[1].ops, 1u << 1 | 1u << 4);
+    assert_int_equal(second->nodes[1].dtypes, 1u << 2 | 1u << 10);
+    assert_int_equal(second->nodes[0].ops | second->nodes[2].dtypes, 0);
     assert_true(second->nodes[0].has_task_time && second->nodes[0].task_time.num == 0);
     assert_false(second->nodes[1].has_task_time);
     assert_true(second->nodes[2].task_time.num == 2 && second->nodes[2].task_time.den == 3);

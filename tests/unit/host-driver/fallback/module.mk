@@ -9,3 +9,9 @@ test_host_fallback_ends_SRC    := tests/unit/host-driver/fallback/test_ends.c te
                                   tests/unit/host-driver/rig.c tests/sim/fabric.c tests/sim/image.c
 test_host_fallback_ends_LIBS   := host-driver offload
 test_host_fallback_ends_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+
+TESTS += test_host_fallback_divide
+test_host_fallback_divide_SRC    := tests/unit/host-driver/fallback/test_divide.c tests/unit/host-driver/fallback/team.c \
+                                    tests/unit/host-driver/rig.c tests/sim/fabric.c tests/sim/image.c
+test_host_fallback_divide_LIBS   := host-driver offload
+test_host_fallback_divide_LDLIBS = -lcmocka $(host-driver_LDLIBS)

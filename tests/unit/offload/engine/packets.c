@@ -370,23 +370,50 @@ static void a_datagram_of_credits_is_as_good_as_that_many_packets(void **state)
     rig_expect_drop_of(&rig, drop_format);
 }
 
+/* `count` credits that relays[0] passes on. */
+static uint16_t credits_for_others(uint8_t *bytes, unsigned count)
+{
+    uint16_t size = credits(bytes, &trees[0], 0, 0, count);
+
+    for (unsigned i = 0; i < count; i++, bytes += BY_WIRE_HEADER_BYTES) {
+        by_put16(bytes + 4, relays[0].job);
+        by_put16(bytes + 6, relays[0].tree);
+        reseal(bytes);
+    }
+    return size;
+}
+
 static void a_datagram_for_others_is_relayed_once_and_whole(void **state)
 {
     uint8_t bytes[4 * BY_WIRE_HEADER_BYTES];
-    uint16_t size = credits(bytes, &trees[0], 0, 0, 4);
+    uint16_t size = credits_for_others(bytes, 4);
 
     (void)state;
     stage_relays();
-    for (unsigned i = 0; i < 4; i++) {
-        by_put16(bytes + (size_t)i * BY_WIRE_HEADER_BYTES + 4, relays[0].job);
-        by_put16(bytes + (size_t)i * BY_WIRE_HEADER_BYTES + 6, relays[0].tree);
-        by_put64(bytes + (size_t)i * BY_WIRE_HEADER_BYTES + 32,
-                 by_crc32c(0, bytes + (size_t)i * BY_WIRE_HEADER_BYTES, 32));
-    }
     rig_send_bytes(&rig, bytes, size, 3, relays[0].src_ip, relays[0].dst_ip);
     assert_int_equal(rig.tx_count, 1);
     assert_int_equal(rig.tx[0].kind, BY_TX_RELAY);
     assert_int_equal(counters()->relay, 1);
+}
+
+/* Sound packets behind a damaged one do not make a relay of it, nor are they for this node. */
+static void a_datagram_for_others_goes_by_its_first_packet(void **state)
+{
+    uint8_t bytes[3 * BY_WIRE_HEADER_BYTES];
+
+    (void)state;
+    stage_relays();
+    for (unsigned bad = 0; bad < 3; bad++) {
+        uint64_t relay = counters()->relay, tag = counters()->drop_tag, entry = counters()->drop_entry;
+        uint16_t size = credits_for_others(bytes, 3);
+
+        bytes[bad * BY_WIRE_HEADER_BYTES + 12] ^= 1; /* of the sequence number */
+        rig_send_bytes(&rig, bytes, size, 3, relays[0].src_ip, relays[0].dst_ip);
+        assert_int_equal(rig.tx_count, bad > 0);
+        assert_int_equal(counters()->relay, relay + (bad > 0));
+        assert_int_equal(counters()->drop_tag, tag + (bad == 0));
+        assert_int_equal(counters()->drop_entry, entry + (bad == 0)); /* the others, as one */
+    }
 }
 
 static void a_step_that_stops_within_a_datagram_goes_on_there(void **state)
@@ -575,6 +602,7 @@ int main(void)
         T(a_burst_gives_the_same_as_its_packets_one_by_one),
         T(a_datagram_of_credits_is_as_good_as_that_many_packets),
         T(a_datagram_for_others_is_relayed_once_and_whole),
+        T(a_datagram_for_others_goes_by_its_first_packet),
         T(a_step_that_stops_within_a_datagram_goes_on_there),
         T(an_endpoint_of_this_host_is_a_child_by_the_local_port),
         T(random_packets_leave_the_engine_whole),

@@ -180,6 +180,11 @@ static const struct row rows[] = {
     ROW(leaf, 1, collectives, 128, "collectives"),
     ROW(leaf, 1, owner, 4, "owner"),
     ROW(leaf, 1, share, 0, "share"),
+    ROW(leaf, 0, modes, 0, "mode fast"),
+    ROW(leaf, 0, modes, 4, "mode fast"),
+    ROW(leaf, 0, ops, 0x3e, "bor"),
+    ROW(leaf, 0, dtypes, 0x7fa, "u8"),
+    ROW(leaf, 1, dtypes, 0x7fe, "mode fast"),
     ROW(relay, 1, tree, 0, "ascend"),
     ROW(relay, 1, src_ip, 0xc6120001, "ascend"),
     ROW(relay, 1, tree, 3, "tree"),
@@ -270,7 +275,9 @@ static void frames_of_images_are_refused_for_their_own_reason(void **state)
         int error;
     } cases[] = {
         {0, 0x42594e55, "not a table image", BY_EFORMAT},
-        {4, 2u << 16 | 128, "version", BY_EVERSION},
+        {4, 0u << 16 | 128, "version", BY_EVERSION},
+        {4, 3u << 16 | 128, "version", BY_EVERSION},
+        {4, 1u << 16 | 128, "only version 2 has", BY_EFORMAT},
         {4, 1u << 16 | 136, "header length", BY_EFORMAT},
         {8, 5000, "length", BY_EFORMAT},
         {32, 3, "add up", BY_EFORMAT},
@@ -292,6 +299,28 @@ static void frames_of_images_are_refused_for_their_own_reason(void **state)
         assert_int_equal(by_image_check(image, bytes, NULL, &fault), cases[i].error);
         assert_non_null(strstr(fault.what, cases[i].what));
     }
+}
+
+/* Readers of version 1 take what says nothing new; bits of words yet to come are no fault. */
+static void an_image_has_the_least_version_that_says_all_of_it(void **state)
+{
+    size_t bytes = sample_write(&sample, image);
+
+    (void)state;
+    assert_int_equal(by_get16(image + 4), 2);
+    sample.leaf[0].modes |= 0x80;
+    sample.leaf[0].ops |= 0x8000;
+    sample.leaf[0].dtypes |= 0x8000;
+    sample_write(&sample, image);
+    assert_int_equal(by_image_check(image, bytes, NULL, NULL), 0);
+    sample.leaf[0].modes = 0;
+    sample.leaf[0].ops = sample.leaf[0].dtypes = 0;
+    sample_write(&sample, image);
+    assert_int_equal(by_get16(image + 4), 1);
+    assert_int_equal(by_image_check(image, bytes, NULL, NULL), 0);
+    image[5] = 2;
+    sample_reseal(image, bytes);
+    assert_int_equal(by_image_check(image, bytes, NULL, NULL), 0);
 }
 
 static void reserved_bytes_of_every_record_must_be_zero(void **state)
@@ -481,6 +510,7 @@ int main(void)
         cmocka_unit_test_setup(a_rank_on_a_switch_is_refused, setup),
         cmocka_unit_test_setup(an_image_beyond_the_limits_of_a_board_is_refused, setup),
         cmocka_unit_test_setup(frames_of_images_are_refused_for_their_own_reason, setup),
+        cmocka_unit_test_setup(an_image_has_the_least_version_that_says_all_of_it, setup),
         cmocka_unit_test_setup(reserved_bytes_of_every_record_must_be_zero, setup),
         cmocka_unit_test_setup(every_truncation_is_refused, setup),
         cmocka_unit_test_setup(every_flipped_bit_is_refused, setup),
