@@ -187,6 +187,8 @@ unsigned by_shell_round(struct by_shell *shell)
         take(shell, held.frame, held.port);
     if (shell->batch_count)
         step(shell);
+    if (shell->groups)
+        by_groups_flush(shell->groups); /* payloads before what has none */
     for (unsigned i = 0; i < shell->port_count; i++)
         if (shell->ports[i].queued || shell->ports[i].gathered || shell->ports[i].link)
             by_port_flush(&shell->ports[i]);

@@ -4,6 +4,7 @@ dataplane_SRC := \
 	dataplane/arp.c \
 	dataplane/driver.c \
 	dataplane/eal.c \
+	dataplane/group.c \
 	dataplane/handoff.c \
 	dataplane/hold.c \
 	dataplane/idle.c \
@@ -23,6 +24,8 @@ dataplane_SRC := \
 	dataplane/xdp_port.c \
 	dataplane/xdp_ready.c \
 	dataplane/xdp_table.c \
+	ring/bpf.c \
+	ring/copies.c \
 	ring/feature.c \
 	ring/program.c \
 	ring/ring.c \

@@ -2,9 +2,9 @@
  * Turns the engine's actions into frames. A result for many children is one payload: on a port that takes
  * chains, each child gets a small header mbuf chained to ONE segment, which points into the engine's bank;
  * its reference count is the number of children, and when the last copy has left, the bank is released. On
- * other ports (net_af_xdp, net_vhost) each child gets a copy. Where the kernel can (xdp.h) it is given one
- * packet for all. A relayed packet leaves in the buffer that it came in, with new MAC addresses. Loop's
- * thread.
+ * other ports (net_af_xdp, net_vhost) each child gets a copy. Where the kernel can (group.h, xdp.h) it is
+ * given one packet for all. A relayed packet leaves in the buffer that it came in, with new MAC addresses.
+ * Loop's thread.
  */
 #include <string.h>
 
@@ -251,30 +251,56 @@ static void send_relay(struct by_shell *shell, struct by_port *port, uint32_t in
     by_port_send(port, frame);
 }
 
-/* One payload to `count` ports by way of the kernel, which makes the copies and gives them their addresses.
- * False when it cannot. */
-static bool send_group(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
+/* A frame of the first of `count` results, whose payload is everybody's; its headers but banyan's are still
+ * to be written. NULL when there are no buffers. */
+static struct rte_mbuf *make_one(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
 {
-    const int32_t group = shell->xdp ? by_xdp_group(shell->xdp, tx, count) : -1;
+    struct rte_mbuf *head = rte_pktmbuf_alloc(shell->header_pool);
+    struct rte_mbuf *segment = head ? share_make(shell, tx, count, 1) : NULL;
+
+    if (!segment) {
+        rte_pktmbuf_free(head);
+        return NULL;
+    }
+    memcpy(rte_pktmbuf_mtod_offset(head, uint8_t *, BY_FRAME_HEADER_BYTES), tx->header, BY_WIRE_HEADER_BYTES);
+    chain(head, segment);
+    return head;
+}
+
+/* One payload to `count` ports by way of the driver xdp, whose programs give the copies their addresses.
+ * False when it cannot. */
+static bool send_xdp(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
+{
+    const int32_t number = by_xdp_group(shell->xdp, tx, count);
     struct by_frame frame = {.src_port = by_frame_source_port(by_get32(tx->header + TREE_AT)),
                              .ecn = tx->ecn,
                              .bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + tx->payload_bytes)};
-    struct rte_mbuf *head, *segment;
+    struct rte_mbuf *one = number >= 0 ? make_one(shell, tx, count) : NULL;
     uint8_t *room;
 
-    if (group < 0 || !(head = rte_pktmbuf_alloc(shell->header_pool)))
+    if (!one)
         return false;
-    segment = share_make(shell, tx, count, 1);
-    if (!segment) {
-        rte_pktmbuf_free(head);
-        return false;
-    }
-    room = rte_pktmbuf_mtod(head, uint8_t *);
+    room = rte_pktmbuf_mtod(one, uint8_t *);
     by_frame_build(&frame, room);
-    memcpy(room, &group, sizeof group);
-    memcpy(room + BY_FRAME_HEADER_BYTES, tx->header, BY_WIRE_HEADER_BYTES);
-    chain(head, segment);
-    by_port_send(shell->group_port, head);
+    memcpy(room, &number, sizeof number);
+    by_port_send(shell->group_port, one);
+    return true;
+}
+
+/* One payload to `count` ports by way of the kernel, which makes the copies. False when it cannot. */
+static bool send_group(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
+{
+    struct by_group *group;
+    struct rte_mbuf *one;
+
+    if (shell->xdp)
+        return send_xdp(shell, tx, count);
+    group = shell->groups ? by_groups_find(shell->groups, tx, count) : NULL;
+    one = group ? make_one(shell, tx, count) : NULL;
+    if (!one)
+        return false;
+    write_headers(&shell->ports[tx->port], tx, rte_pktmbuf_mtod(one, uint8_t *));
+    by_group_send(shell->groups, group, one);
     return true;
 }
 

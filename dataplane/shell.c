@@ -48,6 +48,7 @@ static void release(struct by_shell *shell)
     if (shell->group_port)
         rte_pktmbuf_free_bulk(shell->group_port->queue, shell->group_port->queued);
     free(shell->group_port);
+    by_groups_close(shell->groups);
     by_xdp_close(shell->xdp); /* first: what comes from now on is the kernel's again */
     for (unsigned i = 0; i < shell->port_count; i++)
         by_port_close(&shell->ports[i]);
@@ -162,7 +163,7 @@ static int make_engine(struct by_shell *shell, const struct by_shell_config *con
         .relay_count_max = config->relay_count,
         .repair_interval_ns = REPAIR_NS,
         .isa = by_isa_best(),
-        .alike = shell->xdp != NULL,
+        .alike = shell->xdp || shell->groups,
     };
 
     shell->engine_bytes = by_engine_size(&engine);
@@ -251,8 +252,10 @@ int by_shell_open(struct by_shell **out, const struct by_shell_config *config)
     shell->control = config->control;
     shell->control_context = config->control_context;
     if ((result = probe_ports(shell, config)) != 0 || (result = choose_payload(shell, config)) != 0 ||
-        (result = open_xdp(shell, config)) != 0 || (result = make_pools(shell)) != 0 ||
-        (result = make_engine(shell, config)) != 0)
+        (result = open_xdp(shell, config)) != 0 || (result = make_pools(shell)) != 0)
+        goto err_release;
+    shell->groups = by_groups_open(shell->ports, shell->port_count);
+    if ((result = make_engine(shell, config)) != 0)
         goto err_release;
     if ((result = start_ports(shell)) != 0)
         goto err_release;
@@ -315,6 +318,8 @@ static void readdress(struct by_shell *shell)
         memcpy(port->carrier.src_mac, record.own_mac, BY_MAC_BYTES);
         memcpy(port->carrier.dst_mac, record.peer_mac, BY_MAC_BYTES);
     }
+    if (shell->groups)
+        by_groups_forget(shell->groups);
     if (shell->xdp)
         by_xdp_load(shell->xdp, image);
 }
@@ -354,6 +359,10 @@ const struct by_shell_counters *by_shell_counters(struct by_shell *shell)
         shell->counters.kernel_replicated = kernel[BY_XDP_REPLICATED];
         shell->counters.kernel_lost = kernel[BY_XDP_LOST];
         shell->counted_ns = shell->now_ns;
+    }
+    if (shell->groups) {
+        shell->counters.kernel_replicated = by_groups_counters(shell->groups)->replicated;
+        shell->counters.kernel_lost = by_groups_counters(shell->groups)->lost;
     }
     return &shell->counters;
 }

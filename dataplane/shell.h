@@ -58,8 +58,8 @@ struct by_shell_config {
     X(tx_copied, "packets sent as a copy, since the port takes no chains or the payload is not shared")      \
     X(tx_relayed, "packets relayed in the buffer that they came in")                                         \
     X(kernel_relayed, "packets relayed in the kernel (driver xdp), which the switch has not seen")           \
-    X(kernel_replicated, "packets sent as copies that the kernel made (driver xdp)")                         \
-    X(kernel_lost, "packets, or copies, that the kernel had no place for (driver xdp)")                      \
+    X(kernel_replicated, "packets sent as copies that the kernel made (drivers xdp and ring)")               \
+    X(kernel_lost, "packets, or copies, that the kernel had no place for (drivers xdp and ring)")            \
     X(tx_no_memory, "packets dropped: no packet buffer")                                                     \
     X(tx_no_port, "packets dropped: the port does not exist or has no address")
 

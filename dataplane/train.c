@@ -398,54 +398,90 @@ static uint16_t pseudo_sum(const struct by_frame *frame)
     return (uint16_t)((sum & 0xffff) + (sum >> 16));
 }
 
-/* Headers of a datagram of `bytes`, which the link cuts into segments of `stride`. */
-static bool train_headers(const struct rte_mbuf *first, uint32_t bytes, uint32_t stride,
-                          uint8_t headers[BY_FRAME_HEADER_BYTES], struct virtio_net_hdr *header)
+/* Headers of a frame, or of a train that the link cuts into segments of `stride`, if that is not 0. */
+static void put_headers(const struct by_frame *frame, uint32_t stride, uint8_t headers[BY_FRAME_HEADER_BYTES])
 {
-    struct by_frame frame;
-
-    if (by_frame_parse(rte_pktmbuf_mtod(first, const uint8_t *), first->pkt_len, &frame) != 0)
-        return false;
-    frame.bytes = (uint16_t)bytes;
-    by_frame_build(&frame, headers);
-    by_put16(headers + UDP_AT + UDP_CHECKSUM, pseudo_sum(&frame));
-    *header = (struct virtio_net_hdr){.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
-                                      .gso_type = VIRTIO_NET_HDR_GSO_UDP_L4,
-                                      .hdr_len = BY_FRAME_HEADER_BYTES,
-                                      .gso_size = (uint16_t)stride,
-                                      .csum_start = UDP_AT,
-                                      .csum_offset = UDP_CHECKSUM};
-    return true;
+    by_frame_build(frame, headers);
+    if (stride > 0)
+        by_put16(headers + UDP_AT + UDP_CHECKSUM, pseudo_sum(frame));
 }
 
-uint16_t by_train_send(struct by_train *train, struct rte_mbuf **frames, uint16_t count)
-{
-    struct virtio_net_hdr header = {0};
+/* One message to the socket. */
+struct parcel {
+    struct msghdr message;
+    struct virtio_net_hdr header;
+    struct by_frame frame; /* of a datagram: the first one's addresses, and all its bytes */
+    uint32_t stride;       /* of a train, else 0 */
     uint8_t headers[BY_FRAME_HEADER_BYTES];
     struct iovec piece[PIECES_MAX + 2];
-    unsigned n = couple(frames, train->whole ? 1 : count);
-    unsigned pieces = 0, skip = 0;
-    uint32_t bytes = 0;
-    struct msghdr message = {.msg_iov = piece};
+};
 
-    for (unsigned i = 0; i < n; i++)
-        bytes += frames[i]->pkt_len - BY_FRAME_HEADER_BYTES;
-    piece[pieces++] = (struct iovec){&header, sizeof header};
-    if (n > 1 &&
-        train_headers(frames[0], bytes, frames[0]->pkt_len - BY_FRAME_HEADER_BYTES, headers, &header)) {
-        piece[pieces++] = (struct iovec){headers, sizeof headers};
-        skip = BY_FRAME_HEADER_BYTES;
-    } else {
-        n = 1;
+/* Puts the first of the frames into a parcel, as many as make one train; 0: nobody makes such a frame. */
+static uint16_t pack(const struct by_train *train, struct rte_mbuf *const *frames, uint16_t count,
+                     struct parcel *parcel)
+{
+    bool sound =
+        by_frame_parse(rte_pktmbuf_mtod(frames[0], const uint8_t *), frames[0]->pkt_len, &parcel->frame) == 0;
+    unsigned n = couple(frames, train->whole || !sound ? 1 : count), pieces = 0;
+
+    parcel->header = (struct virtio_net_hdr){0};
+    parcel->stride = n > 1 ? frames[0]->pkt_len - BY_FRAME_HEADER_BYTES : 0;
+    for (unsigned i = 1; i < n; i++)
+        parcel->frame.bytes += (uint16_t)(frames[i]->pkt_len - BY_FRAME_HEADER_BYTES);
+    parcel->piece[pieces++] = (struct iovec){&parcel->header, sizeof parcel->header};
+    if (n > 1) {
+        put_headers(&parcel->frame, parcel->stride, parcel->headers);
+        parcel->header = (struct virtio_net_hdr){.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
+                                                 .gso_type = VIRTIO_NET_HDR_GSO_UDP_L4,
+                                                 .hdr_len = BY_FRAME_HEADER_BYTES,
+                                                 .gso_size = (uint16_t)parcel->stride,
+                                                 .csum_start = UDP_AT,
+                                                 .csum_offset = UDP_CHECKSUM};
+        parcel->piece[pieces++] = (struct iovec){parcel->headers, sizeof parcel->headers};
     }
     for (unsigned i = 0; i < n; i++) {
         if (frames[i]->nb_segs > 2)
             return 0; /* nobody makes these */
-        pieces += add_pieces(piece + pieces, frames[i], skip);
+        pieces += add_pieces(parcel->piece + pieces, frames[i], n > 1 ? BY_FRAME_HEADER_BYTES : 0);
     }
-    message.msg_iovlen = pieces;
-    if (sendmsg(train->fd, &message, MSG_DONTWAIT) < 0)
+    parcel->message = (struct msghdr){.msg_iov = parcel->piece, .msg_iovlen = pieces};
+    return (uint16_t)n;
+}
+
+uint16_t by_train_send(struct by_train *train, struct rte_mbuf **frames, uint16_t count)
+{
+    struct parcel parcel;
+    uint16_t n = pack(train, frames, count, &parcel);
+
+    if (n == 0 || sendmsg(train->fd, &parcel.message, MSG_DONTWAIT) < 0)
         return 0;
     rte_pktmbuf_free_bulk(frames, n);
-    return (uint16_t)n;
+    return n;
+}
+
+int by_train_copy(const struct by_train *train, struct rte_mbuf *const *frames, uint16_t count,
+                  struct by_copies *copies, const struct by_frame *const *to, unsigned to_count)
+{
+    struct by_copy *list = by_copies_list(copies);
+    struct parcel parcel;
+    uint16_t n = pack(train, frames, count, &parcel);
+    int result;
+
+    if (n == 0)
+        return -EINVAL;
+    for (unsigned i = 0; i < to_count; i++) {
+        struct by_frame frame = *to[i];
+
+        frame.src_port = parcel.frame.src_port;
+        frame.ecn = parcel.frame.ecn;
+        frame.bytes = parcel.frame.bytes;
+        put_headers(&frame, parcel.stride, list[i].header);
+    }
+    result = by_copies_send(copies, to_count, train->fd, &parcel.message);
+    return result == 0 ? n : result;
+}
+
+bool by_train_cuts(const struct by_train *train)
+{
+    return train->ring && !train->whole;
 }

@@ -8,9 +8,13 @@
 #ifndef BY_DATAPLANE_TRAIN_H
 #define BY_DATAPLANE_TRAIN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <rte_mbuf.h>
+
+#include "offload/wire/frame.h"
+#include "ring/copies.h"
 
 struct by_train;
 
@@ -32,6 +36,15 @@ uint16_t by_train_receive(struct by_train *train, struct rte_mbuf **frames, uint
 /* Sends the first of `count` frames, as many in one train as belong together; returns how many it took and
  * freed, 0 when the socket has no room now. */
 uint16_t by_train_send(struct by_train *train, struct rte_mbuf **frames, uint16_t count);
+/*
+ * The same for `to_count` receivers at once, by copies that the kernel makes: of `to` addresses and UDP port
+ * of the receiver count, and the copies' interfaces are in the list already. Returns how many frames it took,
+ * which stay the caller's, or by_copies_send's error.
+ */
+int by_train_copy(const struct by_train *train, struct rte_mbuf *const *frames, uint16_t count,
+                  struct by_copies *copies, const struct by_frame *const *to, unsigned to_count);
+/* Single frames come and go: a train that it sends is cut before the link. */
+bool by_train_cuts(const struct by_train *train);
 /* Frames that came and were dropped: no buffer, or malformed. */
 uint64_t by_train_dropped(struct by_train *train);
 /* The loop is about to sleep: the next frame is to wake it. */

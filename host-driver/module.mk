@@ -44,6 +44,7 @@ host-driver_SRC := \
 	host-driver/transport.c \
 	host-driver/udp.c \
 	host-driver/xdp_program.c \
+	ring/bpf.c \
 	ring/feature.c \
 	ring/program.c \
 	ring/ring.c \

@@ -2,19 +2,17 @@
 #include "ring/ring.h"
 
 #include <errno.h>
-#include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "ring/bpf.h"
 #include "ring/program.h"
 
-#define TCX_INGRESS 46u
-#define MTU_MAX     65521u /* a frame of 65535 bytes */
+#define MTU_MAX 65521u /* a frame of 65535 bytes */
 
 struct by_ring {
     int fd, shared_fd, program_fd, link_fd;
@@ -30,31 +28,6 @@ struct by_ring {
     bool dozing; /* `shared` may say so */
 };
 
-static int bpf(int command, union bpf_attr *attributes)
-{
-    return (int)syscall(SYS_bpf, command, attributes, sizeof(*attributes));
-}
-
-static int make_map(uint32_t type, uint32_t key_bytes, uint32_t value_bytes, uint32_t entries, uint32_t flags)
-{
-    union bpf_attr attributes;
-
-    memset(&attributes, 0, sizeof(attributes));
-    attributes.map_type = type;
-    attributes.key_size = key_bytes;
-    attributes.value_size = value_bytes;
-    attributes.max_entries = entries;
-    attributes.map_flags = flags;
-    return bpf(BPF_MAP_CREATE, &attributes);
-}
-
-static void *map_memory(int fd, size_t bytes, int protection, size_t offset)
-{
-    void *memory = mmap(NULL, bytes, protection, MAP_SHARED | MAP_POPULATE, fd, (off_t)offset);
-
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
 /* The ring, whose size is a power of two, and the words beside it. */
 static int make_memory(struct by_ring *ring, const struct by_ring_config *config)
 {
@@ -68,17 +41,17 @@ static int make_memory(struct by_ring *ring, const struct by_ring_config *config
     for (ring->ring_bytes = ring->page_bytes; ring->ring_bytes <= config->frames * record;)
         ring->ring_bytes *= 2;
     ring->frames = (uint32_t)((ring->ring_bytes - 1) / record);
-    ring->fd = make_map(BPF_MAP_TYPE_RINGBUF, 0, 0, (uint32_t)ring->ring_bytes, 0);
+    ring->fd = by_map_make(BPF_MAP_TYPE_RINGBUF, 0, 0, (uint32_t)ring->ring_bytes, 0);
     if (ring->fd < 0)
         return -1;
     ring->shared_fd =
-        make_map(BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), sizeof(struct by_ring_shared), 1, BPF_F_MMAPABLE);
+        by_map_make(BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), sizeof(struct by_ring_shared), 1, BPF_F_MMAPABLE);
     if (ring->shared_fd < 0)
         return -1;
-    ring->shared = map_memory(ring->shared_fd, ring->page_bytes, PROT_READ | PROT_WRITE, 0);
-    ring->consumed = map_memory(ring->fd, ring->page_bytes, PROT_READ | PROT_WRITE, 0);
+    ring->shared = by_map_memory(ring->shared_fd, ring->page_bytes, PROT_READ | PROT_WRITE, 0);
+    ring->consumed = by_map_memory(ring->fd, ring->page_bytes, PROT_READ | PROT_WRITE, 0);
     ring->produced =
-        map_memory(ring->fd, ring->page_bytes + 2 * ring->ring_bytes, PROT_READ, ring->page_bytes);
+        by_map_memory(ring->fd, ring->page_bytes + 2 * ring->ring_bytes, PROT_READ, ring->page_bytes);
     if (ring->shared == NULL || ring->consumed == NULL || ring->produced == NULL)
         return -1;
     ring->data = (const uint8_t *)ring->produced + ring->page_bytes;
@@ -87,16 +60,10 @@ static int make_memory(struct by_ring *ring, const struct by_ring_config *config
 
 static int attach(struct by_ring *ring, const struct by_ring_config *config, unsigned interface_index)
 {
-    union bpf_attr attributes;
-
     ring->program_fd = by_ring_program(config, ring->fd, ring->shared_fd);
     if (ring->program_fd < 0)
         return -1;
-    memset(&attributes, 0, sizeof(attributes));
-    attributes.link_create.prog_fd = (uint32_t)ring->program_fd;
-    attributes.link_create.target_ifindex = interface_index;
-    attributes.link_create.attach_type = TCX_INGRESS;
-    ring->link_fd = bpf(BPF_LINK_CREATE, &attributes);
+    ring->link_fd = by_code_attach(ring->program_fd, interface_index, BY_TCX_INGRESS);
     return ring->link_fd < 0 ? -1 : 0;
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Links that carry trains of frames whole (--driver gso): hosts over UDP and over AF_XDP, sizes that make short last segments, jumbo frames, all
-# kinds of fabric, faults, the same where links cut the trains (--segments cut), and a host that sends trains to nobody who takes them. Needs root.
+# kinds of fabric, faults, the same where links cut the trains (--segments cut) and the kernel copies what several children get, and a host that sends trains to nobody who takes them. Needs root.
 #   lab-trains.sh [BUILD]     Exit 0: all passed, 77: not root.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -25,6 +25,20 @@ lab_right "jumbo frames out of rings" star4 --transport udp --segments cut --mtu
 lab_right "hosts on AF_XDP, switches on rings" star4 --transport afxdp --driver ring --bytes 256K --iters 1
 most=3 lab_right "rings under loss, duplication and reordering" leafspine --transport udp --segments cut --bytes 256K --iters 1 \
     --loss 0.01 --dup 0.01 --reorder 0.01 --seed 7
+# ---- copies that the kernel makes at the ports' exits ----
+# counted NAME: some switch of the last run has counted that, and none has lost a copy.
+counted() { grep -Eq "\"shell_$1\": [1-9]" "$dir/report.json" && ! grep -Eq '"shell_kernel_lost": [1-9]' "$dir/report.json"; }
+cut=(--transport udp --segments cut --bytes 128K --iters 1 --report "$dir/report.json")
+for topology in star4 star8; do
+    for mtu in 1500 9000; do
+        most=4 lab_right "$topology, MTU $mtu: copies under loss, duplication and reordering" "$topology" "${cut[@]}" --mtu $mtu --loss 0.01 --dup 0.01 \
+            --reorder 0.01 --seed 5
+        check "the kernel made them" counted kernel_replicated
+    done
+done
+lab_right "a keyed job, whose results differ from child to child" star4 "${cut[@]}" --keyed
+check "is sent to each by the switch" bash -c "! grep -Eq '\"shell_kernel_replicated\": [1-9]' '$dir/report.json' && grep -Eq '\"shell_tx_shared\": [1-9]' '$dir/report.json'"
+
 # says WHAT OPTIONS TEXT: a host says so of its transport.
 says() {
     local folder found=0
