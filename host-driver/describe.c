@@ -112,23 +112,49 @@ static int find_hop(const struct banyan_comm *comm, uint16_t tree, uint16_t node
 {
     for (uint32_t i = 0; i < comm->header.count[BY_SECTION_HOP]; i++) {
         by_image_hop(comm->image, i, hop);
-        if (hop->job == comm->job.job && hop->tree == tree && hop->node == node && hop->parent != node)
+        if (hop->job == comm->job.job && hop->tree == tree && hop->node == node && hop->parent != node &&
+            by_image_hop_is_own(hop))
             return 1;
     }
     return 0;
 }
 
-/* Who passes packets on between `node` and its parent, and may be the one that is silent. */
-static void add_relays(struct text *text, const struct banyan_comm *comm, uint16_t tree, uint16_t node)
+/* The relay at place 2 or further of those between `node` and its parent, or BY_NODE_NONE. */
+static uint16_t relay_at(const struct banyan_comm *comm, uint16_t tree, uint16_t node, unsigned place)
+{
+    for (uint32_t i = 0; i < comm->header.count[BY_SECTION_HOP]; i++) {
+        struct by_image_hop hop;
+
+        by_image_hop(comm->image, i, &hop);
+        if (hop.job == comm->job.job && hop.tree == tree && hop.node == node && !by_image_hop_is_own(&hop) &&
+            hop.relays == place)
+            return hop.via;
+    }
+    return BY_NODE_NONE;
+}
+
+/* Who passes packets on between `node` and its parent, and may be the one that is silent: in their order.
+ * Returns how many there are. */
+static unsigned add_relays(struct text *text, const struct banyan_comm *comm, uint16_t tree, uint16_t node)
 {
     struct by_image_hop hop;
+    unsigned named = 1;
 
     if (node == BY_NODE_NONE || !find_hop(comm, tree, node, &hop) || hop.relays == 0)
-        return;
+        return 0;
     add(text, ", by way of ");
     add_node(text, comm, hop.via);
-    if (hop.relays > 1)
-        add(text, " and %u more", hop.relays - 1u);
+    for (; named < hop.relays && named < NAMED_MAX; named++) {
+        uint16_t relay = relay_at(comm, tree, node, named + 1);
+
+        if (relay == BY_NODE_NONE)
+            break; /* a table of version 1 */
+        add(text, ", ");
+        add_node(text, comm, relay);
+    }
+    if (hop.relays > named)
+        add(text, " and %u more", hop.relays - named);
+    return hop.relays;
 }
 
 static void add_seconds(struct text *text, const struct banyan_comm *comm)
@@ -136,23 +162,29 @@ static void add_seconds(struct text *text, const struct banyan_comm *comm)
     add(text, " for %g s", (double)comm->context->stall_ns / 1e9);
 }
 
-/* A remedy for a silent node. */
-static void add_remedy(struct text *text, const struct banyan_comm *comm, uint16_t node)
+/* A remedy for a silent node, with so many relays before it. */
+static void add_remedy(struct text *text, const struct banyan_comm *comm, uint16_t node, unsigned relays)
 {
+    const char *between = relays > 1 ? "those before it" : "the one before it";
     struct by_image_name name;
 
     if (node == BY_NODE_NONE)
         return;
-    if (is_switch(comm, node))
-        add(text, "; is banyan-switchd on %s running, with this job's tables? (banyan doctor)",
-            by_node_name(comm, node, &name));
-    else
-        add(text, "; does its process still run?");
+    add(text, "; ");
+    if (!is_switch(comm, node))
+        add(text, "does its process still run?%s", relays > 0 ? " " : "");
+    if (!is_switch(comm, node) && relays == 0)
+        return;
+    add(text, "is banyan-switchd on %s%s%s running, with this job's tables? (banyan doctor)",
+        is_switch(comm, node) ? by_node_name(comm, node, &name) : between,
+        is_switch(comm, node) && relays > 0 ? " and on " : "",
+        is_switch(comm, node) && relays > 0 ? between : "");
 }
 
 static void describe_timeout(struct text *text, const struct banyan_comm *comm,
                              const struct by_call_status *status)
 {
+    unsigned relays = 0;
     uint16_t silent = status->node != BY_NODE_NONE ? status->node : parent_in(comm, status->tree);
 
     if (status->wait_state == BY_WAIT_CHILDREN && status->node != BY_NODE_NONE) {
@@ -171,10 +203,10 @@ static void describe_timeout(struct text *text, const struct banyan_comm *comm,
                 (unsigned long long)status->missing);
         }
         add_node(text, comm, status->node);
-        add_relays(text, comm, status->tree, status->missing_node);
+        relays = add_relays(text, comm, status->tree, status->missing_node);
         add(text, " (tree %u, chunk %u)", status->tree, status->seq);
         add_seconds(text, comm);
-        add_remedy(text, comm, status->missing_node);
+        add_remedy(text, comm, status->missing_node, relays);
         return;
     }
     if (status->wait_state == BY_WAIT_PARENT && status->node != BY_NODE_NONE) {
@@ -184,10 +216,10 @@ static void describe_timeout(struct text *text, const struct banyan_comm *comm,
             add_node(text, comm, status->missing_node);
         else
             add(text, "its parent");
-        add_relays(text, comm, status->tree, status->node);
+        relays = add_relays(text, comm, status->tree, status->node);
         add(text, " (tree %u, chunk %u)", status->tree, status->seq);
         add_seconds(text, comm);
-        add_remedy(text, comm, status->missing_node);
+        add_remedy(text, comm, status->missing_node, relays);
         return;
     }
     add(text, "no answer from ");
@@ -198,10 +230,10 @@ static void describe_timeout(struct text *text, const struct banyan_comm *comm,
         add_node(text, comm, silent);
     }
     if (status->node == BY_NODE_NONE)
-        add_relays(text, comm, status->tree, comm->header.node);
+        relays = add_relays(text, comm, status->tree, comm->header.node);
     add(text, " (tree %u, chunk %u)", status->tree, status->seq);
     add_seconds(text, comm);
-    add_remedy(text, comm, silent);
+    add_remedy(text, comm, silent, relays);
     if (comm->transport->last_errno != 0)
         add(text, "; sending failed: %s", strerror(comm->transport->last_errno));
 }

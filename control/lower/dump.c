@@ -181,7 +181,11 @@ static void hop_line(const uint8_t *image, uint32_t index, char *line)
     int used = 0;
 
     by_image_hop(image, index, &hop);
-    if (hop.parent == BY_NODE_NONE)
+    if (!by_image_hop_is_own(&hop))
+        snprintf(line, LINE_BYTES, "hop job %u tree %u: relay %u from %s to %s is %s", hop.job, hop.tree,
+                 hop.relays, node_name(image, hop.node, name), node_name(image, hop.parent, parent),
+                 node_name(image, hop.via, via));
+    else if (hop.parent == BY_NODE_NONE)
         snprintf(line, LINE_BYTES, "hop job %u tree %u: %s is the root", hop.job, hop.tree,
                  node_name(image, hop.node, name));
     else

@@ -46,6 +46,18 @@ static bool is_host(const struct by_lowering *lowering, uint32_t node)
            (relay == lowering->relay_count || lowering->relays[relay].node != node);
 }
 
+uint32_t by_lower_hop_records(const struct by_lowered_tree *tree)
+{
+    uint32_t count = tree->hop_count;
+
+    for (uint32_t i = 0; i < tree->hop_count; i++) {
+        uint32_t steps = tree->hops[i].up_count < UINT8_MAX + 1u ? tree->hops[i].up_count : UINT8_MAX + 1u;
+
+        count += steps > 2 ? steps - 2 : 0;
+    }
+    return count;
+}
+
 static void count_records(const struct writer *w, uint32_t count[BY_SECTION_COUNT])
 {
     const struct by_lowering *lowering = w->lowering;
@@ -57,7 +69,7 @@ static void count_records(const struct writer *w, uint32_t count[BY_SECTION_COUN
         uint32_t hop = tree->hop_of[w->node];
         if (by_lowering_rank(lowering, tree->job, w->node) != UINT32_MAX) {
             count[BY_SECTION_LEAF]++;
-            count[BY_SECTION_HOP] += lowering->bare || lowering->brief ? 0 : tree->hop_count;
+            count[BY_SECTION_HOP] += lowering->bare || lowering->brief ? 0 : by_lower_hop_records(tree);
         }
         if (hop != BY_LOWER_NODE_NONE && tree->hops[hop].child_count > 0) {
             count[BY_SECTION_ENTRY]++;
@@ -229,6 +241,12 @@ static void put_hops(struct writer *w, const struct by_lowered_tree *tree)
                                       .relays = (uint8_t)(relays < UINT8_MAX ? relays : UINT8_MAX),
                                       .via = relays > 0 ? (uint16_t)hop->up[0].to : 0};
         by_image_put_hop(w->image, w->next[BY_SECTION_HOP]++, &record);
+        record.child = BY_HOP_RELAY;
+        for (uint32_t place = 2; place <= relays && place <= UINT8_MAX; place++) {
+            record.relays = (uint8_t)place;
+            record.via = (uint16_t)hop->up[place - 1].to;
+            by_image_put_hop(w->image, w->next[BY_SECTION_HOP]++, &record);
+        }
     }
 }
 

@@ -400,7 +400,7 @@ static void count_hops(struct by_lowering *lowering)
     char text[160];
 
     for (uint32_t i = 0; i < lowering->tree_count; i++)
-        hops += lowering->trees[i].hop_count;
+        hops += by_lower_hop_records(&lowering->trees[i]);
     lowering->brief = hops > BY_LOWER_HOPS_MAX;
     if (!lowering->brief || lowering->bare)
         return;

@@ -121,6 +121,9 @@ struct by_lowering {
     char **notes; /* what a user should know: windows halved, shares rounded, trees shared */
 };
 
+/* HOP records of a tree: of each of its nodes, and of each relay but the first above one (emit.c). */
+uint32_t by_lower_hop_records(const struct by_lowered_tree *tree);
+
 /* Slots for each place of a window at a tree's inner node. */
 static inline uint32_t by_lower_depth(const struct by_lowering *lowering, const struct by_hop *hop)
 {

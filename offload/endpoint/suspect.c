@@ -38,7 +38,7 @@ static int find_hop(const struct by_endpoint *endpoint, const struct by_lane *la
 {
     for (uint32_t h = lane->hop_first; h < lane->hop_end; h++) {
         by_image_hop(endpoint->config.image, h, hop);
-        if (hop->job != endpoint->config.job || hop->tree != lane->tree)
+        if (hop->job != endpoint->config.job || hop->tree != lane->tree || !by_image_hop_is_own(hop))
             continue;
         if (child < 0 ? hop->node == node && hop->parent != node : hop->parent == node && hop->child == child)
             return 1;

@@ -508,6 +508,20 @@ static int check_relays(struct check *check)
     return 0;
 }
 
+/* A further relay on the way from a node to its parent. */
+static int check_hop_relay(struct check *check, const struct by_image_hop *hop)
+{
+    if (by_get16(check->image + BY_IMAGE_AT_VERSION) != BY_IMAGE_VERSION_ABLE)
+        return refuse(check, BY_EFORMAT, "bit at the parent is not below 64", hop->child);
+    if (hop->parent == BY_NODE_NONE || hop->relays < 2)
+        return refuse(check, BY_EFORMAT, "a relay above the root, or the first one: its place is",
+                      hop->relays);
+    if (hop->via == BY_NODE_NONE || hop->via == hop->node || hop->via == hop->parent)
+        return refuse(check, BY_EFORMAT, "a further relay is none, or one of those that it is between",
+                      hop->via);
+    return 0;
+}
+
 static int check_hops(struct check *check)
 {
     struct by_image_hop hop;
@@ -524,6 +538,12 @@ static int check_hops(struct check *check)
             return error;
         if (hop.node == BY_NODE_NONE || hop.node == hop.parent)
             return refuse(check, BY_EFORMAT, "node is none, or its own parent", hop.node);
+        if (!by_image_hop_is_own(&hop)) {
+            error = check_hop_relay(check, &hop);
+            if (error)
+                return error;
+            continue;
+        }
         if (hop.parent != BY_NODE_NONE && hop.child >= BY_CHILDREN_MAX)
             return refuse(check, BY_EFORMAT, "bit at the parent is not below 64", hop.child);
         if (hop.relays == 0 ? hop.via != 0 : hop.via == BY_NODE_NONE || hop.via == hop.node)

@@ -138,6 +138,13 @@ static uint16_t version_of(const uint8_t *image, const uint32_t count[BY_SECTION
         if ((leaf.modes | leaf.ops | leaf.dtypes) != 0)
             return BY_IMAGE_VERSION_ABLE;
     }
+    for (uint32_t i = 0; i < count[BY_SECTION_HOP]; i++) {
+        struct by_image_hop hop;
+
+        by_image_hop(image, i, &hop);
+        if (!by_image_hop_is_own(&hop))
+            return BY_IMAGE_VERSION_ABLE;
+    }
     return BY_IMAGE_VERSION;
 }
 

@@ -23,11 +23,12 @@
 
 #define BY_IMAGE_MAGIC        0x42594e54u /* "BYNT" */
 #define BY_IMAGE_VERSION      1u          /* of images whose leaves do not say what their trees can do, */
-#define BY_IMAGE_VERSION_ABLE 2u          /* and of those that do. Both are read */
+#define BY_IMAGE_VERSION_ABLE 2u /* and of those that do, or whose hops name more relays; both are read */
 #define BY_IMAGE_HEADER_BYTES 128u
 #define BY_PORT_LOCAL         0xffffu /* "port" between a host's endpoint and its own engine */
 #define BY_NODE_NONE          0xffffu
 #define BY_RANK_NONE          0xffffu
+#define BY_HOP_RELAY          255u /* `child` of a HOP that is a further relay's */
 
 enum by_node_kind { BY_NODE_SWITCH = 1, BY_NODE_HOST = 2 };
 
@@ -150,16 +151,24 @@ struct by_image_relay {
     uint16_t port;
 };
 
-/* On hosts: the whole tree, so that an error can name who is missing. */
+/* On hosts: the whole tree, so that an error can name who is missing. Where there are several relays between
+ * a node and its parent, each but the first has a record too, with BY_HOP_RELAY for `child`. */
 struct by_image_hop {
     uint16_t job;
     uint16_t tree;
     uint16_t node;
     uint16_t parent; /* BY_NODE_NONE: root */
     uint8_t child;   /* node's bit at the parent */
-    uint8_t relays;  /* nodes between them, which pass packets on; 255: as many or more */
-    uint16_t via;    /* the first of those above `node`; 0 when there is none */
+    uint8_t relays;  /* nodes between them, which pass packets on; 255: as many or more. BY_HOP_RELAY: its
+                        place  among them, from 2 on */
+    uint16_t via;    /* the first of those above `node`; 0 when there is none. BY_HOP_RELAY: that relay */
 };
+
+/* Is it the record of `node` itself, and not of a relay above it? */
+static inline int by_image_hop_is_own(const struct by_image_hop *hop)
+{
+    return hop->child != BY_HOP_RELAY;
+}
 
 struct by_image_name {
     uint16_t node;

@@ -12,6 +12,19 @@ need_root
 cleanup_more() { down_of "$dir/up.out"; outside_down; }
 make_topologies
 
+# Two switches on the way that only pass packets on.
+cat >"$dir/relays.json" <<'JSON'
+{"name": "relays", "unit": "GB/s",
+ "nodes": [{"name": "host0", "kind": "compute"}, {"name": "host1", "kind": "compute"}, {"name": "host2", "kind": "compute"},
+           {"name": "host3", "kind": "compute"}, {"name": "leaf0", "kind": "switch", "multicast": true, "aggregate": true},
+           {"name": "spine0", "kind": "switch"}, {"name": "spine1", "kind": "switch"},
+           {"name": "leaf1", "kind": "switch", "multicast": true, "aggregate": true}],
+ "links": [{"between": ["host0", "leaf0"], "bandwidth": 10}, {"between": ["host1", "leaf0"], "bandwidth": 10},
+           {"between": ["host2", "leaf1"], "bandwidth": 10}, {"between": ["host3", "leaf1"], "bandwidth": 10},
+           {"between": ["leaf0", "spine0"], "bandwidth": 20}, {"between": ["spine0", "spine1"], "bandwidth": 20},
+           {"between": ["spine1", "leaf1"], "bandwidth": 20}]}
+JSON
+
 timeout=2
 victim=host2
 rank=2
@@ -105,41 +118,44 @@ cell() {
 }
 # matrix HEADING TRANSPORT...: the rows that have a cell of one of these.
 matrix() {
-    local heading=$1 row transport line any
+    local heading=$1 row transport line any text=
     shift
-    printf '\n%s\n\n| fabric | fault |' "$heading"
-    printf ' %s |' "$@"
-    printf ' what the others say |\n|---|---|'
-    printf -- '---:|%.0s' "$@"
-    printf -- '---|\n'
     for row in "${rows[@]}"; do
         line='' any=''
         for transport in "$@"; do
             [ -z "${cells[$row $transport]:-}" ] || any=1
             line+=" ${cells[$row $transport]:--} |"
         done
-        [ -z "$any" ] || printf '| %s | %s |%s %s |\n' "${row%%,*}" "${row#*, }" "$line" "${said[$row]}"
+        [ -z "$any" ] || text+="| ${row%%,*} | ${row#*, } |$line ${said[$row]} |"$'\n'
     done
+    [ -n "$text" ] || return
+    printf '\n%s\n\n| fabric | fault |' "$heading"
+    printf ' %s |' "$@"
+    printf ' what the others say |\n|---|---|'
+    printf -- '---:|%.0s' "$@"
+    printf -- '---|\n%s' "$text"
 }
 
 # fault TRANSPORT FAULT WHERE TEXT [TEXT_OF_VICTIM]: one cell of the matrix.
 fault() {
     local transport=$1 what=$2 where=$3 text=$4 own=${5:-$4} host begin status end slowest bad wanted attempt words
+    local row="$topology, $what $where"
+    [ "$schedules" = 0 ] || row="hosts of $row"
     # On a machine that does other things too a right answer may be late: once.
     for attempt in 1 2; do
         slowest=0 bad=0
         try "$@"
         if [ $bad -eq 0 ] && awk -v t="$slowest" -v limit=$timeout 'BEGIN { exit !(t <= limit + 1) }'; then
             # As people read it, less what differs from run to run.
-            words=$(cat "$dir"/host*.out | grep -Em1 "$text" | sed -E 's/^.*(f32|allreduce): //; s/ \(tree [0-9]+, chunk [0-9]+\)//; s/;.*//')
-            cell "$topology, $what $where" "$transport" "$slowest s" "$words"
+            words=$(cat "$dir"/host*.out | grep -Em1 "$text" | sed -E 's/^.*(f32|limit|failed): //; s/ \(tree [0-9]+, chunk [0-9]+\)//; s/;.*//')
+            cell "$row" "$transport" "$slowest s" "$words"
             pass "$(printf '%-11s %-9s %-8s %s s%s: %s' "$topology" "$transport" "$what" "$slowest" \
                 "$([ $attempt = 1 ] || echo ' (again)')" "$words")"
             return
         fi
         [ $bad -eq 0 ] && [ "$what" != switch ] || break
     done
-    cell "$topology, $what $where" "$transport" FAIL
+    cell "$row" "$transport" FAIL
     echo "(the slowest took $slowest s)" >>"$dir/host0.out"
     fail "$topology, $transport, $what $where" "$dir"/host*.out
 }
@@ -182,7 +198,7 @@ trees() { # trees TRANSPORT FAULT...
             for where in $switches; do
                 case $what in
                 switch) fault "$transport" switch "$where" "$(named "$where")" ;;
-                table) fault "$transport" table "$where" "$(named "$where").*with this job.s tables|by way of $where" ;;
+                table) fault "$transport" table "$where" "$(named "$where").*with this job.s tables|by way of.* $where" ;;
                 esac
                 [ "$what" != switch ] || replace
             done
@@ -239,7 +255,7 @@ on() {
 options=()
 if [ "${FAULTS:-}" = all ]; then
     transports=${TRANSPORTS:-auto afxdp udp shm}
-    for fabric in ${FABRICS:-star4 leafspine relay-spine hosts}; do
+    for fabric in ${FABRICS:-star4 leafspine relay-spine relays hosts}; do
         case $fabric in
         star4) on star4 switch0 stop kill link table switch ;;
         leafspine)
@@ -249,6 +265,10 @@ if [ "${FAULTS:-}" = all ]; then
         relay-spine) # the spine is in no tree: it passes packets on
             uplink_says='by way of spine0|spine0'
             on relay-spine "leaf0 spine0" stop link uplink table switch
+            ;;
+        relays) # both are named, in their order
+            uplink_says='by way of spine[01], spine[01]'
+            on relays "spine0 spine1" uplink table switch
             ;;
         hosts)
             topology=star4 options=() switches=''

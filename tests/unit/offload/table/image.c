@@ -199,6 +199,8 @@ static const struct row rows[] = {
     ROW(hop, 2, node, BY_NODE_NONE, "none"),
     ROW(hop, 2, node, 7, "own parent"),
     ROW(hop, 2, child, 64, "bit at the parent"),
+    ROW(hop, 1, child, BY_HOP_RELAY, "a relay above the root"),
+    ROW(hop, 0, child, BY_HOP_RELAY, "or the first one"),
     ROW(name, 1, node, 2, "ascend"),
     ROW(name, 2, node, BY_NODE_NONE, "ascend"),
     ROW(name, 1, name[0], 0, "name"),
@@ -321,6 +323,15 @@ static void an_image_has_the_least_version_that_says_all_of_it(void **state)
     image[5] = 2;
     sample_reseal(image, bytes);
     assert_int_equal(by_image_check(image, bytes, NULL, NULL), 0);
+    sample.hop[0].child = BY_HOP_RELAY;
+    sample.hop[0].relays = 2;
+    sample.hop[0].via = 9;
+    sample_write(&sample, image);
+    assert_int_equal(by_get16(image + 4), 2);
+    assert_int_equal(by_image_check(image, bytes, NULL, NULL), 0);
+    image[5] = 1;
+    sample_reseal(image, bytes);
+    assert_int_equal(by_image_check(image, bytes, NULL, NULL), BY_EFORMAT);
 }
 
 static void reserved_bytes_of_every_record_must_be_zero(void **state)
