@@ -14,7 +14,7 @@
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
 
-#define SLEEP_MAX_NS 100000000u /* at most so long, whatever timers say */
+#define SLEEP_MAX_NS BY_MESH_SLEEP_NS /* at most so long, whatever timers say */
 /* A yield that takes longer (ns) has given a slice to somebody who computes: from then on we sleep at once,
  * for so long (ns), since a sleeper is woken soon. */
 #define YIELD_MOST_NS 1000000u
@@ -355,7 +355,7 @@ const char *banyan_comm_transport(const struct banyan_comm *comm)
 {
     if (!is_comm(comm, "banyan_comm_transport"))
         return NULL;
-    return comm->transport != NULL ? comm->transport->ops->name : "tcp";
+    return comm->transport != NULL ? comm->transport->ops->name : by_exchange_name(comm->hosts.exchange);
 }
 
 banyan_mode_t banyan_comm_mode(const struct banyan_comm *comm)

@@ -17,12 +17,18 @@ host-driver_SRC := \
 	host-driver/describe.c \
 	host-driver/error.c \
 	host-driver/fabric.c \
+	host-driver/fallback/batch.c \
+	host-driver/fallback/carrier.c \
 	host-driver/fallback/fallback.c \
+	host-driver/fallback/keeper.c \
 	host-driver/fallback/measure.c \
 	host-driver/fallback/mesh.c \
 	host-driver/fallback/moves.c \
 	host-driver/fallback/notice.c \
+	host-driver/fallback/pair.c \
+	host-driver/fallback/parcel.c \
 	host-driver/fallback/peers.c \
+	host-driver/fallback/rate.c \
 	host-driver/fallback/socket.c \
 	host-driver/fallback/work.c \
 	host-driver/faults.c \
@@ -38,6 +44,7 @@ host-driver_SRC := \
 	host-driver/query.c \
 	host-driver/register.c \
 	host-driver/request.c \
+	host-driver/segments.c \
 	host-driver/settings.c \
 	host-driver/shm.c \
 	host-driver/survive.c \

@@ -22,25 +22,22 @@
 
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
+#include "host-driver/segments.h"
 #include "host-driver/transport.h"
 #include "offload/wire/frame.h"
 #include "ring/feature.h"
 #include "ring/ring.h"
 
-#define TX_BATCH     64u
-#define SOCKET_BYTES (8 << 20) /* asked for; the kernel gives less to users without privileges */
-#define LEAD_BYTES   24u       /* before a packet, so that its payload starts on a cache line */
-#define TRAIN_BYTES  65536u    /* of the largest datagram, in whole cache lines */
-#define TRAINS_RX    1u        /* messages of one receive call where trains come: few enough for the cache */
-#define SEGMENTS_MAX 64u       /* that the kernel takes in one datagram (UDP_MAX_SEGMENTS) */
-#define DATAGRAM_MAX 65507u    /* bytes of payload of a UDP datagram over IPv4 */
+#define TX_BATCH    64u
+#define LEAD_BYTES  24u    /* before a packet, so that its payload starts on a cache line */
+#define TRAIN_BYTES 65536u /* of the largest datagram, in whole cache lines */
+#define TRAINS_RX   1u     /* messages of one receive call where trains come: few enough for the cache */
 #define SKB_BYTES                                                                                            \
     768u /* what the kernel charges for a packet beside its bytes (sk_buff, shared info), about */
-#define SEND_WAIT_MS  2 /* patience with a full send buffer; after that the packets are dropped */
-#define IP_UDP_BYTES  28u
-#define CONTROL_BYTES 64u
-#define RING_FRAMES   1024u /* of each port, where a ring receives in place of the socket */
-#define RING_YIELDS   10u   /* empty polls of rings in which others may run before we sleep */
+#define SEND_WAIT_MS 2 /* patience with a full send buffer; after that the packets are dropped */
+#define IP_UDP_BYTES 28u
+#define RING_FRAMES  1024u /* of each port, where a ring receives in place of the socket */
+#define RING_YIELDS  10u   /* empty polls of rings in which others may run before we sleep */
 
 struct udp {
     struct by_transport base;
@@ -60,10 +57,10 @@ struct udp {
     struct mmsghdr rx_message[BY_RX_BATCH];
     struct iovec rx_piece[BY_RX_BATCH];
     struct sockaddr_in rx_from[BY_RX_BATCH];
-    uint8_t rx_control[BY_RX_BATCH][CONTROL_BYTES] __attribute__((aligned(8)));
+    uint8_t rx_control[BY_RX_BATCH][BY_SEGMENTS_CONTROL_BYTES] __attribute__((aligned(8)));
     struct mmsghdr tx_message[TX_BATCH];
     struct iovec tx_piece[TX_BATCH * 2];
-    uint8_t tx_control[TX_BATCH][CONTROL_BYTES] __attribute__((aligned(8)));
+    uint8_t tx_control[TX_BATCH][BY_SEGMENTS_CONTROL_BYTES] __attribute__((aligned(8)));
     struct sockaddr_in tx_to[TX_BATCH];
 };
 
@@ -75,28 +72,13 @@ static uint8_t ecn_of(struct msghdr *message)
     return 0;
 }
 
-/* Bytes of each packet but the last of a message: as the kernel says, or all of it. */
-static uint32_t stride_of(struct mmsghdr *message)
-{
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(&message->msg_hdr); c != NULL;
-         c = CMSG_NXTHDR(&message->msg_hdr, c)) {
-        int stride;
-
-        if (c->cmsg_level != SOL_UDP || c->cmsg_type != UDP_GRO)
-            continue;
-        memcpy(&stride, CMSG_DATA(c), sizeof(stride));
-        return stride > 0 ? (uint32_t)stride : message->msg_len;
-    }
-    return message->msg_len;
-}
-
 /* Gives away up to `room` packets of one message, and moves on behind it when these were its last. */
 static uint32_t open_message(struct udp *udp, uint32_t room, struct by_rx *rx)
 {
     uint32_t at = udp->got_at;
     struct mmsghdr *message = &udp->rx_message[at];
     struct by_port_counters *counters = &udp->base.ports[udp->got_port];
-    uint32_t stride = stride_of(message);
+    uint32_t stride = by_segments_stride(&message->msg_hdr, message->msg_len);
     bool cut = (message->msg_hdr.msg_flags & MSG_TRUNC) != 0;
     uint8_t ecn = ecn_of(&message->msg_hdr);
     uint32_t count = 0;
@@ -124,7 +106,7 @@ static uint32_t open_message(struct udp *udp, uint32_t room, struct by_rx *rx)
                     : udp->rx_limit < BY_RX_BATCH ? udp->rx_limit + 1
                                                   : BY_RX_BATCH;
     message->msg_hdr.msg_namelen = sizeof(struct sockaddr_in);
-    message->msg_hdr.msg_controllen = CONTROL_BYTES;
+    message->msg_hdr.msg_controllen = BY_SEGMENTS_CONTROL_BYTES;
     udp->got_offset = 0;
     udp->got_at++;
     return count;
@@ -295,23 +277,8 @@ static bool fits(const struct udp *udp, const struct msghdr *message, uint32_t s
     uint32_t size = BY_WIRE_HEADER_BYTES + packet->payload_bytes;
 
     return udp->segments && size <= stride && last[0].iov_len + last[1].iov_len == stride &&
-           message->msg_iovlen < 2u * SEGMENTS_MAX && bytes + size <= DATAGRAM_MAX &&
+           message->msg_iovlen < 2u * BY_SEGMENTS_MAX && bytes + size <= BY_SEGMENTS_DATAGRAM_MAX &&
            to->sin_addr.s_addr == htonl(packet->dst_ip) && to->sin_port == htons(packet->udp_port);
-}
-
-/* Tells the kernel where to cut the message. */
-static void set_stride(struct udp *udp, uint32_t index, uint32_t stride)
-{
-    struct msghdr *message = &udp->tx_message[index].msg_hdr;
-    struct cmsghdr *control = (struct cmsghdr *)(void *)udp->tx_control[index];
-    uint16_t value = (uint16_t)stride;
-
-    control->cmsg_level = SOL_UDP;
-    control->cmsg_type = UDP_SEGMENT;
-    control->cmsg_len = CMSG_LEN(sizeof(value));
-    memcpy(CMSG_DATA(control), &value, sizeof(value));
-    message->msg_control = control;
-    message->msg_controllen = CMSG_SPACE(sizeof(value));
 }
 
 /* A new message with one packet, whose pieces begin at `piece`. */
@@ -359,7 +326,7 @@ static void udp_tx(struct by_transport *transport, const struct by_tx *const *tx
             stride = BY_WIRE_HEADER_BYTES + packet->payload_bytes;
             bytes = 0;
         } else if (bytes == stride) {
-            set_stride(udp, messages - 1, stride);
+            by_segments_mark(&udp->tx_message[messages - 1].msg_hdr, udp->tx_control[messages - 1], stride);
         }
         udp->tx_message[messages - 1].msg_hdr.msg_iovlen += 2;
         bytes += BY_WIRE_HEADER_BYTES + packet->payload_bytes;
@@ -397,21 +364,6 @@ static void udp_close(struct by_transport *transport)
 }
 
 static const struct by_transport_ops udp_ops = {"udp", udp_rx, udp_rx_done, udp_tx, udp_fds, udp_close};
-
-/* As large as the kernel gives it; returns the size that counts. */
-static uint32_t size_buffers(int fd)
-{
-    int wanted = SOCKET_BYTES;
-    int size = 0;
-    socklen_t bytes = sizeof(size);
-
-    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &wanted, sizeof(wanted)) != 0)
-        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &wanted, sizeof(wanted));
-    if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &wanted, sizeof(wanted)) != 0)
-        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &wanted, sizeof(wanted));
-    getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &bytes);
-    return (uint32_t)size;
-}
 
 static int check_mtu(int fd, const struct by_image_port *port, uint16_t payload_max)
 {
@@ -557,7 +509,7 @@ static int open_port(struct udp *udp, uint32_t index, const struct by_image_port
     setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof(discover));
     setsockopt(fd, IPPROTO_IP, IP_RECVTOS, &one, sizeof(one));
     udp->own_ip[index] = port->own_ip;
-    chunks = size_buffers(fd) / (config->payload_max + BY_WIRE_HEADER_BYTES + SKB_BYTES);
+    chunks = by_segments_buffers(fd) / (config->payload_max + BY_WIRE_HEADER_BYTES + SKB_BYTES);
     if (udp->rings)
         chunks = by_ring_frames(udp->ring[index]);
     if (udp->base.inflight_max == 0 || chunks < udp->base.inflight_max)
@@ -592,7 +544,7 @@ static int prepare(struct udp *udp)
                                                      .msg_iov = &udp->rx_piece[i],
                                                      .msg_iovlen = 1,
                                                      .msg_control = udp->rx_control[i],
-                                                     .msg_controllen = CONTROL_BYTES};
+                                                     .msg_controllen = BY_SEGMENTS_CONTROL_BYTES};
     }
     for (uint32_t i = 0; i < TX_BATCH; i++)
         udp->tx_to[i].sin_family = AF_INET;

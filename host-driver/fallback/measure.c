@@ -12,21 +12,38 @@
 #define SMALL_ROUNDS 16u
 #define LARGE_ROUNDS 4u
 
-/* The quickest of `rounds` ways there and back of `bytes`; 0 at the rank that answers. */
-static int go_there_and_back(int fd, bool asks, uint8_t *buffer, size_t bytes, uint32_t rounds,
+/* Sends or receives one message of `bytes`. */
+static int move_one(struct by_mesh *mesh, bool sends, uint32_t number, uint8_t *buffer, size_t bytes,
+                    uint64_t deadline_ns)
+{
+    const struct by_message message = {.call = UINT32_MAX, .round = number, .bytes = bytes};
+    const struct by_transfer *transfer = sends ? &mesh->send : &mesh->receive;
+    struct iovec piece = {buffer, bytes};
+    struct by_mesh_fault fault = {0};
+
+    if (sends)
+        by_mesh_send(mesh, 1 - mesh->rank, &message, &piece, 1);
+    else
+        by_mesh_receive(mesh, 1 - mesh->rank, &message, &piece, 1);
+    while (transfer->active && fault.error == 0 && by_clock_ns() < deadline_ns)
+        if (by_mesh_step(mesh, &fault) == 0 && fault.error == 0)
+            by_mesh_sleep(mesh, deadline_ns);
+    return fault.error != 0 ? fault.error : transfer->active ? BY_ETIMEDOUT : 0;
+}
+
+/* The quickest of `rounds` ways there and back of `bytes`; rank 0 begins. */
+static int go_there_and_back(struct by_mesh *mesh, uint8_t *buffer, size_t bytes, uint32_t rounds,
                              uint64_t deadline_ns, uint64_t *best_ns)
 {
     *best_ns = UINT64_MAX;
-    for (uint32_t i = 0; i < rounds; i++) {
+    for (uint32_t i = 0; i < 2 * rounds; i += 2) {
         uint64_t begin_ns = by_clock_ns(), took_ns;
-        int error = asks ? by_peer_write(fd, buffer, bytes, deadline_ns)
-                         : by_peer_read(fd, buffer, bytes, deadline_ns);
+        int error = move_one(mesh, mesh->rank == 0, i, buffer, bytes, deadline_ns);
 
         if (error == 0)
-            error = asks ? by_peer_read(fd, buffer, bytes, deadline_ns)
-                         : by_peer_write(fd, buffer, bytes, deadline_ns);
+            error = move_one(mesh, mesh->rank == 1, i + 1, buffer, bytes, deadline_ns);
         if (error != 0)
-            return by_fail(error, "the connection between ranks 0 and 1 does not carry %zu bytes", bytes);
+            return by_fail(error, "the way between ranks 0 and 1 does not carry %zu bytes", bytes);
         took_ns = by_clock_ns() - begin_ns;
         if (took_ns < *best_ns)
             *best_ns = took_ns;
@@ -38,7 +55,7 @@ int by_measure(struct by_mesh *mesh, struct by_team *team, uint64_t deadline_ns)
 {
     uint64_t small_ns, large_ns, both_ns;
     uint8_t *buffer;
-    int fd, error;
+    int error;
 
     team->latency_ns = team->gap_ps = 1;
     if (mesh->rank > 1 || mesh->rank_count == 1)
@@ -46,11 +63,12 @@ int by_measure(struct by_mesh *mesh, struct by_team *team, uint64_t deadline_ns)
     buffer = calloc(1, LARGE_BYTES);
     if (buffer == NULL)
         return by_fail(BY_ENOMEM, "no memory for a measurement of %u bytes", LARGE_BYTES);
-    fd = mesh->data[1 - mesh->rank];
-    error = go_there_and_back(fd, mesh->rank == 0, buffer, SMALL_BYTES, SMALL_ROUNDS, deadline_ns, &small_ns);
+    error = go_there_and_back(mesh, buffer, SMALL_BYTES, SMALL_ROUNDS, deadline_ns, &small_ns);
     if (error == 0)
-        error =
-            go_there_and_back(fd, mesh->rank == 0, buffer, LARGE_BYTES, LARGE_ROUNDS, deadline_ns, &large_ns);
+        error = go_there_and_back(mesh, buffer, LARGE_BYTES, LARGE_ROUNDS, deadline_ns, &large_ns);
+    /* Nobody has called yet. */
+    mesh->messages = mesh->tx_bytes = mesh->rx_bytes = 0;
+    mesh->send.active = mesh->receive.active = false;
     free(buffer);
     if (error != 0)
         return error;

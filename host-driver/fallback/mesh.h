@@ -1,9 +1,10 @@
 /*
  * Connections between the ranks of a job, and messages over them. To each rank that its schedules need, a
- * rank has two TCP connections: one for data, one for notices, so that these never wait behind data: of a
- * failure, or the question to a silent rank whom it waits for itself. The kernel acknowledges, repeats and
- * keeps order, also while the application computes. One message is sent and one received at a time, in pieces
- * that lie anywhere. Nothing blocks but by_mesh_open; one thread.
+ * rank has two ways: a TCP connection for notices, so that these never wait behind data: of a failure, or the
+ * question to a silent rank whom it waits for itself; and for data another TCP connection, whose kernel
+ * acknowledges, repeats and keeps order also while the application computes, or UDP (carrier.h). One message
+ * is sent and one received at a time, in pieces that lie anywhere. Nothing blocks but by_mesh_open; one
+ * thread.
  */
 #ifndef BY_HOST_FALLBACK_MESH_H
 #define BY_HOST_FALLBACK_MESH_H
@@ -14,13 +15,15 @@
 #include <sys/uio.h>
 
 #include "host-driver/circulant/circulant.h"
+#include "host-driver/fallback/carrier.h"
 #include "host-driver/fallback/peers.h"
 
 struct pollfd;
 
 #define BY_MESSAGE_BYTES 24u /* of a message's head */
 #define BY_NOTICE_BYTES  16u
-#define BY_MESH_FDS      3u /* what by_mesh_fds fills */
+#define BY_MESH_FDS      3u         /* what by_mesh_fds fills */
+#define BY_MESH_SLEEP_NS 100000000u /* who sleeps on these does so no longer than that at a time */
 
 /* What both ends must agree on before a message's bytes are taken. */
 struct by_message {
@@ -50,12 +53,13 @@ struct by_inbox {
 struct by_mesh {
     uint32_t rank, rank_count;
     uint32_t *ip;
-    int *data, *control;    /* to each rank, or -1 */
-    bool *gone;             /* the rank has closed its connection */
-    struct by_inbox *inbox; /* of each rank */
-    int watch;              /* epoll of all control connections */
-    uint32_t suspect;       /* whom the peer that is waited for has named; our own rank: nobody */
-    uint32_t answered;      /* answers to by_mesh_ask */
+    int *data, *control;        /* to each rank, or -1 */
+    struct by_carrier *carrier; /* of data; NULL: they go over TCP */
+    bool *gone;                 /* the rank has closed its connection */
+    struct by_inbox *inbox;     /* of each rank */
+    int watch;                  /* epoll of all control connections */
+    uint32_t suspect;           /* whom the peer that is waited for has named; our own rank: nobody */
+    uint32_t answered;          /* answers to by_mesh_ask */
     uint64_t tx_bytes, rx_bytes, messages;
     struct by_transfer send, receive;
     struct by_message expected;
@@ -68,10 +72,11 @@ struct by_mesh_fault {
     uint32_t rank;
 };
 
-/* Connects to all that `circulant` needs, neighbours of its ring and partners of its cube among them. 0, or
- * an error with its text. The caller ends with by_mesh_close, also after an error. */
+/* Connects to all that `circulant` needs, neighbours of its ring and partners of its cube among them; data go
+ * over `carrier`, which is the mesh's from then on, or, if it is NULL, over TCP. 0, or an error with its
+ * text. The caller ends with by_mesh_close, also after an error. */
 int by_mesh_open(struct by_mesh *mesh, const struct by_circulant *circulant, const struct by_peers *peers,
-                 uint32_t key, uint64_t deadline_ns);
+                 struct by_carrier *carrier, uint32_t key, uint64_t deadline_ns);
 void by_mesh_close(struct by_mesh *mesh);
 
 /* Begins to send or to receive a message; that direction must be idle. */
@@ -92,7 +97,13 @@ uint32_t by_mesh_peer(const struct by_mesh *mesh);
 void by_mesh_ask(struct by_mesh *mesh);
 /* Whom this rank waits for, as far as it knows: by_mesh_peer, or whom that one has named. */
 uint32_t by_mesh_suspect(const struct by_mesh *mesh);
+/* All that was sent has arrived, or needs nobody here to arrive. */
+bool by_mesh_settled(const struct by_mesh *mesh);
+/* When a step is due, though nothing comes; UINT64_MAX: never. */
+uint64_t by_mesh_deadline(const struct by_mesh *mesh);
 /* What poll() may sleep on, at most BY_MESH_FDS; returns how many. */
 uint32_t by_mesh_fds(const struct by_mesh *mesh, struct pollfd *fds);
+/* Sleeps on them until something comes, a step is due, or the time. */
+void by_mesh_sleep(const struct by_mesh *mesh, uint64_t until_ns);
 
 #endif

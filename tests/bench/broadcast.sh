@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Broadcasts between 8 hosts, each a namespace of its own, interleaved: broadcast.sh BUILD
-# Between hosts over TCP by circulant schedules, Open MPI over TCP on the same links, and trees over UDP through a switch. Segmentation offload is
-# off for all (OFFLOAD=on leaves it on): frames of 1500 bytes, as on a wire. Prints algbw in GB/s, the median of ROUNDS rounds (3), and the ratios
-# to Open MPI, medians of those of each round. Exit 0; 1 something failed; 77 cannot run here.
+# Between hosts by circulant schedules over TCP and over UDP, Open MPI over TCP on the same links, and trees over UDP through a switch. Segmentation
+# offload is off for all (OFFLOAD=on leaves it on): frames of 1500 bytes, as on a wire. Prints algbw in GB/s, the median of ROUNDS rounds (3), and
+# the ratios to Open MPI and of UDP to TCP, medians of those of each round; and the ratio of the processor time that the ranks took over UDP and over
+# TCP. SIZES and CONTENDERS choose. Exit 0; 1 something failed; 77 cannot run here.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
@@ -11,7 +12,8 @@ cd "$(dirname "$0")/../.." || exit 1
 command -v mpirun.openmpi >/dev/null || { echo "Open MPI is missing: make mpi"; exit 77; }
 hosts=8
 rounds=${ROUNDS:-3}
-read -ra sizes <<<"${SIZES:-1024 65536 1048576 8388608}"
+read -ra sizes <<<"${SIZES:-16384 65536 1048576 8388608}"
+read -ra contenders <<<"${CONTENDERS:-tcp udp openmpi trees}"
 # shellcheck disable=SC2317
 cleanup_more() { down_of "$dir/up.out"; outside_down; }
 
@@ -42,9 +44,9 @@ perf() { # SIZE ITERATIONS ENVIRONMENT...: one process for each host; rank 0's a
 # of CONTENDER SIZE ITERATIONS
 of() {
     case $1 in
-    circulant)
+    tcp | udp)
         port=$((port + 1))
-        perf "$2" "$3" BANYAN_OFFLOAD=off WORLD_SIZE=$hosts MASTER_ADDR=$subnet.1 MASTER_PORT=$port
+        perf "$2" "$3" BANYAN_OFFLOAD=off BANYAN_EXCHANGE="$1" WORLD_SIZE=$hosts MASTER_ADDR=$subnet.1 MASTER_PORT=$port
         ;;
     trees)
         "$banyan" push --renew "$folder" --sockets "$folder" >"$dir/push.out" 2>&1 || cat "$dir/push.out" >&2
@@ -57,21 +59,31 @@ of() {
         ;;
     esac
 }
+# The processor time in seconds of the processes that this shell has waited for; in a subshell, its own.
+spent() { times | awk 'NR == 2 {split($1, u, /[ms]/); split($2, s, /[ms]/); print 60 * (u[1] + s[1]) + u[2] + s[2]}'; }
 median() { sort -g "$1" | awk '{v[NR] = $1} END {if (NR) printf "%.4f", v[int((NR + 1) / 2)]; else printf "-"}'; }
+# ratio WHO OTHER SIZE: the median of the rounds' ratios
+ratio() {
+    [ -e "$dir/$1.$3" ] && [ -e "$dir/$2.$3" ] || { printf -- -; return; }
+    paste "$dir/$1.$3" "$dir/$2.$3" | awk '$2 > 0 {print $1 / $2}' >"$dir/ratios"
+    median "$dir/ratios"
+}
 status=0
-printf '%10s %10s %10s %10s   GB/s; ratios to Open MPI: circulant, trees\n' bytes circulant openmpi trees
+printf '%10s' bytes
+printf ' %9s' "${contenders[@]}"
+printf '   GB/s; ratios tcp/openmpi, udp/openmpi, trees/openmpi, udp/tcp; processor time udp/tcp\n'
 for size in "${sizes[@]}"; do
     iterations=$((size <= 65536 ? 50 : 8))
     for ((round = 0; round < rounds; round++)); do
-        for who in circulant openmpi trees; do
-            value=$(of $who "$size" $iterations)
+        for who in "${contenders[@]}"; do
+            value=$(of "$who" "$size" $iterations; spent >>"$dir/$who-time.$size")
             [ -n "$value" ] || { status=1; value=0; }
             echo "$value" >>"$dir/$who.$size"
         done
     done
-    paste "$dir/circulant.$size" "$dir/openmpi.$size" | awk '$2 > 0 {print $1 / $2}' >"$dir/ratio1"
-    paste "$dir/trees.$size" "$dir/openmpi.$size" | awk '$2 > 0 {print $1 / $2}' >"$dir/ratio2"
-    printf '%10d %10s %10s %10s   %s %s\n' "$size" "$(median "$dir/circulant.$size")" "$(median "$dir/openmpi.$size")" "$(median "$dir/trees.$size")" \
-        "$(median "$dir/ratio1")" "$(median "$dir/ratio2")"
+    printf '%10d' "$size"
+    for who in "${contenders[@]}"; do printf ' %9s' "$(median "$dir/$who.$size")"; done
+    printf '   %s %s %s %s; %s\n' "$(ratio tcp openmpi "$size")" "$(ratio udp openmpi "$size")" "$(ratio trees openmpi "$size")" "$(ratio udp tcp "$size")" \
+        "$(ratio udp-time tcp-time "$size")"
 done
 exit $status

@@ -1,4 +1,4 @@
-# Collectives between hosts, each rank a process on the loopback interface.
+# Collectives between hosts, each rank a process on the loopback interface; and, simulated, a pair of them over UDP.
 TESTS += test_host_fallback
 test_host_fallback_SRC    := tests/unit/host-driver/fallback/test_collectives.c tests/unit/host-driver/fallback/team.c
 test_host_fallback_LIBS   := host-driver offload
@@ -15,3 +15,13 @@ test_host_fallback_divide_SRC    := tests/unit/host-driver/fallback/test_divide.
                                     tests/unit/host-driver/rig.c tests/sim/fabric.c tests/sim/image.c
 test_host_fallback_divide_LIBS   := host-driver offload
 test_host_fallback_divide_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+
+TESTS += test_host_exchange
+test_host_exchange_SRC    := tests/unit/host-driver/fallback/test_exchange.c tests/unit/host-driver/fallback/team.c
+test_host_exchange_LIBS   := host-driver offload
+test_host_exchange_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+
+TESTS += test_host_pair
+test_host_pair_SRC    := tests/unit/host-driver/fallback/test_pair.c tests/unit/host-driver/fallback/link.c
+test_host_pair_LIBS   := host-driver offload
+test_host_pair_LDLIBS = -lcmocka $(host-driver_LDLIBS)
