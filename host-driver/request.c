@@ -181,9 +181,12 @@ static banyan_status_t tree_failed(const struct banyan_request *request)
             name, op, dtype, host);
     return by_fail(
         BY_EUNSUPPORTED,
-        "%s: nodes of its trees cannot compute %s of %s, says the table of %s; take another operator "
-        "or type; where ranks can meet (BANYAN_BOOTSTRAP) it runs between hosts",
-        name, op, dtype, host);
+        "%s: nodes of its trees cannot compute %s of %s in mode %s, says the table of %s; take another "
+        "operator or type%s",
+        name, op, dtype, by_mode_name(call->mode), host,
+        by_reduction_dtype(call->mode, call->op, call->dtype) != call->dtype
+            ? ", or another mode: in this one it travels as integers, beside maxima of u32"
+            : "; where ranks can meet (BANYAN_BOOTSTRAP) it runs between hosts");
 }
 
 banyan_status_t banyan_request_mode(struct banyan_request *request, banyan_mode_t mode)
