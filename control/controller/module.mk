@@ -4,8 +4,9 @@ control_SRC += \
 	control/controller/http.c \
 	control/controller/keys.c \
 	control/controller/message.c \
+	control/controller/parallel.c \
 	control/controller/push.c \
 	control/controller/session.c \
 	$(GEN)/proto/control.pb.c
 banyan_LIBS += secure
-banyan_LDLIBS += -lprotobuf-nanopb -lssl -lcrypto
+banyan_LDLIBS += -lprotobuf-nanopb -lssl -lcrypto -lpthread

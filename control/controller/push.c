@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "control/controller/parallel.h"
 #include "control/topology/alloc.h"
 #include "offload/base/errors.h"
 #include "offload/table/image.h"
@@ -25,7 +26,7 @@ static int blame(struct by_problem *problem, int error, const char *name, const 
     char text[sizeof(problem->text)];
 
     snprintf(text, sizeof(text), "%s", problem->text);
-    snprintf(problem->text, sizeof(problem->text), "switch %s: %.260s%s", name, text, consequence);
+    snprintf(problem->text, sizeof(problem->text), "switch %.40s: %.200s%.150s", name, text, consequence);
     return error;
 }
 
@@ -86,120 +87,189 @@ static int prepare(struct by_push_target *target, const struct by_session_option
     return error;
 }
 
+/* A push, or what settles one, at all its switches: what one of them needs is its own. */
+struct work {
+    struct by_push_target *targets;
+    struct by_session_options options;
+    uint32_t count;
+    uint64_t open; /* the push that is settled, or 0 */
+    struct each {
+        struct by_session *session;
+        by_HelloReply hello;
+        int error;
+        struct by_problem problem;
+    } * each; /* by switch */
+};
+
+static void work_open(struct work *work, struct by_push_target *targets, uint32_t count,
+                      const struct by_session_options *options)
+{
+    *work = (struct work){.targets = targets,
+                          .options = *options,
+                          .count = count,
+                          .each = by_alloc(count, sizeof(*work->each))};
+    if (work->options.election_id == 0)
+        work->options.election_id = by_push_election();
+}
+
+static void work_close(struct work *work)
+{
+    for (uint32_t i = 0; i < work->count; i++)
+        by_session_close(work->each[i].session);
+    free(work->each);
+}
+
+/* One step at all switches at once. 0, or the error of the first of those that it failed at, which `problem`
+ * names, with `consequence` behind. */
+static int work_do(struct work *work, by_parallel_fn *step, const char *consequence,
+                   struct by_problem *problem)
+{
+    const uint32_t most = work->options.at_once > 0 ? work->options.at_once : BY_PUSH_AT_ONCE;
+    uint32_t failed = 0, first = 0;
+    char text[150];
+
+    by_parallel(work->count, most, step, work);
+    for (uint32_t i = work->count; i-- > 0;)
+        if (work->each[i].error != 0) {
+            failed++;
+            first = i;
+        }
+    if (failed == 0)
+        return 0;
+    *problem = work->each[first].problem;
+    if (failed > 1)
+        snprintf(text, sizeof(text), " (%u more of %u switches fail)%s", failed - 1, work->count,
+                 consequence);
+    else
+        snprintf(text, sizeof(text), "%s", consequence);
+    return blame(problem, work->each[first].error, work->targets[first].name, text);
+}
+
+static void do_prepare(void *context, uint32_t i)
+{
+    struct work *work = context;
+    struct by_push_target *target = &work->targets[i];
+
+    target->hash = target->image ? by_image_hash(target->image, target->bytes) : 0;
+    work->each[i].error = prepare(target, &work->options, &work->each[i].session, &work->each[i].problem);
+}
+
+static void do_abort(void *context, uint32_t i)
+{
+    struct work *work = context;
+
+    if (work->each[i].session != NULL)
+        work->each[i].error = by_session_abort(work->each[i].session, &work->each[i].problem);
+}
+
+static void do_commit(void *context, uint32_t i)
+{
+    struct work *work = context;
+
+    work->each[i].error =
+        by_session_commit(work->each[i].session, work->targets[i].hash, &work->each[i].problem);
+}
+
 int by_push(struct by_push_target *targets, uint32_t count, const struct by_session_options *options,
             struct by_problem *problem)
 {
-    struct by_session **sessions = by_alloc(count, sizeof(struct by_session *));
-    struct by_session_options writer = *options;
+    struct by_problem ignored;
+    struct work work;
     uint32_t done = 0;
-    int error = 0;
+    char text[96];
+    int error;
 
-    if (writer.election_id == 0)
-        writer.election_id = by_push_election();
-    for (uint32_t i = 0; i < count && error == 0; i++) {
-        targets[i].hash = targets[i].image ? by_image_hash(targets[i].image, targets[i].bytes) : 0;
-        error = prepare(&targets[i], &writer, &sessions[i], problem);
-        if (error != 0)
-            blame(problem, error, targets[i].name, "; no table was changed");
-    }
-    for (uint32_t i = 0; i < count && error != 0; i++) {
-        struct by_problem ignored;
-        if (sessions[i] != NULL)
-            by_session_abort(sessions[i], &ignored);
-    }
-    for (; done < count && error == 0; done++) {
-        char text[96];
-        error = by_session_commit(sessions[done], targets[done].hash, problem);
+    work_open(&work, targets, count, options);
+    error = work_do(&work, do_prepare, "; no table was changed", problem);
+    if (error != 0) {
+        work_do(&work, do_abort, "", &ignored);
+    } else {
+        error = work_do(&work, do_commit, "", problem);
+        for (uint32_t i = 0; i < count; i++)
+            done += work.each[i].error == 0;
         snprintf(text, sizeof(text), "; %u of %u have the new table: push again, or banyan push --settle",
                  done, count);
         if (error != 0)
-            blame(problem, error, targets[done].name, text);
+            strncat(problem->text, text, sizeof(problem->text) - strlen(problem->text) - 1);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        targets[i].sent = sessions[i] ? by_session_sent(sessions[i]) : 0;
-        by_session_close(sessions[i]);
-    }
-    free(sessions);
+    for (uint32_t i = 0; i < count; i++)
+        targets[i].sent = work.each[i].session ? by_session_sent(work.each[i].session) : 0;
+    work_close(&work);
     return error;
 }
 
-/* What one switch knows of a push. */
-struct state {
-    struct by_session *session;
-    by_HelloReply hello;
-};
+/* Each Hello fences older writers off, so what is read stays true. */
+static void do_greet(void *context, uint32_t i)
+{
+    struct work *work = context;
+    struct each *each = &work->each[i];
+
+    each->error = by_session_open(work->targets[i].address, &work->options, &each->session, &each->problem);
+    if (each->error == 0)
+        each->error = by_session_hello(each->session, &each->hello, &each->problem);
+}
 
 /* The newest push that some switch has validated and not yet committed; 0 = none. */
-static uint64_t find_open(const struct state *states, uint32_t count)
+static uint64_t find_open(const struct work *work)
 {
     uint64_t open = 0;
 
-    for (uint32_t i = 0; i < count; i++)
-        if (states[i].hello.validated_hash != 0 && states[i].hello.validated_push > open)
-            open = states[i].hello.validated_push;
+    for (uint32_t i = 0; i < work->count; i++)
+        if (work->each[i].hello.validated_hash != 0 && work->each[i].hello.validated_push > open)
+            open = work->each[i].hello.validated_push;
     return open;
 }
 
-/* Completes push `open`, which somebody has committed. */
-static int settle_forward(const struct by_push_target *targets, const struct state *states, uint32_t count,
-                          uint64_t open, struct by_problem *problem)
+/* Where it has not been done. */
+static void do_complete(void *context, uint32_t i)
 {
-    int error = 0;
+    struct work *work = context;
+    struct each *each = &work->each[i];
 
-    for (uint32_t i = 0; i < count; i++) {
-        const by_HelloReply *hello = &states[i].hello;
+    if (each->hello.table_push != work->open)
+        each->error = by_session_commit(each->session, each->hello.validated_hash, &each->problem);
+}
+
+/* Completes a push that somebody has committed. */
+static int settle_forward(struct work *work, struct by_problem *problem)
+{
+    const uint64_t open = work->open;
+
+    for (uint32_t i = 0; i < work->count; i++) {
+        const by_HelloReply *hello = &work->each[i].hello;
 
         if (hello->table_push == open || (hello->validated_hash != 0 && hello->validated_push == open))
             continue;
         snprintf(problem->text, sizeof(problem->text),
                  "has restarted, and knows nothing of the push that others have made active: push again");
-        return blame(problem, BY_ESTATE, targets[i].name, "");
+        return blame(problem, BY_ESTATE, work->targets[i].name, "");
     }
-    for (uint32_t i = 0; i < count && error == 0; i++)
-        if (states[i].hello.table_push != open) {
-            error = by_session_commit(states[i].session, states[i].hello.validated_hash, problem);
-            if (error != 0)
-                blame(problem, error, targets[i].name, "; settle again");
-        }
-    return error;
+    return work_do(work, do_complete, "; settle again", problem);
 }
 
 int by_push_settle(struct by_push_target *targets, uint32_t count, const struct by_session_options *options,
                    enum by_push_settled *settled, struct by_problem *problem)
 {
-    struct state *states = by_alloc(count, sizeof(*states));
-    struct by_session_options writer = *options;
     bool begun = false;
+    struct work work;
     uint64_t open;
-    int error = 0;
+    int error;
 
-    if (writer.election_id == 0)
-        writer.election_id = by_push_election();
-    /* Each Hello fences older writers off, so what is read stays true. */
-    for (uint32_t i = 0; i < count && error == 0; i++) {
-        error = by_session_open(targets[i].address, &writer, &states[i].session, problem);
-        if (error == 0)
-            error = by_session_hello(states[i].session, &states[i].hello, problem);
-        if (error != 0)
-            blame(problem, error, targets[i].name, "; nothing was settled");
-    }
-    open = error == 0 ? find_open(states, count) : 0;
+    work_open(&work, targets, count, options);
+    error = work_do(&work, do_greet, "; nothing was settled", problem);
+    open = work.open = error == 0 ? find_open(&work) : 0;
     for (uint32_t i = 0; i < count && open != 0; i++)
-        begun |= states[i].hello.table_push == open;
+        begun |= work.each[i].hello.table_push == open;
     *settled = open == 0 ? BY_PUSH_CLEAR : begun ? BY_PUSH_FORWARD : BY_PUSH_BACK;
     if (begun)
-        error = settle_forward(targets, states, count, open, problem);
-    /* Bytes that were staged and not validated tell nothing; they go as well. */
-    for (uint32_t i = 0; i < count && error == 0 && !begun; i++) {
-        error = by_session_abort(states[i].session, problem);
-        if (error != 0)
-            blame(problem, error, targets[i].name, "; settle again");
+        error = settle_forward(&work, problem);
+    else if (error == 0) /* bytes that were staged and not validated tell nothing; they go as well */
+        error = work_do(&work, do_abort, "; settle again", problem);
+    for (uint32_t i = 0; i < count && error == 0; i++) {
+        const by_HelloReply *hello = &work.each[i].hello;
+
+        targets[i].hash = !begun || hello->table_push == open ? hello->table_hash : hello->validated_hash;
     }
-    for (uint32_t i = 0; i < count && error == 0; i++)
-        targets[i].hash = !begun || states[i].hello.table_push == open ? states[i].hello.table_hash
-                                                                       : states[i].hello.validated_hash;
-    for (uint32_t i = 0; i < count; i++)
-        by_session_close(states[i].session);
-    free(states);
+    work_close(&work);
     return error;
 }

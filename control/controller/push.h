@@ -1,7 +1,8 @@
 /*
  * Tables onto many switches at once, in two phases: every switch has taken and validated its image before any
- * commits, so a refusal leaves all of them as they were. Whatever ends a controller between the two phases,
- * the switches know enough for another one to settle it. Single-threaded.
+ * commits, so a refusal leaves all of them as they were. Within a phase all are spoken with at the same time.
+ * Whatever ends a controller between the two phases, the switches know enough for another one to settle it.
+ * The caller waits; threads of its own (parallel.h) do the talking.
  */
 #ifndef BY_CONTROLLER_PUSH_H
 #define BY_CONTROLLER_PUSH_H
@@ -11,6 +12,9 @@
 
 #include "control/controller/session.h"
 #include "control/topology/topology.h"
+
+/* Switches that are spoken with at a time (count), unless options say otherwise. */
+#define BY_PUSH_AT_ONCE 64u
 
 /* One switch and its image (checked by by_image_check). */
 struct by_push_target {

@@ -69,7 +69,7 @@ static int wait_for(const struct by_session *session, short events, int64_t dead
 
 static int refused(struct by_problem *problem, const char *address, int number)
 {
-    return by_problem_say(problem, BY_EIO,
+    return by_problem_say(problem, number == ECONNREFUSED || number == ENOENT ? BY_EAGAIN : BY_EIO,
                           "%s: cannot connect: %s: is the switch running, with this --control address?",
                           address, strerror(number));
 }
@@ -209,6 +209,11 @@ void by_session_close(struct by_session *session)
     if (session->fd >= 0)
         close(session->fd);
     free(session);
+}
+
+int by_session_fd(const struct by_session *session)
+{
+    return session->fd;
 }
 
 const char *by_session_address(const struct by_session *session)

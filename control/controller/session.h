@@ -18,18 +18,21 @@ struct by_session_options {
     uint32_t timeout_ms;  /* of each call, opening included */
     uint64_t election_id; /* goes with each request that writes */
     uint64_t push_id;     /* names the push that images are validated for; 0: the election id does */
+    uint32_t at_once;     /* of a push: switches that are spoken with at a time; 0: push.h says */
     uint8_t plain_keys;   /* images with keys of jobs go over plain tcp: as well */
     const char *keys; /* for tls: the folder of the controller's keys (firmware/secure/tls.h), else NULL */
 };
 
 /*
  * Connects to "unix:PATH", "tcp:HOST:PORT" or "tls:HOST:PORT". BY_EINVAL (the address, or keys that are
- * missing or wrong), BY_EPERM (the switch and we do not accept each other), BY_EIO, BY_ETIMEDOUT with
- * `problem`.
+ * missing or wrong), BY_EPERM (the switch and we do not accept each other), BY_EAGAIN (nobody listens there
+ * now), BY_EIO, BY_ETIMEDOUT with `problem`.
  */
 int by_session_open(const char *address, const struct by_session_options *options,
                     struct by_session **session, struct by_problem *problem);
 void by_session_close(struct by_session *session);
+/* Its socket, to see when the switch ends it. */
+int by_session_fd(const struct by_session *session);
 const char *by_session_address(const struct by_session *session);
 /* Bytes of requests so far, as they were before TLS. */
 uint64_t by_session_sent(const struct by_session *session);

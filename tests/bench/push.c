@@ -1,6 +1,7 @@
 /*
  * How long tables take to many switches: every switch's image of one folder is pushed to as many agents, each
- * behind its own UNIX socket; then those of a second folder, as what differs from the first, and whole.
+ * behind its own UNIX socket; then those of a second folder, as what differs from the first, and whole; with
+ * all switches at a time and one after another, near and 10 ms away.
  *   bench-push FOLDER CHANGED
  */
 #include <dirent.h>
@@ -17,6 +18,8 @@
 #include "tests/unit/control/controller/fake.h"
 
 #define SWITCHES_MAX 1024u
+/* A switch that is far away, or slow, for the last rows (microseconds for each request). */
+#define LATE_US 10000
 
 static double now(void)
 {
@@ -68,13 +71,20 @@ static uint32_t read_folder(const char *folder, struct by_push_target *targets)
     return count;
 }
 
-static bool push(const char *what, struct by_push_target *targets, uint32_t count)
+/* One row: `base` is what the switches have, or NULL where all of a table shall go. */
+static bool push(const char *what, struct by_push_target *targets, const struct by_push_target *base,
+                 uint32_t count, uint32_t at_once)
 {
-    const struct by_session_options options = {.timeout_ms = 60000};
+    const struct by_session_options options = {.timeout_ms = 60000, .at_once = at_once};
     struct by_problem problem = {0};
     uint64_t sent = 0, bytes = 0;
-    double start = now();
+    double start;
 
+    for (uint32_t i = 0; i < count; i++) {
+        targets[i].base = base ? base[i].image : NULL;
+        targets[i].base_bytes = base ? base[i].bytes : 0;
+    }
+    start = now();
     if (by_push(targets, count, &options, &problem) != 0) {
         fprintf(stderr, "bench-push: %s\n", problem.text);
         return false;
@@ -84,7 +94,7 @@ static bool push(const char *what, struct by_push_target *targets, uint32_t coun
         sent += targets[i].sent;
         bytes += targets[i].bytes;
     }
-    printf("%-34s %8u %14llu %14llu %8.4f %9.3f\n", what, count, (unsigned long long)bytes,
+    printf("%-44s %8u %14llu %14llu %8.4f %9.3f\n", what, count, (unsigned long long)bytes,
            (unsigned long long)sent, (double)sent / (double)bytes, start);
     return true;
 }
@@ -110,16 +120,18 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < count; i++) {
         fakes[i] = fake_start(first[i].name, 1u << 24, BY_IMAGE_BYTES_MAX / 16);
         first[i].address = second[i].address = fakes[i]->address;
-        second[i].base = first[i].image;
-        second[i].base_bytes = first[i].bytes;
         differ +=
             first[i].bytes != second[i].bytes || memcmp(first[i].image, second[i].image, first[i].bytes) != 0;
     }
-    printf("%-34s %8s %14s %14s %8s %9s\n", "tables", "switches", "bytes", "sent", "ratio", "seconds");
-    done = push("whole", first, count) && push("what differs", second, count);
+    printf("%-44s %8s %14s %14s %8s %9s\n", "tables", "switches", "bytes", "sent", "ratio", "seconds");
+    done = push("whole", first, NULL, count, 0) && push("what differs", second, first, count, 0) &&
+           push("what differs, one switch after another", first, second, count, 1) &&
+           push("whole again", second, NULL, count, 0) &&
+           push("whole, one switch after another", first, NULL, count, 1);
     for (uint32_t i = 0; i < count; i++)
-        second[i].base = NULL;
-    done = done && push("the same, whole", second, count);
+        fakes[i]->late_us = LATE_US;
+    done = done && push("what differs, 10 ms away", second, first, count, 0) &&
+           push("the same, one switch after another", first, second, count, 1);
     printf("%u of %u tables differ\n", differ, count);
     for (uint32_t i = 0; i < count; i++) {
         fake_stop(fakes[i]);

@@ -256,6 +256,39 @@ static void a_commit_that_fails_says_who_has_the_new_table(void **state)
     setup_close(&setup);
 }
 
+static void a_push_speaks_with_all_switches_at_a_time(void **state)
+{
+    struct setup setup;
+    struct by_session_options options = plain;
+    struct by_problem problem = {0};
+
+    (void)state;
+    setup_open(&setup, 4096);
+    setup.fake[0]->late_us = setup.fake[1]->late_us = 50000;
+    options.at_once = 1;
+    fake_busy_most = 0;
+    assert_int_equal(by_push(setup.targets, 2, &options, &problem), 0);
+    assert_int_equal(fake_busy_most, 1);
+    options.at_once = 0;
+    assert_int_equal(by_push(setup.targets, 2, &options, &problem), 0);
+    assert_int_equal(fake_busy_most, 2);
+    setup_close(&setup);
+}
+
+static void of_several_switches_that_refuse_the_first_is_named_and_the_others_counted(void **state)
+{
+    struct setup setup;
+    struct by_problem problem = {0};
+
+    (void)state;
+    setup_open(&setup, 4096);
+    setup.fake[0]->refuse_stage = setup.fake[1]->refuse_stage = BY_ELIMIT;
+    assert_int_equal(by_push(setup.targets, 2, &plain, &problem), BY_ELIMIT);
+    assert_non_null(strstr(problem.text, "switch x0: "));
+    assert_non_null(strstr(problem.text, "(1 more of 2 switches fail); no table was changed"));
+    setup_close(&setup);
+}
+
 /* Which generation a switch has: 0 = none. */
 static uint32_t generation(const struct fake *fake)
 {
@@ -269,16 +302,18 @@ static uint32_t generation(const struct fake *fake)
 
 /* A push in a process of its own, which ends as `crash` says. True when it did, false when the push was done
  * first. */
-static bool push_until(struct setup *setup, struct crash *crash)
+static bool push_until(struct setup *setup, struct crash *crash, uint32_t at_once)
 {
+    struct by_session_options options = plain;
     struct by_problem problem = {0};
     pid_t process;
 
+    options.at_once = at_once;
     setup->fake[0]->crash = setup->fake[1]->crash = crash;
     process = fork();
     assert_true(process >= 0);
     if (process == 0)
-        _exit(by_push(setup->targets, 2, &plain, &problem) != 0);
+        _exit(by_push(setup->targets, 2, &options, &problem) != 0);
     crash->process = process;
     while (crash->process > 0 && waitpid(process, NULL, WNOHANG) == 0)
         usleep(200);
@@ -286,11 +321,9 @@ static bool push_until(struct setup *setup, struct crash *crash)
     return crash->left <= 0;
 }
 
-static void a_controller_that_crashes_at_any_step_leaves_one_generation(void **state)
+/* At each request, before and after it is done; counts what came of it, by enum by_push_settled. */
+static void crash_at_each_step(uint32_t at_once, unsigned crashes[3])
 {
-    unsigned crashes[3] = {0}; /* by enum by_push_settled */
-
-    (void)state;
     for (int before = 0; before <= 1; before++)
         for (int step = 1;; step++) {
             struct crash crash = {.left = step, .before = before};
@@ -303,7 +336,7 @@ static void a_controller_that_crashes_at_any_step_leaves_one_generation(void **s
             assert_int_equal(by_push(setup.targets, 2, &plain, &problem), 0);
             assert_int_equal(generation(setup.fake[0]), 1);
             raise_generation(&setup);
-            crashed = push_until(&setup, &crash);
+            crashed = push_until(&setup, &crash, at_once);
             if (by_push_settle(setup.targets, 2, &plain, &settled, &problem) != 0)
                 fail_msg("step %d: %s", step, problem.text);
             crashes[settled] += crashed;
@@ -324,7 +357,24 @@ static void a_controller_that_crashes_at_any_step_leaves_one_generation(void **s
         }
     /* Two switches: Hello, Stage and Validate each, then Commit each. */
     assert_int_equal(crashes[0] + crashes[1] + crashes[2], 2 * 8);
+}
+
+static void a_controller_that_crashes_at_any_step_leaves_one_generation(void **state)
+{
+    unsigned crashes[3] = {0};
+
+    (void)state;
+    crash_at_each_step(1, crashes);
     assert_true(crashes[BY_PUSH_FORWARD] >= 2 && crashes[BY_PUSH_BACK] >= 4);
+}
+
+/* What the other switch was asked meanwhile may be done or not. */
+static void a_controller_that_crashes_while_it_speaks_with_all_leaves_one_generation(void **state)
+{
+    unsigned crashes[3] = {0};
+
+    (void)state;
+    crash_at_each_step(0, crashes);
 }
 
 static void a_controller_that_another_one_has_settled_cannot_go_on(void **state)
@@ -507,8 +557,8 @@ static void addresses_that_are_none_are_refused(void **state)
         {"tcp:1.2.3.4", BY_EINVAL, "tcp:HOST:PORT"},
         {"tcp::80", BY_EINVAL, "tcp:HOST:PORT"},
         {"unix:", BY_EINVAL, "1 to 107 characters"},
-        {"unix:/tmp/by-test-nobody.sock", BY_EIO, "is the switch running"},
-        {"tcp:127.0.0.1:1", BY_EIO, "is the switch running"},
+        {"unix:/tmp/by-test-nobody.sock", BY_EAGAIN, "is the switch running"},
+        {"tcp:127.0.0.1:1", BY_EAGAIN, "is the switch running"},
     };
 
     (void)state;
@@ -554,7 +604,10 @@ int main(void)
         cmocka_unit_test(pieces_make_the_new_image_whatever_changed),
         cmocka_unit_test(a_refusal_by_one_switch_leaves_all_as_they_were),
         cmocka_unit_test(a_commit_that_fails_says_who_has_the_new_table),
+        cmocka_unit_test(a_push_speaks_with_all_switches_at_a_time),
+        cmocka_unit_test(of_several_switches_that_refuse_the_first_is_named_and_the_others_counted),
         cmocka_unit_test(a_controller_that_crashes_at_any_step_leaves_one_generation),
+        cmocka_unit_test(a_controller_that_crashes_while_it_speaks_with_all_leaves_one_generation),
         cmocka_unit_test(a_controller_that_another_one_has_settled_cannot_go_on),
         cmocka_unit_test(a_switch_that_is_too_small_or_another_refuses_a_push),
         cmocka_unit_test(a_deposed_writer_is_told_so),

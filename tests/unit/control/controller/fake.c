@@ -121,6 +121,19 @@ static bool is_last(struct crash *crash, bool writes)
     return true;
 }
 
+atomic_int fake_busy_most;
+
+static void be_late(struct fake *fake)
+{
+    static atomic_int busy;
+    int now = atomic_fetch_add(&busy, 1) + 1, most = fake_busy_most;
+
+    while (now > most && !atomic_compare_exchange_weak(&fake_busy_most, &most, now))
+        ;
+    usleep((useconds_t)fake->late_us);
+    atomic_fetch_sub(&busy, 1);
+}
+
 /* Answers what is in `in`. False when the client is to be left. */
 static bool answer(struct fake *fake, struct by_channel *channel, int fd, const uint8_t *in, size_t count)
 {
@@ -143,6 +156,8 @@ static bool answer(struct fake *fake, struct by_channel *channel, int fd, const 
         done += used;
         if (fake->crash && !fake->crash->before && bytes > 0 && is_last(fake->crash, writes))
             return false;
+        if (bytes > 0 && fake->late_us > 0)
+            be_late(fake);
         /* In two pieces: a reader must cope with half a message. */
         if (bytes > 0 && (send(fd, out, (size_t)bytes / 2, MSG_NOSIGNAL) < 0 ||
                           send(fd, out + bytes / 2, (size_t)(bytes - bytes / 2), MSG_NOSIGNAL) < 0))
@@ -215,7 +230,7 @@ struct fake *fake_start(const char *name, uint32_t slots, uint32_t image_bytes_m
                                      .port_count = 256,
                                      .slot_count = slots,
                                      .payload_max = 8192,
-                                     .entry_max = 100,
+                                     .entry_max = 4096,
                                      .image_bytes_max = image_bytes_max,
                                      .ops = &ops,
                                      .node = fake};

@@ -39,12 +39,16 @@ struct fake {
     int refuse_stage, refuse_commit; /* errors to give */
     int garbage;                     /* answers nonsense */
     atomic_int silent;               /* answers nothing */
+    atomic_int late_us;              /* thinks so long about each request, or is so far away (microseconds) */
     struct crash *crash;             /* when the controller ends, or NULL */
     uint8_t *staged, *active;
     size_t staged_bytes, active_bytes;
     struct by_agent *agent;
     void *memory;
 };
+
+/* Of late switches: those that thought about a request at the same time, at most (count). */
+extern atomic_int fake_busy_most;
 
 /* Starts a switch with 8192 bytes of payload and 256 ports, which takes tables of at most `image_bytes_max`.
  */
