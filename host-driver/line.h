@@ -16,7 +16,7 @@
 
 /* Between two attempts to connect: at first, and at most (ns). */
 #define BY_LINE_PAUSE_NS     UINT64_C(50000000)
-#define BY_LINE_PAUSE_MAX_NS UINT64_C(1000000000)
+#define BY_LINE_PAUSE_MAX_NS UINT64_C(200000000)
 
 /* Bytes that wait: [at, used) of `room`. */
 struct by_line_queue {

@@ -15,6 +15,8 @@
 #include "host-driver/image_file.h"
 #include "host-driver/line.h"
 #include "host-driver/survive.h"
+#include "host-driver/transport.h"
+#include "offload/base/bytes.h"
 
 #define LOOK_NS  500000u    /* between two looks at the connection, unless poll woke us */
 #define ALIVE_NS 100000000u /* between two ALIVE, and between two SUSPECT */
@@ -177,17 +179,34 @@ static int take(struct banyan_comm *comm, const struct by_member_frame *frame, u
 
 /* ---- frames out ---- */
 
+/* What the ports have counted: what the switches at their other ends count tells of the cables between. */
+static uint32_t put_ports(const struct by_transport *transport,
+                          uint8_t bytes[BY_MEMBER_PORT_BYTES * BY_PORTS_MAX])
+{
+    uint32_t count = transport->port_count < BY_PORTS_MAX ? transport->port_count : BY_PORTS_MAX;
+
+    for (uint32_t i = 0; i < count; i++) {
+        by_put64(bytes + (size_t)i * BY_MEMBER_PORT_BYTES, transport->ports[i].tx_packets);
+        by_put64(bytes + (size_t)i * BY_MEMBER_PORT_BYTES + 8, transport->ports[i].rx_packets);
+    }
+    return count * BY_MEMBER_PORT_BYTES;
+}
+
 static void say_alive(struct banyan_comm *comm, uint64_t now_ns)
 {
     struct by_member *member = comm->member;
     const struct by_endpoint *endpoint = comm->progress.endpoint;
     uint64_t wait_ns = comm->context->stall_ns / 4 < SUSPECT_NS ? comm->context->stall_ns / 4 : SUSPECT_NS;
+    uint8_t ports[BY_MEMBER_PORT_BYTES * BY_PORTS_MAX];
     struct by_call_status status;
 
     member->alive_ns = now_ns;
     put(member,
-        (struct by_member_frame){
-            .type = BY_MEMBER_ALIVE, .gen = comm->job.gen, .number = by_endpoint_counters(endpoint)->result},
+        (struct by_member_frame){.type = BY_MEMBER_ALIVE,
+                                 .gen = comm->job.gen,
+                                 .number = by_endpoint_counters(endpoint)->result,
+                                 .data = ports,
+                                 .bytes = put_ports(comm->transport, ports)},
         now_ns);
     if (!by_endpoint_suspects(endpoint, by_comm_now(comm), wait_ns, &status))
         return;

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "control/daemon/daemon.h"
+#include "control/daemon/heal.h"
 #include "control/daemon/state.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
@@ -24,13 +25,17 @@ struct by_change *by_change_new(struct by_daemon *daemon)
 {
     struct by_change *change = by_alloc(1, sizeof(*change));
     uint32_t n = daemon->topology->node_count;
+    struct by_fabric_loss loss;
 
+    by_fabric_loss_copy(&loss, &daemon->loss, daemon->topology);
     change->topology = daemon->topology;
     change->lower = daemon->options.lower;
     change->state = daemon->state;
     change->access = daemon->options.access;
     change->access.election_id = daemon->election_id;
-    by_fabric_loss_copy(&change->loss, &daemon->loss, daemon->topology);
+    by_heal_avoid(daemon, &loss);
+    by_fabric_loss_copy(&change->loss, &loss, daemon->topology);
+    by_fabric_loss_free(&loss);
     change->limits = by_alloc(n, sizeof(*change->limits));
     change->images = by_alloc(n, sizeof(*change->images));
     for (uint32_t i = 0; i < daemon->switch_count; i++) {

@@ -15,6 +15,7 @@
 #include "control/daemon/http.h"
 #include "control/daemon/jobs.h"
 #include "control/daemon/members.h"
+#include "control/daemon/notice.h"
 #include "control/daemon/state.h"
 #include "control/topology/alloc.h"
 
@@ -144,6 +145,7 @@ static int open_daemon(struct by_daemon *daemon)
     daemon->work = by_work_start(daemon->events);
     daemon->requests = by_jobs_open();
     by_heal_open(daemon);
+    by_notice_open(daemon);
     if (by_members_open(daemon) != 0)
         return EXIT_ENVIRONMENT;
     return open_http(daemon);
@@ -157,6 +159,7 @@ static void close_daemon(struct by_daemon *daemon)
         by_members_close(daemon);
         by_switches_stop(daemon);
         by_work_stop(daemon->work);
+        by_notice_close(daemon);
         by_heal_close(daemon);
         by_change_free(daemon->change);
         by_jobs_close(daemon);

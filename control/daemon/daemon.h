@@ -83,8 +83,9 @@ struct by_daemon {
     struct by_jobs *requests;   /* jobs.c: those that wait for their turn */
     struct by_members *members; /* members.c: the server of hosts */
     struct by_heal *heal;       /* heal.c: recovery */
+    struct by_notice *notice;   /* notice.c: what counters show */
     struct {
-        uint64_t pushes, push_errors, switch_downs, switch_reboots, link_downs;
+        uint64_t pushes, push_errors, switch_downs, switch_reboots, link_downs, swallows;
         double push_seconds, plan_seconds; /* of all */
     } counts;
 };

@@ -18,6 +18,7 @@ enum by_event_kind {
     BY_EVENT_LED,         /* the first of all: this daemon leads, and the jobs of its last life are there */
     BY_EVENT_SWITCH_UP,   /* answers; for the first time, or again after it was down, with its table */
     BY_EVENT_SWITCH_DOWN, /* has not answered for three heartbeats */
+    BY_EVENT_SWITCH_GONE, /* its process has ended */
     BY_EVENT_SWITCH_REBOOTED, /* answers with another boot nonce: its table is gone */
     BY_EVENT_LINK_DOWN,       /* a port at one of the link's ends has no carrier */
     BY_EVENT_LINK_UP,

@@ -392,6 +392,48 @@ static void sync_jobs(struct by_daemon *daemon)
     }
 }
 
+/* ---- what swallows packets ---- */
+
+bool by_heal_waiting(struct by_daemon *daemon, bool *used)
+{
+    const struct by_heal *heal = daemon->heal;
+    bool some = false;
+
+    if (heal == NULL || !heal->begun)
+        return false;
+    memset(used, 0, daemon->topology->link_count * sizeof(*used));
+    for (uint32_t i = 0; i < heal->place_count; i++) {
+        const struct by_job *job = heal->places[i].job != 0 ? job_at(daemon, i) : NULL;
+
+        if (job == NULL || job->tables == NULL || !by_recover_waits(heal->recover, i))
+            continue;
+        some = true;
+        for (uint32_t l = 0; l < daemon->topology->link_count; l++)
+            used[l] |= job->tables->uses_link[l];
+    }
+    return some;
+}
+
+void by_heal_swallows(struct by_daemon *daemon, bool is_link, uint32_t what, const char *text)
+{
+    give(daemon,
+         (struct by_recover_event){.type = is_link ? BY_RECOVER_LINK_SWALLOWS : BY_RECOVER_SWITCH_SWALLOWS,
+                                   .what = what,
+                                   .text = text});
+    step(daemon);
+}
+
+void by_heal_avoid(const struct by_daemon *daemon, struct by_fabric_loss *loss)
+{
+    const struct by_recover *recover = daemon->heal != NULL ? daemon->heal->recover : NULL;
+    const struct by_topology *topology = daemon->topology;
+
+    for (uint32_t n = 0; recover != NULL && n < topology->node_count; n++)
+        loss->nodes[n] |= by_recover_held(recover, false, n);
+    for (uint32_t l = 0; recover != NULL && l < topology->link_count; l++)
+        loss->links[l] |= by_recover_held(recover, true, l);
+}
+
 /* ---- events ---- */
 
 /* What was down before anybody was told. */
@@ -411,6 +453,7 @@ void by_heal_event(struct by_daemon *daemon, const struct by_event *event)
 {
     static const enum by_recover_type types[] = {[BY_EVENT_SWITCH_UP] = BY_RECOVER_SWITCH_UP,
                                                  [BY_EVENT_SWITCH_DOWN] = BY_RECOVER_SWITCH_DOWN,
+                                                 [BY_EVENT_SWITCH_GONE] = BY_RECOVER_SWITCH_GONE,
                                                  [BY_EVENT_SWITCH_REBOOTED] = BY_RECOVER_SWITCH_REBOOTED,
                                                  [BY_EVENT_LINK_DOWN] = BY_RECOVER_LINK_DOWN,
                                                  [BY_EVENT_LINK_UP] = BY_RECOVER_LINK_UP,
@@ -449,6 +492,7 @@ void by_heal_open(struct by_daemon *daemon)
 {
     struct by_recover_config config = {.node_count = daemon->topology->node_count,
                                        .link_count = daemon->topology->link_count,
+                                       .trust_ns = daemon->options.trust_ms * UINT64_C(1000000),
                                        .quiet_ns = daemon->options.quiet_ms * UINT64_C(1000000),
                                        .uses = uses,
                                        .name_part = name_part,

@@ -16,6 +16,7 @@
 
 #include "control/daemon/heal.h"
 #include "control/daemon/jobs.h"
+#include "control/daemon/notice.h"
 #include "control/topology/alloc.h"
 #include "offload/base/errors.h"
 #include "offload/base/prng.h"
@@ -39,6 +40,7 @@ struct peer {
     bool writing; /* the loop tells when it can be written to */
     uint64_t since_ms, nonce;
     uint16_t job, rank, gen;
+    uint32_t node;              /* of a member */
     char name[BY_NAME_MAX + 1]; /* of its node; "" until HELLO */
 };
 
@@ -273,6 +275,7 @@ static void settle(struct by_daemon *daemon, struct peer *peer)
     }
     peer->job = job->spec.job;
     peer->rank = (uint16_t)rank;
+    peer->node = (uint32_t)node;
     peer->member = true;
     by_heal_rank(daemon, BY_RECOVER_RANK_CAME, peer->job, peer->rank, peer->gen, peer->nonce);
 }
@@ -318,6 +321,7 @@ static void take(struct by_daemon *daemon, struct peer *peer, const struct by_me
     }
     switch (frame->type) {
     case BY_MEMBER_ALIVE:
+        by_notice_host(daemon, peer->node, frame->data, frame->bytes);
         by_heal_rank(daemon, BY_RECOVER_RANK_ALIVE, peer->job, peer->rank, frame->gen, frame->number);
         break;
     case BY_MEMBER_SUSPECT:

@@ -13,14 +13,17 @@ daemon_SRC := \
 	control/daemon/jobs.c \
 	control/daemon/loop.c \
 	control/daemon/members.c \
+	control/daemon/notice.c \
 	control/daemon/options.c \
 	control/daemon/react.c \
 	control/daemon/recover.c \
 	control/daemon/recover_job.c \
+	control/daemon/recover_part.c \
 	control/daemon/start.c \
 	control/daemon/state.c \
 	control/daemon/state_jobs.c \
 	control/daemon/status.c \
+	control/daemon/swallow.c \
 	control/daemon/switches.c \
 	control/daemon/watch.c \
 	control/daemon/work.c

@@ -21,6 +21,7 @@ enum {
     OPT_JOB,
     OPT_MEMBERS,
     OPT_QUIET,
+    OPT_TRUST,
     OPT_LOSE,
     OPT_MTU,
     OPT_DET,
@@ -40,6 +41,7 @@ static const struct option long_options[] = {{"to", required_argument, NULL, OPT
                                              {"job", required_argument, NULL, OPT_JOB},
                                              {"members", required_argument, NULL, OPT_MEMBERS},
                                              {"quiet", required_argument, NULL, OPT_QUIET},
+                                             {"trust", required_argument, NULL, OPT_TRUST},
                                              {"lose", required_argument, NULL, OPT_LOSE},
                                              {"mtu", required_argument, NULL, OPT_MTU},
                                              {"det", no_argument, NULL, OPT_DET},
@@ -66,6 +68,9 @@ static const char usage[] =
     "  --members ADDR        where hosts of jobs connect: unix:PATH or tcp:HOST:PORT\n"
     "  --quiet MS            a switch or link that came back is used when it has been there for so long,\n"
     "                        100 to 3600000 (default 2000)\n"
+    "  --trust MS            one that swallows packets is used again after so long, and after twice as long "
+    "each\n"
+    "                        time that it swallows them soon again, 100 to 3600000 (default 10000)\n"
     "  --lose N              fault injection: of 1000 messages between hosts and here so many are lost\n"
     "  --heartbeat MS        how often each switch is asked, 10 to 1000 (default 100); three without an\n"
     "                        answer mean that it is down\n"
@@ -160,6 +165,8 @@ static int take(struct by_options *options, int code, const char *value)
         return add("--members", value, options->members, &options->member_count, BY_OPTIONS_MEMBERS_MAX);
     case OPT_QUIET:
         return take_number("quiet", value, 100, 3600000, &options->quiet_ms);
+    case OPT_TRUST:
+        return take_number("trust", value, 100, 3600000, &options->trust_ms);
     case OPT_LOSE:
         return take_number("lose", value, 0, 500, &options->lose);
     case OPT_MTU:
@@ -202,6 +209,7 @@ int by_options_parse(struct by_options *options, int argc, char **argv)
 
     *options = (struct by_options){.heartbeat_ms = 100,
                                    .quiet_ms = 2000,
+                                   .trust_ms = 10000,
                                    .http = true,
                                    .http_port = BY_HTTP_PORT,
                                    .lower = {.mtu = BY_LOWER_MTU},

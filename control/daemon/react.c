@@ -3,6 +3,7 @@
 #include "control/daemon/heal.h"
 #include "control/daemon/http.h"
 #include "control/daemon/jobs.h"
+#include "control/daemon/notice.h"
 
 void by_daemon_tell(struct by_daemon *daemon, const struct by_event *event)
 {
@@ -12,6 +13,8 @@ void by_daemon_tell(struct by_daemon *daemon, const struct by_event *event)
         by_http_tick(daemon);
     /* Recovering comes first: what it starts has the change, and requests wait. */
     by_heal_event(daemon, event);
+    if (event->kind == BY_EVENT_TICK)
+        by_notice_tick(daemon);
     if (event->kind == BY_EVENT_TICK || event->kind == BY_EVENT_PUSHED)
         by_jobs_step(daemon);
 }

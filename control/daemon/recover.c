@@ -10,18 +10,14 @@
 #define GRACE_NS  UINT64_C(1500000000)
 #define CUT_NS    UINT64_C(3000000000)
 #define REPEAT_NS UINT64_C(100000000)
+#define TRUST_NS  UINT64_C(10000000000)
 /* Messages of one reminder (count): that of a larger job, in which each rank reports to each, comes later. */
 #define REMINDER 4096u
 #define RETRY_NS UINT64_C(200000000) /* after a push that failed */
-/* A job that moved so recently, with no rank that waits, has no dead switch in its trees: the switch cannot
- * be reached by us alone. */
-#define MOVED_NS UINT64_C(250000000)
-
-static const char *part_name(const struct by_recover *r, bool is_link, uint32_t what, char text[96])
-{
-    r->config.name_part(r->config.user, is_link, what, text, 96);
-    return text;
-}
+/* Ranks that wait say so every 100 ms: who has not for so long waits no more. */
+#define WAITS_GAP_NS UINT64_C(350000000)
+/* They wait, and not for a lost packet alone. */
+#define WAITS_NS UINT64_C(200000000)
 
 static uint16_t after(uint16_t gen)
 {
@@ -58,150 +54,6 @@ void by_recover_want(struct by_recover *r)
     r->wanted = true;
     if (r->phase == IDLE || r->phase == SETTLING)
         start_plan(r);
-}
-
-/* Touches the jobs whose trees use it; whether there was one. */
-static bool touch(struct by_recover *r, bool is_link, uint32_t what)
-{
-    bool some = false;
-
-    for (uint32_t j = 0; j < r->job_count; j++) {
-        struct by_recover_state *job = &r->jobs[j];
-
-        /* What is planned at this moment may use it, too. */
-        if (!job->exists || job->failed || (!job->open && !r->config.uses(r->config.user, j, is_link, what)))
-            continue;
-        job->touched = some = true;
-    }
-    return some;
-}
-
-static void lose(struct by_recover *r, bool is_link, uint32_t what, const char *how)
-{
-    bool *lost = is_link ? r->lost_links : r->lost_nodes;
-    char name[96];
-
-    r->back_ns[is_link ? r->config.node_count + what : what] = 0;
-    if (lost[what])
-        return;
-    lost[what] = true;
-    snprintf(r->cause, sizeof(r->cause), "%s %s", part_name(r, is_link, what, name), how);
-    if (touch(r, is_link, what)) {
-        by_recover_tell(r, "%s: planning anew", r->cause);
-        by_recover_want(r);
-    } else {
-        by_recover_tell(r, "%s: no job uses it", r->cause);
-    }
-}
-
-/* Jobs that have no way left do not wait until what came back has been there for a while: they take it at
- * once. Whether there is such a job. */
-static bool rescue(struct by_recover *r, bool is_link, uint32_t what)
-{
-    bool some = false;
-    char name[96];
-
-    for (uint32_t j = 0; j < r->job_count; j++) {
-        struct by_recover_state *job = &r->jobs[j];
-
-        if (job->exists && job->cut)
-            job->touched = some = true;
-        job->cut = false;
-    }
-    if (!some)
-        return false;
-    (is_link ? r->lost_links : r->lost_nodes)[what] = false;
-    by_recover_tell(r, "%s is back: planning anew", part_name(r, is_link, what, name));
-    by_recover_want(r);
-    return true;
-}
-
-static void come_back(struct by_recover *r, bool is_link, uint32_t what)
-{
-    const bool *lost = is_link ? r->lost_links : r->lost_nodes;
-    char name[96];
-
-    if (!is_link)
-        r->silent[what] = false;
-    if (!lost[what] || r->back_ns[is_link ? r->config.node_count + what : what] != 0)
-        return;
-    if (rescue(r, is_link, what))
-        return;
-    r->back_ns[is_link ? r->config.node_count + what : what] = r->now_ns;
-    by_recover_tell(r, "%s is back; it will be used when it has been there for a while",
-                    part_name(r, is_link, what, name));
-}
-
-/* What has been back for long enough is part of the fabric again, and every job is planned with it. */
-static void heal(struct by_recover *r)
-{
-    uint32_t nodes = r->config.node_count, all = nodes + r->config.link_count;
-    bool some = false;
-
-    if (r->phase != IDLE)
-        return;
-    for (uint32_t i = 0; i < all; i++) {
-        bool *lost = i < nodes ? &r->lost_nodes[i] : &r->lost_links[i - nodes];
-
-        if (r->back_ns[i] == 0 || r->now_ns - r->back_ns[i] < r->config.quiet_ns)
-            continue;
-        r->back_ns[i] = 0;
-        *lost = false;
-        some = true;
-    }
-    if (!some)
-        return;
-    for (uint32_t j = 0; j < r->job_count; j++)
-        r->jobs[j].touched = r->jobs[j].exists && !r->jobs[j].failed;
-    by_recover_tell(r, "the fabric is healed: planning anew");
-    by_recover_want(r);
-}
-
-/* Ranks that use the switch move on, and none waits. */
-static bool is_partition(const struct by_recover *r, uint32_t node)
-{
-    for (uint32_t j = 0; j < r->job_count; j++) {
-        const struct by_recover_state *job = &r->jobs[j];
-
-        if (job->exists && !job->open && job->moved_ns != 0 && r->now_ns - job->moved_ns < MOVED_NS &&
-            (job->waits_ns == 0 || r->now_ns - job->waits_ns >= 2 * MOVED_NS) &&
-            r->config.uses(r->config.user, j, false, node))
-            return true;
-    }
-    return false;
-}
-
-static void take_silence(struct by_recover *r, uint32_t node)
-{
-    char name[96];
-
-    if (r->lost_nodes[node]) {
-        lose(r, false, node, "is silent");
-    } else if (!is_partition(r, node)) {
-        r->silent[node] = false;
-        lose(r, false, node, "does not answer");
-    } else if (!r->silent[node]) {
-        r->silent[node] = true;
-        by_recover_tell(r, "%s does not answer, but its ranks move on: is the way from here to it broken?",
-                        part_name(r, false, node, name));
-    }
-}
-
-static void take_reboot(struct by_recover *r, uint32_t node)
-{
-    char name[96];
-
-    r->silent[node] = false;
-    if (r->lost_nodes[node]) {
-        come_back(r, false, node);
-        return;
-    }
-    /* It lives: only what it held is gone. */
-    snprintf(r->cause, sizeof(r->cause), "%s was started anew", part_name(r, false, node, name));
-    if (touch(r, false, node)) {
-        by_recover_tell(r, "%s: planning anew", r->cause);
-        by_recover_want(r);
-    }
 }
 
 static void take_planned(struct by_recover *r, const struct by_recover_event *event)
@@ -269,16 +121,15 @@ static void tick(struct by_recover *r)
 {
     bool open = false;
 
-    for (uint32_t n = 0; n < r->config.node_count; n++)
-        if (r->silent[n])
-            take_silence(r, n);
+    by_recover_parts_tick(r);
     for (uint32_t j = 0; j < r->job_count; j++) {
         struct by_recover_state *job = &r->jobs[j];
 
         if (!job->exists)
             continue;
         by_recover_bury(r, j);
-        if (job->cut && r->now_ns - job->cut_ns >= r->config.cut_ns)
+        /* Where its ranks go on, what is lost is lost for us alone. */
+        if (job->cut && r->now_ns - job->cut_ns >= r->config.cut_ns && !by_recover_moves(r, job))
             by_recover_fail(r, j, job->error, "%s", job->why);
         if (by_recover_is_on(job) && (r->phase == PUSHING || r->phase == SETTLING) &&
             r->now_ns - job->said_ns >= pause_of(r, job))
@@ -292,7 +143,7 @@ static void tick(struct by_recover *r)
     } else if (r->phase == SETTLING && !open) {
         r->phase = IDLE;
     }
-    heal(r);
+    by_recover_parts_heal(r);
 }
 
 /* An event of a rank that is known. */
@@ -321,6 +172,8 @@ static void take_rank(struct by_recover *r, const struct by_recover_event *event
         rank->chunks = event->number;
         break;
     case BY_RECOVER_RANK_SUSPECTS:
+        if (job->waits_ns == 0 || r->now_ns - job->waits_ns > WAITS_GAP_NS)
+            job->waits_since_ns = r->now_ns;
         job->waits_ns = r->now_ns;
         break;
     default: /* CARRIED */
@@ -338,17 +191,14 @@ void by_recover_event(struct by_recover *r, const struct by_recover_event *event
     r->now_ns = event->now_ns;
     switch (event->type) {
     case BY_RECOVER_SWITCH_DOWN:
-        take_silence(r, event->what);
-        break;
-    case BY_RECOVER_LINK_DOWN:
-        lose(r, true, event->what, "is down");
-        break;
     case BY_RECOVER_SWITCH_UP:
-    case BY_RECOVER_LINK_UP:
-        come_back(r, event->type == BY_RECOVER_LINK_UP, event->what);
-        break;
     case BY_RECOVER_SWITCH_REBOOTED:
-        take_reboot(r, event->what);
+    case BY_RECOVER_SWITCH_GONE:
+    case BY_RECOVER_SWITCH_SWALLOWS:
+    case BY_RECOVER_LINK_DOWN:
+    case BY_RECOVER_LINK_UP:
+    case BY_RECOVER_LINK_SWALLOWS:
+        by_recover_part(r, event);
         break;
     case BY_RECOVER_NO_PLAN:
         if (event->job < r->job_count && r->jobs[event->job].planning && !r->jobs[event->job].touched)
@@ -387,12 +237,13 @@ struct by_recover *by_recover_open(const struct by_recover_config *config)
         r->config.grace_ns = GRACE_NS;
     if (config->repeat_ns == 0)
         r->config.repeat_ns = REPEAT_NS;
+    if (config->trust_ns == 0)
+        r->config.trust_ns = TRUST_NS;
     r->phase = IDLE;
     r->lost_nodes = calloc(nodes + 1, sizeof(bool));
     r->lost_links = calloc(links + 1, sizeof(bool));
-    r->silent = calloc(nodes + 1, sizeof(bool));
-    r->back_ns = calloc(nodes + links + 1, sizeof(uint64_t));
-    if (r->lost_nodes != NULL && r->lost_links != NULL && r->silent != NULL && r->back_ns != NULL)
+    r->parts = calloc((size_t)nodes + links + 1, sizeof(*r->parts));
+    if (r->lost_nodes != NULL && r->lost_links != NULL && r->parts != NULL)
         return r;
     by_recover_close(r);
     return NULL;
@@ -407,8 +258,7 @@ void by_recover_close(struct by_recover *r)
     free(r->jobs);
     free(r->lost_nodes);
     free(r->lost_links);
-    free(r->silent);
-    free(r->back_ns);
+    free(r->parts);
     free(r);
 }
 
@@ -475,6 +325,14 @@ uint16_t by_recover_next(const struct by_recover *r, uint32_t job)
 bool by_recover_planning(const struct by_recover *r, uint32_t job)
 {
     return job < r->job_count && r->jobs[job].planning;
+}
+
+bool by_recover_waits(const struct by_recover *r, uint32_t j)
+{
+    const struct by_recover_state *job = j < r->job_count ? &r->jobs[j] : NULL;
+
+    return job != NULL && job->exists && !job->failed && !job->open && !job->cut && job->waits_ns != 0 &&
+           r->now_ns - job->waits_ns <= WAITS_GAP_NS && r->now_ns - job->waits_since_ns >= WAITS_NS;
 }
 
 bool by_recover_is_quiet(const struct by_recover *r)

@@ -22,8 +22,11 @@ enum by_recover_type {
     BY_RECOVER_SWITCH_DOWN = 1, /* it does not answer any more */
     BY_RECOVER_SWITCH_UP,       /* it answers again, with the tables that it had */
     BY_RECOVER_SWITCH_REBOOTED, /* it answers, and has no tables */
+    BY_RECOVER_SWITCH_GONE,     /* its process has ended: nobody listens at its address any more */
     BY_RECOVER_LINK_DOWN,
     BY_RECOVER_LINK_UP,
+    BY_RECOVER_SWITCH_SWALLOWS, /* these two: it is up, and what goes there comes nowhere (swallow.h); */
+    BY_RECOVER_LINK_SWALLOWS,   /* `text` says so, behind its name */
     /* Of a rank: `job` (place in the list), `rank`. */
     BY_RECOVER_RANK_CAME,     /* `gen` of its table, 0: it has none; `number`: the nonce of its process */
     BY_RECOVER_RANK_LEFT,     /* by its own will */
@@ -82,6 +85,7 @@ struct by_recover_job {
 
 struct by_recover_config {
     uint32_t node_count, link_count;
+    uint64_t trust_ns;  /* what swallows packets is used again after, twice as long each time; 0 = 10 s */
     uint64_t quiet_ns;  /* what came back must have been there for so long before it is used; 0 = 2 s */
     uint64_t cut_ns;    /* a job that has no way left waits so long for one to come back; 0 = 3 s */
     uint64_t grace_ns;  /* a rank whose connection ended may come back within; 0 = 1.5 s */
@@ -108,11 +112,15 @@ void by_recover_event(struct by_recover *recover, const struct by_recover_event 
 /* By node, by link: what plans and pushes must do without. */
 const bool *by_recover_lost_nodes(const struct by_recover *recover);
 const bool *by_recover_lost_links(const struct by_recover *recover);
+/* It has swallowed packets, and is not trusted yet. */
+bool by_recover_held(const struct by_recover *recover, bool is_link, uint32_t what);
 /* The generation that all ranks of the job are in, and the one that is coming; the same when none is. */
 uint16_t by_recover_base(const struct by_recover *recover, uint32_t job);
 uint16_t by_recover_next(const struct by_recover *recover, uint32_t job);
 /* Between PLAN and PLANNED: the plan is for this job, too, of the generation by_recover_next. */
 bool by_recover_planning(const struct by_recover *recover, uint32_t job);
+/* Ranks of the job have waited for a while, are said to wait still, and no attempt is under way. */
+bool by_recover_waits(const struct by_recover *recover, uint32_t job);
 /* 1 when nothing is under way and nothing waits. */
 bool by_recover_is_quiet(const struct by_recover *recover);
 

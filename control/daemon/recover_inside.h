@@ -1,6 +1,6 @@
 /*
- * Inside of recovery: what recover.c (attempts, the fabric) and recover_job.c (jobs and their ranks) know in
- * common. The daemon's thread.
+ * Inside of recovery: what recover.c (attempts), recover_part.c (the fabric) and recover_job.c (jobs and
+ * their ranks) know in common. The daemon's thread.
  */
 #ifndef BY_DAEMON_RECOVER_INSIDE_H
 #define BY_DAEMON_RECOVER_INSIDE_H
@@ -26,12 +26,25 @@ struct by_recover_state {
     uint16_t job, rank_count, base, next;
     uint16_t prior, last; /* next before the plan at hand; the highest that any attempt has had: none twice */
     uint64_t moved_ns, waits_ns; /* when chunks came, and when some rank last said that one waits */
+    uint64_t waits_since_ns;     /* the first time of those that followed each other closely */
     uint64_t cut_ns;             /* since when */
+    uint64_t tried_ns;           /* when it was given a part to try that swallows packets, while it was cut */
     uint64_t said_ns;            /* ranks were reminded, or one got on */
     int error;
     char text[BY_RECOVER_TEXT]; /* of what it failed by */
     char why[BY_RECOVER_TEXT];  /* of what it is cut by */
     struct by_recover_rank *ranks;
+};
+
+/* A node, or a link. */
+struct by_recover_part {
+    bool down;         /* it, or its carrier, as far as we know */
+    bool silent;       /* a node: down for us, but perhaps not for the ranks */
+    bool held;         /* it has swallowed packets, and is not used again before `until_ns` */
+    uint64_t back_ns;  /* lost, and back since; 0: it is not */
+    uint64_t until_ns; /* held until then */
+    uint64_t trust_ns; /* how long it was, or is, held */
+    uint64_t free_ns;  /* when that was over */
 };
 
 struct by_recover {
@@ -41,12 +54,22 @@ struct by_recover {
     bool pushed; /* the attempt at hand is on the switches */
     uint64_t now_ns, retry_ns;
     bool *lost_nodes, *lost_links;
-    bool *silent;      /* nodes: down for us, but perhaps not for the ranks */
-    uint64_t *back_ns; /* nodes, then links: since when they are back; 0: they are not */
+    struct by_recover_part *parts; /* nodes, then links */
     uint32_t job_count;
     struct by_recover_state *jobs;
-    char cause[160]; /* what is lost, for texts */
+    char cause[256]; /* what is lost, for texts */
 };
+
+/* A job that moved so recently, with no rank that waits, has nothing dead in its trees. */
+#define BY_RECOVER_MOVED_NS UINT64_C(250000000)
+
+/* Chunks come, and no rank waits. */
+static inline bool by_recover_moves(const struct by_recover *r, const struct by_recover_state *job)
+{
+    return job->exists && !job->open && job->moved_ns != 0 &&
+           r->now_ns - job->moved_ns < BY_RECOVER_MOVED_NS &&
+           (job->waits_ns == 0 || r->now_ns - job->waits_ns >= 2 * BY_RECOVER_MOVED_NS);
+}
 
 /* Its ranks are in an attempt that nothing has overtaken yet. */
 static inline bool by_recover_is_on(const struct by_recover_state *job)
@@ -77,6 +100,11 @@ void by_recover_came(struct by_recover *r, const struct by_recover_event *event)
 void by_recover_gone(struct by_recover *r, const struct by_recover_event *event);
 /* Ranks whose connection ended, and who did not come back in time. */
 void by_recover_bury(struct by_recover *r, uint32_t j);
+/* recover_part.c: events of the fabric's parts; who was thought to be silent is looked at again; what has
+ * been back, or held, for long enough is used again. */
+void by_recover_part(struct by_recover *r, const struct by_recover_event *event);
+void by_recover_parts_tick(struct by_recover *r);
+void by_recover_parts_heal(struct by_recover *r);
 /* recover.c: a plan for all jobs that were touched, as soon as may be. */
 void by_recover_want(struct by_recover *r);
 

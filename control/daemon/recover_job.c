@@ -109,7 +109,8 @@ void by_recover_cut(struct by_recover *r, uint32_t j, int error, const char *tex
     job->planning = false;
     job->error = error;
     snprintf(job->why, sizeof(job->why), "%s: %s", r->cause, text);
-    if (!job->cut)
+    /* A trial that was in vain does not make the wait longer. */
+    if (!job->cut && (job->tried_ns == 0 || r->now_ns - job->tried_ns >= r->config.cut_ns))
         job->cut_ns = r->now_ns;
     job->cut = true;
     by_recover_tell(r, "job %u: %s; it waits for that to come back", job->job, job->why);
@@ -138,6 +139,7 @@ void by_recover_settle(struct by_recover *r, uint32_t j)
             if (job->ranks[k].presence != HERE || job->ranks[k].gen != job->next)
                 return;
     job->open = false;
+    job->waits_ns = 0; /* that was in the old trees */
     job->used = by_recover_any(job, HERE);
     job->base = job->next;
     by_recover_act(r, (struct by_recover_action){.what = BY_DO_SETTLED, .job = j});

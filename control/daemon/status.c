@@ -368,6 +368,8 @@ void by_status_metrics(struct by_daemon *daemon, FILE *stream)
     job_metrics(daemon, stream);
     plain(stream, "links_down", "gauge", "Links without a carrier", links);
     plain(stream, "link_downs_total", "counter", "Links that went down", (double)daemon->counts.link_downs);
+    plain(stream, "swallows_total", "counter", "Links and switches found to swallow packets",
+          (double)daemon->counts.swallows);
     plain(stream, "switch_downs_total", "counter", "Switches that stopped to answer",
           (double)daemon->counts.switch_downs);
     plain(stream, "switch_reboots_total", "counter", "Switches that answered after a restart",

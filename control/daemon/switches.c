@@ -1,19 +1,23 @@
 /*
  * Switches as the daemon sees them: what each heartbeat means. A switch is down when it has not answered for
- * three heartbeats, has rebooted when its boot nonce is another, and its word on the carriers of its ports
- * says which links are down. Each change is told once (by_daemon_tell). The loop's thread.
+ * three heartbeats or its process has ended, has rebooted when its boot nonce is another, and its word on the
+ * carriers of its ports says which links are down. Each change is told once (by_daemon_tell). The loop's
+ * thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "control/daemon/daemon.h"
+#include "control/daemon/notice.h"
+#include "control/daemon/state.h"
 #include "control/topology/alloc.h"
 #include "offload/base/errors.h"
 
 /* Heartbeats without an answer that make a switch down (count). */
 #define SILENT_BEATS 3u
-/* A switch that has never answered is given this long (milliseconds), if that is more. */
+/* A switch that has never answered is given this long (milliseconds), if that is more: all may be starting.
+ * Not where this daemon has led before: its switches ran before it. */
 #define FIRST_MS 1000u
 
 struct by_switch *by_switch_find(struct by_daemon *daemon, uint32_t node)
@@ -110,6 +114,7 @@ static void take_answer(struct by_daemon *daemon, struct by_switch *device, cons
                               ? device->stray_beats + 1
                               : 0;
     daemon->counts.switch_reboots += rebooted;
+    by_notice_switch(daemon, device, beat);
     if (rebooted)
         by_daemon_say("switch %s has restarted, its tables are gone", device->name);
     else if (!was_up)
@@ -122,9 +127,9 @@ static void take_answer(struct by_daemon *daemon, struct by_switch *device, cons
 /* It did not. */
 static void take_silence(struct by_daemon *daemon, struct by_switch *device, const struct by_beat *beat)
 {
-    uint64_t most = (uint64_t)SILENT_BEATS * daemon->options.heartbeat_ms;
+    uint64_t most = beat->gone ? 0 : (uint64_t)SILENT_BEATS * daemon->options.heartbeat_ms;
 
-    if (device->state == BY_SWITCH_UNKNOWN && most < FIRST_MS)
+    if (device->state == BY_SWITCH_UNKNOWN && most < FIRST_MS && by_state_election(daemon->state) == 0)
         most = FIRST_MS;
     device->silent_ms = beat->silent_ms;
     snprintf(device->text, sizeof(device->text), "%s", beat->problem.text);
@@ -133,9 +138,14 @@ static void take_silence(struct by_daemon *daemon, struct by_switch *device, con
     device->state = BY_SWITCH_DOWN;
     daemon->loss.nodes[device->node] = true;
     daemon->counts.switch_downs++;
-    by_daemon_say("switch %s is down: no answer for %llu ms: %s", device->name,
-                  (unsigned long long)beat->silent_ms, device->text);
-    by_daemon_tell(daemon, &(struct by_event){.kind = BY_EVENT_SWITCH_DOWN, .node = device->node});
+    if (beat->gone)
+        by_daemon_say("switch %s is down: its process has ended: %s", device->name, device->text);
+    else
+        by_daemon_say("switch %s is down: no answer for %llu ms: %s", device->name,
+                      (unsigned long long)beat->silent_ms, device->text);
+    by_daemon_tell(daemon,
+                   &(struct by_event){.kind = beat->gone ? BY_EVENT_SWITCH_GONE : BY_EVENT_SWITCH_DOWN,
+                                      .node = device->node});
     look_at_links(daemon, device);
 }
 
@@ -154,4 +164,6 @@ void by_switches_beat(struct by_daemon *daemon, struct by_beat *beat)
     else
         take_silence(daemon, device, beat);
     free(beat);
+    if (daemon->start != NULL)
+        by_start_tick(daemon); /* it may be the last one that was waited for */
 }

@@ -1,11 +1,15 @@
 /* A switch's own thread. See watch.h. */
 #include "control/daemon/watch.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "control/daemon/thread.h"
 #include "control/topology/alloc.h"
@@ -16,14 +20,17 @@
 #define WAITING_MS 1000u
 /* Heartbeats without an answer after which a call is given up (count): the same as make a switch down. */
 #define CALL_BEATS 3u
+/* A switch whose process has ended may be started anew at once: for so long (milliseconds) it is asked so
+ * many times as often. */
+#define RETURN_MS   5000u
+#define RETURN_PART 4u
 
 struct by_watch {
     struct by_watch_options options;
     struct by_event_queue *events;
     pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t ended;
-    bool end;
+    int end_fd;       /* readable when the watch is to end */
+    bool answered;    /* the switch has, at least once */
     atomic_bool told; /* a beat waits to be taken */
     _Atomic uint64_t election_id;
     struct by_session *session;
@@ -66,38 +73,54 @@ static int ask(struct by_watch *watch, struct by_beat *beat)
         error = by_problem_say(&beat->problem, BY_EINVAL,
                                "%s answers as '%s', and not as '%s': check the addresses",
                                watch->options.address, beat->hello.name, watch->options.name);
+    beat->asked_ms = now_ms();
     if (error == 0)
         error = by_session_counters(watch->session, &beat->counters, &beat->problem);
+    beat->answered_ms = now_ms();
     if (error == 0 && now_ms() - watch->waiting_ms >= WAITING_MS) {
         watch->waiting_ms = now_ms();
         error = by_session_waiting(watch->session, &beat->waiting, &beat->problem);
         beat->has_waiting = error == 0;
     }
-    if (error != 0) {
-        by_session_close(watch->session);
-        watch->session = NULL;
-    }
+    watch->answered |= error == 0;
     return error;
 }
 
-/* Waits until `until`. False when the watch is to end. */
-static bool rest(struct by_watch *watch, uint64_t until)
+/* Ends a session that is of no more use. A switch that lives may have ended it for its own reasons, and takes
+ * a new one; where nobody listens any more it has ended itself. */
+static void leave(struct by_watch *watch, struct by_beat *beat)
 {
-    struct timespec at = {.tv_sec = (time_t)(until / 1000), .tv_nsec = (long)(until % 1000) * 1000000};
-    bool end;
+    struct by_problem problem = {0};
+    bool lost = watch->session != NULL && beat->error == BY_EIO;
+    int error = beat->error;
 
-    pthread_mutex_lock(&watch->lock);
-    while (!watch->end && pthread_cond_timedwait(&watch->ended, &watch->lock, &at) == 0)
-        ;
-    end = watch->end;
-    pthread_mutex_unlock(&watch->lock);
-    return !end;
+    by_session_close(watch->session);
+    watch->session = NULL;
+    if (lost)
+        error = open_session(watch, &problem);
+    if (error == BY_EAGAIN && lost)
+        beat->problem = problem;
+    beat->gone = error == BY_EAGAIN && watch->answered;
+}
+
+/* Waits until `until`, or until the switch ends a session that was well. False when the watch is to end. */
+static bool rest(const struct by_watch *watch, uint64_t until, bool well)
+{
+    struct pollfd fds[2] = {{.fd = watch->end_fd, .events = POLLIN},
+                            {.fd = well ? by_session_fd(watch->session) : -1, .events = POLLRDHUP}};
+    uint64_t now = now_ms();
+
+    while (now < until && poll(fds, 2, (int)(until - now)) < 0)
+        now = now_ms();
+    return fds[0].revents == 0;
 }
 
 static void *watch_run(void *argument)
 {
     struct by_watch *watch = argument;
-    uint64_t next = now_ms();
+    const uint32_t beat_ms = watch->options.heartbeat_ms;
+    uint64_t next = now_ms(), now, pause;
+    bool well;
 
     watch->heard_ms = next;
     do {
@@ -105,17 +128,22 @@ static void *watch_run(void *argument)
 
         beat->node = watch->options.node;
         beat->error = ask(watch, beat);
-        if (beat->error == 0)
+        well = beat->error == 0;
+        if (well)
             watch->heard_ms = now_ms();
-        beat->silent_ms = now_ms() - watch->heard_ms;
+        else
+            leave(watch, beat);
+        now = now_ms();
+        beat->silent_ms = now - watch->heard_ms;
+        pause = beat->gone && beat->silent_ms < RETURN_MS ? beat_ms / RETURN_PART : beat_ms;
         if (atomic_exchange(&watch->told, true))
             free(beat); /* the loop is behind: it shall not drown */
         else
             by_event_put(watch->events, &(struct by_event){.kind = BY_EVENT_BEAT, .beat = beat});
-        next += watch->options.heartbeat_ms;
-        if (next < now_ms())
-            next = now_ms();
-    } while (rest(watch, next));
+        next += pause;
+        if (next < now || next > now + pause)
+            next = now + (next < now ? 0 : pause);
+    } while (rest(watch, next, well));
     by_session_close(watch->session);
     return NULL;
 }
@@ -123,15 +151,14 @@ static void *watch_run(void *argument)
 struct by_watch *by_watch_start(const struct by_watch_options *options, struct by_event_queue *events)
 {
     struct by_watch *watch = by_alloc(1, sizeof(*watch));
-    pthread_condattr_t attributes;
 
     watch->options = *options;
     watch->events = events;
-    pthread_mutex_init(&watch->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&watch->ended, &attributes);
-    pthread_condattr_destroy(&attributes);
+    watch->end_fd = eventfd(0, EFD_CLOEXEC);
+    if (watch->end_fd < 0) {
+        perror("banyand: eventfd");
+        exit(3);
+    }
     by_thread_start(&watch->thread, watch_run, watch);
     return watch;
 }
@@ -150,12 +177,8 @@ void by_watch_stop(struct by_watch *watch)
 {
     if (watch == NULL)
         return;
-    pthread_mutex_lock(&watch->lock);
-    watch->end = true;
-    pthread_cond_signal(&watch->ended);
-    pthread_mutex_unlock(&watch->lock);
+    eventfd_write(watch->end_fd, 1);
     pthread_join(watch->thread, NULL);
-    pthread_cond_destroy(&watch->ended);
-    pthread_mutex_destroy(&watch->lock);
+    close(watch->end_fd);
     free(watch);
 }

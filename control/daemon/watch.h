@@ -18,10 +18,12 @@ struct by_beat {
     uint32_t node;
     int error;          /* 0, or why there was no answer */
     bool deposed;       /* it answered that a newer controller leads it */
+    bool gone;          /* it ended the session, and nobody listens at its address any more */
     uint64_t silent_ms; /* since the last answer, or the start */
     by_HelloReply hello;
     by_CountersReply counters;
-    bool has_waiting; /* asked for once a second */
+    uint64_t asked_ms, answered_ms; /* they were read in between */
+    bool has_waiting;               /* asked for once a second */
     by_WaitingReply waiting;
     struct by_problem problem;
 };

@@ -11,13 +11,15 @@
 
 #include "offload/base/limits.h"
 
-#define BY_MEMBER_VERSION 1u
+#define BY_MEMBER_VERSION 2u
 /* Of every frame: length of what follows it (4), version (1), type (1), job, rank and generation (2 each). */
 #define BY_MEMBER_HEAD_BYTES 12u
 /* Of what comes before a frame's data, at most. */
 #define BY_MEMBER_FIXED_MAX (BY_MEMBER_HEAD_BYTES + 8u)
 /* Of what one rank says to another (bytes): a report of all trees with the longest windows. */
 #define BY_MEMBER_SAY_MAX (8u << 20)
+/* Of what a host's port has counted: frames sent, frames received (8 bytes each). */
+#define BY_MEMBER_PORT_BYTES 16u
 /* Of the text of a failure (bytes). */
 #define BY_MEMBER_TEXT_MAX 480u
 
@@ -27,7 +29,7 @@ enum by_member_side { BY_MEMBER_HOST = 1, BY_MEMBER_CONTROLLER };
 /* X(NAME, value, side, bytes of fields, least and most bytes of data) */
 #define BY_MEMBER_LIST(X)                                                                                    \
     X(HELLO, 1, HOST, 8, 1, BY_NAME_MAX)                                                                     \
-    X(ALIVE, 2, HOST, 8, 0, 0)                                                                               \
+    X(ALIVE, 2, HOST, 8, 0, BY_MEMBER_PORT_BYTES *BY_PORTS_MAX)                                              \
     X(SUSPECT, 3, HOST, 6, 0, 0)                                                                             \
     X(SAY, 4, HOST, 2, 1, BY_MEMBER_SAY_MAX)                                                                 \
     X(CARRIED, 5, HOST, 0, 0, 0)                                                                             \
@@ -50,9 +52,10 @@ struct by_member_frame {
     uint16_t gen;  /* HELLO: of the host's table, 0: it has none; FREEZE, GO and what answers: the attempt */
     uint16_t peer; /* SAY: to which rank; HEARD: from which; SUSPECT: which node */
     int32_t code;  /* SUSPECT, FAIL: enum by_error */
-    uint64_t number;     /* HELLO: the process's nonce; ALIVE: chunks done */
-    const uint8_t *data; /* HELLO: the node's name; SAY, HEARD: a message of resume.h; WELCOME, FREEZE: a
-                            table image, or nothing where the host has it; FAIL: why */
+    uint64_t number; /* HELLO: the process's nonce; ALIVE: chunks done */
+    const uint8_t
+        *data; /* HELLO: the node's name; ALIVE: what its ports have counted, in order; SAY, HEARD: a message
+                  of resume.h; WELCOME, FREEZE: a table image, or nothing where the host has it; FAIL: why */
     uint32_t bytes;
 };
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Faults while collectives run, on leaf-spine with two spines, with banyand: calls must go on, and every result must be right. A switch is
-# killed, started anew or stopped for a while; a link goes down; the controller is killed and started anew, its connections are cut, messages
+# killed, started anew or stopped for a while; a link goes down, or swallows packets, one way or both; the controller is killed and started anew, its connections are cut, messages
 # on its way are lost. For each fault: what was hit, what saw it, the time from the fault to the first chunk after it. At last what has no
-# other path: a leaf dies, and its ranks' calls end with an error that names the cut; and a rank dies.
-#   lab-survive.sh [BUILD]   N: faults (default 3), TRANSPORT of the hosts (udp), LAB_OPTIONS of lab up, SEED (default: the clock), EPOCH: faults between two fresh labs (default 20). Needs root
+# other path: a leaf dies, or the link of a host swallows packets, and calls end with an error that names the cut; and a rank dies.
+#   lab-survive.sh [BUILD]   N: faults (default 3, the last of which swallows), KINDS: of these alone, TRANSPORT of the hosts (udp), LAB_OPTIONS of lab up, SEED (default: the clock), EPOCH: faults between two fresh labs (default 20). Needs root
 #   (77 without). Exit 0: no wrong result, no call that hangs.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -17,7 +17,8 @@ TRANSPORT=${TRANSPORT:-udp}
 read -ra lab_options <<<"${LAB_OPTIONS:-}"
 SEED=${SEED:-$(date +%s)}
 EPOCH=${EPOCH:-20}
-kinds=(kill reboot stop link controller cut leaf)
+kinds=(kill reboot stop link controller cut leaf swallow)
+[ -z "${KINDS:-}" ] || read -ra kinds <<<"$KINDS"
 RANDOM=$((SEED % 32768))
 echo "SEED=$SEED N=$N"
 draw() { echo $((RANDOM % $1)); } # draw COUNT
@@ -32,7 +33,7 @@ wrong=0 hangs=0 count=0 lose=0
 "$banyan" topo leafspine --spines 2 --uplink 5 >"$dir/fabric.json"
 
 start_controller() {
-    "$build/bin/banyand" "$dir/fabric.json" --sockets "/run/banyan/lab-$id" --members "unix:$dir/members" --http off --state "$dir/state" "${job[@]}" --lose "$lose" --quiet 500 \
+    "$build/bin/banyand" "$dir/fabric.json" --sockets "/run/banyan/lab-$id" --members "unix:$dir/members" --http off --state "$dir/state" "${job[@]}" --lose "$lose" --quiet 500 --trust 1000 \
         >>"$dir/banyand.log" 2>&1 &
     controller=$!
     children+=("$controller")
@@ -110,8 +111,22 @@ end_lab() {
     await 5 gone || true
     down_of "$dir/up.out"
 }
+# swallow SWITCH INTERFACE: drops what comes there from now on; its process is the last of $swallowing.
+swallow() {
+    ip netns exec "lab-$id-$1" "$build/tools/lab-swallow" "$2" >"$dir/swallow.$2" 2>&1 &
+    swallowing+=("$!")
+    children+=("$!")
+    disown
+    await 2 grep -q swallowing "$dir/swallow.$2" || { fail "lab-swallow in $1" "$dir/swallow.$2"; finish; }
+}
+swallow_no_more() { # ends them, and waits until the kernel has taken their programs away
+    kill "${swallowing[@]}" 2>/dev/null
+    while kill -0 "${swallowing[@]}" 2>/dev/null; do sleep 0.005; done
+}
 # port_to LEAF SPINE: the interface of its cable.
-port_to() { awk -v to="to node $((6 + ${2#spine}))" '$1 == "port" && index($0, to " ") { sub(":", "", $3); print $3; exit }' "/run/banyan/lab-$id/$1.txt"; }
+port_to() { port_of "$1" $((6 + ${2#spine})); }
+# port_of SWITCH NODE: the same, by the number of the node at its other end.
+port_of() { awk -v to="to node $2" '$1 == "port" && index($0, to " ") { sub(":", "", $3); print $3; exit }' "/run/banyan/lab-$id/$1.txt"; }
 
 # hit KIND: does it, sets $what, $saw (a pattern of the controller's log) and $undo (a command), and $since.
 hit() {
@@ -146,6 +161,17 @@ hit() {
         ip -n "lab-$id-${ends[0]}" link set "$(port_to "${ends[0]}" "${ends[1]}")" down
         undo="ip -n lab-$id-${ends[0]} link set $(port_to "${ends[0]}" "${ends[1]}") up"
         saw="link .* is down"
+        ;;
+    swallow)
+        read -ra ends <<<"${links[$(draw 4)]}"
+        swallowing=()
+        pause=$(draw 3)
+        what="${ends[0]} - ${ends[1]} swallows packets, $(set -- 'both ways' upwards downwards; shift "$pause"; echo "$1")"
+        undo=swallow_no_more
+        saw="(link|switch) .* swallows packets"
+        since=$(now)
+        [ "$pause" = 2 ] || swallow "${ends[1]}" "$(port_of "${ends[1]}" $((4 + ${ends[0]#leaf})))"
+        [ "$pause" = 1 ] || swallow "${ends[0]}" "$(port_to "${ends[0]}" "${ends[1]}")"
         ;;
     controller)
         pause=$(draw 800)
@@ -221,7 +247,9 @@ while [ "$count" -lt "$N" ]; do
     echo "lab $id: $collective$([ "$lose" = 0 ] || echo ", $lose of 1000 messages between hosts and controller are lost")"
     for ((i = 0; i < EPOCH && count < N; i++)); do
         count=$((count + 1))
-        fault "${kinds[$(draw ${#kinds[@]})]}" || break
+        kind=${kinds[$(draw ${#kinds[@]})]}
+        [ "$N" -gt 3 ] || [ "$count" -lt "$N" ] || kind=swallow
+        fault "$kind" || break
     done
     end_lab
 done
@@ -235,6 +263,13 @@ spared=
 since=$(now)
 kill -KILL "$(switch_pid "$id" leaf1)"
 if await 5 ended 'leaf1.*(apart|cut|path|reach)'; then pass "leaf1 dies: $(grep -Eho 'allreduce: .*' "$dir/host0.out" | tail -n 1) ($(ms_between "$since" "$(now)") ms)"; else fail "leaf1 dies" "$dir"/host*.out; fi
+end_lab
+fresh_lab allreduce
+swallowing=()
+since=$(now)
+swallow leaf1 "$(port_of leaf1 2)"
+if await 8 ended 'link host2 - leaf1 swallows packets: .* sent by host2, none received by leaf1 .* no path'; then pass "host2's link swallows packets: $(grep -Eho 'allreduce: .*' "$dir/host0.out" | tail -n 1) ($(ms_between "$since" "$(now)") ms)"; else fail "host2's link swallows packets" "$dir"/host*.out "$dir/banyand.log"; fi
+swallow_no_more
 end_lab
 fresh_lab allreduce
 spared=host2

@@ -13,6 +13,10 @@ control-attack_LIBS   := agent offload
 control-attack_LDLIBS := -lprotobuf-nanopb -lssl -lcrypto
 $(B)/obj/tests/lab/attack.o $(B)/obj/tests/lab/attack_control.o: | $(GEN)/proto/control.pb.h
 
+# A cable that swallows packets, for lab-survive.sh.
+TOOLS += lab-swallow
+lab-swallow_SRC := tests/lab/swallow.c
+
 # Communicators that come and go, with the shared library, as a program would.
 TOOLS += communicators
 communicators_SRC     := tests/lab/communicators.c

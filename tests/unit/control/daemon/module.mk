@@ -1,8 +1,12 @@
 # Unit tests of banyand's parts that need no fabric.
 TESTS += daemon-recover
-daemon-recover_SRC    := tests/unit/control/daemon/test_recover.c control/daemon/recover.c control/daemon/recover_job.c
+daemon-recover_SRC    := tests/unit/control/daemon/test_recover.c control/daemon/recover.c control/daemon/recover_job.c control/daemon/recover_part.c
 daemon-recover_LIBS   := offload
 daemon-recover_LDLIBS := -lcmocka
+TESTS += daemon-swallow
+daemon-swallow_SRC    := tests/unit/control/daemon/test_swallow.c control/daemon/swallow.c
+daemon-swallow_LIBS   := offload
+daemon-swallow_LDLIBS := -lcmocka
 
 # The daemon as a whole, and its parts that plan, admit and remember.
 DAEMON_RIG := tests/unit/control/daemon/rig.c tests/unit/control/controller/fake.c tests/unit/control/lower/bench.c

@@ -24,6 +24,10 @@
 #define LINKS   4
 #define STEP_NS UINT64_C(20000000)
 #define NEVER   UINT32_MAX
+#define TRUST   UINT64_C(10000000000)
+
+/* How long what swallows packets is held at first (ns); in random worlds shorter. */
+static uint64_t trust_ns = TRUST;
 
 /* A rank's process. */
 struct process {
@@ -155,6 +159,7 @@ static void open_controller(bool used)
 {
     struct by_recover_config config = {.node_count = NODES,
                                        .link_count = LINKS,
+                                       .trust_ns = trust_ns,
                                        .uses = uses,
                                        .name_part = name_part,
                                        .name_rank = name_rank,
@@ -388,6 +393,152 @@ static void a_switch_whose_ranks_move_on_is_left_alone(void **state)
     by_recover_close(w.recover);
 }
 
+static void swallows(bool is_link, uint32_t what)
+{
+    give((struct by_recover_event){.type = is_link ? BY_RECOVER_LINK_SWALLOWS : BY_RECOVER_SWITCH_SWALLOWS,
+                                   .what = what,
+                                   .text = "swallows packets: 9 sent by leaf0, none received by spine0"});
+}
+
+static void seconds(unsigned count)
+{
+    rounds((unsigned)(count * (UINT64_C(1000000000) / STEP_NS)));
+}
+
+static void what_swallows_packets_is_let_in_again_later_each_time(void **state)
+{
+    const bool *lost;
+
+    (void)state;
+    open_world(11);
+    lost = by_recover_lost_links(w.recover);
+    for (unsigned times = 1; times <= 3; times++) {
+        swallows(true, 0);
+        seconds(1);
+        assert_int_equal(w.plans, 2 * times - 1);
+        assert_true(lost[0]);
+        seconds((10u << (times - 1)) - 2);
+        assert_true(lost[0]);
+        assert_int_equal(w.plans, 2 * times - 1);
+        seconds(2);
+        assert_false(lost[0]);
+        assert_int_equal(w.plans, 2 * times);
+        assert_true(by_recover_is_quiet(w.recover));
+    }
+    seconds(200); /* all is well for long: it begins anew */
+    swallows(true, 0);
+    seconds(9);
+    assert_true(lost[0]);
+    seconds(2);
+    assert_false(lost[0]);
+    assert_int_equal(w.fails, 0);
+    by_recover_close(w.recover);
+}
+
+static void what_is_held_and_down_comes_back_when_both_are_over(void **state)
+{
+    const bool *lost;
+
+    (void)state;
+    open_world(12);
+    lost = by_recover_lost_links(w.recover);
+    swallows(true, 1);
+    seconds(1);
+    give((struct by_recover_event){.type = BY_RECOVER_LINK_DOWN, .what = 1});
+    seconds(1);
+    give((struct by_recover_event){.type = BY_RECOVER_LINK_UP, .what = 1});
+    seconds(5);
+    assert_true(lost[1]); /* its carrier was never the matter */
+    give((struct by_recover_event){.type = BY_RECOVER_LINK_DOWN, .what = 1});
+    seconds(10);
+    assert_true(lost[1]); /* no longer held, but down */
+    give((struct by_recover_event){.type = BY_RECOVER_LINK_UP, .what = 1});
+    seconds(3);
+    assert_false(lost[1]);
+    by_recover_close(w.recover);
+}
+
+static void without_another_way_what_swallows_is_tried_once_before_the_cut_is_told(void **state)
+{
+    (void)state;
+    open_world(13);
+    give((struct by_recover_event){.type = BY_RECOVER_SWITCH_GONE, .what = 0});
+    seconds(1);
+    swallows(false, 1);
+    rounds(20);
+    assert_int_equal(w.fails, 0);
+    assert_true(by_recover_lost_nodes(w.recover)[1]);
+    rounds(50); /* it is tried: this time it works */
+    assert_false(by_recover_lost_nodes(w.recover)[1]);
+    seconds(2);
+    assert_true(by_recover_is_quiet(w.recover));
+    assert_int_equal(w.fails, 0);
+    seconds(5);
+    swallows(false, 1);
+    seconds(2);
+    assert_true(by_recover_lost_nodes(w.recover)[1]); /* not again so soon */
+    seconds(2);
+    assert_int_equal(w.fails, JOBS * RANKS);
+    assert_string_equal(w.last,
+                        "switch 1 swallows packets: 9 sent by leaf0, none received by spine0: ranks 0 "
+                        "and 2 are apart");
+    by_recover_close(w.recover);
+}
+
+static void a_trial_in_vain_does_not_put_the_end_off(void **state)
+{
+    (void)state;
+    open_world(16);
+    give((struct by_recover_event){.type = BY_RECOVER_SWITCH_GONE, .what = 0});
+    seconds(1);
+    swallows(false, 1);
+    rounds(60); /* it is tried after a second */
+    assert_false(by_recover_lost_nodes(w.recover)[1]);
+    rounds(40);
+    swallows(false, 1);
+    assert_int_equal(w.fails, 0);
+    rounds(60); /* three seconds after the first time */
+    assert_int_equal(w.fails, JOBS * RANKS);
+    by_recover_close(w.recover);
+}
+
+static void a_job_without_a_way_goes_on_as_long_as_its_ranks_do(void **state)
+{
+    (void)state;
+    open_world(14);
+    give((struct by_recover_event){.type = BY_RECOVER_SWITCH_GONE, .what = 0});
+    give((struct by_recover_event){.type = BY_RECOVER_SWITCH_GONE, .what = 1});
+    for (unsigned i = 0; i < 300; i++) { /* it is our way to them that has ended */
+        for (uint32_t j = 0; j < JOBS; j++)
+            give((struct by_recover_event){
+                .type = BY_RECOVER_RANK_ALIVE, .job = j, .rank = 1, .number = (uint64_t)i + 1});
+        rounds(1);
+    }
+    assert_int_equal(w.fails, 0);
+    rounds(20);
+    assert_int_equal(w.fails, JOBS * RANKS);
+    by_recover_close(w.recover);
+}
+
+static void ranks_wait_when_they_say_so_for_a_while(void **state)
+{
+    (void)state;
+    open_world(15);
+    for (unsigned i = 0; i < 20; i++) {
+        if (i % 5 == 0)
+            give((struct by_recover_event){
+                .type = BY_RECOVER_RANK_SUSPECTS, .job = 0, .rank = (uint16_t)(i % RANKS), .what = 2});
+        rounds(1);
+        assert_int_equal(by_recover_waits(w.recover, 0), i >= 9); /* 200 ms */
+        assert_false(by_recover_waits(w.recover, 1));
+    }
+    rounds(20);
+    assert_false(by_recover_waits(w.recover, 0)); /* nobody says so any more */
+    give((struct by_recover_event){.type = BY_RECOVER_RANK_SUSPECTS, .job = 0, .rank = 1, .what = 2});
+    assert_false(by_recover_waits(w.recover, 0)); /* one chunk was late */
+    by_recover_close(w.recover);
+}
+
 /* The controller has started anew, plans what was lost meanwhile, and ranks come back one after another. */
 static void ranks_that_come_back_to_a_new_controller_are_taken_along(void **state)
 {
@@ -423,7 +574,7 @@ static void fault(bool two_paths)
 
     if (two_paths && node == 1)
         node = 0;
-    switch (by_prng_below(&w.prng, 7)) {
+    switch (by_prng_below(&w.prng, 10)) {
     case 0:
         give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = node});
         break;
@@ -439,7 +590,16 @@ static void fault(bool two_paths)
     case 4:
         give((struct by_recover_event){.type = BY_RECOVER_LINK_UP, .what = link});
         break;
-    case 5: /* the connection alone */
+    case 5:
+        give((struct by_recover_event){.type = BY_RECOVER_SWITCH_GONE, .what = node});
+        break;
+    case 6:
+        swallows(false, node);
+        break;
+    case 7:
+        swallows(true, link);
+        break;
+    case 8: /* the connection alone */
         if (w.rank[job][rank].here) {
             leave(job, rank, true);
             w.rank[job][rank].away = (uint32_t)by_prng_below(&w.prng, 40);
@@ -464,7 +624,7 @@ static void one_world(uint64_t seed)
         give((struct by_recover_event){.type = BY_RECOVER_SWITCH_UP, .what = n});
     for (uint32_t l = 0; l < LINKS; l++)
         give((struct by_recover_event){.type = BY_RECOVER_LINK_UP, .what = l});
-    rounds(400);
+    rounds(700);
     assert_true(by_recover_is_quiet(w.recover));
     assert_true(w.fails == 0 || seed % 2 == 1);
     for (uint32_t j = 0; j < JOBS; j++) {
@@ -478,6 +638,8 @@ static void one_world(uint64_t seed)
     }
     for (uint32_t n = 0; n < NODES; n++)
         assert_false(by_recover_lost_nodes(w.recover)[n]);
+    for (uint32_t l = 0; l < LINKS; l++)
+        assert_false(by_recover_lost_links(w.recover)[l]);
     by_recover_close(w.recover);
 }
 
@@ -488,6 +650,7 @@ static void whatever_happens_all_ranks_end_in_one_generation(void **state)
     unsigned worlds = given != NULL ? 1 : 3000;
 
     (void)state;
+    trust_ns = UINT64_C(100000000);
     for (unsigned i = 0; i < worlds; i++) {
         static char line[64];
 
@@ -520,6 +683,12 @@ int main(void)
         cmocka_unit_test(a_new_run_gets_a_generation_of_its_own),
         cmocka_unit_test(ranks_that_come_back_to_a_new_controller_are_taken_along),
         cmocka_unit_test(a_switch_whose_ranks_move_on_is_left_alone),
+        cmocka_unit_test(what_swallows_packets_is_let_in_again_later_each_time),
+        cmocka_unit_test(what_is_held_and_down_comes_back_when_both_are_over),
+        cmocka_unit_test(without_another_way_what_swallows_is_tried_once_before_the_cut_is_told),
+        cmocka_unit_test(a_trial_in_vain_does_not_put_the_end_off),
+        cmocka_unit_test(a_job_without_a_way_goes_on_as_long_as_its_ranks_do),
+        cmocka_unit_test(ranks_wait_when_they_say_so_for_a_while),
         cmocka_unit_test_teardown(whatever_happens_all_ranks_end_in_one_generation, tear_down),
     };
 
