@@ -76,7 +76,7 @@ static int settle(struct by_daemon *daemon, struct by_problem *problem)
     struct by_state_open_push push;
     struct by_problem ignored = {0};
     uint32_t count = 0;
-    bool forward;
+    bool forward, known = true;
     int error = by_state_pending(daemon->state, &push, problem);
 
     for (uint32_t i = 0; i < push.count && error == 0; i++) {
@@ -86,9 +86,13 @@ static int settle(struct by_daemon *daemon, struct by_problem *problem)
             targets[count++] = (struct by_push_target){.name = device->name, .address = device->address};
     }
     access.election_id = daemon->election_id;
-    if (error == 0 && count > 0 && by_push_settle(targets, count, &access, &settled, &ignored) != 0)
+    if (error == 0 && count > 0)
+        known = by_push_settle(targets, count, &access, &settled, &ignored) == 0;
+    if (!known)
         by_daemon_say("%s", ignored.text);
-    for (uint32_t i = 0; i < count && settled != BY_PUSH_CLEAR; i++)
+    /* What the last life asked for at its end may have been done after the heartbeats that were heard;
+     * settling has fenced it off. */
+    for (uint32_t i = 0; i < count && known; i++)
         by_switch_find(daemon, (uint32_t)by_topology_find(daemon->topology, targets[i].name))
             ->hello.table_hash = targets[i].hash;
     if (error == 0 && push.push_id != 0) {
