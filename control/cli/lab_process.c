@@ -65,8 +65,9 @@ static void become(const struct lab *lab, uint32_t node, char *const *argv, char
 
     setpgid(0, 0);
     /* Nodes share a few cores in lock step: who is woken waits for its turn, and finds more to do then, where
-     * it would else take the core from another in mid-batch. The controller is woken to be in time. */
-    if (node != LAB_NODE_NONE)
+     * it would else take the core from another in mid-batch. The controller is woken to be in time. Who runs
+     * the lab in a class of his choice means it. */
+    if (node != LAB_NODE_NONE && sched_getscheduler(0) == SCHED_OTHER)
         sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
     if (!lab->detached) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
