@@ -7,6 +7,7 @@
 
 #include "dataplane/link_host.h"
 #include "offload/base/bytes.h"
+#include "offload/reduce/reduce.h"
 
 #define TRANSIENT_PORT 0xc000u
 
@@ -61,7 +62,8 @@ static uint32_t receive_host(struct by_link *link, struct by_link_host *host, ui
                                    .port = port,
                                    .src_ip = packet->src_ip,
                                    .dst_ip = packet->dst_ip,
-                                   .ecn = packet->ecn};
+                                   .ecn = packet->ecn,
+                                   .direct = packet->direct};
     }
     return got;
 }
@@ -130,6 +132,7 @@ bool by_link_send(struct by_link *link, const struct by_tx *tx, uint32_t src_ip)
     packet->udp_port = tx->udp_port;
     packet->payload_bytes = tx->payload_bytes;
     packet->ecn = tx->ecn;
+    packet->direct = tx->payload != NULL;
     memcpy(packet->header, tx->header, BY_WIRE_HEADER_BYTES);
     if (tx->payload) {
         packet->place = BY_SHM_THERE;
@@ -161,6 +164,7 @@ static bool send_frame(struct by_link *link, const struct rte_mbuf *mbuf)
     packet->udp_port = frame.dst_port;
     packet->payload_bytes = (uint16_t)(frame.bytes - BY_WIRE_HEADER_BYTES);
     packet->ecn = frame.ecn;
+    packet->direct = 0;
     packet->place = BY_SHM_COPY;
     memcpy(packet->header, frame.data, BY_WIRE_HEADER_BYTES);
     memcpy(by_shm_room(host->cable, host->room_bytes, 1, host->sender.tail),
@@ -203,6 +207,19 @@ void by_link_dropped(const struct by_link *link, uint64_t *received, uint64_t *s
     *sent += link->lost;
 }
 
+/* The psum that a packet of `bytes` needs where it goes on over a wire. */
+static void put_psum(uint8_t *packet, uint16_t bytes)
+{
+    struct by_header header;
+    const uint8_t *payload;
+    int32_t size = by_header_decode(packet, bytes, &header, &payload);
+
+    if (size < 0)
+        return; /* nobody takes it */
+    header.psum = by_psum(payload, (size_t)size);
+    by_header_encode(&header, packet);
+}
+
 struct rte_mbuf *by_link_frame(const struct by_rx *rx, const struct by_frame *carrier,
                                struct rte_mempool *pool)
 {
@@ -232,5 +249,7 @@ struct rte_mbuf *by_link_frame(const struct by_rx *rx, const struct by_frame *ca
     memcpy(room + BY_FRAME_HEADER_BYTES, rx->data, BY_WIRE_HEADER_BYTES);
     memcpy(room + BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES, rx->payload,
            (size_t)rx->bytes - BY_WIRE_HEADER_BYTES);
+    if (rx->direct)
+        put_psum(room + BY_FRAME_HEADER_BYTES, rx->bytes);
     return mbuf;
 }

@@ -16,6 +16,10 @@
 #include "offload/wire/frame.h"
 #include "offload/wire/packet.h"
 
+/* Packets of one port in a round (count): so few that a slot is still in the cache when the next host's value
+ * for it is added. */
+#define BY_LINK_BURST 8u
+
 struct by_link;
 
 /* Listens at `path`, where nobody else does. 0, BY_EEXIST, BY_EINVAL, BY_ENOMEM or BY_EIO, reported. */

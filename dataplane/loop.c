@@ -124,8 +124,8 @@ static unsigned receive_shared(struct by_shell *shell, uint16_t index)
 {
     struct by_port *port = &shell->ports[index];
     struct by_rx *rx = shell->rx + shell->batch_count;
-    uint32_t count = by_link_receive(port->link, index, rx, BY_PORT_BURST / 2);
-    struct by_rx some[BY_PORT_BURST / 2];
+    uint32_t count = by_link_receive(port->link, index, rx, BY_LINK_BURST);
+    struct by_rx some[BY_LINK_BURST];
 
     port->counters.rx_packets += count;
     for (uint32_t i = 0; i < count; i++)

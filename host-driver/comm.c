@@ -159,6 +159,7 @@ static int progress_config(const struct banyan_comm *comm, const uint8_t *image,
         .stall_ns = comm->context->stall_ns,
         .inflight_max = inflight > 0 ? (uint32_t)inflight : comm->transport->inflight_max,
         .resume = comm->member != NULL,
+        .shared = comm->transport->shared,
     };
     return 0;
 }

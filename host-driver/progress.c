@@ -90,6 +90,7 @@ static struct by_endpoint_config endpoint_config(const struct by_progress_config
         .stall_ns = config->stall_ns,
         .isa = by_isa_best(),
         .resume = config->resume,
+        .shared = config->shared,
     };
 }
 
@@ -287,7 +288,8 @@ static void lane_push_local(struct by_lane *lane, const struct by_tx *tx)
     struct by_rx rx = {.data = copy,
                        .bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + tx->payload_bytes),
                        .port = BY_PORT_LOCAL,
-                       .ecn = tx->ecn};
+                       .ecn = tx->ecn,
+                       .direct = tx->direct};
 
     memcpy(copy, tx->header, BY_WIRE_HEADER_BYTES);
     if (tx->payload_bytes > 0)

@@ -70,6 +70,7 @@ struct by_progress_config {
     uint32_t inflight_max; /* 0 = no limit but the windows */
     struct by_fault fault;
     bool resume; /* the endpoint keeps what calls need to go on in other trees */
+    bool shared; /* the transport's */
 };
 
 /* Builds the parts around an open transport. 0, or an error with its text set. */

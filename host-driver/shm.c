@@ -97,7 +97,8 @@ static uint32_t rx_cable(struct shm *shm, uint16_t port, uint32_t at, struct by_
                                      .port = port,
                                      .src_ip = packet->src_ip,
                                      .dst_ip = packet->dst_ip,
-                                     .ecn = packet->ecn};
+                                     .ecn = packet->ecn,
+                                     .direct = packet->direct};
     }
     return count;
 }
@@ -160,6 +161,7 @@ static void send_one(struct shm *shm, const struct by_tx *tx)
     packet->dst_ip = tx->dst_ip;
     packet->udp_port = tx->udp_port;
     packet->ecn = tx->ecn;
+    packet->direct = tx->direct;
     memcpy(packet->header, tx->header, BY_WIRE_HEADER_BYTES);
     place(shm, cable, tx, packet);
     by_shm_put(&cable->sender);
@@ -382,6 +384,7 @@ static int open_all(struct shm *shm, const struct by_transport_config *config)
     shm->base.port_count = header.count[BY_SECTION_PORT];
     shm->base.inflight_max = BY_SHM_SLOTS / 2;
     shm->base.yields = YIELDS;
+    shm->base.shared = true;
     return error;
 }
 

@@ -63,6 +63,7 @@ struct by_transport {
     const struct by_transport_ops *ops;
     uint32_t port_count;
     uint32_t yields; /* empty polls in which others may run, before a sleep: who sends may share our core */
+    bool shared;     /* packets cross memory that we share with their receivers, no wire */
     uint32_t inflight_max;  /* chunks that the receive buffers hold for sure; 0 = no limit known */
     struct by_arena *arena; /* memory that switches read in place, or NULL */
     char note[192];         /* why this transport and mode, for the line on stderr; may be empty */

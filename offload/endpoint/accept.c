@@ -4,7 +4,8 @@
  * thread.
  *
  * The value is checked before it is copied: with in-place buffers the input must survive until the result is
- * accepted, because it may have to be sent again.
+ * accepted, because it may have to be sent again. Not so a direct one (packet.h), which is checked as it is
+ * copied: what damages it is memory, and that ends the call where the input is gone.
  */
 #include "offload/endpoint/state.h"
 
@@ -47,9 +48,11 @@ static struct by_flight *flight_find(const struct by_lane *lane, uint32_t seq)
     return flight->flags & BY_FLIGHT_SENT && flight->seq == seq ? flight : NULL;
 }
 
-/* Why a result is not the one that the flight waits for: the counter to raise, or NULL when it is. */
+/* Why a result is not the one that the flight waits for: the counter to raise, or NULL when it is. Whether a
+ * direct one's payload holds is not looked at. */
 static uint64_t *result_fault(struct by_endpoint *endpoint, const struct by_flight *flight,
-                              const struct by_header *header, const uint8_t *payload, uint32_t bytes)
+                              const struct by_header *header, const uint8_t *payload, uint32_t bytes,
+                              int direct)
 {
     const struct by_call_state *call = &endpoint->calls[flight->call];
     int data = (header->flags & BY_FLAG_NODATA) == 0;
@@ -61,7 +64,7 @@ static uint64_t *result_fault(struct by_endpoint *endpoint, const struct by_flig
     /* Who needs the value must get it; who does not may get it all the same, from a multicast. */
     if (bytes != (data ? flight->bytes : 0u) || (!data && !(flight->flags & BY_FLIGHT_ACKONLY)))
         return &endpoint->counters.drop_match;
-    if (data && by_psum(payload, bytes) != header->psum)
+    if (data && !direct && endpoint->words->psum(payload, bytes) != header->psum)
         return &endpoint->counters.drop_psum;
     if (header->nleaf != endpoint->rank_count || header->witness != endpoint->witness)
         return &endpoint->counters.drop_witness;
@@ -70,7 +73,8 @@ static uint64_t *result_fault(struct by_endpoint *endpoint, const struct by_flig
 
 /*
  * A result whose header and payload hold, but that lacks a leaf or has one twice: no cable does that. Some
- * node's memory has changed, or it has lost its place; it would answer the same again and again.
+ * node's memory has changed, or it has lost its place; it would answer the same again and again. Or memory
+ * has changed a direct one, which lies where this rank's input was.
  */
 static void fail_damaged(struct by_endpoint *endpoint, const struct by_lane *lane,
                          const struct by_header *header)
@@ -99,6 +103,23 @@ void by_accept_deliver(const struct by_endpoint *endpoint, const struct by_fligh
         by_exact_deliver(endpoint, call, flight, payload);
     else
         by_copy(flight->recv, payload, flight->bytes);
+}
+
+/*
+ * Copies a result from the memory of the node that made it, and checks it in the same pass: 0 when its psum
+ * does not hold. Then memory is damaged, there or on the way here, as no cable was between.
+ */
+static int copy_checked(const struct by_endpoint *endpoint, const struct by_flight *flight,
+                        const struct by_header *header, const uint8_t *payload)
+{
+    const struct by_call_state *call = &endpoint->calls[flight->call];
+
+    if (flight->recv != NULL && !(flight->flags & BY_FLIGHT_ACKONLY) && call->part != BY_PART_INTEGERS)
+        return endpoint->words->psum_copy(flight->recv, payload, flight->bytes) == header->psum;
+    if (endpoint->words->psum(payload, flight->bytes) != header->psum)
+        return 0;
+    by_accept_deliver(endpoint, flight, payload);
+    return 1;
 }
 
 /*
@@ -152,7 +173,7 @@ void by_accept_done(struct by_endpoint *endpoint, struct by_lane *lane, struct b
 }
 
 static void take_result(struct by_endpoint *endpoint, struct by_lane *lane, const struct by_header *header,
-                        const uint8_t *payload, uint32_t bytes)
+                        const uint8_t *payload, uint32_t bytes, int direct)
 {
     struct by_flight *flight = flight_find(lane, header->seq);
     uint64_t *fault;
@@ -164,14 +185,21 @@ static void take_result(struct by_endpoint *endpoint, struct by_lane *lane, cons
             endpoint->counters.drop_match++;
         return;
     }
-    fault = result_fault(endpoint, flight, header, payload, bytes);
+    fault = result_fault(endpoint, flight, header, payload, bytes, direct);
     if (fault != NULL) {
         (*fault)++;
         if (fault == &endpoint->counters.drop_witness)
             fail_damaged(endpoint, lane, header);
         return;
     }
-    by_accept_deliver(endpoint, flight, payload);
+    if (direct && bytes > 0 && !copy_checked(endpoint, flight, header, payload)) {
+        endpoint->counters.drop_psum++;
+        if (flight->recv == flight->send) /* no input is left that could be sent again */
+            fail_damaged(endpoint, lane, header);
+        return;
+    }
+    if (!direct || bytes == 0)
+        by_accept_deliver(endpoint, flight, payload);
     heed_timing(endpoint, lane, flight, (header->flags & BY_FLAG_RETX) != 0);
     endpoint->counters.result++;
     by_pace_accepted(endpoint);
@@ -278,7 +306,7 @@ void by_accept(struct by_endpoint *endpoint, const struct by_rx *rx)
     else if (header.type != BY_TYPE_RESULT && by_psum(payload, (uint32_t)bytes) != header.psum)
         endpoint->counters.drop_psum++;
     else if (header.type == BY_TYPE_RESULT)
-        take_result(endpoint, lane, &header, payload, (uint32_t)bytes);
+        take_result(endpoint, lane, &header, payload, (uint32_t)bytes, rx->direct);
     else if (header.type == BY_TYPE_WAIT)
         take_wait(endpoint, lane, &header, payload, (uint32_t)bytes);
     else

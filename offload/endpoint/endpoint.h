@@ -34,6 +34,9 @@ struct by_endpoint_config {
      * window of each tree at the end of a call, and 2 x payload_max + 96 bytes for each slot. All ranks or
      * none. */
     uint8_t resume;
+    /* No wire is between this rank and who takes its packets: contributions leave as direct ones (packet.h),
+     * but in a keyed job. */
+    uint8_t shared;
 };
 
 /*

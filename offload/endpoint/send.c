@@ -115,6 +115,7 @@ void by_send_fill(const struct by_endpoint *endpoint, const struct by_lane *lane
 {
     tx->kind = BY_TX_SEND;
     tx->ecn = ECT;
+    tx->direct = 0;
     tx->port = lane->parent_port;
     tx->udp_port = lane->parent_udp_port;
     tx->payload_bytes = bytes;
@@ -129,6 +130,12 @@ void by_send_fill(const struct by_endpoint *endpoint, const struct by_lane *lane
         by_header_seal(tx->header, &lane->keys.out,
                        by_payload_digest(&endpoint->payload_key, endpoint->cover, header->type,
                                          payload ? payload : tx->small, bytes));
+}
+
+/* Payloads leave without a psum: no wire is on their way, and no tag is over it. */
+static int leaves_unsummed(const struct by_endpoint *endpoint)
+{
+    return endpoint->config.shared && endpoint->cover == BY_COVER_NONE;
 }
 
 static void packet_build(const struct by_endpoint *endpoint, const struct by_lane *lane,
@@ -158,6 +165,7 @@ static void packet_build(const struct by_endpoint *endpoint, const struct by_lan
     if (flight->flags & BY_FLIGHT_ACKONLY)
         header.flags |= BY_FLAG_ACKONLY;
     by_send_fill(endpoint, lane, &header, data ? flight->bytes : 0, data ? flight->send : NULL, tx);
+    tx->direct = data && leaves_unsummed(endpoint);
 }
 
 static void transmit(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight,
@@ -178,7 +186,9 @@ static void send_next(struct by_endpoint *endpoint, struct by_lane *lane, struct
     by_cursor_take(endpoint, lane, flight);
     flight->seq = lane->next++;
     flight->flags |= BY_FLIGHT_SENT;
-    flight->psum = flight->send != NULL ? by_psum(flight->send, flight->bytes) : 0;
+    flight->psum = flight->send != NULL && !leaves_unsummed(endpoint)
+                       ? endpoint->words->psum(flight->send, flight->bytes)
+                       : 0;
     flight->first_ns = endpoint->now_ns;
     transmit(endpoint, lane, flight, tx);
     endpoint->counters.tx++;
@@ -191,7 +201,8 @@ static void send_next(struct by_endpoint *endpoint, struct by_lane *lane, struct
 
 /*
  * What goes again must be what went before: where it was only late it is in a sum already, and where the
- * user, or a fault of memory, has changed it since, its psum would make every node drop it for ever.
+ * user, or a fault of memory, has changed it since, its psum would make every node drop it for ever. Without
+ * a psum nobody can tell, and the value that is there goes.
  */
 static int input_holds(struct by_endpoint *endpoint, const struct by_lane *lane,
                        const struct by_flight *flight)
@@ -202,7 +213,8 @@ static int input_holds(struct by_endpoint *endpoint, const struct by_lane *lane,
                                     .missing_node = BY_NODE_NONE,
                                     .err = {.node = endpoint->node, .seq = flight->seq}};
 
-    if (flight->send == NULL || by_psum(flight->send, flight->bytes) == flight->psum)
+    if (flight->send == NULL || leaves_unsummed(endpoint) ||
+        by_psum(flight->send, flight->bytes) == flight->psum)
         return 1;
     by_call_fail(endpoint, &endpoint->calls[flight->call], BY_ECHECKSUM, &status);
     return 0;

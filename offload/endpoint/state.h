@@ -219,7 +219,8 @@ struct by_endpoint {
     struct by_endpoint_config config; /* with its defaults filled in */
     struct by_endpoint_counters counters;
     uint16_t gen, rank, rank_count, lane_count, tree_limit, node;
-    uint8_t cover; /* enum by_cover: of the job's tags */
+    uint8_t cover;                  /* enum by_cover: of the job's tags */
+    const struct by_reducer *words; /* psum in this processor's vectors */
     struct by_siphash_key payload_key;
     uint32_t tag;     /* of this rank's leaf */
     uint32_t witness; /* of a whole result */

@@ -90,7 +90,7 @@ static void complete(struct by_step *step, const struct by_packet *packet, const
 
 /*
  * Copies or adds the payload, once its psum holds: then the sum is as before when it does not. The sum's own
- * guard is checked and renewed while it is in hand.
+ * guard is checked and renewed while it is in hand. What came over no wire is taken as it is.
  */
 static enum by_added add(struct by_step *step, const struct by_packet *packet,
                          const struct by_reducer *reducer)
@@ -101,10 +101,12 @@ static enum by_added add(struct by_step *step, const struct by_packet *packet,
 
     if (!(bank->flags & BY_BANK_DATA) && reducer->acc_bytes == reducer->element_bytes) {
         /* Nobody reads the partial sum yet, so that copy and check are one pass. */
-        if (reducer->psum_copy(partial, packet->payload, packet->bytes) != header->psum)
+        uint32_t psum = reducer->psum_copy(partial, packet->payload, packet->bytes);
+
+        if (psum != header->psum && !packet->direct)
             return BY_ADDED_NOT;
-        bank->psum = header->psum;
-    } else if (reducer->psum(packet->payload, packet->bytes) != header->psum) {
+        bank->psum = psum;
+    } else if (!packet->direct && reducer->psum(packet->payload, packet->bytes) != header->psum) {
         return BY_ADDED_NOT;
     } else if (!(bank->flags & BY_BANK_DATA)) {
         bank->psum = reducer->load(partial, packet->payload, header->count);

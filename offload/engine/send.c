@@ -20,6 +20,7 @@ static struct by_tx *next_tx(struct by_step *step, const struct by_neighbour *to
 
     tx->kind = BY_TX_SEND;
     tx->ecn = ECN_CAPABLE;
+    tx->direct = 0;
     tx->port = (uint16_t)(to->address >> 32);
     tx->udp_port = to->udp_port;
     tx->rx_index = 0;

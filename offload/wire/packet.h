@@ -18,6 +18,9 @@ struct by_rx {
     uint32_t src_ip;        /* host order; ignored for BY_PORT_LOCAL */
     uint32_t dst_ip;        /* as received: a relay keys on it */
     uint8_t ecn;            /* the IP header's two bits; 3 is CE */
+    /* The payload lies where its maker has it, no wire was on its way: a CONTRIB outside keyed jobs has no
+     * psum then. */
+    uint8_t direct;
 };
 
 enum by_tx_kind {
@@ -37,6 +40,7 @@ enum by_tx_kind {
 struct by_tx {
     uint8_t kind; /* enum by_tx_kind */
     uint8_t ecn;
+    uint8_t direct;    /* a CONTRIB without a psum: whoever gives it to a wire makes one */
     uint16_t port;     /* or BY_PORT_LOCAL: hand it to this host's other half */
     uint16_t udp_port; /* destination, host order */
     uint16_t payload_bytes;

@@ -10,8 +10,9 @@
  * to sleep says so in the queue, and the producer rings. Either side ends the cable by closing the socket.
  *
  * Each queue has one producer and one consumer, in different processes. What the other side writes is checked
- * before it is used, and copied before it is checked; a payload may change under the reader, and then its
- * psum does not hold. Layout and atomic steps only; the system calls are the shells'.
+ * before it is used, and copied before it is checked; a payload may change under the reader, and is worth
+ * then what its psum says, or, where it has none (decision 203), any of its values. Layout and atomic steps
+ * only; the system calls are the shells'.
  */
 #ifndef BY_WIRE_SHM_H
 #define BY_WIRE_SHM_H
@@ -22,7 +23,7 @@
 #include "offload/wire/wire.h"
 
 #define BY_SHM_MAGIC   0x42594d43u /* "BYMC" */
-#define BY_SHM_VERSION 1u
+#define BY_SHM_VERSION 2u
 /* Packets of a queue (count, a power of two): two windows of the default size. */
 #define BY_SHM_SLOTS 512u
 #define BY_SHM_LINE  64u /* bytes of a cache line */
@@ -42,7 +43,8 @@ struct by_shm_packet {
     uint16_t payload_bytes;
     uint8_t place; /* enum by_shm_place */
     uint8_t ecn;
-    uint8_t reserved[2];
+    uint8_t direct; /* as in struct by_rx */
+    uint8_t reserved;
     uint8_t header[BY_WIRE_HEADER_BYTES];
     uint8_t small[BY_ERR_BYTES];
     uint8_t rest[16];

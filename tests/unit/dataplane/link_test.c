@@ -20,6 +20,7 @@
 #include "dataplane/link_host.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
+#include "offload/reduce/reduce.h"
 #include "tests/unit/dataplane/memory.h"
 
 #define HOSTS   2u
@@ -172,25 +173,36 @@ static void join(struct by_shell *shell, struct end *end, unsigned host)
 }
 
 /* Host `host` gives its values for chunk `seq`; the payload lies in its own memory, from byte `at` on as the
- * packet says. */
-static void give(struct end *end, unsigned host, uint32_t seq, uint64_t at)
+ * packet says. Without a sum the packet's psum is wrong, and the cable says that it has none. */
+static void give_summed(struct end *end, unsigned host, uint32_t seq, uint64_t at, bool summed)
 {
     uint8_t packet[2048];
     size_t bytes = star_contribution(&star, host, 0, seq, COUNT, packet);
     struct by_shm_packet *slot = by_shm_slot(&end->sender);
+    struct by_header header;
+    const uint8_t *payload;
 
     assert_non_null(slot);
+    assert_true(by_header_decode(packet, (uint32_t)bytes, &header, &payload) >= 0);
+    header.psum += !summed;
+    by_header_encode(&header, packet);
     memset(slot, 0, sizeof *slot);
     slot->src_ip = star_host_ip(host);
     slot->dst_ip = star_port_ip(host);
     slot->udp_port = BY_UDP_PORT;
     slot->payload_bytes = (uint16_t)(bytes - BY_WIRE_HEADER_BYTES);
+    slot->direct = !summed;
     slot->place = BY_SHM_THERE;
     slot->at = at;
     memcpy(slot->header, packet, BY_WIRE_HEADER_BYTES);
     memcpy(end->memory + at % (MEMORY / 2), packet + BY_WIRE_HEADER_BYTES, slot->payload_bytes);
     by_shm_put(&end->sender);
     by_shm_publish(&end->sender);
+}
+
+static void give(struct end *end, unsigned host, uint32_t seq, uint64_t at)
+{
+    give_summed(end, host, seq, at, true);
 }
 
 /* The next result is that of chunk `seq`, and lies in the engine's memory. */
@@ -238,6 +250,57 @@ static void a_sum_is_read_where_the_switch_holds_it_and_given_back(void **state)
     assert_int_equal(references(shell, 0), 0);
     for (unsigned host = 0; host < HOSTS; host++)
         leave(&end[host]);
+    by_shell_close(shell);
+}
+
+static void a_value_without_a_psum_is_summed_and_one_with_a_wrong_psum_is_not(void **state)
+{
+    struct by_shell *shell = open_shell();
+    struct end end[HOSTS];
+
+    (void)state;
+    for (unsigned host = 0; host < HOSTS; host++)
+        join(shell, &end[host], host);
+    for (unsigned host = 0; host < HOSTS; host++)
+        give_summed(&end[host], host, 0, 128 * host, false);
+    by_shell_round(shell);
+    for (unsigned host = 0; host < HOSTS; host++) {
+        take_result(&end[host], 0);
+        by_shm_done(&end[host].receiver);
+    }
+    give_summed(&end[0], 0, 1, 0, false);
+    give_summed(&end[1], 1, 1, 128, false);
+    end[1].cable->up.packet[1].direct = 0;
+    by_shell_round(shell);
+    assert_int_equal(by_engine_counters(by_shell_engine(shell))->drop_psum, 1);
+    assert_null(by_shm_take(&end[0].receiver));
+    for (unsigned host = 0; host < HOSTS; host++)
+        leave(&end[host]);
+    by_shell_close(shell);
+}
+
+static void a_packet_without_a_psum_gets_one_where_it_goes_on_over_a_wire(void **state)
+{
+    struct by_shell *shell = open_shell();
+    struct by_frame frame;
+    struct by_header header;
+    const uint8_t *payload;
+    struct rte_mbuf *mbuf;
+    struct by_rx rx;
+    struct end end;
+
+    (void)state;
+    join(shell, &end, 0);
+    give_summed(&end, 0, 0, 128, false);
+    assert_int_equal(by_link_receive(shell->ports[0].link, 0, &rx, 1), 1);
+    mbuf = by_link_frame(&rx, &shell->ports[0].carrier, shell->frame_pool);
+    assert_non_null(mbuf);
+    assert_int_equal(by_frame_parse(rte_pktmbuf_mtod(mbuf, uint8_t *), mbuf->pkt_len, &frame), 0);
+    assert_int_equal(by_header_decode(frame.data, frame.bytes, &header, &payload), 4 * COUNT);
+    assert_int_equal(header.psum, by_psum(end.memory + 128, 4 * COUNT));
+    assert_memory_equal(payload, end.memory + 128, 4 * COUNT);
+    rte_pktmbuf_free(mbuf);
+    leave(&end);
     by_shell_close(shell);
 }
 
@@ -372,8 +435,8 @@ static void a_queue_takes_no_more_than_it_has_slots(void **state)
         assert_true(put <= BY_SHM_SLOTS);
     }
     assert_int_equal(put, BY_SHM_SLOTS);
-    for (unsigned got = 0; got < BY_SHM_SLOTS; got += BY_PORT_BURST / 2)
-        assert_int_equal(by_shell_round(shell), BY_PORT_BURST / 2);
+    for (unsigned got = 0; got < BY_SHM_SLOTS; got += BY_LINK_BURST)
+        assert_int_equal(by_shell_round(shell), BY_LINK_BURST);
     assert_non_null(by_shm_slot(&end.sender));
     leave(&end);
     by_shell_close(shell);
@@ -383,6 +446,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sum_is_read_where_the_switch_holds_it_and_given_back),
+        cmocka_unit_test(a_value_without_a_psum_is_summed_and_one_with_a_wrong_psum_is_not),
+        cmocka_unit_test(a_packet_without_a_psum_gets_one_where_it_goes_on_over_a_wire),
         cmocka_unit_test(a_payload_beyond_the_shared_memory_is_dropped),
         cmocka_unit_test(a_host_that_leaves_gives_everything_back),
         cmocka_unit_test(a_host_that_claims_to_have_read_what_was_never_sent_frees_nothing),

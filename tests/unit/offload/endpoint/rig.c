@@ -13,6 +13,7 @@
 #include "offload/endpoint/state.h"
 
 uint8_t rig_cover;
+uint8_t rig_direct;
 
 void rig_open_first(struct rig *rig, int ranks, const struct rig_tree *trees, int tree_count,
                     const struct by_endpoint_config *config)
@@ -111,8 +112,11 @@ uint32_t rig_give_from(struct rig *rig, uint16_t port, uint32_t ip, const struct
                        const void *payload, uint32_t bytes)
 {
     uint8_t packet[BY_WIRE_HEADER_BYTES + BY_PAYLOAD_MAX];
-    struct by_rx rx = {
-        .data = packet, .bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + bytes), .port = port, .src_ip = ip};
+    struct by_rx rx = {.data = packet,
+                       .bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + bytes),
+                       .port = port,
+                       .src_ip = ip,
+                       .direct = rig_direct};
 
     by_header_encode(header, packet);
     if (bytes > 0)

@@ -29,6 +29,8 @@ struct rig {
 
 /* enum by_cover of the rigs that are opened next: 0 unless a test sets it. */
 extern uint8_t rig_cover;
+/* Packets that are given next are direct ones (packet.h): 0 unless a test sets it. */
+extern uint8_t rig_direct;
 
 /* `config` may be NULL; image and job are filled in. Job 1, gen 7. The session is agreed upon, with salt 0: a
  * call's first chunk has seq 0. */

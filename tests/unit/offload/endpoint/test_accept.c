@@ -302,6 +302,37 @@ struct role_row {
     int written; /* 0: nothing, 1: the result, 2: a copy of the own input */
 };
 
+/* What comes straight from the parent's memory is copied before anybody knows whether it holds. */
+static void a_direct_result_that_fails_its_psum_ends_the_call_only_where_it_lies_over_the_input(void **state)
+{
+    (void)state;
+    for (int in_place = 0; in_place < 2; in_place++) {
+        struct flight *f = flight_open(BY_COLLECTIVE_ALLREDUCE, 0, in_place, 1, 4);
+        uint8_t payload[BYTES];
+        struct by_header result;
+        struct by_call_status status;
+
+        memset(payload, 9, sizeof(payload));
+        result = rig_result(&f->rig, &f->first, payload, BYTES);
+        result.psum++;
+        rig_direct = 1;
+        rig_give(&f->rig, &result, payload, BYTES);
+        assert_int_equal(by_endpoint_counters(f->rig.endpoint)->drop_psum, 1);
+        if (in_place) {
+            assert_int_equal(by_endpoint_test(f->rig.endpoint, f->id, &status), BY_ECHECKSUM);
+            assert_int_equal(status.node, 0); /* the parent */
+        } else {
+            assert_int_equal(by_endpoint_test(f->rig.endpoint, f->id, NULL), BY_EAGAIN);
+            result.psum--;
+            rig_give(&f->rig, &result, payload, BYTES);
+            assert_int_equal(by_endpoint_test(f->rig.endpoint, f->id, NULL), 0);
+            assert_memory_equal(f->recv, payload, BYTES);
+        }
+        rig_direct = 0;
+        flight_close(f);
+    }
+}
+
 static void each_role_sends_its_flags_and_receives_what_it_needs(void **state)
 {
     static const struct role_row rows[] = {
@@ -353,6 +384,7 @@ int main(void)
         cmocka_unit_test(a_result_is_written_once_and_a_second_one_is_a_duplicate),
         cmocka_unit_test(a_late_result_of_a_reused_slot_is_a_duplicate),
         cmocka_unit_test(an_in_place_input_stays_until_its_result_is_accepted),
+        cmocka_unit_test(a_direct_result_that_fails_its_psum_ends_the_call_only_where_it_lies_over_the_input),
         cmocka_unit_test(each_role_sends_its_flags_and_receives_what_it_needs),
         cmocka_unit_test(a_rank_that_needs_no_value_accepts_one_from_a_multicast),
     };

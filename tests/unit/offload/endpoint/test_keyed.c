@@ -33,11 +33,13 @@ static struct one *open_one(unsigned cover)
                            .count = BYTES,
                            .send = one->send,
                            .recv = one->recv};
+    /* No wire is on the way here; a tag is over a psum all the same. */
+    const struct by_endpoint_config config = {.shared = cover != 0};
     struct by_siphash_key key;
     struct by_image_key record;
 
     rig_cover = (uint8_t)cover;
-    rig_open(&one->rig, 3, &tree, 1, NULL);
+    rig_open(&one->rig, 3, &tree, 1, &config);
     if (cover) {
         assert_int_equal(by_image_key_find(one->rig.image, 1, &record), 1);
         by_siphash_key_read(&key, record.key);
@@ -89,6 +91,8 @@ static void a_keyed_contribution_has_the_tag_that_its_parent_wants(void **state)
         uint64_t want = digest(one, &one->first, one->send, BYTES);
 
         assert_true(one->first.flags & BY_FLAG_KEYED);
+        assert_int_equal(one->first.psum, by_psum(one->send, BYTES));
+        assert_int_equal(one->rig.tx[0].direct, 0);
         assert_true((want != 0) == (cover == BY_COVER_PAYLOAD));
         assert_true(by_header_is_sealed(header, &one->switch_keys.in, want));
         assert_false(by_header_is_sealed(header, &one->switch_keys.out, want));

@@ -162,6 +162,26 @@ static void payloads_point_into_the_users_buffer(void **state)
     stop(rig);
 }
 
+static void what_crosses_no_wire_leaves_without_a_psum(void **state)
+{
+    struct rig_tree tree = {.window = 64};
+    struct by_endpoint_config config = {.shared = 1};
+    struct rig *rig = start(&tree, 1, 5, &config);
+
+    (void)state;
+    memset(data, 3, 5 * BYTES);
+    assert_int_equal(rig_step(rig), 5);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(rig->tx[i].direct, 1);
+        assert_int_equal(rig->sent[i].psum, 0);
+    }
+    rig->now_ns += 10 * MS + TICK;
+    assert_int_equal(rig_step(rig), 1); /* nor does it have one when it goes again */
+    assert_int_equal(rig->tx[0].direct, 1);
+    assert_true(rig->sent[0].flags & BY_FLAG_RETX);
+    stop(rig);
+}
+
 static void a_chunk_that_two_later_ones_overtook_is_sent_again_at_once(void **state)
 {
     struct rig_tree tree = {.window = 8};
@@ -509,6 +529,7 @@ int main(void)
         cmocka_unit_test(a_tree_with_nothing_in_flight_may_always_send),
         cmocka_unit_test(a_small_transmit_array_takes_the_work_in_pieces),
         cmocka_unit_test(payloads_point_into_the_users_buffer),
+        cmocka_unit_test(what_crosses_no_wire_leaves_without_a_psum),
         cmocka_unit_test(a_chunk_that_two_later_ones_overtook_is_sent_again_at_once),
         cmocka_unit_test(a_repair_that_was_overtaken_is_repaired_again),
         cmocka_unit_test(a_path_that_reorders_makes_repairs_patient),

@@ -194,6 +194,28 @@ static void a_payload_with_the_same_psum_is_refused_where_tags_cover_payloads(vo
     }
 }
 
+static void a_keyed_value_from_memory_needs_its_psum_all_the_same(void **state)
+{
+    struct rig_packet packet = rig_contrib(&entry, 1, 0, values, COUNT);
+    struct by_hop_keys keys = keys_of(101, 0);
+    uint8_t bytes[256] = {0};
+    struct by_rx rx = {
+        .data = bytes, .port = packet.port, .src_ip = packet.src_ip, .dst_ip = packet.dst_ip, .direct = 1};
+    struct rig rig;
+    uint32_t sent;
+
+    (void)state;
+    start(&rig, &entry, BY_COVER_HEADER);
+    rx.bytes = (uint16_t)bytes_of(&packet, BY_COVER_HEADER, &keys.out, bytes);
+    bytes[BY_WIRE_HEADER_BYTES]++;
+    assert_int_equal(by_engine_step(rig.engine, 0, &rx, 1, rig.tx, RIG_TX, &sent), 1);
+    assert_int_equal(by_engine_counters(rig.engine)->drop_psum, 1);
+    bytes[BY_WIRE_HEADER_BYTES]--;
+    assert_int_equal(by_engine_step(rig.engine, 0, &rx, 1, rig.tx, RIG_TX, &sent), 1);
+    assert_int_equal(by_engine_counters(rig.engine)->contrib, 1);
+    rig_close(&rig);
+}
+
 static void a_packet_of_another_place_key_direction_or_mode_is_refused(void **state)
 {
     struct by_siphash_key foreign = {1, 2};
@@ -300,6 +322,7 @@ int main(void)
         cmocka_unit_test(a_keyed_chunk_goes_up_and_comes_down_with_tags),
         cmocka_unit_test(any_flipped_bit_of_a_keyed_packet_is_refused),
         cmocka_unit_test(a_payload_with_the_same_psum_is_refused_where_tags_cover_payloads),
+        cmocka_unit_test(a_keyed_value_from_memory_needs_its_psum_all_the_same),
         cmocka_unit_test(a_packet_of_another_place_key_direction_or_mode_is_refused),
         cmocka_unit_test(a_genuine_packet_from_the_wrong_address_is_refused_there),
         cmocka_unit_test(a_packet_played_again_changes_nothing_but_its_own_childs_answer),

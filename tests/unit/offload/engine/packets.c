@@ -146,6 +146,41 @@ static void a_payload_that_fails_its_sum_leaves_the_chunk_as_it_was(void **state
     }
 }
 
+static void a_value_from_memory_is_added_whatever_its_psum(void **state)
+{
+    const float sum[2] = {3, 6};
+
+    (void)state;
+    for (uint32_t seq = 0; seq < 12; seq++) {
+        for (unsigned c = 0; c < 3; c++) {
+            struct rig_packet packet = rig_contrib(&trees[2], c, seq, values, 2);
+
+            packet.psum_as_given = packet.direct = 1;
+            packet.header.psum = 77;
+            rig_send(&rig, &packet);
+        }
+        rig_expect_results(&rig, &trees[2], seq, sum, 2); /* which have the right one */
+        rig_release(&rig);
+    }
+}
+
+static void a_result_needs_its_psum_wherever_it_comes_from(void **state)
+{
+    struct rig_packet result = rig_result(&trees[1], 0, values, 2);
+
+    (void)state;
+    for (unsigned c = 0; c < 2; c++) {
+        struct rig_packet packet = rig_contrib(&trees[1], c, 0, values, 2);
+
+        rig_send(&rig, &packet);
+    }
+    rig_release(&rig);
+    result.psum_as_given = result.direct = 1;
+    result.header.psum = 77;
+    rig_send(&rig, &result);
+    rig_expect_drop_of(&rig, drop_psum);
+}
+
 static void jobs_and_trees_do_not_meet(void **state)
 {
     const float up[2] = {2, 4}, three[2] = {3, 6};
@@ -594,6 +629,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(every_malformed_packet_is_counted_for_its_own_reason),
         T(a_payload_that_fails_its_sum_leaves_the_chunk_as_it_was),
+        T(a_value_from_memory_is_added_whatever_its_psum),
+        T(a_result_needs_its_psum_wherever_it_comes_from),
         T(jobs_and_trees_do_not_meet),
         T(the_payload_limit_is_that_of_the_entry),
         T(packets_for_others_are_relayed_by_job_tree_and_addresses),

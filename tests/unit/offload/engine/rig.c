@@ -226,7 +226,8 @@ void rig_send(struct rig *rig, const struct rig_packet *packet)
                        .port = packet->port,
                        .src_ip = packet->src_ip,
                        .dst_ip = packet->dst_ip,
-                       .ecn = packet->ecn};
+                       .ecn = packet->ecn,
+                       .direct = packet->direct};
 
     if (!packet->psum_as_given)
         header.psum = by_psum(packet->payload, packet->bytes);

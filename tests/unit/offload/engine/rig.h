@@ -60,6 +60,7 @@ struct rig_packet {
     uint32_t dst_ip;
     uint8_t ecn;
     uint8_t psum_as_given;
+    uint8_t direct; /* as in by_rx */
 };
 
 /* For the next engine: its config's. */
