@@ -1,6 +1,6 @@
 /*
  * Keys for a lab: an authority of one's own, and certificates by it for switches and controllers, in the
- * folders that the control channel reads (firmware/secure/tls.h). Elliptic curve P-256, by OpenSSL 3.
+ * folders that the control channel reads (secure/tls.h). Elliptic curve P-256, by OpenSSL 3.
  * Single-threaded.
  */
 #ifndef BY_CONTROLLER_KEYS_H

@@ -17,10 +17,10 @@
 #include "control/controller/delta.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
-#include "firmware/secure/tls.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
 #include "offload/table/image.h"
+#include "secure/tls.h"
 
 #define CHUNK_BYTES 16384u
 #define PIECES_MAX  (sizeof(((by_Stage *)0)->pieces) / sizeof(by_Piece))

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "control/doctor/doctor.h"
-#include "firmware/secure/tls.h"
+#include "secure/tls.h"
 
 static int64_t seconds_of(const ASN1_TIME *time)
 {

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "firmware/agent/rate.h"
+#include "offload/base/rate.h"
 #include "offload/engine/engine.h"
 #include "offload/table/image.h"
 

@@ -24,9 +24,9 @@
 #include "dataplane/say.h"
 #include "firmware/agent/refuse.h"
 #include "firmware/linux/options.h"
-#include "firmware/secure/tls.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
+#include "secure/tls.h"
 
 /* Clients at a time (count): controllers, `banyan show`, a monitor. */
 #define CLIENTS_MAX 16u

@@ -13,7 +13,7 @@ struct by_server;
 /*
  * Opens `count` listeners: "unix:PATH", "tcp:ADDRESS:PORT" (loopback addresses: whoever reaches it may load
  * tables) or "tls:ADDRESS:PORT", whose clients must show a controller's certificate by the authority of the
- * folder `keys` (firmware/secure/tls.h). 0; BY_EFORMAT (an address that is none) and BY_EXIST (in use) are
+ * folder `keys` (secure/tls.h). 0; BY_EFORMAT (an address that is none) and BY_EXIST (in use) are
  * the user's, the rest the environment's; reported.
  */
 int by_server_open(struct by_server **server, const char *const *addresses, unsigned count, const char *keys);

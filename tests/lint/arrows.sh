@@ -10,7 +10,7 @@ trap 'rm -f "$list"' EXIT
 
 # One line each:  kind <tab> including file <tab> line <tab> included
 trees=()
-for tree in offload ring dataplane firmware boards control host-driver tests; do
+for tree in offload ring secure dataplane firmware boards control host-driver tests; do
     if [ -d "$tree" ]; then trees+=("$tree"); fi
 done
 find "${trees[@]}" \( -name '*.c' -o -name '*.h' \) -print0 |

@@ -10,9 +10,9 @@
 
 #include "firmware/agent/journal.h"
 #include "firmware/agent/limit.h"
-#include "firmware/agent/rate.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
+#include "offload/base/rate.h"
 #include "tests/unit/firmware/agent/rig.h"
 
 #define MS UINT64_C(1000000)

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "control/controller/keys.h"
-#include "firmware/secure/tls.h"
+#include "secure/tls.h"
 #include "offload/base/errors.h"
 
 /* Rounds of both ends after which a handshake must have ended. */

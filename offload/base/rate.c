@@ -1,5 +1,5 @@
 /* Limits of rate, counted in nanoseconds of credit; see rate.h. Pure. */
-#include "firmware/agent/rate.h"
+#include "offload/base/rate.h"
 
 #define SECOND_NS 1000000000u
 

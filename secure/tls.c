@@ -3,7 +3,7 @@
  * long as its controller. In TLS 1.3 a controller learns with its first read that the switch has refused its
  * certificate, so errors of reads are explained as those of the handshake are.
  */
-#include "firmware/secure/tls.h"
+#include "secure/tls.h"
 
 #include <errno.h>
 #include <openssl/err.h>

@@ -1,7 +1,7 @@
 /* How often something may happen: so many a second, and a number at once after a rest. Time is an argument.
  * Pure; one thread for each. */
-#ifndef BY_FIRMWARE_AGENT_RATE_H
-#define BY_FIRMWARE_AGENT_RATE_H
+#ifndef BY_BASE_RATE_H
+#define BY_BASE_RATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
