@@ -31,7 +31,7 @@ victim=host2
 rank=2
 hosts() { sed -n 's/^host  *\([^ ]*\) .*/\1/p' "$dir/up.out"; }
 
-# start TRANSPORT HOST: allreduces without end; its output in $dir/HOST.out, its exit status and the time of its end in $dir/HOST.end.
+# start TRANSPORT HOST: allreduces without end; its output in $dir/HOST.out, its exit status in $dir/HOST.end.
 start() {
     local -a words environment=(BANYAN_TIMEOUT="$timeout" BANYAN_LINGER=0 BANYAN_TRANSPORT="$1")
     read -ra words <<<"$(host_line "$2")"
@@ -45,17 +45,23 @@ start() {
     esac
     (
         "${words[@]}" env "${environment[@]}" "$build/bin/banyan-perf" -c allreduce -b 64K -n 1000000 >"$dir/$2.out" 2>&1
-        echo "$? $(date +%s.%N)" >"$dir/$2.end"
+        echo "$?" >"$dir/$2.end"
     ) 2>/dev/null &
     children+=("$!")
     pids[$2]=$!
 }
-# under_way: until every rank has moved packets.
+# moved: contributions that the first switch has added so far; 0 between hosts.
+moved() {
+    [ "$schedules" = 1 ] && { echo 0; return; }
+    "$banyan" show "unix:$folder/$first_switch.sock" --counters 2>/dev/null | awk '$1 == "counter" && $2 == "contrib:" { n = $3 } END { print n + 0 }'
+}
+# under_way MOVED: until rank 0 says that it begins and, since the count was MOVED, every rank has moved data: one that is late to start and a fault
+# would be two.
 under_way() {
     local i
     for ((i = 0; i < 100; i++)); do
         sleep 0.1
-        [ "$(cat "$dir"/host*.out 2>/dev/null | grep -c 'redop')" -eq 1 ] && break
+        [ "$(cat "$dir"/host*.out 2>/dev/null | grep -c 'redop')" -eq 1 ] && { [ "$schedules" = 1 ] || [ "$(moved)" -gt $(($1 + 500)) ]; } && break
     done
     sleep 0.5
 }
@@ -151,7 +157,7 @@ matrix() {
 
 # fault TRANSPORT FAULT WHERE TEXT [TEXT_OF_VICTIM]: one cell of the matrix.
 fault() {
-    local transport=$1 what=$2 where=$3 text=$4 own=${5:-$4} host begin status end slowest bad wanted late='' words
+    local transport=$1 what=$2 where=$3 text=$4 own=${5:-$4} host begin status end slowest bad wanted late='' words before
     local row="$topology, $what $where"
     [ "$schedules" = 0 ] || row="hosts of $row"
     # On a machine that does other things too a right answer may be late: once, and then both times are shown.
@@ -178,8 +184,9 @@ try() {
     local -A pids=()
     rm -f "$dir"/host*.out "$dir"/host*.end
     [ "$schedules" = 1 ] || "$banyan" push --renew "$folder" --sockets "$folder" >"$dir/renew.out" 2>&1 || { bad=1; mv "$dir/renew.out" "$dir/host.out"; return; }
+    before=$(moved)
     for host in $(hosts); do start "$transport" "$host"; done
-    under_way
+    under_way "$before"
     # What auto is here is part of the claim.
     [ "$transport" != auto ] || grep -q 'out of a ring of frames' "$dir/host0.out" || { bad=1; echo "auto took no rings" >>"$dir/host0.out"; }
     begin=$(date +%s.%N)
@@ -189,7 +196,9 @@ try() {
     done
     for host in $(hosts); do
         [ "$host" != "$spared" ] || continue
-        read -r status end <"$dir/$host.end"
+        # Its error is the last that it writes; how long the kernel then takes to undo what it had open is another matter.
+        read -r status <"$dir/$host.end"
+        end=$(stat -c %.6Y "$dir/$host.out")
         wanted=$text
         [ "$host" != "$victim" ] || wanted=$own
         slowest=$(awk -v a="$slowest" -v b="$end" -v c="$begin" 'BEGIN { b -= c; printf "%.2f", (a > b ? a : b) }')
