@@ -15,11 +15,14 @@
 
 /* A host whose word nobody acknowledges for so long connects anew (ms). */
 #define SILENT_MS 3000
-/* Who does not answer an attempt to connect for so long is asked anew (ns). */
+/* Who does not answer an attempt to connect for so long is asked anew, and so is who does not come to the end
+ * of a handshake (ns). */
 #define CONNECT_NS UINT64_C(2000000000)
+#define GREET_NS   UINT64_C(5000000000)
 #define READ_BYTES ((size_t)64 << 10)
 /* Bytes that may wait to be sent: beyond that the other side is not reading (bytes). */
 #define OUT_MAX ((size_t)256 << 20)
+#define FORMS   "it takes unix:PATH, tcp:HOST:PORT or tls:HOST:PORT"
 
 static int read_unix(struct by_line *line, const char *path)
 {
@@ -45,8 +48,7 @@ static int read_tcp(struct by_line *line, const char *text)
     snprintf(host, sizeof(host), "%s", text);
     colon = strrchr(host, ':');
     if (colon == NULL || colon == host || colon[1] == 0)
-        return by_fail(BY_EINVAL, "BANYAN_CONTROLLER is '%s'; it takes unix:PATH or tcp:HOST:PORT",
-                       line->where);
+        return by_fail(BY_EINVAL, "BANYAN_CONTROLLER is '%s'; " FORMS, line->where);
     *colon = 0;
     error = getaddrinfo(host, colon + 1, &hints, &found);
     if (error != 0)
@@ -57,7 +59,21 @@ static int read_tcp(struct by_line *line, const char *text)
     return 0;
 }
 
-int by_line_open(struct by_line *line, const char *address)
+static int read_tls(struct by_line *line, const char *text, const char *keys)
+{
+    char reason[BY_TLS_TEXT_MAX];
+    int error;
+
+    if (keys[0] == 0)
+        return by_fail(BY_EINVAL,
+                       "BANYAN_CONTROLLER is '%s': TLS needs keys: name this host's folder of them with "
+                       "BANYAN_KEYS; `banyan keys --host` makes one",
+                       line->where);
+    error = by_tls_identity_open(keys, BY_TLS_HOST, &line->identity, reason);
+    return error == 0 ? read_tcp(line, text) : by_fail(error, "BANYAN_KEYS: %s", reason);
+}
+
+int by_line_open(struct by_line *line, const char *address, const char *keys)
 {
     memset(line, 0, sizeof(*line));
     line->fd = -1;
@@ -68,13 +84,17 @@ int by_line_open(struct by_line *line, const char *address)
         return read_unix(line, address + 5);
     if (strncmp(address, "tcp:", 4) == 0)
         return read_tcp(line, address + 4);
-    return by_fail(BY_EINVAL, "BANYAN_CONTROLLER is '%s'; it takes unix:PATH or tcp:HOST:PORT", address);
+    if (strncmp(address, "tls:", 4) == 0)
+        return read_tls(line, address + 4, keys);
+    return by_fail(BY_EINVAL, "BANYAN_CONTROLLER is '%s'; " FORMS, address);
 }
 
 void by_line_close(struct by_line *line)
 {
+    by_tls_close(line->tls);
     if (line->address_bytes > 0 && line->fd >= 0)
         close(line->fd);
+    by_tls_identity_close(line->identity);
     free(line->in.bytes);
     free(line->out.bytes);
     memset(line, 0, sizeof(*line));
@@ -83,16 +103,44 @@ void by_line_close(struct by_line *line)
 
 void by_line_drop(struct by_line *line, uint64_t now_ns, const char *why)
 {
+    snprintf(line->why, sizeof(line->why), "%s", why); /* which may be the stream's */
+    by_tls_close(line->tls);
+    line->tls = NULL;
     if (line->fd >= 0)
         close(line->fd);
     line->fd = -1;
     if (line->up)
         line->pause_ns = BY_LINE_PAUSE_NS;
-    line->up = false;
+    line->up = line->connected = false;
     line->in.at = line->in.used = line->out.at = line->out.used = 0;
     line->retry_ns = now_ns + line->pause_ns;
     line->pause_ns = line->pause_ns * 2 < BY_LINE_PAUSE_MAX_NS ? line->pause_ns * 2 : BY_LINE_PAUSE_MAX_NS;
-    snprintf(line->why, sizeof(line->why), "%s", why);
+}
+
+/* The other side is there. */
+static void connected(struct by_line *line, uint64_t now_ns)
+{
+    line->connected = true;
+    if (line->identity == NULL) {
+        line->up = true;
+        return;
+    }
+    line->tls = by_tls_open(line->identity, line->fd);
+    if (line->tls == NULL)
+        by_line_drop(line, now_ns, "no memory for TLS");
+}
+
+/* Goes on with the handshake. */
+static void greet(struct by_line *line, uint64_t now_ns)
+{
+    int error = by_tls_handshake(line->tls);
+
+    if (error == 0)
+        line->up = true;
+    else if (error != BY_EAGAIN)
+        by_line_drop(line, now_ns, by_tls_text(line->tls));
+    else if (now_ns - line->begun_ns > GREET_NS)
+        by_line_drop(line, now_ns, "it connects, and does not show who it is");
 }
 
 static void begin(struct by_line *line, uint64_t now_ns)
@@ -110,7 +158,7 @@ static void begin(struct by_line *line, uint64_t now_ns)
         setsockopt(line->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof(silent_ms));
     }
     if (connect(line->fd, (const struct sockaddr *)&line->address, line->address_bytes) == 0)
-        line->up = true;
+        connected(line, now_ns);
     else if (errno != EINPROGRESS)
         by_line_drop(line, now_ns, strerror(errno));
 }
@@ -130,7 +178,7 @@ static void finish(struct by_line *line, uint64_t now_ns)
     if (getsockopt(line->fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0 || error != 0)
         by_line_drop(line, now_ns, strerror(error != 0 ? error : errno));
     else
-        line->up = true;
+        connected(line, now_ns);
 }
 
 /* Room for `more` bytes behind those that wait. */
@@ -156,35 +204,36 @@ static int reserve(struct by_line_queue *queue, size_t more)
     return 0;
 }
 
+/* Why bytes do not move. */
+static const char *reason(const struct by_line *line)
+{
+    return line->tls != NULL ? by_tls_text(line->tls) : strerror(errno);
+}
+
 static int receive(struct by_line *line, uint64_t now_ns)
 {
     int moved = 0;
 
     for (;;) {
-        ssize_t got;
+        int64_t got;
 
         if (reserve(&line->in, READ_BYTES) != 0) {
             by_line_drop(line, now_ns, "no memory for what it says");
             return moved;
         }
-        got = recv(line->fd, line->in.bytes + line->in.used, line->in.room - line->in.used, 0);
+        got = by_tls_move(line->tls, line->fd, line->in.bytes + line->in.used, NULL,
+                          line->in.room - line->in.used);
         if (got > 0) {
             line->in.used += (size_t)got;
             moved = 1;
-            if (line->in.used < line->in.room)
+            /* A record of TLS is less than there may be. */
+            if (line->in.used < line->in.room && line->tls == NULL)
                 return moved;
             continue;
         }
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) {
-            const char *why = got == 0 ? "it closed the connection" : strerror(errno);
-
-            /* What came before the end is still looked at: it may say why. */
-            if (line->in.used > line->in.at && moved)
-                return moved;
-            by_line_drop(line, now_ns, why);
-        }
+        /* What came before the end is still looked at: it may say why. */
+        if (got != BY_EAGAIN && !(moved && line->in.used > line->in.at))
+            by_line_drop(line, now_ns, got == 0 ? "it closed the connection" : reason(line));
         return moved;
     }
 }
@@ -192,14 +241,12 @@ static int receive(struct by_line *line, uint64_t now_ns)
 static void send_queued(struct by_line *line, uint64_t now_ns)
 {
     while (line->fd >= 0 && line->out.at < line->out.used) {
-        ssize_t sent =
-            send(line->fd, line->out.bytes + line->out.at, line->out.used - line->out.at, MSG_NOSIGNAL);
+        int64_t sent = by_tls_move(line->tls, line->fd, NULL, line->out.bytes + line->out.at,
+                                   line->out.used - line->out.at);
 
-        if (sent < 0 && errno == EINTR)
-            continue;
         if (sent < 0) {
-            if (errno != EAGAIN && errno != EWOULDBLOCK)
-                by_line_drop(line, now_ns, strerror(errno));
+            if (sent != BY_EAGAIN)
+                by_line_drop(line, now_ns, reason(line));
             return;
         }
         line->out.at += (size_t)sent;
@@ -214,9 +261,11 @@ enum by_line_event by_line_step(struct by_line *line, uint64_t now_ns)
         if (now_ns < line->retry_ns)
             return BY_LINE_NOTHING;
         begin(line, now_ns);
-    } else if (!line->up) {
+    } else if (!line->connected) {
         finish(line, now_ns);
     }
+    if (line->connected && !line->up)
+        greet(line, now_ns);
     if (!line->up)
         return BY_LINE_NOTHING;
     if (!was_up)
@@ -270,7 +319,9 @@ uint32_t by_line_fds(const struct by_line *line, struct pollfd *fds)
     if (line->fd < 0)
         return 0;
     fds[0] = (struct pollfd){.fd = line->fd, .events = POLLIN};
-    if (!line->up || line->out.at < line->out.used)
+    if (line->connected && !line->up)
+        fds[0].events = by_tls_events(line->tls);
+    else if (!line->up || line->out.at < line->out.used)
         fds[0].events |= POLLOUT;
     return 1;
 }

@@ -1,7 +1,7 @@
 /*
- * A connection to the controller that carries frames (offload/wire/member.h): never blocks, is opened again
- * when it breaks, ever more slowly while nobody answers. Neighbour: member.c, which knows what frames mean.
- * The communicator's thread.
+ * A connection to the controller that carries frames (offload/wire/member.h), over TLS when the address says
+ * so (secure/tls.h): never blocks, is opened again when it breaks, ever more slowly while nobody answers.
+ * Neighbour: member.c, which knows what frames mean. The communicator's thread.
  */
 #ifndef BY_HOST_LINE_H
 #define BY_HOST_LINE_H
@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #include "offload/wire/member.h"
+#include "secure/tls.h"
 
 /* Between two attempts to connect: at first, and at most (ns). */
 #define BY_LINE_PAUSE_NS     UINT64_C(50000000)
@@ -28,18 +29,21 @@ struct by_line {
     char where[256]; /* as it was given */
     struct sockaddr_storage address;
     socklen_t address_bytes;
-    int fd;  /* or -1 */
-    bool up; /* connected */
+    struct by_tls_identity *identity; /* NULL: bytes go as they are */
+    struct by_tls *tls;
+    int fd;         /* or -1 */
+    bool connected; /* and each end is to show who it is, over TLS */
+    bool up;        /* frames can go */
     uint64_t begun_ns, retry_ns, pause_ns;
     struct by_line_queue in, out;
-    char why[128]; /* it is not up; "" at first */
+    char why[BY_TLS_TEXT_MAX]; /* it is not up; "" at first */
 };
 
 enum by_line_event { BY_LINE_NOTHING, BY_LINE_UP, BY_LINE_MOVED };
 
-/* Reads "unix:PATH" or "tcp:HOST:PORT" and looks HOST up; connects to nobody yet. 0, or an error with its
- * text. */
-int by_line_open(struct by_line *line, const char *address);
+/* Reads "unix:PATH", "tcp:HOST:PORT" or "tls:HOST:PORT" and looks HOST up; connects to nobody yet. `keys` is
+ * the folder of this host's keys, "" when it has none. 0, or an error with its text. */
+int by_line_open(struct by_line *line, const char *address, const char *keys);
 /* After it nothing is held; the line may be zeroed memory, too. */
 void by_line_close(struct by_line *line);
 /* Connects, when it is time to, receives and sends what can be. UP: what was queued before is forgotten, and

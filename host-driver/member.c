@@ -315,7 +315,8 @@ int by_member_open(struct banyan_comm *comm, uint32_t job)
     member->rank = BY_RANK_NONE;
     if (getrandom(&member->nonce, sizeof(member->nonce), 0) != (ssize_t)sizeof(member->nonce))
         return by_fail(BY_EIO, "no random number for the controller: %s", strerror(errno));
-    error = by_line_open(&member->line, context->settings.value[BY_SETTING_CONTROLLER]);
+    error = by_line_open(&member->line, context->settings.value[BY_SETTING_CONTROLLER],
+                         context->settings.value[BY_SETTING_KEYS]);
     if (error == 0 && comm->image == NULL)
         error = await_table(comm);
     return error;

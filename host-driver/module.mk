@@ -39,6 +39,7 @@ host-driver_SRC := \
 	host-driver/line.c \
 	host-driver/member.c \
 	host-driver/memory.c \
+	host-driver/openssl.c \
 	host-driver/operation.c \
 	host-driver/progress.c \
 	host-driver/query.c \
@@ -55,7 +56,8 @@ host-driver_SRC := \
 	ring/feature.c \
 	ring/program.c \
 	ring/ring.c \
-	ring/xdp_socket.c
+	ring/xdp_socket.c \
+	secure/tls.c
 host-driver_LDLIBS := -lxdp -lbpf -lelf -lz -lm
 
 # The XDP program's object is embedded.

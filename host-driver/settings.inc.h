@@ -5,8 +5,9 @@
 #define BY_SETTING_LIST(X)                                                                                   \
     X(TABLE, "", "table image of this host: a path, or a folder with HOSTNAME.table")                        \
     X(CONTROLLER, "",                                                                                        \
-      "the controller, unix:PATH or tcp:HOST:PORT: gives the table, and keeps calls running when a switch "  \
-      "or link dies")                                                                                        \
+      "the controller, unix:PATH, tcp:HOST:PORT or tls:HOST:PORT: gives the table, and keeps calls running " \
+      "when a switch or link dies")                                                                          \
+    X(KEYS, "", "controller over tls: folder of this host's keys, as `banyan keys --host` makes it")         \
     X(NODE, "", "controller: name of this host in its topology; empty: the host's own name")                 \
     X(JOB, "0", "job to join: its number in the table; 0 = the only one")                                    \
     X(OFFLOAD, "auto",                                                                                       \

@@ -6,10 +6,8 @@
 #include "secure/tls.h"
 
 #include <errno.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,42 +16,51 @@
 
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
+#include "secure/openssl.h"
 
 #define PATH_BYTES 1024u
 
 struct by_tls_identity {
     SSL_CTX *context;
     BIO_METHOD *socket; /* how bytes move */
-    enum by_tls_end end;
+    const struct end *end;
 };
 
 struct by_tls {
     SSL *ssl;
-    enum by_tls_end end;
+    const struct end *end;
     short events;
     char peer[BY_NAME_MAX + 1];
     char text[BY_TLS_TEXT_MAX];
 };
 
+/* There once an identity is. */
+static const struct by_openssl *lib(void)
+{
+    const char *why;
+
+    return by_openssl(&why);
+}
+
 /* OpenSSL's own socket calls write(), which ends a process with SIGPIPE when the peer is gone; this one
  * sends. */
 static int socket_write(BIO *bio, const char *data, int bytes)
 {
-    ssize_t count = send((int)(intptr_t)BIO_get_data(bio), data, (size_t)bytes, MSG_NOSIGNAL);
+    ssize_t count = send((int)(intptr_t)lib()->BIO_get_data(bio), data, (size_t)bytes, MSG_NOSIGNAL);
 
-    BIO_clear_retry_flags(bio);
+    lib()->BIO_clear_flags(bio, BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY);
     if (count < 0 && (errno == EAGAIN || errno == EINTR))
-        BIO_set_retry_write(bio);
+        lib()->BIO_set_flags(bio, BIO_FLAGS_WRITE | BIO_FLAGS_SHOULD_RETRY);
     return (int)count;
 }
 
 static int socket_read(BIO *bio, char *data, int bytes)
 {
-    ssize_t count = recv((int)(intptr_t)BIO_get_data(bio), data, (size_t)bytes, 0);
+    ssize_t count = recv((int)(intptr_t)lib()->BIO_get_data(bio), data, (size_t)bytes, 0);
 
-    BIO_clear_retry_flags(bio);
+    lib()->BIO_clear_flags(bio, BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY);
     if (count < 0 && (errno == EAGAIN || errno == EINTR))
-        BIO_set_retry_read(bio);
+        lib()->BIO_set_flags(bio, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY);
     return (int)count;
 }
 
@@ -67,11 +74,12 @@ static long socket_control(BIO *bio, int command, long number, void *data)
 
 static BIO_METHOD *make_socket(void)
 {
-    BIO_METHOD *method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "stream");
+    BIO_METHOD *method = lib()->BIO_meth_new(BIO_TYPE_SOURCE_SINK, "stream");
 
-    if (method && (!BIO_meth_set_write(method, socket_write) || !BIO_meth_set_read(method, socket_read) ||
-                   !BIO_meth_set_ctrl(method, socket_control))) {
-        BIO_meth_free(method);
+    if (method &&
+        (!lib()->BIO_meth_set_write(method, socket_write) || !lib()->BIO_meth_set_read(method, socket_read) ||
+         !lib()->BIO_meth_set_ctrl(method, socket_control))) {
+        lib()->BIO_meth_free(method);
         method = NULL;
     }
     return method;
@@ -80,14 +88,64 @@ static BIO_METHOD *make_socket(void)
 /* The newest reason that OpenSSL has, and none left behind. */
 static const char *reason(void)
 {
-    unsigned long error = ERR_peek_last_error();
-    const char *text = ERR_reason_error_string(error);
+    unsigned long error = lib()->ERR_peek_last_error();
+    const char *text = lib()->ERR_reason_error_string(error);
 
     if (error != 0 && ERR_SYSTEM_ERROR(error))
         text = strerror(ERR_GET_REASON(error));
-    ERR_clear_error();
+    lib()->ERR_clear_error();
     return text ? text : "no reason is known";
 }
+
+/* Whether a certificate that was found good is for what it must be for, too. */
+static int check_use(int good, X509_STORE_CTX *store, const char *use)
+{
+    X509 *certificate = lib()->X509_STORE_CTX_get_current_cert(store);
+    EXTENDED_KEY_USAGE *uses;
+    bool found = false;
+
+    if (!good || lib()->X509_STORE_CTX_get_error_depth(store) != 0)
+        return good;
+    uses = lib()->X509_get_ext_d2i(certificate, NID_ext_key_usage, NULL, NULL);
+    for (int i = 0; i < lib()->OPENSSL_sk_num((const OPENSSL_STACK *)uses); i++) {
+        char text[80];
+
+        lib()->OBJ_obj2txt(text, sizeof text, lib()->OPENSSL_sk_value((const OPENSSL_STACK *)uses, i), 1);
+        found |= strcmp(text, use) == 0;
+    }
+    lib()->EXTENDED_KEY_USAGE_free(uses);
+    if (!found)
+        lib()->X509_STORE_CTX_set_error(store, X509_V_ERR_INVALID_PURPOSE);
+    return found;
+}
+
+static int check_switch(int good, X509_STORE_CTX *store)
+{
+    return check_use(good, store, BY_TLS_USE_SWITCH);
+}
+
+static int check_controller(int good, X509_STORE_CTX *store)
+{
+    return check_use(good, store, BY_TLS_USE_CONTROLLER);
+}
+
+static int check_host(int good, X509_STORE_CTX *store)
+{
+    return check_use(good, store, BY_TLS_USE_HOST);
+}
+
+/* What an end asks of the other one; `purpose` is OpenSSL's own that comes with it. */
+static const struct end {
+    bool accepts;
+    const char *other; /* as texts name it */
+    int (*check)(int good, X509_STORE_CTX *store);
+    int purpose;
+} ends[] = {
+    [BY_TLS_SWITCH] = {true, "the controller", check_controller, X509_PURPOSE_SSL_CLIENT},
+    [BY_TLS_CONTROLLER] = {false, "the switch", check_switch, X509_PURPOSE_SSL_SERVER},
+    [BY_TLS_HOST] = {false, "the controller", check_controller, X509_PURPOSE_SSL_CLIENT},
+    [BY_TLS_HOSTS] = {true, "the host", check_host, X509_PURPOSE_ANY},
+};
 
 static int read_files(struct by_tls_identity *identity, const char *folder, char text[BY_TLS_TEXT_MAX])
 {
@@ -109,9 +167,9 @@ static int read_files(struct by_tls_identity *identity, const char *folder, char
             snprintf(text, BY_TLS_TEXT_MAX, "%.200s: others may read this key: chmod 600 it", path);
             return BY_EPERM;
         }
-        done = i == 0   ? SSL_CTX_load_verify_file(context, path)
-               : i == 1 ? SSL_CTX_use_certificate_file(context, path, SSL_FILETYPE_PEM)
-                        : SSL_CTX_use_PrivateKey_file(context, path, SSL_FILETYPE_PEM);
+        done = i == 0   ? lib()->SSL_CTX_load_verify_file(context, path)
+               : i == 1 ? lib()->SSL_CTX_use_certificate_file(context, path, SSL_FILETYPE_PEM)
+                        : lib()->SSL_CTX_use_PrivateKey_file(context, path, SSL_FILETYPE_PEM);
         if (done != 1) {
             snprintf(text, BY_TLS_TEXT_MAX, "%.200s: %s: make keys with `banyan keys`", path, reason());
             return BY_EFORMAT;
@@ -124,11 +182,19 @@ int by_tls_identity_open(const char *folder, enum by_tls_end end, struct by_tls_
                          char text[BY_TLS_TEXT_MAX])
 {
     struct by_tls_identity *identity = calloc(1, sizeof *identity);
-    int result = 0;
+    SSL_CTX *context;
+    const char *why;
+    int result;
 
     text[0] = 0;
+    if (by_openssl(&why) == NULL) {
+        free(identity);
+        snprintf(text, BY_TLS_TEXT_MAX, "%s", why);
+        return BY_EVERSION;
+    }
     if (identity) {
-        identity->context = SSL_CTX_new(TLS_method());
+        identity->end = &ends[end];
+        identity->context = lib()->SSL_CTX_new(lib()->TLS_method());
         identity->socket = make_socket();
     }
     if (!identity || !identity->context || !identity->socket) {
@@ -136,15 +202,16 @@ int by_tls_identity_open(const char *folder, enum by_tls_end end, struct by_tls_
         snprintf(text, BY_TLS_TEXT_MAX, "no memory for TLS");
         return BY_ENOMEM;
     }
-    identity->end = end;
-    SSL_CTX_set_min_proto_version(identity->context, TLS1_3_VERSION);
-    SSL_CTX_set_num_tickets(identity->context, 0);
-    SSL_CTX_set_mode(identity->context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    SSL_CTX_set_session_cache_mode(identity->context, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_verify(identity->context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
-    /* Each end asks for the other's purpose, which OpenSSL checks by the certificate's extended key usage. */
-    SSL_CTX_set_purpose(identity->context,
-                        end == BY_TLS_SWITCH ? X509_PURPOSE_SSL_CLIENT : X509_PURPOSE_SSL_SERVER);
+    context = identity->context;
+    lib()->SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_3_VERSION, NULL);
+    lib()->SSL_CTX_set_num_tickets(context, 0);
+    lib()->SSL_CTX_ctrl(context, SSL_CTRL_MODE,
+                        SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER, NULL);
+    lib()->SSL_CTX_ctrl(context, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_OFF, NULL);
+    lib()->SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
+                              identity->end->check);
+    /* Each end asks for the other's purpose, in place of those of servers and clients of other protocols. */
+    lib()->SSL_CTX_set_purpose(context, identity->end->purpose);
     result = read_files(identity, folder, text);
     if (result != 0) {
         by_tls_identity_close(identity);
@@ -158,34 +225,34 @@ void by_tls_identity_close(struct by_tls_identity *identity)
 {
     if (!identity)
         return;
-    SSL_CTX_free(identity->context);
-    BIO_meth_free(identity->socket);
+    lib()->SSL_CTX_free(identity->context);
+    lib()->BIO_meth_free(identity->socket);
     free(identity);
 }
 
 struct by_tls *by_tls_open(struct by_tls_identity *identity, int fd)
 {
     struct by_tls *tls = calloc(1, sizeof *tls);
-    BIO *bio = BIO_new(identity->socket);
+    BIO *bio = lib()->BIO_new(identity->socket);
 
     if (tls)
-        tls->ssl = SSL_new(identity->context);
+        tls->ssl = lib()->SSL_new(identity->context);
     if (!tls || !bio || !tls->ssl) {
-        BIO_free(bio);
+        lib()->BIO_free(bio);
         if (tls)
-            SSL_free(tls->ssl);
+            lib()->SSL_free(tls->ssl);
         free(tls);
-        ERR_clear_error();
+        lib()->ERR_clear_error();
         return NULL;
     }
-    BIO_set_data(bio, (void *)(intptr_t)fd);
-    BIO_set_init(bio, 1);
-    SSL_set_bio(tls->ssl, bio, bio);
+    lib()->BIO_set_data(bio, (void *)(intptr_t)fd);
+    lib()->BIO_set_init(bio, 1);
+    lib()->SSL_set_bio(tls->ssl, bio, bio);
     tls->end = identity->end;
-    if (tls->end == BY_TLS_SWITCH)
-        SSL_set_accept_state(tls->ssl);
+    if (tls->end->accepts)
+        lib()->SSL_set_accept_state(tls->ssl);
     else
-        SSL_set_connect_state(tls->ssl);
+        lib()->SSL_set_connect_state(tls->ssl);
     return tls;
 }
 
@@ -193,30 +260,30 @@ void by_tls_close(struct by_tls *tls)
 {
     if (!tls)
         return;
-    SSL_shutdown(tls->ssl);
-    SSL_free(tls->ssl);
-    ERR_clear_error();
+    lib()->SSL_shutdown(tls->ssl);
+    lib()->SSL_free(tls->ssl);
+    lib()->ERR_clear_error();
     free(tls);
 }
 
 /* Whom a certificate names: its first DNS name. */
 static void note_peer(struct by_tls *tls)
 {
-    X509 *certificate = SSL_get0_peer_certificate(tls->ssl);
+    X509 *certificate = lib()->SSL_get0_peer_certificate(tls->ssl);
     GENERAL_NAMES *names =
-        certificate ? X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL) : NULL;
+        certificate ? lib()->X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL) : NULL;
 
-    for (int i = 0; i < sk_GENERAL_NAME_num(names); i++) {
-        const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
-        int bytes = name->type == GEN_DNS ? ASN1_STRING_length(name->d.dNSName) : 0;
+    for (int i = 0; i < lib()->OPENSSL_sk_num((const OPENSSL_STACK *)names); i++) {
+        const GENERAL_NAME *name = lib()->OPENSSL_sk_value((const OPENSSL_STACK *)names, i);
+        int bytes = name->type == GEN_DNS ? lib()->ASN1_STRING_length(name->d.dNSName) : 0;
 
         if (bytes <= 0 || (size_t)bytes >= sizeof tls->peer)
             continue;
-        memcpy(tls->peer, ASN1_STRING_get0_data(name->d.dNSName), (size_t)bytes);
+        memcpy(tls->peer, lib()->ASN1_STRING_get0_data(name->d.dNSName), (size_t)bytes);
         tls->peer[bytes] = 0;
         break;
     }
-    GENERAL_NAMES_free(names);
+    lib()->GENERAL_NAMES_free(names);
 }
 
 /* What to do about a certificate of the other end that was not accepted. */
@@ -228,7 +295,9 @@ static const char *remedy(long verdict)
     case X509_V_ERR_CERT_NOT_YET_VALID:
         return "look at the clocks of both ends";
     case X509_V_ERR_INVALID_PURPOSE:
-        return "it is a switch's where a controller's is due, or the other way round";
+        return "it is for another part than is played here: `banyan keys` makes those of switches, "
+               "controllers "
+               "and hosts";
     default:
         return "both ends need keys of one authority, made with `banyan keys`";
     }
@@ -238,11 +307,11 @@ static const char *remedy(long verdict)
 static int explain(struct by_tls *tls, int code)
 {
     int saved = errno;
-    const char *other = tls->end == BY_TLS_SWITCH ? "the controller" : "the switch";
-    long verdict = SSL_get_verify_result(tls->ssl);
-    unsigned long last = ERR_peek_last_error();
+    const char *other = tls->end->other;
+    long verdict = lib()->SSL_get_verify_result(tls->ssl);
+    unsigned long last = lib()->ERR_peek_last_error();
 
-    switch (SSL_get_error(tls->ssl, code)) {
+    switch (lib()->SSL_get_error(tls->ssl, code)) {
     case SSL_ERROR_WANT_READ:
         tls->events = POLLIN;
         return BY_EAGAIN;
@@ -254,15 +323,15 @@ static int explain(struct by_tls *tls, int code)
     case SSL_ERROR_SYSCALL:
         snprintf(tls->text, sizeof tls->text, "%s is gone: %s", other,
                  saved ? strerror(saved) : "it closed the connection");
-        ERR_clear_error();
+        lib()->ERR_clear_error();
         return BY_EIO;
     default:
         break;
     }
     if (verdict != X509_V_OK) {
         snprintf(tls->text, sizeof tls->text, "%s's certificate is refused: %s: %s", other,
-                 X509_verify_cert_error_string(verdict), remedy(verdict));
-        ERR_clear_error();
+                 lib()->X509_verify_cert_error_string(verdict), remedy(verdict));
+        lib()->ERR_clear_error();
         return BY_EPERM;
     }
     if (ERR_GET_LIB(last) == ERR_LIB_SSL && ERR_GET_REASON(last) > SSL_AD_REASON_OFFSET) {
@@ -279,11 +348,11 @@ int by_tls_handshake(struct by_tls *tls)
 {
     int code, result;
 
-    if (SSL_is_init_finished(tls->ssl))
+    if (lib()->SSL_is_init_finished(tls->ssl))
         return 0;
     errno = 0;
-    ERR_clear_error();
-    code = SSL_do_handshake(tls->ssl);
+    lib()->ERR_clear_error();
+    code = lib()->SSL_do_handshake(tls->ssl);
     if (code == 1) {
         note_peer(tls);
         return 0;
@@ -302,8 +371,8 @@ int64_t by_tls_receive(struct by_tls *tls, void *data, size_t bytes)
     int code;
 
     errno = 0;
-    ERR_clear_error();
-    code = SSL_read_ex(tls->ssl, data, bytes, &count);
+    lib()->ERR_clear_error();
+    code = lib()->SSL_read_ex(tls->ssl, data, bytes, &count);
     return code == 1 ? (int64_t)count : explain(tls, code);
 }
 
@@ -313,12 +382,26 @@ int64_t by_tls_send(struct by_tls *tls, const void *data, size_t bytes)
     int code, result;
 
     errno = 0;
-    ERR_clear_error();
-    code = SSL_write_ex(tls->ssl, data, bytes, &count);
+    lib()->ERR_clear_error();
+    code = lib()->SSL_write_ex(tls->ssl, data, bytes, &count);
     if (code == 1)
         return (int64_t)count;
     result = explain(tls, code);
     return result != 0 ? result : BY_EIO;
+}
+
+int64_t by_tls_move(struct by_tls *tls, int fd, void *into, const void *from, size_t bytes)
+{
+    ssize_t count;
+
+    if (tls)
+        return from ? by_tls_send(tls, from, bytes) : by_tls_receive(tls, into, bytes);
+    do
+        count = from ? send(fd, from, bytes, MSG_NOSIGNAL) : recv(fd, into, bytes, 0);
+    while (count < 0 && errno == EINTR);
+    if (count < 0)
+        return errno == EAGAIN || errno == EWOULDBLOCK ? BY_EAGAIN : BY_EIO;
+    return count;
 }
 
 short by_tls_events(const struct by_tls *tls)

@@ -12,6 +12,7 @@
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
 #include "control/cli/target.h"
+#include "control/controller/http.h"
 #include "control/doctor/doctor.h"
 #include "control/lower/file.h"
 #include "control/topology/alloc.h"
@@ -31,9 +32,10 @@ static const char help[] =
     "      --to NAME=ADDR     this switch; may be repeated\n"
     "      --sockets DIR      every switch whose socket lies in this folder\n"
     "      --tables DIR       the tables that these switches should have\n"
-    "      --keys DIR         keys of a controller, for tls: (default BANYAN_KEYS)\n"
-    "      --controller URL   banyand at http://HOST:PORT (default BANYAN_CONTROLLER when that is such a "
-    "URL)\n"
+    "      --keys DIR         keys of a controller or host, for tls: (default BANYAN_KEYS)\n"
+    "      --controller URL   banyand at unix:PATH or http://HOST:PORT (default BANYAN_CONTROLLER when that "
+    "is http://,\n"
+    "                         else, when nothing is named, the socket of this user's or root's banyand)\n"
     "      --timeout S        seconds that a switch may take to answer (default 5)\n"
     "      --strict           advice counts as trouble\n"
     "  -v, --verbose          what is well, too\n"
@@ -62,6 +64,7 @@ static const struct option options[] = {
 struct arguments {
     struct by_session_options access;
     const char *tables;
+    char controller[BY_HTTP_PATH_MAX], host[256];
     bool strict, verbose, json;
 };
 
@@ -259,8 +262,10 @@ static int take_option(struct by_doctor *doctor, struct arguments *arguments, in
 
 static int parse(int argc, char **argv, struct by_doctor *doctor, struct arguments *arguments)
 {
-    const char *controller = getenv("BANYAN_CONTROLLER"), *ring = getenv("BANYAN_RING");
+    const char *ring = getenv("BANYAN_RING"), *joins = getenv("BANYAN_CONTROLLER"),
+               *node = getenv("BANYAN_NODE");
     int option, status = 0;
+    bool is_ours;
 
     optind = 0;
     while (status == 0 && (option = getopt_long(argc, argv, "vh", options, NULL)) != -1)
@@ -272,11 +277,19 @@ static int parse(int argc, char **argv, struct by_doctor *doctor, struct argumen
     if (arguments->tables != NULL && doctor->switch_count == 0)
         return by_cli_fail(BY_EXIT_USAGE, "--tables %s: name the switches with --to or --sockets",
                            arguments->tables);
-    if (doctor->controller == NULL && controller != NULL && strncmp(controller, "http://", 7) == 0)
-        doctor->controller = controller;
+    by_http_default(arguments->controller);
+    is_ours = strncmp(arguments->controller, "unix:", 5) == 0
+                  ? doctor->switch_count + doctor->place_count == 0
+                  : joins != NULL && strcmp(joins, arguments->controller) == 0;
+    if (doctor->controller == NULL && is_ours)
+        doctor->controller = arguments->controller;
     if (arguments->access.keys == NULL)
         arguments->access.keys = getenv("BANYAN_KEYS");
     doctor->rings = ring != NULL && strcmp(ring, "on") == 0;
+    gethostname(arguments->host, sizeof(arguments->host) - 1);
+    arguments->host[strcspn(arguments->host, ".")] = 0;
+    doctor->node = node != NULL && node[0] != 0 ? node : arguments->host;
+    doctor->joins = joins;
     return arguments->tables ? add_tables(doctor, arguments->tables) : 0;
 }
 

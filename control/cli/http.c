@@ -11,11 +11,14 @@
 int by_cli_ask(const char *address, const char *method, const char *path, const char *body, unsigned seconds,
                struct by_cli_answer *answer, struct by_problem *problem)
 {
+    char chosen[BY_HTTP_PATH_MAX];
     int error;
 
     *answer = (struct by_cli_answer){0};
-    error = by_http_ask(address ? address : by_http_default(), method, path, body, seconds * 1000,
-                        &answer->status, &answer->body, problem);
+    if (address == NULL)
+        by_http_default(chosen);
+    error = by_http_ask(address ? address : chosen, method, path, body, seconds * 1000, &answer->status,
+                        &answer->body, problem);
     if (error == 0)
         answer->bytes = strlen(answer->body);
     return error;

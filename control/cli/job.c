@@ -35,9 +35,9 @@ static const char help[] =
     "      --share P          the part of its links that is kept for it: 1/4, 0.25 (default: what others "
     "leave)\n"
     "  -o, --output DIR       write the hosts' tables there, as HOST.table (create, tables)\n"
-    "      --controller URL   banyand at http://HOST:PORT (default BANYAN_CONTROLLER when that is such a "
-    "URL,\n"
-    "                         else 127.0.0.1:46249)\n"
+    "      --controller URL   banyand at unix:PATH or http://HOST:PORT (default BANYAN_CONTROLLER when that "
+    "is http://,\n"
+    "                         else the socket of this user's or root's banyand, else 127.0.0.1:46249)\n"
     "      --json             one JSON object on stdout\n"
     "      --help\n";
 

@@ -1,5 +1,5 @@
 /*
- * banyan keys: an authority of one's own, and certificates for switches and controllers. Neighbour:
+ * banyan keys: an authority of one's own, and certificates for switches, controllers and hosts. Neighbour:
  * control/controller/keys.c makes them. Single-threaded.
  */
 #include <getopt.h>
@@ -15,25 +15,27 @@
 #define DAYS 365u
 
 static const char help[] =
-    "usage: banyan keys DIR [--switch NAME]... [--controller NAME]... [--topology FILE] [options]\n"
+    "usage: banyan keys DIR [--switch NAME]... [--controller NAME]... [--host NAME]... [--topology FILE] "
+    "[options]\n"
     "\n"
     "Makes keys for control channels over TLS: an authority in DIR (ca.pem, ca.key), when it has none yet, "
     "and a\n"
     "folder DIR/NAME with ca.pem, cert.pem and key.pem for each name. Give a switch its folder with\n"
-    "`banyan-switchd --keys`, a controller its own with `banyan push --keys` or BANYAN_KEYS. ca.key stays "
-    "where "
-    "it is.\n"
+    "`banyan-switchd --keys`, a controller its own with `banyan push --keys`, `banyand --keys` or "
+    "BANYAN_KEYS,\n"
+    "a host its own with BANYAN_KEYS. ca.key stays where it is.\n"
     "\n"
     "      --switch NAME      keys of a switch; it must be its --name\n"
     "      --controller NAME  keys of someone who may load tables\n"
-    "      --topology FILE    keys of every switch of this fabric\n"
+    "      --host NAME        keys of a host of jobs; it must be its name in the topology\n"
+    "      --topology FILE    keys of every switch and host of this fabric\n"
     "      --days N           how long they last (default 365)\n"
     "      --renew            replace keys that are there\n"
     "      --help\n";
 
 struct wanted {
     char *name;
-    bool controller;
+    enum by_keys_role role;
 };
 
 struct arguments {
@@ -45,30 +47,26 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {"switch", required_argument, NULL, 's'},
-    {"controller", required_argument, NULL, 'c'},
-    {"topology", required_argument, NULL, 't'},
-    {"days", required_argument, NULL, 'd'},
-    {"renew", no_argument, NULL, 'r'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+    {"switch", required_argument, NULL, 's'}, {"controller", required_argument, NULL, 'c'},
+    {"host", required_argument, NULL, 'o'},   {"topology", required_argument, NULL, 't'},
+    {"days", required_argument, NULL, 'd'},   {"renew", no_argument, NULL, 'r'},
+    {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 };
 
-static void want(struct arguments *arguments, const char *name, bool controller)
+static void want(struct arguments *arguments, const char *name, enum by_keys_role role)
 {
     BY_GROW(arguments->wanted, arguments->count, arguments->room);
-    arguments->wanted[arguments->count++] = (struct wanted){by_copy_text(name), controller};
+    arguments->wanted[arguments->count++] = (struct wanted){by_copy_text(name), role};
 }
 
-static int want_switches(struct arguments *arguments, const char *path)
+static int want_all(struct arguments *arguments, const char *path)
 {
     struct by_topology *topology = by_cli_topology(path);
 
     if (!topology)
         return BY_EXIT_USAGE;
     for (uint32_t i = 0; i < topology->node_count; i++)
-        if (!topology->nodes[i].compute)
-            want(arguments, topology->nodes[i].name, false);
+        want(arguments, topology->nodes[i].name, topology->nodes[i].compute ? BY_KEYS_HOST : BY_KEYS_SWITCH);
     by_topology_free(topology);
     return 0;
 }
@@ -82,11 +80,16 @@ static int parse(int argc, char **argv, struct arguments *arguments)
     while (status == 0 && (option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
         switch (option) {
         case 's':
+            want(arguments, optarg, BY_KEYS_SWITCH);
+            break;
         case 'c':
-            want(arguments, optarg, option == 'c');
+            want(arguments, optarg, BY_KEYS_CONTROLLER);
+            break;
+        case 'o':
+            want(arguments, optarg, BY_KEYS_HOST);
             break;
         case 't':
-            status = want_switches(arguments, optarg);
+            status = want_all(arguments, optarg);
             break;
         case 'd':
             status = by_cli_number("--days", optarg, 1, BY_KEYS_DAYS_MAX, &arguments->days);
@@ -109,6 +112,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 
 static int make(const struct arguments *arguments)
 {
+    static const char *const roles[] = {
+        [BY_KEYS_SWITCH] = "switch", [BY_KEYS_CONTROLLER] = "controller", [BY_KEYS_HOST] = "host"};
     struct by_problem problem = {0};
     struct by_authority *authority;
     bool made;
@@ -120,11 +125,11 @@ static int make(const struct arguments *arguments)
     for (uint32_t i = 0; i < arguments->count && error == 0; i++) {
         const struct wanted *one = &arguments->wanted[i];
 
-        error = by_authority_issue(authority, one->name, one->controller, (uint32_t)arguments->days,
+        error = by_authority_issue(authority, one->name, one->role, (uint32_t)arguments->days,
                                    arguments->renew, &problem);
         if (error == 0)
-            printf("%s/%s: keys of a %s, for %u days\n", arguments->folder, one->name,
-                   one->controller ? "controller" : "switch", (unsigned)arguments->days);
+            printf("%s/%s: keys of a %s, for %u days\n", arguments->folder, one->name, roles[one->role],
+                   (unsigned)arguments->days);
     }
     by_authority_close(authority);
     if (error != 0)

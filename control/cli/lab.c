@@ -247,7 +247,7 @@ static void explain(const struct lab *lab)
             printf("switch %-12s banyan show unix:%s/%s.sock\n", name, lab->folder, name);
     }
     if (lab->options.controller)
-        printf("# banyan job list --controller http://%s\n", lab->controller);
+        printf("# banyan job list --controller %s\n", lab->controller);
     else
         printf("# the tables serve one run; before each further one: banyan push --renew %s --sockets %s\n",
                lab->folder, lab->folder);

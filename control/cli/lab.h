@@ -89,9 +89,9 @@ struct lab {
     char id[32];
     char folder[LAB_PATH];
     bool has_folder, detached;
-    char controller[64];     /* where banyand listens: HOST:PORT */
-    char programs[LAB_PATH]; /* where banyan-switchd and banyan-perf are */
-    char (*ns)[80];          /* namespace of each node; "" where there is none */
+    char controller[LAB_PATH + 96]; /* where banyand listens: unix:PATH */
+    char programs[LAB_PATH];        /* where banyan-switchd and banyan-perf are */
+    char (*ns)[80];                 /* namespace of each node; "" where there is none */
     uint32_t process_count;
     struct lab_process *processes;
     by_CountersReply **before, **after; /* of each switch, by node; NULL where there is none */

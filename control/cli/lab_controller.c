@@ -26,15 +26,12 @@ static struct lab_process *find(struct lab *lab)
     return NULL;
 }
 
-/* "banyand: ready, ..., http 127.0.0.1:PORT" */
+/* "banyand: ready, ..." */
 static void controller_line(struct lab *lab, struct lab_process *process, const char *line)
 {
-    const char *http = strstr(line, ", http ");
-
-    if (process->job != LAB_CONTROLLER || strstr(line, ": ready") == NULL || http == NULL)
-        return;
-    process->ready = true;
-    snprintf(lab->controller, sizeof(lab->controller), "%s", http + strlen(", http "));
+    (void)lab;
+    if (process->job == LAB_CONTROLLER && strstr(line, ": ready") != NULL)
+        process->ready = true;
 }
 
 /* The collectives of the plans, as `--job` takes them, for job `job`. */
@@ -54,7 +51,8 @@ static void job_text(const struct lab *lab, uint32_t job, char *text, size_t byt
 static int start(struct lab *lab)
 {
     char *argv[ARGUMENTS_MAX], topology[LAB_PATH + 64], sockets[LAB_PATH], state[LAB_PATH + 64],
-        log[LAB_PATH + 64], members[LAB_PATH + 64], mtu[16], keyed[64], jobs[LAB_JOBS_MAX][1024];
+        log[LAB_PATH + 64], members[LAB_PATH + 64], served[LAB_PATH + 64], mtu[16], keyed[64],
+        jobs[LAB_JOBS_MAX][1024];
     int count = 0;
     FILE *stream;
 
@@ -66,6 +64,8 @@ static int start(struct lab *lab)
     snprintf(state, sizeof(state), "%s", lab->folder);
     snprintf(log, sizeof(log), "%s/banyand.log", lab->folder);
     snprintf(members, sizeof(members), "unix:%s/members.sock", lab->folder);
+    snprintf(served, sizeof(served), "%s/banyand.socket", lab->folder);
+    snprintf(lab->controller, sizeof(lab->controller), "unix:%s", served);
     snprintf(keyed, sizeof(keyed), "--keyed=%.40s",
              lab->options.keys.cover ? lab->options.keys.cover : "header");
     argv[count++] = "banyand";
@@ -76,6 +76,8 @@ static int start(struct lab *lab)
     argv[count++] = state;
     argv[count++] = "--members";
     argv[count++] = members;
+    argv[count++] = "--socket";
+    argv[count++] = served;
     argv[count++] = "--http";
     argv[count++] = "0";
     if (lab->options.lower.mtu != 0) {

@@ -29,9 +29,9 @@ static const char help[] =
     "Jobs with who is missing, switches with their slots, links with their rates: live until q is pressed.\n"
     "Asks a banyand, or with --to or --sockets the switches themselves.\n"
     "\n"
-    "      --controller URL   banyand at http://HOST:PORT (default BANYAN_CONTROLLER when that is such a "
-    "URL, else\n"
-    "                         http://127.0.0.1:46249)\n"
+    "      --controller URL   banyand at unix:PATH or http://HOST:PORT (default BANYAN_CONTROLLER when that "
+    "is http://,\n"
+    "                         else the socket of this user's or root's banyand, else 127.0.0.1:46249)\n"
     "      --to NAME=ADDR     this switch; may be repeated\n"
     "      --sockets DIR      every switch whose socket lies in this folder\n"
     "      --topology FILE    names and capacities, for switches that are asked directly\n"
@@ -58,6 +58,7 @@ static const struct option options[] = {
 struct arguments {
     uint64_t interval_s;
     const char *controller, *topology;
+    char server[BY_HTTP_PATH_MAX];
     bool once, json;
 };
 
@@ -118,8 +119,10 @@ static int parse(int argc, char **argv, struct by_top_source *source, struct arg
         return by_cli_fail(BY_EXIT_USAGE, "--controller knows its switches: leave out --to and --sockets");
     if (arguments->topology != NULL && source->target_count == 0)
         return by_cli_fail(BY_EXIT_USAGE, "--topology is for --to and --sockets: banyand knows its own");
-    if (source->target_count == 0)
-        source->http = arguments->controller ? arguments->controller : by_http_default();
+    if (source->target_count == 0) {
+        by_http_default(arguments->server);
+        source->http = arguments->controller ? arguments->controller : arguments->server;
+    }
     if (source->access.keys == NULL)
         source->access.keys = getenv("BANYAN_KEYS");
     if (arguments->topology != NULL && (source->topology = by_cli_topology(arguments->topology)) == NULL)

@@ -2,15 +2,14 @@
 #include "control/controller/http.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "control/controller/dial.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
 #include "offload/base/errors.h"
@@ -19,95 +18,38 @@
 #define REPLY_BYTES_MAX (256u << 20)
 #define SCHEME          "http://"
 
+/* Where banyand serves what its user alone may do: of root, and in a user's runtime folder. NAME.sock there
+ * are switches. */
+#define SOCKET     "/run/banyan/banyand.socket"
+#define SOCKET_OWN "%s/banyan/banyand.socket"
+
 struct call {
-    const char *address;
-    uint32_t timeout_ms;
+    struct by_dial dial;
     int64_t deadline_ms;
     int fd;
     struct by_problem *problem;
 };
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static int await(const struct call *call, short events)
 {
-    for (;;) {
-        struct pollfd entry = {.fd = call->fd, .events = events};
-        int64_t left = call->deadline_ms - now_ms();
-        int count = left > 0 ? poll(&entry, 1, (int)left) : 0;
-
-        if (count > 0)
-            return 0;
-        if (count == 0)
-            return by_problem_say(call->problem, BY_ETIMEDOUT,
-                                  "%s: no answer within %u ms: is banyand alive?", call->address,
-                                  call->timeout_ms);
-        if (errno != EINTR)
-            return by_problem_say(call->problem, BY_EIO, "%s: poll: %s", call->address, strerror(errno));
-    }
+    return by_dial_wait(&call->dial, call->fd, events, call->deadline_ms, call->problem);
 }
 
-static int refused(const struct call *call, int number)
-{
-    return by_problem_say(call->problem, BY_EIO, "%.100s: %s: is banyand running, with this --http?",
-                          call->address, strerror(number));
-}
-
-static int connect_to(struct call *call, const struct addrinfo *to)
-{
-    int number = 0, error;
-    socklen_t size = sizeof(number);
-
-    call->fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (call->fd < 0)
-        return refused(call, errno);
-    if (connect(call->fd, to->ai_addr, to->ai_addrlen) == 0)
-        return 0;
-    if (errno != EINPROGRESS)
-        return refused(call, errno);
-    error = await(call, POLLOUT);
-    if (error != 0)
-        return error;
-    getsockopt(call->fd, SOL_SOCKET, SO_ERROR, &number, &size);
-    return number ? refused(call, number) : 0;
-}
-
-/* "[http://]HOST:PORT[/...]" */
+/* "unix:PATH", or "[http://]HOST:PORT[/...]" */
 static int dial(struct call *call)
 {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
-    const char *host =
-        call->address + (strncmp(call->address, SCHEME, strlen(SCHEME)) == 0 ? strlen(SCHEME) : 0);
-    size_t length = strcspn(host, "/");
-    const char *colon;
-    char text[200], port[16];
+    const char *address = call->dial.address;
     int error;
 
-    colon = memrchr(host, ':', length);
-    if (colon == NULL || colon == host || (size_t)(colon - host) >= sizeof(text) ||
-        length - (size_t)(colon - host) > sizeof(port))
-        return by_problem_say(call->problem, BY_EINVAL,
-                              "'%.100s' is no address of a banyand: write http://HOST:PORT", call->address);
-    snprintf(text, sizeof(text), "%.*s", (int)(colon - host), host);
-    snprintf(port, sizeof(port), "%.*s", (int)(length - (size_t)(colon - host) - 1), colon + 1);
-    error = getaddrinfo(text, port, &hints, &found);
-    if (error != 0)
-        return by_problem_say(call->problem, BY_EINVAL, "%s: %s: check host and port", call->address,
-                              gai_strerror(error));
-    error = BY_EIO;
-    for (const struct addrinfo *entry = found; entry != NULL && error != 0; entry = entry->ai_next) {
-        if (call->fd >= 0)
-            close(call->fd);
-        error = connect_to(call, entry);
+    if (strncmp(address, "unix:", 5) == 0) {
+        error = by_dial_unix(&call->dial, address + 5, call->deadline_ms, &call->fd, call->problem);
+    } else {
+        if (strncmp(address, SCHEME, strlen(SCHEME)) == 0)
+            address += strlen(SCHEME);
+        error = by_dial_tcp(&call->dial, address, strcspn(address, "/"), call->deadline_ms, &call->fd,
+                            call->problem);
     }
-    freeaddrinfo(found);
-    return error;
+    return error == BY_EAGAIN ? BY_EIO : error; /* a switch that is not there may come; we do not wait */
 }
 
 static int send_all(const struct call *call, const char *bytes, size_t count)
@@ -119,7 +61,7 @@ static int send_all(const struct call *call, const char *bytes, size_t count)
         if (sent > 0)
             done += (size_t)sent;
         else if (errno != EAGAIN && errno != EINTR)
-            return by_problem_say(call->problem, BY_EIO, "%s: the connection is lost: %s", call->address,
+            return by_problem_say(call->problem, BY_EIO, "%s: the connection is lost: %s", call->dial.address,
                                   strerror(errno));
         else if ((error = await(call, POLLOUT)) != 0)
             return error;
@@ -146,13 +88,13 @@ static int receive_all(const struct call *call, char **bytes, size_t *count)
         if (got > 0)
             *count += (size_t)got;
         else if (errno != EAGAIN && errno != EINTR)
-            return by_problem_say(call->problem, BY_EIO, "%s: the connection is lost: %s", call->address,
+            return by_problem_say(call->problem, BY_EIO, "%s: the connection is lost: %s", call->dial.address,
                                   strerror(errno));
         else if ((error = await(call, POLLIN)) != 0)
             return error;
         if (*count > REPLY_BYTES_MAX)
-            return by_problem_say(call->problem, BY_ELIMIT, "%s: answers more than %u bytes", call->address,
-                                  REPLY_BYTES_MAX);
+            return by_problem_say(call->problem, BY_ELIMIT, "%s: answers more than %u bytes",
+                                  call->dial.address, REPLY_BYTES_MAX);
     }
     (*bytes)[*count] = 0;
     return 0;
@@ -165,26 +107,49 @@ static int take_head(const struct call *call, char *bytes, size_t count, int *st
 
     if (sscanf(bytes, "HTTP/1.%*c %d ", status) != 1 || body == NULL)
         return by_problem_say(call->problem, BY_EFORMAT,
-                              "%.100s answers something else than HTTP: is that a banyand?", call->address);
+                              "%.100s answers something else than HTTP: is that a banyand?",
+                              call->dial.address);
     body += 4;
     memmove(bytes, body, count - (size_t)(body - bytes) + 1);
     return 0;
 }
 
-const char *by_http_default(void)
+bool by_http_socket(char path[BY_HTTP_PATH_MAX])
 {
-    const char *address = getenv("BANYAN_CONTROLLER");
+    const char *folder = getenv("XDG_RUNTIME_DIR");
+    int used = 0;
 
-    return address != NULL && strncmp(address, SCHEME, strlen(SCHEME)) == 0 ? address
-                                                                            : "http://127.0.0.1:46249";
+    if (geteuid() == 0)
+        used = snprintf(path, BY_HTTP_PATH_MAX, SOCKET);
+    else if (folder != NULL && folder[0] == '/')
+        used = snprintf(path, BY_HTTP_PATH_MAX, SOCKET_OWN, folder);
+    return used > 0 && used < (int)BY_HTTP_PATH_MAX;
+}
+
+void by_http_default(char address[BY_HTTP_PATH_MAX])
+{
+    const char *chosen = getenv("BANYAN_CONTROLLER");
+    char path[BY_HTTP_PATH_MAX];
+
+    if (chosen != NULL && strncmp(chosen, SCHEME, strlen(SCHEME)) == 0 && strlen(chosen) < BY_HTTP_PATH_MAX)
+        snprintf(address, BY_HTTP_PATH_MAX, "%s", chosen);
+    else if (by_http_socket(path) && strlen(path) + 6 < BY_HTTP_PATH_MAX && access(path, W_OK) == 0)
+        snprintf(address, BY_HTTP_PATH_MAX, "unix:%.*s", (int)BY_HTTP_PATH_MAX - 6, path);
+    else if (access(SOCKET, W_OK) == 0)
+        snprintf(address, BY_HTTP_PATH_MAX, "unix:" SOCKET);
+    else
+        snprintf(address, BY_HTTP_PATH_MAX, "http://127.0.0.1:46249");
 }
 
 int by_http_ask(const char *address, const char *method, const char *path, const char *body,
                 uint32_t timeout_ms, int *status, char **reply, struct by_problem *problem)
 {
-    struct call call = {.address = address,
-                        .timeout_ms = timeout_ms,
-                        .deadline_ms = now_ms() + timeout_ms,
+    struct call call = {.dial = {.address = address,
+                                 .form = "unix:PATH or http://HOST:PORT",
+                                 .silent = "is banyand alive?",
+                                 .refused = "is banyand running, with this --socket or --http?",
+                                 .timeout_ms = timeout_ms},
+                        .deadline_ms = by_dial_now_ms() + timeout_ms,
                         .fd = -1,
                         .problem = problem};
     char head[1024], *bytes = NULL;

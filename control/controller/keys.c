@@ -19,6 +19,7 @@
 #include "control/topology/build.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
+#include "secure/tls.h"
 
 #define PATH_BYTES     1200u
 #define SECONDS_A_DAY  86400
@@ -88,8 +89,11 @@ static int set_serial(X509 *certificate)
 
 /* A certificate for `key`: the authority's own where `issuer` is NULL. NULL without memory. */
 static X509 *make_certificate(EVP_PKEY *key, const char *name, uint32_t days,
-                              const struct by_authority *issuer, bool controller)
+                              const struct by_authority *issuer, enum by_keys_role role)
 {
+    static const char *const uses[] = {[BY_KEYS_SWITCH] = BY_TLS_USE_SWITCH,
+                                       [BY_KEYS_CONTROLLER] = BY_TLS_USE_CONTROLLER,
+                                       [BY_KEYS_HOST] = BY_TLS_USE_HOST};
     X509 *certificate = X509_new();
     X509_NAME *subject = certificate ? X509_get_subject_name(certificate) : NULL;
     char alternative[BY_NAME_MAX + 8];
@@ -111,8 +115,7 @@ static X509 *make_certificate(EVP_PKEY *key, const char *name, uint32_t days,
         done = X509_set_issuer_name(certificate, X509_get_subject_name(issuer->certificate)) &&
                add_extension(certificate, issuer->certificate, NID_basic_constraints, "critical,CA:FALSE") &&
                add_extension(certificate, issuer->certificate, NID_key_usage, "critical,digitalSignature") &&
-               add_extension(certificate, issuer->certificate, NID_ext_key_usage,
-                             controller ? "clientAuth" : "serverAuth") &&
+               add_extension(certificate, issuer->certificate, NID_ext_key_usage, uses[role]) &&
                add_extension(certificate, issuer->certificate, NID_subject_alt_name, alternative);
     if (done && X509_sign(certificate, issuer ? issuer->key : key, EVP_sha256()) > 0)
         return certificate;
@@ -163,7 +166,7 @@ static int make_authority(struct by_authority *authority, const char *certificat
         return by_problem_say(problem, BY_EIO, "%.300s: %s", authority->folder, strerror(errno));
     authority->key = EVP_EC_gen("P-256");
     if (authority->key)
-        authority->certificate = make_certificate(authority->key, "banyan authority", days, NULL, false);
+        authority->certificate = make_certificate(authority->key, "banyan authority", days, NULL, 0);
     if (!authority->certificate)
         return by_problem_say(problem, BY_ENOMEM,
                               "an authority cannot be made: OpenSSL has no memory or no randomness");
@@ -224,8 +227,8 @@ static bool is_name(const char *name)
     return true;
 }
 
-int by_authority_issue(struct by_authority *authority, const char *name, bool controller, uint32_t days,
-                       bool renew, struct by_problem *problem)
+int by_authority_issue(struct by_authority *authority, const char *name, enum by_keys_role role,
+                       uint32_t days, bool renew, struct by_problem *problem)
 {
     char folder[PATH_BYTES - 20], path[PATH_BYTES];
     EVP_PKEY *key;
@@ -245,7 +248,7 @@ int by_authority_issue(struct by_authority *authority, const char *name, bool co
     if (mkdir(folder, 0755) != 0 && errno != EEXIST)
         return by_problem_say(problem, BY_EIO, "%.300s: %s", folder, strerror(errno));
     key = EVP_EC_gen("P-256");
-    certificate = key ? make_certificate(key, name, days, authority, controller) : NULL;
+    certificate = key ? make_certificate(key, name, days, authority, role) : NULL;
     error = certificate
                 ? write_file(path, NULL, key, problem)
                 : by_problem_say(problem, BY_ENOMEM,

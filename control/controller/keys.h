@@ -1,6 +1,6 @@
 /*
- * Keys for a lab: an authority of one's own, and certificates by it for switches and controllers, in the
- * folders that the control channel reads (secure/tls.h). Elliptic curve P-256, by OpenSSL 3.
+ * Keys for a lab: an authority of one's own, and certificates by it for switches, controllers and hosts, in
+ * the folders that control channels read (secure/tls.h). Elliptic curve P-256, by OpenSSL 3.
  * Single-threaded.
  */
 #ifndef BY_CONTROLLER_KEYS_H
@@ -14,6 +14,8 @@
 /* Days that certificates may last (count). */
 #define BY_KEYS_DAYS_MAX 3650u
 
+enum by_keys_role { BY_KEYS_SWITCH = 1, BY_KEYS_CONTROLLER, BY_KEYS_HOST };
+
 struct by_authority;
 
 /*
@@ -26,11 +28,11 @@ int by_authority_open(const char *folder, uint32_t days, struct by_authority **a
 void by_authority_close(struct by_authority *authority);
 
 /*
- * Makes folder/NAME/{ca.pem,cert.pem,key.pem}: of a controller, or of the switch of that name (1 to
+ * Makes folder/NAME/{ca.pem,cert.pem,key.pem}: of a controller, or of the switch or host of that name (1 to
  * BY_NAME_MAX letters, digits, '.', '-' and '_'). BY_EEXIST when they are there, unless `renew`; BY_EINVAL
  * (the name), BY_EIO. Files appear whole or not at all; keys are readable by their owner alone.
  */
-int by_authority_issue(struct by_authority *authority, const char *name, bool controller, uint32_t days,
-                       bool renew, struct by_problem *problem);
+int by_authority_issue(struct by_authority *authority, const char *name, enum by_keys_role role,
+                       uint32_t days, bool renew, struct by_problem *problem);
 
 #endif

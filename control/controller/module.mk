@@ -1,6 +1,7 @@
 # controller: the client side of the control channel.
 control_SRC += \
 	control/controller/delta.c \
+	control/controller/dial.c \
 	control/controller/http.c \
 	control/controller/keys.c \
 	control/controller/message.c \

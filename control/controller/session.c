@@ -3,18 +3,14 @@
 #include "control/controller/session.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "control/controller/delta.h"
+#include "control/controller/dial.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
 #include "offload/base/errors.h"
@@ -27,6 +23,7 @@
 
 struct by_session {
     int fd;
+    struct by_dial dial;
     struct by_session_options options;
     struct by_tls_identity *identity;
     struct by_tls *tls; /* NULL: the bytes go as they are */
@@ -39,105 +36,23 @@ struct by_session {
     uint8_t out[BY_MESSAGE_LENGTH_BYTES + BY_MESSAGE_BYTES_MAX];
 };
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Waits for the socket; BY_ETIMEDOUT at the deadline. */
 static int wait_for(const struct by_session *session, short events, int64_t deadline,
                     struct by_problem *problem)
 {
-    for (;;) {
-        struct pollfd entry = {.fd = session->fd, .events = events};
-        int64_t left = deadline - now_ms();
-        int count = left > 0 ? poll(&entry, 1, (int)left) : 0;
-        if (count > 0)
-            return 0;
-        if (count == 0)
-            return by_problem_say(
-                problem, BY_ETIMEDOUT,
-                "%s: no answer within %u ms: is the switch alive? (--timeout gives it longer)",
-                session->address, session->options.timeout_ms);
-        if (errno != EINTR)
-            return by_problem_say(problem, BY_EIO, "%s: poll: %s", session->address, strerror(errno));
-    }
-}
-
-static int refused(struct by_problem *problem, const char *address, int number)
-{
-    return by_problem_say(problem, number == ECONNREFUSED || number == ENOENT ? BY_EAGAIN : BY_EIO,
-                          "%s: cannot connect: %s: is the switch running, with this --control address?",
-                          address, strerror(number));
-}
-
-/* Connects a non-blocking socket. */
-static int connect_to(struct by_session *session, const struct sockaddr *to, socklen_t bytes,
-                      struct by_problem *problem)
-{
-    int number = 0;
-    socklen_t size = sizeof(number);
-    int error;
-
-    session->fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (session->fd < 0)
-        return by_problem_say(problem, BY_EIO, "%s: socket: %s", session->address, strerror(errno));
-    if (connect(session->fd, to, bytes) == 0)
-        return 0;
-    if (errno != EINPROGRESS)
-        return refused(problem, session->address, errno);
-    error = wait_for(session, POLLOUT, now_ms() + session->options.timeout_ms, problem);
-    if (error != 0)
-        return error;
-    getsockopt(session->fd, SOL_SOCKET, SO_ERROR, &number, &size);
-    return number ? refused(problem, session->address, number) : 0;
-}
-
-static int connect_unix(struct by_session *session, const char *path, struct by_problem *problem)
-{
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-
-    if (path[0] == 0 || strlen(path) >= sizeof(to.sun_path))
-        return by_problem_say(problem, BY_EINVAL,
-                              "%s: a socket's path has 1 to %zu characters: use a shorter folder",
-                              session->address, sizeof(to.sun_path) - 1);
-    memcpy(to.sun_path, path, strlen(path) + 1);
-    return connect_to(session, (const struct sockaddr *)&to, sizeof(to), problem);
+    return by_dial_wait(&session->dial, session->fd, events, deadline, problem);
 }
 
 static int connect_tcp(struct by_session *session, const char *text, struct by_problem *problem)
 {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
-    const char *colon = strrchr(text, ':');
-    char host[200];
-    int error;
-
-    if (colon == NULL || colon == text || colon[1] == 0 || (size_t)(colon - text) >= sizeof(host))
-        return by_problem_say(problem, BY_EINVAL, "%s: not an address: write %.3s:HOST:PORT",
-                              session->address, session->address);
-    memcpy(host, text, (size_t)(colon - text));
-    host[colon - text] = 0;
-    error = getaddrinfo(host, colon + 1, &hints, &found);
-    if (error != 0)
-        return by_problem_say(problem, BY_EINVAL, "%s: %s: check host and port", session->address,
-                              gai_strerror(error));
-    error = BY_EIO;
-    for (struct addrinfo *entry = found; entry != NULL && error != 0; entry = entry->ai_next) {
-        if (session->fd >= 0)
-            close(session->fd);
-        error = connect_to(session, entry->ai_addr, entry->ai_addrlen, problem);
-    }
-    freeaddrinfo(found);
-    return error;
+    return by_dial_tcp(&session->dial, text, strlen(text), by_dial_now_ms() + session->options.timeout_ms,
+                       &session->fd, problem);
 }
 
 /* Brings TLS up over the connected socket. */
 static int secure(struct by_session *session, struct by_problem *problem)
 {
-    int64_t deadline = now_ms() + session->options.timeout_ms;
+    int64_t deadline = by_dial_now_ms() + session->options.timeout_ms;
     char text[BY_TLS_TEXT_MAX];
     int error;
 
@@ -182,8 +97,15 @@ int by_session_open(const char *address, const struct by_session_options *option
     session->options = *options;
     session->next_id = 1;
     snprintf(session->address, sizeof(session->address), "%s", address);
+    session->dial =
+        (struct by_dial){.address = session->address,
+                         .form = strncmp(address, "tls:", 4) == 0 ? "tls:HOST:PORT" : "tcp:HOST:PORT",
+                         .silent = "is the switch alive? (--timeout gives it longer)",
+                         .refused = "is the switch running, with this --control address?",
+                         .timeout_ms = options->timeout_ms};
     if (strncmp(address, "unix:", 5) == 0)
-        error = connect_unix(session, address + 5, problem);
+        error = by_dial_unix(&session->dial, address + 5, by_dial_now_ms() + options->timeout_ms,
+                             &session->fd, problem);
     else if (strncmp(address, "tcp:", 4) == 0)
         error = connect_tcp(session, address + 4, problem);
     else if (strncmp(address, "tls:", 4) == 0)
@@ -227,26 +149,17 @@ uint64_t by_session_sent(const struct by_session *session)
 }
 
 /* One send or receive of what can be done now. Bytes, 0 at the end of the stream, BY_EAGAIN with what to wait
- * for in
- * `*events`, or another error with `problem`. */
+ * for in `*events`, or another error with `problem`. */
 static int64_t move_bytes(struct by_session *session, void *into, const void *from, size_t bytes,
                           short *events, struct by_problem *problem)
 {
-    int64_t count;
+    int64_t count = by_tls_move(session->tls, session->fd, into, from, bytes);
 
-    *events = from ? POLLOUT : POLLIN;
-    if (session->tls != NULL) {
-        count = from ? by_tls_send(session->tls, from, bytes) : by_tls_receive(session->tls, into, bytes);
-        *events = by_tls_events(session->tls);
-        return count >= 0 || count == BY_EAGAIN ? count
-                                                : by_problem_say(problem, (int)count, "%s: %s",
-                                                                 session->address, by_tls_text(session->tls));
-    }
-    count = from ? send(session->fd, from, bytes, MSG_NOSIGNAL) : recv(session->fd, into, bytes, 0);
-    if (count >= 0)
+    *events = session->tls != NULL ? by_tls_events(session->tls) : from ? POLLOUT : POLLIN;
+    if (count >= 0 || count == BY_EAGAIN)
         return count;
-    if (errno == EAGAIN || errno == EINTR)
-        return BY_EAGAIN;
+    if (session->tls != NULL)
+        return by_problem_say(problem, (int)count, "%s: %s", session->address, by_tls_text(session->tls));
     return by_problem_say(problem, BY_EIO, "%s: the connection is lost: %s", session->address,
                           strerror(errno));
 }
@@ -301,7 +214,7 @@ static int receive(struct by_session *session, int64_t deadline, struct by_probl
  * session->response. */
 static int call(struct by_session *session, by_Request *request, struct by_problem *problem)
 {
-    int64_t deadline = now_ms() + session->options.timeout_ms;
+    int64_t deadline = by_dial_now_ms() + session->options.timeout_ms;
     size_t bytes;
     int error;
 

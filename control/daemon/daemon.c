@@ -18,6 +18,7 @@
 #include "control/daemon/notice.h"
 #include "control/daemon/state.h"
 #include "control/topology/alloc.h"
+#include "offload/base/errors.h"
 
 #define EXIT_USAGE       2
 #define EXIT_ENVIRONMENT 3
@@ -113,7 +114,7 @@ static int open_http(struct by_daemon *daemon)
 {
     struct by_problem problem = {0};
 
-    if (!daemon->options.http || by_http_open(daemon, &daemon->options.http_port, &problem) == 0)
+    if (by_http_open(daemon, &problem) == 0)
         return 0;
     fprintf(stderr, "banyand: %s\n", problem.text);
     return EXIT_ENVIRONMENT;
@@ -146,8 +147,14 @@ static int open_daemon(struct by_daemon *daemon)
     daemon->requests = by_jobs_open();
     by_heal_open(daemon);
     by_notice_open(daemon);
-    if (by_members_open(daemon) != 0)
+    switch (by_members_open(daemon)) {
+    case 0:
+        break;
+    case BY_EINVAL:
+        return EXIT_USAGE;
+    default:
         return EXIT_ENVIRONMENT;
+    }
     return open_http(daemon);
 }
 

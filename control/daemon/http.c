@@ -5,11 +5,15 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "control/daemon/http_inside.h"
+#include "control/daemon/listen.h"
 #include "control/daemon/status.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
@@ -19,8 +23,8 @@
 #define TURNS_MAX 16
 
 struct by_http {
-    struct MHD_Daemon *server;
-    struct by_watcher watcher;
+    struct by_http_door socket, port;
+    bool has_socket;               /* its file is ours to remove */
     struct by_http_request *first; /* all that are there */
 };
 
@@ -30,6 +34,8 @@ static enum MHD_Result accept_local(void *context, const struct sockaddr *addres
     const struct sockaddr_in *from = (const struct sockaddr_in *)(const void *)address;
 
     (void)context;
+    if (address == NULL || bytes < sizeof(address->sa_family) || address->sa_family == AF_UNIX)
+        return MHD_YES; /* the file's mode says who may */
     return bytes >= sizeof(*from) && address->sa_family == AF_INET &&
                    ntohl(from->sin_addr.s_addr) >> 24 == 127
                ? MHD_YES
@@ -107,6 +113,11 @@ static enum MHD_Result route(struct by_http_request *request, const char *path, 
         return by_http_refuse(request, MHD_HTTP_FORBIDDEN,
                               "requests come from programs on this machine: leave out Origin, and say Host: "
                               "localhost");
+    if (!get && !request->door->may_change)
+        return by_http_refuse(request, MHD_HTTP_FORBIDDEN,
+                              "this port is open to every user of the machine, and only tells: jobs are made "
+                              "and ended through banyand's socket (banyan job --controller unix:PATH), or "
+                              "here after banyand --http-open");
     if (request->too_large)
         return by_http_refuse(request, MHD_HTTP_CONTENT_TOO_LARGE, "a body has at most 1 MiB");
     if (get && strcmp(path, "/metrics") == 0)
@@ -138,13 +149,15 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
                               const char *method, const char *version, const char *upload,
                               size_t *upload_bytes, void **state)
 {
-    struct by_daemon *daemon = context;
+    const struct by_http_door *door = context;
+    struct by_daemon *daemon = door->daemon;
     struct by_http_request *request = *state;
 
     (void)version;
     if (request == NULL) {
         request = by_alloc(1, sizeof(*request));
         request->daemon = daemon;
+        request->door = door;
         request->connection = connection;
         request->next = daemon->http->first;
         daemon->http->first = request;
@@ -180,57 +193,124 @@ static void forget(void *context, struct MHD_Connection *connection, void **stat
     *state = NULL;
 }
 
-static void run(struct by_http *http)
+static void run(const struct by_http_door *door)
 {
     MHD_UNSIGNED_LONG_LONG wait;
 
-    MHD_run(http->server);
-    for (unsigned i = 0; i < TURNS_MAX && MHD_get_timeout(http->server, &wait) == MHD_YES && wait == 0; i++)
-        MHD_run(http->server);
+    if (door->server == NULL)
+        return;
+    MHD_run(door->server);
+    for (unsigned i = 0; i < TURNS_MAX && MHD_get_timeout(door->server, &wait) == MHD_YES && wait == 0; i++)
+        MHD_run(door->server);
 }
 
 static void on_ready(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
 {
-    (void)watcher;
+    (void)daemon;
     (void)events;
-    run(daemon->http);
+    run(watcher->context);
 }
 
 void by_http_tick(struct by_daemon *daemon)
 {
-    if (daemon->http != NULL)
-        run(daemon->http);
+    if (daemon->http == NULL)
+        return;
+    run(&daemon->http->socket);
+    run(&daemon->http->port);
 }
 
-int by_http_open(struct by_daemon *daemon, uint16_t *port, struct by_problem *problem)
+/* Opens one door: at `fd`, which listens, or, when it is -1, at the loopback port of the options. */
+static int open_door(struct by_daemon *daemon, struct by_http_door *door, int fd)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons(daemon->options.http_port),
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct by_http *http = by_alloc(1, sizeof(*http));
+    struct MHD_OptionItem where[] = {
+        {fd >= 0 ? MHD_OPTION_LISTEN_SOCKET : MHD_OPTION_SOCK_ADDR, fd, fd >= 0 ? NULL : (void *)&address},
+        {MHD_OPTION_END, 0, NULL}};
+
+    door->daemon = daemon;
+    door->server =
+        MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, daemon->options.http_port, accept_local,
+                         NULL, handle, door, MHD_OPTION_ARRAY, where, MHD_OPTION_CONNECTION_LIMIT,
+                         BY_HTTP_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, BY_HTTP_IDLE_S,
+                         MHD_OPTION_NOTIFY_COMPLETED, forget, daemon, MHD_OPTION_END);
+    if (door->server == NULL)
+        return BY_EIO;
+    door->watcher =
+        (struct by_watcher){.fd = MHD_get_daemon_info(door->server, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
+                            .ready = on_ready,
+                            .context = door};
+    return by_daemon_watch(daemon, &door->watcher, EPOLLIN);
+}
+
+/* The folder of the default path, which others may look into. */
+static void make_folder(const char *path)
+{
+    char folder[BY_HTTP_PATH_MAX];
+
+    snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
+    mkdir(folder, 0755); /* whether it is there then, the socket shows */
+}
+
+static int open_socket(struct by_daemon *daemon, struct by_problem *problem)
+{
+    const char *path = daemon->options.socket;
+    int fd, number;
+
+    if (path == daemon->options.socket_default)
+        make_folder(path);
+    fd = by_listen_unix(path);
+    number = errno;
+    if (fd < 0)
+        return by_problem_say(problem, BY_EIO, "--socket %s: %s: %s", path, strerror(number),
+                              number == EADDRINUSE ? "another banyand listens there: give this one another"
+                                                   : "choose another path, or --socket off");
+    daemon->http->has_socket = true;
+    daemon->http->socket.may_change = true;
+    if (open_door(daemon, &daemon->http->socket, fd) == 0)
+        return 0;
+    return by_problem_say(problem, BY_EIO, "--socket %s: HTTP cannot be served there", path);
+}
+
+static int open_port(struct by_daemon *daemon, struct by_problem *problem)
+{
+    struct by_http_door *door = &daemon->http->port;
     const union MHD_DaemonInfo *info;
 
-    daemon->http = http;
-    http->server =
-        MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, daemon->options.http_port, accept_local,
-                         daemon, handle, daemon, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address,
-                         MHD_OPTION_CONNECTION_LIMIT, BY_HTTP_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
-                         BY_HTTP_IDLE_S, MHD_OPTION_NOTIFY_COMPLETED, forget, daemon, MHD_OPTION_END);
-    if (http->server == NULL) {
-        int number = errno;
-
-        free(http);
-        daemon->http = NULL;
+    door->may_change = daemon->options.http_open;
+    if (open_door(daemon, door, -1) != 0)
         return by_problem_say(
             problem, BY_EIO,
             "--http %u: cannot listen on 127.0.0.1: %s; another port, or 0 for any that is free",
-            daemon->options.http_port, strerror(number));
-    }
-    info = MHD_get_daemon_info(http->server, MHD_DAEMON_INFO_BIND_PORT);
-    *port = info != NULL ? info->port : daemon->options.http_port;
-    http->watcher = (struct by_watcher){
-        .fd = MHD_get_daemon_info(http->server, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd, .ready = on_ready};
-    return by_daemon_watch(daemon, &http->watcher, EPOLLIN);
+            daemon->options.http_port, strerror(errno));
+    info = MHD_get_daemon_info(door->server, MHD_DAEMON_INFO_BIND_PORT);
+    if (info != NULL)
+        daemon->options.http_port = info->port;
+    return 0;
+}
+
+int by_http_open(struct by_daemon *daemon, struct by_problem *problem)
+{
+    int error = 0;
+
+    if (daemon->options.socket == NULL && !daemon->options.http)
+        return 0;
+    daemon->http = by_alloc(1, sizeof(*daemon->http));
+    if (daemon->options.socket != NULL)
+        error = open_socket(daemon, problem);
+    if (error == 0 && daemon->options.http)
+        error = open_port(daemon, problem);
+    return error;
+}
+
+static void close_door(struct by_http_door *door)
+{
+    if (door->server == NULL)
+        return;
+    run(door);
+    by_daemon_unwatch(door->daemon, &door->watcher);
+    MHD_stop_daemon(door->server); /* and closes what it listened at */
 }
 
 void by_http_close(struct by_daemon *daemon)
@@ -243,9 +323,10 @@ void by_http_close(struct by_daemon *daemon)
         if (request->phase == BY_HTTP_WAITS)
             by_http_finish(request, MHD_HTTP_SERVICE_UNAVAILABLE,
                            json_pack("{s:s}", "error", "banyand ends"));
-    run(http);
-    by_daemon_unwatch(daemon, &http->watcher);
-    MHD_stop_daemon(http->server);
+    close_door(&http->socket);
+    close_door(&http->port);
+    if (http->has_socket)
+        unlink(daemon->options.socket);
     free(http);
     daemon->http = NULL;
 }

@@ -1,8 +1,10 @@
 /*
- * HTTP on loopback: status, metrics, jobs. libmicrohttpd on the daemon's own loop, so that every answer is
- * made by the loop's thread; a request that makes or ends a job waits, as a connection that sleeps, until the
- * tables are active. Whoever is not on this machine is refused, and so is a page of a browser. Answers that
- * cannot be are small: bodies, connections and time are bounded.
+ * HTTP for programs of this machine: status, metrics, jobs. Two doors: a socket that the daemon's user alone
+ * may use, through which jobs are made and ended, and a port on loopback, which every user reaches and which
+ * only tells (decision 219). libmicrohttpd on the daemon's own loop, so that every answer is made by the
+ * loop's thread; a request that makes or ends a job waits, as a connection that sleeps, until the tables are
+ * active. Whoever is not on this machine is refused, and so is a page of a browser. Bodies, connections and
+ * time are bounded.
  */
 #ifndef BY_DAEMON_HTTP_H
 #define BY_DAEMON_HTTP_H
@@ -17,9 +19,9 @@
 #define BY_HTTP_CONNECTIONS_MAX 64u
 #define BY_HTTP_IDLE_S          60u
 
-/* Listens on 127.0.0.1 at options.http_port (0: any that is free), and writes the port to `*port`. BY_EIO or
- * BY_EEXIST with `problem`. */
-int by_http_open(struct by_daemon *daemon, uint16_t *port, struct by_problem *problem);
+/* Opens the doors that the options ask for; a port of 0 becomes the one that was free. 0, or BY_EIO with
+ * `problem`. */
+int by_http_open(struct by_daemon *daemon, struct by_problem *problem);
 void by_http_close(struct by_daemon *daemon);
 /* Timeouts of connections: every tick. */
 void by_http_tick(struct by_daemon *daemon);

@@ -14,8 +14,17 @@ enum by_http_phase {
     BY_HTTP_DONE,      /* `status` and `result` are there */
 };
 
+/* One of the two doors: the socket of the daemon's user, or the loopback port. */
+struct by_http_door {
+    struct by_daemon *daemon;
+    struct MHD_Daemon *server; /* NULL: it is shut */
+    struct by_watcher watcher;
+    bool may_change; /* who comes here may make and end jobs */
+};
+
 struct by_http_request {
     struct by_daemon *daemon;
+    const struct by_http_door *door;
     struct MHD_Connection *connection;
     enum by_http_phase phase;
     unsigned status;

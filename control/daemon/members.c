@@ -2,7 +2,6 @@
 #include "control/daemon/members.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdarg.h>
@@ -11,18 +10,22 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "control/daemon/heal.h"
 #include "control/daemon/jobs.h"
+#include "control/daemon/listen.h"
 #include "control/daemon/notice.h"
 #include "control/topology/alloc.h"
 #include "offload/base/errors.h"
 #include "offload/base/prng.h"
+#include "secure/greeter.h"
 
 #define READ_BYTES ((size_t)64 << 10)
 #define SILENT_MS  3000
+/* Handshakes a second, and at once (count): all hosts of a fabric come at the same time. */
+#define GREETED_PER_S 2000u
+#define GREETED_BURST 256u
 
 struct queue {
     uint8_t *bytes;
@@ -32,6 +35,7 @@ struct queue {
 struct peer {
     struct by_watcher watcher;
     struct peer *next;
+    struct by_tls *tls; /* or NULL: what it says of itself is believed */
     struct queue in, out;
     bool dead;    /* its connection is ended */
     bool seen;    /* dead at the last tick, too: the loop's batch of events, which may name it, is over */
@@ -48,6 +52,9 @@ struct by_members {
     struct by_prng prng; /* of injected faults */
     uint32_t listener_count, peer_count;
     struct by_watcher listeners[BY_OPTIONS_MEMBERS_MAX];
+    struct by_tls_identity *identity; /* NULL: nobody comes over TLS */
+    struct by_greeter *greeter;
+    struct by_watcher greeted;
     struct peer *peers;
 };
 
@@ -72,6 +79,8 @@ static void drop(struct by_daemon *daemon, struct peer *peer, const char *format
                       text);
     }
     by_daemon_unwatch(daemon, &peer->watcher);
+    by_tls_close(peer->tls);
+    peer->tls = NULL;
     close(peer->watcher.fd);
     peer->watcher.fd = -1;
     peer->dead = true;
@@ -120,17 +129,15 @@ static void flush(struct by_daemon *daemon, struct peer *peer)
     bool more;
 
     while (peer->out.at < peer->out.used) {
-        ssize_t sent = send(peer->watcher.fd, peer->out.bytes + peer->out.at, peer->out.used - peer->out.at,
-                            MSG_NOSIGNAL);
+        int64_t sent = by_tls_move(peer->tls, peer->watcher.fd, NULL, peer->out.bytes + peer->out.at,
+                                   peer->out.used - peer->out.at);
 
-        if (sent < 0 && errno == EINTR)
-            continue;
-        if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK) {
+        if (sent == BY_EAGAIN)
+            break;
+        if (sent < 0) {
             drop(daemon, peer, NULL);
             return;
         }
-        if (sent < 0)
-            break;
         peer->out.at += (size_t)sent;
     }
     more = peer->out.at < peer->out.used;
@@ -295,7 +302,13 @@ static void take_hello(struct by_daemon *daemon, struct peer *peer, const struct
     peer->job = frame->job;
     peer->gen = frame->gen;
     peer->nonce = frame->number;
-    settle(daemon, peer);
+    if (peer->tls != NULL && strcmp(peer->name, by_tls_peer(peer->tls)) != 0)
+        refuse(daemon, peer, BY_EPERM,
+               "it says that it is %s, and its certificate is that of %s: give each host its own keys, and "
+               "BANYAN_NODE the name in them",
+               peer->name, by_tls_peer(peer->tls));
+    else
+        settle(daemon, peer);
 }
 
 static void take_say(struct by_daemon *daemon, struct peer *peer, const struct by_member_frame *frame)
@@ -365,7 +378,7 @@ static void parse(struct by_daemon *daemon, struct peer *peer)
 static void on_peer(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
 {
     struct peer *peer = watcher->context;
-    ssize_t got;
+    int64_t got;
 
     if (peer->dead)
         return;
@@ -375,8 +388,9 @@ static void on_peer(struct by_daemon *daemon, struct by_watcher *watcher, uint32
         return;
     /* One read for each turn, so that no host keeps the others waiting. */
     reserve(&peer->in, READ_BYTES);
-    got = recv(peer->watcher.fd, peer->in.bytes + peer->in.used, peer->in.room - peer->in.used, MSG_DONTWAIT);
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+    got = by_tls_move(peer->tls, peer->watcher.fd, peer->in.bytes + peer->in.used, NULL,
+                      peer->in.room - peer->in.used);
+    if (got == BY_EAGAIN)
         return;
     if (got <= 0) {
         drop(daemon, peer, NULL);
@@ -386,17 +400,16 @@ static void on_peer(struct by_daemon *daemon, struct by_watcher *watcher, uint32
     parse(daemon, peer);
 }
 
-static void on_listener(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
+/* Takes a connection in; over TLS, one whose other end is a host of our authority. */
+static void admit(struct by_daemon *daemon, int fd, struct by_tls *tls)
 {
     struct by_members *members = daemon->members;
-    int fd = accept4(watcher->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), one = 1, silent_ms = SILENT_MS;
+    int one = 1, silent_ms = SILENT_MS;
     struct peer *peer;
 
-    (void)events;
-    if (fd < 0)
-        return;
     if (members->peer_count == BY_MEMBERS_MAX) {
         by_daemon_say("%u hosts are connected, the limit; one more is refused", BY_MEMBERS_MAX);
+        by_tls_close(tls);
         close(fd);
         return;
     }
@@ -404,12 +417,38 @@ static void on_listener(struct by_daemon *daemon, struct by_watcher *watcher, ui
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof(silent_ms));
     peer = by_alloc(1, sizeof(*peer));
     peer->watcher = (struct by_watcher){.fd = fd, .ready = on_peer, .context = peer};
+    peer->tls = tls;
     peer->since_ms = daemon->now_ms;
     peer->next = members->peers;
     members->peers = peer;
     members->peer_count++;
     if (by_daemon_watch(daemon, &peer->watcher, EPOLLIN) != 0)
         drop(daemon, peer, "no room to watch it: %s", strerror(errno));
+}
+
+static void on_listener(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
+{
+    int fd = accept4(watcher->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    (void)events;
+    if (fd >= 0)
+        admit(daemon, fd, NULL);
+}
+
+/* Those who came over TLS. */
+static void on_greeted(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
+{
+    struct by_greeted who;
+
+    (void)watcher;
+    (void)events;
+    for (unsigned i = 0; i < BY_GREETER_HANDSHAKES_MAX && by_greeter_take(daemon->members->greeter, &who);
+         i++) {
+        if (who.tls != NULL)
+            admit(daemon, who.fd, who.tls);
+        else
+            by_daemon_say("somebody who is no host is refused: %s", who.text);
+    }
 }
 
 void by_members_tick(struct by_daemon *daemon)
@@ -427,71 +466,74 @@ void by_members_tick(struct by_daemon *daemon)
 
 /* ---- begin and end ---- */
 
-static int listen_unix(const char *path)
+/* The thread that meets hosts over TLS. */
+static int open_greeter(struct by_daemon *daemon)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd;
+    struct by_members *members = daemon->members;
+    struct by_greeter_options options = {.handshakes = BY_GREETER_HANDSHAKES_MAX,
+                                         .deadline_ms = BY_GREETER_DEADLINE_MS,
+                                         .per_second = GREETED_PER_S,
+                                         .burst = GREETED_BURST};
+    const char *keys = daemon->options.access.keys;
+    char text[BY_TLS_TEXT_MAX] =
+        "TLS needs a controller's keys: name their folder with --keys or BANYAN_KEYS";
 
-    if (strlen(path) >= sizeof(address.sun_path)) {
-        errno = ENAMETOOLONG;
-        return -1;
+    if (keys == NULL || by_tls_identity_open(keys, BY_TLS_HOSTS, &members->identity, text) != 0) {
+        fprintf(stderr, "banyand: --members tls: %s\n", text);
+        return BY_EINVAL;
     }
-    memcpy(address.sun_path, path, strlen(path) + 1);
-    unlink(path); /* of a daemon that was killed; one that runs holds the switches */
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 || listen(fd, 256) != 0)) {
-        close(fd);
-        return -1;
+    options.identity = members->identity;
+    if (by_greeter_open(&members->greeter, &options) != 0) {
+        fprintf(stderr, "banyand: --members tls: no thread for handshakes: %s\n", strerror(errno));
+        return BY_EIO;
     }
-    return fd;
+    members->greeted = (struct by_watcher){.fd = by_greeter_fd(members->greeter), .ready = on_greeted};
+    return by_daemon_watch(daemon, &members->greeted, EPOLLIN);
 }
 
-static int listen_tcp(const char *text)
+/* Whether hosts may come in by this plain address: tables of keyed jobs hold their keys. */
+static int check_exposure(const struct by_daemon *daemon, const char *address, bool loopback)
 {
-    const struct addrinfo hints = {
-        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
-    struct addrinfo *found = NULL;
-    char host[256];
-    char *colon;
-    int fd = -1, one = 1;
+    if (loopback || daemon->options.lower.cover == 0 || daemon->options.access.plain_keys)
+        return 0;
+    fprintf(stderr,
+            "banyand: --members %s: tables of keyed jobs hold keys, which plain TCP would show: use tls:%s, "
+            "or --plain-keys where nobody else listens\n",
+            address, address + 4);
+    return BY_EINVAL;
+}
 
-    snprintf(host, sizeof(host), "%s", text);
-    colon = strrchr(host, ':');
-    if (colon != NULL)
-        *colon = 0;
-    errno = EINVAL;
-    if (colon == NULL || getaddrinfo(host[0] != 0 ? host : NULL, colon + 1, &hints, &found) != 0)
-        return -1;
-    fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0)
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    if (fd >= 0 && (bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, 256) != 0)) {
-        close(fd);
-        fd = -1;
+static int open_listener(struct by_daemon *daemon, struct by_watcher *listener, const char *address)
+{
+    struct by_members *members = daemon->members;
+    bool loopback = true, tls = strncmp(address, "tls:", 4) == 0;
+    int error = tls && members->greeter == NULL ? open_greeter(daemon) : 0;
+
+    if (error != 0)
+        return error;
+    listener->fd = strncmp(address, "unix:", 5) == 0 ? by_listen_unix(address + 5)
+                                                     : by_listen_tcp(address + 4, &loopback);
+    listener->ready = on_listener;
+    if (listener->fd < 0) {
+        fprintf(stderr, "banyand: --members %s: %s\n", address, strerror(errno));
+        return BY_EIO;
     }
-    freeaddrinfo(found);
-    return fd;
+    members->listener_count++;
+    if (tls)
+        return by_greeter_listen(members->greeter, listener->fd);
+    error = check_exposure(daemon, address, loopback);
+    return error != 0 ? error : by_daemon_watch(daemon, listener, EPOLLIN);
 }
 
 int by_members_open(struct by_daemon *daemon)
 {
+    int error = 0;
+
     daemon->members = by_alloc(1, sizeof(*daemon->members));
     daemon->members->prng.state = by_push_election();
-    for (uint32_t i = 0; i < daemon->options.member_count; i++) {
-        struct by_watcher *listener = &daemon->members->listeners[i];
-        const char *address = daemon->options.members[i];
-
-        listener->fd = strncmp(address, "unix:", 5) == 0 ? listen_unix(address + 5) : listen_tcp(address + 4);
-        listener->ready = on_listener;
-        if (listener->fd < 0) {
-            fprintf(stderr, "banyand: --members %s: %s\n", address, strerror(errno));
-            return BY_EIO;
-        }
-        daemon->members->listener_count++;
-        if (by_daemon_watch(daemon, listener, EPOLLIN) != 0)
-            return BY_EIO;
-    }
-    return 0;
+    for (uint32_t i = 0; i < daemon->options.member_count && error == 0; i++)
+        error = open_listener(daemon, &daemon->members->listeners[i], daemon->options.members[i]);
+    return error;
 }
 
 void by_members_close(struct by_daemon *daemon)
@@ -500,6 +542,7 @@ void by_members_close(struct by_daemon *daemon)
 
     if (members == NULL)
         return;
+    by_greeter_close(members->greeter);
     for (struct peer *peer = members->peers; peer != NULL; peer = peer->next) {
         peer->member = false;
         drop(daemon, peer, NULL);
@@ -511,6 +554,7 @@ void by_members_close(struct by_daemon *daemon)
         if (strncmp(daemon->options.members[i], "unix:", 5) == 0)
             unlink(daemon->options.members[i] + 5);
     }
+    by_tls_identity_close(members->identity);
     free(members);
     daemon->members = NULL;
 }

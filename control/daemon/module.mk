@@ -11,6 +11,7 @@ daemon_SRC := \
 	control/daemon/http_jobs.c \
 	control/daemon/job.c \
 	control/daemon/jobs.c \
+	control/daemon/listen.c \
 	control/daemon/loop.c \
 	control/daemon/members.c \
 	control/daemon/notice.c \

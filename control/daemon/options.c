@@ -20,6 +20,7 @@ enum {
     OPT_HEARTBEAT,
     OPT_JOB,
     OPT_MEMBERS,
+    OPT_PLAIN_KEYS,
     OPT_QUIET,
     OPT_TRUST,
     OPT_LOSE,
@@ -28,6 +29,8 @@ enum {
     OPT_STATE,
     OPT_KEYED,
     OPT_HTTP,
+    OPT_HTTP_OPEN,
+    OPT_SOCKET,
     OPT_TAKEOVER,
     OPT_HELP,
     OPT_VERSION
@@ -40,6 +43,7 @@ static const struct option long_options[] = {{"to", required_argument, NULL, OPT
                                              {"heartbeat", required_argument, NULL, OPT_HEARTBEAT},
                                              {"job", required_argument, NULL, OPT_JOB},
                                              {"members", required_argument, NULL, OPT_MEMBERS},
+                                             {"plain-keys", no_argument, NULL, OPT_PLAIN_KEYS},
                                              {"quiet", required_argument, NULL, OPT_QUIET},
                                              {"trust", required_argument, NULL, OPT_TRUST},
                                              {"lose", required_argument, NULL, OPT_LOSE},
@@ -48,6 +52,8 @@ static const struct option long_options[] = {{"to", required_argument, NULL, OPT
                                              {"state", required_argument, NULL, OPT_STATE},
                                              {"keyed", optional_argument, NULL, OPT_KEYED},
                                              {"http", required_argument, NULL, OPT_HTTP},
+                                             {"http-open", no_argument, NULL, OPT_HTTP_OPEN},
+                                             {"socket", required_argument, NULL, OPT_SOCKET},
                                              {"takeover", no_argument, NULL, OPT_TAKEOVER},
                                              {"help", no_argument, NULL, OPT_HELP},
                                              {"version", no_argument, NULL, OPT_VERSION},
@@ -62,10 +68,15 @@ static const char usage[] =
     "  --to NAME=ADDR        the control address of switch NAME: unix:PATH, tcp:HOST:PORT or tls:HOST:PORT;\n"
     "                        repeat for each switch\n"
     "  --sockets DIR         every switch NAME listens at DIR/NAME.sock\n"
-    "  --keys DIR            keys for tls: (default: BANYAN_KEYS), as `banyan keys` makes them\n"
+    "  --keys DIR            a controller's keys for tls: (default: BANYAN_KEYS), as `banyan keys` makes "
+    "them\n"
     "  --job N=LIST[:RANKS]  a job to make: collectives with commas between, or all; broadcast@HOST and\n"
     "                        reduce@HOST name a root; the hosts that take part, or @FILE (default: all)\n"
-    "  --members ADDR        where hosts of jobs connect: unix:PATH or tcp:HOST:PORT\n"
+    "  --members ADDR        where hosts of jobs connect: unix:PATH, tls:HOST:PORT or tcp:HOST:PORT; over "
+    "tls: "
+    "each\n"
+    "                        shows its own keys, over the others it is believed\n"
+    "  --plain-keys          tables of keyed jobs go over plain tcp: too, where others may read their keys\n"
     "  --quiet MS            a switch or link that came back is used when it has been there for so long,\n"
     "                        100 to 3600000 (default 2000)\n"
     "  --trust MS            one that swallows packets is used again after so long, and after twice as long "
@@ -79,8 +90,10 @@ static const char usage[] =
     "  --det                 tables by which switches can sum in mode det\n"
     "  --state DIR           keep jobs and tables there, so that a banyand that starts again goes on with "
     "them\n"
-    "  --http PORT|off       status, metrics and jobs over HTTP on 127.0.0.1 (default 46249; 0: any that is "
-    "free)\n"
+    "  --socket PATH|off     status, metrics and jobs over HTTP at a socket that this user alone may use\n"
+    "                        (default: /run/banyan/banyand.socket, of others than root in XDG_RUNTIME_DIR)\n"
+    "  --http PORT|off       status and metrics over HTTP on 127.0.0.1 (default 46249; 0: any that is free)\n"
+    "  --http-open           there every user of this machine may make and end jobs, too\n"
     "  --keyed[=COVER]       packets carry tags that only their job can make; COVER is header or payload\n"
     "  --takeover            lead switches that another controller leads now\n"
     "  --help, --version\n"
@@ -160,9 +173,13 @@ static int take(struct by_options *options, int code, const char *value)
     case OPT_JOB:
         return add("--job", value, options->jobs, &options->job_count, BY_OPTIONS_JOBS_MAX);
     case OPT_MEMBERS:
-        if (strncmp(value, "unix:", 5) != 0 && strncmp(value, "tcp:", 4) != 0)
-            return refuse("--members %.100s: it is unix:PATH or tcp:HOST:PORT", value);
+        if (strncmp(value, "unix:", 5) != 0 && strncmp(value, "tcp:", 4) != 0 &&
+            strncmp(value, "tls:", 4) != 0)
+            return refuse("--members %.100s: it is unix:PATH, tls:HOST:PORT or tcp:HOST:PORT", value);
         return add("--members", value, options->members, &options->member_count, BY_OPTIONS_MEMBERS_MAX);
+    case OPT_PLAIN_KEYS:
+        options->access.plain_keys = 1;
+        return -1;
     case OPT_QUIET:
         return take_number("quiet", value, 100, 3600000, &options->quiet_ms);
     case OPT_TRUST:
@@ -188,6 +205,12 @@ static int take(struct by_options *options, int code, const char *value)
         status = take_number("http", value, 0, 65535, &number);
         options->http_port = (uint16_t)number;
         return status;
+    case OPT_HTTP_OPEN:
+        options->http_open = true;
+        return -1;
+    case OPT_SOCKET:
+        options->socket = strcmp(value, "off") != 0 ? value : NULL;
+        return -1;
     case OPT_TAKEOVER:
         options->takeover = true;
         return -1;
@@ -214,6 +237,8 @@ int by_options_parse(struct by_options *options, int argc, char **argv)
                                    .http_port = BY_HTTP_PORT,
                                    .lower = {.mtu = BY_LOWER_MTU},
                                    .access = {.timeout_ms = 2000}};
+    if (by_http_socket(options->socket_default))
+        options->socket = options->socket_default;
     optind = 0; /* another command line may have been read before */
     while ((code = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
         status = take(options, code, optarg);

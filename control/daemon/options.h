@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "control/controller/http.h"
 #include "control/controller/session.h"
 #include "control/lower/lower.h"
 
@@ -23,13 +24,16 @@ struct by_options {
     uint32_t job_count;
     const char *jobs[BY_OPTIONS_JOBS_MAX]; /* as by_job_parse takes them */
     uint32_t member_count;
-    const char *members[BY_OPTIONS_MEMBERS_MAX]; /* addresses for hosts: unix:PATH or tcp:HOST:PORT */
+    const char *members[BY_OPTIONS_MEMBERS_MAX]; /* addresses for hosts */
     uint32_t trust_ms;             /* what has swallowed packets is used again after, at first */
     uint32_t quiet_ms;             /* what came back must have been there for so long before it is used */
     uint32_t lose;                 /* fault injection: of 1000 messages of hosts */
     struct by_lower_options lower; /* mtu, det */
-    uint16_t http_port;            /* 0: any that is free */
+    const char *socket;            /* of commands that make and end jobs; NULL: none */
+    char socket_default[BY_HTTP_PATH_MAX];
+    uint16_t http_port; /* 0: any that is free */
     bool http;
+    bool http_open;    /* jobs may be made and ended there, too */
     const char *state; /* a folder; NULL: nothing is kept */
     bool takeover;
 };

@@ -178,13 +178,15 @@ static void go(struct by_daemon *daemon)
     uint32_t up = 0;
     char http[32] = "off";
 
-    if (daemon->http != NULL)
+    if (daemon->options.http)
         snprintf(http, sizeof(http), "127.0.0.1:%u", daemon->options.http_port);
     by_start_close(daemon);
     for (uint32_t i = 0; i < daemon->switch_count; i++)
         up += daemon->switches[i].state == BY_SWITCH_UP;
-    printf("banyand: ready, %u of %u switches are up, %u jobs run, election id %" PRIu64 ", http %s\n", up,
-           daemon->switch_count, daemon->job_count, daemon->election_id, http);
+    printf("banyand: ready, %u of %u switches are up, %u jobs run, election id %" PRIu64
+           ", socket %s, http %s\n",
+           up, daemon->switch_count, daemon->job_count, daemon->election_id,
+           daemon->options.socket != NULL ? daemon->options.socket : "off", http);
     fflush(stdout);
     by_daemon_tell(daemon, &(struct by_event){.kind = BY_EVENT_LED});
     for (uint32_t i = 0; i < daemon->switch_count; i++) {

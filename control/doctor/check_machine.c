@@ -1,6 +1,7 @@
 /* Checks of this machine: facts of machine.h and of the controller's keys. Pure but for the report. */
 #include <inttypes.h>
 #include <linux/capability.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -167,28 +168,59 @@ void by_check_versions(struct by_doctor *doctor)
     }
 }
 
+/* Keys of a host: those that the controller which it joins will take. */
+static bool check_host(struct by_doctor *doctor)
+{
+    const struct by_key_facts *keys = &doctor->keys;
+    const char *node = doctor->node;
+    char remedy[160];
+
+    if (doctor->joins == NULL || strncmp(doctor->joins, "tls:", 4) != 0)
+        return true;
+    snprintf(remedy, sizeof(remedy), "banyan keys DIR --host %.47s; BANYAN_KEYS=DIR/%.47s", node, node);
+    if (keys->folder == NULL)
+        by_report_add(&doctor->report, BY_GRADE_TROUBLE, "BANYAN_KEYS", remedy,
+                      "names no keys, and BANYAN_CONTROLLER is %.200s", doctor->joins);
+    else if (strcmp(keys->role, "host") != 0)
+        by_report_add(&doctor->report, BY_GRADE_TROUBLE, keys->folder, remedy,
+                      "these are keys of a %s: %.200s takes those of hosts", keys->role, doctor->joins);
+    else if (strcmp(keys->name, node) != 0)
+        by_report_add(&doctor->report, BY_GRADE_TROUBLE, keys->folder, remedy,
+                      "these are keys of %s, and this host is %s there (BANYAN_NODE)", keys->name, node);
+    else
+        return true;
+    return false;
+}
+
 void by_check_keys(struct by_doctor *doctor)
 {
     const struct by_key_facts *keys = &doctor->keys;
     int64_t now = doctor->machine.unix_s;
     struct by_report *report = &doctor->report;
-    char text[32];
+    char text[32], renew[160];
 
-    if (keys->folder == NULL)
+    if (keys->folder == NULL) {
+        check_host(doctor);
         return;
+    }
+    snprintf(renew, sizeof(renew), "banyan keys DIR --%s %s --renew",
+             keys->role[0] != 0 ? keys->role : "controller", keys->name[0] != 0 ? keys->name : "NAME");
     if (keys->fault[0])
         by_report_add(report, BY_GRADE_TROUBLE, keys->folder, "make keys with `banyan keys`", "%s",
                       keys->fault);
     else if (keys->until_s != 0 && now > keys->until_s)
-        by_report_add(report, BY_GRADE_TROUBLE, keys->folder, "banyan keys FOLDER --controller NAME --renew",
-                      "a certificate expired at %s", day(keys->until_s, text));
+        by_report_add(report, BY_GRADE_TROUBLE, keys->folder, renew, "a certificate expired at %s",
+                      day(keys->until_s, text));
     else if (now < keys->from_s)
         by_report_add(report, BY_GRADE_TROUBLE, keys->folder, "set this machine's clock",
                       "a certificate is not valid before %s, and our clock is behind that",
                       day(keys->from_s, text));
+    else if (!check_host(doctor))
+        return;
     else if (keys->until_s != 0 && keys->until_s - now < KEYS_SOON_S)
-        by_report_add(report, BY_GRADE_ADVICE, keys->folder, "banyan keys FOLDER --controller NAME --renew",
-                      "a certificate expires in %d days", (int)((keys->until_s - now) / 86400));
+        by_report_add(report, BY_GRADE_ADVICE, keys->folder, renew, "a certificate expires in %d days",
+                      (int)((keys->until_s - now) / 86400));
     else
-        by_report_add(report, BY_GRADE_OK, keys->folder, NULL, "valid until %s", day(keys->until_s, text));
+        by_report_add(report, BY_GRADE_OK, keys->folder, NULL, "of %s %s, valid until %s", keys->role,
+                      keys->name, day(keys->until_s, text));
 }

@@ -21,11 +21,13 @@ struct by_place {
     uint8_t peer_mac[6];
 };
 
-/* The controller's keys: what is wrong with them, and how long they hold. */
+/* Keys of this user: what is wrong with them, whose they are, and how long they hold. */
 struct by_key_facts {
-    const char *folder;      /* NULL: no keys were named */
-    char fault[320];         /* "" when they can be used */
-    int64_t from_s, until_s; /* when all its certificates are valid; 0: not known */
+    const char *folder;         /* NULL: no keys were named */
+    char fault[320];            /* "" when they can be used */
+    const char *role;           /* what the certificate is for: switch, controller, host; or "" */
+    char name[BY_NAME_MAX + 1]; /* whom it names */
+    int64_t from_s, until_s;    /* when all its certificates are valid; 0: not known */
 };
 
 struct by_doctor {
@@ -35,7 +37,9 @@ struct by_doctor {
     uint32_t place_count, place_room;
     struct by_switch_facts *switches;
     uint32_t switch_count, switch_room;
-    const char *controller;      /* its address, or NULL */
+    const char *joins;           /* the controller that hosts of jobs join from here, or NULL */
+    const char *node;            /* this host's name there */
+    const char *controller;      /* address of one that is asked for its status, or NULL */
     char *status;                /* what it answered (control/daemon/status.h), or NULL */
     struct by_problem no_status; /* why not */
     struct by_report report;

@@ -22,7 +22,7 @@ struct by_top_target {
 };
 
 struct by_top_source {
-    const char *http; /* HOST:PORT of a banyand; NULL: `targets` are asked */
+    const char *http; /* a banyand, as by_http_ask takes it; NULL: `targets` are asked */
     struct by_top_target *targets;
     uint32_t target_count, target_room;
     struct by_session_options access;

@@ -1,7 +1,8 @@
 /*
  * Sockets of the control channel. Each client has a channel (the message being received) and an output buffer
  * of one answer: while it is not yet written, no further request of that client is taken, so a client that
- * does not read cannot make the switch grow. One thread.
+ * does not read cannot make the switch grow. One thread; who comes over TLS is met in another
+ * (secure/greeter.h), and is a client once it has shown who it is.
  */
 #include "firmware/linux/server.h"
 
@@ -26,16 +27,22 @@
 #include "firmware/linux/options.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
-#include "secure/tls.h"
+#include "secure/greeter.h"
 
 /* Clients at a time (count): controllers, `banyan show`, a monitor. */
 #define CLIENTS_MAX 16u
 /* Places for those who are told that there is no more room (count). */
 #define SPARES 4u
-/* New clients: a second in the long run, and at once (count): a handshake of TLS takes a millisecond, which
- * packets wait for. Those who come sooner wait in the listen queue. */
+/* New clients: a second in the long run, and at once (count): a handshake of TLS takes a processor a
+ * millisecond. Those who come sooner wait in the listen queue. */
 #define ARRIVALS_PER_S 100u
 #define ARRIVALS_BURST 64u
+/* Handshakes at a time (count), and how far their thread stands back behind the one that moves packets, where
+ * both have the same processor. */
+#define HANDSHAKES 32u
+#define NICENESS   10
+/* Who may wait in the listen queue (count). */
+#define BACKLOG 128
 /* Events and answers of one turn (count), so that packets are not kept waiting. */
 #define EVENTS_MAX  16
 #define ANSWERS_MAX 8u
@@ -44,7 +51,6 @@
 struct client {
     int fd;             /* -1: free */
     struct by_tls *tls; /* NULL: the bytes come as they are */
-    bool known;         /* the handshake is done, or there is none */
     bool heard;         /* it has said something whole; over TLS, shown who it is */
     bool leaving;       /* refused: what it still sends is read and forgotten, until it closes */
     bool paused;        /* it asked too often: nothing is read from it for a while */
@@ -66,6 +72,7 @@ struct by_server {
     int epoll;
     struct by_agent *agent;
     struct by_tls_identity *identity;
+    struct by_greeter *greeter; /* or NULL: nobody comes over TLS */
     uint64_t arrivals;
     struct by_rate rate; /* of arrivals */
     bool paused;         /* too many came: nobody is accepted for a while */
@@ -190,12 +197,38 @@ static int open_listener(struct by_server *server, const char *address)
                  : open_tcp(listener, listener->secure ? "tls" : "tcp", address + 4);
     if (result != 0)
         return result;
-    if (listen(listener->fd, CLIENTS_MAX) != 0 ||
-        watch(server, listener->fd, EPOLLIN, listener, EPOLL_CTL_ADD) != 0) {
+    if (listen(listener->fd, BACKLOG) != 0 ||
+        (!listener->secure && watch(server, listener->fd, EPOLLIN, listener, EPOLL_CTL_ADD) != 0)) {
         by_say("--control %s: %s", address, strerror(errno));
         return BY_EIO;
     }
-    return 0;
+    return listener->secure ? by_greeter_listen(server->greeter, listener->fd) : 0;
+}
+
+/* Reads the keys, and starts the thread that meets who comes over TLS: before others narrow down where
+ * threads run. */
+static int open_greeter(struct by_server *server, const char *keys)
+{
+    struct by_greeter_options options = {.handshakes = HANDSHAKES,
+                                         .deadline_ms = BY_GREETER_DEADLINE_MS,
+                                         .per_second = ARRIVALS_PER_S,
+                                         .burst = ARRIVALS_BURST,
+                                         .niceness = NICENESS};
+    char text[BY_TLS_TEXT_MAX];
+    int result = by_tls_identity_open(keys, BY_TLS_SWITCH, &server->identity, text);
+
+    if (result != 0) {
+        by_say("--keys %s", text);
+        return BY_EINVAL; /* whatever is wrong with them, the user chose them */
+    }
+    options.identity = server->identity;
+    result = by_greeter_open(&server->greeter, &options);
+    if (result == 0 &&
+        watch(server, by_greeter_fd(server->greeter), EPOLLIN, server->greeter, EPOLL_CTL_ADD) != 0)
+        result = BY_EIO;
+    if (result != 0)
+        by_say("--keys %s: no thread for handshakes: %s", keys, strerror(errno));
+    return result;
 }
 
 int by_server_open(struct by_server **out, const char *const *addresses, unsigned count, const char *keys)
@@ -211,15 +244,8 @@ int by_server_open(struct by_server **out, const char *const *addresses, unsigne
     server->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (server->epoll < 0)
         result = BY_EIO;
-    if (keys && result == 0) {
-        char text[BY_TLS_TEXT_MAX];
-
-        result = by_tls_identity_open(keys, BY_TLS_SWITCH, &server->identity, text);
-        if (result != 0) {
-            by_say("--keys %s", text);
-            result = BY_EINVAL; /* whatever is wrong with them, the user chose them */
-        }
-    }
+    if (keys && result == 0)
+        result = open_greeter(server, keys);
     for (unsigned i = 0; i < count && result == 0; i++)
         result = open_listener(server, addresses[i]);
     if (result != 0) {
@@ -251,7 +277,7 @@ static void drop_client(struct client *client)
 /* Tells people here, and those who ask later, that somebody was not let in. */
 static void say_refused(struct by_server *server, const char *why)
 {
-    char line[BY_TLS_TEXT_MAX + 64];
+    char line[BY_GREETER_TEXT_MAX + 64];
 
     snprintf(line, sizeof line, "a control client was refused: %s", why);
     by_say("%s", line);
@@ -262,18 +288,9 @@ static void say_refused(struct by_server *server, const char *why)
  * on it. */
 static void show_out(struct by_server *server, struct client *client)
 {
-    by_tls_close(client->tls);
-    client->tls = NULL;
-    client->known = false;
     client->leaving = true;
     shutdown(client->fd, SHUT_WR);
     watch(server, client->fd, EPOLLIN, client, EPOLL_CTL_MOD);
-}
-
-static void refuse_client(struct by_server *server, struct client *client)
-{
-    say_refused(server, by_tls_text(client->tls));
-    show_out(server, client);
 }
 
 /* Forgets what a refused client sends. */
@@ -288,8 +305,8 @@ static void see_off(struct client *client)
         drop_client(client);
 }
 
-/* A free place; else that of the one which has been here longest without showing who it is (without TLS:
- * without a whole request), so that strangers cannot keep controllers out. NULL when all are known. */
+/* A free place; else that of the one which has been here longest without a whole request, so that strangers
+ * cannot keep controllers out. NULL when all are known. */
 static struct client *find_place(struct by_server *server)
 {
     struct client *oldest = NULL;
@@ -308,7 +325,7 @@ static struct client *find_place(struct by_server *server)
 }
 
 /* A client finds all places taken: it is told so, where it would understand. */
-static void turn_away(struct by_server *server, const struct listener *listener, int fd)
+static void turn_away(struct by_server *server, struct by_tls *tls, int fd)
 {
     struct client *spare = NULL;
     char text[128];
@@ -317,10 +334,11 @@ static void turn_away(struct by_server *server, const struct listener *listener,
     snprintf(text, sizeof text, "connections: %u clients are connected, which is the most: end one of them",
              CLIENTS_MAX);
     say_refused(server, text);
-    for (unsigned i = CLIENTS_MAX; i < CLIENTS_MAX + SPARES && !listener->secure; i++)
+    for (unsigned i = CLIENTS_MAX; i < CLIENTS_MAX + SPARES && !tls; i++)
         if (server->clients[i].fd < 0)
             spare = &server->clients[i];
     if (!spare || watch(server, fd, EPOLLIN, spare, EPOLL_CTL_ADD) != 0) {
+        by_tls_close(tls);
         close(fd);
         return;
     }
@@ -333,27 +351,45 @@ static void turn_away(struct by_server *server, const struct listener *listener,
     show_out(server, spare);
 }
 
-static void accept_client(struct by_server *server, const struct listener *listener)
+/* Makes a client of a connection. */
+static void admit(struct by_server *server, struct by_tls *tls, int fd)
 {
-    int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    struct client *client;
+    struct client *client = find_place(server);
 
-    if (fd < 0)
-        return;
-    client = find_place(server);
     if (!client) {
-        turn_away(server, listener, fd);
+        turn_away(server, tls, fd);
         return;
     }
     client->fd = fd;
-    client->tls = listener->secure ? by_tls_open(server->identity, fd) : NULL;
-    client->known = !listener->secure;
-    client->heard = client->leaving = client->paused = false;
+    client->tls = tls;
+    client->heard = tls != NULL;
+    client->leaving = client->paused = false;
     client->arrival = server->arrivals++;
     client->in_have = client->in_done = client->out_have = client->out_done = 0;
     by_channel_init(&client->channel);
-    if ((listener->secure && !client->tls) || watch(server, fd, EPOLLIN, client, EPOLL_CTL_ADD) != 0)
+    if (watch(server, fd, EPOLLIN, client, EPOLL_CTL_ADD) != 0)
         drop_client(client);
+}
+
+static void accept_client(struct by_server *server, const struct listener *listener)
+{
+    int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+    if (fd >= 0)
+        admit(server, NULL, fd);
+}
+
+/* Those who came over TLS. */
+static void take_greeted(struct by_server *server)
+{
+    struct by_greeted who;
+
+    for (unsigned i = 0; i < CLIENTS_MAX && by_greeter_take(server->greeter, &who); i++) {
+        if (who.tls)
+            admit(server, who.tls, who.fd);
+        else
+            say_refused(server, who.text);
+    }
 }
 
 /* No listener is looked at while arrivals are paused. */
@@ -363,44 +399,17 @@ static void pause_arrivals(struct by_server *server, bool paused)
         by_agent_note(server->agent, "control clients come faster than they may: they wait");
     server->paused = paused;
     for (unsigned i = 0; i < server->listener_count; i++)
-        watch(server, server->listeners[i].fd, paused ? 0 : EPOLLIN, &server->listeners[i], EPOLL_CTL_MOD);
-}
-
-/* Goes on with the handshake. False while it waits, or when the client is gone. */
-static bool know_client(struct by_server *server, struct client *client)
-{
-    int result = client->known ? 0 : by_tls_handshake(client->tls);
-
-    if (result == BY_EAGAIN)
-        watch(server, client->fd, by_tls_events(client->tls) == POLLOUT ? EPOLLOUT : EPOLLIN, client,
-              EPOLL_CTL_MOD);
-    else if (result != 0)
-        refuse_client(server, client);
-    else
-        client->known = true;
-    client->heard = client->heard || (client->tls && client->known);
-    return result == 0;
-}
-
-/* Bytes moved, 0 at the end of the stream, BY_EAGAIN, or another error. */
-static int64_t move_bytes(struct client *client, void *into, const void *from, size_t bytes)
-{
-    int64_t count;
-
-    if (client->tls)
-        return from ? by_tls_send(client->tls, from, bytes) : by_tls_receive(client->tls, into, bytes);
-    count = from ? send(client->fd, from, bytes, MSG_NOSIGNAL) : recv(client->fd, into, bytes, 0);
-    if (count < 0)
-        return errno == EAGAIN || errno == EINTR ? BY_EAGAIN : BY_EIO;
-    return count;
+        if (!server->listeners[i].secure)
+            watch(server, server->listeners[i].fd, paused ? 0 : EPOLLIN, &server->listeners[i],
+                  EPOLL_CTL_MOD);
 }
 
 /* Writes what is owed. False when the client is gone or its buffers are full. */
 static bool write_out(struct client *client)
 {
     while (client->out_done < client->out_have) {
-        int64_t sent =
-            move_bytes(client, NULL, client->out + client->out_done, client->out_have - client->out_done);
+        int64_t sent = by_tls_move(client->tls, client->fd, NULL, client->out + client->out_done,
+                                   client->out_have - client->out_done);
 
         if (sent == BY_EAGAIN)
             return false;
@@ -442,8 +451,6 @@ static void serve_client(struct by_server *server, struct client *client)
         see_off(client);
         return;
     }
-    if (!know_client(server, client))
-        return;
     for (unsigned i = 0; i < ANSWERS_MAX; i++) {
         int64_t received;
 
@@ -460,7 +467,7 @@ static void serve_client(struct by_server *server, struct client *client)
         }
         if (answer_one(server, client))
             continue;
-        received = move_bytes(client, client->in, NULL, sizeof client->in);
+        received = by_tls_move(client->tls, client->fd, client->in, NULL, sizeof client->in);
         if (received == BY_EAGAIN)
             break;
         if (received <= 0) {
@@ -516,7 +523,10 @@ void by_server_serve(void *context)
     for (int i = 0; i < count; i++) {
         char *what = events[i].data.ptr;
 
-        if (what >= (char *)server->listeners && what < (char *)(server->listeners + BY_LISTENERS_MAX)) {
+        if (what == (char *)server->greeter) {
+            take_greeted(server);
+        } else if (what >= (char *)server->listeners &&
+                   what < (char *)(server->listeners + BY_LISTENERS_MAX)) {
             if (!server->paused && by_rate_take(&server->rate, clock_ns()))
                 accept_client(server, (const struct listener *)what);
             else if (!server->paused)
@@ -531,6 +541,7 @@ void by_server_close(struct by_server *server)
 {
     if (!server)
         return;
+    by_greeter_close(server->greeter);
     for (unsigned i = 0; i < CLIENTS_MAX + SPARES; i++)
         if (server->clients[i].fd >= 0)
             drop_client(&server->clients[i]);

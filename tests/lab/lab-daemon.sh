@@ -17,13 +17,12 @@ fi
 pass "a lab with a controller is up"
 lab=$(id_of "$dir/up.out")
 folder=/run/banyan/lab-$lab
-url=$(sed -n 's/.*--controller \(http:[^ ]*\).*/\1/p' "$dir/up.out")
+at=$(sed -n 's/.*--controller \(unix:[^ ]*\).*/\1/p' "$dir/up.out")
 daemon=$(sed -n 's/^process \([0-9]*\) [0-9]* banyand$/\1/p' "$folder/state")
-job() { "$banyan" job "$@" --controller "$url"; }
-# http METHOD PATH [HEADER]: status and body of an answer.
+job() { "$banyan" job "$@" --controller "$at"; }
+# http METHOD PATH [HEADER]: status and body of an answer at the loopback port.
 http() {
-    local at=${url#http://}
-    exec 3<>"/dev/tcp/${at%:*}/${at#*:}" || return 1
+    exec 3<>"/dev/tcp/127.0.0.1/$(sed -n 's/.* http 127.0.0.1:\([0-9]*\)$/\1/p' "$dir/again.out")" || return 1
     printf '%s %s HTTP/1.0\r\n%s\r\n' "$1" "$2" "${3:+$3$'\r\n'}" >&3
     cat <&3
     exec 3<&-
@@ -56,7 +55,7 @@ run 16
 sleep 0.7
 before=$(tables)
 kill -KILL "$daemon"
-args=(banyand "$folder/topology.json" --sockets "$folder" --state "$folder" --members "unix:$folder/members.sock" --http "${url##*:}")
+args=(banyand "$folder/topology.json" --sockets "$folder" --state "$folder" --members "unix:$folder/members.sock" --socket "${at#unix:}" --http 0)
 "$build/bin/${args[0]}" "${args[@]:1}" >"$dir/again.out" 2>"$dir/again.err" &
 daemon=$!
 children+=("$daemon")
@@ -66,9 +65,9 @@ check "it starts again" ready
 refused "it goes on with the job of its last life" 0 "1 jobs run" cat "$dir/again.out"
 [ "$before" = "$(tables)" ] && pass "no table has changed" || fail "no table has changed" "$dir/again.err"
 refused "a second controller is refused" 3 "is led by another controller" \
-    timeout 20 "$build/bin/banyand" "$dir/leafspine.json" --sockets "$folder" --http off
+    timeout 20 "$build/bin/banyand" "$dir/leafspine.json" --sockets "$folder" --http off --socket off
 refused "and so is one with the same store" 3 "belongs to a banyand that runs" \
-    timeout 20 "$build/bin/banyand" "$folder/topology.json" --sockets "$folder" --state "$folder" --http off
+    timeout 20 "$build/bin/banyand" "$folder/topology.json" --sockets "$folder" --state "$folder" --http off --socket off
 
 refused "a job on two hosts" 0 "job 2: running" job create -c allreduce --ranks host0,host1 --share 3/4 -o "$dir/two"
 check "with tables for them" test -s "$dir/two/host0.table" -a -s "$dir/two/host1.table"
@@ -83,6 +82,12 @@ check "the list as JSON" list_json
 status_json() { http GET /v1/status "Host: localhost" | sed '1,/^\r$/d' | is_json; }
 check "the status as JSON" status_json
 refused "metrics" 0 'banyan_switch_up{switch="leaf0"} 1' http GET /metrics "Host: localhost"
+refused "the port that every user reaches makes no jobs" 0 "403 Forbidden" http POST /v1/jobs "Host: localhost"
+refused "and ends none" 0 "only tells" http DELETE /v1/jobs/1 "Host: localhost"
+refused "nor does banyan job through it" 1 "--http-open" "$banyan" job end 1 --controller "127.0.0.1:$(sed -n 's/.* http 127.0.0.1:\([0-9]*\)$/\1/p' "$dir/again.out")"
+check "the socket is its owner's alone" test "$(stat -c %a "${at#unix:}")" = 600
+stranger() { setpriv --reuid 65534 --clear-groups "$banyan" job list --controller "$at"; }
+refused "another user is told so" 3 "may this user use that socket?" stranger
 refused "a page of a browser is refused" 0 "403 Forbidden" http GET /v1/status "Origin: http://somewhere.example"
 refused "a name that means this machine for now is refused" 0 "403 Forbidden" http GET /v1/status "Host: somewhere.example"
 refused "no such place" 0 "404 Not Found" http GET /v2 "Host: localhost"

@@ -33,7 +33,7 @@ wrong=0 hangs=0 count=0 lose=0
 "$banyan" topo leafspine --spines 2 --uplink 5 >"$dir/fabric.json"
 
 start_controller() {
-    "$build/bin/banyand" "$dir/fabric.json" --sockets "/run/banyan/lab-$id" --members "unix:$dir/members" --http off --state "$dir/state" "${job[@]}" --lose "$lose" --quiet 500 --trust 1000 \
+    "$build/bin/banyand" "$dir/fabric.json" --sockets "/run/banyan/lab-$id" --members "unix:$dir/members" --http off --socket off --state "$dir/state" "${job[@]}" --lose "$lose" --quiet 500 --trust 1000 \
         >>"$dir/banyand.log" 2>&1 &
     controller=$!
     children+=("$controller")

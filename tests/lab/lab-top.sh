@@ -62,7 +62,7 @@ refused "no controller: 3" 3 "is banyand running" "$banyan" top --once --control
 refused "a folder without sockets: 2" 2 "no *.sock" "$banyan" top --sockets "$dir"
 
 if "$banyan" lab up "$dir/leafspine.json" --controller >"$dir/controlled.out" 2>&1; then
-    url=$(grep -o 'http://[0-9.:]*' "$dir/controlled.out" | head -n 1)
+    url=$(sed -n 's/.*--controller \(unix:[^ ]*\).*/\1/p' "$dir/controlled.out")
     shown "a controller is asked" 'banyand [0-9.]+  [0-9:]+$' --controller "$url"
     check "it tells jobs" grep -qE '^ +1 .* running ' "$dir/top.out"
     check "and links by the names of both ends" grep -qE '^ leaf0 +spine0 +\[' "$dir/top.out"

@@ -471,7 +471,8 @@ static void a_controller_that_is_not_there_is_named(void **state)
     assert_int_equal(banyan_finalize(context), BANYAN_OK);
     rig_set("BANYAN_CONTROLLER", "host:7");
     assert_int_equal(banyan_init(NULL, &context), BANYAN_OK);
-    expect(banyan_comm_create(context, 0, &comm), BANYAN_EINVAL, "it takes unix:PATH or tcp:HOST:PORT");
+    expect(banyan_comm_create(context, 0, &comm), BANYAN_EINVAL,
+           "it takes unix:PATH, tcp:HOST:PORT or tls:HOST:PORT");
     assert_int_equal(banyan_finalize(context), BANYAN_OK);
     rig_set("BANYAN_CONTROLLER", NULL);
     rig_set("BANYAN_TIMEOUT", NULL);

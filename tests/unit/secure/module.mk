@@ -1,5 +1,8 @@
-# The control channel's TLS, with keys as `banyan keys` makes them.
-TESTS += unit-secure-tls
-unit-secure-tls_SRC := tests/unit/secure/tls.c
+# TLS of control channels, with keys as `banyan keys` makes them.
+TESTS += unit-secure-tls unit-secure-greeter
+unit-secure-tls_SRC := tests/unit/secure/tls.c tests/unit/secure/keys.c
 unit-secure-tls_LIBS := control secure offload
 unit-secure-tls_LDLIBS := -lcmocka -ljansson -lgmp -lssl -lcrypto -lm
+unit-secure-greeter_SRC := tests/unit/secure/greeter.c tests/unit/secure/keys.c
+unit-secure-greeter_LIBS := control secure offload
+unit-secure-greeter_LDLIBS := -lcmocka -ljansson -lgmp -lssl -lcrypto -lm -lpthread

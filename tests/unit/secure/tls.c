@@ -1,5 +1,5 @@
 /*
- * The control channel's TLS, both ends in one thread over a socket pair, with keys as `banyan keys` makes
+ * TLS of control channels, both ends in one thread over a socket pair, with keys as `banyan keys` makes
  * them: who may talk to whom, and what is said to those who may not.
  */
 #include <setjmp.h>
@@ -16,95 +16,71 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "control/controller/keys.h"
-#include "secure/tls.h"
 #include "offload/base/errors.h"
+#include "secure/tls.h"
+#include "tests/unit/secure/keys.h"
 
 /* Rounds of both ends after which a handshake must have ended. */
 #define ROUNDS 20u
 
-static char folder[64];
-
-static void issue(const char *authority, const char *name, bool controller)
-{
-    struct by_problem problem = {0};
-    struct by_authority *opened;
-    char path[128];
-    bool made;
-
-    snprintf(path, sizeof path, "%s/%s", folder, authority);
-    if (by_authority_open(path, 30, &opened, &made, &problem) != 0 ||
-        by_authority_issue(opened, name, controller, 30, false, &problem) != 0)
-        fail_msg("%s", problem.text);
-    by_authority_close(opened);
-}
+static char folder[KEYS_PATH];
 
 static int make_keys(void **state)
 {
     (void)state;
-    snprintf(folder, sizeof folder, "/tmp/banyan-tls-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    issue("a", "leaf0", false);
-    issue("a", "operator", true);
-    issue("b", "leaf0", false);
-    issue("b", "operator", true);
+    keys_open();
+    keys_path("", folder);
+    for (int i = 0; i < 2; i++) {
+        keys_issue(i ? "b" : "a", "leaf0", BY_KEYS_SWITCH, 30);
+        keys_issue(i ? "b" : "a", "operator", BY_KEYS_CONTROLLER, 30);
+        keys_issue(i ? "b" : "a", "host0", BY_KEYS_HOST, 30);
+    }
+    keys_issue("a", "late", BY_KEYS_HOST, 0);
     return 0;
 }
 
 static int remove_keys(void **state)
 {
-    static const char *const names[] = {"leaf0", "operator"};
-    static const char *const files[] = {"ca.pem", "cert.pem", "key.pem"};
-    char path[160];
-
     (void)state;
-    for (int authority = 'a'; authority <= 'b'; authority++) {
-        for (int i = 0; i < 6; i++) {
-            snprintf(path, sizeof path, "%s/%c/%s/%s", folder, authority, names[i / 3], files[i % 3]);
-            unlink(path);
-        }
-        for (int i = 0; i < 2; i++) {
-            snprintf(path, sizeof path, "%s/%c/%s", folder, authority, names[i]);
-            rmdir(path);
-            snprintf(path, sizeof path, "%s/%c/ca.%s", folder, authority, i ? "key" : "pem");
-            unlink(path);
-        }
-        snprintf(path, sizeof path, "%s/%c", folder, authority);
-        rmdir(path);
-    }
-    return rmdir(folder);
+    keys_close();
+    return 0;
 }
 
 static struct by_tls_identity *identity(const char *keys, enum by_tls_end end)
 {
     struct by_tls_identity *opened;
-    char path[128], text[BY_TLS_TEXT_MAX];
+    char path[KEYS_PATH], text[BY_TLS_TEXT_MAX];
 
-    snprintf(path, sizeof path, "%s/%s", folder, keys);
-    if (by_tls_identity_open(path, end, &opened, text) != 0)
+    if (by_tls_identity_open(keys_path(keys, path), end, &opened, text) != 0)
         fail_msg("%s", text);
     return opened;
 }
 
-/* A switch and a controller at the ends of one connection. */
+/* Who accepts and who connects, at the ends of one connection. */
 struct pair {
     int fd[2];
     struct by_tls_identity *identity[2];
-    struct by_tls *tls[2]; /* by enum by_tls_end */
+    struct by_tls *tls[2];
     int result[2];
 };
 
-static void pair_open(struct pair *pair, const char *switch_keys, const char *controller_keys)
+static void pair_open_as(struct pair *pair, enum by_tls_end accepts, const char *keys,
+                         enum by_tls_end connects, const char *other_keys)
 {
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair->fd), 0);
-    pair->identity[0] = identity(switch_keys, BY_TLS_SWITCH);
-    pair->identity[1] = identity(controller_keys, BY_TLS_CONTROLLER);
+    pair->identity[0] = identity(keys, accepts);
+    pair->identity[1] = identity(other_keys, connects);
     for (int i = 0; i < 2; i++) {
         pair->tls[i] = by_tls_open(pair->identity[i], pair->fd[i]);
         assert_non_null(pair->tls[i]);
         assert_string_equal(by_tls_peer(pair->tls[i]), "");
         pair->result[i] = BY_EAGAIN;
     }
+}
+
+static void pair_open(struct pair *pair, const char *switch_keys, const char *controller_keys)
+{
+    pair_open_as(pair, BY_TLS_SWITCH, switch_keys, BY_TLS_CONTROLLER, controller_keys);
 }
 
 /* Both ends in turn until neither waits. */
@@ -203,8 +179,8 @@ static void strangers_are_refused_at_both_ends(void **state)
         const char *at_switch, *at_controller; /* words of each end's text */
     } cases[] = {
         {"a/leaf0", "b/operator", "refused our certificate", "keys of one authority"},
-        {"a/operator", "a/operator", "refused our certificate", "a switch's where a controller's is due"},
-        {"a/leaf0", "a/leaf0", "a switch's where a controller's is due", "refused our certificate"},
+        {"a/operator", "a/operator", "refused our certificate", "it is for another part"},
+        {"a/leaf0", "a/leaf0", "it is for another part", "refused our certificate"},
     };
 
     (void)state;
@@ -224,6 +200,61 @@ static void strangers_are_refused_at_both_ends(void **state)
             fail_msg("the controller says: %s", by_tls_text(pair.tls[1]));
         pair_close(&pair);
     }
+}
+
+static void a_host_and_its_controller_know_each_other(void **state)
+{
+    struct pair pair;
+
+    (void)state;
+    pair_open_as(&pair, BY_TLS_HOSTS, "a/operator", BY_TLS_HOST, "a/host0");
+    shake_hands(&pair);
+    assert_int_equal(pair.result[0], 0);
+    assert_int_equal(pair.result[1], 0);
+    assert_string_equal(by_tls_peer(pair.tls[0]), "host0");
+    assert_string_equal(by_tls_peer(pair.tls[1]), "operator");
+    pair_close(&pair);
+}
+
+/* A certificate is good for one part alone, at either end of either channel. */
+static void who_plays_another_part_is_refused(void **state)
+{
+    static const struct {
+        enum by_tls_end accepts, connects;
+        const char *keys, *other_keys; /* of who accepts and who connects */
+        int at;                        /* the end that refuses */
+        const char *words;             /* of its text */
+    } cases[] = {
+        {BY_TLS_HOSTS, BY_TLS_HOST, "a/operator", "a/leaf0", 0, "host's certificate is refused"},
+        {BY_TLS_HOSTS, BY_TLS_HOST, "a/operator", "a/operator", 0, "for another part"},
+        {BY_TLS_HOSTS, BY_TLS_HOST, "a/operator", "b/host0", 0, "keys of one authority"},
+        {BY_TLS_HOSTS, BY_TLS_HOST, "a/operator", "a/late", 0, "has expired: renew it"},
+        {BY_TLS_HOSTS, BY_TLS_HOST, "a/leaf0", "a/host0", 1, "controller's certificate is refused"},
+        {BY_TLS_HOSTS, BY_TLS_HOST, "a/host0", "a/host0", 1, "for another part"},
+        {BY_TLS_HOSTS, BY_TLS_HOST, "b/operator", "a/host0", 1, "keys of one authority"},
+        {BY_TLS_SWITCH, BY_TLS_CONTROLLER, "a/leaf0", "a/host0", 0, "for another part"},
+        {BY_TLS_SWITCH, BY_TLS_CONTROLLER, "a/host0", "a/operator", 1, "for another part"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct pair pair;
+
+        pair_open_as(&pair, cases[i].accepts, cases[i].keys, cases[i].connects, cases[i].other_keys);
+        shake_hands(&pair);
+        assert_int_equal(pair.result[cases[i].at], BY_EPERM);
+        if (!strstr(by_tls_text(pair.tls[cases[i].at]), cases[i].words))
+            fail_msg("case %zu says: %s", i, by_tls_text(pair.tls[cases[i].at]));
+        pair_close(&pair);
+    }
+}
+
+/* One is opened for each connection, and a controller has thousands in its life. */
+static void identities_are_opened_without_end(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 300; i++)
+        by_tls_identity_close(identity("a/operator", BY_TLS_CONTROLLER));
 }
 
 static void a_peer_without_tls_or_gone_is_an_error_of_the_connection(void **state)
@@ -248,7 +279,7 @@ static void a_peer_without_tls_or_gone_is_an_error_of_the_connection(void **stat
 static void keys_that_are_missing_open_or_wrong_are_named(void **state)
 {
     struct by_tls_identity *opened;
-    char path[128], file[160], saved[200], text[BY_TLS_TEXT_MAX];
+    char path[KEYS_PATH + 32], file[200], saved[240], text[BY_TLS_TEXT_MAX];
 
     (void)state;
     snprintf(path, sizeof path, "%s/a/nobody", folder);
@@ -278,7 +309,7 @@ static void keys_are_not_replaced_unasked_and_names_are_checked(void **state)
         "", ".", "..", "a/b", "leaf 0", ".ssh", "a-name-that-is-much-longer-than-the-47-characters-allowed"};
     struct by_problem problem = {0};
     struct by_authority *authority;
-    char path[128], text[BY_TLS_TEXT_MAX];
+    char path[KEYS_PATH + 32], text[BY_TLS_TEXT_MAX];
     struct by_tls_identity *opened;
     bool made = true;
 
@@ -286,11 +317,12 @@ static void keys_are_not_replaced_unasked_and_names_are_checked(void **state)
     snprintf(path, sizeof path, "%s/b", folder);
     assert_int_equal(by_authority_open(path, 30, &authority, &made, &problem), 0);
     assert_false(made);
-    assert_int_equal(by_authority_issue(authority, "leaf0", false, 30, false, &problem), BY_EEXIST);
+    assert_int_equal(by_authority_issue(authority, "leaf0", BY_KEYS_SWITCH, 30, false, &problem), BY_EEXIST);
     assert_non_null(strstr(problem.text, "--renew"));
-    assert_int_equal(by_authority_issue(authority, "leaf0", false, 30, true, &problem), 0);
+    assert_int_equal(by_authority_issue(authority, "leaf0", BY_KEYS_SWITCH, 30, true, &problem), 0);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        assert_int_equal(by_authority_issue(authority, wrong[i], false, 30, false, &problem), BY_EINVAL);
+        assert_int_equal(by_authority_issue(authority, wrong[i], BY_KEYS_SWITCH, 30, false, &problem),
+                         BY_EINVAL);
     by_authority_close(authority);
     snprintf(path, sizeof path, "%s/b/leaf0", folder);
     assert_int_equal(by_tls_identity_open(path, BY_TLS_SWITCH, &opened, text), 0);
@@ -301,7 +333,7 @@ static void half_an_authority_is_refused_and_left_alone(void **state)
 {
     struct by_problem problem = {0};
     struct by_authority *authority;
-    char path[128], moved[140];
+    char path[KEYS_PATH + 32], moved[200];
     bool made;
 
     (void)state;
@@ -323,6 +355,9 @@ int main(void)
         cmocka_unit_test(bytes_on_the_wire_are_not_those_that_were_sent),
         cmocka_unit_test(a_full_socket_is_waited_for_and_nothing_is_lost),
         cmocka_unit_test(strangers_are_refused_at_both_ends),
+        cmocka_unit_test(a_host_and_its_controller_know_each_other),
+        cmocka_unit_test(who_plays_another_part_is_refused),
+        cmocka_unit_test(identities_are_opened_without_end),
         cmocka_unit_test(a_peer_without_tls_or_gone_is_an_error_of_the_connection),
         cmocka_unit_test(keys_that_are_missing_open_or_wrong_are_named),
         cmocka_unit_test(keys_are_not_replaced_unasked_and_names_are_checked),

@@ -20,7 +20,12 @@ daemon-tables_SRC    := tests/unit/control/daemon/test_tables.c tests/unit/contr
 daemon-tables_LIBS   := daemon control secure offload
 daemon-tables_LDLIBS := $(DAEMON_LDLIBS)
 
-TESTS += daemon-members
-daemon-members_SRC    := tests/unit/control/daemon/test_members.c
-daemon-members_LIBS   := $(banyand_LIBS)
-daemon-members_LDLIBS  = -lcmocka $(banyand_LDLIBS)
+# The server of hosts; over TLS with libbanyan's end of the connection.
+TESTS += daemon-members daemon-members-tls
+MEMBERS_RIG := tests/unit/control/daemon/loop.c tests/unit/control/lower/bench.c
+daemon-members_SRC        := tests/unit/control/daemon/test_members.c $(MEMBERS_RIG)
+daemon-members_LIBS       := $(banyand_LIBS)
+daemon-members_LDLIBS      = -lcmocka $(banyand_LDLIBS)
+daemon-members-tls_SRC    := tests/unit/control/daemon/test_members_tls.c tests/unit/secure/keys.c host-driver/line.c $(MEMBERS_RIG)
+daemon-members-tls_LIBS   := $(banyand_LIBS)
+daemon-members-tls_LDLIBS  = -lcmocka $(banyand_LDLIBS)

@@ -77,6 +77,8 @@ struct rig_daemon rig_start(struct rig *rig, const char *const *more)
     argv[count++] = "20";
     argv[count++] = "--http";
     argv[count++] = "off";
+    argv[count++] = "--socket";
+    argv[count++] = "off";
     for (; *more != NULL; more++)
         argv[count++] = (char *)(uintptr_t)*more;
     argv[count] = NULL;

@@ -19,66 +19,25 @@
 #include <cmocka.h>
 
 #include "control/daemon/members.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
 #include "offload/base/bytes.h"
-#include "offload/base/errors.h"
+#include "tests/unit/control/daemon/loop.h"
 
-static struct by_daemon *daemon_of_test;
 static char folder[64], address[96];
 
 static int set_up(void **state)
 {
-    static const char text[] =
-        "{\"name\": \"two\", \"unit\": \"GB/s\", \"nodes\": [{\"name\": \"h0\", \"kind\": \"compute\"}, "
-        "{\"name\": \"h1\", \"kind\": \"compute\"}], "
-        "\"links\": [{\"between\": [\"h0\", \"h1\"], \"bandwidth\": 1}]}";
-    struct by_problem problem = {0};
-    char path[96];
-    FILE *file;
-
     (void)state;
     snprintf(folder, sizeof(folder), "/tmp/banyan-test-XXXXXX");
     assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/two.json", folder);
-    file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
     snprintf(address, sizeof(address), "unix:%s/members", folder);
-    daemon_of_test = by_alloc(1, sizeof(*daemon_of_test));
-    if (by_topology_read(path, &daemon_of_test->topology, &problem) != 0)
-        fail_msg("%s", problem.text);
-    unlink(path);
-    daemon_of_test->epoll = epoll_create1(EPOLL_CLOEXEC);
-    daemon_of_test->now_ms = 1000;
-    daemon_of_test->options.members[daemon_of_test->options.member_count++] = address;
-    return by_members_open(daemon_of_test);
+    return members_open(&(struct by_options){.member_count = 1, .members = {address}});
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    by_members_close(daemon_of_test);
-    close(daemon_of_test->epoll);
-    by_topology_free(daemon_of_test->topology);
-    free(daemon_of_test);
+    members_close();
     return rmdir(folder);
-}
-
-/* What there is to do, once. */
-static void turn(void)
-{
-    struct epoll_event events[16];
-    int count;
-
-    while ((count = epoll_wait(daemon_of_test->epoll, events, 16, 20)) > 0)
-        for (int i = 0; i < count; i++) {
-            struct by_watcher *watcher = events[i].data.ptr;
-
-            watcher->ready(daemon_of_test, watcher, events[i].events);
-        }
-    by_members_tick(daemon_of_test);
 }
 
 static int join(void)
@@ -88,14 +47,14 @@ static int join(void)
 
     snprintf(to.sun_path, sizeof(to.sun_path), "%s", address + 5);
     assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
-    turn();
+    members_turn();
     return fd;
 }
 
 static void say(int fd, const void *bytes, size_t size)
 {
     assert_int_equal(send(fd, bytes, size, MSG_NOSIGNAL), size);
-    turn();
+    members_turn();
 }
 
 /* 1 when the other side has ended the connection; what it said before goes to `text`. */
@@ -187,13 +146,13 @@ static void an_event_of_a_host_that_is_gone_already_hurts_nobody(void **state)
     assert_int_equal(send(one, frame, 1, MSG_NOSIGNAL), 1);
     close(one);
     /* One batch of the loop: the host's end, a tick, and the host once more. */
-    assert_int_equal(epoll_wait(daemon_of_test->epoll, events, 16, 1000), 1);
+    assert_int_equal(epoll_wait(members_daemon()->epoll, events, 16, 1000), 1);
     watcher = events[0].data.ptr;
-    watcher->ready(daemon_of_test, watcher, EPOLLIN);
-    watcher->ready(daemon_of_test, watcher, EPOLLIN | EPOLLHUP);
-    by_members_tick(daemon_of_test);
-    watcher->ready(daemon_of_test, watcher, EPOLLIN | EPOLLHUP);
-    by_members_tick(daemon_of_test);
+    watcher->ready(members_daemon(), watcher, EPOLLIN);
+    watcher->ready(members_daemon(), watcher, EPOLLIN | EPOLLHUP);
+    by_members_tick(members_daemon());
+    watcher->ready(members_daemon(), watcher, EPOLLIN | EPOLLHUP);
+    by_members_tick(members_daemon());
 }
 
 static void who_does_not_say_who_it_is_is_cut_off_after_a_while(void **state)
@@ -204,10 +163,10 @@ static void who_does_not_say_who_it_is_is_cut_off_after_a_while(void **state)
 
     (void)state;
     say(other, &byte, 1);
-    daemon_of_test->now_ms += BY_MEMBERS_HELLO_MS / 2;
-    turn();
-    daemon_of_test->now_ms += BY_MEMBERS_HELLO_MS;
-    turn();
+    members_daemon()->now_ms += BY_MEMBERS_HELLO_MS / 2;
+    members_turn();
+    members_daemon()->now_ms += BY_MEMBERS_HELLO_MS;
+    members_turn();
     assert_true(is_cut(one, text, sizeof(text)));
     assert_true(is_cut(other, text, sizeof(text)));
 }
@@ -221,8 +180,8 @@ static void a_host_whose_job_is_not_there_waits_and_then_reads_so(void **state)
     (void)state;
     say(one, frame, hello(frame, "h1"));
     assert_int_equal(recv(one, text, 1, MSG_DONTWAIT), -1);
-    daemon_of_test->now_ms += BY_MEMBERS_HELLO_MS + 1;
-    turn();
+    members_daemon()->now_ms += BY_MEMBERS_HELLO_MS + 1;
+    members_turn();
     assert_true(is_cut(one, text, sizeof(text)));
     assert_non_null(strstr(text + BY_MEMBER_HEAD_BYTES, "no job has host h1"));
 }

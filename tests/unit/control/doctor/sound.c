@@ -111,8 +111,12 @@ struct by_doctor *sound_open(void)
     struct by_doctor *doctor = by_alloc(1, sizeof(*doctor));
 
     make_machine(&doctor->machine);
-    doctor->keys = (struct by_key_facts){
-        .folder = "keys/operator", .from_s = SOUND_NOW_S - 1000, .until_s = SOUND_NOW_S + 365 * 86400};
+    doctor->keys = (struct by_key_facts){.folder = "keys/operator",
+                                         .role = "controller",
+                                         .name = "operator",
+                                         .from_s = SOUND_NOW_S - 1000,
+                                         .until_s = SOUND_NOW_S + 365 * 86400};
+    doctor->node = "host0";
     doctor->place_count = doctor->switch_count = 2;
     doctor->places = by_alloc(2, sizeof(*doctor->places));
     doctor->switches = by_alloc(2, sizeof(*doctor->switches));

@@ -55,9 +55,17 @@ struct ill {
     X(old_program, "versions", TROUBLE, "is 0.0.9, and this is", "one version",                              \
       strcpy(M->programs[0].version, "0.0.9"))                                                               \
     X(dumb_program, "versions", ADVICE, "tells no version", "afresh", M->programs[0].version[0] = 0)         \
-    X(late_keys, "keys", TROUBLE, "expired at 2027-01-15", "--renew", K->until_s = SOUND_NOW_S - 1)          \
+    X(late_keys, "keys", TROUBLE, "expired at 2027-01-15", "--controller operator --renew",                  \
+      K->until_s = SOUND_NOW_S - 1)                                                                          \
     X(early_keys, "keys", TROUBLE, "not valid before", "clock", K->from_s = SOUND_NOW_S + 1)                 \
     X(old_keys, "keys", ADVICE, "expires in 9 days", "--renew", K->until_s = SOUND_NOW_S + 9 * 86400)        \
+    X(other_keys, "keys", TROUBLE, "keys of a controller", "--host host0", D->joins = "tls:c:1")             \
+    X(foreign_keys, "keys", TROUBLE, "keys of operator, and this host is host0", "--host host0",             \
+      (D->joins = "tls:c:1", K->role = "host"))                                                              \
+    X(no_keys, "keys", TROUBLE, "names no keys, and BANYAN_CONTROLLER is tls:c:1", "--host host0",           \
+      (D->joins = "tls:c:1", K->folder = NULL))                                                              \
+    X(late_host, "keys", TROUBLE, "expired at 2027-01-15", "--host host0 --renew",                           \
+      (strcpy(K->name, "host0"), K->role = "host", K->until_s = SOUND_NOW_S - 1))                            \
     X(bad_keys, "keys", TROUBLE, "no such file", "banyan keys", strcpy(K->fault, "no such file"))            \
     X(no_interface, "interface", TROUBLE, "no such interface; there are: lo, p0",                            \
       "ip link set OLD name NEW", (P->interface.exists = false, strcpy(P->interface.existing, "lo, p0")))    \
@@ -225,12 +233,14 @@ static void keys_are_read_and_those_of_two_authorities_told_apart(void **state)
     snprintf(other, sizeof(other), "/tmp/by-doctor-%ld-b", (long)getpid());
     for (int i = 0; i < 2; i++) {
         assert_int_equal(by_authority_open(i ? other : folder, 10, &authority, &made, &problem), 0);
-        assert_int_equal(by_authority_issue(authority, "me", true, 5, false, &problem), 0);
+        assert_int_equal(by_authority_issue(authority, "me", BY_KEYS_HOST, 5, false, &problem), 0);
         by_authority_close(authority);
     }
     snprintf(path, sizeof(path), "%s/me", folder);
     by_key_facts_read(path, &facts);
     assert_string_equal(facts.fault, "");
+    assert_string_equal(facts.role, "host");
+    assert_string_equal(facts.name, "me");
     assert_int_equal((facts.until_s - time(NULL) + 3600) / 86400, 5);
     assert_true(facts.from_s <= time(NULL));
     snprintf(path, sizeof(path), "%s/me/ca.pem", folder);
@@ -239,6 +249,10 @@ static void keys_are_read_and_those_of_two_authorities_told_apart(void **state)
     snprintf(path, sizeof(path), "%s/me", folder);
     by_key_facts_read(path, &facts);
     assert_string_equal(facts.fault, "cert.pem is not by the authority of ca.pem");
+    snprintf(from, sizeof(from), "%s/me/key.pem", folder);
+    assert_int_equal(chmod(from, 0640), 0);
+    by_key_facts_read(path, &facts);
+    assert_non_null(strstr(facts.fault, "chmod 600"));
     by_key_facts_read("/nonexistent", &facts);
     assert_non_null(strstr(facts.fault, "ca.pem"));
     snprintf(path, sizeof(path), "rm -r %s %s", folder, other);

@@ -1,0 +1,281 @@
+/*
+ * Handshakes in a thread of their own: who shows who it is is handed over, others are named, and those who
+ * say nothing keep nobody out. The other ends are this thread's, over loopback TCP.
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "offload/base/errors.h"
+#include "secure/greeter.h"
+#include "tests/unit/secure/keys.h"
+
+/* How long anything is waited for (ms): a machine under load is slow. */
+#define PATIENCE_MS 20000u
+#define DEADLINE_MS 700u
+#define PLACES      4u
+#define CROWD       12u
+
+static int listener;
+static struct sockaddr_in address;
+static struct by_greeter *greeter;
+static struct by_tls_identity *own, *host, *stranger;
+
+static struct by_tls_identity *identity(const char *keys, enum by_tls_end end)
+{
+    struct by_tls_identity *opened;
+    char path[KEYS_PATH], text[BY_TLS_TEXT_MAX];
+
+    if (by_tls_identity_open(keys_path(keys, path), end, &opened, text) != 0)
+        fail_msg("%s", text);
+    return opened;
+}
+
+static int make_keys(void **state)
+{
+    (void)state;
+    keys_open();
+    keys_issue("a", "operator", BY_KEYS_CONTROLLER, 30);
+    keys_issue("a", "host0", BY_KEYS_HOST, 30);
+    keys_issue("a", "leaf0", BY_KEYS_SWITCH, 30);
+    own = identity("a/operator", BY_TLS_HOSTS);
+    host = identity("a/host0", BY_TLS_HOST);
+    stranger = identity("a/leaf0", BY_TLS_HOST);
+    return 0;
+}
+
+static int remove_keys(void **state)
+{
+    (void)state;
+    by_tls_identity_close(own);
+    by_tls_identity_close(host);
+    by_tls_identity_close(stranger);
+    keys_close();
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    const struct by_greeter_options options = {
+        .identity = own, .handshakes = PLACES, .deadline_ms = DEADLINE_MS, .per_second = 1000, .burst = 100};
+    socklen_t bytes = sizeof address;
+
+    (void)state;
+    listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(listener, 64), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &bytes), 0);
+    assert_int_equal(by_greeter_open(&greeter, &options), 0);
+    return by_greeter_listen(greeter, listener);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    by_greeter_close(greeter);
+    return close(listener);
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static int join(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+    return fd;
+}
+
+/* A handshake to its end, from this side. The stream, or NULL with what was said. */
+static struct by_tls *shake(struct by_tls_identity *keys, int fd, char text[BY_TLS_TEXT_MAX])
+{
+    struct by_tls *tls = by_tls_open(keys, fd);
+    uint64_t until = now_ms() + PATIENCE_MS;
+    int result;
+    char byte;
+
+    assert_non_null(tls);
+    while ((result = by_tls_handshake(tls)) == BY_EAGAIN && now_ms() < until)
+        poll(&(struct pollfd){.fd = fd, .events = by_tls_events(tls)}, 1, 100);
+    while (keys != host && (result == 0 || result == BY_EAGAIN) && now_ms() < until) {
+        result = (int)by_tls_receive(tls, &byte, 1); /* its refusal comes with the first read */
+        poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 10);
+    }
+    if (result == 0)
+        return tls;
+    strcpy(text, by_tls_text(tls));
+    by_tls_close(tls);
+    return NULL;
+}
+
+static struct by_greeted await(void)
+{
+    struct by_greeted who;
+    uint64_t until = now_ms() + PATIENCE_MS;
+
+    while (!by_greeter_take(greeter, &who)) {
+        if (now_ms() > until)
+            fail_msg("nobody came");
+        poll(&(struct pollfd){.fd = by_greeter_fd(greeter), .events = POLLIN}, 1, 100);
+    }
+    return who;
+}
+
+static void who_shows_who_it_is_is_handed_over(void **state)
+{
+    struct by_greeted who, nobody;
+    char text[BY_TLS_TEXT_MAX] = "", in[16] = "";
+    struct by_tls *tls;
+    int fd = join();
+
+    (void)state;
+    tls = shake(host, fd, text);
+    assert_non_null(tls);
+    who = await();
+    assert_non_null(who.tls);
+    assert_string_equal(by_tls_peer(who.tls), "host0");
+    assert_false(by_greeter_take(greeter, &nobody));
+    assert_int_equal(by_tls_send(tls, "hello", 5), 5);
+    poll(&(struct pollfd){.fd = who.fd, .events = POLLIN}, 1, (int)PATIENCE_MS);
+    assert_int_equal(by_tls_receive(who.tls, in, sizeof in), 5);
+    assert_memory_equal(in, "hello", 5);
+    by_tls_close(who.tls);
+    close(who.fd);
+    by_tls_close(tls);
+    close(fd);
+}
+
+static void who_has_keys_for_another_part_is_named_and_reads_why(void **state)
+{
+    char text[BY_TLS_TEXT_MAX] = "";
+    struct by_greeted who;
+    int fd = join();
+
+    (void)state;
+    assert_null(shake(stranger, fd, text));
+    if (strstr(text, "refused our certificate") == NULL)
+        fail_msg("%s", text);
+    who = await();
+    assert_null(who.tls);
+    assert_int_equal(who.fd, -1);
+    assert_non_null(strstr(who.text, "127.0.0.1: the host's certificate is refused"));
+    close(fd);
+}
+
+static void those_who_say_nothing_keep_nobody_out(void **state)
+{
+    char text[BY_TLS_TEXT_MAX] = "";
+    int silent[CROWD], fd;
+    struct by_greeted who;
+    struct by_tls *tls;
+
+    (void)state;
+    for (unsigned i = 0; i < CROWD; i++)
+        silent[i] = join();
+    fd = join();
+    tls = shake(host, fd, text);
+    assert_non_null(tls);
+    do
+        who = await(); /* some of the silent are over their time already */
+    while (who.tls == NULL);
+    assert_string_equal(by_tls_peer(who.tls), "host0");
+    by_tls_close(who.tls);
+    close(who.fd);
+    by_tls_close(tls);
+    close(fd);
+    for (unsigned i = 0; i < CROWD; i++)
+        close(silent[i]);
+}
+
+static void who_says_nothing_in_time_is_named(void **state)
+{
+    struct by_greeted who;
+    int fd = join();
+
+    (void)state;
+    who = await();
+    assert_null(who.tls);
+    assert_non_null(strstr(who.text, "127.0.0.1: it has not shown who it is"));
+    close(fd);
+}
+
+static void a_crowd_comes_in_though_few_are_met_at_a_time(void **state)
+{
+    struct by_tls *tls[CROWD];
+    int fds[CROWD];
+    unsigned taken = 0;
+    uint64_t until = now_ms() + PATIENCE_MS;
+
+    (void)state;
+    for (unsigned i = 0; i < CROWD; i++) {
+        fds[i] = join();
+        tls[i] = by_tls_open(host, fds[i]);
+    }
+    while (taken < CROWD && now_ms() < until) {
+        struct by_greeted who;
+
+        for (unsigned i = 0; i < CROWD; i++)
+            if (by_tls_handshake(tls[i]) == BY_EIO)
+                fail_msg("%s", by_tls_text(tls[i]));
+        while (by_greeter_take(greeter, &who)) {
+            assert_non_null(who.tls);
+            by_tls_close(who.tls);
+            close(who.fd);
+            taken++;
+        }
+    }
+    assert_int_equal(taken, CROWD);
+    for (unsigned i = 0; i < CROWD; i++) {
+        by_tls_close(tls[i]);
+        close(fds[i]);
+    }
+}
+
+static void it_ends_while_some_are_at_it(void **state)
+{
+    char text[BY_TLS_TEXT_MAX];
+    int quiet = join(), fd = join();
+    struct by_tls *tls = shake(host, fd, text); /* and is not taken */
+
+    (void)state;
+    assert_non_null(tls);
+    by_greeter_close(greeter);
+    greeter = NULL;
+    by_tls_close(tls);
+    close(fd);
+    close(quiet);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(who_shows_who_it_is_is_handed_over, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_has_keys_for_another_part_is_named_and_reads_why, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(those_who_say_nothing_keep_nobody_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_says_nothing_in_time_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_crowd_comes_in_though_few_are_met_at_a_time, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(it_ends_while_some_are_at_it, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, make_keys, remove_keys);
+}
