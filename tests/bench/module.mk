@@ -44,6 +44,14 @@ bench-push_LIBS   := control agent secure offload
 bench-push_LDLIBS := -ljansson -lgmp -lprotobuf-nanopb -lssl -lcrypto -lpthread
 $(B)/obj/tests/bench/push.o: | $(GEN)/proto/control.pb.h
 
+# What controllers that connect cost the thread that moves packets.
+TOOLS += bench-handshakes
+bench-handshakes_SRC    := tests/bench/handshakes.c tests/unit/secure/keys.c firmware/linux/server.c dataplane/say.c tests/unit/firmware/agent/rig.c tests/unit/firmware/client.c \
+                           tests/unit/firmware/star.c
+bench-handshakes_LIBS   := control agent secure offload
+bench-handshakes_LDLIBS := -lcmocka -ljansson -lgmp -lm -lprotobuf-nanopb -lssl -lcrypto -lpthread
+$(B)/obj/tests/bench/handshakes.o: | $(GEN)/proto/control.pb.h
+
 .PHONY: bench
 bench: all build-tools ## kernels, engine, modes, planner, switch and whole allreduces (PART=kernels|engine|modes|planner|sim|push|circulant|hosts|broadcast|switchd|xdp|memory|mpi|mpi-full)
 	$(Q)tests/bench/bench.sh $(B) $(PART)
