@@ -211,7 +211,7 @@ static void a_switch_that_answers_is_seen_and_one_that_does_not_has_a_remedy(voi
     assert_true(facts->ahead_ns == INT64_MIN); /* it has no clock */
     fake_stop(fake);
     by_switch_facts_read(facts, &access);
-    assert_int_equal(facts->error, BY_EIO);
+    assert_int_equal(facts->error, BY_EAGAIN);
     by_doctor_judge(doctor);
     finding = sound_find(doctor, "reach");
     assert_non_null(finding);
