@@ -176,6 +176,15 @@ static void add_switch(void *context, const char *name, size_t length, const cha
     arguments->loads[arguments->load_count++] = load;
 }
 
+/* When options are read, images are not known yet. */
+static void add_nothing(void *context, const char *name, size_t length, const char *address)
+{
+    (void)context;
+    (void)name;
+    (void)length;
+    (void)address;
+}
+
 /* Without images: every switch that --to names or that listens in --sockets. */
 static int add_switches(struct arguments *arguments, int files)
 {
@@ -202,10 +211,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
         case 't':
             BY_GROW(arguments->to, arguments->to_count, arguments->to_room);
             arguments->to[arguments->to_count++] = optarg;
-            if (strchr(optarg, '=') == NULL)
-                status = by_cli_fail(BY_EXIT_USAGE,
-                                     "--to %s: write NAME=ADDR, such as leaf0=unix:/run/banyan/leaf0.sock",
-                                     optarg);
+            status = by_cli_target(optarg, add_nothing, NULL);
             break;
         case 's':
             arguments->sockets = optarg;

@@ -8,15 +8,16 @@
 #include <string.h>
 
 #include "control/cli/cli.h"
+#include "control/controller/target.h"
 
 int by_cli_target(const char *text, by_cli_target_fn *add, void *context)
 {
-    const char *equal = strchr(text, '=');
+    const char *address;
+    size_t length = by_target_split(text, &address);
 
-    if (equal == NULL || equal == text)
-        return by_cli_fail(BY_EXIT_USAGE,
-                           "--to %s: write NAME=ADDR, such as leaf0=unix:/run/banyan/leaf0.sock", text);
-    add(context, text, (size_t)(equal - text), equal + 1);
+    if (length == 0)
+        return by_cli_fail(BY_EXIT_USAGE, "--to %s: " BY_TARGET_FORM, text);
+    add(context, text, length, address);
     return 0;
 }
 

@@ -25,7 +25,8 @@ int64_t by_dial_now_ms(void);
 int by_dial_wait(const struct by_dial *dial, int fd, short events, int64_t deadline_ms,
                  struct by_problem *problem);
 /* Connects to the socket at `path`, or to "HOST:PORT", whose text has `length` bytes. 0 and *fd,
- * non-blocking; BY_EINVAL (the address), BY_EAGAIN (nobody listens), BY_EIO or BY_ETIMEDOUT with `problem`. */
+ * non-blocking; BY_EINVAL (the address), BY_EAGAIN (nobody listens), BY_EIO or BY_ETIMEDOUT with `problem`.
+ */
 int by_dial_unix(const struct by_dial *dial, const char *path, int64_t deadline_ms, int *fd,
                  struct by_problem *problem);
 int by_dial_tcp(const struct by_dial *dial, const char *text, size_t length, int64_t deadline_ms, int *fd,

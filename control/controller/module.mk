@@ -8,6 +8,7 @@ control_SRC += \
 	control/controller/parallel.c \
 	control/controller/push.c \
 	control/controller/session.c \
+	control/controller/target.c \
 	$(GEN)/proto/control.pb.c
 banyan_LIBS += secure
 banyan_LDLIBS += -lprotobuf-nanopb -lssl -lcrypto -lpthread

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/controller/target.h"
 #include "control/daemon/daemon.h"
 #include "control/daemon/http.h"
 #include "control/lower/keyed.h"
@@ -150,13 +151,14 @@ static int take_keyed(struct by_options *options, const char *cover)
 
 static int take(struct by_options *options, int code, const char *value)
 {
+    const char *address;
     uint32_t number = 0;
     int status;
 
     switch (code) {
     case OPT_TO:
-        if (strchr(value, '=') == NULL)
-            return refuse("--to %.100s: write NAME=ADDR, such as leaf0=unix:/run/banyan/leaf0.sock", value);
+        if (by_target_split(value, &address) == 0)
+            return refuse("--to %.100s: " BY_TARGET_FORM, value);
         return add("--to", value, options->to, &options->to_count, BY_OPTIONS_TO_MAX);
     case OPT_SOCKETS:
         options->sockets = value;

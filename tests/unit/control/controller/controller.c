@@ -24,6 +24,7 @@
 #include "control/controller/delta.h"
 #include "control/controller/push.h"
 #include "control/controller/session.h"
+#include "control/controller/target.h"
 #include "control/topology/alloc.h"
 #include "firmware/agent/agent.h"
 #include "offload/base/bytes.h"
@@ -595,6 +596,18 @@ static void a_message_in_pieces_is_incomplete_and_one_too_long_is_refused(void *
     free(response);
 }
 
+static void a_target_has_a_name_and_an_address(void **state)
+{
+    const char *address = NULL;
+
+    (void)state;
+    assert_int_equal(by_target_split("leaf0=unix:/a=b", &address), 5);
+    assert_string_equal(address, "unix:/a=b");
+    assert_int_equal(by_target_split("leaf0", &address), 0);
+    assert_int_equal(by_target_split("=unix:/a", &address), 0);
+    assert_int_equal(by_target_split("", &address), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -616,6 +629,7 @@ int main(void)
         cmocka_unit_test(silence_and_nonsense_end_with_an_error_in_time),
         cmocka_unit_test(addresses_that_are_none_are_refused),
         cmocka_unit_test(a_message_in_pieces_is_incomplete_and_one_too_long_is_refused),
+        cmocka_unit_test(a_target_has_a_name_and_an_address),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
