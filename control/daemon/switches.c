@@ -17,7 +17,7 @@
 /* Heartbeats without an answer that make a switch down (count). */
 #define SILENT_BEATS 3u
 /* A switch that has never answered is given this long (milliseconds), if that is more: all may be starting.
- * Not where this daemon has led before: its switches ran before it. */
+ * Not one whose process is away where this daemon has led before: its switches ran before it. */
 #define FIRST_MS 1000u
 
 struct by_switch *by_switch_find(struct by_daemon *daemon, uint32_t node)
@@ -129,7 +129,8 @@ static void take_silence(struct by_daemon *daemon, struct by_switch *device, con
 {
     uint64_t most = beat->gone ? 0 : (uint64_t)SILENT_BEATS * daemon->options.heartbeat_ms;
 
-    if (device->state == BY_SWITCH_UNKNOWN && most < FIRST_MS && by_state_election(daemon->state) == 0)
+    if (device->state == BY_SWITCH_UNKNOWN && most < FIRST_MS &&
+        !(beat->gone && by_state_election(daemon->state) != 0))
         most = FIRST_MS;
     device->silent_ms = beat->silent_ms;
     snprintf(device->text, sizeof(device->text), "%s", beat->problem.text);

@@ -30,7 +30,6 @@ struct by_watch {
     struct by_event_queue *events;
     pthread_t thread;
     int end_fd;       /* readable when the watch is to end */
-    bool answered;    /* the switch has, at least once */
     atomic_bool told; /* a beat waits to be taken */
     _Atomic uint64_t election_id;
     struct by_session *session;
@@ -82,7 +81,6 @@ static int ask(struct by_watch *watch, struct by_beat *beat)
         error = by_session_waiting(watch->session, &beat->waiting, &beat->problem);
         beat->has_waiting = error == 0;
     }
-    watch->answered |= error == 0;
     return error;
 }
 
@@ -100,7 +98,7 @@ static void leave(struct by_watch *watch, struct by_beat *beat)
         error = open_session(watch, &problem);
     if (error == BY_EAGAIN && lost)
         beat->problem = problem;
-    beat->gone = error == BY_EAGAIN && watch->answered;
+    beat->gone = error == BY_EAGAIN;
 }
 
 /* Waits until `until`, or until the switch ends a session that was well. False when the watch is to end. */

@@ -18,7 +18,7 @@ struct by_beat {
     uint32_t node;
     int error;          /* 0, or why there was no answer */
     bool deposed;       /* it answered that a newer controller leads it */
-    bool gone;          /* it ended the session, and nobody listens at its address any more */
+    bool gone;          /* nobody listens at its address (any more) */
     uint64_t silent_ms; /* since the last answer, or the start */
     by_HelloReply hello;
     by_CountersReply counters;

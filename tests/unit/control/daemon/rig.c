@@ -74,7 +74,7 @@ struct rig_daemon rig_start(struct rig *rig, const char *const *more)
     argv[count++] = "--to";
     argv[count++] = to[1];
     argv[count++] = "--heartbeat";
-    argv[count++] = "20";
+    argv[count++] = "60";
     argv[count++] = "--http";
     argv[count++] = "off";
     argv[count++] = "--socket";
