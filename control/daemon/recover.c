@@ -8,7 +8,7 @@
 
 #define QUIET_NS  UINT64_C(2000000000)
 #define GRACE_NS  UINT64_C(1500000000)
-#define CUT_NS    UINT64_C(3000000000)
+#define CUT_NS    UINT64_C(3500000000)
 #define REPEAT_NS UINT64_C(100000000)
 #define TRUST_NS  UINT64_C(10000000000)
 /* Messages of one reminder (count): that of a larger job, in which each rank reports to each, comes later. */

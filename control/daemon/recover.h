@@ -87,7 +87,7 @@ struct by_recover_config {
     uint32_t node_count, link_count;
     uint64_t trust_ns;  /* what swallows packets is used again after, twice as long each time; 0 = 10 s */
     uint64_t quiet_ns;  /* what came back must have been there for so long before it is used; 0 = 2 s */
-    uint64_t cut_ns;    /* a job that has no way left waits so long for one to come back; 0 = 3 s */
+    uint64_t cut_ns;    /* a job that has no way left waits so long for one to come back; 0 = 3.5 s */
     uint64_t grace_ns;  /* a rank whose connection ended may come back within; 0 = 1.5 s */
     uint64_t repeat_ns; /* ranks are reminded after, those of large jobs later; 0 = 100 ms */
     /* All `user`'s. Whether the job's trees, as they were planned last, use a node or link. */

@@ -313,7 +313,7 @@ static void without_a_path_the_ranks_are_told_the_cut(void **state)
     give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 1});
     rounds(100);
     assert_int_equal(w.fails, 0); /* it may be back at once */
-    rounds(70);
+    rounds(90);
     assert_int_equal(w.fails, JOBS * RANKS);
     assert_string_equal(w.last, "switch 1 does not answer: ranks 0 and 2 are apart");
     by_recover_close(w.recover);
@@ -497,7 +497,7 @@ static void a_trial_in_vain_does_not_put_the_end_off(void **state)
     rounds(40);
     swallows(false, 1);
     assert_int_equal(w.fails, 0);
-    rounds(60); /* three seconds after the first time */
+    rounds(85); /* three and a half seconds after the first time */
     assert_int_equal(w.fails, JOBS * RANKS);
     by_recover_close(w.recover);
 }
