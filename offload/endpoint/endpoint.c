@@ -216,13 +216,6 @@ int by_endpoint_init(struct by_endpoint **endpoint, void *memory, size_t bytes,
     return 0;
 }
 
-/* Has a payload that lies apart brought to the cache: it comes from another core's. */
-static void ask_for_payload(const struct by_rx *rx)
-{
-    for (uint32_t at = 0; rx->payload && at < rx->bytes; at += 64)
-        __builtin_prefetch(rx->payload + at, 0);
-}
-
 uint32_t by_endpoint_step(struct by_endpoint *endpoint, uint64_t now_ns, const struct by_rx *rx,
                           uint32_t rx_count, struct by_tx *tx, uint32_t tx_capacity, uint32_t *tx_count)
 {
@@ -233,8 +226,6 @@ uint32_t by_endpoint_step(struct by_endpoint *endpoint, uint64_t now_ns, const s
         struct by_rx part = rx[i];
         uint32_t left = rx[i].bytes;
 
-        if (i + 1 < rx_count)
-            ask_for_payload(&rx[i + 1]); /* while this one is copied */
         do {
             /* Where the payload lies apart there is one packet. */
             part.bytes = part.payload ? part.bytes : by_datagram_first(part.data, (uint16_t)left);
