@@ -262,13 +262,13 @@ fresh_lab allreduce
 spared=
 since=$(now)
 kill -KILL "$(switch_pid "$id" leaf1)"
-if await 5 ended 'leaf1.*(apart|cut|path|reach)'; then pass "leaf1 dies: $(grep -Eho 'allreduce: .*' "$dir/host0.out" | tail -n 1) ($(ms_between "$since" "$(now)") ms)"; else fail "leaf1 dies" "$dir"/host*.out; fi
+if await 8 ended 'leaf1.*(apart|cut|path|reach)'; then pass "leaf1 dies: $(grep -Eho 'allreduce: .*' "$dir/host0.out" | tail -n 1) ($(ms_between "$since" "$(now)") ms)"; else fail "leaf1 dies" "$dir"/host*.out; fi
 end_lab
 fresh_lab allreduce
 swallowing=()
 since=$(now)
 swallow leaf1 "$(port_of leaf1 2)"
-if await 8 ended 'link host2 - leaf1 swallows packets: .* sent by host2, none received by leaf1 .* no path'; then pass "host2's link swallows packets: $(grep -Eho '[a-z]+: link host2 .*' "$dir/host0.out" | tail -n 1) ($(ms_between "$since" "$(now)") ms)"; else fail "host2's link swallows packets" "$dir"/host*.out "$dir/banyand.log"; fi
+if await 10 ended 'link host2 - leaf1 swallows packets: .* sent by host2, none received by leaf1 .* no path'; then pass "host2's link swallows packets: $(grep -Eho '[a-z]+: link host2 .*' "$dir/host0.out" | tail -n 1) ($(ms_between "$since" "$(now)") ms)"; else fail "host2's link swallows packets" "$dir"/host*.out "$dir/banyand.log"; fi
 swallow_no_more
 end_lab
 fresh_lab allreduce
