@@ -23,7 +23,7 @@ id=$(id_of "$dir/up.out")
 folder=/run/banyan/lab-$id
 outside_up "$id" $hosts || exit 1
 for ((i = 0; i < hosts; i++)); do
-    [ "${OFFLOAD:-off}" = on ] || ip netns exec "lab-$id-host$i" ethtool -K out0 tso off gso off gro off >/dev/null 2>&1
+    [ "${OFFLOAD:-off}" = on ] || ip netns exec "lab-$id-host$i" ethtool -K out0 tso off gso off gro off tx-udp-segmentation off >/dev/null 2>&1
 done
 launch_agent "$id"
 mpicc.openmpi -O2 -o "$dir/mpi_collective" tests/bench/mpi_collective.c || exit 1
@@ -59,8 +59,11 @@ of() {
         ;;
     esac
 }
-# The processor time in seconds of the processes that this shell has waited for; in a subshell, its own.
-spent() { times | awk 'NR == 2 {split($1, u, /[ms]/); split($2, s, /[ms]/); print 60 * (u[1] + s[1]) + u[2] + s[2]}'; }
+# The processor time in seconds of the processes that this shell has waited for; a subshell has its own.
+spent() {
+    times >"$dir/times"
+    awk 'NR == 2 {split($1, u, /[ms]/); split($2, s, /[ms]/); print 60 * (u[1] + s[1]) + u[2] + s[2]}' "$dir/times"
+}
 median() { sort -g "$1" | awk '{v[NR] = $1} END {if (NR) printf "%.4f", v[int((NR + 1) / 2)]; else printf "-"}'; }
 # ratio WHO OTHER SIZE: the median of the rounds' ratios
 ratio() {

@@ -278,6 +278,8 @@ void perf_print_json(FILE *stream, const struct perf_world *world, const struct 
         json_counters(stream, rank->comm, "engine");
         fprintf(stream, ",\n \"fault\": ");
         json_counters(stream, rank->comm, "fault");
+        fprintf(stream, ",\n \"hosts\": ");
+        json_counters(stream, rank->comm, "hosts");
         if (world->fabric != NULL) {
             fprintf(stream, ",\n \"links\": ");
             json_links(stream, world->fabric);
