@@ -28,8 +28,8 @@ host-driver_SRC := \
 	host-driver/fallback/pair.c \
 	host-driver/fallback/parcel.c \
 	host-driver/fallback/peers.c \
-	host-driver/fallback/rate.c \
 	host-driver/fallback/socket.c \
+	host-driver/fallback/tempo.c \
 	host-driver/fallback/work.c \
 	host-driver/faults.c \
 	host-driver/gpu/driver.c \

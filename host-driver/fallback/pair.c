@@ -32,7 +32,7 @@ void by_pair_open(struct by_pair *pair, const struct by_pair_config *config, voi
 {
     memset(pair, 0, sizeof(*pair));
     pair->config = *config;
-    by_rate_begin(&pair->rate, BY_PAIR_FIRST);
+    by_tempo_begin(&pair->tempo, BY_PAIR_FIRST);
     pair->out.memory = memory;
     pair->out.first = pair->out.next = pair->out.end = pair->out.order = BY_PAIR_FIRST;
     pair->out.limit = BY_PAIR_FIRST + config->peer_window;
@@ -139,7 +139,7 @@ static uint32_t settle(struct by_pair *pair, uint32_t seq, const struct by_parce
         pair->out.lost--;
     slot->state = SLOT_ARRIVED;
     if (parcel->kind == BY_PARCEL_ACK && slot->order == parcel->order && now_ns >= slot->sent_ns)
-        by_rate_sample(&pair->rate, now_ns - slot->sent_ns);
+        by_tempo_sample(&pair->tempo, now_ns - slot->sent_ns);
     return 1;
 }
 
@@ -154,7 +154,7 @@ static void find_lost(struct by_pair *pair, uint32_t newest)
         slot->state = SLOT_LOST;
         pair->out.flight--;
         pair->out.lost++;
-        by_rate_lost(&pair->rate, slot->order, pair->out.order);
+        by_tempo_lost(&pair->tempo, slot->order, pair->out.order);
     }
 }
 
@@ -174,13 +174,13 @@ static void find_again(struct by_pair *pair)
 
 static void start_timer(struct by_pair *pair, uint64_t now_ns)
 {
-    pair->out.timer_ns = pair->out.first == pair->out.end ? UINT64_MAX : now_ns + pair->rate.timeout_ns;
+    pair->out.timer_ns = pair->out.first == pair->out.end ? UINT64_MAX : now_ns + pair->tempo.timeout_ns;
 }
 
 static void take_ack(struct by_pair *pair, const struct by_parcel *parcel, uint64_t now_ns)
 {
     bool answers = parcel->kind == BY_PARCEL_ACK && is_before(parcel->order, pair->out.order);
-    bool full = pair->out.flight + pair->out.lost >= pair->rate.window;
+    bool full = pair->out.flight + pair->out.lost >= pair->tempo.window;
     uint32_t bits = answers ? 8u * parcel->bytes : 0;
     uint32_t arrived = 0;
 
@@ -194,13 +194,13 @@ static void take_ack(struct by_pair *pair, const struct by_parcel *parcel, uint6
     for (uint32_t i = 0; i < bits && is_before(parcel->ack + 1 + i, pair->out.next); i++)
         if ((parcel->payload[i / 8] >> i % 8 & 1) != 0)
             arrived += settle(pair, parcel->ack + 1 + i, parcel, now_ns);
-    if (arrived > 0 && answers && by_rate_answer(&pair->rate, parcel->order))
+    if (arrived > 0 && answers && by_tempo_answer(&pair->tempo, parcel->order))
         find_again(pair);
     if (answers)
         find_lost(pair, parcel->order);
     if (arrived == 0)
         return;
-    by_rate_arrived(&pair->rate, arrived, full);
+    by_tempo_arrived(&pair->tempo, arrived, full);
     start_timer(pair, now_ns);
 }
 
@@ -283,14 +283,14 @@ static void fill_data(struct by_pair *pair, uint32_t seq, uint64_t now_ns, struc
 
 static bool may_repeat(const struct by_pair *pair)
 {
-    return pair->out.lost > 0 && pair->out.flight < pair->rate.window;
+    return pair->out.lost > 0 && pair->out.flight < pair->tempo.window;
 }
 
 static bool may_begin(const struct by_pair *pair)
 {
     return pair->out.next != pair->out.end &&
            (pair->out.probe ||
-            (pair->out.flight < pair->rate.window && is_before(pair->out.next, pair->out.limit)));
+            (pair->out.flight < pair->tempo.window && is_before(pair->out.next, pair->out.limit)));
 }
 
 /* The time is out: what is on its way counts as lost; where nothing is, the other end has had no room, and
@@ -311,9 +311,9 @@ static void expire(struct by_pair *pair, uint64_t now_ns)
         pair->out.lost++;
     }
     if (pair->out.probe)
-        by_rate_wait(&pair->rate);
+        by_tempo_wait(&pair->tempo);
     else
-        by_rate_timeout(&pair->rate, flight, pair->out.order);
+        by_tempo_timeout(&pair->tempo, flight, pair->out.order);
     start_timer(pair, now_ns);
 }
 

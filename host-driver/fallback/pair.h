@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "host-driver/fallback/parcel.h"
-#include "host-driver/fallback/rate.h"
+#include "host-driver/fallback/tempo.h"
 
 #define BY_PAIR_SLOTS_MAX 512u /* 8 BY_PARCEL_MAP_BYTES */
 /* Numbers begin shortly before they wrap, so that they do in every job. */
@@ -44,7 +44,7 @@ struct by_pair_counters {
 
 struct by_pair {
     struct by_pair_config config;
-    struct by_rate rate;
+    struct by_tempo tempo;
     struct {
         uint8_t *memory;
         uint32_t first, next, end; /* numbers before `first` have arrived, those before `next` were sent,

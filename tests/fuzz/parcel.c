@@ -11,7 +11,7 @@ static void check(const struct by_pair *pair)
     FUZZ_CHECK(pair->out.next - pair->out.first <= SLOTS && pair->out.end - pair->out.first <= SLOTS);
     FUZZ_CHECK(pair->out.flight + pair->out.lost <= pair->out.next - pair->out.first);
     FUZZ_CHECK(pair->in.come - pair->in.first <= SLOTS && pair->in.beyond < SLOTS);
-    FUZZ_CHECK(pair->rate.window > 0);
+    FUZZ_CHECK(pair->tempo.window > 0);
 }
 
 /* A parcel near what the other end would say. */

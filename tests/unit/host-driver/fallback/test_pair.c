@@ -133,10 +133,10 @@ static void a_parcel_is_repeated_when_three_later_ones_have_arrived(void **state
     assert_int_equal(link.end[0].pair.out.lost, 0);
     answer(&link, 0, 0x6, 3); /* and 3 */
     assert_int_equal(link.end[0].pair.out.lost, 1);
-    assert_int_equal(link.end[0].pair.rate.window, 5); /* half of 10 and the one that arrived before */
-    answer(&link, 0, 0xe, 4);                          /* and 4: both are lost, and the window halves once */
+    assert_int_equal(link.end[0].pair.tempo.window, 5); /* half of 10 and the one that arrived before */
+    answer(&link, 0, 0xe, 4);                           /* and 4: both are lost, and the window halves once */
     assert_int_equal(link.end[0].pair.out.lost, 2);
-    assert_int_equal(link.end[0].pair.rate.window, 5);
+    assert_int_equal(link.end[0].pair.tempo.window, 5);
     answer(&link, 0, 0xfe, 8);
     assert_int_equal(next_seq(&link), 0);
     /* The repeated one is lost again: what left after it tells. */
@@ -161,21 +161,21 @@ static void a_time_out_doubles_and_one_for_nothing_is_taken_back(void **state)
     link_open(&link, 1, 64, 64);
     pair = &link.end[0].pair;
     fill(&link);
-    assert_int_equal(by_pair_deadline(pair), link.now_ns + BY_RATE_FIRST_NS);
-    link.now_ns += BY_RATE_FIRST_NS;
+    assert_int_equal(by_pair_deadline(pair), link.now_ns + BY_TEMPO_FIRST_NS);
+    link.now_ns += BY_TEMPO_FIRST_NS;
     assert_int_equal(link_send(&link, 0, true), 1); /* window 1: RFC 5681 */
     assert_int_equal(pair->out.lost, 9);
-    assert_int_equal(by_pair_deadline(pair), link.now_ns + 2 * BY_RATE_FIRST_NS);
+    assert_int_equal(by_pair_deadline(pair), link.now_ns + 2 * BY_TEMPO_FIRST_NS);
     /* An answer to a transmission from before: what was sent has only been late. */
     answer(&link, 4, 0, 3);
-    assert_int_equal(pair->rate.window, 10 + 4);
+    assert_int_equal(pair->tempo.window, 10 + 4);
     assert_int_equal(pair->out.lost, 0);
     assert_int_equal(pair->out.flight, 6);
     /* An answer to the repeated one would not have changed the loss. */
-    link.now_ns += BY_RATE_MOST_NS;
+    link.now_ns += BY_TEMPO_MOST_NS;
     assert_true(link_send(&link, 0, true) > 0);
     answer(&link, 5, 0, pair->out.order - 1 - BY_PAIR_FIRST);
-    assert_true(pair->rate.window <= 2);
+    assert_true(pair->tempo.window <= 2);
     link_close(&link);
 }
 
@@ -245,50 +245,50 @@ static void what_makes_no_sense_changes_nothing(void **state)
 
 static void times_are_smoothed_as_rfc_6298_says(void **state)
 {
-    struct by_rate rate;
+    struct by_tempo tempo;
 
     (void)state;
-    by_rate_begin(&rate, 0);
-    assert_int_equal(rate.timeout_ns, BY_RATE_FIRST_NS);
-    by_rate_sample(&rate, 40000000);
-    assert_int_equal(rate.smooth_ns, 40000000);
-    assert_int_equal(rate.variance_ns, 20000000);
-    assert_int_equal(rate.timeout_ns, 120000000);
-    by_rate_sample(&rate, 80000000);
-    assert_int_equal(rate.smooth_ns, 45000000);
-    assert_int_equal(rate.variance_ns, 25000000);
-    assert_int_equal(rate.timeout_ns, 145000000);
+    by_tempo_begin(&tempo, 0);
+    assert_int_equal(tempo.timeout_ns, BY_TEMPO_FIRST_NS);
+    by_tempo_sample(&tempo, 40000000);
+    assert_int_equal(tempo.smooth_ns, 40000000);
+    assert_int_equal(tempo.variance_ns, 20000000);
+    assert_int_equal(tempo.timeout_ns, 120000000);
+    by_tempo_sample(&tempo, 80000000);
+    assert_int_equal(tempo.smooth_ns, 45000000);
+    assert_int_equal(tempo.variance_ns, 25000000);
+    assert_int_equal(tempo.timeout_ns, 145000000);
     for (int i = 0; i < 100; i++)
-        by_rate_sample(&rate, 10000);
-    assert_int_equal(rate.timeout_ns, BY_RATE_LEAST_NS);
+        by_tempo_sample(&tempo, 10000);
+    assert_int_equal(tempo.timeout_ns, BY_TEMPO_LEAST_NS);
     for (int i = 0; i < 10; i++)
-        by_rate_wait(&rate);
-    assert_int_equal(rate.timeout_ns, BY_RATE_MOST_NS);
+        by_tempo_wait(&tempo);
+    assert_int_equal(tempo.timeout_ns, BY_TEMPO_MOST_NS);
 }
 
 static void the_window_grows_and_halves_as_rfc_5681_says(void **state)
 {
-    struct by_rate rate;
+    struct by_tempo tempo;
 
     (void)state;
-    by_rate_begin(&rate, 100);
-    by_rate_arrived(&rate, 10, true);
-    assert_int_equal(rate.window, 20);
-    by_rate_arrived(&rate, 20, false); /* it was not the window that held us up */
-    assert_int_equal(rate.window, 20);
-    by_rate_lost(&rate, 105, 120);
-    assert_int_equal(rate.window, 10);
-    by_rate_lost(&rate, 119, 125); /* of the same flight */
-    assert_int_equal(rate.window, 10);
-    by_rate_arrived(&rate, 9, true);
-    assert_int_equal(rate.window, 10);
-    by_rate_arrived(&rate, 1, true);
-    assert_int_equal(rate.window, 11);
-    by_rate_lost(&rate, 120, 130);
-    assert_int_equal(rate.window, 5);
+    by_tempo_begin(&tempo, 100);
+    by_tempo_arrived(&tempo, 10, true);
+    assert_int_equal(tempo.window, 20);
+    by_tempo_arrived(&tempo, 20, false); /* it was not the window that held us up */
+    assert_int_equal(tempo.window, 20);
+    by_tempo_lost(&tempo, 105, 120);
+    assert_int_equal(tempo.window, 10);
+    by_tempo_lost(&tempo, 119, 125); /* of the same flight */
+    assert_int_equal(tempo.window, 10);
+    by_tempo_arrived(&tempo, 9, true);
+    assert_int_equal(tempo.window, 10);
+    by_tempo_arrived(&tempo, 1, true);
+    assert_int_equal(tempo.window, 11);
+    by_tempo_lost(&tempo, 120, 130);
+    assert_int_equal(tempo.window, 5);
     for (int i = 0; i < 10; i++)
-        by_rate_lost(&rate, 130 + (uint32_t)i, 131 + (uint32_t)i);
-    assert_int_equal(rate.window, 2);
+        by_tempo_lost(&tempo, 130 + (uint32_t)i, 131 + (uint32_t)i);
+    assert_int_equal(tempo.window, 2);
 }
 
 static void a_parcel_is_read_as_it_was_written(void **state)

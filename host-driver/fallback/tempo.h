@@ -6,17 +6,17 @@
  * hosts, not of the Internet, and a pause does not shrink the window, since the calls of a job resemble each
  * other. Pure; any thread.
  */
-#ifndef BY_HOST_FALLBACK_RATE_H
-#define BY_HOST_FALLBACK_RATE_H
+#ifndef BY_HOST_FALLBACK_TEMPO_H
+#define BY_HOST_FALLBACK_TEMPO_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define BY_RATE_FIRST_NS 50000000u  /* time-out before anything was measured */
-#define BY_RATE_LEAST_NS 10000000u  /* a host with more processes than cores is away for milliseconds */
-#define BY_RATE_MOST_NS  400000000u /* so that the least BANYAN_TIMEOUT sees several */
+#define BY_TEMPO_FIRST_NS 50000000u  /* time-out before anything was measured */
+#define BY_TEMPO_LEAST_NS 10000000u  /* a host with more processes than cores is away for milliseconds */
+#define BY_TEMPO_MOST_NS  400000000u /* so that the least BANYAN_TIMEOUT sees several */
 
-struct by_rate {
+struct by_tempo {
     uint32_t window; /* parcels */
     uint32_t threshold;
     uint32_t part;    /* acknowledged since the window grew last, beyond the threshold */
@@ -27,19 +27,19 @@ struct by_rate {
 };
 
 /* `order`: the number of the first transmission. */
-void by_rate_begin(struct by_rate *rate, uint32_t order);
+void by_tempo_begin(struct by_tempo *tempo, uint32_t order);
 /* A transmission took so long there and back. */
-void by_rate_sample(struct by_rate *rate, uint64_t rtt_ns);
+void by_tempo_sample(struct by_tempo *tempo, uint64_t rtt_ns);
 /* So many have arrived; `full`: the window was what kept more from being sent. */
-void by_rate_arrived(struct by_rate *rate, uint32_t count, bool full);
+void by_tempo_arrived(struct by_tempo *tempo, uint32_t count, bool full);
 /* Transmission `order` was lost; the next one will be `next`. */
-void by_rate_lost(struct by_rate *rate, uint32_t order, uint32_t next);
+void by_tempo_lost(struct by_tempo *tempo, uint32_t order, uint32_t next);
 /* The time is out, with `flight` parcels on their way. */
-void by_rate_timeout(struct by_rate *rate, uint32_t flight, uint32_t next);
+void by_tempo_timeout(struct by_tempo *tempo, uint32_t flight, uint32_t next);
 /* The time is out and nothing was on its way: the next one is twice as long. */
-void by_rate_wait(struct by_rate *rate);
+void by_tempo_wait(struct by_tempo *tempo);
 /* The newest transmission that has arrived is `newest`: one before the time-out means that it was for
  * nothing; then the window is as before, and the answer true. */
-bool by_rate_answer(struct by_rate *rate, uint32_t newest);
+bool by_tempo_answer(struct by_tempo *tempo, uint32_t newest);
 
 #endif
