@@ -3,11 +3,14 @@ LIBS += agent
 agent_SRC := \
 	firmware/agent/agent.c \
 	firmware/agent/channel.c \
+	firmware/agent/guard.c \
 	firmware/agent/journal.c \
 	firmware/agent/limit.c \
 	firmware/agent/look.c \
 	firmware/agent/refuse.c \
+	firmware/agent/saved.c \
 	firmware/agent/text.c \
 	firmware/agent/write.c \
+	secure/psk.c \
 	$(GEN)/proto/control.pb.c
 include firmware/linux/module.mk firmware/baremetal/module.mk

@@ -3,6 +3,7 @@
 #include "firmware/baremetal/hal.h"
 
 static const struct by_hal_range devices[] = {
+    {0x04000000, 0x04800000}, /* the second flash bank: as much of it as tables may need */
     {0x08000000, 0x08020000}, /* interrupt controller */
     {0x09000000, 0x09001000}, /* UART */
     {0x09020000, 0x09021000}, /* fw_cfg */
@@ -23,6 +24,10 @@ const struct by_hal by_hal = {
     .virtio_count = 32,
     .virtio_interrupt = 48,
     .settings = 0x09020000,
+    .flash = {0x04000000, 0x04800000},
+    .is_coherent = true,
+    .watchdog_interrupt = 30,
+    .has_psci = true,
     .limits = {.ports = BOARD_ports,
                .slots = BOARD_slots,
                .payload_max = BOARD_payload_max,

@@ -33,6 +33,7 @@ static const char help[] =
     "      --sockets DIR      every switch whose socket lies in this folder\n"
     "      --tables DIR       the tables that these switches should have\n"
     "      --keys DIR         keys of a controller or host, for tls: (default BANYAN_KEYS)\n"
+    "      --psk FILE         the key for psk+ addresses (default BANYAN_PSK)\n"
     "      --controller URL   banyand at unix:PATH or http://HOST:PORT (default BANYAN_CONTROLLER when that "
     "is http://,\n"
     "                         else, when nothing is named, the socket of this user's or root's banyand)\n"
@@ -51,6 +52,7 @@ static const struct option options[] = {
     {"sockets", required_argument, NULL, 's'},
     {"tables", required_argument, NULL, 'd'},
     {"keys", required_argument, NULL, 'k'},
+    {"psk", required_argument, NULL, 'K'},
     {"controller", required_argument, NULL, 'c'},
     {"timeout", required_argument, NULL, 'T'},
     {"strict", no_argument, NULL, 'S'},
@@ -233,6 +235,9 @@ static int take_option(struct by_doctor *doctor, struct arguments *arguments, in
     case 'k':
         arguments->access.keys = optarg;
         return 0;
+    case 'K':
+        arguments->access.psk = optarg;
+        return 0;
     case 'c':
         doctor->controller = optarg;
         return 0;
@@ -283,8 +288,7 @@ static int parse(int argc, char **argv, struct by_doctor *doctor, struct argumen
                   : joins != NULL && strcmp(joins, arguments->controller) == 0;
     if (doctor->controller == NULL && is_ours)
         doctor->controller = arguments->controller;
-    if (arguments->access.keys == NULL)
-        arguments->access.keys = getenv("BANYAN_KEYS");
+    by_session_access_complete(&arguments->access);
     doctor->rings = ring != NULL && strcmp(ring, "on") == 0;
     gethostname(arguments->host, sizeof(arguments->host) - 1);
     arguments->host[strcspn(arguments->host, ".")] = 0;

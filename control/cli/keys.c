@@ -1,6 +1,6 @@
 /*
- * banyan keys: an authority of one's own, and certificates for switches, controllers and hosts. Neighbour:
- * control/controller/keys.c makes them. Single-threaded.
+ * banyan keys: an authority of one's own, and certificates for switches, controllers and hosts; or a
+ * pre-shared key. Neighbours: control/controller/keys.c and psk_file.c make them. Single-threaded.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
 #include "control/controller/keys.h"
+#include "control/controller/psk_file.h"
 #include "control/topology/alloc.h"
 #include "offload/base/errors.h"
 
@@ -17,6 +18,7 @@
 static const char help[] =
     "usage: banyan keys DIR [--switch NAME]... [--controller NAME]... [--host NAME]... [--topology FILE] "
     "[options]\n"
+    "       banyan keys --psk FILE [--renew]\n"
     "\n"
     "Makes keys for control channels over TLS: an authority in DIR (ca.pem, ca.key), when it has none yet, "
     "and a\n"
@@ -30,6 +32,8 @@ static const char help[] =
     "      --host NAME        keys of a host of jobs; it must be its name in the topology\n"
     "      --topology FILE    keys of every switch and host of this fabric\n"
     "      --days N           how long they last (default 365)\n"
+    "      --psk FILE         instead of all that: a pre-shared key, for a switch without TLS and its "
+    "controllers\n"
     "      --renew            replace keys that are there\n"
     "      --help\n";
 
@@ -39,7 +43,7 @@ struct wanted {
 };
 
 struct arguments {
-    const char *folder;
+    const char *folder, *psk;
     uint64_t days;
     bool renew;
     uint32_t count, room;
@@ -47,10 +51,15 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {"switch", required_argument, NULL, 's'}, {"controller", required_argument, NULL, 'c'},
-    {"host", required_argument, NULL, 'o'},   {"topology", required_argument, NULL, 't'},
-    {"days", required_argument, NULL, 'd'},   {"renew", no_argument, NULL, 'r'},
-    {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+    {"switch", required_argument, NULL, 's'},
+    {"controller", required_argument, NULL, 'c'},
+    {"host", required_argument, NULL, 'o'},
+    {"topology", required_argument, NULL, 't'},
+    {"days", required_argument, NULL, 'd'},
+    {"renew", no_argument, NULL, 'r'},
+    {"psk", required_argument, NULL, 'K'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 static void want(struct arguments *arguments, const char *name, enum by_keys_role role)
@@ -94,6 +103,9 @@ static int parse(int argc, char **argv, struct arguments *arguments)
         case 'd':
             status = by_cli_number("--days", optarg, 1, BY_KEYS_DAYS_MAX, &arguments->days);
             break;
+        case 'K':
+            arguments->psk = optarg;
+            break;
         case 'r':
             arguments->renew = true;
             break;
@@ -104,10 +116,23 @@ static int parse(int argc, char **argv, struct arguments *arguments)
             return BY_EXIT_USAGE;
         }
     }
-    if (status == 0 && optind + 1 != argc)
+    if (status == 0 && arguments->psk != NULL && (optind != argc || arguments->count > 0))
+        return by_cli_fail(BY_EXIT_USAGE, "keys --psk FILE makes that file alone; see banyan keys --help");
+    if (status == 0 && arguments->psk == NULL && optind + 1 != argc)
         return by_cli_fail(BY_EXIT_USAGE, "keys needs one folder; see banyan keys --help");
     arguments->folder = argv[optind];
     return status;
+}
+
+static int make_psk(const struct arguments *arguments)
+{
+    struct by_problem problem = {0};
+    int error = by_psk_file_make(arguments->psk, arguments->renew, &problem);
+
+    if (error != 0)
+        return by_cli_fail(error == BY_EIO ? BY_EXIT_ENVIRONMENT : BY_EXIT_USAGE, "keys: %s", problem.text);
+    printf("%s: a pre-shared key, for one switch and its controllers\n", arguments->psk);
+    return BY_EXIT_DONE;
 }
 
 static int make(const struct arguments *arguments)
@@ -144,7 +169,7 @@ int by_command_keys(int argc, char **argv)
     int status = parse(argc, argv, &arguments);
 
     if (status == 0)
-        status = make(&arguments);
+        status = arguments.psk ? make_psk(&arguments) : make(&arguments);
     for (uint32_t i = 0; i < arguments.count; i++)
         free(arguments.wanted[i].name);
     free(arguments.wanted);

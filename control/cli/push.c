@@ -30,7 +30,7 @@ static const char help[] =
     "A folder stands for all switch images (*.table) in it; hosts' images are passed over.\n"
     "\n"
     "      --to NAME=ADDR   the control address of switch NAME: unix:PATH, tcp:HOST:PORT or\n"
-    "                       tls:HOST:PORT; repeat for each switch\n"
+    "                       tls:HOST:PORT, or psk+ and one of the first two; repeat for each switch\n"
     "      --sockets DIR    every switch NAME listens at DIR/NAME.sock\n"
     "      --renew          first raise the generation of every job in all images of the folders, hosts' "
     "too, "
@@ -43,6 +43,8 @@ static const char help[] =
     "                       all switches forget it\n"
     "      --over DIR       DIR holds the tables that are active now: only what differs is sent\n"
     "      --keys DIR       keys for tls: (default: BANYAN_KEYS), as `banyan keys` makes them\n"
+    "      --psk FILE       the key for psk+ addresses (default: BANYAN_PSK), as `banyan keys --psk` makes "
+    "it\n"
     "      --plain-keys     tables of keyed jobs go over plain tcp: too, where others may read their keys\n"
     "      --timeout S      seconds that one switch may take to answer (default 10)\n"
     "      --json           one JSON object on stdout\n"
@@ -67,12 +69,19 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {"to", required_argument, NULL, 't'},   {"sockets", required_argument, NULL, 's'},
-    {"keys", required_argument, NULL, 'k'}, {"timeout", required_argument, NULL, 'T'},
-    {"json", no_argument, NULL, 'J'},       {"renew", no_argument, NULL, 'R'},
-    {"over", required_argument, NULL, 'O'}, {"plain-keys", no_argument, NULL, 'P'},
-    {"saved", no_argument, NULL, 'S'},      {"settle", no_argument, NULL, 'E'},
-    {"help", no_argument, NULL, 'h'},       {NULL, 0, NULL, 0},
+    {"to", required_argument, NULL, 't'},
+    {"sockets", required_argument, NULL, 's'},
+    {"keys", required_argument, NULL, 'k'},
+    {"timeout", required_argument, NULL, 'T'},
+    {"json", no_argument, NULL, 'J'},
+    {"renew", no_argument, NULL, 'R'},
+    {"over", required_argument, NULL, 'O'},
+    {"plain-keys", no_argument, NULL, 'P'},
+    {"saved", no_argument, NULL, 'S'},
+    {"settle", no_argument, NULL, 'E'},
+    {"psk", required_argument, NULL, 'K'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 /* Adds one file. A host's image is an error only when it was named itself. */
@@ -219,6 +228,9 @@ static int parse(int argc, char **argv, struct arguments *arguments)
         case 'k':
             arguments->access.keys = optarg;
             break;
+        case 'K':
+            arguments->access.psk = optarg;
+            break;
         case 'T':
             status = by_cli_number("--timeout", optarg, 1, 3600, &value);
             break;
@@ -248,8 +260,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
         }
     }
     arguments->access.timeout_ms = (uint32_t)value * 1000;
-    if (arguments->access.keys == NULL)
-        arguments->access.keys = getenv("BANYAN_KEYS");
+    by_session_access_complete(&arguments->access);
     if (status == 0 && (arguments->saved || arguments->settle))
         return add_switches(arguments, argc - optind);
     if (status == 0 && (optind == argc || (arguments->to_count == 0 && arguments->sockets == NULL)))

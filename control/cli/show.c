@@ -20,12 +20,15 @@
 static const char show_help[] =
     "usage: banyan show ADDR|FILE [options]\n"
     "\n"
-    "Prints a table: of the switch at ADDR (unix:PATH or tcp:HOST:PORT), read back from it, or of a FILE.\n"
+    "Prints a table: of the switch at ADDR (unix:PATH, tcp:HOST:PORT, ...), read back from it, or of a "
+    "FILE.\n"
     "\n"
     "      --counters    the switch's counters and ports as well\n"
     "      --waiting     which children the oldest incomplete chunks wait for\n"
     "      --log         what the switch remembers of what happened to it\n"
     "  -o, --output FILE save the image that was read\n"
+    "      --keys DIR    keys for tls: (default: BANYAN_KEYS), as `banyan keys` makes them\n"
+    "      --psk FILE    the key for psk+ addresses (default: BANYAN_PSK), as `banyan keys --psk` makes it\n"
     "      --timeout S   seconds that the switch may take to answer (default 10)\n"
     "      --json        one JSON object on stdout\n"
     "      --help\n";
@@ -37,15 +40,11 @@ static const char diff_help[] = "usage: banyan diff A B [--timeout S] [--json]\n
                                 "Exit status 0 when they are the same, 1 when they differ.\n";
 
 static const struct option options[] = {
-    {"counters", no_argument, NULL, 'c'},
-    {"waiting", no_argument, NULL, 'w'},
-    {"log", no_argument, NULL, 'l'},
-    {"output", required_argument, NULL, 'o'},
-    {"keys", required_argument, NULL, 'k'},
-    {"timeout", required_argument, NULL, 'T'},
-    {"json", no_argument, NULL, 'J'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+    {"counters", no_argument, NULL, 'c'},      {"waiting", no_argument, NULL, 'w'},
+    {"log", no_argument, NULL, 'l'},           {"output", required_argument, NULL, 'o'},
+    {"keys", required_argument, NULL, 'k'},    {"psk", required_argument, NULL, 'K'},
+    {"timeout", required_argument, NULL, 'T'}, {"json", no_argument, NULL, 'J'},
+    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
 };
 
 struct arguments {
@@ -85,6 +84,9 @@ static int parse(int argc, char **argv, const char *help, struct arguments *argu
         case 'k':
             arguments->access.keys = optarg;
             break;
+        case 'K':
+            arguments->access.psk = optarg;
+            break;
         case 'T':
             status = by_cli_number("--timeout", optarg, 1, 3600, &value);
             break;
@@ -99,14 +101,8 @@ static int parse(int argc, char **argv, const char *help, struct arguments *argu
         }
     }
     arguments->access.timeout_ms = (uint32_t)value * 1000;
-    if (arguments->access.keys == NULL)
-        arguments->access.keys = getenv("BANYAN_KEYS");
+    by_session_access_complete(&arguments->access);
     return status;
-}
-
-static int is_address(const char *text)
-{
-    return strncmp(text, "unix:", 5) == 0 || strncmp(text, "tcp:", 4) == 0 || strncmp(text, "tls:", 4) == 0;
 }
 
 /* Reads a table from wherever it is. A switch without one is no error here: image stays NULL. */
@@ -115,7 +111,7 @@ static int open_table(const char *from, const struct by_session_options *access,
     struct by_problem problem = {0};
     int error;
 
-    if (!is_address(from)) {
+    if (!by_session_is_address(from)) {
         if (by_image_file_read(from, &table->image, &table->bytes, &problem) != 0)
             return by_cli_refuse(from, &problem);
         return 0;
@@ -356,7 +352,7 @@ int by_command_show(int argc, char **argv)
         return status < 0 ? BY_EXIT_DONE : status;
     if (optind + 1 != argc)
         return by_cli_fail(BY_EXIT_USAGE, "show needs one switch or file; see banyan show --help");
-    if ((arguments.counters || arguments.waiting || arguments.log) && !is_address(argv[optind]))
+    if ((arguments.counters || arguments.waiting || arguments.log) && !by_session_is_address(argv[optind]))
         return by_cli_fail(BY_EXIT_USAGE,
                            "%s: a file has no --counters, --waiting or --log: give a switch's address",
                            argv[optind]);

@@ -36,6 +36,7 @@ static const char help[] =
     "      --sockets DIR      every switch whose socket lies in this folder\n"
     "      --topology FILE    names and capacities, for switches that are asked directly\n"
     "      --keys DIR         keys of a controller, for tls: (default BANYAN_KEYS)\n"
+    "      --psk FILE         the key for psk+ addresses (default BANYAN_PSK)\n"
     "      --interval S       seconds between two looks, 1 to 3600 (default 1)\n"
     "      --once             one look over one interval, as text\n"
     "      --json             the same as one JSON object\n"
@@ -48,6 +49,7 @@ static const struct option options[] = {
     {"sockets", required_argument, NULL, 's'},
     {"topology", required_argument, NULL, 'f'},
     {"keys", required_argument, NULL, 'k'},
+    {"psk", required_argument, NULL, 'K'},
     {"interval", required_argument, NULL, 'i'},
     {"once", no_argument, NULL, 'o'},
     {"json", no_argument, NULL, 'J'},
@@ -88,6 +90,9 @@ static int take_option(struct by_top_source *source, struct arguments *arguments
     case 'k':
         source->access.keys = optarg;
         return 0;
+    case 'K':
+        source->access.psk = optarg;
+        return 0;
     case 'i':
         return by_cli_number("--interval", optarg, 1, 3600, &arguments->interval_s);
     case 'o':
@@ -123,8 +128,7 @@ static int parse(int argc, char **argv, struct by_top_source *source, struct arg
         by_http_default(arguments->server);
         source->http = arguments->controller ? arguments->controller : arguments->server;
     }
-    if (source->access.keys == NULL)
-        source->access.keys = getenv("BANYAN_KEYS");
+    by_session_access_complete(&source->access);
     if (arguments->topology != NULL && (source->topology = by_cli_topology(arguments->topology)) == NULL)
         return BY_EXIT_USAGE;
     return 0;

@@ -6,8 +6,10 @@ control_SRC += \
 	control/controller/keys.c \
 	control/controller/message.c \
 	control/controller/parallel.c \
+	control/controller/psk_file.c \
 	control/controller/push.c \
 	control/controller/session.c \
+	control/controller/stream.c \
 	control/controller/target.c \
 	$(GEN)/proto/control.pb.c
 banyan_LIBS += secure

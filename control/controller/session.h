@@ -1,11 +1,12 @@
 /*
- * A controller's connection to one switch: blocking calls, each with a deadline, over a UNIX socket, TCP or
- * TLS. Every failure has a text that names the switch's address and what to do. A session belongs to one
- * thread.
+ * A controller's connection to one switch: blocking calls, each with a deadline, over a UNIX socket or TCP,
+ * plain or under a pre-shared key, or over TLS. Every failure has a text that names the switch's address and
+ * what to do. A session belongs to one thread.
  */
 #ifndef BY_CONTROLLER_SESSION_H
 #define BY_CONTROLLER_SESSION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,12 +22,19 @@ struct by_session_options {
     uint32_t at_once;     /* of a push: switches that are spoken with at a time; 0: push.h says */
     uint8_t plain_keys;   /* images with keys of jobs go over plain tcp: as well */
     const char *keys;     /* for tls: the folder of the controller's keys (secure/tls.h), else NULL */
+    const char *psk;      /* for psk+: the file of the pre-shared key (psk_file.h), else NULL */
 };
 
+/* What the environment names (BANYAN_KEYS, BANYAN_PSK) where the options do not. */
+void by_session_access_complete(struct by_session_options *access);
+/* Whether a text begins as an address does, and not as a path. */
+bool by_session_is_address(const char *text);
+
 /*
- * Connects to "unix:PATH", "tcp:HOST:PORT" or "tls:HOST:PORT". BY_EINVAL (the address, or keys that are
- * missing or wrong), BY_EPERM (the switch and we do not accept each other), BY_EAGAIN (nobody listens there
- * now), BY_EIO, BY_ETIMEDOUT with `problem`.
+ * Connects to "unix:PATH", "tcp:HOST:PORT" or "tls:HOST:PORT", or to one of the first two under a pre-shared
+ * key, with "psk+" in front. BY_EINVAL (the address, or keys that are missing or wrong), BY_EPERM (the switch
+ * and we do not accept each other), BY_EAGAIN (nobody listens there now), BY_EIO, BY_ETIMEDOUT with
+ * `problem`.
  */
 int by_session_open(const char *address, const struct by_session_options *options,
                     struct by_session **session, struct by_problem *problem);
@@ -34,7 +42,7 @@ void by_session_close(struct by_session *session);
 /* Its socket, to see when the switch ends it. */
 int by_session_fd(const struct by_session *session);
 const char *by_session_address(const struct by_session *session);
-/* Bytes of requests so far, as they were before TLS. */
+/* Bytes of requests so far, as they were before TLS or a tag. */
 uint64_t by_session_sent(const struct by_session *session);
 
 /*
@@ -43,8 +51,8 @@ uint64_t by_session_sent(const struct by_session *session);
  */
 /* Over TLS the name in the answer must be that of the certificate: BY_EPERM. */
 int by_session_hello(struct by_session *session, by_HelloReply *reply, struct by_problem *problem);
-/* Sends an image in pieces, and has it validated: nothing is active yet. BY_EPERM: it holds keys, which plain
- * tcp: would show. */
+/* Sends an image in pieces, and has it validated: nothing is active yet. BY_EPERM: it holds keys, which tcp:
+ * would show. */
 int by_session_stage(struct by_session *session, const uint8_t *image, size_t bytes,
                      struct by_problem *problem);
 /* The same, where `base` is the active image: only what differs is sent. BY_ESTATE when another one is

@@ -17,6 +17,7 @@ enum {
     OPT_TO = 256,
     OPT_SOCKETS,
     OPT_KEYS,
+    OPT_PSK,
     OPT_TIMEOUT,
     OPT_HEARTBEAT,
     OPT_JOB,
@@ -40,6 +41,7 @@ enum {
 static const struct option long_options[] = {{"to", required_argument, NULL, OPT_TO},
                                              {"sockets", required_argument, NULL, OPT_SOCKETS},
                                              {"keys", required_argument, NULL, OPT_KEYS},
+                                             {"psk", required_argument, NULL, OPT_PSK},
                                              {"timeout", required_argument, NULL, OPT_TIMEOUT},
                                              {"heartbeat", required_argument, NULL, OPT_HEARTBEAT},
                                              {"job", required_argument, NULL, OPT_JOB},
@@ -66,11 +68,13 @@ static const char usage[] =
     "The controller of a fabric: plans jobs, loads the switches' tables, watches the switches, and plans "
     "anew\n"
     "when a part of the fabric is lost or comes back.\n"
-    "  --to NAME=ADDR        the control address of switch NAME: unix:PATH, tcp:HOST:PORT or tls:HOST:PORT;\n"
-    "                        repeat for each switch\n"
+    "  --to NAME=ADDR        the control address of switch NAME: unix:PATH, tcp:HOST:PORT or tls:HOST:PORT,\n"
+    "                        or psk+ and one of the first two; repeat for each switch\n"
     "  --sockets DIR         every switch NAME listens at DIR/NAME.sock\n"
     "  --keys DIR            a controller's keys for tls: (default: BANYAN_KEYS), as `banyan keys` makes "
     "them\n"
+    "  --psk FILE            the key for psk+ addresses (default: BANYAN_PSK), as `banyan keys --psk` makes "
+    "it\n"
     "  --job N=LIST[:RANKS]  a job to make: collectives with commas between, or all; broadcast@HOST and\n"
     "                        reduce@HOST name a root; the hosts that take part, or @FILE (default: all)\n"
     "  --members ADDR        where hosts of jobs connect: unix:PATH, tls:HOST:PORT or tcp:HOST:PORT; over "
@@ -166,6 +170,9 @@ static int take(struct by_options *options, int code, const char *value)
     case OPT_KEYS:
         options->access.keys = value;
         return -1;
+    case OPT_PSK:
+        options->access.psk = value;
+        return -1;
     case OPT_TIMEOUT:
         status = take_number("timeout", value, 1, 60, &number);
         options->access.timeout_ms = number * 1000;
@@ -247,8 +254,7 @@ int by_options_parse(struct by_options *options, int argc, char **argv)
         if (status >= 0)
             return status;
     }
-    if (options->access.keys == NULL)
-        options->access.keys = getenv("BANYAN_KEYS");
+    by_session_access_complete(&options->access);
     if (optind == argc)
         return refuse("%s is missing: the topology of the fabric; try --help", "TOPOLOGY");
     if (optind + 1 < argc)

@@ -44,6 +44,7 @@ void by_switches_start(struct by_daemon *daemon)
                                                       .name = device->name,
                                                       .address = device->address,
                                                       .keys = daemon->options.access.keys,
+                                                      .psk = daemon->options.access.psk,
                                                       .heartbeat_ms = daemon->options.heartbeat_ms},
                            daemon->events);
     }

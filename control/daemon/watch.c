@@ -50,7 +50,8 @@ static int open_session(struct by_watch *watch, struct by_problem *problem)
 {
     struct by_session_options options = {.timeout_ms = CALL_BEATS * watch->options.heartbeat_ms,
                                          .election_id = watch->election_id,
-                                         .keys = watch->options.keys};
+                                         .keys = watch->options.keys,
+                                         .psk = watch->options.psk};
 
     if (watch->session != NULL && watch->session_election == options.election_id)
         return 0;

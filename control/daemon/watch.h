@@ -31,7 +31,7 @@ struct by_beat {
 struct by_watch_options {
     uint32_t node;
     const char *name, *address; /* must outlive the watch; the name is what the switch must answer to */
-    const char *keys;
+    const char *keys, *psk;     /* as by_session_options has them */
     uint32_t heartbeat_ms;
 };
 

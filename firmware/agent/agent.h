@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "firmware/agent/guard.h"
 #include "offload/base/rate.h"
 #include "offload/engine/engine.h"
 #include "offload/table/image.h"
@@ -34,7 +35,7 @@
 #define BY_CHANNEL_REQUESTS_PER_S 1000u
 #define BY_CHANNEL_REQUESTS_BURST 8192u
 /* What by_channel_step needs of room for output (bytes). */
-#define BY_CHANNEL_OUT_MIN (BY_CONTROL_LENGTH_BYTES + BY_RESPONSE_BYTES_MAX)
+#define BY_CHANNEL_OUT_MIN (BY_CONTROL_LENGTH_BYTES + BY_RESPONSE_BYTES_MAX + BY_PSK_BYTES)
 
 struct by_agent;
 
@@ -111,14 +112,18 @@ size_t by_agent_answer(struct by_agent *agent, const uint8_t *message, size_t by
 /* The stream of one client: collects a message whose bytes come in pieces. About 19 KiB; owned by the caller.
  */
 struct by_channel {
-    struct by_rate rate; /* of requests */
-    int hasty;           /* the last one came too soon */
-    uint32_t have;       /* bytes in `frame` */
-    int closed;          /* the stream is beyond repair; its answer has been given */
-    uint8_t frame[BY_CONTROL_LENGTH_BYTES + BY_REQUEST_BYTES_MAX];
+    struct by_rate rate;    /* of requests */
+    int hasty;              /* the last one came too soon */
+    uint32_t have;          /* bytes in `frame` */
+    int closed;             /* the stream is beyond repair; its answer has been given */
+    struct by_guard *guard; /* NULL: requests come as they are */
+    struct by_psk psk;      /* the session of this client, when guarded */
+    uint8_t frame[BY_CONTROL_LENGTH_BYTES + BY_REQUEST_BYTES_MAX + BY_PSK_BYTES];
 };
 
-void by_channel_init(struct by_channel *channel);
+/* `guard`: requests are taken under its key alone; it is the line's, and outlives its clients. NULL: plain.
+ */
+void by_channel_init(struct by_channel *channel, struct by_guard *guard);
 
 /*
  * Takes bytes of the stream, at most up to the end of one message, and writes its answer with the length in
@@ -129,8 +134,9 @@ void by_channel_init(struct by_channel *channel);
  */
 int32_t by_channel_step(struct by_channel *channel, struct by_agent *agent, const uint8_t *data, size_t bytes,
                         size_t *used, uint8_t *out, size_t capacity);
-/* After a request that came too soon, how long the next one should wait (ns), else 0: a shell that does not
- * read so long is spared from refusing it, too. */
+/* After a request that came too soon, or one of many that were not under the key, how long the next one
+ * should wait (ns), else 0: a shell that does not read so long is spared from refusing it, too. A guarded
+ * line must not be read so long: that is what limits guesses. */
 uint64_t by_channel_wait_ns(const struct by_channel *channel, struct by_agent *agent);
 
 #endif

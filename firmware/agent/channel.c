@@ -10,17 +10,34 @@
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 
-void by_channel_init(struct by_channel *channel)
+void by_channel_init(struct by_channel *channel, struct by_guard *guard)
 {
     channel->have = 0;
     channel->closed = 0;
     channel->hasty = 0;
+    channel->guard = guard;
+    channel->psk = (struct by_psk){0};
     by_rate_start(&channel->rate, BY_CHANNEL_REQUESTS_PER_S, BY_CHANNEL_REQUESTS_BURST);
 }
 
 uint64_t by_channel_wait_ns(const struct by_channel *channel, struct by_agent *agent)
 {
-    return channel->hasty ? by_rate_wait_ns(&channel->rate, by_agent_now(agent)) : 0;
+    uint64_t now_ns = by_agent_now(agent);
+    uint64_t hasty_ns = channel->hasty ? by_rate_wait_ns(&channel->rate, now_ns) : 0;
+    uint64_t refused_ns =
+        channel->guard && now_ns != 0 ? by_rate_wait_ns(&channel->guard->refusals, now_ns) : 0;
+
+    return hasty_ns > refused_ns ? hasty_ns : refused_ns;
+}
+
+size_t by_channel_answer(struct by_channel *channel, struct by_agent *agent, const uint8_t *message,
+                         size_t bytes, uint8_t *out, size_t capacity)
+{
+    channel->hasty = !by_rate_take(&channel->rate, by_agent_now(agent));
+    if (!channel->hasty)
+        return by_agent_answer(agent, message, bytes, out, capacity);
+    by_agent_note(agent, "a client asks faster than it may: it is made to wait");
+    return by_refuse_rate(out, capacity);
 }
 
 /* Copies what is missing up to `want` bytes of the frame; returns how many were taken. */
@@ -50,7 +67,7 @@ int32_t by_channel_step(struct by_channel *channel, struct by_agent *agent, cons
     if (channel->have < BY_CONTROL_LENGTH_BYTES)
         return 0;
     length = by_get32(channel->frame);
-    if (length == 0 || length > BY_REQUEST_BYTES_MAX) {
+    if (length == 0 || length > BY_REQUEST_BYTES_MAX + (channel->guard ? BY_PSK_BYTES : 0)) {
         channel->closed = 1;
         answer = by_refuse_length(length, out + BY_CONTROL_LENGTH_BYTES, capacity - BY_CONTROL_LENGTH_BYTES);
     } else {
@@ -58,14 +75,9 @@ int32_t by_channel_step(struct by_channel *channel, struct by_agent *agent, cons
         if (channel->have < BY_CONTROL_LENGTH_BYTES + length)
             return 0;
         channel->have = 0;
-        channel->hasty = !by_rate_take(&channel->rate, by_agent_now(agent));
-        if (!channel->hasty) {
-            answer = by_agent_answer(agent, channel->frame + BY_CONTROL_LENGTH_BYTES, length,
-                                     out + BY_CONTROL_LENGTH_BYTES, capacity - BY_CONTROL_LENGTH_BYTES);
-        } else {
-            by_agent_note(agent, "a client asks faster than it may: it is made to wait");
-            answer = by_refuse_rate(out + BY_CONTROL_LENGTH_BYTES, capacity - BY_CONTROL_LENGTH_BYTES);
-        }
+        answer = (channel->guard ? by_guard_answer : by_channel_answer)(
+            channel, agent, channel->frame + BY_CONTROL_LENGTH_BYTES, length, out + BY_CONTROL_LENGTH_BYTES,
+            capacity - BY_CONTROL_LENGTH_BYTES);
     }
     by_put32(out, (uint32_t)answer);
     return (int32_t)(BY_CONTROL_LENGTH_BYTES + answer);

@@ -31,6 +31,12 @@ struct by_agent {
 struct by_text by_agent_fail(struct by_agent *agent, int error);
 /* agent.c: the node's monotonic clock, 0 without one. */
 uint64_t by_agent_now(struct by_agent *agent);
+/* channel.c: answers a request that has come whole, unless it came too soon. As by_agent_answer. */
+size_t by_channel_answer(struct by_channel *channel, struct by_agent *agent, const uint8_t *message,
+                         size_t bytes, uint8_t *out, size_t capacity);
+/* guard.c: the same for the body of a frame on a guarded channel; `out` gets a body. */
+size_t by_guard_answer(struct by_channel *channel, struct by_agent *agent, const uint8_t *body, size_t bytes,
+                       uint8_t *out, size_t capacity);
 /* look.c: the hash of the active image, 0 without one. */
 uint64_t by_agent_active_hash(struct by_agent *agent);
 void by_agent_answer_hello(struct by_agent *agent);

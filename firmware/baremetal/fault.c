@@ -120,3 +120,9 @@ void by_fault_provoke(const char *kind)
     if (by_text_equal(kind, "assert"))
         BY_ASSERT(!kind);
 }
+
+__attribute__((noinline)) void by_fault_hang(void)
+{
+    for (;;)
+        __asm__ volatile("" ::: "memory");
+}

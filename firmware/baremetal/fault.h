@@ -17,5 +17,7 @@ _Noreturn void by_fault_say(const char *text);
 /* Makes a fault of the given kind on purpose, so that a test sees it reported: "null", "code", "stack" or
  * "assert"; returns when it knows no such kind. */
 void by_fault_provoke(const char *kind);
+/* Stands still on purpose, so that a test sees the watchdog end it. */
+_Noreturn void by_fault_hang(void);
 
 #endif

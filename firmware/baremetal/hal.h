@@ -7,6 +7,7 @@
 #ifndef BY_BAREMETAL_HAL_H
 #define BY_BAREMETAL_HAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* [start, end), multiples of 4096. */
@@ -38,6 +39,11 @@ struct by_hal {
     uint32_t virtio_count;
     uint32_t virtio_interrupt; /* of the first; the next has the next number */
     uint64_t settings;         /* QEMU's fw_cfg, or 0: no settings */
+    /* All virtio devices see the processor's caches: their nodes in the device tree are dma-coherent. */
+    bool is_coherent;
+    uint32_t watchdog_interrupt; /* of the physical timer, or 0: no watchdog */
+    bool has_psci;               /* firmware that resets the machine when it is asked to */
+    struct by_hal_range flash;   /* for tables, of which the image may have all; empty: none */
     struct by_hal_limits limits;
 };
 

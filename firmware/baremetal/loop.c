@@ -5,9 +5,10 @@
  * came in between ends the sleep at once.
  */
 #include "firmware/baremetal/clock.h"
-#include "firmware/baremetal/interrupt.h"
+#include "firmware/baremetal/fault.h"
 #include "firmware/baremetal/processor.h"
 #include "firmware/baremetal/switch.h"
+#include "firmware/baremetal/watchdog.h"
 #include "offload/base/bytes.h"
 
 /* Longest sleep (ns): a bound for what no device tells. */
@@ -142,6 +143,7 @@ static void rest(struct by_switch *self)
 {
     if (!alert(self, true)) {
         by_clock_alarm(self->disturb.count ? BY_DISTURB_NS : SLEEP_NS);
+        by_watchdog_pause();
         by_wait_for_interrupt();
         by_clock_quiet();
         self->counters.sleeps++;
@@ -149,7 +151,7 @@ static void rest(struct by_switch *self)
             by_virtio_quiet(&self->net[i]->device);
         if (self->console)
             by_virtio_quiet(&self->console->device);
-        by_interrupt_clear();
+        by_watchdog_resume();
     }
     alert(self, false);
 }
@@ -160,8 +162,12 @@ void by_switch_run(struct by_switch *self)
         uint32_t done;
 
         self->now_ns = by_clock_ns();
+        by_watchdog_beat();
+        if (self->hang_ns != 0 && self->now_ns >= self->hang_ns)
+            by_fault_hang();
         done = self->console ? by_console_serve(self->console) : 0;
         done += go_round(self);
+        done += self->has_store && by_store_step(&self->store);
         if (done == 0)
             rest(self);
     }

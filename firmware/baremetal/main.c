@@ -2,14 +2,17 @@
  * From the board's settings to a switch that runs: memory, engine, ports, agent, control channel. All memory
  * is taken here, once. What cannot be is said on the log, and the image halts.
  */
+#include "firmware/baremetal/cache.h"
 #include "firmware/baremetal/clock.h"
 #include "firmware/baremetal/fault.h"
 #include "firmware/baremetal/hal.h"
 #include "firmware/baremetal/interrupt.h"
 #include "firmware/baremetal/log.h"
 #include "firmware/baremetal/memory.h"
+#include "firmware/baremetal/random.h"
 #include "firmware/baremetal/settings.h"
 #include "firmware/baremetal/switch.h"
+#include "firmware/baremetal/watchdog.h"
 #include "offload/base/bytes.h"
 #include "offload/reduce/reduce.h"
 #include "proto/control.pb.h"
@@ -23,7 +26,12 @@
 #define BUFFERS_BASE     256u
 #define BUFFERS_PER_PORT (BY_RING_MAX + 64u)
 
-_Noreturn void by_main(void);
+/* How long the loop may stand still unless the setting watchdog says otherwise, and what that may say (ms).
+ */
+#define WATCHDOG_MS     5000u
+#define WATCHDOG_MS_MAX 3600000u
+
+_Noreturn void by_main(uint64_t is_at_el2);
 
 static struct by_switch self;
 static char switch_name[BY_NAME_MAX + 1] = "switch";
@@ -71,12 +79,74 @@ static void open_ports(uint32_t payload)
     }
 }
 
+/*
+ * Another number in each life: from what the board tells (setting nonce), the entropy device, and the
+ * counter, which goes on over a reset where all else may come back. `*is_sure`: one of the first two is
+ * there.
+ */
+static uint64_t draw_nonce(bool *is_sure)
+{
+    uint8_t random[BY_RANDOM_BYTES], told[24] = {0}, what[16];
+    bool is_told = by_setting_text("nonce", (char *)told, sizeof told);
+    struct by_siphash_key key;
+    uint64_t nonce;
+
+    *is_sure = by_random_draw(random) || is_told;
+    by_siphash_key_read(&key, random);
+    by_put64(what, by_clock_ns());
+    by_put64(what + 8, by_siphash(&key, told, sizeof told));
+    nonce = by_siphash(&key, what, sizeof what);
+    return nonce ? nonce : 1;
+}
+
+/* The key that the control lines are under; false: they take requests as they come. */
+static bool read_key(struct by_guard *guard, uint64_t nonce, bool is_sure)
+{
+    char text[BY_PSK_DIGITS + 8];
+    struct by_siphash_key key;
+
+    if (!by_setting_text("psk", text, sizeof text))
+        return false;
+    if (by_psk_key_read(&key, text) != 0)
+        by_fault_say("setting opt/banyan/psk is no key: it is 32 hexadecimal digits, as `banyan keys --psk` "
+                     "makes them");
+    if (!is_sure)
+        by_fault_say(
+            "under a pre-shared key no nonce may come twice: give the machine a virtio-rng device, or the "
+            "setting opt/banyan/nonce, another one at each start");
+    by_zero(text, sizeof text);
+    by_guard_open(guard, &key, nonce, 0);
+    by_log_say("control lines are under a pre-shared key", NULL);
+    return true;
+}
+
+/* What ended the last life, for those who ask. */
+static void note_end(struct by_agent *agent)
+{
+    struct by_watchdog_end end;
+    char line[BY_LOG_BYTES];
+    struct by_text text;
+
+    if (!by_watchdog_ended(&end))
+        return;
+    by_text_start(&text, line, sizeof line);
+    by_text_add(&text, "watchdog: in the last life the loop stood still for ");
+    by_text_number(&text, end.limit_ms);
+    by_text_add(&text, " ms at ");
+    by_text_hash(&text, end.at);
+    by_agent_note(agent, line);
+    by_log_say(line, NULL);
+}
+
 static void open_agent(const struct by_engine_config *engine)
 {
+    struct by_guard guard;
+    bool is_sure;
+    uint64_t nonce = draw_nonce(&is_sure);
     struct by_agent_config config = {
         .name = switch_name,
         .software = "banyan " BY_VERSION,
-        .boot_nonce = by_setting_number("nonce", by_clock_ns(), UINT64_MAX),
+        .boot_nonce = nonce,
         .port_count = self.port_count,
         .slot_count = engine->slot_count_max,
         .payload_max = engine->payload_max,
@@ -91,10 +161,14 @@ static void open_agent(const struct by_engine_config *engine)
     size_t bytes = by_agent_size(&config);
     struct by_agent *agent;
 
+    self.has_store = by_store_open(&self.store, engine->image_bytes_max);
+    if (self.has_store)
+        config.saved = by_store_saved(&self.store, &config.saved_bytes);
     if (by_agent_init(&agent, by_memory_take("the agent", bytes), bytes, &config) != 0)
         by_fault_say("the agent does not start");
     self.console = by_memory_take("the control channel", sizeof(*self.console));
-    if (!by_console_open(self.console, agent))
+    note_end(agent);
+    if (!by_console_open(self.console, agent, read_key(&guard, nonce, is_sure) ? &guard : NULL))
         by_fault_say("no control channel: give the machine a virtio-serial device with a port");
 }
 
@@ -104,6 +178,13 @@ static void read_faults(struct by_fault *fault)
     fault->duplicate = (uint32_t)by_setting_number("dup", 0, UINT32_MAX);
     fault->reorder = (uint32_t)by_setting_number("reorder", 0, UINT32_MAX);
     fault->prng.state = by_setting_number("seed", 1, UINT64_MAX);
+}
+
+static void read_hang(void)
+{
+    self.hang_ns = by_setting_number("hang", 0, UINT32_MAX) * 1000000;
+    if (self.hang_ns < by_clock_ns())
+        self.hang_ns = 0; /* it was in an earlier life */
 }
 
 static void say_ready(const struct by_engine_config *engine)
@@ -124,7 +205,7 @@ static void say_ready(const struct by_engine_config *engine)
     by_log_end(&log);
 }
 
-void by_main(void)
+void by_main(uint64_t is_at_el2)
 {
     struct by_engine_config engine = {
         .image_bytes_max = by_hal.limits.image_bytes,
@@ -141,6 +222,7 @@ void by_main(void)
     by_log_say("banyan " BY_VERSION " on ", by_hal.board);
     if (by_setting_text("fault", text, sizeof text))
         by_fault_provoke(text);
+    by_cache_open();
     by_memory_open();
     by_interrupt_open();
     by_interrupt_enable(by_hal.timer_interrupt);
@@ -152,6 +234,8 @@ void by_main(void)
     open_ports(engine.payload_max);
     open_agent(&engine);
     by_memory_seal();
+    read_hang();
     say_ready(&engine);
+    by_watchdog_open(by_setting_number("watchdog", WATCHDOG_MS, WATCHDOG_MS_MAX), is_at_el2 != 0);
     by_switch_run(&self);
 }

@@ -1,11 +1,14 @@
 # The image for boards without an operating system: the core, the agent and nanopb, built freestanding by the board's cross-compiler, and what
 # is here. Objects, image and map lie in build/boards/NAME; nothing of it is part of `make all`.
 baremetal_SRC := \
+	firmware/baremetal/cache.c \
 	firmware/baremetal/clock.c \
 	firmware/baremetal/console.c \
 	firmware/baremetal/disturb.c \
 	firmware/baremetal/fault.c \
+	firmware/baremetal/flash.c \
 	firmware/baremetal/interrupt.c \
+	firmware/baremetal/line.c \
 	firmware/baremetal/log.c \
 	firmware/baremetal/loop.c \
 	firmware/baremetal/main.c \
@@ -14,16 +17,23 @@ baremetal_SRC := \
 	firmware/baremetal/net.c \
 	firmware/baremetal/node.c \
 	firmware/baremetal/pool.c \
+	firmware/baremetal/random.c \
+	firmware/baremetal/reset.c \
 	firmware/baremetal/send.c \
 	firmware/baremetal/settings.c \
+	firmware/baremetal/store.c \
 	firmware/baremetal/string.c \
-	firmware/baremetal/virtio.c
+	firmware/baremetal/virtio.c \
+	firmware/baremetal/watchdog.c
 # The core as on any machine of that architecture, without the hosts' half.
 BAREMETAL_CORE = $(filter-out offload/endpoint/% offload/reduce/kernels_avx%,$(offload_SRC)) $(baremetal_KERNELS_$(1))
 baremetal_KERNELS_aarch64 := offload/reduce/kernels_neon.c
 
 METALFLAGS_offload/reduce/kernels_scalar.c := $(REDUCE_FLAGS)
 METALFLAGS_offload/reduce/kernels_neon.c   := $(REDUCE_FLAGS)
+# What runs in the one interrupt that is taken must leave the floating-point registers as they are.
+METALFLAGS_firmware/baremetal/interrupt.c  := -mgeneral-regs-only
+METALFLAGS_firmware/baremetal/watchdog.c   := -mgeneral-regs-only
 METALFLAGS_firmware/baremetal/mmu.c        := -mstrict-align -mgeneral-regs-only # runs before the MMU
 
 # nanopb from Debian's package for that architecture: its library does not need to be installed here.
@@ -60,11 +70,11 @@ $(O)/boards/$(1)/obj/gen/%.o: $(GEN)/%.c | $(O)/boards/$(1)/.tools $(O)/boards/$
 	@mkdir -p $$(@D)
 	$(Q)$($(1)_CROSS)gcc $$(call metal_flags,$(1)) -MMD -MP $$(CFLAGS) -c -o $$@ $$<
 $(O)/boards/$(1)/obj/boards/$(1)/board.o: boards/$(1)/board.json
-$(O)/boards/$(1)/banyan.elf: $(call metal_obj,$(1),$(call metal_sources,$(1))) boards/$(1)/link.ld firmware/baremetal/size.sh $(wildcard boards/$(1)/run)
+$(O)/boards/$(1)/banyan.elf: $(call metal_obj,$(1),$(call metal_sources,$(1))) boards/$(1)/link.ld firmware/baremetal/size.sh $(wildcard boards/$(1)/run boards/$(1)/lines)
 	$$(call say,LD,$$@)
 	$(Q)$($(1)_CROSS)gcc -nostdlib -static -no-pie -Wl,--gc-sections -Wl,--no-warn-rwx-segments -Wl,-z,noexecstack -Wl,--build-id=none -Wl,-Map=$$(@D)/banyan.map \
 	    -T boards/$(1)/link.ld -o $$@ $$(filter %.o,$$^) $(O)/sysroot/nanopb-$($(1)_DEBIAN)/usr/lib/*/libprotobuf-nanopb.a
-	$(Q)$$(if $$(filter %/run,$$^),install -m 755 $$(filter %/run,$$^) $$(@D)/run)
+	$(Q)$$(if $$(filter %/run,$$^),install -m 755 $$(filter %/run %/lines,$$^) $$(@D)/)
 	$(Q)firmware/baremetal/size.sh $$(@D)/banyan.map boards/$(1)/board.json $($(1)_CROSS)
 -include $(patsubst %.o,%.d,$(call metal_obj,$(1),$(call metal_sources,$(1))))
 endef

@@ -1,6 +1,7 @@
 /* Network ports; see net.h. */
 #include "firmware/baremetal/net.h"
 
+#include "firmware/baremetal/cache.h"
 #include "firmware/baremetal/clock.h"
 #include "offload/base/assert.h"
 #include "offload/base/bytes.h"
@@ -23,6 +24,7 @@ static void refill(struct by_net *net)
             break;
         at = net->idle[--net->idle_count];
         net->posted[at] = buffer;
+        by_cache_drop(net->pool->buffer[buffer].data, net->pool->room);
         net->rx.descriptor[at] =
             (struct by_ring_descriptor){.address = (uintptr_t)net->pool->buffer[buffer].data,
                                         .bytes = net->pool->room,
@@ -72,6 +74,7 @@ uint32_t by_net_receive(struct by_net *net, uint16_t *buffers, uint32_t most)
             by_pool_drop(net->pool, buffer);
             continue;
         }
+        by_cache_drop(net->pool->buffer[buffer].data, bytes);
         net->pool->buffer[buffer].bytes = (uint16_t)(bytes - BY_NET_HEADER_BYTES);
         net->rx_packets++;
         net->rx_bytes += bytes - BY_NET_HEADER_BYTES;
@@ -132,8 +135,10 @@ static void offer(struct by_net *net, const uint8_t *head, uint32_t head_bytes, 
     uint16_t at = (uint16_t)(2 * net->slot_free[--net->slot_free_count]);
     struct by_ring_descriptor *descriptor = &net->tx.descriptor[at];
 
+    by_cache_clean(head, head_bytes);
     descriptor[0] = (struct by_ring_descriptor){.address = (uintptr_t)head, .bytes = head_bytes};
     if (payload_bytes > 0) {
+        by_cache_clean(payload, payload_bytes);
         descriptor[0].flags = BY_RING_NEXT;
         descriptor[0].next = (uint16_t)(at + 1);
         descriptor[1] = (struct by_ring_descriptor){.address = (uintptr_t)payload, .bytes = payload_bytes};

@@ -43,10 +43,17 @@ static const struct counter_row switch_rows[] = {
     BY_SWITCH_COUNTER_LIST(X)
 #undef X
 };
+static const struct counter_row guard_rows[] = {
+#define X(name, help) {"control_" #name, offsetof(struct by_guard_counters, name)},
+    BY_GUARD_COUNTER_LIST(X)
+#undef X
+};
+#define GUARD_ROWS  (sizeof guard_rows / sizeof guard_rows[0])
 #define ENGINE_ROWS (sizeof engine_rows / sizeof engine_rows[0])
 #define SWITCH_ROWS (sizeof switch_rows / sizeof switch_rows[0])
 
-BY_STATIC_ASSERT(ENGINE_ROWS + SWITCH_ROWS <= sizeof(((by_CountersReply *)0)->engine) / sizeof(by_Counter),
+BY_STATIC_ASSERT(ENGINE_ROWS + SWITCH_ROWS + GUARD_ROWS <=
+                     sizeof(((by_CountersReply *)0)->engine) / sizeof(by_Counter),
                  "all counters fit one answer (control.options)");
 
 static int node_counter(void *node, uint32_t index, struct by_agent_counter *out)
@@ -54,13 +61,20 @@ static int node_counter(void *node, uint32_t index, struct by_agent_counter *out
     const struct by_switch *self = node;
     const uint8_t *counters = (const uint8_t *)by_engine_counters(self->engine);
     const struct counter_row *row = engine_rows;
+    struct by_guard_counters guard;
 
     if (index >= ENGINE_ROWS) {
         index -= ENGINE_ROWS;
         counters = (const uint8_t *)&self->counters;
         row = switch_rows;
-        if (index >= SWITCH_ROWS)
+    }
+    if (row == switch_rows && index >= SWITCH_ROWS) {
+        index -= SWITCH_ROWS;
+        if (index >= GUARD_ROWS)
             return BY_ENOENT;
+        by_console_count(self->console, &guard);
+        counters = (const uint8_t *)&guard;
+        row = guard_rows;
     }
     *out = (struct by_agent_counter){.name = row[index].name,
                                      .value = *(const uint64_t *)(counters + row[index].offset)};
@@ -90,6 +104,14 @@ static int node_waiting(void *node, uint32_t index, struct by_bank_view *out)
     return by_engine_oldest(((struct by_switch *)node)->engine, index, out);
 }
 
+static void node_keep(void *node, const uint8_t *image, size_t bytes)
+{
+    struct by_switch *self = node;
+
+    if (self->has_store)
+        by_store_put(&self->store, image, bytes);
+}
+
 static void node_clock(void *node, uint64_t *now_ns, uint64_t *unix_ns)
 {
     (void)node;
@@ -105,5 +127,6 @@ const struct by_agent_ops by_switch_ops = {
     .counter = node_counter,
     .port = node_port,
     .waiting = node_waiting,
+    .keep = node_keep,
     .clock = node_clock,
 };

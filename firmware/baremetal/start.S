@@ -1,8 +1,9 @@
 /*
  * Where the board jumps to, at EL1 or EL2 with the MMU off: leaves EL2, allows floating point, sets stack and vectors,
  * clears .bss, turns on MMU and caches (mmu.c), and calls by_main. Any exception is a fault: registers are saved on a
- * stack of their own, since the one in use may be what overflowed, and reported (fault.c). Interrupts stay masked: they
- * end a WFI, and the loop asks the interrupt controller what happened.
+ * stack of their own, since the one in use may be what overflowed, and reported (fault.c); but for the one interrupt that
+ * is ever taken, the watchdog's look at the loop (watchdog.c), which comes back. Others only end a WFI, and the loop asks
+ * the interrupt controller what happened.
  */
     .section .text.start, "ax"
     .global by_start
@@ -11,13 +12,15 @@ by_start:
     mrs     x0, mpidr_el1
     and     x0, x0, #0xff
     cbnz    x0, park                /* one processor runs the switch */
+    mov     x19, #0                 /* by_main is told whether this is EL2 */
     mrs     x0, CurrentEL
     cmp     x0, #(2 << 2)
     b.ne    at_el1
+    mov     x19, #1
     mov     x0, #(1 << 31)          /* HCR_EL2.RW: EL1 is AArch64 */
     msr     hcr_el2, x0
     mrs     x0, cnthctl_el2
-    orr     x0, x0, #3              /* EL1 reads the counters */
+    orr     x0, x0, #3              /* EL1 has the counters and the physical timer */
     msr     cnthctl_el2, x0
     msr     cntvoff_el2, xzr
     mov     x0, #0x33ff             /* CPTR_EL2: no traps of floating point */
@@ -48,6 +51,7 @@ at_el1:
 2:  bl      by_mmu_start
     mov     x29, xzr
     mov     x30, xzr
+    mov     x0, x19
     bl      by_main
 park:
     wfi
@@ -68,7 +72,8 @@ vectors:
     vector 2
     vector 3
     vector 4
-    vector 5
+    .balign 0x80
+    b       look
     vector 6
     vector 7
     vector 8
@@ -79,6 +84,38 @@ vectors:
     vector 13
     vector 14
     vector 15
+
+    /* On the stack of what it interrupts: whatever a function may change. Nothing interrupts this, so that ELR and SPSR
+     * stay as they are. */
+look:
+    sub     sp, sp, #176
+    stp     x0, x1, [sp]
+    stp     x2, x3, [sp, #16]
+    stp     x4, x5, [sp, #32]
+    stp     x6, x7, [sp, #48]
+    stp     x8, x9, [sp, #64]
+    stp     x10, x11, [sp, #80]
+    stp     x12, x13, [sp, #96]
+    stp     x14, x15, [sp, #112]
+    stp     x16, x17, [sp, #128]
+    stp     x18, x29, [sp, #144]
+    str     x30, [sp, #160]
+    mrs     x0, elr_el1
+    mov     x1, x30
+    bl      by_watchdog_look
+    ldp     x0, x1, [sp]
+    ldp     x2, x3, [sp, #16]
+    ldp     x4, x5, [sp, #32]
+    ldp     x6, x7, [sp, #48]
+    ldp     x8, x9, [sp, #64]
+    ldp     x10, x11, [sp, #80]
+    ldp     x12, x13, [sp, #96]
+    ldp     x14, x15, [sp, #112]
+    ldp     x16, x17, [sp, #128]
+    ldp     x18, x29, [sp, #144]
+    ldr     x30, [sp, #160]
+    add     sp, sp, #176
+    eret
 
     /* x0 to x30 and sp, as struct by_fault_frame, at the top of the fault stack. */
 save:

@@ -1,6 +1,7 @@
 /*
  * The switch: ports, buffers, the engine, and the loop between them, as dataplane/ is on Linux. It takes no
- * protocol decision. One processor, no interrupts taken: everything here happens in the order of the loop.
+ * protocol decision. One processor, no interrupts of devices taken: everything here happens in the order of
+ * the loop.
  */
 #ifndef BY_BAREMETAL_SWITCH_H
 #define BY_BAREMETAL_SWITCH_H
@@ -8,6 +9,7 @@
 #include "firmware/baremetal/console.h"
 #include "firmware/baremetal/disturb.h"
 #include "firmware/baremetal/net.h"
+#include "firmware/baremetal/store.h"
 
 /* Packets of one step (count): what a round collects before the engine sees it, and the room behind it (with
  * fault injection one received frame makes at most three). */
@@ -47,7 +49,10 @@ struct by_switch {
     uint32_t port_count;
     struct by_pool pool;
     struct by_console *console; /* NULL: no control channel */
+    struct by_store store;      /* for committed tables, when has_store */
+    bool has_store;
     uint64_t now_ns;
+    uint64_t hang_ns;    /* when the loop stands still on purpose (setting hang), 0 = never */
     bool is_timeless;    /* the engine gets no clock, so that a trace can be repeated (setting clock) */
     uint32_t first_port; /* of the next round: no port is always first */
     struct by_disturb disturb;

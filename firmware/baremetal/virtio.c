@@ -1,6 +1,9 @@
 /* Virtio over MMIO; see virtio.h. */
 #include "firmware/baremetal/virtio.h"
 
+#include <stddef.h>
+
+#include "firmware/baremetal/cache.h"
 #include "firmware/baremetal/fault.h"
 #include "firmware/baremetal/hal.h"
 #include "firmware/baremetal/interrupt.h"
@@ -102,6 +105,8 @@ void by_virtio_ring(const struct by_virtio *device, uint32_t queue, struct by_ri
                              .out = by_memory_take("a ring", sizeof(struct by_ring_available)),
                              .in = by_memory_take("a ring", sizeof(struct by_ring_used))};
     ring->out->flags = NO_INTERRUPT;
+    by_cache_clean(ring->out, sizeof *ring->out);
+    by_cache_drop(ring->in, sizeof *ring->in);
     by_write32(device->base + QUEUE_SIZE, ring->size);
     put_address(device->base + QUEUE_DESCRIPTORS, ring->descriptor);
     put_address(device->base + QUEUE_AVAILABLE, ring->out);
@@ -130,7 +135,22 @@ void by_virtio_quiet(const struct by_virtio *device)
 
 void by_ring_offer(struct by_ring *ring, uint16_t head)
 {
-    ring->out->ring[ring->available++ & (ring->size - 1)] = head;
+    uint16_t *entry = &ring->out->ring[ring->available++ & (ring->size - 1)];
+    const struct by_ring_descriptor *descriptor = &ring->descriptor[head];
+
+    *entry = head;
+    by_cache_clean(entry, sizeof *entry);
+    by_cache_clean(descriptor, sizeof *descriptor);
+    while (descriptor->flags & BY_RING_NEXT) {
+        descriptor = &ring->descriptor[descriptor->next];
+        by_cache_clean(descriptor, sizeof *descriptor);
+    }
+}
+
+/* What the device writes at the head of its ring is read from memory. */
+static void look(const struct by_ring *ring)
+{
+    by_cache_drop(ring->in, offsetof(struct by_ring_used, ring));
 }
 
 void by_ring_publish(struct by_ring *ring)
@@ -139,8 +159,10 @@ void by_ring_publish(struct by_ring *ring)
         return;
     by_barrier(); /* descriptors and entries before the index */
     *(volatile uint16_t *)&ring->out->index = ring->available;
+    by_cache_clean(ring->out, offsetof(struct by_ring_available, ring));
     ring->published = ring->available;
     by_barrier(); /* the index before the look at the flag */
+    look(ring);
     if (!(ring->in->flags & NO_NOTIFY))
         by_write32(ring->device.base + NOTIFY, ring->queue);
 }
@@ -149,9 +171,11 @@ bool by_ring_take(struct by_ring *ring, uint16_t *head, uint32_t *bytes)
 {
     uint16_t at = ring->seen & (ring->size - 1);
 
+    look(ring);
     if (ring->in->index == ring->seen)
         return false;
     by_barrier(); /* the index before the entry and the buffer */
+    by_cache_drop(&ring->in->ring[at], sizeof ring->in->ring[at]);
     *head = (uint16_t)ring->in->ring[at].id;
     *bytes = ring->in->ring[at].bytes;
     ring->seen++;
@@ -163,6 +187,8 @@ bool by_ring_take(struct by_ring *ring, uint16_t *head, uint32_t *bytes)
 bool by_ring_alert(struct by_ring *ring, bool wanted)
 {
     *(volatile uint16_t *)&ring->out->flags = wanted ? 0 : NO_INTERRUPT;
+    by_cache_clean(ring->out, offsetof(struct by_ring_available, ring));
     by_barrier();
+    look(ring);
     return ring->in->index != ring->seen;
 }

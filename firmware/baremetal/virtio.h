@@ -1,7 +1,8 @@
 /*
  * Virtio devices behind MMIO windows (virtio 1.2, section 4.2), split virtqueues (section 2.7): finding a
- * device, agreeing on features, rings. What is in the buffers is the business of port.c and console.c. Rings
- * are polled; their interrupts are asked for only before a sleep.
+ * device, agreeing on features, rings. What is in the buffers is the business of net.c, line.c and console.c,
+ * and so are the caches around them; around the rings they are kept here (cache.h). Rings are polled; their
+ * interrupts are asked for only before a sleep.
  */
 #ifndef BY_BAREMETAL_VIRTIO_H
 #define BY_BAREMETAL_VIRTIO_H
@@ -9,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { BY_VIRTIO_NET = 1, BY_VIRTIO_CONSOLE = 3 };
+enum { BY_VIRTIO_NET = 1, BY_VIRTIO_CONSOLE = 3, BY_VIRTIO_ENTROPY = 4 };
 
 /* Entries of a ring (count, a power of two): what QEMU's devices offer. */
 #define BY_RING_MAX 256u

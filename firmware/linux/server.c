@@ -366,7 +366,7 @@ static void admit(struct by_server *server, struct by_tls *tls, int fd)
     client->leaving = client->paused = false;
     client->arrival = server->arrivals++;
     client->in_have = client->in_done = client->out_have = client->out_done = 0;
-    by_channel_init(&client->channel);
+    by_channel_init(&client->channel, NULL);
     if (watch(server, fd, EPOLLIN, client, EPOLL_CTL_ADD) != 0)
         drop_client(client);
 }

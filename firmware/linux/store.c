@@ -1,5 +1,5 @@
-/* Two copies of the last committed table. See store.h. A file is a header of 32 bytes (below, big-endian),
- * then the image. `lock` guards what the two threads share: the copy that waits, and the end. */
+/* Two copies of the last committed table. See store.h. A file is what firmware/agent/saved.h says. `lock`
+ * guards what the two threads share: the copy that waits, and the end. */
 #include "firmware/linux/store.h"
 
 #include <errno.h>
@@ -13,16 +13,11 @@
 #include <unistd.h>
 
 #include "dataplane/say.h"
-#include "offload/base/bytes.h"
-#include "offload/base/crc32c.h"
+#include "firmware/agent/saved.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
-#include "offload/table/image.h"
 
-/* A file: magic (8 bytes), sequence (8), bytes of the image (4), CRC-32C of these 20 and the image (4), 0
- * (8). */
-#define MAGIC        0x42595441424c4531u /* "BYTABLE1" */
-#define HEADER_BYTES 32u
+#define HEADER_BYTES BY_SAVED_HEADER_BYTES
 #define PATH_BYTES   1200u
 
 struct by_store {
@@ -37,26 +32,6 @@ struct by_store {
     uint8_t *waiting; /* to be written, with room for the header in front, or NULL */
     size_t waiting_bytes;
 };
-
-static uint32_t checksum(const uint8_t *file, size_t bytes)
-{
-    return by_crc32c(by_crc32c(0, file, 20), file + HEADER_BYTES, bytes - HEADER_BYTES);
-}
-
-/* What is wrong with a file in memory, or NULL; then its sequence number. */
-static const char *check(const uint8_t *file, size_t bytes, uint64_t *sequence)
-{
-    if (bytes < HEADER_BYTES || by_get64(file) != MAGIC)
-        return "not a saved table";
-    if (by_get32(file + 16) != bytes - HEADER_BYTES)
-        return "cut short";
-    if (by_get32(file + 20) != checksum(file, bytes))
-        return "its checksum does not match";
-    if (by_image_check(file + HEADER_BYTES, bytes - HEADER_BYTES, NULL, &(struct by_image_fault){0}) != 0)
-        return "the image in it is not valid";
-    *sequence = by_get64(file + 8);
-    return NULL;
-}
 
 /* The file's bytes, the caller's to free; NULL when there is none or it cannot be read, which is reported. */
 static uint8_t *read_file(const char *path, size_t *bytes)
@@ -87,7 +62,7 @@ static void read_copies(struct by_store *store)
         uint64_t sequence = 0;
         size_t bytes;
         uint8_t *file = read_file(store->path[i], &bytes);
-        const char *fault = file ? check(file, bytes, &sequence) : NULL;
+        const char *fault = file ? by_saved_check(file, bytes, &sequence) : NULL;
 
         if (fault)
             by_say("--state: %s: %s; it is passed over", store->path[i], fault);
@@ -110,11 +85,7 @@ static void write_copy(struct by_store *store, uint8_t *file, size_t bytes)
     int fd;
     bool done;
 
-    memset(file, 0, HEADER_BYTES);
-    by_put64(file, MAGIC);
-    by_put64(file + 8, store->sequence);
-    by_put32(file + 16, (uint32_t)(bytes - HEADER_BYTES));
-    by_put32(file + 20, checksum(file, bytes));
+    by_saved_seal(file, bytes, store->sequence);
     snprintf(made, sizeof made, "%s.new", path);
     fd = open(made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     done = fd >= 0;

@@ -48,13 +48,20 @@ static int node_waiting(void *node, uint32_t index, struct by_bank_view *out)
 static const struct by_agent_ops ops = {node_stage, node_commit,  node_abort, node_image, node_counter,
                                         node_port,  node_waiting, NULL,       NULL};
 
+/* First bytes from which on a channel is under a key. */
+#define GUARDED_FROM 240u
+
+/* The first byte says in which pieces the rest comes, and whether the channel is under a key. */
 static void converse(struct by_agent *agent, struct input *input)
 {
+    static const struct by_siphash_key key = {1, 2};
+    struct by_guard guard;
     static uint8_t out[BY_CHANNEL_OUT_MIN];
     struct by_channel channel;
-    uint32_t piece_max = input_bytes(input, 1) + 1;
+    uint32_t first = input_bytes(input, 1), piece_max = first % GUARDED_FROM + 1;
 
-    by_channel_init(&channel);
+    by_guard_open(&guard, &key, 1, 1);
+    by_channel_init(&channel, first >= GUARDED_FROM ? &guard : NULL);
     while (input->size > 0) {
         size_t piece = input->size < piece_max ? input->size : piece_max, used = 0;
         int32_t bytes = by_channel_step(&channel, agent, input->data, piece, &used, out, sizeof(out));

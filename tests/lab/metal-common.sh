@@ -20,10 +20,9 @@ boot() {
             -device "virtio-net-device,netdev=n$i,bus=virtio-mmio-bus.$i")
     done
     rm -f "$dir"/s[0-9]* "$dir/log"
-    $qemu -M "${machine:-virt}" -cpu cortex-a53 -m 256 -nodefaults -nographic -global virtio-mmio.force-legacy=false -serial stdio \
+    "$board/lines" "$dir/c.sock" 4 $qemu -M "${machine:-virt}" -cpu cortex-a53 -m 256 -nodefaults -nographic -global virtio-mmio.force-legacy=false -serial stdio \
         -kernel "$board/banyan.elf" -fw_cfg "name=opt/banyan/name,string=${image_name:-leaf0}" "${arguments[@]}" \
-        -chardev "socket,id=control,path=$dir/c.sock,server=on,wait=off" -device virtio-serial-device,bus=virtio-mmio-bus.31,max_ports=2 \
-        -device virtserialport,chardev=control "$@" </dev/null >"$dir/log" 2>&1 &
+        -chardev "socket,id=monitor,path=$dir/c.monitor,server=on,wait=off" -mon chardev=monitor "$@" </dev/null >"$dir/log" 2>&1 &
     pid=$!
 }
 # until_says TEXT: within 10 s.
@@ -43,4 +42,6 @@ halt() {
     wait "$pid" 2>/dev/null
     pid=0
 }
+# monitor COMMAND...: tells QEMU.
+monitor() { perl -MIO::Socket::UNIX -e 'my $s = IO::Socket::UNIX->new(Peer => shift) or die "no monitor: $!\n"; print $s "@ARGV\n"; $s->flush; sleep 1' "${monitor_path:-$dir/c.monitor}" "$@"; }
 setting() { printf -- '-fw_cfg\nname=opt/banyan/%s,string=%s\n' "$1" "$2"; }

@@ -96,13 +96,13 @@ refused "a switch that is not there" 2 "no switch of that name" "$banyan" lab ru
 lab=$!
 children+=("$lab")
 for ((i = 0; i < 500; i++)); do
-    pgrep -f "[p]ath=/run/banyan/lab-$lab/switch0.sock" >/dev/null && break
+    pgrep -f "[g]uest=/run/banyan/lab-$lab/switch0.sock" >/dev/null && break
     sleep 0.02
 done
-check "QEMU runs while the lab does" pgrep -f "[p]ath=/run/banyan/lab-$lab/switch0.sock"
+check "QEMU runs while the lab does" pgrep -f "[g]uest=/run/banyan/lab-$lab/switch0.sock"
 kill -KILL "$lab"
 { wait "$lab"; } 2>/dev/null
 sleep 0.5
-check "a lab that is killed takes QEMU with it" bash -c "! pgrep -f '[p]ath=/run/banyan/lab-$lab/switch0.sock'"
+check "a lab that is killed takes QEMU with it" bash -c "! pgrep -f '[g]uest=/run/banyan/lab-$lab/switch0.sock'"
 "$banyan" lab down "$lab" >/dev/null 2>&1
 finish

@@ -48,7 +48,7 @@ lab-short: build-all build-tools
 lab-metal: build-all build-tools ## the bare-metal image in QEMU: start, faults, control channel, lab fabrics around it
 	$(Q)tests/deps.sh metal
 	$(Q)$(MAKE) --no-print-directory firmware BOARD=qemu-virt-arm64
-	$(Q)tests/lab/all.sh $(B) metal trace
+	$(Q)tests/lab/all.sh $(B) metal metal-control metal-banyand trace
 
 # The cross-compiler and QEMU are installed when they are missing.
 .PHONY: trace

@@ -6,3 +6,8 @@ unit-secure-tls_LDLIBS := -lcmocka -ljansson -lgmp -lssl -lcrypto -lm
 unit-secure-greeter_SRC := tests/unit/secure/greeter.c tests/unit/secure/keys.c
 unit-secure-greeter_LIBS := control secure offload
 unit-secure-greeter_LDLIBS := -lcmocka -ljansson -lgmp -lssl -lcrypto -lm -lpthread
+# And its key mode.
+TESTS += unit-secure-psk
+unit-secure-psk_SRC := tests/unit/secure/psk.c secure/psk.c
+unit-secure-psk_LIBS := offload
+unit-secure-psk_LDLIBS := -lcmocka

@@ -175,7 +175,7 @@ static void *serve(void *argument)
     struct fake *fake = client->fake;
     ssize_t count;
 
-    by_channel_init(&channel);
+    by_channel_init(&channel, fake->guard);
     while ((count = recv(client->fd, in, sizeof(in), 0)) > 0)
         if (!fake->silent && !answer(fake, &channel, client->fd, in, (size_t)count))
             break;

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "firmware/agent/guard.h"
+
 /* Clients of a switch at a time (count). */
 #define FAKE_CLIENTS_MAX 8
 
@@ -40,6 +42,7 @@ struct fake {
     int garbage;                     /* answers nonsense */
     atomic_int silent;               /* answers nothing */
     atomic_int late_us;              /* thinks so long about each request, or is so far away (microseconds) */
+    struct by_guard *guard;          /* requests are taken under its key alone, or NULL */
     struct crash *crash;             /* when the controller ends, or NULL */
     uint8_t *staged, *active;
     size_t staged_bytes, active_bytes;

@@ -3,3 +3,8 @@ TESTS += unit-controller
 unit-controller_SRC    := tests/unit/control/controller/controller.c tests/unit/control/controller/fake.c tests/unit/control/lower/bench.c
 unit-controller_LIBS   := control agent secure offload
 unit-controller_LDLIBS := -lcmocka -ljansson -lgmp -lprotobuf-nanopb -lssl -lcrypto -lpthread
+# And under a pre-shared key.
+TESTS += unit-controller-psk
+unit-controller-psk_SRC    := tests/unit/control/controller/psk.c tests/unit/control/controller/fake.c
+unit-controller-psk_LIBS   := control agent secure offload
+unit-controller-psk_LDLIBS := -lcmocka -ljansson -lgmp -lprotobuf-nanopb -lssl -lcrypto -lpthread

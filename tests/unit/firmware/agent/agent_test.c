@@ -388,7 +388,7 @@ static void an_impossible_length_is_answered_once_and_closes_the_stream(void **s
         size_t used;
         int32_t made;
 
-        by_channel_init(&bench->channel);
+        by_channel_init(&bench->channel, NULL);
         by_put32(head, lengths[i]);
         made = by_channel_step(&bench->channel, bench->agent, head, sizeof head, &used, bench->out,
                                sizeof bench->out);

@@ -122,7 +122,7 @@ static int make_bench_after(void **state, const struct star *saved)
     }
     assert_int_equal(posix_memalign(&bench->agent_memory, 64, by_agent_size(&config)), 0);
     assert_int_equal(by_agent_init(&bench->agent, bench->agent_memory, by_agent_size(&config), &config), 0);
-    by_channel_init(&bench->channel);
+    by_channel_init(&bench->channel, NULL);
     *state = bench;
     return 0;
 }

@@ -5,7 +5,7 @@ switchd_options_test_LDLIBS := -lcmocka -ljansson
 SRCFLAGS_tests/unit/firmware/linux/switchd_options_test.c := $(shell pkg-config --cflags libdpdk 2>/dev/null)
 # Tables kept for the next life.
 TESTS += store_test
-store_test_SRC := tests/unit/firmware/linux/store_test.c tests/unit/firmware/star.c firmware/linux/store.c dataplane/say.c
+store_test_SRC := tests/unit/firmware/linux/store_test.c tests/unit/firmware/star.c firmware/linux/store.c firmware/agent/saved.c dataplane/say.c
 store_test_LIBS := offload
 store_test_LDLIBS := -lcmocka -lpthread
 # The loop's pulse, watched.

@@ -1,0 +1,23 @@
+/*
+ * The last committed table as it is kept for the next life of a switch: a header in front of the image, with
+ * a sequence number and a checksum, so that of two copies that are written in turn the newer whole one is
+ * found. Neighbours: firmware/linux/store.c keeps them in files, firmware/baremetal/store.c in flash. Pure.
+ */
+#ifndef BY_FIRMWARE_AGENT_SAVED_H
+#define BY_FIRMWARE_AGENT_SAVED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Magic (8 bytes), sequence (8), bytes of the image (4), CRC-32C of these 20 and the image (4), 0 (8);
+ * integers are big-endian. */
+#define BY_SAVED_HEADER_BYTES 32u
+
+/* Fills the header at the front of `copy`, of `bytes` with it; the image is there already. */
+void by_saved_seal(uint8_t *copy, size_t bytes, uint64_t sequence);
+/* Bytes of the copy that begins with this header; 0 when it is none. */
+uint64_t by_saved_bytes(const uint8_t header[BY_SAVED_HEADER_BYTES]);
+/* What is wrong with a copy of `bytes`, or NULL; then its sequence number. */
+const char *by_saved_check(const uint8_t *copy, size_t bytes, uint64_t *sequence);
+
+#endif

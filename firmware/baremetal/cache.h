@@ -1,0 +1,23 @@
+/*
+ * Caches around what devices read and write. Where a board's devices see the processor's caches
+ * (by_hal.is_coherent) nothing is done; else each piece of memory is cleaned before a device reads it, and
+ * dropped before a device writes it and again before we read what it wrote. A piece that a device writes must
+ * begin and end at a line: BY_CACHE_ALIGNED, or memory from the plan.
+ */
+#ifndef BY_BAREMETAL_CACHE_H
+#define BY_BAREMETAL_CACHE_H
+
+#include <stddef.h>
+
+/* The longest line that is allowed for (bytes): what the memory plan aligns to. */
+#define BY_CACHE_LINE    64u
+#define BY_CACHE_ALIGNED __attribute__((aligned(BY_CACHE_LINE)))
+
+/* Halts where lines are longer than BY_CACHE_LINE and devices do not see them. */
+void by_cache_open(void);
+/* What we wrote there is in memory when this returns. */
+void by_cache_clean(const volatile void *at, size_t bytes);
+/* What we read there next comes from memory, and nothing of ours goes over it later. */
+void by_cache_drop(const volatile void *at, size_t bytes);
+
+#endif

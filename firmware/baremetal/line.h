@@ -1,0 +1,48 @@
+/*
+ * One line of the control channel: a port of the virtio console, with one client at a time. The bytes are
+ * those of the UNIX sockets of banyan-switchd: a length, a message; under a pre-shared key where the board
+ * has one (firmware/agent/guard.h). Neighbour: console.c, the device that the lines belong to.
+ */
+#ifndef BY_BAREMETAL_LINE_H
+#define BY_BAREMETAL_LINE_H
+
+#include "firmware/agent/agent.h"
+#include "firmware/baremetal/cache.h"
+#include "firmware/baremetal/virtio.h"
+
+/* Buffers for what comes in (count), of BY_LINE_IN_BYTES each. */
+#define BY_LINE_IN       8u
+#define BY_LINE_IN_BYTES 4096u
+
+struct by_line {
+    struct by_ring rx, tx;
+    bool is_sending;
+    bool is_fresh;  /* the client that came last has not sent a whole message yet */
+    uint16_t in_at; /* the buffer that is being read, when in_bytes > 0 */
+    uint32_t in_bytes, in_done;
+    struct by_agent *agent;
+    bool is_guarded;
+    struct by_guard guard;
+    struct by_channel channel;
+    BY_CACHE_ALIGNED uint8_t in[BY_LINE_IN][BY_LINE_IN_BYTES];
+    BY_CACHE_ALIGNED uint8_t out[BY_CHANNEL_OUT_MIN];
+};
+
+/* Sets up the rings of port `port` of a console. `guard`: requests are taken under its key alone, else NULL.
+ */
+void by_line_open(struct by_line *line, const struct by_virtio *device, uint32_t port, struct by_agent *agent,
+                  const struct by_guard *guard);
+/* The device runs: shows it the buffers. */
+void by_line_start(struct by_line *line);
+/* A client came, or one went. */
+void by_line_renew(struct by_line *line);
+/* Takes back what was sent; returns how much was done (0: nothing). */
+uint32_t by_line_reclaim(struct by_line *line);
+/* True when there are bytes to read now. */
+bool by_line_fetch(struct by_line *line);
+/* Reads these bytes up to the end of one message, and sends its answer. */
+void by_line_read(struct by_line *line);
+/* Asks for interrupts, or none. True when there is work already. */
+bool by_line_alert(struct by_line *line, bool wanted);
+
+#endif

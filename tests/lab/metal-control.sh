@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# The control lines of the image of boards/qemu-virt-arm64, in QEMU without a fabric: several clients, the pre-shared key, a table kept in flash, and the
+# watchdog that resets a loop which stands still.
+#   metal-control.sh [BUILD]     Exit 0: all passed.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/lab/lab-common.sh disable=SC2154
+. tests/lab/lab-common.sh metal-control "${1:-build/release}"
+# shellcheck source=tests/lab/metal-common.sh
+. tests/lab/metal-common.sh
+control=unix:$dir/c.sock
+keyed=psk+$control
+key=$dir/key
+# counted NAME AT_LEAST: a counter of the image.
+counted() {
+    "$banyan" show "$keyed" --psk "$key" --counters >"$dir/counters" 2>&1
+    awk -v n="control_$1:" -v least="$2" '$1 == "counter" && $2 == n { v = $3 } END { exit !(v >= least) }' "$dir/counters"
+}
+# exchange HEX...: bytes to a line, each after an answer (or 2 s) to the one before; what comes back, as hex digits.
+exchange() {
+    timeout 10 perl -MIO::Socket::UNIX -e '
+        my $s = IO::Socket::UNIX->new(Peer => shift) or die "connect: $!";
+        for (@ARGV) {
+            print $s pack "H*", $_; $s->flush;
+            my $in = ""; vec($in, fileno($s), 1) = 1;
+            next unless select($in, undef, undef, 2);
+            sysread($s, my $answer, 65536); print unpack("H*", $answer), "\n";
+        }' "$dir/c.sock" "$@"
+}
+
+# ---- the pre-shared key -------------------------------------------------------------------------------------------------------
+check "banyan keys makes a key" "$banyan" keys --psk "$key"
+check "that its owner alone can read" test "$(stat -c %a "$key")" = 600
+refused "and does not replace one" 2 "is there already" "$banyan" keys --psk "$key"
+"$banyan" keys --psk "$dir/other" >/dev/null
+echo 'no key' >"$dir/wrong"
+"$probe" image "$dir/four" 4 3 64 1408 1500
+boot 2 -fw_cfg "name=opt/banyan/psk,file=$key"
+check "under a key it starts only where no nonce comes twice" until_says "under a pre-shared key no nonce may come twice"
+halt
+boot 2 $(setting nonce 1) -fw_cfg "name=opt/banyan/psk,file=$dir/wrong"
+check "and with a key that is one" until_says "setting opt/banyan/psk is no key"
+halt
+image_name=star
+boot 4 $(setting slots 1024) -fw_cfg "name=opt/banyan/psk,file=$key" -device virtio-rng-device,bus=virtio-mmio-bus.30
+check "with a source of randomness it is ready" until_says "ready, 4 ports"
+check "and says that its lines are under a key" grep -q 'control lines are under a pre-shared key' "$dir/log"
+check "banyan push with the key" "$banyan" push "$dir/four" --to "star=$keyed" --psk "$key"
+check "banyan show with it, from the environment" env BANYAN_PSK="$key" "$banyan" show "$keyed"
+refused "another key" 3 "does not have our key" "$banyan" show "$keyed" --psk "$dir/other"
+refused "no key" 3 "takes requests under its pre-shared key alone" "$banyan" show "$control"
+check "which is counted" counted plain 1
+chmod 644 "$dir/other"
+refused "a key that others may read" 2 "chmod 600" "$banyan" show "$keyed" --psk "$dir/other"
+refused "no file of a key" 2 "--psk" "$banyan" show "$keyed"
+# A recorded opening is answered; what was sealed in the session that it was recorded from counts for nothing in this one.
+open=0000001442594b31$(printf '%032d' 7)
+sealed=0000001a42594b330000000000000000080110055200$(printf '%016d' 1)
+check "an opening is answered with a nonce and a tag" bash -c '[[ "$1" =~ ^0000001c42594b32[0-9a-f]{48}$ ]]' - "$(exchange "$open")"
+exchange "$open" "$sealed" >/dev/null
+check "a tag that the key does not make is refused, and counted" counted forged 1
+exchange "$sealed" >/dev/null
+check "so is a sealed request without a session" counted closed 1
+exchange 0000000642594b390000 >/dev/null
+exchange "$open" 0000000542594b3300 >/dev/null
+check "and a frame that cannot be" counted cut 1
+check "the table is as it was pushed" bash -c "'$banyan' show '$keyed' --psk '$key' | grep -q 'port 3 p3: 198.18.0.7'"
+
+# ---- several clients ----------------------------------------------------------------------------------------------------------
+# Three clients hold a line each and say nothing; a fourth is served at once; a fifth one waits until one of them has gone.
+hold() { perl -MIO::Socket::UNIX -e '$s = IO::Socket::UNIX->new(Peer => shift) or die; sleep shift' "$dir/c.sock" "$1" & }
+for ((i = 0; i < 3; i++)); do
+    hold 60
+    children+=("$!")
+done
+sleep 0.3
+check "beside three who hold a line, a fourth client is served" "$banyan" show "$keyed" --psk "$key" --timeout 5
+hold 60
+children+=("$!")
+sleep 0.3
+refused "a fifth one waits" 3 "no answer within 1000 ms" "$banyan" show "$keyed" --psk "$key" --timeout 1
+"$banyan" show "$keyed" --psk "$key" --timeout 20 >"$dir/waited" 2>&1 &
+waiting=$!
+sleep 0.3
+kill "${children[0]}" 2>/dev/null
+if wait "$waiting"; then pass "and is served when one has gone"; else fail "a client that waits for a line" "$dir/waited"; fi
+for child in "${children[@]}"; do kill "$child" 2>/dev/null; done
+children=()
+sleep 0.2
+
+# ---- a table for the next life ------------------------------------------------------------------------------------------------
+check "the table goes to flash" until_says "the table is in flash"
+monitor system_reset
+ready_again() { [ "$(grep -c ': ready, ' "$dir/log")" -ge "$1" ]; }
+for ((i = 0; i < 500; i++)); do ready_again 2 && break || sleep 0.02; done
+check "a reset machine starts anew" ready_again 2
+check "without a table" bash -c "'$banyan' show '$keyed' --psk '$key' | grep -q 'no table is active'"
+check "but offers that of its last life" bash -c "'$banyan' show '$keyed' --psk '$key' | grep -q 'was active before the switch restarted'"
+check "which can be made active" "$banyan" push --saved --to "star=$keyed" --psk "$key"
+check "and is the same" bash -c "'$banyan' show '$keyed' --psk '$key' | grep -q 'port 3 p3: 198.18.0.7'"
+halt
+truncate -s 64M "$dir/flash"
+flash=(-drive "if=pflash,unit=1,format=raw,file=$dir/flash")
+boot 4 $(setting slots 1024) "${flash[@]}"
+until_says "ready, 4 ports" >/dev/null
+for generation in 1 2 3; do
+    "$probe" image "$dir/next" 4 "$generation" 64 1408 1500
+    "$banyan" push "$dir/next" --to "star=$control" >/dev/null 2>&1
+done
+in_flash() { [ "$(grep -c 'the table is in flash' "$dir/log")" -ge 1 ] && sleep 0.5; }
+for ((i = 0; i < 500; i++)); do in_flash && break || sleep 0.02; done
+want=$("$banyan" show "$control" | awk '$1 == "hash" { sub(",", "", $2); print $2 }')
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+boot 4 $(setting slots 1024) "${flash[@]}"
+until_says "ready, 4 ports" >/dev/null
+check "QEMU that is killed and starts again offers the last of three tables" bash -c "'$banyan' show '$control' | grep -q '${want:-none} .*was active before'"
+halt
+# The newest copy is damaged: the one before it is offered. The copies' areas are 1.25 MiB apart, a sequence number lies at 8.
+newest=$(for at in 0 1310720; do echo "$(od -An -tu8 --endian=big -j $((at + 8)) -N8 "$dir/flash" | tr -d ' ') $at"; done | sort -n | awk 'END { print $2 }')
+printf 'x' | dd of="$dir/flash" bs=1 seek=$((newest + 100)) conv=notrunc status=none
+boot 4 $(setting slots 1024) "${flash[@]}"
+check "a damaged copy is passed over" until_says "its checksum does not match"
+until_says "ready, 4 ports" >/dev/null
+check "and the one before it offered" bash -c "'$banyan' show '$control' | grep 'was active before' | grep -qv '${want:-none}'"
+halt
+
+# ---- watchdog -----------------------------------------------------------------------------------------------------------------
+for machine in virt virt,virtualization=on; do
+    boot 2 $(setting watchdog 600) $(setting hang 3000)
+    check "$machine: a loop that stands still is noticed, with the place" until_says "watchdog: the loop has stood still for 600 ms at 0x"
+    check "$machine: and the machine is reset" until_says "watchdog: in the last life the loop stood still for 600 ms"
+    where=$(sed -n 's/.*stood still for 600 ms at \(0x[0-9a-f]*\), called.*/\1/p' "$dir/log" | head -n 1)
+    check "$machine: the place is where the loop stands" bash -c "${cross:-aarch64-linux-gnu-}addr2line -f -e '$board/banyan.elf' '${where:-0}' | grep -q '^by_fault_hang$'"
+    until_says "ready, 2 ports" >/dev/null
+    check "$machine: the next life knows of it" bash -c "'$banyan' show '$control' --log | grep -q 'in the last life the loop stood still'"
+    halt
+done
+machine=virt
+boot 2 $(setting watchdog 600)
+until_says ready >/dev/null
+sleep 2
+kill -STOP "$pid"
+sleep 1.5
+kill -CONT "$pid"
+sleep 0.5
+check "an image that sleeps, or was stopped as a whole, is left alone" bash -c "! grep -q watchdog '$dir/log' && '$banyan' show '$control' >/dev/null"
+halt
+finish
