@@ -84,6 +84,7 @@ struct by_daemon {
     struct by_members *members; /* members.c: the server of hosts */
     struct by_heal *heal;       /* heal.c: recovery */
     struct by_notice *notice;   /* notice.c: what counters show */
+    bool renews;                /* renew.c has looked at the jobs that were there before */
     struct {
         uint64_t pushes, push_errors, switch_downs, switch_reboots, link_downs, swallows;
         double push_seconds, plan_seconds; /* of all */

@@ -488,6 +488,20 @@ void by_heal_rank(struct by_daemon *daemon, enum by_recover_type type, uint16_t 
     step(daemon);
 }
 
+void by_heal_renew(struct by_daemon *daemon, uint16_t job)
+{
+    uint32_t place;
+
+    if (daemon->heal == NULL)
+        return;
+    sync_jobs(daemon);
+    place = place_of(daemon->heal, job);
+    if (place == UINT32_MAX)
+        return;
+    give(daemon, (struct by_recover_event){.type = BY_RECOVER_RENEW, .job = place});
+    step(daemon);
+}
+
 void by_heal_open(struct by_daemon *daemon)
 {
     struct by_recover_config config = {.node_count = daemon->topology->node_count,

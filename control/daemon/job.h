@@ -61,6 +61,9 @@ struct by_job {
     char text[400];
     struct by_job_tables *tables; /* active on the switches; NULL before the first push */
     uint16_t gen_last;            /* the highest generation that any attempt of it has had */
+    /* renew.c: by switch, where its counters stood when the generation renew_gen began; or NULL. */
+    uint64_t *renew_from;
+    uint16_t renew_gen;
 };
 
 /* Reads "1=allreduce,broadcast@host2:host0,host1" (collectives; ranks after the colon, `@FILE` or names).

@@ -20,6 +20,7 @@ daemon_SRC := \
 	control/daemon/recover.c \
 	control/daemon/recover_job.c \
 	control/daemon/recover_part.c \
+	control/daemon/renew.c \
 	control/daemon/start.c \
 	control/daemon/state.c \
 	control/daemon/state_jobs.c \

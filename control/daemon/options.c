@@ -10,6 +10,7 @@
 #include "control/controller/target.h"
 #include "control/daemon/daemon.h"
 #include "control/daemon/http.h"
+#include "control/daemon/renew.h"
 #include "control/lower/keyed.h"
 #include "offload/base/errors.h"
 
@@ -34,6 +35,7 @@ enum {
     OPT_HTTP_OPEN,
     OPT_SOCKET,
     OPT_TAKEOVER,
+    OPT_RENEW,
     OPT_HELP,
     OPT_VERSION
 };
@@ -58,6 +60,7 @@ static const struct option long_options[] = {{"to", required_argument, NULL, OPT
                                              {"http-open", no_argument, NULL, OPT_HTTP_OPEN},
                                              {"socket", required_argument, NULL, OPT_SOCKET},
                                              {"takeover", no_argument, NULL, OPT_TAKEOVER},
+                                             {"renew-after", required_argument, NULL, OPT_RENEW},
                                              {"help", no_argument, NULL, OPT_HELP},
                                              {"version", no_argument, NULL, OPT_VERSION},
                                              {0}};
@@ -100,6 +103,9 @@ static const char usage[] =
     "  --http PORT|off       status and metrics over HTTP on 127.0.0.1 (default 46249; 0: any that is free)\n"
     "  --http-open           there every user of this machine may make and end jobs, too\n"
     "  --keyed[=COVER]       packets carry tags that only their job can make; COVER is header or payload\n"
+    "  --renew-after CHUNKS  keyed jobs get other keys when so many chunks have passed a switch, 1 to "
+    "4294967295\n"
+    "                        (default 2147483648)\n"
     "  --takeover            lead switches that another controller leads now\n"
     "  --help, --version\n"
     "Exit status: 0 after SIGTERM or SIGINT, 2 bad usage or input, 3 the environment, or another "
@@ -223,6 +229,8 @@ static int take(struct by_options *options, int code, const char *value)
     case OPT_TAKEOVER:
         options->takeover = true;
         return -1;
+    case OPT_RENEW:
+        return take_number("renew-after", value, 1, UINT32_MAX, &options->renew_after);
     case OPT_HELP:
         fputs(usage, stdout);
         return 0;
@@ -244,6 +252,7 @@ int by_options_parse(struct by_options *options, int argc, char **argv)
                                    .trust_ms = 10000,
                                    .http = true,
                                    .http_port = BY_HTTP_PORT,
+                                   .renew_after = BY_RENEW_AFTER,
                                    .lower = {.mtu = BY_LOWER_MTU},
                                    .access = {.timeout_ms = 2000}};
     if (by_http_socket(options->socket_default))

@@ -36,6 +36,7 @@ struct by_options {
     bool http_open;    /* jobs may be made and ended there, too */
     const char *state; /* a folder; NULL: nothing is kept */
     bool takeover;
+    uint32_t renew_after; /* chunks through a switch after which keyed jobs get other keys */
 };
 
 /* -1 to go on, else the exit status. Strings are argv's. */

@@ -4,6 +4,7 @@
 #include "control/daemon/http.h"
 #include "control/daemon/jobs.h"
 #include "control/daemon/notice.h"
+#include "control/daemon/renew.h"
 
 void by_daemon_tell(struct by_daemon *daemon, const struct by_event *event)
 {
@@ -11,6 +12,8 @@ void by_daemon_tell(struct by_daemon *daemon, const struct by_event *event)
         return; /* what there is to know is there when the daemon leads */
     if (event->kind == BY_EVENT_TICK)
         by_http_tick(daemon);
+    if (event->kind == BY_EVENT_TICK)
+        by_renew_tick(daemon);
     /* Recovering comes first: what it starts has the change, and requests wait. */
     by_heal_event(daemon, event);
     if (event->kind == BY_EVENT_TICK)

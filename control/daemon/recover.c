@@ -56,6 +56,16 @@ void by_recover_want(struct by_recover *r)
         start_plan(r);
 }
 
+/* A job whose next generation is under way already has what is wanted. */
+static void take_renewal(struct by_recover *r, uint32_t j)
+{
+    if (j >= r->job_count || !r->jobs[j].exists || r->jobs[j].failed || r->jobs[j].open || r->jobs[j].touched)
+        return;
+    snprintf(r->cause, sizeof(r->cause), "job %u has new keys", r->jobs[j].job);
+    r->jobs[j].touched = true;
+    by_recover_want(r);
+}
+
 static void take_planned(struct by_recover *r, const struct by_recover_event *event)
 {
     if (r->phase != PLANNING)
@@ -199,6 +209,9 @@ void by_recover_event(struct by_recover *r, const struct by_recover_event *event
     case BY_RECOVER_LINK_UP:
     case BY_RECOVER_LINK_SWALLOWS:
         by_recover_part(r, event);
+        break;
+    case BY_RECOVER_RENEW:
+        take_renewal(r, event->job);
         break;
     case BY_RECOVER_NO_PLAN:
         if (event->job < r->job_count && r->jobs[event->job].planning && !r->jobs[event->job].touched)

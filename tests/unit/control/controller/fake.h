@@ -38,6 +38,7 @@ struct fake {
     atomic_int end;
     atomic_bool down[2]; /* ports without a carrier */
     atomic_int commits, aborts;
+    _Atomic uint64_t complete;       /* the counter of that name */
     int refuse_stage, refuse_commit; /* errors to give */
     int garbage;                     /* answers nonsense */
     atomic_int silent;               /* answers nothing */

@@ -73,6 +73,55 @@ static void a_second_controller_is_refused_or_takes_over(void **state)
     rig_close(&rig);
 }
 
+/* The key of job 1 in the table of the switch that sums, and the generation that both have. */
+static uint64_t key_of(const struct rig *rig, uint16_t *gen)
+{
+    struct by_image_key key = {0};
+    struct by_image_job job[2];
+
+    for (unsigned i = 0; i < 2; i++)
+        by_image_job(rig->fake[i]->active, 0, &job[i]);
+    assert_true(by_image_key_find(rig->fake[0]->active, 1, &key) ||
+                by_image_key_find(rig->fake[1]->active, 1, &key));
+    assert_int_equal(job[0].gen, job[1].gen);
+    *gen = job[0].gen;
+    return by_image_key_id(&key);
+}
+
+static void a_keyed_job_has_other_keys_before_its_chunks_numbers_come_again(void **state)
+{
+    struct rig rig;
+    struct rig_daemon daemon;
+    uint64_t first, second;
+    uint16_t gen;
+
+    (void)state;
+    rig_open(&rig);
+    daemon = rig_start(
+        &rig, (const char *const[]){"--keyed", "--renew-after", "1000", "--job", "1=allreduce", NULL});
+    rig_await(&daemon, "job 1 runs, generation 1");
+    first = key_of(&rig, &gen);
+    assert_int_equal(gen, 1);
+    usleep(100000);
+    rig.fake[1]->complete = 999;
+    usleep(100000);
+    assert_false(rig_has_said(&daemon, "renewed"));
+    rig.fake[1]->complete = 1000;
+    rig_await(&daemon, "1000 chunks have passed switch x1 in generation 1: its keys are renewed");
+    rig_await(&daemon, "job 1 is in generation 2");
+    second = key_of(&rig, &gen);
+    assert_int_equal(gen, 2);
+    assert_true(second != first);
+    rig.fake[1]->complete = 1900; /* 900 of them in this generation */
+    usleep(100000);
+    assert_false(rig_has_said(&daemon, "in generation 2: its keys"));
+    rig.fake[0]->complete = 1500; /* by whichever switch it is seen */
+    rig_await(&daemon, "1500 chunks have passed switch x0 in generation 2: its keys are renewed");
+    rig_await(&daemon, "job 1 is in generation 3");
+    assert_int_equal(rig_stop(&daemon), 0);
+    rig_close(&rig);
+}
+
 /* What the store says is what the switches have, and both jobs are either there or not. */
 static void check_agreement(struct rig *rig, uint64_t active[2])
 {
@@ -170,6 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_daemon_loads_its_jobs_and_says_what_becomes_of_switches_and_links),
         cmocka_unit_test(a_second_controller_is_refused_or_takes_over),
+        cmocka_unit_test(a_keyed_job_has_other_keys_before_its_chunks_numbers_come_again),
         cmocka_unit_test(a_daemon_that_dies_at_any_step_of_a_push_goes_on_with_one_generation),
     };
 
