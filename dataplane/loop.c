@@ -44,9 +44,9 @@ static int is_own_ip(const struct by_shell *shell, uint32_t ip)
 /*
  * Adds a frame to the batch when it is a banyan packet for this port; else counts and frees it. Packets to
  * one of our addresses must have our UDP port; packets to others are the engine's to relay, and carry the
- * port of their receiver.
+ * port of their receiver. `held`: it has waited for its job's share.
  */
-static void take(struct by_shell *shell, struct rte_mbuf *mbuf, uint16_t index)
+static void take(struct by_shell *shell, struct rte_mbuf *mbuf, uint16_t index, bool held)
 {
     struct by_port *port = &shell->ports[index];
     struct by_rx *rx = &shell->rx[shell->batch_count];
@@ -72,7 +72,8 @@ static void take(struct by_shell *shell, struct rte_mbuf *mbuf, uint16_t index)
                          .port = index,
                          .src_ip = frame.src_ip,
                          .dst_ip = frame.dst_ip,
-                         .ecn = frame.ecn};
+                         .ecn = frame.ecn,
+                         .held = held};
     shell->frames[shell->batch_count++] = mbuf;
 }
 
@@ -87,7 +88,7 @@ static void take_faulty(struct by_shell *shell, struct rte_mbuf *mbuf, uint16_t 
     shell->counters.fault_duplicated += verdict == BY_FAULT_DUPLICATE;
     shell->counters.fault_held += verdict == BY_FAULT_HOLD;
     for (unsigned i = 0; i < count; i++)
-        take(shell, out[i].frame, out[i].port);
+        take(shell, out[i].frame, out[i].port, false);
 }
 
 /*
@@ -164,13 +165,14 @@ static unsigned receive(struct by_shell *shell, uint16_t index)
             take_faulty(shell, frames[i], index);
     } else {
         for (uint16_t i = 0; i < count; i++)
-            take(shell, frames[i], index);
+            take(shell, frames[i], index, false);
     }
     return count;
 }
 
 unsigned by_shell_round(struct by_shell *shell)
 {
+    struct by_parked parked;
     struct by_held held;
     unsigned received = 0;
 
@@ -184,7 +186,9 @@ unsigned by_shell_round(struct by_shell *shell)
     shell->first_port = (shell->first_port + 1) % shell->port_count;
     while (shell->hold.count && shell->batch_count < BY_BATCH_MAX &&
            by_hold_due(&shell->hold, shell->now_ns, &held))
-        take(shell, held.frame, held.port);
+        take(shell, held.frame, held.port, false);
+    while (shell->batch_count < BY_BATCH_MAX && by_park_take(&shell->park, shell->now_ns, &parked))
+        take(shell, parked.frame, parked.port, true);
     if (shell->batch_count)
         step(shell);
     if (shell->groups)
@@ -215,11 +219,14 @@ static void serve(struct by_shell *shell)
     }
 }
 
-/* How long the loop may sleep: until a held frame is due, or until a port can be asked again to send. */
+/* How long the loop may sleep: until a frame that is held, or parked, is due, or until a port can be asked
+ * again to send. */
 static uint64_t sleep_most(struct by_shell *shell)
 {
     uint64_t most = shell->hold.count ? BY_HOLD_NS : SLEEP_NS;
 
+    if (by_park_due(&shell->park) < shell->now_ns + most)
+        most = by_park_due(&shell->park) > shell->now_ns ? by_park_due(&shell->park) - shell->now_ns : 0;
     if (!by_idle_will_sleep(&shell->idle))
         return most;
     for (unsigned i = 0; i < shell->port_count; i++)

@@ -227,28 +227,50 @@ static bool send_copies(struct by_shell *shell, const struct by_tx *tx, uint32_t
     return true;
 }
 
-/* The received frame goes on as it is, but for its MAC addresses. A frame that is relayed twice, or doubled
- * on purpose, is counted. */
-static void send_relay(struct by_shell *shell, struct by_port *port, uint32_t index)
+/* A received frame, ours from now on; `port` is that by which it goes on, or came. NULL, and counted: there
+ * is none, as when it is relayed twice, or doubled on purpose. */
+static struct rte_mbuf *take_frame(struct by_shell *shell, const struct by_port *port, uint32_t index)
 {
     struct rte_mbuf *frame = shell->frames[index];
-    uint8_t *data;
 
     /* What came through shared memory has no buffer yet. */
     if (!frame && shell->rx[index].payload)
         frame = by_link_frame(&shell->rx[index], &port->carrier, shell->frame_pool);
-    if (!frame) {
+    if (!frame)
         shell->counters.tx_no_memory++;
-        return;
-    }
     shell->frames[index] = NULL;
+    return frame;
+}
+
+/* The received frame goes on as it is, but for its MAC addresses. */
+static void send_relay(struct by_shell *shell, struct by_port *port, const struct by_tx *tx, uint32_t index)
+{
+    struct rte_mbuf *frame = take_frame(shell, port, index);
+    uint8_t *data;
+
+    if (!frame)
+        return;
     data = rte_pktmbuf_mtod(frame, uint8_t *);
     memcpy(data, port->carrier.dst_mac, BY_MAC_BYTES);
     memcpy(data + BY_MAC_BYTES, port->carrier.src_mac, BY_MAC_BYTES);
     /* A checksum that the sender left to its link is none: none is legal (RFC 768), a wrong one is not. */
     by_put16(data + UDP_CHECKSUM_AT, 0);
+    if (tx->ecn != shell->rx[index].ecn)
+        by_frame_mark(data, tx->ecn);
     shell->counters.tx_relayed++;
     by_port_send(port, frame);
+}
+
+/* Keeps the received frame until it is due. */
+static void park(struct by_shell *shell, const struct by_tx *tx, uint32_t index)
+{
+    struct by_port *port = &shell->ports[tx->port];
+    struct rte_mbuf *frame = take_frame(shell, port, index);
+
+    if (frame && !by_park_put(&shell->park, shell->now_ns + tx->wait_ns, frame, tx->port)) {
+        shell->counters.park_full++;
+        rte_pktmbuf_free(frame);
+    }
 }
 
 /* A frame of the first of `count` results, whose payload is everybody's; its headers but banyan's are still
@@ -356,7 +378,9 @@ void by_shell_transmit(struct by_shell *shell, const struct by_tx *tx, uint32_t 
         } else if (tx[i].kind == BY_TX_SEND && tx[i].payload_bytes == 0 && by_datagram_joins(tx[i].header)) {
             send_empty(shell, port, &tx[i]);
         } else if (tx[i].kind == BY_TX_RELAY) {
-            send_relay(shell, port, rx_first + tx[i].rx_index);
+            send_relay(shell, port, &tx[i], rx_first + tx[i].rx_index);
+        } else if (tx[i].kind == BY_TX_HOLD) {
+            park(shell, &tx[i], rx_first + tx[i].rx_index);
         } else {
             send_linear(shell, port, &tx[i]);
         }

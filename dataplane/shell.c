@@ -45,6 +45,8 @@
 static void release(struct by_shell *shell)
 {
     by_hold_clear(&shell->hold);
+    for (uint32_t i = 0; i < shell->park.count; i++)
+        rte_pktmbuf_free(shell->parked[i].frame);
     if (shell->group_port)
         rte_pktmbuf_free_bulk(shell->group_port->queue, shell->group_port->queued);
     free(shell->group_port);
@@ -134,7 +136,7 @@ static int make_pools(struct by_shell *shell)
                                     [BY_DRIVER_GSO] = FRAMES_PER_TRAIN_PORT,
                                     [BY_DRIVER_RING] = FRAMES_PER_COPYING_PORT,
                                     [BY_DRIVER_XDP] = FRAMES_PER_COPYING_PORT};
-    unsigned frames = FRAMES_BASE;
+    unsigned frames = FRAMES_BASE + BY_PARK_MAX;
     size_t room = 0;
 
     for (unsigned i = 0; i < shell->port_count; i++) {
@@ -164,6 +166,7 @@ static int make_engine(struct by_shell *shell, const struct by_shell_config *con
         .repair_interval_ns = REPAIR_NS,
         .isa = by_isa_best(),
         .alike = shell->xdp || shell->groups,
+        .meter_count_max = by_engine_meters(shell->port_count, BY_SHARES_MAX),
     };
 
     shell->engine_bytes = by_engine_size(&engine);
@@ -247,6 +250,7 @@ int by_shell_open(struct by_shell **out, const struct by_shell_config *config)
         return BY_ENOMEM;
     memset(shell, 0, sizeof *shell);
     shell->hold.fault = config->fault;
+    by_park_open(&shell->park, shell->parked, BY_PARK_MAX);
     shell->control_fd = config->control_fd;
     shell->engine_fd = -1;
     shell->control = config->control;

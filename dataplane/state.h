@@ -9,6 +9,7 @@
 #include "dataplane/hold.h"
 #include "dataplane/idle.h"
 #include "dataplane/shell.h"
+#include "offload/base/park.h"
 
 /* Packets of one step (count): what a round collects before the engine sees it. */
 #define BY_BATCH_MAX 64u
@@ -16,6 +17,8 @@
 #define BY_BATCH_ROOM (BY_BATCH_MAX + 3u * BY_PORT_BURST)
 /* Actions of one step (count). */
 #define BY_TX_MAX (4u * BY_CHILDREN_MAX + 2u)
+/* Frames that wait for their jobs' shares (count); what does not fit is lost. */
+#define BY_PARK_MAX 1024u
 
 struct by_shell {
     struct by_engine *engine;
@@ -36,6 +39,8 @@ struct by_shell {
     struct by_shell_counters counters;
     uint64_t counted_ns; /* when the kernel's counts were read */
     struct by_hold hold;
+    struct by_park park;
+    struct by_parked parked[BY_PARK_MAX];
     struct by_idle idle;
     struct by_handoff handoff;
     int control_fd;

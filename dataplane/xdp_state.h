@@ -21,6 +21,7 @@ struct by_xdp_tree {
 struct by_xdp {
     struct bpf_object *object;
     bool relays;
+    bool metered; /* jobs have shares: the engine must see what is relayed */
     uint32_t entry_count;
     int inside, relay_map, child_map, out, group_map, count_map, port_count_map, socket_map;
     int child_program;      /* descriptor of by_child */

@@ -77,6 +77,7 @@ static void load_relays(struct by_xdp *xdp, const struct by_image_header *header
                                         .src_ip = htonl(relay.src_ip),
                                         .dst_ip = htonl(relay.dst_ip)};
         value.port = relay.port;
+        value.from = relay.from;
         memcpy(value.peer_mac, port.peer_mac, sizeof value.peer_mac);
         memcpy(value.own_mac, port.own_mac, sizeof value.own_mac);
         bpf_map_update_elem(xdp->relay_map, &key, &value, BPF_ANY);
@@ -123,6 +124,19 @@ static uint64_t load_children(struct by_xdp *xdp, const struct by_image_entry *e
     return seen & ~twice;
 }
 
+/* Where jobs have shares the engine must see all that comes: the kernel relays nothing. */
+static bool has_shares(const uint8_t *image, const struct by_image_header *header)
+{
+    struct by_image_job job;
+
+    for (uint32_t i = 0; i < header->count[BY_SECTION_JOB]; i++) {
+        by_image_job(image, i, &job);
+        if (job.share > 0)
+            return true;
+    }
+    return false;
+}
+
 void by_xdp_load(struct by_xdp *xdp, const uint8_t *image)
 {
     struct by_image_header header;
@@ -147,7 +161,8 @@ void by_xdp_load(struct by_xdp *xdp, const uint8_t *image)
         tree->key = (uint32_t)entry.job << 16 | entry.tree;
         tree->ports = load_children(xdp, &entry, addressed);
     }
-    if (xdp->relays)
+    xdp->metered = has_shares(image, &header);
+    if (xdp->relays && !xdp->metered)
         load_relays(xdp, &header, addressed & xdp->ready_ports);
 }
 
@@ -165,7 +180,7 @@ void by_xdp_refresh(struct by_xdp *xdp, uint64_t now_ns)
     if (ready == xdp->ready_ports)
         return;
     xdp->ready_ports = ready;
-    if (!xdp->image || !xdp->relays)
+    if (!xdp->image || !xdp->relays || xdp->metered)
         return;
     clear(xdp->relay_map);
     by_image_header(xdp->image, &header);

@@ -4,6 +4,7 @@ offload_SRC := \
 	offload/base/bytes.c \
 	offload/base/crc32c.c \
 	offload/base/errors.c \
+	offload/base/park.c \
 	offload/base/rate.c \
 	offload/base/siphash.c \
 	offload/wire/frame.c \

@@ -135,6 +135,38 @@ static void close_table(struct table *table)
     free(table->image);
 }
 
+static json_t *shares_json(const by_CountersReply *reply)
+{
+    json_t *array = json_array();
+
+    for (pb_size_t i = 0; i < reply->shares_count; i++) {
+        const by_ShareCounters *share = &reply->shares[i];
+        json_array_append_new(array, json_pack("{s:i, s:f, s:I, s:I, s:I, s:I}", "job", (int)share->job,
+                                               "share", (double)share->share / BY_SHARE_ONE, "rx_bytes",
+                                               (json_int_t)share->rx_bytes, "tx_bytes",
+                                               (json_int_t)share->tx_bytes, "held", (json_int_t)share->held,
+                                               "dropped", (json_int_t)share->dropped));
+    }
+    return array;
+}
+
+/* "share job 1 (0.25): ..."; the first row is that of all jobs without. */
+static void show_shares(const by_CountersReply *reply)
+{
+    for (pb_size_t i = 0; i < reply->shares_count; i++) {
+        const by_ShareCounters *share = &reply->shares[i];
+        char name[48] = "without";
+
+        if (share->job != 0)
+            snprintf(name, sizeof(name), "job %u (%g)", (unsigned)share->job,
+                     (double)share->share / BY_SHARE_ONE);
+        printf("  share %s: in %" PRIu64 " bytes, out %" PRIu64 " bytes, held back %" PRIu64
+               " packets, dropped %" PRIu64 "\n",
+               name, (uint64_t)share->rx_bytes, (uint64_t)share->tx_bytes, (uint64_t)share->held,
+               (uint64_t)share->dropped);
+    }
+}
+
 static json_t *counters_json(const by_CountersReply *reply)
 {
     json_t *engine = json_object(), *ports = json_array();
@@ -150,7 +182,7 @@ static json_t *counters_json(const by_CountersReply *reply)
                              "tx_bytes", (json_int_t)port->tx_bytes, "rx_dropped",
                              (json_int_t)port->rx_dropped, "tx_dropped", (json_int_t)port->tx_dropped));
     }
-    return json_pack("{s:o, s:o}", "engine", engine, "ports", ports);
+    return json_pack("{s:o, s:o, s:o}", "engine", engine, "ports", ports, "shares", shares_json(reply));
 }
 
 static int show_counters(struct table *table, json_t *object)
@@ -179,6 +211,7 @@ static int show_counters(struct table *table, json_t *object)
                (uint64_t)port->tx_bytes, (uint64_t)port->rx_dropped, (uint64_t)port->tx_dropped,
                port->down ? ", no carrier" : "");
     }
+    show_shares(reply);
     free(reply);
     return 0;
 }

@@ -18,6 +18,7 @@
 #include "control/lower/file.h"
 #include "control/lower/lower.h"
 #include "control/topology/alloc.h"
+#include "control/topology/fraction.h"
 #include "offload/base/limits.h"
 
 static const char help[] =
@@ -29,6 +30,7 @@ static const char help[] =
     "\n"
     "  -o, --output DIR   where the files go; made if missing\n"
     "      --job N        job of the plans that follow, 1 to 1023\n"
+    "      --share P      the part of its links that switches keep for the job of the last --job: 1/4, 0.25\n"
     "      --window W     slots of a tree at a node, a power of two up to 4096 (default 256); halved until "
     "all nodes fit\n"
     "      --slots N      slots of one node (default 16384)\n"
@@ -56,18 +58,26 @@ struct arguments {
     struct by_lower_job jobs[JOBS_MAX];
     struct by_plan **plans[JOBS_MAX];
     const char **paths[JOBS_MAX];
-    uint32_t job; /* of the plans that come next */
+    uint32_t job;                 /* of the plans that come next */
+    uint32_t shares[BY_JOBS_MAX]; /* by job: parts of BY_SHARE_ONE, 0: none */
     struct by_cli_keys keys;
     int json;
 };
 
 static const struct option options[] = {
-    {"output", required_argument, NULL, 'o'}, {"job", required_argument, NULL, 'j'},
-    {"window", required_argument, NULL, 'w'}, {"slots", required_argument, NULL, 's'},
-    {"mtu", required_argument, NULL, 'm'},    {"gen", required_argument, NULL, 'g'},
-    {"det", no_argument, NULL, 'd'},          {"json", no_argument, NULL, 'J'},
-    {"keyed", optional_argument, NULL, 'k'},  {"key-seed", required_argument, NULL, 'S'},
-    {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+    {"output", required_argument, NULL, 'o'},
+    {"job", required_argument, NULL, 'j'},
+    {"window", required_argument, NULL, 'w'},
+    {"slots", required_argument, NULL, 's'},
+    {"mtu", required_argument, NULL, 'm'},
+    {"gen", required_argument, NULL, 'g'},
+    {"det", no_argument, NULL, 'd'},
+    {"json", no_argument, NULL, 'J'},
+    {"keyed", optional_argument, NULL, 'k'},
+    {"key-seed", required_argument, NULL, 'S'},
+    {"share", required_argument, NULL, 'P'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 /* A path: the topology first, then plans of the job in hand. */
@@ -90,6 +100,20 @@ static int add_path(struct arguments *arguments, const char *path)
     count = &arguments->jobs[index].plan_count;
     arguments->paths[index] = by_realloc(arguments->paths[index], *count + 1, sizeof(char *));
     arguments->paths[index][(*count)++] = path;
+    return 0;
+}
+
+/* --share: of the job in hand, whose plans may come before or after it. */
+static int read_share(struct arguments *arguments, const char *text)
+{
+    struct by_fraction share;
+
+    if (by_fraction_parse(text, strlen(text), &share) != 0 || share.num == 0 || share.num > share.den)
+        return by_cli_fail(BY_EXIT_USAGE,
+                           "--share %.40s: a part of the job's links above 0 and up to 1, as 1/4 "
+                           "or 0.25",
+                           text);
+    arguments->shares[arguments->job] = by_lower_share(share);
     return 0;
 }
 
@@ -138,6 +162,9 @@ static int parse(int argc, char **argv, struct arguments *arguments)
         case 'S':
             arguments->keys.seed = optarg;
             break;
+        case 'P':
+            status = read_share(arguments, optarg);
+            break;
         case 'J':
             arguments->json = 1;
             break;
@@ -150,6 +177,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
     }
     for (; status == 0 && optind < argc; optind++)
         status = add_path(arguments, argv[optind]);
+    for (uint32_t i = 0; i < arguments->job_count; i++)
+        arguments->jobs[i].share = arguments->shares[arguments->jobs[i].job];
     if (status == 0)
         status = by_cli_keyed(&arguments->keys, &arguments->options);
     if (status != 0)

@@ -179,7 +179,8 @@ static int make_images(struct by_change *change)
                                                   .gen = tables->gen,
                                                   .window = tables->window,
                                                   .slot_base = tables->slot_base,
-                                                  .lost_links = tables->lost_links};
+                                                  .lost_links = tables->lost_links,
+                                                  .share = by_lower_share(change->jobs[i].job->spec.share)};
     }
     error = by_lower(change->topology, jobs, count, &options, &lowering, &change->problem);
     for (uint32_t i = 0; i < change->topology->node_count && error == 0; i++) {

@@ -129,6 +129,22 @@ static struct by_lower_need held_at(const struct by_daemon *daemon, uint32_t nod
     return held;
 }
 
+static json_t *shares_json(const by_CountersReply *counters)
+{
+    json_t *array = json_array();
+
+    for (pb_size_t i = 0; i < counters->shares_count; i++) {
+        const by_ShareCounters *share = &counters->shares[i];
+
+        json_array_append_new(array, json_pack("{s:i, s:f, s:I, s:I, s:I, s:I}", "job", (int)share->job,
+                                               "share", (double)share->share / BY_SHARE_ONE, "rx_bytes",
+                                               (json_int_t)share->rx_bytes, "tx_bytes",
+                                               (json_int_t)share->tx_bytes, "held", (json_int_t)share->held,
+                                               "dropped", (json_int_t)share->dropped));
+    }
+    return array;
+}
+
 static json_t *switch_json(const struct by_daemon *daemon, const struct by_switch *device)
 {
     struct by_lower_need held = held_at(daemon, device->node);
@@ -138,14 +154,15 @@ static json_t *switch_json(const struct by_daemon *daemon, const struct by_switc
         json_object_set_new(engine, device->counters.engine[i].name,
                             json_integer((json_int_t)device->counters.engine[i].value));
     return json_pack(
-        "{s:s, s:s, s:s, s:I, s:s?, s:s, s:o, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:o, s:o, s:o}", "name",
-        device->name, "state", state_name(device), "address", device->address, "silent_ms",
+        "{s:s, s:s, s:s, s:I, s:s?, s:s, s:o, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:o, s:o, s:o, s:o}",
+        "name", device->name, "state", state_name(device), "address", device->address, "silent_ms",
         (json_int_t)device->silent_ms, "error", device->text[0] ? device->text : NULL, "software",
         device->hello.software, "boot", hash_json(device->hello.boot_nonce), "table",
         hash_json(device->hello.table_hash), "table_wanted", hash_json(device->image.hash), "slots", "limit",
         (json_int_t)device->hello.slot_count, "held", (json_int_t)held.slots, "entries", "limit",
         (json_int_t)device->hello.entry_max, "held", (json_int_t)held.entries, "ports",
-        ports_json(daemon, device), "engine", engine, "waiting", waiting_json(daemon, device));
+        ports_json(daemon, device), "engine", engine, "shares", shares_json(&device->counters), "waiting",
+        waiting_json(daemon, device));
 }
 
 static json_t *plans_json(const struct by_daemon *daemon, const struct by_job *job)
@@ -305,6 +322,39 @@ static void port_metrics_of(const struct by_daemon *daemon, FILE *stream)
                         !daemon->switches[i].counters.ports[p].down);
 }
 
+struct share_metric {
+    const char *name, *text;
+    size_t offset; /* of a uint64_t in by_ShareCounters */
+};
+
+static const struct share_metric share_metrics[] = {
+    {"share_receive_bytes_total", "Bytes of a job at ports with a rate, on the cable",
+     offsetof(by_ShareCounters, rx_bytes)},
+    {"share_transmit_bytes_total", "The same of what was sent", offsetof(by_ShareCounters, tx_bytes)},
+    {"share_held_total", "Packets that waited, as their job was beyond its share",
+     offsetof(by_ShareCounters, held)},
+    {"share_dropped_total", "Packets lost, as their job was far beyond its share",
+     offsetof(by_ShareCounters, dropped)},
+};
+
+/* Job 0 stands for all without a share. */
+static void share_metrics_of(const struct by_daemon *daemon, FILE *stream)
+{
+    for (size_t m = 0; m < sizeof(share_metrics) / sizeof(share_metrics[0]); m++) {
+        head(stream, share_metrics[m].name, "counter", share_metrics[m].text);
+        for (uint32_t i = 0; i < daemon->switch_count; i++)
+            for (pb_size_t s = 0; s < daemon->switches[i].counters.shares_count; s++) {
+                const by_ShareCounters *share = &daemon->switches[i].counters.shares[s];
+                char job[16];
+                uint64_t value;
+
+                memcpy(&value, (const char *)share + share_metrics[m].offset, sizeof(value));
+                snprintf(job, sizeof(job), "%u", (unsigned)share->job);
+                switch_line(stream, share_metrics[m].name, &daemon->switches[i], "job", job, (double)value);
+            }
+    }
+}
+
 static void switch_metrics(const struct by_daemon *daemon, FILE *stream)
 {
     head(stream, "switch_up", "gauge", "1 when the switch answers");
@@ -365,6 +415,7 @@ void by_status_metrics(struct by_daemon *daemon, FILE *stream)
         links += daemon->links[i].down;
     switch_metrics(daemon, stream);
     port_metrics_of(daemon, stream);
+    share_metrics_of(daemon, stream);
     job_metrics(daemon, stream);
     plain(stream, "links_down", "gauge", "Links without a carrier", links);
     plain(stream, "link_downs_total", "counter", "Links that went down", (double)daemon->counts.link_downs);

@@ -79,12 +79,16 @@ static void port_line(const uint8_t *image, uint32_t index, char *line)
 {
     struct by_image_port port;
     char own[BY_ADDRESS_TEXT], peer[BY_ADDRESS_TEXT], own_mac[18], peer_mac[18], name[64];
+    int used;
 
     by_image_port(image, index, &port);
-    snprintf(line, LINE_BYTES, "port %" PRIu32 " %s: %s %s, mtu %u, to %s %s %s", index, port.name,
-             by_address_text(port.own_ip, own), mac_text(port.own_mac, own_mac), port.mtu,
-             node_name(image, port.peer_node, name), by_address_text(port.peer_ip, peer),
-             mac_text(port.peer_mac, peer_mac));
+    used = snprintf(line, LINE_BYTES, "port %" PRIu32 " %s: %s %s, mtu %u, to %s %s %s", index, port.name,
+                    by_address_text(port.own_ip, own), mac_text(port.own_mac, own_mac), port.mtu,
+                    node_name(image, port.peer_node, name), by_address_text(port.peer_ip, peer),
+                    mac_text(port.peer_mac, peer_mac));
+    if (port.rate_in > 0 || port.rate_out > 0)
+        snprintf(line + used, LINE_BYTES - (size_t)used, ", %g GB/s in, %g out", port.rate_in / 1e6,
+                 port.rate_out / 1e6);
 }
 
 static void job_line(const uint8_t *image, uint32_t index, char *line)
@@ -96,7 +100,9 @@ static void job_line(const uint8_t *image, uint32_t index, char *line)
     used = snprintf(line, LINE_BYTES, "job %u: generation %u, %u ranks, %u trees, hosts on UDP port %u",
                     job.job, job.gen, job.rank_count, job.tree_count, job.udp_port);
     if (job.rank != BY_RANK_NONE)
-        snprintf(line + used, LINE_BYTES - (size_t)used, ", rank %u", job.rank);
+        used += snprintf(line + used, LINE_BYTES - (size_t)used, ", rank %u", job.rank);
+    if (job.share > 0)
+        snprintf(line + used, LINE_BYTES - (size_t)used, ", a share of %g", (double)job.share / BY_SHARE_ONE);
 }
 
 static void entry_line(const uint8_t *image, uint32_t index, char *line)
@@ -168,10 +174,13 @@ static void relay_line(const uint8_t *image, uint32_t index, char *line)
 {
     struct by_image_relay relay;
     char src[BY_ADDRESS_TEXT], dst[BY_ADDRESS_TEXT];
+    int used;
 
     by_image_relay(image, index, &relay);
-    snprintf(line, LINE_BYTES, "relay job %u tree %u: from %s to %s by port %u", relay.job, relay.tree,
-             by_address_text(relay.src_ip, src), by_address_text(relay.dst_ip, dst), relay.port);
+    used = snprintf(line, LINE_BYTES, "relay job %u tree %u: from %s to %s by port %u", relay.job, relay.tree,
+                    by_address_text(relay.src_ip, src), by_address_text(relay.dst_ip, dst), relay.port);
+    if (relay.from > 0)
+        snprintf(line + used, LINE_BYTES - (size_t)used, ", come by port %u", relay.from - 1u);
 }
 
 static void hop_line(const uint8_t *image, uint32_t index, char *line)

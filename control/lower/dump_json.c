@@ -32,9 +32,11 @@ static json_t *ports_json(const uint8_t *image, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         struct by_image_port port;
         by_image_port(image, i, &port);
-        json_array_append_new(array, json_pack("{s:s, s:o, s:o, s:o, s:i}", "name", port.name, "own_ip",
-                                               ip_json(port.own_ip), "peer_ip", ip_json(port.peer_ip),
-                                               "peer_node", or_null(port.peer_node), "mtu", port.mtu));
+        json_array_append_new(array, json_pack("{s:s, s:o, s:o, s:o, s:i, s:I, s:I}", "name", port.name,
+                                               "own_ip", ip_json(port.own_ip), "peer_ip",
+                                               ip_json(port.peer_ip), "peer_node", or_null(port.peer_node),
+                                               "mtu", port.mtu, "rate_in", (json_int_t)port.rate_in * 1000,
+                                               "rate_out", (json_int_t)port.rate_out * 1000));
     }
     return array;
 }
@@ -46,10 +48,10 @@ static json_t *jobs_json(const uint8_t *image, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         struct by_image_job job;
         by_image_job(image, i, &job);
-        json_array_append_new(array,
-                              json_pack("{s:i, s:i, s:i, s:o, s:i, s:i}", "job", job.job, "gen", job.gen,
-                                        "rank_count", job.rank_count, "rank", or_null(job.rank), "tree_count",
-                                        job.tree_count, "udp_port", job.udp_port));
+        json_array_append_new(array, json_pack("{s:i, s:i, s:i, s:o, s:i, s:i, s:f}", "job", job.job, "gen",
+                                               job.gen, "rank_count", job.rank_count, "rank",
+                                               or_null(job.rank), "tree_count", job.tree_count, "udp_port",
+                                               job.udp_port, "share", (double)job.share / BY_SHARE_ONE));
     }
     return array;
 }
@@ -140,9 +142,10 @@ static json_t *relays_json(const uint8_t *image, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         struct by_image_relay relay;
         by_image_relay(image, i, &relay);
-        json_array_append_new(array, json_pack("{s:i, s:i, s:o, s:o, s:i}", "job", relay.job, "tree",
+        json_array_append_new(array, json_pack("{s:i, s:i, s:o, s:o, s:i, s:o}", "job", relay.job, "tree",
                                                relay.tree, "src_ip", ip_json(relay.src_ip), "dst_ip",
-                                               ip_json(relay.dst_ip), "port", relay.port));
+                                               ip_json(relay.dst_ip), "port", relay.port, "from",
+                                               relay.from > 0 ? json_integer(relay.from - 1) : json_null()));
     }
     return array;
 }

@@ -98,6 +98,37 @@ static uint32_t local_ip(const struct by_lowering *lowering, uint32_t node)
     return by_address_ip(lowering->topology, by_address_link(&lowering->map, node, 0), node);
 }
 
+uint32_t by_lower_share(struct by_fraction share)
+{
+    __int128 parts = (__int128)share.num * BY_SHARE_ONE / share.den;
+
+    return parts == 0 && share.num > 0 ? 1 : parts > BY_SHARE_ONE ? BY_SHARE_ONE : (uint32_t)parts;
+}
+
+/* What a cable carries in one direction, 1000 bytes a second; 0 where the topology does not say. */
+static uint32_t rate_of(const struct by_topology *topology, uint32_t arc)
+{
+    unsigned __int128 rate;
+
+    if (arc == UINT32_MAX)
+        return 0;
+    rate = (unsigned __int128)topology->arcs[arc].capacity * by_topology_unit(topology->unit) /
+           ((unsigned __int128)topology->scale * 1000);
+    return rate < UINT32_MAX ? (uint32_t)rate : UINT32_MAX;
+}
+
+static void put_rates(const struct writer *w, uint32_t link, struct by_image_port *port)
+{
+    const struct by_topology *topology = w->lowering->topology;
+    const struct by_link *record = &topology->links[link];
+    int is_a = record->a == w->node;
+
+    if (!w->lowering->shared || w->host)
+        return;
+    port->rate_in = rate_of(topology, is_a ? record->arc_ba : record->arc_ab);
+    port->rate_out = rate_of(topology, is_a ? record->arc_ab : record->arc_ba);
+}
+
 static void put_ports(struct writer *w)
 {
     const struct by_lowering *lowering = w->lowering;
@@ -113,12 +144,14 @@ static void put_ports(struct writer *w)
         by_address_interface(topology, w->node, i, port.name);
         by_address_mac(port.own_ip, port.own_mac);
         by_address_mac(port.peer_ip, port.peer_mac);
+        put_rates(w, link, &port);
         by_image_put_port(w->image, i, &port);
     }
     for (uint32_t i = 0; i < lowering->job_count; i++) {
         struct by_image_job job = lowering->jobs[i];
         uint32_t rank = lowering->ranks[i][w->node];
         job.rank = rank == UINT32_MAX ? BY_RANK_NONE : (uint16_t)rank;
+        job.share = w->host ? 0 : job.share;
         by_image_put_job(w->image, i, &job);
     }
 }
@@ -296,7 +329,8 @@ static void put_relays_and_names(struct writer *w)
                                                     .tree = relay->tree,
                                                     .src_ip = relay->src_ip,
                                                     .dst_ip = relay->dst_ip,
-                                                    .port = relay->port});
+                                                    .port = relay->port,
+                                                    .from = (uint16_t)(relay->from + 1u)});
     }
     for (uint32_t i = 0; i < lowering->node_count && w->host && !lowering->bare; i++) {
         uint32_t rank = ranks[i];

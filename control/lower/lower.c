@@ -150,9 +150,11 @@ static int add_job(struct by_lowering *lowering, const struct by_lower_job *job,
     for (uint32_t i = before; i < lowering->tree_count; i++)
         lowering->trees[i].window = job->window;
     lowering->slot_base[lowering->job_count] = copy_bases(lowering, job);
+    lowering->shared |= job->share > 0;
     lowering->jobs[lowering->job_count++] = (struct by_image_job){
         .job = job->job,
         .gen = job->gen ? job->gen : gen,
+        .share = job->share,
         .rank_count = (uint16_t)map.rank_count,
         .rank = BY_RANK_NONE,
         .tree_count = (uint16_t)(lowering->tree_count - before),
@@ -263,6 +265,7 @@ static void add_relays(struct by_lowering *lowering, const struct by_lowered_tre
             .src_ip = by_address_ip(topology, way[0].link, from),
             .dst_ip = by_address_ip(topology, way[count - 1].link, way[count - 1].to),
             .port = (uint16_t)by_address_port(&lowering->map, way[i + 1].link, way[i].to),
+            .from = (uint16_t)by_address_port(&lowering->map, way[i].link, way[i].to),
         };
     }
 }

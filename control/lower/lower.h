@@ -53,6 +53,7 @@ struct by_lower_job {
     uint32_t window; /* a power of two that is kept whatever the others need; 0 = chosen by the options */
     const uint32_t *slot_base; /* by node: the first slot of the job there; NULL: behind the job before it */
     const bool *lost_links;    /* by link: cables that its trees must not take; NULL: none */
+    uint32_t share;            /* of its links, kept for it by switches: parts of BY_SHARE_ONE; 0: none */
 };
 
 /* A tree's node and how it is tied to its parent. Paths are links (cables) in order, with the node that each
@@ -90,7 +91,8 @@ struct by_lowered_tree {
         *hop_of; /* by node: index of its hop, or BY_LOWER_NODE_NONE where the node is not part of the tree */
 };
 
-/* What a switch passes on: packets of (job, tree) from src_ip to dst_ip leave by `port`. */
+/* What a switch passes on: packets of (job, tree) from src_ip to dst_ip come by `from` and leave by `port`.
+ */
 struct by_lowered_relay {
     uint32_t node;
     uint16_t job;
@@ -98,6 +100,7 @@ struct by_lowered_relay {
     uint32_t src_ip;
     uint32_t dst_ip;
     uint16_t port;
+    uint16_t from; /* the port that they come by */
 };
 
 struct by_lowering {
@@ -115,6 +118,7 @@ struct by_lowering {
     struct by_image_key *keys;       /* of `jobs`, or NULL: not keyed */
     uint8_t det, bare;
     uint8_t brief;                            /* hosts' images without HOP, which would be too many */
+    uint8_t shared;                           /* a job has a share: switches learn their links' rates */
     uint32_t mtu, payload_max, window, slots; /* slots: the most that one node needs */
     uint64_t cookie;
     uint32_t note_count;
@@ -156,6 +160,9 @@ void by_lowering_free(struct by_lowering *lowering);
  */
 int by_lowering_image(const struct by_lowering *lowering, uint32_t node, uint8_t **bytes, size_t *size,
                       struct by_problem *problem);
+
+/* A job's share, at most 1, in parts of BY_SHARE_ONE; none that is more than 0 becomes 0. */
+uint32_t by_lower_share(struct by_fraction share);
 
 /* Largest payload of a packet at an MTU: what is left after the headers, in whole cache lines, at most
  * BY_PAYLOAD_MAX. 0 if none. */

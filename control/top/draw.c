@@ -230,6 +230,19 @@ static enum style job_style(const char *state)
                                                                            : YELLOW;
 }
 
+/* What is kept for a job, what came of it, and what had to wait because it had more than that. */
+static void draw_share(struct pen *pen, const struct by_top_job *job)
+{
+    char text[16];
+
+    by_top_rate_text(job->share_rate, text);
+    begin(pen);
+    cell(pen, job->dropped_rate > 0 ? YELLOW : DIM, REST,
+         "     share %.3g: %s came, %.0f packets/s held back, %.0f/s dropped", job->share, text,
+         job->held_rate, job->dropped_rate);
+    end(pen);
+}
+
 static void draw_jobs(struct pen *pen, const struct by_top_view *view)
 {
     int name = 4, state = 5;
@@ -271,6 +284,8 @@ static void draw_jobs(struct pen *pen, const struct by_top_view *view)
             cell(pen, YELLOW, REST, " %s at %s (tree %u, chunk %u)", wait->missing, where->name, wait->tree,
                  wait->chunk);
         end(pen);
+        if (job->share > 0)
+            draw_share(pen, job);
         if (job->text[0] != 0) {
             begin(pen);
             cell(pen, job_style(job->state), REST, "     %s", job->text);

@@ -53,11 +53,13 @@ void by_top_json(const struct by_top_view *view, FILE *stream)
     for (uint32_t i = 0; i < view->job_count; i++) {
         const struct by_top_job *job = &view->jobs[i];
 
-        json_array_append_new(jobs,
-                              json_pack("{s:I, s:s, s:s, s:s, s:I, s:I, s:I}", "job", (json_int_t)job->job,
-                                        "name", job->name, "state", job->state, "text", job->text,
-                                        "generation", (json_int_t)job->generation, "ranks",
-                                        (json_int_t)job->ranks, "slots", (json_int_t)job->slots));
+        json_array_append_new(jobs, json_pack("{s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f}",
+                                              "job", (json_int_t)job->job, "name", job->name, "state",
+                                              job->state, "text", job->text, "generation",
+                                              (json_int_t)job->generation, "ranks", (json_int_t)job->ranks,
+                                              "slots", (json_int_t)job->slots, "share", job->share,
+                                              "share_bytes_per_second", job->share_rate, "held_per_second",
+                                              job->held_rate, "share_dropped_per_second", job->dropped_rate));
     }
     root = json_pack("{s:s, s:s, s:b, s:o, s:o}", "topology", view->title, "source", view->source, "changing",
                      (int)view->is_changing, "switches", switches, "jobs", jobs);

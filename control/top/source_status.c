@@ -80,7 +80,8 @@ static void read_waits(const json_t *array, struct by_top_switch *device)
 static void read_switch(const json_t *row, struct by_top_view *view)
 {
     struct by_top_switch *device = by_top_add_switch(view, text_of(row, "name"));
-    const json_t *slots = json_object_get(row, "slots"), *entries = json_object_get(row, "entries");
+    const json_t *slots = json_object_get(row, "slots"), *entries = json_object_get(row, "entries"), *share;
+    size_t index;
 
     snprintf(device->state, sizeof(device->state), "%.15s", text_of(row, "state"));
     device->boot = strtoull(text_of(row, "boot"), NULL, 16);
@@ -94,6 +95,12 @@ static void read_switch(const json_t *row, struct by_top_view *view)
         snprintf(device->text, sizeof(device->text), "its table is not the one that it should have");
     read_ports(json_object_get(row, "ports"), device);
     read_waits(json_object_get(row, "waiting"), device);
+    json_array_foreach(json_object_get(row, "shares"), index, share)
+    {
+        by_top_add_share(view, (uint32_t)number_of(share, "job"),
+                         json_number_value(json_object_get(share, "share")), number_of(share, "rx_bytes"),
+                         number_of(share, "held"), number_of(share, "dropped"));
+    }
 }
 
 static void read_job(const json_t *row, struct by_top_view *view)

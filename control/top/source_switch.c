@@ -153,6 +153,9 @@ void by_top_read_switch(struct by_top_view *view, const char *name, const by_Hel
     device->entries = hello->entry_max;
     device->entries_held = hello->entry_count;
     read_ports(device, counters, image, topology);
+    for (pb_size_t i = 0; i < counters->shares_count; i++)
+        by_top_add_share(view, counters->shares[i].job, (double)counters->shares[i].share / BY_SHARE_ONE,
+                         counters->shares[i].rx_bytes, counters->shares[i].held, counters->shares[i].dropped);
     for (pb_size_t i = 0; i < waiting->entries_count; i++) {
         struct by_top_wait *wait = by_top_add_wait(device);
 

@@ -70,10 +70,40 @@ static void age(struct by_top_switch *device, const struct by_top_switch *old)
     }
 }
 
+static void rate_shares(struct by_top_view *view, const struct by_top_view *before, double seconds)
+{
+    for (uint32_t i = 0; i < view->job_count; i++)
+        for (uint32_t j = 0; j < before->job_count; j++) {
+            struct by_top_job *job = &view->jobs[i];
+            const struct by_top_job *was = &before->jobs[j];
+
+            if (job->job != was->job)
+                continue;
+            job->share_rate = rate(job->share_bytes, was->share_bytes, seconds);
+            job->held_rate = rate(job->share_held, was->share_held, seconds);
+            job->dropped_rate = rate(job->share_dropped, was->share_dropped, seconds);
+        }
+}
+
+void by_top_add_share(struct by_top_view *view, uint32_t number, double share, uint64_t bytes, uint64_t held,
+                      uint64_t dropped)
+{
+    struct by_top_job *job;
+
+    if (number == 0)
+        return;
+    job = by_top_add_job(view, number);
+    job->share = share;
+    job->share_bytes += bytes;
+    job->share_held += held;
+    job->share_dropped += dropped;
+}
+
 void by_top_rates(struct by_top_view *view, const struct by_top_view *before)
 {
     double seconds = (double)(view->time_ns - before->time_ns) / 1e9;
 
+    rate_shares(view, before, seconds);
     for (uint32_t i = 0; i < view->switch_count; i++) {
         struct by_top_switch *device = &view->switches[i];
         const struct by_top_switch *old = NULL;

@@ -46,6 +46,10 @@ struct by_top_job {
     char name[BY_TOP_NAME];
     char state[16];
     char text[BY_TOP_TEXT];
+    /* Of the job's share: what switches have counted of it together, and a second's. */
+    double share; /* 0: it has none */
+    uint64_t share_bytes, share_held, share_dropped;
+    double share_rate, held_rate, dropped_rate;
 };
 
 struct by_top_view {
@@ -61,6 +65,9 @@ struct by_top_view {
 struct by_top_switch *by_top_add_switch(struct by_top_view *view, const char *name);
 /* The job of that number, which is added when it is not there. */
 struct by_top_job *by_top_add_job(struct by_top_view *view, uint32_t job);
+/* What one switch has counted of a job's share; job 0, all without one, is nobody's. */
+void by_top_add_share(struct by_top_view *view, uint32_t number, double share, uint64_t bytes, uint64_t held,
+                      uint64_t dropped);
 struct by_top_port *by_top_add_port(struct by_top_switch *device);
 struct by_top_wait *by_top_add_wait(struct by_top_switch *device);
 /* Fills in rates from the counters of an earlier sample, and which waits are old. A switch that has restarted

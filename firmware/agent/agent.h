@@ -72,6 +72,8 @@ struct by_agent_ops {
     /* Time: monotonic, never 0, and that of the world in nanoseconds since 1970, 0 where it is not known.
      * NULL where a node has no clock: then nothing is limited by rate. */
     void (*clock)(void *node, uint64_t *now_ns, uint64_t *unix_ns);
+    /* Share `index`: as by_engine_share. NULL where a node keeps none. */
+    int (*share)(void *node, uint32_t index, struct by_engine_share *out);
 };
 
 struct by_agent_config {

@@ -123,6 +123,7 @@ void by_agent_answer_counters(struct by_agent *agent)
 {
     by_CountersReply *reply = &agent->response.body.counters;
     struct by_agent_counter counter;
+    struct by_engine_share share;
     struct by_agent_port port;
 
     agent->response.which_body = by_Response_counters_tag;
@@ -147,6 +148,20 @@ void by_agent_answer_counters(struct by_agent *agent)
         row->tx_dropped = port.tx_dropped;
         row->down = port.down != 0;
         reply->ports_count = (pb_size_t)(i + 1);
+    }
+    for (uint32_t i = 0; agent->config.ops->share && i < sizeof reply->shares / sizeof reply->shares[0];
+         i++) {
+        by_ShareCounters *row = &reply->shares[i];
+
+        if (agent->config.ops->share(agent->config.node, i, &share) != 0)
+            break;
+        row->job = share.job;
+        row->share = share.share;
+        row->rx_bytes = share.rx_bytes;
+        row->tx_bytes = share.tx_bytes;
+        row->held = share.held;
+        row->dropped = share.dropped;
+        reply->shares_count = (pb_size_t)(i + 1);
     }
 }
 

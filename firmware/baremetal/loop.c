@@ -26,7 +26,7 @@ static bool is_own_ip(const struct by_switch *self, uint32_t ip)
  * Adds a frame to the batch when it is a banyan packet for this port; else counts and drops it. Packets to
  * one of our addresses must have our UDP port; packets to others are the engine's to relay.
  */
-static void take(struct by_switch *self, uint16_t buffer, uint16_t port)
+static void take(struct by_switch *self, uint16_t buffer, uint16_t port, bool held)
 {
     struct by_net *net = self->net[port];
     struct by_frame frame;
@@ -45,7 +45,8 @@ static void take(struct by_switch *self, uint16_t buffer, uint16_t port)
                                                      .port = port,
                                                      .src_ip = frame.src_ip,
                                                      .dst_ip = frame.dst_ip,
-                                                     .ecn = frame.ecn};
+                                                     .ecn = frame.ecn,
+                                                     .held = held};
         self->buffer[self->batch_count++] = buffer;
         return;
     }
@@ -63,7 +64,7 @@ static void take_disturbed(struct by_switch *self, uint16_t buffer, uint16_t por
     self->counters.fault_duplicated += verdict == BY_FAULT_DUPLICATE;
     self->counters.fault_held += verdict == BY_FAULT_HOLD;
     for (uint32_t i = 0; i < count; i++)
-        take(self, out[i].buffer, out[i].port);
+        take(self, out[i].buffer, out[i].port, false);
 }
 
 /* Steps until the batch is consumed, sending after each; then drops the frames that no relay took. */
@@ -97,7 +98,7 @@ static uint32_t receive(struct by_switch *self, uint16_t port)
         if (by_fault_enabled(&self->disturb.fault))
             take_disturbed(self, buffers[i], port);
         else
-            take(self, buffers[i], port);
+            take(self, buffers[i], port, false);
     }
     return count;
 }
@@ -106,6 +107,7 @@ static uint32_t receive(struct by_switch *self, uint16_t port)
 static uint32_t go_round(struct by_switch *self)
 {
     struct by_disturbed held;
+    struct by_parked parked;
     uint32_t received = 0;
 
     for (uint32_t i = 0; i < self->port_count; i++)
@@ -118,7 +120,9 @@ static uint32_t go_round(struct by_switch *self)
     self->first_port = (self->first_port + 1) % self->port_count;
     while (self->disturb.count && self->batch_count < BY_BATCH_MAX &&
            by_disturb_due(&self->disturb, self->now_ns, &held))
-        take(self, held.buffer, held.port);
+        take(self, held.buffer, held.port, false);
+    while (self->batch_count < BY_BATCH_MAX && by_park_take(&self->park, self->now_ns, &parked))
+        take(self, (uint16_t)(uintptr_t)parked.frame, parked.port, true);
     if (self->batch_count)
         step(self);
     for (uint32_t i = 0; i < self->port_count; i++)
@@ -142,7 +146,11 @@ static bool alert(struct by_switch *self, bool wanted)
 static void rest(struct by_switch *self)
 {
     if (!alert(self, true)) {
-        by_clock_alarm(self->disturb.count ? BY_DISTURB_NS : SLEEP_NS);
+        uint64_t parked_ns = by_park_due(&self->park), now_ns = by_clock_ns();
+        uint64_t most = self->disturb.count ? BY_DISTURB_NS : SLEEP_NS;
+
+        parked_ns = parked_ns > now_ns ? parked_ns - now_ns : 1;
+        by_clock_alarm(parked_ns < most ? parked_ns : most);
         by_watchdog_pause();
         by_wait_for_interrupt();
         by_clock_quiet();

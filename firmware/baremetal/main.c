@@ -19,6 +19,8 @@
 
 /* Least time between two repairs of one bank (ns): about one round trip; as banyan-switchd. */
 #define REPAIR_NS 500000u
+/* Jobs with a share of their links (count). */
+#define SHARES 8u
 /* Headers of a frame, beyond a payload, and the least frame that a buffer takes (bytes). */
 #define FRAME_OVERHEAD (BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES)
 #define FRAME_LEAST    1600u
@@ -213,6 +215,7 @@ void by_main(uint64_t is_at_el2)
         .relay_count_max = by_hal.limits.relays,
         .repair_interval_ns = REPAIR_NS,
         .isa = by_isa_best(),
+        .meter_count_max = by_engine_meters(by_hal.limits.ports, SHARES),
     };
     char text[16];
 
@@ -230,6 +233,7 @@ void by_main(uint64_t is_at_el2)
     engine.slot_count_max = (uint32_t)by_setting_number("slots", by_hal.limits.slots, by_hal.limits.slots);
     self.is_timeless = by_setting_number("timeless", 0, 1) != 0;
     read_faults(&self.disturb.fault);
+    by_park_open(&self.park, self.parked, BY_PARK_MAX);
     open_engine(&engine);
     open_ports(engine.payload_max);
     open_agent(&engine);

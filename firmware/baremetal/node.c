@@ -99,6 +99,11 @@ static int node_port(void *node, uint32_t index, struct by_agent_port *out)
     return 0;
 }
 
+static int node_share(void *node, uint32_t index, struct by_engine_share *out)
+{
+    return by_engine_share(((struct by_switch *)node)->engine, index, out);
+}
+
 static int node_waiting(void *node, uint32_t index, struct by_bank_view *out)
 {
     return by_engine_oldest(((struct by_switch *)node)->engine, index, out);
@@ -126,6 +131,7 @@ const struct by_agent_ops by_switch_ops = {
     .image = node_image,
     .counter = node_counter,
     .port = node_port,
+    .share = node_share,
     .waiting = node_waiting,
     .keep = node_keep,
     .clock = node_clock,

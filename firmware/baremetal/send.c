@@ -66,8 +66,9 @@ static void send_one(struct by_switch *self, struct by_net *net, const struct by
     }
 }
 
-static void relay(struct by_switch *self, struct by_net *net, uint16_t *buffer)
+static void relay(struct by_switch *self, struct by_net *net, const struct by_tx *tx, uint32_t index)
 {
+    uint16_t *buffer = &self->buffer[index];
     uint8_t *frame;
 
     if (*buffer == BY_BUFFER_NONE) {
@@ -79,9 +80,22 @@ static void relay(struct by_switch *self, struct by_net *net, uint16_t *buffer)
     by_copy(frame + BY_MAC_BYTES, net->own_mac, BY_MAC_BYTES);
     /* A checksum that the sender left to its link is none: none is legal (RFC 768), a wrong one is not. */
     by_put16(frame + UDP_CHECKSUM_AT, 0);
+    if (tx->ecn != self->rx[index].ecn)
+        by_frame_mark(frame, tx->ecn);
     self->counters.tx_relayed++;
     by_net_forward(net, *buffer);
     *buffer = BY_BUFFER_NONE;
+}
+
+/* Keeps the received frame until it is due. */
+static void park(struct by_switch *self, const struct by_tx *tx, uint16_t *buffer)
+{
+    if (*buffer == BY_BUFFER_NONE)
+        return;
+    if (by_park_put(&self->park, self->now_ns + tx->wait_ns, (void *)(uintptr_t)*buffer, tx->port))
+        *buffer = BY_BUFFER_NONE; /* it has not been used up */
+    else
+        self->counters.park_full++;
 }
 
 void by_switch_send(struct by_switch *self, const struct by_tx *tx, uint32_t tx_count, uint32_t rx_first)
@@ -94,7 +108,9 @@ void by_switch_send(struct by_switch *self, const struct by_tx *tx, uint32_t tx_
             if (tx->kind == BY_TX_SEND && tx->ref != BY_REF_NONE)
                 by_engine_release(self->engine, tx->ref);
         } else if (tx->kind == BY_TX_RELAY) {
-            relay(self, net, &self->buffer[rx_first + tx->rx_index]);
+            relay(self, net, tx, rx_first + tx->rx_index);
+        } else if (tx->kind == BY_TX_HOLD) {
+            park(self, tx, &self->buffer[rx_first + tx->rx_index]);
         } else {
             send_one(self, net, tx);
         }

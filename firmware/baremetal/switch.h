@@ -10,6 +10,7 @@
 #include "firmware/baremetal/disturb.h"
 #include "firmware/baremetal/net.h"
 #include "firmware/baremetal/store.h"
+#include "offload/base/park.h"
 
 /* Packets of one step (count): what a round collects before the engine sees it, and the room behind it (with
  * fault injection one received frame makes at most three). */
@@ -18,6 +19,8 @@
 #define BY_BATCH_ROOM (BY_BATCH_MAX + 3u * BY_BURST_MAX)
 /* Actions of one step (count). */
 #define BY_TX_MAX (4u * BY_CHILDREN_MAX + 2u)
+/* Frames that wait for their jobs' shares (count); what does not fit is lost. */
+#define BY_PARK_MAX 64u
 
 /* X(name, "help"): counts since start; the names are those of banyan-switchd. */
 #define BY_SWITCH_COUNTER_LIST(X)                                                                            \
@@ -34,6 +37,7 @@
     X(tx_shared, "packets sent as headers chained to a shared payload")                                      \
     X(tx_copied, "packets sent as a copy, since the payload is not the engine's")                            \
     X(tx_relayed, "packets relayed in the buffer that they came in")                                         \
+    X(park_full, "packets dropped: too many wait for their jobs' shares")                                    \
     X(tx_no_memory, "packets dropped: the port took no more, or there was no buffer")                        \
     X(tx_no_port, "packets dropped: the port does not exist or has no address")
 
@@ -56,6 +60,8 @@ struct by_switch {
     bool is_timeless;    /* the engine gets no clock, so that a trace can be repeated (setting clock) */
     uint32_t first_port; /* of the next round: no port is always first */
     struct by_disturb disturb;
+    struct by_park park;
+    struct by_parked parked[BY_PARK_MAX];
     struct by_switch_counters counters;
     uint32_t batch_count;
     struct by_rx rx[BY_BATCH_ROOM];

@@ -97,6 +97,11 @@ static int node_port(void *node, uint32_t index, struct by_agent_port *out)
     return 0;
 }
 
+static int node_share(void *node, uint32_t index, struct by_engine_share *out)
+{
+    return by_engine_share(by_shell_engine(shell_of(node)), index, out);
+}
+
 static int node_waiting(void *node, uint32_t index, struct by_bank_view *out)
 {
     return by_engine_oldest(by_shell_engine(shell_of(node)), index, out);
@@ -132,6 +137,7 @@ const struct by_agent_ops by_node_ops = {
     .image = node_image,
     .counter = node_counter,
     .port = node_port,
+    .share = node_share,
     .waiting = node_waiting,
     .keep = node_keep,
     .clock = node_clock,

@@ -28,6 +28,7 @@ static struct by_parcel *parcel_get(struct by_world *world, size_t bytes)
     }
     parcel->next = NULL;
     parcel->bytes = (uint16_t)bytes;
+    parcel->held = 0;
     return parcel;
 }
 

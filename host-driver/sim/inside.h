@@ -19,6 +19,7 @@ struct by_parcel {
     uint16_t room; /* bytes of data */
     uint32_t src_ip, dst_ip;
     uint8_t ecn;
+    uint8_t held; /* as in by_rx */
     uint8_t data[];
 };
 

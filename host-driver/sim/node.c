@@ -113,6 +113,13 @@ static void act(struct by_world *world, uint32_t index, const struct by_tx *tx, 
             by_cable_send(world, index, &tx[i], by_parcel_copy(world, rx[tx[i].rx_index]));
             continue;
         }
+        if (tx[i].kind == BY_TX_HOLD) {
+            parcel = by_parcel_copy(world, rx[tx[i].rx_index]);
+            parcel->held = 1;
+            by_heap_push(&world->heap, world->now_ps + by_sim_ps(tx[i].wait_ns), BY_EVENT_ADDED, index,
+                         parcel);
+            continue;
+        }
         if (from_engine && tx[i].header[AT_TYPE] == BY_TYPE_RESULT)
             mark_closed(world, node, tx[i].header);
         if (tx[i].port != BY_PORT_LOCAL) {
@@ -149,7 +156,8 @@ static uint32_t take_burst(struct by_world *world, struct by_parcels *list, stru
                                      .port = parcel->port,
                                      .src_ip = parcel->src_ip,
                                      .dst_ip = parcel->dst_ip,
-                                     .ecn = parcel->ecn};
+                                     .ecn = parcel->ecn,
+                                     .held = parcel->held};
     }
     return count;
 }

@@ -41,6 +41,21 @@ static uint32_t at_least(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
+/* Jobs with a share of their links. */
+static uint32_t share_count(const uint8_t *image)
+{
+    struct by_image_header header;
+    struct by_image_job job;
+    uint32_t count = 0;
+
+    by_image_header(image, &header);
+    for (uint32_t i = 0; i < header.count[BY_SECTION_JOB]; i++) {
+        by_image_job(image, i, &job);
+        count += job.share > 0;
+    }
+    return count;
+}
+
 static void engine_create(struct by_world *world, struct by_sim_node *node)
 {
     const struct by_world_config *given = &world->config;
@@ -53,6 +68,8 @@ static void engine_create(struct by_world *world, struct by_sim_node *node)
     config.slot_count_max = at_least(at_least(header.slot_count, given->slot_count_max), 1);
     config.image_bytes_max = at_least((uint32_t)node->image_bytes, given->image_bytes_max);
     config.entry_count_max = at_least(at_least(header.count[BY_SECTION_ENTRY], given->entry_count_max), 1);
+    if (header.kind == BY_NODE_SWITCH)
+        config.meter_count_max = by_engine_meters(header.count[BY_SECTION_PORT], share_count(node->image));
     config.relay_count_max = at_least(header.count[BY_SECTION_RELAY], given->relay_count_max);
     bytes = by_engine_size(&config);
     if (bytes == 0 || by_engine_init(&node->engine, aligned(bytes), bytes, &config) != 0)

@@ -16,6 +16,10 @@
 /* Jobs known to one node at a time (count); job ids on the wire are 16 bits, and must be below this: direct
  * index. */
 #define BY_JOBS_MAX 1024u
+/* Jobs with a share of their links at one node (count): each has a meter for each port and direction. */
+#define BY_SHARES_MAX 64u
+/* A share of 1 (parts): 1/4 is 250,000,000. */
+#define BY_SHARE_ONE 1000000000u
 /* Trees of one job (count): `tree` is 16 bits on the wire; a bound on the direct index. */
 #define BY_TREES_MAX 8192u
 /* Entries of one node (count). */

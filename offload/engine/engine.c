@@ -1,8 +1,8 @@
 /*
  * An engine's memory and its step: packets are taken in batches; first each is decoded and its entry found,
  * while its bank is on its way to the cache, then each is handled by the file for its type. Neighbours:
- * load.c (tables), verify.c (keyed jobs), contrib.c, result.c, repair.c (the state machine), send.c
- * (actions), view.c (for people). One engine belongs to one thread.
+ * load.c (tables), meter.c (shares), verify.c (keyed jobs), contrib.c, result.c, repair.c (the state
+ * machine), send.c (actions), view.c (for people). One engine belongs to one thread.
  */
 #include "offload/engine/state.h"
 
@@ -14,6 +14,8 @@
 #define BATCH 8u
 /* Cache lines of a bank's payload to ask for ahead (count); the processor's own prefetcher does the rest. */
 #define AHEAD 4u
+/* Congestion experienced, of an IP header's two bits (RFC 3168). */
+#define ECN_MARKED 3u
 
 static size_t round_up(size_t bytes)
 {
@@ -44,7 +46,8 @@ static int config_is_sound(const struct by_engine_config *config)
            config->payload_max >= 8 && config->payload_max <= BY_PAYLOAD_MAX &&
            config->image_bytes_max >= BY_IMAGE_HEADER_BYTES &&
            config->image_bytes_max <= BY_IMAGE_BYTES_MAX && config->entry_count_max > 0 &&
-           config->entry_count_max <= BY_ENTRIES_MAX && config->relay_count_max <= BY_RELAYS_MAX;
+           config->entry_count_max <= BY_ENTRIES_MAX && config->relay_count_max <= BY_RELAYS_MAX &&
+           config->meter_count_max <= by_engine_meters(BY_TABLE_PORTS_MAX, BY_SHARES_MAX);
 }
 
 static uint32_t port_count_max(const struct by_engine_config *config)
@@ -70,7 +73,7 @@ static uint64_t lay_out(struct by_engine *engine, const struct by_engine_config 
     uint8_t *memory = (uint8_t *)engine;
     size_t half = round_up(config->payload_max);
     size_t stride = 2 * half + BY_LINE;
-    uint64_t banks = 2 * (uint64_t)config->slot_count_max;
+    uint64_t banks = 2 * (uint64_t)config->slot_count_max, metered = config->meter_count_max > 0;
     uint64_t at = 0;
     struct by_table unused;
 
@@ -83,6 +86,9 @@ static uint64_t lay_out(struct by_engine *engine, const struct by_engine_config 
         table->child = carve(memory, &at, (uint64_t)child_count_max(config) * sizeof(struct by_neighbour));
         table->keys = carve(memory, &at, (uint64_t)child_count_max(config) * sizeof(struct by_hop_keys));
         table->own_ip = carve(memory, &at, (uint64_t)port_count_max(config) * sizeof(uint32_t));
+        table->meter = carve(memory, &at, (uint64_t)config->meter_count_max * sizeof(struct by_meter));
+        table->share = carve(memory, &at, metered * (BY_SHARES_MAX + 1) * sizeof(*table->share));
+        table->share_of = carve(memory, &at, metered * BY_JOBS_MAX);
         table->relay = carve(memory, &at, (uint64_t)config->relay_count_max * sizeof(struct by_relay));
         table->entry_cell =
             carve(memory, &at, (uint64_t)cells_for(config->entry_count_max) * sizeof(uint32_t));
@@ -140,6 +146,7 @@ int by_engine_init(struct by_engine **engine, void *memory, size_t bytes,
     e->config.repair_interval_ns = config->repair_interval_ns;
     e->config.isa = config->isa;
     e->config.alike = config->alike;
+    e->config.meter_count_max = config->meter_count_max;
     lay_out(e, config);
     for (unsigned i = 0; i < 2; i++) {
         struct by_table *table = &e->table[i];
@@ -182,8 +189,10 @@ static int is_own_address(const struct by_table *table, const struct by_rx *rx)
 }
 
 /* Passes on a datagram that is for others, as a whole and by its first packet: with a damaged one it ends
- * here. `rx` is its first packet, or one `behind`. 0 when it is for us. */
-static int relayed(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t key, int behind)
+ * here. `rx` is its first packet, and `whole` its bytes; or a later one, and `whole` 0. 0 when it is for us.
+ */
+static int relayed(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t key,
+                   uint32_t whole)
 {
     const struct by_relay *relay;
     struct by_tx *tx;
@@ -193,13 +202,22 @@ static int relayed(struct by_step *step, const struct by_rx *rx, uint32_t rx_ind
     relay = by_relay_find(step->table, key, rx->src_ip, rx->dst_ip);
     if (!relay)
         return 0;
-    if (behind) {
+    if (whole == 0) {
         step->engine->counters.drop_entry++;
         return 1;
     }
+    if (!by_image_relay_takes(relay->from, rx->port)) {
+        step->engine->counters.drop_ingress++; /* forged: it takes no room behind us */
+        return 1;
+    }
+    if (step->table->metered) {
+        if (!by_meter_admits(step, rx, rx_index, whole, (uint16_t)(key >> 16), relay->port))
+            return 1;
+        by_meter_relayed(step, (uint16_t)(key >> 16), relay->port, whole);
+    }
     tx = &step->tx[step->tx_count++];
     tx->kind = BY_TX_RELAY;
-    tx->ecn = rx->ecn;
+    tx->ecn = rx->held && by_meter_marks(step, rx->port) ? ECN_MARKED : rx->ecn;
     tx->direct = 0;
     tx->port = relay->port;
     tx->udp_port = 0;
@@ -212,9 +230,21 @@ static int relayed(struct by_step *step, const struct by_rx *rx, uint32_t rx_ind
     return 1;
 }
 
-/* First pass: the header, the entry, the bank. `behind`: it is not its datagram's first packet. 1 when the
- * whole datagram is for others. */
-static int classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, int behind,
+/* Does the packet come from the neighbour that it names? What does not is dropped by who handles it. */
+static int is_from_neighbour(const struct by_table *table, const struct by_packet *packet)
+{
+    const struct by_entry *entry = packet->entry;
+
+    return packet->address == entry->parent.address ||
+           (packet->header.child < entry->child_count &&
+            packet->address == table->child[entry->first_child + packet->header.child].address);
+}
+
+/*
+ * First pass: the header, the entry, the bank. `whole`: bytes of the datagram, if this is its first packet,
+ * else 0. 1 when the whole datagram is dealt with: for others, or not now.
+ */
+static int classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t whole,
                     struct by_packet *packet)
 {
     struct by_engine *engine = step->engine;
@@ -231,7 +261,7 @@ static int classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_in
     if (rx->payload)
         packet->payload = rx->payload;
     key = (uint32_t)packet->header.job << 16 | packet->header.tree;
-    if (step->table->relay_count > 0 && relayed(step, rx, rx_index, key, behind))
+    if (step->table->relay_count > 0 && relayed(step, rx, rx_index, key, whole))
         return 1;
     entry = by_entry_find(step->table, key);
     if (!entry) {
@@ -250,8 +280,13 @@ static int classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_in
         packet->entry = NULL;
         return 0;
     }
+    if (__builtin_expect(step->table->metered && whole > 0, 0) && is_from_neighbour(step->table, packet) &&
+        !by_meter_admits(step, rx, rx_index, whole, packet->header.job, rx->port)) {
+        packet->entry = NULL;
+        return 1;
+    }
     packet->bank = by_bank_index(entry, packet->header.seq);
-    if (rx->ecn == 3)
+    if (rx->ecn == ECN_MARKED || (__builtin_expect(rx->held, 0) && by_meter_marks(step, rx->port)))
         packet->header.flags |= BY_FLAG_CE;
     __builtin_prefetch(&engine->bank[packet->bank], 1);
     packet->pairs = by_pair_count(entry, packet->header.mode, packet->header.op, packet->header.dtype);
@@ -316,7 +351,7 @@ static void next_packet(struct by_step *step, const struct by_rx *rx, uint32_t *
 
     engine->counters.rx++;
     if (bytes == whole->bytes) {
-        classify(step, whole, *done, 0, packet);
+        classify(step, whole, *done, whole->bytes, packet);
         *done += 1;
         return;
     }
@@ -324,7 +359,7 @@ static void next_packet(struct by_step *step, const struct by_rx *rx, uint32_t *
     part.data += at;
     part.bytes = bytes;
     engine->datagram = NULL;
-    if (classify(step, &part, *done, at > 0, packet) || bytes == left) {
+    if (classify(step, &part, *done, at == 0 ? whole->bytes : 0, packet) || bytes == left) {
         *done += 1;
     } else {
         engine->datagram = whole->data;
@@ -358,6 +393,8 @@ uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct 
                 handle(&step, &packet[i]);
         }
     }
+    if (step.table->metered)
+        by_meter_sent(&step);
     *tx_count = step.tx_count;
     return done;
 }

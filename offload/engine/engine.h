@@ -28,7 +28,14 @@ struct by_engine_config {
     unsigned isa;                /* enum by_isa, from by_isa_best() */
     uint8_t alike; /* 1: a result for several children is the same packet for all (child 255), if it has no
                       key, so that who replicates it need not look into it; 0: each names its child */
+    uint32_t meter_count_max; /* meters of shares (by_engine_meters); 0: shares are not kept here */
 };
+
+/* Meters that `ports` ports with the shares of `jobs` jobs need. */
+static inline uint32_t by_engine_meters(uint32_t ports, uint32_t jobs)
+{
+    return 2 * ports * (jobs + 1);
+}
 
 /* X(name, "help"): counts since init; packets unless said otherwise. */
 #define BY_ENGINE_COUNTER_LIST(X)                                                                            \
@@ -61,6 +68,8 @@ struct by_engine_config {
     X(drop_busy, "dropped: the bank is still being sent")                                                    \
     X(drop_state, "dropped: not expected in this state")                                                     \
     X(drop_poison, "dropped: of a poisoned chunk")                                                           \
+    X(drop_share, "dropped: of a job far beyond its share of a port")                                        \
+    X(hold, "held back: of a job beyond its share of a port that others use")                                \
     X(poison, "chunks poisoned by ranks that disagree")                                                      \
     X(alarm_memory, "chunks poisoned because a slot was not as this node had left it")                       \
     X(alarm_lost_state, "results for a chunk that is still missing contributions here")
@@ -114,6 +123,17 @@ void by_engine_release(struct by_engine *engine, uint32_t ref);
 const struct by_engine_counters *by_engine_counters(const struct by_engine *engine);
 /* `engine` takes the place of `old`: its counters go on from those. */
 void by_engine_inherit(struct by_engine *engine, const struct by_engine *old);
+
+/* What became of a job's share, at all ports together; bytes are those on cables, with gaps and preambles.
+ * Counts since the job has had a share here. */
+struct by_engine_share {
+    uint16_t job;   /* 0: all jobs without a share, by ports that have a rate */
+    uint32_t share; /* parts of BY_SHARE_ONE */
+    uint64_t rx_bytes, tx_bytes;
+    uint64_t held, dropped; /* packets */
+};
+/* Share `index` of the active table, the first is that of job 0. 0 or BY_ENOENT: there is none. */
+int by_engine_share(const struct by_engine *engine, uint32_t index, struct by_engine_share *out);
 
 /* State of one bank, for people (telemetry, show). */
 enum by_bank_state { BY_BANK_VOID = 1, BY_BANK_AGG, BY_BANK_UP, BY_BANK_DONE, BY_BANK_POISON };

@@ -214,6 +214,7 @@ static void build(struct by_table *table)
         to->src_ip = relay.src_ip;
         to->dst_ip = relay.dst_ip;
         to->port = relay.port;
+        to->from = relay.from;
         put_cell(table->relay_cell, table->relay_shift, by_relay_key(to->key, to->src_ip, to->dst_ip), i);
     }
 }
@@ -280,7 +281,9 @@ int by_engine_stage(struct by_engine *engine, const uint8_t *image, size_t bytes
         return refuse(fault, BY_ELIMIT, "header", 0, "more relays than this node can hold",
                       header.count[BY_SECTION_RELAY]);
     build(table);
-    error = check_overlap(engine, table, fault);
+    error = by_meters_build(config, table, fault);
+    if (!error)
+        error = check_overlap(engine, table, fault);
     if (!error)
         error = check_running(engine->active, table, fault);
     if (error)
@@ -319,6 +322,7 @@ int by_engine_commit(struct by_engine *engine)
     for (uint32_t i = 0; i < table->entry_count; i++)
         if (!table->entry[i].stays)
             start_banks(engine, &table->entry[i]);
+    by_meters_inherit(table, engine->active);
     engine->active = table;
     engine->staged = NULL;
     return 0;

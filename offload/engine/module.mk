@@ -3,6 +3,7 @@ offload_SRC += \
 	offload/engine/contrib.c \
 	offload/engine/engine.c \
 	offload/engine/load.c \
+	offload/engine/meter.c \
 	offload/engine/pairs.c \
 	offload/engine/place.c \
 	offload/engine/repair.c \

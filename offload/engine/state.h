@@ -142,7 +142,20 @@ struct by_relay {
     uint32_t src_ip;
     uint32_t dst_ip;
     uint16_t port;
+    uint16_t from; /* as in the image */
 };
+
+/*
+ * A queue that would be, were a cable so fast (meter.c): what came, less what has drained since. In 10^-9
+ * bytes, so that a rate in bytes a second is one in units of a nanosecond, and nothing is ever rounded.
+ */
+struct by_meter {
+    uint64_t level;
+    uint64_t last_ns; /* up to then it has drained */
+    uint64_t rate;    /* bytes a second; 0: unknown, nothing is metered */
+    uint64_t depth;   /* what it takes at a time, and nobody waits */
+};
+enum by_direction { BY_DIRECTION_IN, BY_DIRECTION_OUT };
 
 /* One of the two table banks: an image and what was built from it. Cells are open-addressed hashes: index +
  * 1, 0 is free. */
@@ -163,6 +176,14 @@ struct by_table {
     uint32_t port_count;
     uint16_t node;
     uint32_t *own_ip; /* by port */
+    /* Shares (meter.c). For each direction and port one meter of the port, then one for each job with a
+     * share.
+     */
+    uint8_t metered;      /* 0: no port has a rate, or no job a share, or this node has no room for them */
+    uint8_t *share_of;    /* by job: its place in `share`, 0: it has none */
+    uint32_t share_count; /* the first is that of all jobs without */
+    struct by_engine_share *share;
+    struct by_meter *meter;
 };
 
 struct by_engine {
@@ -300,6 +321,21 @@ static inline uint32_t by_relay_key(uint32_t key, uint32_t src_ip, uint32_t dst_
 const struct by_entry *by_entry_find(const struct by_table *table, uint32_t key);
 const struct by_relay *by_relay_find(const struct by_table *table, uint32_t key, uint32_t src_ip,
                                      uint32_t dst_ip);
+
+/* meter.c: what a table needs of its image, or BY_ELIMIT with `fault`; then, when it becomes active, what the
+ * one before knew. */
+int by_meters_build(const struct by_engine_config *config, struct by_table *table,
+                    struct by_image_fault *fault);
+void by_meters_inherit(struct by_table *table, const struct by_table *before);
+/* A packet of `bytes`, of job `job`, came by rx->port, and what it makes leaves by `out`. 1 when it may go
+ * on; else it is held or dropped, and counted. */
+int by_meter_admits(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t bytes,
+                    uint16_t job, uint16_t out);
+/* What has waited at this port is marked: much does. */
+int by_meter_marks(struct by_step *step, uint32_t port);
+/* Charges a relay, or the actions of a step from `first` on, to the ports by which they leave. */
+void by_meter_relayed(struct by_step *step, uint16_t job, uint16_t out, uint32_t bytes);
+void by_meter_sent(struct by_step *step);
 
 /* contrib.c, result.c, repair.c: one packet each; they count what they drop. */
 void by_contrib_take(struct by_step *step, const struct by_packet *packet);

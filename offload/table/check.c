@@ -253,7 +253,7 @@ BY_STATIC_ASSERT(MTU_MIN == 68, "named in a text above");
 static int check_jobs(struct check *check)
 {
     struct by_image_job job;
-    uint32_t least = 0;
+    uint32_t least = 0, shares = 0;
 
     for (begin(check, "job"); check->index < check->header.count[BY_SECTION_JOB]; check->index++) {
         by_image_job(check->image, check->index, &job);
@@ -270,10 +270,16 @@ static int check_jobs(struct check *check)
             return refuse(check, BY_ELIMIT, "number of trees is not in 1..8192", job.tree_count);
         if (job.udp_port == 0)
             return refuse(check, BY_EFORMAT, "UDP port is zero", 0);
+        if (job.share > BY_SHARE_ONE)
+            return refuse(check, BY_EFORMAT, "share exceeds 1, which is 1000000000", job.share);
+        shares += job.share > 0;
+        if (shares > BY_SHARES_MAX)
+            return refuse(check, BY_ELIMIT, "more than 64 jobs with a share", shares);
     }
     return 0;
 }
 
+BY_STATIC_ASSERT(BY_SHARES_MAX == 64 && BY_SHARE_ONE == 1000000000, "named in texts above");
 BY_STATIC_ASSERT(BY_TREES_MAX == 8192, "named in a text above");
 
 /* Child `at` of an entry, alone and against its elder sisters. `own` is 1 when a sister is this host's own
@@ -504,6 +510,9 @@ static int check_relays(struct check *check)
             return refuse(check, BY_EFORMAT, "addresses are zero, or equal", relay.src_ip);
         if (relay.port >= check->header.count[BY_SECTION_PORT])
             return refuse(check, BY_EFORMAT, "port is not one of this node's", relay.port);
+        if (relay.from > check->header.count[BY_SECTION_PORT])
+            return refuse(check, BY_EFORMAT, "port that packets come by is not one of this node's",
+                          relay.from - 1u);
     }
     return 0;
 }

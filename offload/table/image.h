@@ -69,6 +69,9 @@ struct by_image_port {
     uint8_t peer_mac[6];
     uint16_t peer_node;
     uint16_t mtu; /* bytes of IP packet */
+    /* What the cable carries to us and from us, 1000 bytes of whole frames a second; 0: not known, and then
+     * no share of it is kept. */
+    uint32_t rate_in, rate_out;
 };
 
 struct by_image_job {
@@ -78,6 +81,8 @@ struct by_image_job {
     uint16_t rank; /* this host's, or BY_RANK_NONE */
     uint16_t tree_count;
     uint16_t udp_port; /* on which the job's hosts listen (switches: BY_UDP_PORT always) */
+    uint32_t share;    /* of each port's rates that is kept for it, in parts of BY_SHARE_ONE; 0: what others
+                          leave */
 };
 
 struct by_image_entry {
@@ -149,7 +154,14 @@ struct by_image_relay {
     uint32_t src_ip;
     uint32_t dst_ip;
     uint16_t port;
+    uint16_t from; /* 1 + the port that they come by; 0: by any, as in images of old */
 };
+
+/* Does a packet that comes by `port` come by the port of a relay whose `from` this is? */
+static inline int by_image_relay_takes(uint16_t from, uint32_t port)
+{
+    return from == 0 || from == port + 1;
+}
 
 /* On hosts: the whole tree, so that an error can name who is missing. Where there are several relays between
  * a node and its parent, each but the first has a record too, with BY_HOP_RELAY for `child`. */

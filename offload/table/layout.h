@@ -41,14 +41,17 @@ enum by_image_at {
     X(MAC, own_mac, 56)                                                                                      \
     X(MAC, peer_mac, 62)                                                                                     \
     X(U16, peer_node, 68)                                                                                    \
-    X(U16, mtu, 70)
+    X(U16, mtu, 70)                                                                                          \
+    X(U32, rate_in, 72)                                                                                      \
+    X(U32, rate_out, 76)
 #define BY_IMAGE_JOB_FIELDS(X)                                                                               \
     X(U16, job, 0)                                                                                           \
     X(U16, gen, 2)                                                                                           \
     X(U16, rank_count, 4)                                                                                    \
     X(U16, rank, 6)                                                                                          \
     X(U16, tree_count, 8)                                                                                    \
-    X(U16, udp_port, 10)
+    X(U16, udp_port, 10)                                                                                     \
+    X(U32, share, 12)
 #define BY_IMAGE_ENTRY_FIELDS(X)                                                                             \
     X(U16, job, 0)                                                                                           \
     X(U16, tree, 2)                                                                                          \
@@ -91,7 +94,8 @@ enum by_image_at {
     X(U16, tree, 2)                                                                                          \
     X(U32, src_ip, 4)                                                                                        \
     X(U32, dst_ip, 8)                                                                                        \
-    X(U16, port, 12)
+    X(U16, port, 12)                                                                                         \
+    X(U16, from, 14)
 #define BY_IMAGE_HOP_FIELDS(X)                                                                               \
     X(U16, job, 0)                                                                                           \
     X(U16, tree, 2)                                                                                          \

@@ -34,7 +34,15 @@ static uint16_t fold(uint64_t sum)
  * just stored narrow. Word 1 begins with the last 4 bytes of the source MAC, word 3 with the IP checksum,
  * word 4 with the low half of the destination IP.
  */
-enum { AT_WORD1 = 8, AT_TYPE = 12, AT_WORD2 = 16, AT_WORD3 = 24, AT_WORD4 = 32, AT_UDP_CHECKSUM = 40 };
+enum {
+    AT_WORD1 = 8,
+    AT_TYPE = 12,
+    AT_CLASS = 14,
+    AT_WORD2 = 16,
+    AT_WORD3 = 24,
+    AT_WORD4 = 32,
+    AT_UDP_CHECKSUM = 40
+};
 
 /* A MAC address as words, so that a copy is two moves. */
 struct mac {
@@ -77,6 +85,15 @@ int by_frame_parse(const uint8_t *data, size_t bytes, struct by_frame *frame)
     frame->data = data + BY_FRAME_HEADER_BYTES;
     frame->bytes = (uint16_t)(total - IP_BYTES - UDP_BYTES);
     return 0;
+}
+
+void by_frame_mark(uint8_t *frame, uint8_t ecn)
+{
+    uint32_t before = by_get16(frame + AT_CLASS), after = (before & ~3u) | (ecn & 3u);
+    uint64_t sum = (uint64_t)(~by_get16(frame + AT_WORD3) & 0xffff) + (~before & 0xffff) + after;
+
+    by_put16(frame + AT_CLASS, (uint16_t)after);
+    by_put16(frame + AT_WORD3, (uint16_t)~fold(sum));
 }
 
 void by_frame_build(const struct by_frame *frame, uint8_t headers[BY_FRAME_HEADER_BYTES])

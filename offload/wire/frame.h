@@ -45,4 +45,7 @@ static inline uint16_t by_frame_source_port(uint32_t tree)
 size_t by_arp_reply(const uint8_t *data, size_t bytes, uint32_t ip, const uint8_t mac[BY_MAC_BYTES],
                     uint8_t reply[BY_FRAME_HEADER_BYTES]);
 
+/* Changes the two bits of ECN in a sound frame's IP header, and its checksum by as much (RFC 1624). */
+void by_frame_mark(uint8_t *frame, uint8_t ecn);
+
 #endif

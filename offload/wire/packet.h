@@ -21,11 +21,13 @@ struct by_rx {
     /* The payload lies where its maker has it, no wire was on its way: a CONTRIB outside keyed jobs has no
      * psum then. */
     uint8_t direct;
+    uint8_t held;           /* 1: it has waited as BY_TX_HOLD said */
 };
 
 enum by_tx_kind {
     BY_TX_SEND = 1, /* header and payload, from our own address on `port` */
-    BY_TX_RELAY     /* pass on the rx packet `rx_index` of this step unchanged, by `port` */
+    BY_TX_RELAY,    /* pass on the rx packet `rx_index` of this step unchanged, by `port` */
+    BY_TX_HOLD      /* give the rx packet `rx_index` again after `wait_ns`, with `held` set; or lose it */
 };
 
 /* No reference to release. */
@@ -44,9 +46,10 @@ struct by_tx {
     uint16_t port;     /* or BY_PORT_LOCAL: hand it to this host's other half */
     uint16_t udp_port; /* destination, host order */
     uint16_t payload_bytes;
-    uint16_t rx_index; /* BY_TX_RELAY */
+    uint16_t rx_index; /* BY_TX_RELAY, BY_TX_HOLD */
     uint32_t dst_ip;   /* host order; the source is the port's own address */
     uint32_t ref;
+    uint32_t wait_ns; /* BY_TX_HOLD */
     const uint8_t *payload;
     uint8_t header[BY_WIRE_HEADER_BYTES];
     uint8_t small[BY_ERR_BYTES]; /* payload of WAIT and ERR, when payload is NULL and payload_bytes > 0 */

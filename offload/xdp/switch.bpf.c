@@ -238,7 +238,7 @@ static __always_inline int relay(struct xdp_md *ctx, const struct by_xdp_inside 
     key.src_ip = frame->ip.saddr;
     key.dst_ip = frame->ip.daddr;
     to = bpf_map_lookup_elem(&by_relays, &key);
-    if (!to || !is_sound(frame, end))
+    if (!to || (to->from != 0 && to->from != inside->port + 1) || !is_sound(frame, end))
         return 0;
     __builtin_memcpy(&frame->ethernet, to->peer_mac, 2 * BY_XDP_MAC_BYTES);
     frame->udp.check = 0;

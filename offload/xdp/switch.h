@@ -31,6 +31,7 @@ struct by_xdp_relay_key {
 };
 struct by_xdp_relay {
     __u32 port;
+    __u32 from;                      /* 1 + the port that packets come by; 0: by any */
     __u8 peer_mac[BY_XDP_MAC_BYTES]; /* in the order of a frame, so that both are one copy */
     __u8 own_mac[BY_XDP_MAC_BYTES];
 };

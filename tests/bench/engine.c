@@ -7,10 +7,11 @@
  * A row compares the modes on the same tree: FAST; DET, which adds pairs of children in their order, when the
  * packets of a chunk come in that order, and when they come in any ("mixed"); and EXACT, whose packets hold
  * integers of 64 bits, half as many elements; and keyed jobs in FAST, whose tags cover headers, or payloads
- * as well, with what a tag over headers takes for a contribution and its reply (ns). In each round every mode
- * and a plain read of the payloads run one after another, so that a change of clock or a busy neighbour meets
- * all; each counts with its best round. "of read" is the time of reading the payloads divided by that of the
- * step, which is the floor: 1.00 is as fast as only looking at the data. Single-threaded.
+ * as well, with what a tag over headers takes for a contribution and its reply (ns); and a job with a share
+ * of its ports, of which nothing waits, with what its meters take. In each round every mode and a plain read
+ * of the payloads run one after another, so that a change of clock or a busy neighbour meets all; each counts
+ * with its best round. "of read" is the time of reading the payloads divided by that of the step, which is
+ * the floor: 1.00 is as fast as only looking at the data. Single-threaded.
  *
  *   bench-engine [ROUNDS [CHILDREN PAYLOAD]]   only that case
  */
@@ -37,17 +38,20 @@ struct column {
     unsigned mode;
     int mixed;
     unsigned cover;
+    int shared; /* the job has a share of its ports, and nothing waits */
 };
 static const struct column columns[] = {
-    {BY_MODE_FAST, 0, BY_COVER_NONE}, {BY_MODE_FAST, 0, BY_COVER_HEADER}, {BY_MODE_FAST, 0, BY_COVER_PAYLOAD},
-    {BY_MODE_DET, 0, BY_COVER_NONE},  {BY_MODE_DET, 1, BY_COVER_NONE},    {BY_MODE_EXACT, 0, BY_COVER_NONE},
-    {BY_MODE_FAST, 1, BY_COVER_NONE},
+    {BY_MODE_FAST, 0, BY_COVER_NONE, 0},    {BY_MODE_FAST, 0, BY_COVER_HEADER, 0},
+    {BY_MODE_FAST, 0, BY_COVER_PAYLOAD, 0}, {BY_MODE_FAST, 0, BY_COVER_NONE, 1},
+    {BY_MODE_DET, 0, BY_COVER_NONE, 0},     {BY_MODE_DET, 1, BY_COVER_NONE, 0},
+    {BY_MODE_EXACT, 0, BY_COVER_NONE, 0},   {BY_MODE_FAST, 1, BY_COVER_NONE, 0},
 };
-#define COLUMNS 7u
+#define COLUMNS 8u
 
 struct bench {
     unsigned mode;  /* enum by_mode */
     unsigned cover; /* enum by_cover */
+    int shared;
     struct by_engine *engine;
     void *memory;
     uint8_t *packets;
@@ -78,7 +82,8 @@ static void load_table(struct bench *bench)
                                      .payload_max = BY_PAYLOAD_DEFAULT,
                                      .name = "bench",
                                      .count = {CHILDREN_MAX, 1, 1, bench->children, 0, 0, 0, 0}};
-    struct by_image_job job = {1, 1, (uint16_t)bench->children, BY_RANK_NONE, 1, BY_UDP_PORT};
+    struct by_image_job job = {1, 1,           (uint16_t)bench->children,       BY_RANK_NONE,
+                               1, BY_UDP_PORT, bench->shared ? BY_SHARE_ONE : 0};
     struct by_image_entry entry = {.job = 1,
                                    .parent_node = BY_NODE_NONE,
                                    .child_count = (uint8_t)bench->children,
@@ -95,6 +100,9 @@ static void load_table(struct bench *bench)
     by_image_put_entry(image, 0, &entry);
     for (uint32_t i = 0; i < CHILDREN_MAX; i++) {
         struct by_image_port port = {.own_ip = 0x0a000100 + i, .mtu = 1500};
+
+        if (bench->shared)
+            port.rate_in = port.rate_out = UINT32_MAX;
 
         snprintf(port.name, sizeof(port.name), "p%u", (unsigned)i);
         by_image_put_port(image, i, &port);
@@ -141,11 +149,13 @@ static void open_bench(struct bench *bench, const struct column *column, unsigne
                                             .entry_count_max = 16,
                                             .relay_count_max = 16,
                                             .repair_interval_ns = 1000000,
-                                            .isa = by_isa_best()};
+                                            .isa = by_isa_best(),
+                                            .meter_count_max = by_engine_meters(CHILDREN_MAX, 1)};
     size_t bytes = by_engine_size(&config);
 
     bench->mode = column->mode;
     bench->cover = column->cover;
+    bench->shared = column->shared;
     bench->children = children;
     bench->payload = payload;
     bench->seq = 0;
@@ -275,7 +285,7 @@ static void measure(unsigned children, uint16_t payload, unsigned rounds)
 {
     double step[COLUMNS] = {0}, read = 0, packets = CHUNKS * children;
     struct bench bench[COLUMNS] = {{0}};
-    unsigned count = payload ? COLUMNS : 3; /* without data there is nothing to order */
+    unsigned count = payload ? COLUMNS : 4; /* without data there is nothing to order */
 
     for (unsigned c = 0; c < count; c++) {
         open_bench(&bench[c], &columns[c], children, payload);
@@ -295,11 +305,12 @@ static void measure(unsigned children, uint16_t payload, unsigned rounds)
     printf("%8u  %7u  %9.2f  %7.1f  %6.2f", children, payload, packets * 1e3 / step[0], step[0] / packets,
            packets * payload / step[0]);
     if (payload) /* EXACT: elements a second, of which a packet holds half as many */
-        printf("  %7.2f  %10.2f  %5.2f  %12.2f", read / step[0], step[0] / step[3], step[6] / step[4],
-               step[0] / step[5] / 2);
+        printf("  %7.2f  %10.2f  %5.2f  %12.2f", read / step[0], step[0] / step[4], step[7] / step[5],
+               step[0] / step[6] / 2);
     else
         printf("        -           -      -             -");
-    printf("  %6.2f  %7.2f  %+8.1f\n", step[0] / step[1], step[0] / step[2], (step[1] - step[0]) / packets);
+    printf("  %6.2f  %7.2f  %+8.1f  %6.2f  %+8.1f\n", step[0] / step[1], step[0] / step[2],
+           (step[1] - step[0]) / packets, step[0] / step[3], (step[3] - step[0]) / packets);
     fflush(stdout);
     for (unsigned c = 0; c < count; c++)
         close_bench(&bench[c]);
@@ -343,10 +354,9 @@ int main(int argc, char **argv)
     printf("engine step, one core, f32 sum, kernels %s, window %u, bursts of %u, replies released\n",
            by_isa_name(by_isa_best()), WINDOW, BURST);
     printf("                     mode fast                            det / fast   exact / fast   keyed / "
-           "fast\n");
+           "fast                share /\n");
     printf("children  payload  M contrib/s  ns each    GB/s  of read    in order  mixed    elements/s  "
-           "header  payload  "
-           "ns each\n");
+           "header  payload   ns each    fast   ns each\n");
     printf("    goal     1024      >= 10                                 >= 0.80              >= 0.40\n");
     if (argc == 4) {
         unsigned children = (unsigned)strtoul(argv[2], NULL, 10),

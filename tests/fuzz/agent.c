@@ -45,8 +45,13 @@ static int node_waiting(void *node, uint32_t index, struct by_bank_view *out)
     return by_engine_oldest(node, index, out);
 }
 
+static int node_share(void *node, uint32_t index, struct by_engine_share *out)
+{
+    return by_engine_share(node, index, out);
+}
+
 static const struct by_agent_ops ops = {node_stage, node_commit,  node_abort, node_image, node_counter,
-                                        node_port,  node_waiting, NULL,       NULL};
+                                        node_port,  node_waiting, NULL,       NULL,       node_share};
 
 /* First bytes from which on a channel is under a key. */
 #define GUARDED_FROM 240u

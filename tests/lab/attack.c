@@ -82,6 +82,8 @@ static void read_table(struct attack *attack, const char *path)
     by_image_header(attack->image, &attack->header);
 }
 
+static void make_relayed(struct attack *attack, unsigned number);
+
 static void find_job(struct attack *attack)
 {
     uint32_t i;
@@ -91,7 +93,7 @@ static void find_job(struct attack *attack)
         if (attack->entry.job == attack->job)
             break;
     }
-    if (i == attack->header.count[BY_SECTION_ENTRY])
+    if (i == attack->header.count[BY_SECTION_ENTRY] && attack->kind->make != make_relayed)
         fail("no such job");
     for (i = 0; i < attack->header.count[BY_SECTION_JOB]; i++) {
         by_image_job(attack->image, i, &attack->jobs);
@@ -187,6 +189,34 @@ static void put_packet(struct attack *attack, struct by_header *header, size_t b
     if (header->flags & BY_FLAG_KEYED) /* a guess */
         by_put64(attack->frame + BY_FRAME_HEADER_BYTES + 32, by_prng_next(&attack->prng));
     wrap(attack, BY_WIRE_HEADER_BYTES + bytes);
+}
+
+/* What a relay of the job would pass on, from whose place we are not. */
+static void make_relayed(struct attack *attack, unsigned number)
+{
+    struct by_image_relay relay = {0};
+    struct by_header header = header_of(attack, number);
+    struct by_frame carrier = {.src_port = MARK, .dst_port = BY_UDP_PORT, .ecn = 2};
+    uint32_t i = 0;
+
+    for (; i < attack->header.count[BY_SECTION_RELAY]; i++) {
+        by_image_relay(attack->image, i, &relay);
+        if (relay.job == attack->job)
+            break;
+    }
+    if (i == attack->header.count[BY_SECTION_RELAY])
+        fail("the table has no relay of the job");
+    header.job = relay.job;
+    header.tree = relay.tree;
+    header.flags = BY_FLAG_NODATA;
+    header.count = 0;
+    put_packet(attack, &header, 0);
+    memcpy(carrier.src_mac, attack->port.peer_mac, 6);
+    memcpy(carrier.dst_mac, attack->port.own_mac, 6);
+    carrier.src_ip = relay.src_ip;
+    carrier.dst_ip = relay.dst_ip;
+    carrier.bytes = BY_WIRE_HEADER_BYTES;
+    by_frame_build(&carrier, attack->frame);
 }
 
 static void make_plain(struct attack *attack, unsigned number)
@@ -345,6 +375,7 @@ static const struct kind kinds[] = {
     {"oversize", make_oversize, 0},
     {"cut", make_cut, 0},
     {"stub", make_stub, 0},
+    {"relayed", make_relayed, 0},
     {"replay", make_replay, BY_TYPE_CONTRIB},
     {"reflection", make_reflection, BY_TYPE_RESULT},
     {"next", make_next, BY_TYPE_CONTRIB},

@@ -198,6 +198,63 @@ jobs_start "$folder"
 tried "one word more, another less, under the same psum" drop_key host0 balanced --iface eth0 --job 1 --child 0 --count 100
 jobs_right "payload: both jobs are right"
 
+# ---- a switch that is only passed by: packets in another's name end there -------------------------------------------------------------------
+"$banyan" topo star --hosts 5 --capable none >"$dir/plain5.json"
+"$banyan" plan "$dir/plain5.json" -c allreduce --ranks host0,host1 -o "$dir/pa.plan" >/dev/null
+"$banyan" plan "$dir/plain5.json" -c allreduce --ranks host2,host3 -o "$dir/pb.plan" >/dev/null
+mode=relay
+folder=$dir/relay
+table=$folder/switch0.table
+gen=$((gen + 2))
+check "relay: tables are loaded" bash -c "'$banyan' tables '$dir/plain5.json' --job 1 '$dir/pa.plan' --job 2 '$dir/pb.plan' --gen $gen -o '$folder' && '$banyan' push '$folder' --to 'switch0=$socket'"
+jobs_start "$folder"
+tried "from an own cable, in another's name, to where a relay leads" drop_ingress host4 relayed --iface eth0 --job 1
+tried "the same from a cable of the other job" drop_ingress host2 relayed --iface eth0 --job 1
+jobs_right "relay: both jobs are right"
+
+# ---- shares: a rank's host floods in the rank's own name, on a cable that another job has a share of ------------------------------------------
+# Cables of 4 MB/s, as the tables say; half of it is job 1's. What is wanted are counters of bytes, and parts of them that a slow machine keeps.
+mode=share
+folder=$dir/share
+table=$folder/switch0.table
+gen=$((gen + 2))
+"$banyan" topo star --hosts 5 --bandwidth 0.004 >"$dir/thin5.json"
+"$banyan" plan "$dir/thin5.json" -c allreduce --ranks host0,host1 -o "$dir/thin.plan" >/dev/null
+check "share: tables are loaded" bash -c "'$banyan' tables '$dir/thin5.json' --job 1 --share 1/2 '$dir/thin.plan' --job 2 --share 1/4 '$dir/thin.plan' --gen $gen -o '$folder' &&
+    '$banyan' push '$folder' --to 'switch0=$socket'"
+came() { "$banyan" show "$socket" --counters | awk -v job="$1" '$1 == "share" && $3 == job {value = $6} END {print value + 0}'; } # bytes of a job, all ports
+rm -f "$dir"/rank* "$dir/stop"
+ranks=()
+for host in 0 1; do
+    at host$host env BANYAN_TABLE="$folder/host$host.table" BANYAN_JOB=1 BANYAN_TRANSPORT=udp BANYAN_LOG=0 BANYAN_TIMEOUT=8 \
+        timeout 100 "$tenant" "$dir/rank$host" "$dir/stop" >"$dir/rank$host.out" 2>&1 &
+    ranks+=($!)
+done
+children=("${ranks[@]}")
+for ((i = 0; i < 100; i++)); do [ "$(done_by 1)" -gt 2 ] && break; sleep 0.05; done
+dropped=$(counter drop_share)
+one=$(came 1) begin=$(date +%s%N)
+sleep 2
+calm=$((($(came 1) - one) * 1000 / (($(date +%s%N) - begin) / 1000000)))
+at host0 "$attack" contribution --iface eth0 --job 2 --child 0 --table "$table" --seconds 5 >"$dir/sent" 2>&1 &
+pid=$!
+sleep 0.5
+one=$(came 1) two=$(came 2) begin=$(date +%s%N)
+sleep 4
+one=$(($(came 1) - one)) two=$(($(came 2) - two)) took=$((($(date +%s%N) - begin) / 1000000))
+wait $pid || fail "share: a flood" "$dir/sent"
+children=()
+share=$((2 * 1937500 * took / 1000)) # of job 1, in its two ports: 31/32 of the half of 4 MB/s each
+echo "         share: $(cat "$dir/sent") frames sent in 5 s; job 1 had $calm bytes/s before, and $((one * 1000 / took)) then, of the $((share * 1000 / took)) that are its own; job 2 had $((two * 1000 / took))"
+if [ $((10 * one)) -ge $((6 * share)) ]; then pass "share: a job has its share of a cable that another one floods"; else fail "share: a job has its share of a cable that another one floods: $one of $share bytes"; fi
+# All that is not job 1's, and what meters and frames that wait hold.
+if [ "$two" -le $((3875 * took - one / 2 + 700000)) ]; then pass "share: the flood has what is left of the cable, and no more"; else fail "share: the flood has $two bytes in $took ms beside $one"; fi
+if [ $(($(counter drop_share) - dropped)) -ge 100 ]; then pass "share: what is far beyond the share is dropped"; else fail "share: nothing of the flood was dropped"; fi
+touch "$dir/stop"
+status=0
+for pid in "${ranks[@]}"; do wait "$pid" || status=1; done
+if [ $status -eq 0 ]; then pass "share: the job is right: $(cat "$dir/rank0.out")"; else fail "share: the job is right" "$dir"/rank*.out; fi
+
 # ---- the control channel, while both jobs run ----------------------------------------------------------------------------------------------
 round control --keyed
 tls=tls:127.0.0.1:46250

@@ -51,6 +51,7 @@ struct fabric_tree {
 struct fabric_job {
     uint16_t job;
     uint16_t gen;
+    uint32_t share; /* of its links: parts of BY_SHARE_ONE */
     int rank_count;
     int rank_node[FABRIC_NODES_MAX];
     int tree_count;

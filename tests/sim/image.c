@@ -231,11 +231,19 @@ static void add_relays(struct builder *b, const struct fabric_job *job, const st
             if (up != b->node)
                 continue;
             relays->at[relays->count++] =
-                (struct by_image_relay){job->job, number, ends.node_ip, ends.parent_ip,
-                                        (uint16_t)fabric_port_to(b->fabric, up, tree->cable_parent[up])};
-            relays->at[relays->count++] =
-                (struct by_image_relay){job->job, number, ends.parent_ip, ends.node_ip,
-                                        (uint16_t)fabric_port_to(b->fabric, up, below)};
+                (struct by_image_relay){job->job,
+                                        number,
+                                        ends.node_ip,
+                                        ends.parent_ip,
+                                        (uint16_t)fabric_port_to(b->fabric, up, tree->cable_parent[up]),
+                                        (uint16_t)(1 + fabric_port_to(b->fabric, up, below))};
+            relays->at[relays->count++] = (struct by_image_relay){
+                job->job,
+                number,
+                ends.parent_ip,
+                ends.node_ip,
+                (uint16_t)fabric_port_to(b->fabric, up, below),
+                (uint16_t)(1 + fabric_port_to(b->fabric, up, tree->cable_parent[up]))};
         }
     }
     qsort(relays->at, relays->count, sizeof(relays->at[0]), relay_order);
@@ -269,7 +277,10 @@ static void add_hops(struct builder *b, const struct fabric_job *job, const stru
 static void add_ports(struct builder *b)
 {
     const struct fabric_node *node = &b->fabric->nodes[b->node];
+    uint32_t shares = 0;
 
+    for (int j = 0; j < b->fabric->job_count; j++)
+        shares |= b->fabric->jobs[j].share;
     for (int p = 0; p < node->port_count; p++) {
         int peer = fabric_peer(b->fabric, b->node, p);
         struct by_image_port port = {.own_ip = fabric_ip(b->fabric, node->port_link[p], b->node),
@@ -279,6 +290,8 @@ static void add_ports(struct builder *b)
                                      .peer_node = (uint16_t)peer,
                                      .mtu = FABRIC_MTU};
 
+        if (shares && node->kind == BY_NODE_SWITCH)
+            port.rate_in = port.rate_out = b->fabric->links[node->port_link[p]].mbps * 125;
         snprintf(port.name, sizeof(port.name), "%s%d", node->kind == BY_NODE_SWITCH ? "p" : "eth", p);
         by_put32(port.own_mac + 2, port.own_ip);
         by_put32(port.peer_mac + 2, port.peer_ip);
@@ -299,7 +312,8 @@ static void add_all(struct builder *b)
                                       .rank_count = (uint16_t)job->rank_count,
                                       .rank = rank < 0 ? BY_RANK_NONE : (uint16_t)rank,
                                       .tree_count = (uint16_t)job->tree_count,
-                                      .udp_port = udp_port_of(b->fabric, job, b->node)};
+                                      .udp_port = udp_port_of(b->fabric, job, b->node),
+                                      .share = job->share};
 
         if (b->image)
             by_image_put_job(b->image, b->count[BY_SECTION_JOB], &record);

@@ -33,6 +33,11 @@ test_sim_fairness_SRC    := tests/sim/test_fairness.c $(SIM_SRC)
 test_sim_fairness_LIBS   := world offload
 test_sim_fairness_LDLIBS := -lcmocka
 
+TESTS += test_sim_shares
+test_sim_shares_SRC    := tests/sim/test_shares.c $(SIM_SRC)
+test_sim_shares_LIBS   := world offload
+test_sim_shares_LDLIBS := -lcmocka
+
 test_sim_resume_SRC    := tests/sim/test_resume.c $(SIM_SRC)
 test_sim_resume_LIBS   := world offload
 test_sim_resume_LDLIBS := -lcmocka

@@ -68,9 +68,10 @@ static const uint8_t *fake_image(void *node, size_t *bytes)
 
 static int fake_counter(void *node, uint32_t index, struct by_agent_counter *out)
 {
-    (void)node;
     *out = (struct by_agent_counter){.name = "rx", .value = 12345678901234ull};
-    return index == 0 ? 0 : BY_ENOENT;
+    if (index == 1)
+        *out = (struct by_agent_counter){.name = "complete", .value = ((struct fake *)node)->complete};
+    return index == 0 || (index == 1 && ((struct fake *)node)->complete > 0) ? 0 : BY_ENOENT;
 }
 
 static int fake_port(void *node, uint32_t index, struct by_agent_port *out)
@@ -90,7 +91,7 @@ static int fake_waiting(void *node, uint32_t index, struct by_bank_view *out)
 }
 
 static const struct by_agent_ops ops = {fake_stage, fake_commit,  fake_abort, fake_image, fake_counter,
-                                        fake_port,  fake_waiting, NULL,       NULL};
+                                        fake_port,  fake_waiting, NULL,       NULL,       NULL};
 
 /* The first bytes of a message, with its length in front, are those of a request that writes. */
 static bool is_write(const uint8_t *bytes, size_t count)

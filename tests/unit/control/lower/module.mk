@@ -17,3 +17,7 @@ TESTS += lower-able
 lower-able_SRC    := tests/unit/control/lower/able.c tests/unit/control/lower/bench.c tests/unit/control/lower/walk.c
 lower-able_LIBS   := control offload
 lower-able_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += lower-share
+lower-share_SRC    := tests/unit/control/lower/share.c tests/unit/control/lower/bench.c tests/unit/control/lower/walk.c
+lower-share_LIBS   := control offload
+lower-share_LDLIBS := -lcmocka -ljansson -lgmp

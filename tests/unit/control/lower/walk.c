@@ -85,8 +85,11 @@ static struct flight send_packet(const struct bench_images *images, struct tree_
         for (uint32_t i = 0; i < count; i++) {
             struct by_image_relay relay;
             by_image_relay(images->bytes[at.node], i, &relay);
-            if (relay.job == key.job && relay.tree == key.tree && relay.src_ip == src && relay.dst_ip == dst)
+            if (relay.job == key.job && relay.tree == key.tree && relay.src_ip == src &&
+                relay.dst_ip == dst) {
+                assert_int_equal(relay.from, at.port + 1); /* as a switch wants it */
                 out = relay.port;
+            }
         }
         if (out == UINT32_MAX || passed > images->count)
             fail_msg("job %u tree %u: node %u drops or circles the packet from %08x to %08x", key.job,

@@ -224,6 +224,38 @@ static void a_switch_of_another_generation_is_told_of(void **state)
     free(image);
 }
 
+static void what_comes_of_a_share_is_shown_below_its_job(void **state)
+{
+    static const char *const status[] = {
+        "{\"switches\": [{\"name\": \"a\", \"state\": \"up\", \"shares\": [{\"job\": 0, \"rx_bytes\": 5}, "
+        "{\"job\": 3, "
+        "\"share\": 0.25, \"rx_bytes\": 1000, \"held\": 1, \"dropped\": 0}]}], \"jobs\": [{\"job\": 3}, "
+        "{\"job\": 4}]}",
+        "{\"switches\": [{\"name\": \"a\", \"state\": \"up\", \"shares\": [{\"job\": 3, \"share\": 0.25, "
+        "\"rx_bytes\": 4001000,"
+        " \"held\": 201, \"dropped\": 6}]}, {\"name\": \"b\", \"shares\": [{\"job\": 3, \"share\": 0.25, "
+        "\"rx_bytes\": 2000000,"
+        " \"held\": 0, \"dropped\": 0}]}], \"jobs\": [{\"job\": 3}, {\"job\": 4}]}"};
+    struct by_top_view view[2] = {{0}};
+    struct by_problem problem = {0};
+    char *text;
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(by_top_read_status(status[i], &view[i], &problem), 0);
+        view[i].time_ns = (5 + 2 * i) * SECOND;
+    }
+    assert_int_equal(view[1].job_count, 2); /* all without a share are no job */
+    by_top_rates(&view[1], &view[0]);
+    text = draw(&view[1], 100, false);
+    assert_non_null(
+        strstr(text, "\n     share 0.25: 3.00 MB/s came, 100 packets/s held back, 3/s dropped\n   4 "));
+    assert_null(strstr(strstr(text, "share") + 1, "share"));
+    free(text);
+    by_top_view_free(&view[0]);
+    by_top_view_free(&view[1]);
+}
+
 static void what_is_no_status_is_refused_and_a_strange_one_shows_what_it_can(void **state)
 {
     struct by_top_view view = {0};
@@ -276,6 +308,7 @@ int main(void)
         cmocka_unit_test(no_line_is_wider_than_the_screen_whatever_its_size),
         cmocka_unit_test(switches_that_are_asked_directly_tell_jobs_and_who_is_missing),
         cmocka_unit_test(a_switch_of_another_generation_is_told_of),
+        cmocka_unit_test(what_comes_of_a_share_is_shown_below_its_job),
         cmocka_unit_test(what_is_no_status_is_refused_and_a_strange_one_shows_what_it_can),
         cmocka_unit_test(rates_have_three_digits_and_a_unit),
     };

@@ -84,7 +84,7 @@ static void op_clock(void *node, uint64_t *now_ns, uint64_t *unix_ns)
 }
 
 static const struct by_agent_ops ops = {op_stage, op_commit,  op_abort, op_image, op_counter,
-                                        op_port,  op_waiting, op_keep,  op_clock};
+                                        op_port,  op_waiting, op_keep,  op_clock, NULL};
 
 /* A bench whose node kept `saved` in an earlier life, or nothing (NULL). */
 static int make_bench_after(void **state, const struct star *saved)

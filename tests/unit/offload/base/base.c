@@ -11,6 +11,8 @@
 #include "offload/base/crc32c.h"
 #include "offload/base/errors.h"
 #include "offload/base/fault.h"
+#include "offload/base/park.h"
+#include "offload/base/prng.h"
 #include "offload/base/siphash.h"
 
 static void integers_lie_in_network_byte_order(void **state)
@@ -134,6 +136,38 @@ static void siphash_gives_the_values_of_its_paper(void **state)
     }
 }
 
+static void parked_frames_come_when_they_are_due_and_in_their_order(void **state)
+{
+    enum { ROOM = 50 };
+    static char frames[ROOM];
+    struct by_parked memory[ROOM], got, last = {0};
+    struct by_prng prng = {3};
+    struct by_park park;
+
+    (void)state;
+    by_park_open(&park, memory, ROOM);
+    assert_true(by_park_due(&park) == UINT64_MAX);
+    for (unsigned round = 0; round < 200; round++) {
+        uint32_t parked = 0;
+        uint64_t now = round * 100;
+
+        while (by_park_put(&park, now + by_prng_below(&prng, 20), &frames[parked], (uint16_t)parked))
+            parked++;
+        assert_int_equal(parked, ROOM);
+        last = (struct by_parked){0};
+        for (uint64_t at = now; parked > 0; at++) {
+            assert_true(by_park_due(&park) >= at);
+            while (by_park_take(&park, at, &got)) {
+                assert_true(got.due_ns == at && (last.due_ns < at || last.order < got.order));
+                assert_ptr_equal(got.frame, &frames[got.port]);
+                last = got;
+                parked--;
+            }
+        }
+        assert_false(by_park_take(&park, UINT64_MAX, &got));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +176,7 @@ int main(void)
         cmocka_unit_test(crc32c_gives_the_values_of_rfc_3720),
         cmocka_unit_test(siphash_gives_the_values_of_its_paper),
         cmocka_unit_test(every_error_has_a_name_and_a_sentence),
+        cmocka_unit_test(parked_frames_come_when_they_are_due_and_in_their_order),
         cmocka_unit_test(faults_come_as_often_as_asked_and_the_same_for_a_seed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -179,7 +179,7 @@ static void wire_node(unsigned n)
                                      .name = "n",
                                      .count = {1, 1, 1, 2, 0, 0, 0, 0}};
     struct by_image_port port = {.name = "p0", .own_ip = NODE_IP(n), .mtu = 1500};
-    struct by_image_job job = {1, 1, 4, BY_RANK_NONE, 1, UDP};
+    struct by_image_job job = {1, 1, 4, BY_RANK_NONE, 1, UDP, 0};
     struct by_image_entry entry = {.job = 1,
                                    .parent_node = n ? 0 : BY_NODE_NONE,
                                    .parent_ip = NODE_IP(0),

@@ -53,17 +53,19 @@ static void sizes_out_of_range_are_refused(void **state)
         struct by_engine_config config;
         int sound;
     } rows[] = {
-        {{1, 8, 128, 1, 0, 0, 0, 0}, 1},
-        {{256, BY_PAYLOAD_MAX, 1 << 20, 16, 16, 0, 1, 0}, 1},
-        {{0, 8, 128, 1, 0, 0, 0, 0}, 0},
-        {{0xffffffff, 8, 128, 1, 0, 0, 0, 0}, 0},
-        {{1, 7, 128, 1, 0, 0, 0, 0}, 0},
-        {{1, BY_PAYLOAD_MAX + 1, 128, 1, 0, 0, 0, 0}, 0},
-        {{1, 8, 127, 1, 0, 0, 0, 0}, 0},
-        {{1, 8, BY_IMAGE_BYTES_MAX + 1, 1, 0, 0, 0, 0}, 0},
-        {{1, 8, 128, 0, 0, 0, 0, 0}, 0},
-        {{1, 8, 128, BY_ENTRIES_MAX + 1, 0, 0, 0, 0}, 0},
-        {{1, 8, 128, 1, BY_RELAYS_MAX + 1, 0, 0, 0}, 0},
+        {{1, 8, 128, 1, 0, 0, 0, 0, 0}, 1},
+        {{256, BY_PAYLOAD_MAX, 1 << 20, 16, 16, 0, 1, 0, 0}, 1},
+        {{0, 8, 128, 1, 0, 0, 0, 0, 0}, 0},
+        {{0xffffffff, 8, 128, 1, 0, 0, 0, 0, 0}, 0},
+        {{1, 7, 128, 1, 0, 0, 0, 0, 0}, 0},
+        {{1, BY_PAYLOAD_MAX + 1, 128, 1, 0, 0, 0, 0, 0}, 0},
+        {{1, 8, 127, 1, 0, 0, 0, 0, 0}, 0},
+        {{1, 8, BY_IMAGE_BYTES_MAX + 1, 1, 0, 0, 0, 0, 0}, 0},
+        {{1, 8, 128, 0, 0, 0, 0, 0, 0}, 0},
+        {{1, 8, 128, BY_ENTRIES_MAX + 1, 0, 0, 0, 0, 0}, 0},
+        {{1, 8, 128, 1, BY_RELAYS_MAX + 1, 0, 0, 0, 0}, 0},
+        {{1, 8, 128, 1, 0, 0, 0, 0, 1}, 1},
+        {{1, 8, 128, 1, 0, 0, 0, 0, 2 * BY_TABLE_PORTS_MAX * (BY_SHARES_MAX + 1) + 1}, 0},
     };
     struct by_engine *engine;
 
@@ -174,13 +176,13 @@ static void images_beyond_the_engines_memory_are_refused(void **state)
         .job = 1, .gen = 1, .root = 1, .children = 1, .window = 1024, .slot_base = 1};
     static struct rig_entry many[65];
     static const struct by_image_relay relays[17] = {
-#define R(i) {1, 1, 0x01000000 + (i), 0x02000000, 0}
+#define R(i) {1, 1, 0x01000000 + (i), 0x02000000, 0, 0}
         R(0), R(1),  R(2),  R(3),  R(4),  R(5),  R(6),  R(7),  R(8),
         R(9), R(10), R(11), R(12), R(13), R(14), R(15), R(16),
 #undef R
     };
     static uint8_t large[(1 << 20) + 1];
-    const struct by_engine_config config = {1, 64, 4096, 1, 0, 0, 0, 0};
+    const struct by_engine_config config = {1, 64, 4096, 1, 0, 0, 0, 0, 0};
     struct by_image_fault fault;
     struct by_engine *engine;
     const uint8_t *image;

@@ -226,10 +226,10 @@ static void the_payload_limit_is_that_of_the_entry(void **state)
  */
 
 static const struct by_image_relay relays[] = {
-    {1, 0, 0x0d000001, 0x0d000002, 4},
-    {1, 5, 0x0d000001, 0x0d000002, 5},
-    {1, 5, 0x0d000002, 0x0d000001, 6},
-    {9, 0, 0x0d000001, 0x0d000002, 7},
+    {1, 0, 0x0d000001, 0x0d000002, 4, 1 + 3},
+    {1, 5, 0x0d000001, 0x0d000002, 5, 1 + 3},
+    {1, 5, 0x0d000002, 0x0d000001, 6, 1 + 3},
+    {9, 0, 0x0d000001, 0x0d000002, 7, 0}, /* of an image of old, which does not say by what port they come */
 };
 
 static void stage_relays(void)
@@ -271,6 +271,30 @@ static void packets_for_others_are_relayed_by_job_tree_and_addresses(void **stat
     rig_send_bytes(&rig, bytes, size, 3, 0x0d000001, 0x0d000002);
     assert_int_equal(rig.tx_count, 0);
     rig_expect_drop_of(&rig, drop_tag);
+}
+
+static void a_packet_is_relayed_only_if_it_comes_by_the_port_of_its_relay(void **state)
+{
+    uint8_t bytes[64];
+
+    (void)state;
+    stage_relays();
+    for (unsigned i = 0; i < 4; i++) {
+        size_t size = sound(bytes);
+
+        by_put16(bytes + 4, relays[i].job);
+        by_put16(bytes + 6, relays[i].tree);
+        reseal(bytes);
+        for (uint16_t port = 0; port < 6; port++) {
+            uint64_t relayed = counters()->relay, dropped = counters()->drop_ingress;
+            int takes = port == 3 || relays[i].from == 0;
+
+            rig_send_bytes(&rig, bytes, size, port, relays[i].src_ip, relays[i].dst_ip);
+            assert_int_equal(rig.tx_count, takes);
+            assert_int_equal(counters()->relay, relayed + (uint64_t)takes);
+            assert_int_equal(counters()->drop_ingress, dropped + !takes);
+        }
+    }
 }
 
 static void packets_for_this_node_are_not_relayed(void **state)
@@ -495,7 +519,7 @@ static void an_endpoint_of_this_host_is_a_child_by_the_local_port(void **state)
                                      .name = "h",
                                      .count = {1, 1, 1, 2, 1, 0, 0, 0}};
     struct by_image_port port = {.name = "eth0", .own_ip = RIG_OWN_IP, .mtu = 1500};
-    struct by_image_job job = {1, 1, 2, 0, 1, 5000};
+    struct by_image_job job = {1, 1, 2, 0, 1, 5000, 0};
     struct by_image_entry entry = {
         .job = 1, .parent_node = BY_NODE_NONE, .child_count = 2, .window = 2, .payload_max = 64, .nleaf = 2};
     struct by_image_child child[2] = {{BY_PORT_LOCAL, 4, 0x01020304, 99, 0}, {0, 5, RIG_CHILD_IP, 6000, 1}};
@@ -634,6 +658,7 @@ int main(void)
         T(jobs_and_trees_do_not_meet),
         T(the_payload_limit_is_that_of_the_entry),
         T(packets_for_others_are_relayed_by_job_tree_and_addresses),
+        T(a_packet_is_relayed_only_if_it_comes_by_the_port_of_its_relay),
         T(packets_for_this_node_are_not_relayed),
         T(a_step_stops_before_actions_might_not_fit_and_goes_on_later),
         T(a_burst_gives_the_same_as_its_packets_one_by_one),

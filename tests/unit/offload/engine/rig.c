@@ -14,7 +14,8 @@ void rig_open(struct rig *rig)
                                             .relay_count_max = 16,
                                             .repair_interval_ns = RIG_INTERVAL_NS,
                                             .isa = by_isa_best(),
-                                            .alike = rig_alike};
+                                            .alike = rig_alike,
+                                            .meter_count_max = by_engine_meters(RIG_PORTS, 2)};
     size_t bytes = by_engine_size(&config);
 
     memset(rig, 0, sizeof(*rig));
@@ -65,7 +66,7 @@ const uint8_t *rig_image(const struct rig_entry *entries, uint32_t count, const 
     for (uint32_t i = 0; i < count; i++) {
         if (jobs == 0 || job[jobs - 1].job != entries[i].job)
             job[jobs++] =
-                (struct by_image_job){entries[i].job, entries[i].gen, 1000, BY_RANK_NONE, 100, 7000};
+                (struct by_image_job){entries[i].job, entries[i].gen, 1000, BY_RANK_NONE, 100, 7000, 0};
         children += entries[i].children;
         uint32_t slots = entries[i].window * (entries[i].depth ? entries[i].depth : 1u);
 
@@ -73,7 +74,7 @@ const uint8_t *rig_image(const struct rig_entry *entries, uint32_t count, const 
             header.slot_count = entries[i].slot_base + slots;
     }
     if (count == 0)
-        job[jobs++] = (struct by_image_job){1, 1, 1000, BY_RANK_NONE, 100, 7000};
+        job[jobs++] = (struct by_image_job){1, 1, 1000, BY_RANK_NONE, 100, 7000, 0};
     header.count[BY_SECTION_PORT] = RIG_PORTS;
     header.count[BY_SECTION_JOB] = jobs;
     header.count[BY_SECTION_ENTRY] = count;

@@ -78,6 +78,30 @@ static void the_ip_checksum_is_that_of_a_known_header(void **state)
     assert_memory_equal(frame_bytes + 14, known, sizeof(known));
 }
 
+static void a_marked_frame_is_as_sound_as_before(void **state)
+{
+    uint8_t built[BY_FRAME_HEADER_BYTES + 100] = {0}, marked[sizeof(built)];
+
+    (void)state;
+    for (uint32_t i = 0; i < 4096; i++) {
+        struct by_frame frame = {.src_ip = 0x0a000001 + i * 77777,
+                                 .dst_ip = 0xc6120000 + i,
+                                 .src_port = 1,
+                                 .dst_port = 2,
+                                 .ecn = i & 3,
+                                 .bytes = (uint16_t)(i % 101)};
+        struct by_frame got;
+
+        by_frame_build(&frame, built);
+        frame.ecn = i >> 2 & 3;
+        by_frame_build(&frame, marked);
+        by_frame_mark(built, frame.ecn);
+        assert_memory_equal(built, marked, BY_FRAME_HEADER_BYTES);
+        assert_int_equal(by_frame_parse(built, sizeof(built), &got), 0);
+        assert_int_equal(got.ecn, frame.ecn);
+    }
+}
+
 static void padding_after_the_datagram_is_ignored(void **state)
 {
     struct by_frame got;
@@ -190,6 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_built_frame_parses_to_what_it_was_built_from),
         cmocka_unit_test(the_ip_checksum_is_that_of_a_known_header),
+        cmocka_unit_test(a_marked_frame_is_as_sound_as_before),
         cmocka_unit_test(padding_after_the_datagram_is_ignored),
         cmocka_unit_test(frames_that_are_not_a_sound_datagram_are_refused),
         cmocka_unit_test(a_frame_cut_anywhere_is_refused),

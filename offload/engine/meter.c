@@ -1,0 +1,308 @@
+/*
+ * Shares of links: a job that has more than its share of a port waits there, as long as others want the rest.
+ * Each port has, in each direction, a meter of its own and one for each job with a share: queues that would
+ * be, were the cable a little slower than it is (phantom queues: Alizadeh et al., Less is More, NSDI 2012).
+ * What fits a job's own meter goes on at once, whatever others do; so does what fits the port's, which is
+ * what nobody else uses. The rest is held until the job's meter has drained so far, and marked, so that its
+ * senders slow down; what would wait too long is dropped. Packets that leave are charged alike, and what
+ * comes from a port waits until what went to it has drained: answers follow questions (docs/decisions/0215).
+ * Neighbours: engine.c asks; load.c builds. One thread, that of the engine.
+ */
+#include "offload/engine/state.h"
+
+#include "offload/base/bytes.h"
+#include "offload/base/errors.h"
+
+/* What a packet takes on a cable beside its UDP payload (bytes): Ethernet, IP and UDP headers, preamble,
+ * check sequence and gap. */
+#define FRAME_BYTES 66u
+/* Units of a meter's level in a byte. */
+#define BYTE UINT64_C(1000000000)
+/* A meter drains at so much of its cable: what a full cable brings is more, and so is seen. */
+#define PART_NUM 31u
+#define PART_DEN 32u
+/* What a job's meter takes at a time: a burst of all a window holds, or what comes while a neighbour's host
+ * sleeps (ns at the meter's rate, bytes at the least and most). */
+#define BURST_NS  2000000u
+#define BURST_MIN 65536u
+#define BURST_MAX (4u << 20)
+/* What a port's meter takes (bytes): a burst of a few windows that have just opened. */
+#define PORT_BURST 32768u
+/* What waits at a port before it is marked (bytes). */
+#define MARK 32768u
+/* What of a job may wait at a port (bytes), and how long (ns): beyond it, it is dropped. */
+#define HELD_MAX    262144u
+#define HELD_NS_MAX 100000000u
+/* How far jobs within their shares may fill a port's meter (bytes): all their bursts at once. It stays there
+ * where shares are of more than the cable, and then nothing is left for others. */
+#define BEYOND_MAX (64u << 20)
+
+/* ---- meters ---- */
+
+static struct by_meter *meter_of(const struct by_table *table, enum by_direction direction, uint32_t port,
+                                 uint32_t share)
+{
+    return &table->meter[((size_t)direction * table->port_count + port) * table->share_count + share];
+}
+
+static void drain(struct by_meter *meter, uint64_t now_ns)
+{
+    uint64_t drained;
+
+    if (now_ns <= meter->last_ns)
+        return;
+    if (__builtin_mul_overflow(now_ns - meter->last_ns, meter->rate, &drained) || drained >= meter->level)
+        meter->level = 0;
+    else
+        meter->level -= drained;
+    meter->last_ns = now_ns;
+}
+
+/* Adds to a meter, up to `most` bytes beyond what it takes. */
+static void add(struct by_meter *meter, uint64_t amount, uint64_t most)
+{
+    uint64_t end = meter->depth + most * BYTE;
+
+    meter->level = meter->level + amount < end ? meter->level + amount : end;
+}
+
+/* How long until a meter is within its depth (ns), `amount` more included. */
+static uint64_t wait_of(const struct by_meter *meter, uint64_t amount)
+{
+    uint64_t level = meter->level + amount;
+
+    return level > meter->depth ? (level - meter->depth + meter->rate - 1) / meter->rate : 0;
+}
+
+/* More would wait for this meter than may. */
+static int is_over(const struct by_meter *meter, uint64_t amount)
+{
+    return meter->level + amount > meter->depth + HELD_MAX * BYTE;
+}
+
+/*
+ * What a packet has to wait: it goes on as soon as it is within its job's share, or there is room that nobody
+ * else uses, whichever comes first; and that is whose account it is on. UINT64_MAX, and on no account, when
+ * `may_drop` and too much waits already. For jobs without a share both meters are the port's.
+ */
+static uint64_t charge(struct by_meter *port, struct by_meter *job, uint64_t now_ns, uint32_t bytes,
+                       int may_drop)
+{
+    uint64_t amount = bytes * BYTE, own, rest, wait;
+
+    drain(port, now_ns);
+    if (job != port)
+        drain(job, now_ns);
+    own = wait_of(job, amount);
+    rest = own == 0 ? 0 : is_over(port, amount) ? UINT64_MAX : wait_of(port, amount);
+    wait = own < rest ? own : rest;
+    if (may_drop && (wait > HELD_NS_MAX || (own <= rest && is_over(job, amount))))
+        return UINT64_MAX;
+    if (job != port && own <= rest)
+        add(job, amount, HELD_MAX);
+    add(port, amount, BEYOND_MAX);
+    return wait;
+}
+
+/* ---- packets ---- */
+
+int by_meter_marks(struct by_step *step, uint32_t port)
+{
+    struct by_meter *meter;
+
+    if (!step->table->metered || port >= step->table->port_count)
+        return 0;
+    meter = meter_of(step->table, BY_DIRECTION_IN, port, 0);
+    drain(meter, step->now_ns);
+    return meter->level > meter->depth + MARK * BYTE;
+}
+
+/* How long what has left by a port keeps back what asks for more of it. */
+static uint64_t wait_back(struct by_meter *port, struct by_meter *job, uint64_t now_ns)
+{
+    uint64_t own, rest;
+
+    drain(port, now_ns);
+    if (job != port)
+        drain(job, now_ns);
+    own = wait_of(job, 0);
+    rest = wait_of(port, 0);
+    return own < rest ? own : rest;
+}
+
+int by_meter_admits(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t bytes,
+                    uint16_t job, uint16_t out)
+{
+    const struct by_table *table = step->table;
+    uint32_t index = table->share_of[job];
+    struct by_engine_share *share = &table->share[index];
+    uint64_t wait = 0;
+    struct by_tx *tx;
+
+    if (rx->held || step->now_ns == 0 || rx->port >= table->port_count || out >= table->port_count)
+        return 1;
+    if (meter_of(table, BY_DIRECTION_IN, rx->port, 0)->rate > 0) {
+        wait =
+            charge(meter_of(table, BY_DIRECTION_IN, rx->port, 0),
+                   meter_of(table, BY_DIRECTION_IN, rx->port, index), step->now_ns, bytes + FRAME_BYTES, 1);
+        share->rx_bytes += wait == UINT64_MAX ? 0 : bytes + FRAME_BYTES;
+    }
+    if (wait != UINT64_MAX && meter_of(table, BY_DIRECTION_OUT, out, 0)->rate > 0) {
+        uint64_t back = wait_back(meter_of(table, BY_DIRECTION_OUT, out, 0),
+                                  meter_of(table, BY_DIRECTION_OUT, out, index), step->now_ns);
+
+        wait = back > wait ? back : wait;
+    }
+    if (wait == 0)
+        return 1;
+    if (wait > HELD_NS_MAX) {
+        share->dropped++;
+        step->engine->counters.drop_share++;
+        return 0;
+    }
+    share->held++;
+    step->engine->counters.hold++;
+    tx = &step->tx[step->tx_count++];
+    tx->kind = BY_TX_HOLD;
+    tx->ecn = rx->ecn;
+    tx->direct = 0;
+    tx->port = rx->port;
+    tx->udp_port = 0;
+    tx->payload_bytes = 0;
+    tx->rx_index = (uint16_t)rx_index;
+    tx->dst_ip = rx->dst_ip;
+    tx->ref = BY_REF_NONE;
+    tx->wait_ns = (uint32_t)wait;
+    tx->payload = NULL;
+    return 0;
+}
+
+void by_meter_relayed(struct by_step *step, uint16_t job, uint16_t out, uint32_t bytes)
+{
+    const struct by_table *table = step->table;
+    uint32_t index = job < BY_JOBS_MAX ? table->share_of[job] : 0;
+
+    if (step->now_ns == 0 || out >= table->port_count || meter_of(table, BY_DIRECTION_OUT, out, 0)->rate == 0)
+        return;
+    charge(meter_of(table, BY_DIRECTION_OUT, out, 0), meter_of(table, BY_DIRECTION_OUT, out, index),
+           step->now_ns, bytes + FRAME_BYTES, 0);
+    table->share[index].tx_bytes += bytes + FRAME_BYTES;
+}
+
+void by_meter_sent(struct by_step *step)
+{
+    for (uint32_t i = 0; i < step->tx_count; i++) {
+        const struct by_tx *tx = &step->tx[i];
+
+        if (tx->kind == BY_TX_SEND)
+            by_meter_relayed(step, by_get16(tx->header + 4), tx->port,
+                             BY_WIRE_HEADER_BYTES + tx->payload_bytes);
+    }
+}
+
+/* ---- tables ---- */
+
+/* Bytes a second of a part of a rate in 1000 bytes a second; exact but for what is less than 32 bytes. */
+static uint64_t rate_of(uint32_t rate, uint32_t share)
+{
+    return (uint64_t)rate * share / (BY_SHARE_ONE / 1000) / PART_DEN * PART_NUM;
+}
+
+static void set_meter(struct by_meter *meter, uint64_t rate, uint64_t depth_bytes)
+{
+    *meter = (struct by_meter){.rate = rate, .depth = depth_bytes * BYTE};
+}
+
+static void build_port(struct by_table *table, enum by_direction direction, uint32_t port, uint32_t rate)
+{
+    set_meter(meter_of(table, direction, port, 0), rate_of(rate, BY_SHARE_ONE), PORT_BURST);
+    for (uint32_t i = 1; i < table->share_count; i++) {
+        uint64_t own = rate_of(rate, table->share[i].share);
+        uint64_t burst = own / 1000 * BURST_NS / 1000000;
+
+        burst = burst < BURST_MIN ? BURST_MIN : burst > BURST_MAX ? BURST_MAX : burst;
+        set_meter(meter_of(table, direction, port, i), own > 0 ? own : 1, burst);
+    }
+}
+
+int by_meters_build(const struct by_engine_config *config, struct by_table *table,
+                    struct by_image_fault *fault)
+{
+    struct by_image_header header;
+    struct by_image_port port;
+    struct by_image_job job;
+    uint32_t rates = 0;
+
+    table->metered = 0;
+    table->share_count = 1;
+    if (config->meter_count_max == 0)
+        return 0;
+    by_zero(table->share_of, BY_JOBS_MAX);
+    by_zero(table->share, (BY_SHARES_MAX + 1) * sizeof(*table->share));
+    by_image_header(table->image, &header);
+    for (uint32_t i = 0; i < header.count[BY_SECTION_JOB]; i++) {
+        by_image_job(table->image, i, &job);
+        if (job.share == 0)
+            continue;
+        table->share_of[job.job] = (uint8_t)table->share_count;
+        table->share[table->share_count].job = job.job;
+        table->share[table->share_count++].share = job.share;
+    }
+    for (uint32_t i = 0; i < table->port_count; i++) {
+        by_image_port(table->image, i, &port);
+        rates |= port.rate_in | port.rate_out;
+    }
+    if (table->share_count == 1 || rates == 0)
+        return 0;
+    if (by_engine_meters(table->port_count, table->share_count - 1) > config->meter_count_max) {
+        if (fault) {
+            fault->section = "job";
+            fault->index = 0;
+            fault->what =
+                "more shares of ports (2 x ports x jobs with a share) than this node can keep, which is";
+            fault->value = config->meter_count_max;
+        }
+        return BY_ELIMIT;
+    }
+    for (uint32_t i = 0; i < table->port_count; i++) {
+        by_image_port(table->image, i, &port);
+        build_port(table, BY_DIRECTION_IN, i, port.rate_in);
+        build_port(table, BY_DIRECTION_OUT, i, port.rate_out);
+    }
+    table->metered = 1;
+    return 0;
+}
+
+void by_meters_inherit(struct by_table *table, const struct by_table *before)
+{
+    if (!table->metered || !before->metered)
+        return;
+    for (uint32_t i = 0; i < table->share_count; i++) {
+        uint32_t old = before->share_of[table->share[i].job];
+
+        if (i > 0 && old == 0)
+            continue;
+        table->share[i].rx_bytes = before->share[old].rx_bytes;
+        table->share[i].tx_bytes = before->share[old].tx_bytes;
+        table->share[i].held = before->share[old].held;
+        table->share[i].dropped = before->share[old].dropped;
+        for (uint32_t p = 0; p < table->port_count && p < before->port_count; p++)
+            for (enum by_direction d = BY_DIRECTION_IN; d <= BY_DIRECTION_OUT; d++) {
+                struct by_meter *meter = meter_of(table, d, p, i);
+                const struct by_meter *from = meter_of(before, d, p, old);
+
+                meter->last_ns = from->last_ns;
+                meter->level = from->level < meter->depth ? from->level : meter->depth;
+            }
+    }
+}
+
+int by_engine_share(const struct by_engine *engine, uint32_t index, struct by_engine_share *out)
+{
+    const struct by_table *table = engine->active;
+
+    if (!table->metered || index >= table->share_count)
+        return BY_ENOENT;
+    *out = table->share[index];
+    return 0;
+}
