@@ -21,7 +21,7 @@ struct by_rx {
     /* The payload lies where its maker has it, no wire was on its way: a CONTRIB outside keyed jobs has no
      * psum then. */
     uint8_t direct;
-    uint8_t held;           /* 1: it has waited as BY_TX_HOLD said */
+    uint8_t held; /* 1: it has waited as BY_TX_HOLD said */
 };
 
 enum by_tx_kind {
