@@ -140,16 +140,13 @@ static void greet(struct by_greeter *greeter, struct place *place)
         refuse(greeter, place, by_tls_text(place->tls));
 }
 
-/* Forgets what somebody who was refused sends. */
+/* Forgets what somebody who was refused sends: a piece of it, as he may never end. */
 static void see_off(struct by_greeter *greeter, struct place *place)
 {
     char bytes[4096];
-    ssize_t count;
+    ssize_t count = recv(place->fd, bytes, sizeof bytes, 0);
 
-    do
-        count = recv(place->fd, bytes, sizeof bytes, 0);
-    while (count > 0);
-    if (count == 0 || (errno != EAGAIN && errno != EINTR))
+    if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR))
         release(greeter, place);
 }
 
@@ -245,6 +242,24 @@ static unsigned gather(struct by_greeter *greeter, struct pollfd *fds, unsigned 
     return count;
 }
 
+/* Goes on with a place that waits for its other end: `here` when that has said something. */
+static void attend(struct by_greeter *greeter, struct place *place, bool here, uint64_t now_ms)
+{
+    enum state state = state_of(greeter, place);
+
+    if (here && state == GREETS)
+        greet(greeter, place);
+    else if (here)
+        see_off(greeter, place);
+    if (now_ms - place->since_ms < greeter->options.deadline_ms)
+        return;
+    state = state_of(greeter, place);
+    if (state == GREETS)
+        refuse(greeter, place, "it has not shown who it is in time");
+    else if (state == LEAVES)
+        release(greeter, place);
+}
+
 /* One round: waits, goes on with those who are here, and accepts one at each listener. */
 static void turn(struct by_greeter *greeter)
 {
@@ -259,19 +274,8 @@ static void turn(struct by_greeter *greeter)
     now_ms = clock_ms();
     if (fds[0].revents)
         clear_event(greeter->wake);
-    for (unsigned i = 0; i < places; i++) {
-        struct place *place = &greeter->places[index[i]];
-        enum state state = state_of(greeter, place);
-
-        if (fds[i + 1].revents && state == GREETS)
-            greet(greeter, place);
-        else if (fds[i + 1].revents)
-            see_off(greeter, place);
-        else if (now_ms - place->since_ms >= greeter->options.deadline_ms && state == GREETS)
-            refuse(greeter, place, "it has not shown who it is in time");
-        else if (now_ms - place->since_ms >= greeter->options.deadline_ms)
-            release(greeter, place);
-    }
+    for (unsigned i = 0; i < places; i++)
+        attend(greeter, &greeter->places[index[i]], fds[i + 1].revents != 0, now_ms);
     for (unsigned i = places + 1; i < count; i++) {
         struct place *place;
 
@@ -338,6 +342,7 @@ int by_greeter_open(struct by_greeter **out, const struct by_greeter_options *op
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (result != 0) {
         dispose(greeter);
+        errno = result;
         return BY_EIO;
     }
     *out = greeter;

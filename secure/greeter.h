@@ -43,7 +43,7 @@ struct by_greeted {
     char text[BY_GREETER_TEXT_MAX];
 };
 
-/* Starts the thread, which accepts nobody yet. 0, BY_ENOMEM or BY_EIO. */
+/* Starts the thread, which accepts nobody yet. 0, BY_ENOMEM or BY_EIO, with errno. */
 int by_greeter_open(struct by_greeter **greeter, const struct by_greeter_options *options);
 /* Ends the thread, and whatever was not taken. NULL is allowed. */
 void by_greeter_close(struct by_greeter *greeter);

@@ -61,7 +61,6 @@
     X(X509_STORE_CTX_get_current_cert)                                                                       \
     X(X509_STORE_CTX_get_error_depth)                                                                        \
     X(X509_STORE_CTX_set_error)                                                                              \
-    X(X509_free)                                                                                             \
     X(X509_get_ext_d2i)                                                                                      \
     X(X509_verify_cert_error_string)
 

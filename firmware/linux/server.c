@@ -293,15 +293,12 @@ static void show_out(struct by_server *server, struct client *client)
     watch(server, client->fd, EPOLLIN, client, EPOLL_CTL_MOD);
 }
 
-/* Forgets what a refused client sends. */
+/* Forgets what a refused client sends: a piece of it, as it may never end. */
 static void see_off(struct client *client)
 {
-    ssize_t count;
+    ssize_t count = recv(client->fd, client->in, sizeof client->in, 0);
 
-    do
-        count = recv(client->fd, client->in, sizeof client->in, 0);
-    while (count > 0);
-    if (count == 0 || (errno != EAGAIN && errno != EINTR))
+    if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR))
         drop_client(client);
 }
 

@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -218,6 +219,47 @@ static void who_says_nothing_in_time_is_named(void **state)
     close(fd);
 }
 
+/* Sends what is no TLS for as long as anybody takes it. */
+static void *flood(void *argument)
+{
+    static const char junk[1 << 16];
+    int fd = *(const int *)argument;
+
+    while (send(fd, junk, sizeof junk, MSG_NOSIGNAL) > 0)
+        ;
+    return NULL;
+}
+
+static void who_is_refused_and_sends_on_keeps_nobody_out(void **state)
+{
+    char text[BY_TLS_TEXT_MAX] = "";
+    int noisy[PLACES], fd;
+    pthread_t threads[PLACES];
+    struct by_greeted who;
+    struct by_tls *tls;
+
+    (void)state;
+    for (unsigned i = 0; i < PLACES; i++) {
+        noisy[i] = join();
+        assert_int_equal(fcntl(noisy[i], F_SETFL, 0), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, flood, &noisy[i]), 0);
+        assert_null(await().tls);
+    }
+    fd = join();
+    tls = shake(host, fd, text);
+    assert_non_null(tls);
+    who = await();
+    assert_string_equal(by_tls_peer(who.tls), "host0");
+    by_tls_close(who.tls);
+    close(who.fd);
+    by_tls_close(tls);
+    close(fd);
+    for (unsigned i = 0; i < PLACES; i++) {
+        pthread_join(threads[i], NULL); /* its time is over */
+        close(noisy[i]);
+    }
+}
+
 static void a_crowd_comes_in_though_few_are_met_at_a_time(void **state)
 {
     struct by_tls *tls[CROWD];
@@ -273,6 +315,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(those_who_say_nothing_keep_nobody_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_says_nothing_in_time_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_is_refused_and_sends_on_keeps_nobody_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_crowd_comes_in_though_few_are_met_at_a_time, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_ends_while_some_are_at_it, set_up, tear_down),
     };
