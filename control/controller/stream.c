@@ -206,7 +206,7 @@ static int greet(struct by_stream *stream, struct by_problem *problem)
                               bytes - BY_MESSAGE_LENGTH_BYTES);
         if (fault == BY_PSK_FINE)
             return 0;
-        if (fault != BY_PSK_FORGED || i == OTHERS_MAX ||
+        if (fault == BY_PSK_PLAIN || i == OTHERS_MAX ||
             receive_frame(stream, by_dial_now_ms() + OTHERS_MS, &bytes, problem) != 0)
             return distrust(stream, fault, bytes, problem);
     }

@@ -151,6 +151,7 @@ struct middle {
     int listener;
     bool plays_again;    /* gives the switch each request twice */
     bool changes_answer; /* turns a bit of each answer after the first one */
+    bool gives_old;      /* gives the controller first what was meant for who was there before */
     bool turns_back;     /* gives the controller its own requests, after the first one */
     pthread_t thread;
 };
@@ -182,6 +183,17 @@ static void *stand_between(void *argument)
     unsigned count = 0;
     size_t bytes;
 
+    if (middle->gives_old) {
+        static const uint8_t open[BY_PSK_OPEN_BYTES], nonce[BY_PSK_NONCE_BYTES];
+        struct by_psk old = {.is_open = true};
+
+        bytes = by_psk_seal(&old, frame + 4, 6);
+        by_put32(frame, (uint32_t)bytes);
+        send(controller, frame, 4 + bytes, MSG_NOSIGNAL);
+        by_psk_welcome(&old, &(struct by_siphash_key){0}, open, nonce, frame + 4);
+        by_put32(frame, BY_PSK_WELCOME_BYTES);
+        send(controller, frame, 4 + BY_PSK_WELCOME_BYTES, MSG_NOSIGNAL);
+    }
     while ((bytes = take(controller, frame)) > 0) {
         bool is_first = count++ == 0;
 
@@ -251,6 +263,18 @@ static void who_stands_between_can_only_listen(void **state)
     fake_stop(fake);
 }
 
+static void answers_to_who_was_there_before_are_passed_over(void **state)
+{
+    struct by_guard guard;
+    char address[160];
+    struct fake *fake = start_guarded(&guard, address);
+    struct by_problem problem = {0};
+
+    (void)state;
+    assert_int_equal(hello_by_way_of(&(struct middle){.gives_old = true}, fake, &problem), 0);
+    fake_stop(fake);
+}
+
 static void what_was_recorded_in_one_session_is_worth_nothing_in_another(void **state)
 {
     struct by_guard guard;
@@ -298,6 +322,7 @@ int main(void)
         cmocka_unit_test(another_key_and_no_key_are_told_apart),
         cmocka_unit_test(a_key_that_others_may_read_is_refused_before_anything_is_sent),
         cmocka_unit_test(who_stands_between_can_only_listen),
+        cmocka_unit_test(answers_to_who_was_there_before_are_passed_over),
         cmocka_unit_test(what_was_recorded_in_one_session_is_worth_nothing_in_another),
     };
 
