@@ -16,8 +16,9 @@ static uint32_t area_of(const struct by_store *store, uint64_t sequence)
     return (uint32_t)(sequence % COPIES) * store->area_bytes;
 }
 
-/* Reads one copy and keeps it when it is whole and the newest. */
-static void read_copy(struct by_store *store, uint32_t index)
+/* Reads one copy and keeps it when it is whole and the newest. An image longer than this one takes may lie
+ * there: of another build, within the same sectors. */
+static void read_copy(struct by_store *store, uint32_t index, uint32_t image_bytes_max)
 {
     uint32_t area = index * store->area_bytes;
     uint64_t bytes, sequence = 0;
@@ -27,7 +28,8 @@ static void read_copy(struct by_store *store, uint32_t index)
     bytes = by_saved_bytes(store->copy);
     if (bytes == 0)
         return; /* erased, or never ours */
-    fault = bytes > store->area_bytes ? "longer than there is room for" : NULL;
+    fault =
+        bytes > (uint64_t)BY_SAVED_HEADER_BYTES + image_bytes_max ? "longer than there is room for" : NULL;
     if (!fault) {
         by_flash_read(&store->flash, area, store->copy, bytes);
         fault = by_saved_check(store->copy, bytes, &sequence);
@@ -57,7 +59,7 @@ bool by_store_open(struct by_store *store, uint32_t image_bytes_max)
     store->copy = by_memory_take("a table to save", store->area_bytes);
     store->saved = by_memory_take("a saved table", store->area_bytes);
     for (uint32_t i = 0; i < COPIES; i++)
-        read_copy(store, i);
+        read_copy(store, i, image_bytes_max);
     return true;
 }
 
