@@ -488,7 +488,7 @@ void by_heal_rank(struct by_daemon *daemon, enum by_recover_type type, uint16_t 
     step(daemon);
 }
 
-void by_heal_renew(struct by_daemon *daemon, uint16_t job)
+void by_heal_renew(struct by_daemon *daemon, uint16_t job, const char *why)
 {
     uint32_t place;
 
@@ -498,7 +498,7 @@ void by_heal_renew(struct by_daemon *daemon, uint16_t job)
     place = place_of(daemon->heal, job);
     if (place == UINT32_MAX)
         return;
-    give(daemon, (struct by_recover_event){.type = BY_RECOVER_RENEW, .job = place});
+    give(daemon, (struct by_recover_event){.type = BY_RECOVER_RENEW, .job = place, .text = why});
     step(daemon);
 }
 

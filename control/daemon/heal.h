@@ -22,7 +22,7 @@ void by_heal_swallows(struct by_daemon *daemon, bool is_link, uint32_t what, con
 /* Marks what has swallowed packets, and is not trusted yet: no plan shall use it. */
 void by_heal_avoid(const struct by_daemon *daemon, struct by_fabric_loss *loss);
 
-/* The job gets another generation, and with it other keys. */
-void by_heal_renew(struct by_daemon *daemon, uint16_t job);
+/* The job gets another generation, and with it other keys; `why` as recover.h has it. */
+void by_heal_renew(struct by_daemon *daemon, uint16_t job, const char *why);
 
 #endif

@@ -56,13 +56,16 @@ void by_recover_want(struct by_recover *r)
         start_plan(r);
 }
 
-/* A job whose next generation is under way already has what is wanted. */
-static void take_renewal(struct by_recover *r, uint32_t j)
+/* A job whose next generation is under way already has what is wanted; one that has failed needs none. */
+static void take_renewal(struct by_recover *r, const struct by_recover_event *event)
 {
-    if (j >= r->job_count || !r->jobs[j].exists || r->jobs[j].failed || r->jobs[j].open || r->jobs[j].touched)
+    struct by_recover_state *job = event->job < r->job_count ? &r->jobs[event->job] : NULL;
+
+    if (job == NULL || !job->exists || job->failed || job->open || job->touched)
         return;
-    snprintf(r->cause, sizeof(r->cause), "job %u has new keys", r->jobs[j].job);
-    r->jobs[j].touched = true;
+    snprintf(r->cause, sizeof(r->cause), "job %u has new keys", job->job);
+    by_recover_tell(r, "job %u: %s", job->job, event->text);
+    job->touched = true;
     by_recover_want(r);
 }
 
@@ -211,7 +214,7 @@ void by_recover_event(struct by_recover *r, const struct by_recover_event *event
         by_recover_part(r, event);
         break;
     case BY_RECOVER_RENEW:
-        take_renewal(r, event->job);
+        take_renewal(r, event);
         break;
     case BY_RECOVER_NO_PLAN:
         if (event->job < r->job_count && r->jobs[event->job].planning && !r->jobs[event->job].touched)

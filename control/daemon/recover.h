@@ -34,7 +34,8 @@ enum by_recover_type {
     BY_RECOVER_RANK_ALIVE,    /* `number` of chunks */
     BY_RECOVER_RANK_SUSPECTS, /* a chunk waits for long */
     BY_RECOVER_RANK_CARRIED,  /* gone on in `gen` */
-    /* Of a job: `job` gets another generation on the fabric as it is. */
+    /* Of a job: `job` gets another generation on the fabric as it is; `text` says why, unless it has failed
+     * or the next one is on its way. */
     BY_RECOVER_RENEW,
     /* Of the work that was asked for. */
     BY_RECOVER_NO_PLAN, /* for `job`, with `error` and `text`; before the PLANNED of the same work */

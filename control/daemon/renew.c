@@ -2,6 +2,7 @@
 #include "control/daemon/renew.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "control/daemon/heal.h"
@@ -52,6 +53,7 @@ void by_renew_tick(struct by_daemon *daemon)
     for (uint32_t i = 0; i < daemon->job_count; i++) {
         struct by_job *job = daemon->jobs[i];
         const struct by_switch *due;
+        char text[200];
 
         if (job->tables == NULL || job->state != BY_JOB_RUNNING)
             continue;
@@ -60,11 +62,11 @@ void by_renew_tick(struct by_daemon *daemon)
         due = find_due(daemon, job);
         if (due == NULL)
             continue;
-        by_daemon_say(
-            "job %u: %" PRIu64 " chunks have passed switch %s in generation %u: its keys are renewed",
-            job->spec.job, by_renew_chunks(&due->counters) - job->renew_from[due - daemon->switches],
-            due->name, job->tables->gen);
-        by_heal_renew(daemon, job->spec.job);
+        snprintf(text, sizeof(text),
+                 "%" PRIu64 " chunks have passed switch %s in generation %u: its keys are renewed",
+                 by_renew_chunks(&due->counters) - job->renew_from[due - daemon->switches], due->name,
+                 job->tables->gen);
+        by_heal_renew(daemon, job->spec.job, text);
     }
     daemon->renews = true;
 }

@@ -28,7 +28,7 @@ struct view {
 };
 
 struct by_swallow {
-    uint32_t window_ms, gap_ms;
+    uint32_t pace_ms, window_ms, gap_ms;
     uint32_t link_count, node_count;
     struct link *links;
     bool *switches;     /* by node */
@@ -49,6 +49,7 @@ struct by_swallow *by_swallow_open(const struct by_swallow_link *links, uint32_t
 
     if (swallow == NULL)
         return NULL;
+    swallow->pace_ms = slow;
     swallow->window_ms = BY_SWALLOW_WINDOW_MS * slow / BEAT_MS;
     swallow->gap_ms = BY_SWALLOW_GAP_MS * slow / BEAT_MS;
     swallow->link_count = link_count;
@@ -95,6 +96,9 @@ void by_swallow_take(struct by_swallow *swallow, uint32_t link, unsigned end,
     if (at->count > 0 && (sample->sent < past(at, 0)->sent || sample->received < past(at, 0)->received ||
                           sample->answered_ms - past(at, 0)->answered_ms > swallow->gap_ms))
         at->count = 0;
+    /* Who is read more often has only the last one replaced: what is kept shall span a window. */
+    if (at->count >= 2 && sample->answered_ms - past(at, 1)->answered_ms < swallow->pace_ms)
+        at->count--;
     at->ring[at->count % BY_SWALLOW_SAMPLES] = *sample;
     at->count++;
 }

@@ -27,7 +27,8 @@
 /* Samples of one end that lie further apart do not make one window: it stood still itself, and frames may
  * wait for it (ms). */
 #define BY_SWALLOW_GAP_MS 280u
-/* Samples that are kept of each end of a link (count): 1.6 s of heartbeats. */
+/* Samples that are kept of each end of a link (count): 0.8 s at least, of which those that come faster than
+ * every 50 ms are thinned out; longer where heartbeats are. */
 #define BY_SWALLOW_SAMPLES 16u
 
 struct by_swallow;

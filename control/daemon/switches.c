@@ -166,6 +166,6 @@ void by_switches_beat(struct by_daemon *daemon, struct by_beat *beat)
     else
         take_silence(daemon, device, beat);
     free(beat);
-    if (daemon->start != NULL)
+    if (daemon->start != NULL && !daemon->ending)
         by_start_tick(daemon); /* it may be the last one that was waited for */
 }

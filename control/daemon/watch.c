@@ -107,10 +107,11 @@ static bool rest(const struct by_watch *watch, uint64_t until, bool well)
 {
     struct pollfd fds[2] = {{.fd = watch->end_fd, .events = POLLIN},
                             {.fd = well ? by_session_fd(watch->session) : -1, .events = POLLRDHUP}};
-    uint64_t now = now_ms();
+    uint64_t now;
 
-    while (now < until && poll(fds, 2, (int)(until - now)) < 0)
+    do { /* also when there is no time left: it may have to end all the same */
         now = now_ms();
+    } while (poll(fds, 2, now < until ? (int)(until - now) : 0) < 0);
     return fds[0].revents == 0;
 }
 

@@ -49,6 +49,22 @@ static void a_daemon_loads_its_jobs_and_says_what_becomes_of_switches_and_links(
     rig_close(&rig);
 }
 
+static void it_ends_while_a_switch_does_not_answer(void **state)
+{
+    struct rig rig;
+    struct rig_daemon daemon;
+
+    (void)state;
+    rig_open(&rig);
+    daemon = rig_start(&rig, (const char *const[]){NULL});
+    rig_await(&daemon, "ready");
+    rig.fake[1]->silent = 1;
+    rig_await(&daemon, "switch x1 is down");
+    assert_int_equal(rig_stop(&daemon), 0);
+    rig.fake[1]->silent = 0;
+    rig_close(&rig);
+}
+
 static void a_second_controller_is_refused_or_takes_over(void **state)
 {
     struct rig rig;
@@ -218,6 +234,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_daemon_loads_its_jobs_and_says_what_becomes_of_switches_and_links),
+        cmocka_unit_test(it_ends_while_a_switch_does_not_answer),
         cmocka_unit_test(a_second_controller_is_refused_or_takes_over),
         cmocka_unit_test(a_keyed_job_has_other_keys_before_its_chunks_numbers_come_again),
         cmocka_unit_test(a_daemon_that_dies_at_any_step_of_a_push_goes_on_with_one_generation),

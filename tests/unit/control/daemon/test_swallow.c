@@ -393,6 +393,39 @@ static void links_that_nobody_waits_for_are_not_looked_at(void **state)
     close_world();
 }
 
+/* Switches are read each heartbeat, hosts tell ten times a second: neither knows the other's pace. */
+static void counters_are_judged_however_often_they_are_read(void **state)
+{
+    static const struct {
+        uint32_t beat_ms, pace_ms;
+    } cases[] = {{10, 10}, {25, 25}, {45, 45}, {60, 60}, {100, 100}, {1000, 100}, {1000, 1000}};
+    const bool used[1] = {true};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct by_swallow *swallow = by_swallow_open(cables, 1, switches, NODES, cases[i].beat_ms);
+        uint32_t slow = cases[i].beat_ms > BEAT_MS ? cases[i].beat_ms : BEAT_MS;
+        struct by_swallow_found found = {0};
+        bool guilty = false;
+
+        assert_non_null(swallow);
+        for (uint64_t now = 10000; now < 10000 + 10 * slow && !guilty; now += cases[i].pace_ms) {
+            by_swallow_take(swallow, 0, 0,
+                            &(struct by_swallow_sample){
+                                .asked_ms = now - 5, .answered_ms = now, .sent = now / 10, .received = 7});
+            by_swallow_take(swallow, 0, 1,
+                            &(struct by_swallow_sample){
+                                .asked_ms = now, .answered_ms = now + 5, .sent = 8, .received = 9});
+            guilty = by_swallow_find(swallow, used, &found);
+        }
+        if (!guilty)
+            fail_msg("nothing found: a heartbeat of %u ms, counters every %u ms", cases[i].beat_ms,
+                     cases[i].pace_ms);
+        assert_true(found.is_link && found.what == 0 && found.from == 0 && !found.both);
+        by_swallow_close(swallow);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -405,6 +438,7 @@ int main(void)
         cmocka_unit_test(a_host_that_says_nothing_of_its_counters_is_not_judged),
         cmocka_unit_test(counters_that_begin_anew_are_no_evidence),
         cmocka_unit_test(links_that_nobody_waits_for_are_not_looked_at),
+        cmocka_unit_test(counters_are_judged_however_often_they_are_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
