@@ -61,7 +61,7 @@ static int node_counter(void *node, uint32_t index, struct by_agent_counter *out
     const struct by_switch *self = node;
     const uint8_t *counters = (const uint8_t *)by_engine_counters(self->engine);
     const struct counter_row *row = engine_rows;
-    struct by_guard_counters guard;
+    struct by_guard_counters guard = {0};
 
     if (index >= ENGINE_ROWS) {
         index -= ENGINE_ROWS;
