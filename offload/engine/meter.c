@@ -278,7 +278,7 @@ void by_meters_inherit(struct by_table *table, const struct by_table *before)
     if (!table->metered || !before->metered)
         return;
     for (uint32_t i = 0; i < table->share_count; i++) {
-        uint32_t old = before->share_of[table->share[i].job];
+        uint32_t old = i > 0 ? before->share_of[table->share[i].job] : 0; /* the first is of no job */
 
         if (i > 0 && old == 0)
             continue;

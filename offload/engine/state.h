@@ -333,7 +333,7 @@ int by_meter_admits(struct by_step *step, const struct by_rx *rx, uint32_t rx_in
                     uint16_t job, uint16_t out);
 /* What has waited at this port is marked: much does. */
 int by_meter_marks(struct by_step *step, uint32_t port);
-/* Charges a relay, or the actions of a step from `first` on, to the ports by which they leave. */
+/* Charges a relay, or all that a step sends, to the ports by which they leave. */
 void by_meter_relayed(struct by_step *step, uint16_t job, uint16_t out, uint32_t bytes);
 void by_meter_sent(struct by_step *step);
 

@@ -31,10 +31,11 @@ static const struct rig_entry entries[] = {
     {.job = 1, .gen = 1, .root = 1, .children = 2, .window = 64},
     {.job = 2, .gen = 1, .root = 1, .children = 2, .window = 64, .slot_base = 64}};
 
-static int load(uint32_t share1, uint32_t share2, uint32_t rate_in, uint32_t rate_out)
+static int load_of(const struct rig_entry two[2], const struct by_image_relay through[2], uint32_t share1,
+                   uint32_t share2, uint32_t rate_in, uint32_t rate_out)
 {
     size_t bytes;
-    uint8_t *image = (uint8_t *)(uintptr_t)rig_image(entries, 2, relays, 2, &bytes);
+    uint8_t *image = (uint8_t *)(uintptr_t)rig_image(two, 2, through, 2, &bytes);
     struct by_image_port port;
     struct by_image_job job;
     int error;
@@ -56,6 +57,11 @@ static int load(uint32_t share1, uint32_t share2, uint32_t rate_in, uint32_t rat
     by_image_seal(image);
     error = by_engine_stage(rig.engine, image, bytes, NULL);
     return error ? error : by_engine_commit(rig.engine);
+}
+
+static int load(uint32_t share1, uint32_t share2, uint32_t rate_in, uint32_t rate_out)
+{
+    return load_of(entries, relays, share1, share2, rate_in, rate_out);
 }
 
 static int set_up(void **state)
@@ -310,6 +316,25 @@ static void a_change_of_tables_forgives_nothing_and_changes_shares_of_jobs_that_
                 share.held == 2);
 }
 
+static void a_change_of_tables_keeps_what_jobs_without_a_share_had_beside_job_0(void **state)
+{
+    struct by_image_relay through[2] = {relays[0], relays[1]};
+    struct rig_entry two[2] = {entries[0], entries[1]};
+    struct by_engine_share share;
+
+    (void)state;
+    through[0].job = two[0].job = 0;
+    for (unsigned round = 0; round < 2; round++) {
+        assert_int_equal(load_of(two, through, QUARTER, 0, RATE, 0), 0);
+        for (unsigned i = 0; i < 3 && round == 0; i++)
+            assert_int_equal(pass(i == 0 ? 0 : 2, PAYLOAD, 0), 0);
+        assert_int_equal(by_engine_share(rig.engine, 0, &share), 0);
+        assert_true(share.share == 0 && share.rx_bytes == UINT64_C(2) * ON_CABLE);
+        assert_int_equal(by_engine_share(rig.engine, 1, &share), 0);
+        assert_true(share.share == QUARTER && share.rx_bytes == ON_CABLE);
+    }
+}
+
 static void more_shares_than_there_is_room_for_are_refused(void **state)
 {
     const struct by_engine_config config = {.slot_count_max = 1024,
@@ -341,6 +366,7 @@ int main(void)
         T(what_went_out_makes_wait_who_asks_for_more),
         T(nothing_is_metered_without_shares_rates_or_a_clock),
         T(a_change_of_tables_forgives_nothing_and_changes_shares_of_jobs_that_run),
+        T(a_change_of_tables_keeps_what_jobs_without_a_share_had_beside_job_0),
         T(more_shares_than_there_is_room_for_are_refused),
     };
 #undef T
