@@ -184,6 +184,8 @@ int by_copies_send(struct by_copies *copies, unsigned count, int fd, struct msgh
     head->cmsg_type = SO_MARK;
     head->cmsg_len = CMSG_LEN(sizeof(mark));
     memcpy(CMSG_DATA(head), &mark, sizeof(mark));
+    for (unsigned i = 0; i < count; i++) /* the program may end before it comes to them */
+        copies->shared->copy[i].result = -EIO;
     *armed = 1;
     sent = sendmsg(fd, message, MSG_DONTWAIT);
     error = errno;

@@ -222,6 +222,28 @@ static void an_interface_that_is_down_is_told_of_and_the_others_get_theirs(void 
     by_copies_close(copies);
 }
 
+static void what_is_too_short_for_its_headers_is_told_of_as_lost_by_all(void **state)
+{
+    struct by_copies *copies = open_copies();
+    const struct by_copy *list = by_copies_list(copies);
+    struct virtio_net_hdr head = {0};
+    uint8_t frame[BY_FRAME_HEADER_BYTES - 2];
+    struct iovec piece[] = {{&head, sizeof(head)}, {frame, sizeof(frame)}};
+    struct msghdr message = {.msg_iov = piece, .msg_iovlen = 2};
+
+    (void)state;
+    assert_int_equal(send_bytes(copies, 0, BYTES), 0); /* leaves results behind */
+    for (unsigned pair = 0; pair < PAIRS; pair++)
+        check_frames(pair, FRAMES, BYTES);
+    memset(frame, 0xee, sizeof(frame));
+    assert_int_equal(by_copies_send(copies, PAIRS, near[0], &message), 0);
+    for (unsigned i = 0; i < PAIRS; i++)
+        assert_int_not_equal(list[i].result, 0);
+    for (unsigned pair = 0; pair < PAIRS; pair++)
+        check_frames(pair, 0, 0);
+    by_copies_close(copies);
+}
+
 static void a_send_whose_program_is_gone_is_told_of(void **state)
 {
     struct by_copies *copies = NULL;
@@ -279,6 +301,7 @@ int main(void)
         cmocka_unit_test(a_single_frame_is_copied_too),
         cmocka_unit_test(what_others_send_goes_its_way_alone),
         cmocka_unit_test(an_interface_that_is_down_is_told_of_and_the_others_get_theirs),
+        cmocka_unit_test(what_is_too_short_for_its_headers_is_told_of_as_lost_by_all),
         cmocka_unit_test(a_send_whose_program_is_gone_is_told_of),
     };
 
