@@ -145,6 +145,8 @@ static inline const struct by_shm_packet *by_shm_take(struct by_shm_receiver *re
 {
     if (receiver->head == receiver->tail) {
         receiver->tail = __atomic_load_n(&receiver->queue->tail, __ATOMIC_ACQUIRE);
+        if (receiver->tail - receiver->head > BY_SHM_SLOTS)
+            receiver->tail = receiver->head; /* more than there is room for: nobody has put that in */
         if (receiver->head == receiver->tail)
             return 0;
     }
@@ -159,6 +161,8 @@ static inline const uint8_t *by_shm_payload(const struct by_shm_packet *packet, 
                                             uint32_t room_bytes, unsigned direction, uint32_t slot,
                                             const uint8_t *memory, uint64_t memory_bytes)
 {
+    if (packet->payload_bytes > BY_PAYLOAD_MAX)
+        return 0;
     switch (packet->place) {
     case BY_SHM_SMALL:
         return packet->payload_bytes <= sizeof packet->small ? packet->small : 0;

@@ -324,6 +324,44 @@ static void a_payload_beyond_the_shared_memory_is_dropped(void **state)
     by_shell_close(shell);
 }
 
+static void a_payload_longer_than_any_is_dropped(void **state)
+{
+    struct by_shell *shell = open_shell();
+    struct by_rx rx;
+    struct end end;
+
+    (void)state;
+    join(shell, &end, 0);
+    give(&end, 0, 0, 0);
+    end.cable->up.packet[0].payload_bytes = UINT16_MAX; /* with its header that is 39 bytes, in 16 bits */
+    assert_int_equal(by_link_receive(shell->ports[0].link, 0, &rx, 1), 0);
+    leave(&end);
+    by_shell_close(shell);
+}
+
+static void a_queue_that_says_it_holds_more_than_its_slots_holds_nothing(void **state)
+{
+    struct by_shell *shell = open_shell();
+    struct by_port_counters counters;
+    struct end end[HOSTS];
+
+    (void)state;
+    for (unsigned host = 0; host < HOSTS; host++)
+        join(shell, &end[host], host);
+    end[0].cable->up.tail = UINT32_MAX; /* of four billion packets, none of which is one */
+    for (unsigned host = 1; host < HOSTS; host++)
+        give(&end[host], host, 0, 0);
+    assert_int_equal(by_shell_round(shell), HOSTS - 1);
+    by_port_read(&shell->ports[0], &counters);
+    assert_int_equal(counters.rx_dropped, 0);
+    end[0].cable->up.tail = 0;
+    give(&end[0], 0, 0, 0);
+    assert_int_equal(by_shell_round(shell), 1);
+    for (unsigned host = 0; host < HOSTS; host++)
+        leave(&end[host]);
+    by_shell_close(shell);
+}
+
 static void a_host_that_leaves_gives_everything_back(void **state)
 {
     struct by_shell *shell = open_shell();
@@ -449,6 +487,8 @@ int main(void)
         cmocka_unit_test(a_value_without_a_psum_is_summed_and_one_with_a_wrong_psum_is_not),
         cmocka_unit_test(a_packet_without_a_psum_gets_one_where_it_goes_on_over_a_wire),
         cmocka_unit_test(a_payload_beyond_the_shared_memory_is_dropped),
+        cmocka_unit_test(a_payload_longer_than_any_is_dropped),
+        cmocka_unit_test(a_queue_that_says_it_holds_more_than_its_slots_holds_nothing),
         cmocka_unit_test(a_host_that_leaves_gives_everything_back),
         cmocka_unit_test(a_host_that_claims_to_have_read_what_was_never_sent_frees_nothing),
         cmocka_unit_test(who_is_not_let_in_hears_why),
