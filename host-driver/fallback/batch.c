@@ -189,3 +189,8 @@ uint32_t by_batch_receive(struct by_batch *batch, struct by_rx *rx)
     }
     return count;
 }
+
+bool by_batch_holds(const struct by_batch *batch)
+{
+    return batch->got_at != batch->got_count;
+}

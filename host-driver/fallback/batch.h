@@ -37,5 +37,7 @@ void by_batch_add(struct by_batch *batch, const struct sockaddr_in *to, const st
 void by_batch_flush(struct by_batch *batch);
 /* Up to BY_RX_BATCH packets, whose data stay in place until the next call; `port` is that of the sender. */
 uint32_t by_batch_receive(struct by_batch *batch, struct by_rx *rx);
+/* What has come lies here: the socket does not tell of it any more. */
+bool by_batch_holds(const struct by_batch *batch);
 
 #endif

@@ -239,6 +239,8 @@ static bool step(struct by_carrier *carrier, uint64_t now_ns, uint64_t *deadline
         if (got == 0)
             break;
     }
+    if (by_batch_holds(&carrier->batch))
+        *deadline_ns = 0;
     return news;
 }
 
@@ -322,6 +324,7 @@ void by_carrier_step(struct by_carrier *carrier, uint64_t now_ns)
     uint64_t deadline_ns;
 
     enter(carrier);
+    by_keeper_hear(&carrier->keeper);
     step(carrier, now_ns, &deadline_ns);
     by_keeper_leave(&carrier->keeper);
 }
@@ -349,7 +352,7 @@ uint64_t by_carrier_deadline(struct by_carrier *carrier)
     uint64_t deadline_ns;
 
     enter(carrier);
-    deadline_ns = by_faults_deadline(&carrier->faults);
+    deadline_ns = by_batch_holds(&carrier->batch) ? 0 : by_faults_deadline(&carrier->faults);
     for (uint32_t i = 0; i < carrier->met_count; i++) {
         uint64_t next_ns = by_pair_deadline(carrier->peer[carrier->met[i]].pair);
 

@@ -148,8 +148,8 @@ static void linger(struct by_fallback *fallback)
 
     fallback->mesh.send.active = fallback->mesh.receive.active = false;
     while (fault.error == 0 && !by_mesh_settled(&fallback->mesh) && by_clock_ns() < end_ns) {
-        by_mesh_step(&fallback->mesh, &fault);
         by_mesh_sleep(&fallback->mesh, end_ns);
+        by_mesh_step(&fallback->mesh, &fault);
     }
 }
 

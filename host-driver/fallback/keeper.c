@@ -17,7 +17,6 @@ int by_keeper_open(struct by_keeper *keeper)
 {
     memset(keeper, 0, sizeof(*keeper));
     atomic_init(&keeper->ends, false);
-    atomic_init(&keeper->told, false);
     atomic_init(&keeper->until_ns, 0);
     pthread_mutex_init(&keeper->lock, NULL);
     keeper->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -34,7 +33,14 @@ static void raise_event(int fd)
     (void)!write(fd, &one, sizeof(one)); /* full: it is readable already */
 }
 
-/* Sleeps until a time, an end, or, if it is watched, something that comes. */
+static void take_event(int fd)
+{
+    uint64_t count;
+
+    (void)!read(fd, &count, sizeof(count));
+}
+
+/* Sleeps until a time, somebody who wakes us, or, if it is watched, something that comes. */
 static void sleep_until(const struct by_keeper *keeper, uint64_t until_ns, bool watch)
 {
     struct pollfd fds[] = {{.fd = keeper->wake, .events = POLLIN}, {.fd = keeper->fd, .events = POLLIN}};
@@ -46,7 +52,8 @@ static void sleep_until(const struct by_keeper *keeper, uint64_t until_ns, bool 
         wait_ns = SLEEP_MOST_NS;
     wait.tv_sec = (time_t)(wait_ns / 1000000000u);
     wait.tv_nsec = (long)(wait_ns % 1000000000u);
-    ppoll(fds, watch ? 2 : 1, &wait, NULL);
+    if (ppoll(fds, watch ? 2 : 1, &wait, NULL) > 0 && fds[0].revents != 0)
+        take_event(keeper->wake);
 }
 
 static void *keep(void *argument)
@@ -56,17 +63,18 @@ static void *keep(void *argument)
     while (!atomic_load(&keeper->ends)) {
         uint64_t until_ns = atomic_load_explicit(&keeper->until_ns, memory_order_relaxed);
         uint64_t now_ns = by_clock_ns(), deadline_ns = UINT64_MAX;
-        bool news;
 
         if (now_ns < until_ns) {
             sleep_until(keeper, until_ns, false);
             continue;
         }
         pthread_mutex_lock(&keeper->lock);
-        news = keeper->step(keeper->kept, now_ns, &deadline_ns);
-        pthread_mutex_unlock(&keeper->lock);
-        if (news && !atomic_exchange(&keeper->told, true))
+        if (keeper->step(keeper->kept, now_ns, &deadline_ns) && !keeper->told) {
+            keeper->told = true;
             raise_event(keeper->tell);
+        }
+        keeper->dozes = true;
+        pthread_mutex_unlock(&keeper->lock);
         sleep_until(keeper, deadline_ns, true);
     }
     return NULL;
@@ -107,17 +115,22 @@ void by_keeper_close(struct by_keeper *keeper)
 
 void by_keeper_enter(struct by_keeper *keeper, uint64_t until_ns)
 {
-    uint64_t count;
-
     atomic_store_explicit(&keeper->until_ns, until_ns, memory_order_relaxed);
-    if (atomic_load_explicit(&keeper->told, memory_order_relaxed)) {
-        (void)!read(keeper->tell, &count, sizeof(count));
-        atomic_store(&keeper->told, false);
-    }
     pthread_mutex_lock(&keeper->lock);
+    if (keeper->dozes) {
+        keeper->dozes = false;
+        raise_event(keeper->wake);
+    }
 }
 
 void by_keeper_leave(struct by_keeper *keeper)
 {
     pthread_mutex_unlock(&keeper->lock);
+}
+
+void by_keeper_hear(struct by_keeper *keeper)
+{
+    if (keeper->told)
+        take_event(keeper->tell);
+    keeper->told = false;
 }

@@ -1,7 +1,9 @@
 /*
  * A thread that keeps a carrier going while its owner does not: acknowledgements and repetitions must not
  * wait for a program that computes. The owner has a lease, renewed whenever it calls; while it lasts the
- * thread naps, so that who sends and receives all the time is not disturbed. A lock keeps the two apart.
+ * thread naps, so that who sends and receives all the time is not disturbed. A lock keeps the two apart. An
+ * owner that comes while the thread sleeps for longer wakes it: what the owner does may be due sooner than
+ * what the thread knows of.
  */
 #ifndef BY_HOST_FALLBACK_KEEPER_H
 #define BY_HOST_FALLBACK_KEEPER_H
@@ -23,10 +25,12 @@ struct by_keeper {
     bool started;
     by_keeper_fn *step;
     void *kept;
-    int fd;                         /* of what is kept: readable when something comes */
-    int wake;                       /* of the thread: it is to end */
-    int tell;                       /* of the owner: readable when a step of the thread is news */
-    atomic_bool ends, told;         /* `told`: `tell` is readable */
+    int fd;           /* of what is kept: readable when something comes */
+    int wake;         /* of the thread: it is to end, or to see what its owner has done */
+    int tell;         /* of the owner: readable when a step of the thread is news */
+    bool dozes, told; /* with the lock: `wake` was not raised since the last step; `tell` was,
+                         and was not heard */
+    atomic_bool ends;
     atomic_uint_least64_t until_ns; /* of the lease */
 };
 
@@ -40,5 +44,7 @@ void by_keeper_close(struct by_keeper *keeper);
 /* The owner's calls: takes the lock, and a lease until `until_ns`; gives the lock back. */
 void by_keeper_enter(struct by_keeper *keeper, uint64_t until_ns);
 void by_keeper_leave(struct by_keeper *keeper);
+/* Between these two: the owner is about to look at all that is news. */
+void by_keeper_hear(struct by_keeper *keeper);
 
 #endif

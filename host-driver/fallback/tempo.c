@@ -62,7 +62,8 @@ void by_tempo_arrived(struct by_tempo *tempo, uint32_t count, bool full)
 
 void by_tempo_lost(struct by_tempo *tempo, uint32_t order, uint32_t next)
 {
-    if (is_before(order, tempo->recover))
+    /* Counted back from the next: the last loss may lie further behind than numbers compare. */
+    if (next - order > next - tempo->recover)
         return;
     tempo->recover = next;
     tempo->window = tempo->threshold = half_of(tempo->window);

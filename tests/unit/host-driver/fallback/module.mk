@@ -1,4 +1,4 @@
-# Collectives between hosts, each rank a process on the loopback interface; and, simulated, a pair of them over UDP.
+# Collectives between hosts, each rank a process on the loopback interface; a pair of them over UDP, simulated; and the thread beside it.
 TESTS += test_host_fallback
 test_host_fallback_SRC    := tests/unit/host-driver/fallback/test_collectives.c tests/unit/host-driver/fallback/team.c
 test_host_fallback_LIBS   := host-driver offload
@@ -25,3 +25,8 @@ TESTS += test_host_pair
 test_host_pair_SRC    := tests/unit/host-driver/fallback/test_pair.c tests/unit/host-driver/fallback/link.c
 test_host_pair_LIBS   := host-driver offload
 test_host_pair_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+
+TESTS += test_host_keeper
+test_host_keeper_SRC    := tests/unit/host-driver/fallback/test_keeper.c
+test_host_keeper_LIBS   := host-driver offload
+test_host_keeper_LDLIBS = -lcmocka $(host-driver_LDLIBS)

@@ -289,6 +289,9 @@ static void the_window_grows_and_halves_as_rfc_5681_says(void **state)
     for (int i = 0; i < 10; i++)
         by_tempo_lost(&tempo, 130 + (uint32_t)i, 131 + (uint32_t)i);
     assert_int_equal(tempo.window, 2);
+    by_tempo_begin(&tempo, 100);
+    by_tempo_lost(&tempo, 0x80000100, 0x80000110); /* the first one, after billions that arrived */
+    assert_int_equal(tempo.window, 5);
 }
 
 static void a_parcel_is_read_as_it_was_written(void **state)
