@@ -17,8 +17,10 @@ build-tests: $(foreach t,$(TESTS),$(B)/tests/$(t))
 
 build-tools: $(foreach t,$(TOOLS),$(B)/tools/$(t))
 
+# What takes long begins first.
+LONG_TESTS := test_host_fallback% test_sim_% plan-%
 unit: build-tests ## build and run the unit tests
-	$(Q)tests/run.sh $(B)/tests $(filter test_sim_% plan-%,$(TESTS)) $(filter-out test_sim_% plan-%,$(TESTS))
+	$(Q)tests/run.sh $(B)/tests $(filter $(LONG_TESTS),$(TESTS)) $(filter-out $(LONG_TESTS),$(TESTS))
 
 install-check: build-all
 	$(Q)tests/install.sh "$(MAKE)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs test programs, as many at a time as there are processors: run.sh FOLDER NAME...   Prints a line for each as it ends, the whole output of
+# Runs test programs, one more at a time than there are processors, since some mostly wait: run.sh FOLDER NAME...   Prints a line for each as it ends, the whole output of
 # those that fail, and closes with `N passed, N failed`. One that fails beside others is run once more, alone, and a note says so: some wait for
 # patience of a second or two to end. Exit status 1 when one failed. TEST_TIMEOUT is the limit for each in seconds, TEST_JOBS how many run at a time. As root each has a network of its own, so that those that use the loopback interface do not meet each other, nor another
 # run on this machine; without, they run one after another.
@@ -7,7 +7,7 @@ set -u
 folder=$1
 shift
 limit=${TEST_TIMEOUT:-300}
-jobs=${TEST_JOBS:-$(nproc)}
+jobs=${TEST_JOBS:-$(($(nproc) + 1))}
 logs=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null; wait; rm -rf "$logs"' EXIT
 alone=()
