@@ -194,6 +194,7 @@ static inline const char *lab_driver(const struct lab_options *options)
 void lab_switch_address(const struct lab *lab, uint32_t node, char address[LAB_PATH + 64]);
 /* Switches. NULL or BY_EXIT_ENVIRONMENT after an error was printed. */
 struct lab_process *lab_switch_start(struct lab *lab, uint32_t node);
+/* Until all are ready, and have a carrier at every port. */
 int lab_switch_await(struct lab *lab);
 int lab_switch_push(struct lab *lab);
 /* The first switch that ended by itself, or NULL. */

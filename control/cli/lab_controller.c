@@ -9,12 +9,9 @@
 
 #include "control/cli/http.h"
 #include "control/cli/lab.h"
-#include "control/controller/session.h"
 #include "control/topology/alloc.h"
 
 #define ARGUMENTS_MAX (32 + 2 * LAB_JOBS_MAX)
-/* Longest wait for carriers (seconds). */
-#define CARRIERS_S 3
 /* A question about a job (seconds). */
 #define ASK_S 10u
 
@@ -140,44 +137,12 @@ static int job_runs(struct lab *lab, uint32_t job)
     return runs;
 }
 
-/* Ports of a switch that have no carrier; 0 when it does not say. */
-static uint32_t count_down(const struct lab *lab, uint32_t node)
-{
-    const struct by_session_options access = {.timeout_ms = LAB_CALL_MS};
-    by_CountersReply *counters = by_alloc(1, sizeof(*counters));
-    struct by_session *session = NULL;
-    struct by_problem problem;
-    char address[LAB_PATH + 64];
-    uint32_t count = 0;
-
-    lab_switch_address(lab, node, address);
-    if (by_session_open(address, &access, &session, &problem) == 0 &&
-        by_session_counters(session, counters, &problem) == 0)
-        for (pb_size_t i = 0; i < counters->ports_count; i++)
-            count += counters->ports[i].down;
-    by_session_close(session);
-    free(counters);
-    return count;
-}
-
-/* The kernel tells of carriers that have come up to a second late, and a link without one would be planned
- * around. */
-static void await_carriers(const struct lab *lab)
-{
-    double deadline = lab_now() + CARRIERS_S;
-
-    for (uint32_t i = 0; i < lab->topology->node_count; i++)
-        while (!lab->topology->nodes[i].compute && count_down(lab, i) > 0 && lab_now() < deadline)
-            usleep(50000);
-}
-
 int lab_controller_up(struct lab *lab)
 {
     double deadline = lab_now() + LAB_READY_MS / 1e3;
     struct lab_process *process;
     int status;
 
-    await_carriers(lab);
     status = start(lab);
     process = find(lab);
     lab_progress(lab, "the controller loads tables");

@@ -25,6 +25,10 @@
 
 /* Routing table of interface 0 of a host; any number that nobody else uses. */
 #define TABLE_BASE 1000
+/* Interfaces' indices. Ends of a cable must not have the same one: such a pair looks to Linux like a device
+ * with nothing below it, whose carrier it acts on up to a second late (linkwatch_urgent_event() in
+ * net/core/link_watch.c), and what is sent in that second is lost. */
+#define INDEX_BASE 1000
 
 /* Feeds `batch` to `ip -batch -`, in namespace `ns` or here. */
 static int run_ip(const char *ns, const char *batch, size_t bytes)
@@ -132,11 +136,11 @@ static int add_cables(struct lab *lab)
         by_address_interface(topology, a, by_address_port(&lab->lowering->map, i, a), name_a);
         by_address_interface(topology, b, by_address_port(&lab->lowering->map, i, b), name_b);
         fprintf(stream,
-                "link add %s mtu %u address %s numtxqueues 1 numrxqueues 1 netns %s type veth peer name %s "
-                "mtu %u address %s "
-                "numtxqueues 1 numrxqueues 1 netns %s\n",
-                name_a, lab->lowering->mtu, mac_text(by_address_ip(topology, i, a), mac_a), lab->ns[a],
-                name_b, lab->lowering->mtu, mac_text(by_address_ip(topology, i, b), mac_b), lab->ns[b]);
+                "link add %s index %u mtu %u address %s numtxqueues 1 numrxqueues 1 netns %s type veth "
+                "peer name %s index %u mtu %u address %s numtxqueues 1 numrxqueues 1 netns %s\n",
+                name_a, INDEX_BASE + 2 * i, lab->lowering->mtu,
+                mac_text(by_address_ip(topology, i, a), mac_a), lab->ns[a], name_b, INDEX_BASE + 2 * i + 1,
+                lab->lowering->mtu, mac_text(by_address_ip(topology, i, b), mac_b), lab->ns[b]);
     }
     fclose(stream);
     status = run_ip(NULL, batch, bytes);

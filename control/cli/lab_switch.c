@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "control/cli/lab.h"
 #include "control/controller/push.h"
@@ -11,6 +12,8 @@
 #include "control/topology/alloc.h"
 
 #define ARGUMENTS_MAX 192
+/* Longest wait for carriers (seconds). */
+#define CARRIERS_S 3
 
 /* What runs on a switch. */
 static const char *program_of(const struct lab *lab, uint32_t node)
@@ -124,6 +127,47 @@ int lab_switch_fail(const struct lab *lab, const struct lab_process *process, co
                        lab_process_end(process, end), text[0] ? text : "it said nothing");
 }
 
+/* A switch's counters, the caller's; NULL when it does not tell them. */
+static by_CountersReply *counters_of(const struct lab *lab, uint32_t node, struct by_problem *problem)
+{
+    const struct by_session_options access = {.timeout_ms = LAB_CALL_MS};
+    by_CountersReply *counters = by_alloc(1, sizeof(*counters));
+    struct by_session *session = NULL;
+    char address[LAB_PATH + 64];
+
+    lab_switch_address(lab, node, address);
+    if (by_session_open(address, &access, &session, problem) != 0 ||
+        by_session_counters(session, counters, problem) != 0) {
+        free(counters);
+        counters = NULL;
+    }
+    by_session_close(session);
+    return counters;
+}
+
+/* Whether a switch says that a port of it has no carrier. */
+static bool is_cut_off(const struct lab *lab, uint32_t node)
+{
+    struct by_problem ignored = {0};
+    by_CountersReply *counters = counters_of(lab, node, &ignored);
+    bool down = false;
+
+    for (pb_size_t i = 0; counters != NULL && i < counters->ports_count; i++)
+        down = down || counters->ports[i].down;
+    free(counters);
+    return down;
+}
+
+/* The kernel may tell of carriers late, and a controller plans around a link without one. */
+static void await_carriers(const struct lab *lab)
+{
+    double deadline = lab_now() + CARRIERS_S;
+
+    for (uint32_t i = 0; i < lab->topology->node_count; i++)
+        while (!lab->topology->nodes[i].compute && is_cut_off(lab, i) && lab_now() < deadline)
+            usleep(20000);
+}
+
 int lab_switch_await(struct lab *lab)
 {
     double deadline = lab_now() + LAB_READY_MS / 1e3;
@@ -141,8 +185,10 @@ int lab_switch_await(struct lab *lab)
         dead = lab_switch_dead(lab);
         if (dead != NULL)
             return lab_switch_fail(lab, dead, "ended while it started");
-        if (missing == NULL)
+        if (missing == NULL) {
+            await_carriers(lab);
             return 0;
+        }
         if (lab_stopping)
             return BY_EXIT_ENVIRONMENT;
         if (lab_now() > deadline)
@@ -192,22 +238,15 @@ by_CountersReply **lab_switch_counters(struct lab *lab)
 
     for (uint32_t i = 0; i < lab->process_count; i++) {
         const struct lab_process *process = &lab->processes[i];
-        struct by_session *session = NULL;
         struct by_problem problem = {0};
-        char address[LAB_PATH + 64];
+
         if (process->job != 0 || process->ended)
             continue;
-        lab_switch_address(lab, process->node, address);
-        all[process->node] = by_alloc(1, sizeof(**all));
-        if (by_session_open(address, &(struct by_session_options){.timeout_ms = LAB_CALL_MS}, &session,
-                            &problem) != 0 ||
-            by_session_counters(session, all[process->node], &problem) != 0) {
+        all[process->node] = counters_of(lab, process->node, &problem);
+        if (all[process->node] == NULL) {
             lab_progress(lab, NULL);
             by_cli_fail(0, "lab: switch %s: %s", lab_name(lab, process->node), problem.text);
-            free(all[process->node]);
-            all[process->node] = NULL;
         }
-        by_session_close(session);
     }
     return all;
 }

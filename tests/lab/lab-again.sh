@@ -50,6 +50,13 @@ for topology in star4 leafspine; do
     id=$(id_of "$dir/up.out")
     folder=/run/banyan/lab-$id
     renew() { "$banyan" push --renew "$folder" --sockets "$folder"; }
+    # At once: a controller that looks now must not find a link down.
+    every_port_is_up() {
+        local ns
+        for ns in $(ip netns list | sed -n "s/^\(lab-$id-[^ ]*\).*/\1/p"); do ip -n "$ns" -br link show type veth || return; done >"$dir/links"
+        grep -q '^p0@.* UP ' "$dir/links" && ! grep -q 'DOWN\|NO-CARRIER' "$dir/links"
+    }
+    check "$topology: every port has its carrier" every_port_is_up
     if grep -q 'push --renew' "$dir/up.out"; then pass "$topology: lab up says how to run again"; else fail "$topology: lab up" "$dir/up.out"; fi
     right "$topology: a short first run" 64
     refused_run "$topology: a second one on the same tables is refused at once" 64 6
