@@ -12,6 +12,7 @@
 
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
+#include "control/controller/counters.h"
 #include "control/controller/session.h"
 #include "control/lower/dump.h"
 #include "control/lower/file.h"
@@ -135,21 +136,6 @@ static void close_table(struct table *table)
     free(table->image);
 }
 
-static json_t *shares_json(const by_CountersReply *reply)
-{
-    json_t *array = json_array();
-
-    for (pb_size_t i = 0; i < reply->shares_count; i++) {
-        const by_ShareCounters *share = &reply->shares[i];
-        json_array_append_new(array, json_pack("{s:i, s:f, s:I, s:I, s:I, s:I}", "job", (int)share->job,
-                                               "share", (double)share->share / BY_SHARE_ONE, "rx_bytes",
-                                               (json_int_t)share->rx_bytes, "tx_bytes",
-                                               (json_int_t)share->tx_bytes, "held", (json_int_t)share->held,
-                                               "dropped", (json_int_t)share->dropped));
-    }
-    return array;
-}
-
 /* "share job 1 (0.25): ..."; the first row is that of all jobs without. */
 static void show_shares(const by_CountersReply *reply)
 {
@@ -169,10 +155,8 @@ static void show_shares(const by_CountersReply *reply)
 
 static json_t *counters_json(const by_CountersReply *reply)
 {
-    json_t *engine = json_object(), *ports = json_array();
+    json_t *ports = json_array();
 
-    for (pb_size_t i = 0; i < reply->engine_count; i++)
-        json_object_set_new(engine, reply->engine[i].name, json_integer((json_int_t)reply->engine[i].value));
     for (pb_size_t i = 0; i < reply->ports_count; i++) {
         const by_PortCounters *port = &reply->ports[i];
         json_array_append_new(
@@ -182,7 +166,8 @@ static json_t *counters_json(const by_CountersReply *reply)
                              "tx_bytes", (json_int_t)port->tx_bytes, "rx_dropped",
                              (json_int_t)port->rx_dropped, "tx_dropped", (json_int_t)port->tx_dropped));
     }
-    return json_pack("{s:o, s:o, s:o}", "engine", engine, "ports", ports, "shares", shares_json(reply));
+    return json_pack("{s:o, s:o, s:o}", "engine", by_counters_engine_json(reply), "ports", ports, "shares",
+                     by_counters_shares_json(reply));
 }
 
 static int show_counters(struct table *table, json_t *object)

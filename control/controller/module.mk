@@ -1,5 +1,6 @@
 # controller: the client side of the control channel.
 control_SRC += \
+	control/controller/counters.c \
 	control/controller/delta.c \
 	control/controller/dial.c \
 	control/controller/http.c \

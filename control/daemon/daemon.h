@@ -44,6 +44,7 @@ struct by_switch {
     uint32_t stray_beats; /* heartbeats since its table is not `image` */
     by_HelloReply hello;  /* of its last answer: boot nonce, active table, limits */
     by_CountersReply counters;
+    uint64_t chunks; /* that these counters say have passed (renew.h) */
     by_WaitingReply waiting;
     struct by_change_image image; /* the table that it shall have; bytes NULL: none yet */
 };

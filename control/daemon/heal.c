@@ -472,34 +472,28 @@ void by_heal_event(struct by_daemon *daemon, const struct by_event *event)
     step(daemon);
 }
 
-void by_heal_rank(struct by_daemon *daemon, enum by_recover_type type, uint16_t job, uint16_t rank,
-                  uint16_t gen, uint64_t number)
+/* An event of a job by its number; a job that is not healed has none. */
+static void take(struct by_daemon *daemon, uint16_t job, struct by_recover_event event)
 {
-    uint32_t place;
-
     if (daemon->heal == NULL)
         return;
     sync_jobs(daemon);
-    place = place_of(daemon->heal, job);
-    if (place == UINT32_MAX)
+    event.job = place_of(daemon->heal, job);
+    if (event.job == UINT32_MAX)
         return;
-    give(daemon,
-         (struct by_recover_event){.type = type, .job = place, .rank = rank, .gen = gen, .number = number});
+    give(daemon, event);
     step(daemon);
+}
+
+void by_heal_rank(struct by_daemon *daemon, enum by_recover_type type, uint16_t job, uint16_t rank,
+                  uint16_t gen, uint64_t number)
+{
+    take(daemon, job, (struct by_recover_event){.type = type, .rank = rank, .gen = gen, .number = number});
 }
 
 void by_heal_renew(struct by_daemon *daemon, uint16_t job, const char *why)
 {
-    uint32_t place;
-
-    if (daemon->heal == NULL)
-        return;
-    sync_jobs(daemon);
-    place = place_of(daemon->heal, job);
-    if (place == UINT32_MAX)
-        return;
-    give(daemon, (struct by_recover_event){.type = BY_RECOVER_RENEW, .job = place, .text = why});
-    step(daemon);
+    take(daemon, job, (struct by_recover_event){.type = BY_RECOVER_RENEW, .text = why});
 }
 
 void by_heal_open(struct by_daemon *daemon)

@@ -10,10 +10,10 @@ void by_daemon_tell(struct by_daemon *daemon, const struct by_event *event)
 {
     if (daemon->start != NULL || daemon->ending)
         return; /* what there is to know is there when the daemon leads */
-    if (event->kind == BY_EVENT_TICK)
+    if (event->kind == BY_EVENT_TICK) {
         by_http_tick(daemon);
-    if (event->kind == BY_EVENT_TICK)
         by_renew_tick(daemon);
+    }
     /* Recovering comes first: what it starts has the change, and requests wait. */
     by_heal_event(daemon, event);
     if (event->kind == BY_EVENT_TICK)

@@ -28,7 +28,7 @@ static void mark(struct by_daemon *daemon, struct by_job *job)
     if (job->renew_from == NULL)
         job->renew_from = by_alloc(daemon->switch_count, sizeof(*job->renew_from));
     for (uint32_t i = 0; i < daemon->switch_count; i++)
-        job->renew_from[i] = daemon->renews ? by_renew_chunks(&daemon->switches[i].counters) : 0;
+        job->renew_from[i] = daemon->renews ? daemon->switches[i].chunks : 0;
     job->renew_gen = job->tables->gen;
 }
 
@@ -36,7 +36,7 @@ static void mark(struct by_daemon *daemon, struct by_job *job)
 static const struct by_switch *find_due(struct by_daemon *daemon, struct by_job *job)
 {
     for (uint32_t i = 0; i < daemon->switch_count; i++) {
-        uint64_t chunks = by_renew_chunks(&daemon->switches[i].counters);
+        uint64_t chunks = daemon->switches[i].chunks;
 
         if (chunks < job->renew_from[i])
             job->renew_from[i] = 0; /* it was started anew */
@@ -64,8 +64,7 @@ void by_renew_tick(struct by_daemon *daemon)
             continue;
         snprintf(text, sizeof(text),
                  "%" PRIu64 " chunks have passed switch %s in generation %u: its keys are renewed",
-                 by_renew_chunks(&due->counters) - job->renew_from[due - daemon->switches], due->name,
-                 job->tables->gen);
+                 due->chunks - job->renew_from[due - daemon->switches], due->name, job->tables->gen);
         by_heal_renew(daemon, job->spec.job, text);
     }
     daemon->renews = true;

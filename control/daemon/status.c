@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "control/controller/counters.h"
 #include "control/topology/fraction.h"
 #include "control/topology/members.h"
 #include "control/topology/topology.h"
@@ -129,30 +130,10 @@ static struct by_lower_need held_at(const struct by_daemon *daemon, uint32_t nod
     return held;
 }
 
-static json_t *shares_json(const by_CountersReply *counters)
-{
-    json_t *array = json_array();
-
-    for (pb_size_t i = 0; i < counters->shares_count; i++) {
-        const by_ShareCounters *share = &counters->shares[i];
-
-        json_array_append_new(array, json_pack("{s:i, s:f, s:I, s:I, s:I, s:I}", "job", (int)share->job,
-                                               "share", (double)share->share / BY_SHARE_ONE, "rx_bytes",
-                                               (json_int_t)share->rx_bytes, "tx_bytes",
-                                               (json_int_t)share->tx_bytes, "held", (json_int_t)share->held,
-                                               "dropped", (json_int_t)share->dropped));
-    }
-    return array;
-}
-
 static json_t *switch_json(const struct by_daemon *daemon, const struct by_switch *device)
 {
     struct by_lower_need held = held_at(daemon, device->node);
-    json_t *engine = json_object();
 
-    for (pb_size_t i = 0; i < device->counters.engine_count; i++)
-        json_object_set_new(engine, device->counters.engine[i].name,
-                            json_integer((json_int_t)device->counters.engine[i].value));
     return json_pack(
         "{s:s, s:s, s:s, s:I, s:s?, s:s, s:o, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:o, s:o, s:o, s:o}",
         "name", device->name, "state", state_name(device), "address", device->address, "silent_ms",
@@ -161,8 +142,8 @@ static json_t *switch_json(const struct by_daemon *daemon, const struct by_switc
         hash_json(device->hello.table_hash), "table_wanted", hash_json(device->image.hash), "slots", "limit",
         (json_int_t)device->hello.slot_count, "held", (json_int_t)held.slots, "entries", "limit",
         (json_int_t)device->hello.entry_max, "held", (json_int_t)held.entries, "ports",
-        ports_json(daemon, device), "engine", engine, "shares", shares_json(&device->counters), "waiting",
-        waiting_json(daemon, device));
+        ports_json(daemon, device), "engine", by_counters_engine_json(&device->counters), "shares",
+        by_counters_shares_json(&device->counters), "waiting", waiting_json(daemon, device));
 }
 
 static json_t *plans_json(const struct by_daemon *daemon, const struct by_job *job)

@@ -10,6 +10,7 @@
 
 #include "control/daemon/daemon.h"
 #include "control/daemon/notice.h"
+#include "control/daemon/renew.h"
 #include "control/daemon/state.h"
 #include "control/topology/alloc.h"
 #include "offload/base/errors.h"
@@ -104,6 +105,7 @@ static void take_answer(struct by_daemon *daemon, struct by_switch *device, cons
 
     device->hello = beat->hello;
     device->counters = beat->counters;
+    device->chunks = by_renew_chunks(&device->counters);
     if (beat->has_waiting)
         device->waiting = beat->waiting;
     device->silent_ms = 0;
