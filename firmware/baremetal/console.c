@@ -121,7 +121,8 @@ uint32_t by_console_serve(struct by_console *console)
         struct by_line *line = console->line[i];
 
         done += by_line_reclaim(line);
-        while (by_line_fetch(line)) {
+        /* What a client sends without end comes in pieces, so that packets are not kept waiting. */
+        for (uint32_t k = 0; k < BY_LINE_IN && by_line_fetch(line); k++) {
             /* That a client came is told before its first bytes are, but on another ring. */
             take_controls(console);
             by_line_read(line);

@@ -68,7 +68,12 @@ bool by_line_fetch(struct by_line *line)
         return false;
     if (line->in_bytes > BY_LINE_IN_BYTES)
         line->in_bytes = BY_LINE_IN_BYTES;
-    by_cache_drop(line->in[line->in_at], line->in_bytes);
+    if (line->in_bytes > 0) {
+        by_cache_drop(line->in[line->in_at], line->in_bytes);
+    } else { /* nothing is in it */
+        post(line, line->in_at);
+        by_ring_publish(&line->rx);
+    }
     return line->in_bytes > 0;
 }
 

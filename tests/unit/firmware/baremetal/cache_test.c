@@ -67,15 +67,23 @@ uint64_t by_channel_wait_ns(const struct by_channel *channel, struct by_agent *a
     return 0;
 }
 
-/* Gives back what it gets. */
+/* Pieces that a client sends as soon as there is room for them, and of which none ends a message (count). */
+static unsigned flood;
+
+/* Gives back what it gets; nothing in a flood. */
 int32_t by_channel_step(struct by_channel *channel, struct by_agent *agent, const uint8_t *data, size_t bytes,
                         size_t *used, uint8_t *out, size_t capacity)
 {
     (void)channel;
     (void)agent;
     assert_true(bytes <= capacity);
-    memcpy(out, data, bytes);
     *used = bytes;
+    if (flood > 0) {
+        model_give(MODEL_CONSOLE, LINE_IN, data, bytes);
+        flood--;
+        return 0;
+    }
+    memcpy(out, data, bytes);
     return (int32_t)bytes;
 }
 
@@ -261,11 +269,12 @@ static void expect(const char *bytes)
     assert_memory_equal(message, bytes, sizeof message);
 }
 
-static void run_console(uint64_t at)
+static const uint8_t begin[] = {0, 0, 0, 1, 0x08, 0x01}; /* of a request */
+
+/* A console whose lines have clients. */
+static struct by_console *open_console(uint64_t at)
 {
-    static const uint8_t begin[] = {0, 0, 0, 1, 0x08, 0x01}; /* of a request */
     struct by_console *console;
-    uint8_t data[BY_LINE_IN_BYTES], back[BY_LINE_IN_BYTES];
 
     prng.state = at;
     model_start(at, false);
@@ -281,6 +290,14 @@ static void run_console(uint64_t at)
         tell(port, 6);
         by_console_serve(console);
     }
+    return console;
+}
+
+static void run_console(uint64_t at)
+{
+    struct by_console *console = open_console(at);
+    uint8_t data[BY_LINE_IN_BYTES], back[BY_LINE_IN_BYTES];
+
     for (unsigned i = 0; i < ROUNDS; i++) {
         unsigned line = (unsigned)by_prng_next(&prng) % BY_CONSOLE_LINES;
         size_t bytes = 6 + by_prng_next(&prng) % (sizeof data - 6);
@@ -304,6 +321,39 @@ static void control_messages_and_bytes_of_lines_come_and_go_right(void **state)
         run_console(seed() + run);
 }
 
+static void a_client_that_never_stops_holds_nobody_up(void **state)
+{
+    struct by_console *console = open_console(seed());
+    unsigned rounds = 0;
+
+    (void)state;
+    flood = 1000;
+    assert_true(model_give(MODEL_CONSOLE, LINE_IN, begin, sizeof begin));
+    for (; flood > 0; rounds++) {
+        unsigned before = flood;
+
+        assert_true(by_console_alert(console, true)); /* no sleep: there is more */
+        by_console_serve(console);
+        assert_in_range(before - flood, 1, BY_LINE_IN);
+    }
+    assert_true(rounds >= 1000 / BY_LINE_IN);
+}
+
+static void empty_pieces_cost_no_buffers(void **state)
+{
+    struct by_console *console = open_console(seed());
+    uint8_t back[sizeof begin];
+
+    (void)state;
+    for (unsigned i = 0; i < 3 * BY_LINE_IN; i++) {
+        assert_true(model_give(MODEL_CONSOLE, LINE_IN, begin, 0));
+        by_console_serve(console);
+    }
+    assert_true(model_give(MODEL_CONSOLE, LINE_IN, begin, sizeof begin));
+    by_console_serve(console);
+    assert_int_equal(model_take(MODEL_CONSOLE, LINE_OUT, back, sizeof back), sizeof begin);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +361,8 @@ int main(void)
         cmocka_unit_test(a_chain_over_several_lines_is_seen_whole),
         cmocka_unit_test(frames_come_and_go_right_where_it_does),
         cmocka_unit_test(control_messages_and_bytes_of_lines_come_and_go_right),
+        cmocka_unit_test(a_client_that_never_stops_holds_nobody_up),
+        cmocka_unit_test(empty_pieces_cost_no_buffers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
