@@ -6,6 +6,7 @@
  */
 #include "firmware/baremetal/clock.h"
 #include "firmware/baremetal/fault.h"
+#include "firmware/baremetal/log.h"
 #include "firmware/baremetal/processor.h"
 #include "firmware/baremetal/switch.h"
 #include "firmware/baremetal/watchdog.h"
@@ -164,6 +165,19 @@ static void rest(struct by_switch *self)
     alert(self, false);
 }
 
+/* A piece of a table to flash; what comes of it is said, and remembered for those who ask. */
+static bool keep(struct by_switch *self)
+{
+    bool done = by_store_step(&self->store);
+    const char *word = by_store_word(&self->store);
+
+    if (word) {
+        by_log_say(word, NULL);
+        by_agent_note(self->agent, word);
+    }
+    return done;
+}
+
 void by_switch_run(struct by_switch *self)
 {
     for (;;) {
@@ -175,7 +189,7 @@ void by_switch_run(struct by_switch *self)
             by_fault_hang();
         done = self->console ? by_console_serve(self->console) : 0;
         done += go_round(self);
-        done += self->has_store && by_store_step(&self->store);
+        done += self->has_store && keep(self);
         if (done == 0)
             rest(self);
     }

@@ -161,16 +161,15 @@ static void open_agent(const struct by_engine_config *engine)
         .node = &self,
     };
     size_t bytes = by_agent_size(&config);
-    struct by_agent *agent;
 
     self.has_store = by_store_open(&self.store, engine->image_bytes_max);
     if (self.has_store)
         config.saved = by_store_saved(&self.store, &config.saved_bytes);
-    if (by_agent_init(&agent, by_memory_take("the agent", bytes), bytes, &config) != 0)
+    if (by_agent_init(&self.agent, by_memory_take("the agent", bytes), bytes, &config) != 0)
         by_fault_say("the agent does not start");
     self.console = by_memory_take("the control channel", sizeof(*self.console));
-    note_end(agent);
-    if (!by_console_open(self.console, agent, read_key(&guard, nonce, is_sure) ? &guard : NULL))
+    note_end(self.agent);
+    if (!by_console_open(self.console, self.agent, read_key(&guard, nonce, is_sure) ? &guard : NULL))
         by_fault_say("no control channel: give the machine a virtio-serial device with a port");
 }
 

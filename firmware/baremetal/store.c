@@ -11,11 +11,6 @@
 /* Copies (count). */
 #define COPIES 2u
 
-static uint32_t area_of(const struct by_store *store, uint64_t sequence)
-{
-    return (uint32_t)(sequence % COPIES) * store->area_bytes;
-}
-
 /* Reads one copy and keeps it when it is whole and the newest. An image longer than this one takes may lie
  * there: of another build, within the same sectors. */
 static void read_copy(struct by_store *store, uint32_t index, uint32_t image_bytes_max)
@@ -40,9 +35,10 @@ static void read_copy(struct by_store *store, uint32_t index, uint32_t image_byt
     }
     if (store->saved_bytes > 0 && sequence <= store->sequence)
         return;
-    by_copy(store->saved, store->copy, bytes);
+    by_copy(store->next, store->copy, bytes);
     store->saved_bytes = (uint32_t)bytes;
     store->sequence = sequence;
+    store->newest = index;
 }
 
 bool by_store_open(struct by_store *store, uint32_t image_bytes_max)
@@ -57,7 +53,7 @@ bool by_store_open(struct by_store *store, uint32_t image_bytes_max)
     if ((uint64_t)COPIES * store->area_bytes > store->flash.bytes)
         return false;
     store->copy = by_memory_take("a table to save", store->area_bytes);
-    store->saved = by_memory_take("a saved table", store->area_bytes);
+    store->next = by_memory_take("a saved table", store->area_bytes);
     for (uint32_t i = 0; i < COPIES; i++)
         read_copy(store, i, image_bytes_max);
     return true;
@@ -66,28 +62,33 @@ bool by_store_open(struct by_store *store, uint32_t image_bytes_max)
 const uint8_t *by_store_saved(const struct by_store *store, uint32_t *bytes)
 {
     *bytes = store->saved_bytes > 0 ? store->saved_bytes - BY_SAVED_HEADER_BYTES : 0;
-    return store->saved_bytes > 0 ? store->saved + BY_SAVED_HEADER_BYTES : NULL;
+    return store->saved_bytes > 0 ? store->next + BY_SAVED_HEADER_BYTES : NULL;
 }
 
 void by_store_put(struct by_store *store, const uint8_t *image, size_t bytes)
 {
-    uint32_t pages;
-
     BY_ASSERT(BY_SAVED_HEADER_BYTES + bytes <= store->area_bytes);
-    /* What is under way in the chips must come to its end; its area is written anew. */
-    while (store->is_begun && by_flash_look(&store->flash, area_of(store, store->sequence)) == BY_FLASH_BUSY)
-        ;
-    if (store->state == BY_STORE_IDLE)
-        store->sequence++;
-    store->bytes = BY_SAVED_HEADER_BYTES + (uint32_t)bytes;
-    by_copy(store->copy + BY_SAVED_HEADER_BYTES, image, bytes);
-    by_saved_seal(store->copy, store->bytes, store->sequence);
-    pages = (store->bytes + BY_FLASH_PAGE - 1) / BY_FLASH_PAGE;
-    for (uint32_t i = store->bytes; i < pages * BY_FLASH_PAGE; i++)
-        store->copy[i] = 0xff;
+    if (store->state == BY_STORE_DEAD)
+        return;
+    by_copy(store->next + BY_SAVED_HEADER_BYTES, image, bytes);
+    store->next_bytes = BY_SAVED_HEADER_BYTES + (uint32_t)bytes;
+    store->saved_bytes = 0;
+}
+
+/* Seals what waits, to be written where the newest whole copy is not. */
+static void begin(struct by_store *store)
+{
+    uint8_t *copy = store->next;
+
+    store->next = store->copy;
+    store->copy = copy;
+    store->bytes = store->next_bytes;
+    store->next_bytes = 0;
+    by_saved_seal(copy, store->bytes, store->sequence + 1);
+    for (uint32_t i = store->bytes; i % BY_FLASH_PAGE != 0; i++)
+        copy[i] = 0xff;
     store->state = BY_STORE_ERASE;
     store->at = 0;
-    store->is_begun = false;
 }
 
 /* The piece at `at` is done: goes to the next one. */
@@ -101,7 +102,9 @@ static void advance(struct by_store *store)
         store->at = store->bytes > BY_FLASH_PAGE ? BY_FLASH_PAGE : 0;
     } else if (store->at == 0) {
         store->state = BY_STORE_IDLE;
-        by_log_say("the table is in flash", NULL);
+        store->sequence++;
+        store->newest = 1 - store->newest;
+        store->word = "the table is in flash";
     } else {
         store->at += BY_FLASH_PAGE;
         if (store->at >= store->bytes)
@@ -109,32 +112,52 @@ static void advance(struct by_store *store)
     }
 }
 
+/* Looks at the piece that is under way. */
+static void look(struct by_store *store)
+{
+    switch (by_flash_step(&store->flash)) {
+    case BY_FLASH_BUSY:
+        return;
+    case BY_FLASH_READY:
+        advance(store);
+        return;
+    case BY_FLASH_FAILED:
+        store->state = BY_STORE_IDLE;
+        store->word =
+            "flash: it does not take the table, which is active: a restart would offer the last one "
+            "that it took";
+        return;
+    case BY_FLASH_DEAD:
+        store->state = BY_STORE_DEAD;
+        store->word = "flash: its chips are busy for too long: from now on no table is kept, until a restart";
+        return;
+    }
+}
+
 bool by_store_step(struct by_store *store)
 {
-    uint32_t at = area_of(store, store->sequence) + store->at;
-    enum by_flash_state state;
+    uint32_t area = (1 - store->newest) * store->area_bytes;
 
-    if (store->state == BY_STORE_IDLE)
+    if (store->state == BY_STORE_DEAD)
         return false;
-    if (!store->is_begun) {
-        if (store->state == BY_STORE_ERASE)
-            by_flash_erase(&store->flash, at);
-        else
-            by_flash_write(&store->flash, at, store->copy + store->at);
-        store->is_begun = true;
-        return true;
+    if (store->state == BY_STORE_IDLE) {
+        if (store->next_bytes == 0)
+            return false;
+        begin(store);
+    } else if (store->flash.job != BY_FLASH_NOTHING) {
+        look(store);
+    } else if (store->state == BY_STORE_ERASE) {
+        by_flash_erase(&store->flash, area + store->at);
+    } else {
+        by_flash_write(&store->flash, area + store->at, store->copy + store->at);
     }
-    state = by_flash_look(&store->flash, at);
-    if (state == BY_FLASH_BUSY)
-        return true;
-    store->is_begun = false;
-    if (state == BY_FLASH_READY) {
-        advance(store);
-        return true;
-    }
-    store->state = BY_STORE_IDLE;
-    by_log_say(
-        "flash: it does not take the table: the table is active, but would not be offered after a restart",
-        NULL);
     return true;
+}
+
+const char *by_store_word(struct by_store *store)
+{
+    const char *word = store->word;
+
+    store->word = NULL;
+    return word;
 }

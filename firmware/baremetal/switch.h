@@ -52,6 +52,7 @@ struct by_switch {
     struct by_net **net;
     uint32_t port_count;
     struct by_pool pool;
+    struct by_agent *agent;
     struct by_console *console; /* NULL: no control channel */
     struct by_store store;      /* for committed tables, when has_store */
     bool has_store;

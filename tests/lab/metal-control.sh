@@ -125,6 +125,17 @@ until_says "ready, 4 ports" >/dev/null
 check "and the one before it offered" bash -c "'$banyan' show '$control' | grep 'was active before' | grep -qv '${want:-none}'"
 halt
 
+# Chips that refuse (QEMU's, of a file that is only read): the switch goes on, and says it.
+boot 4 $(setting slots 1024) -drive "if=pflash,unit=1,format=raw,readonly=on,file=$dir/flash"
+until_says "ready, 4 ports" >/dev/null
+for generation in 4 5; do
+    "$probe" image "$dir/next" 4 "$generation" 64 1408 1500
+    check "with a flash that takes nothing a table is active all the same" "$banyan" push "$dir/next" --to "star=$control"
+done
+check "which is said" until_says "flash: it does not take the table, which is active"
+check "and remembered" bash -c "'$banyan' show '$control' --log | grep -q 'a restart would offer the last one that it took'"
+halt
+
 # ---- watchdog -----------------------------------------------------------------------------------------------------------------
 for machine in virt virt,virtualization=on; do
     boot 2 $(setting watchdog 600) $(setting hang 3000)

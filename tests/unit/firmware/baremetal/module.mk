@@ -1,17 +1,23 @@
-# Drivers of the bare-metal image, built for this machine, against a model of devices that do not see the processor's caches.
-TESTS += metal_cache_test
-metal_cache_test_SRC := tests/unit/firmware/baremetal/cache_test.c tests/unit/firmware/baremetal/model.c
-metal_cache_test_LIBS := offload
-metal_cache_test_LDLIBS := -lcmocka
+# Parts of the bare-metal image, built for this machine: against a model of devices that do not see the processor's caches, and of flash chips that fail.
+METAL_TEST_DIR := tests/unit/firmware/baremetal
+TESTS += metal_cache_test metal_store_test
+metal_cache_test_SRC := $(METAL_TEST_DIR)/cache_test.c $(METAL_TEST_DIR)/model.c
+metal_cache_test_DRIVERS := console line net pool virtio
+metal_store_test_SRC := $(METAL_TEST_DIR)/store_test.c $(METAL_TEST_DIR)/chip.c tests/unit/firmware/star.c firmware/agent/saved.c
+metal_store_test_DRIVERS := flash store
 # The drivers' objects lie apart, since they are not those of any program here.
-METAL_MODEL_SRC := console line net pool virtio
-METAL_MODEL_OBJ := $(patsubst %,$(B)/obj/tests/unit/firmware/baremetal/driver/%.o,$(METAL_MODEL_SRC))
-$(B)/obj/tests/unit/firmware/baremetal/driver/%.o: firmware/baremetal/%.c | $(PROTO_HEADERS)
+metal_driver = $(patsubst %,$(B)/obj/$(METAL_TEST_DIR)/driver/%.o,$(1))
+$(B)/obj/$(METAL_TEST_DIR)/driver/%.o: firmware/baremetal/%.c | $(PROTO_HEADERS)
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BASE) $(PICFLAG) $(FLAGS_firmware) -DBY_METAL_MODEL -MMD -MP $(CFLAGS) -c -o $@ $<
--include $(METAL_MODEL_OBJ:.o=.d)
-$(B)/tests/metal_cache_test: $(METAL_MODEL_OBJ)
-metal_cache_test_LDLIBS += $(METAL_MODEL_OBJ) $(B)/lib/liboffload.a
-SRCFLAGS_tests/unit/firmware/baremetal/model.c := -DBY_METAL_MODEL
-$(patsubst %.c,$(B)/obj/%.o,$(metal_cache_test_SRC)): | $(PROTO_HEADERS)
+define METAL_TEST
+-include $(patsubst %.o,%.d,$(call metal_driver,$($(1)_DRIVERS)))
+$(B)/tests/$(1): $(call metal_driver,$($(1)_DRIVERS))
+$(1)_LIBS := offload
+$(1)_LDLIBS := $(call metal_driver,$($(1)_DRIVERS)) $(B)/lib/liboffload.a -lcmocka
+$(patsubst %.c,$(B)/obj/%.o,$($(1)_SRC)): | $(PROTO_HEADERS)
+endef
+$(foreach t,metal_cache_test metal_store_test,$(eval $(call METAL_TEST,$(t))))
+SRCFLAGS_$(METAL_TEST_DIR)/model.c := -DBY_METAL_MODEL
+SRCFLAGS_$(METAL_TEST_DIR)/chip.c := -DBY_METAL_MODEL
