@@ -28,8 +28,6 @@ static void each_line(const volatile void *at, size_t bytes, bool is_drop)
 {
     uintptr_t step = line_bytes(), end = (uintptr_t)at + bytes;
 
-    if (by_hal.is_coherent)
-        return;
     for (uintptr_t line = (uintptr_t)at & ~(step - 1); line < end; line += step) {
         if (is_drop)
             __asm__ volatile("dc civac, %0" ::"r"(line) : "memory");
@@ -41,10 +39,17 @@ static void each_line(const volatile void *at, size_t bytes, bool is_drop)
 
 void by_cache_clean(const volatile void *at, size_t bytes)
 {
-    each_line(at, bytes, false);
+    if (!by_hal.is_coherent)
+        each_line(at, bytes, false);
 }
 
 void by_cache_drop(const volatile void *at, size_t bytes)
 {
-    each_line(at, bytes, true);
+    if (!by_hal.is_coherent)
+        each_line(at, bytes, true);
+}
+
+void by_cache_keep(const volatile void *at, size_t bytes)
+{
+    each_line(at, bytes, false);
 }

@@ -19,5 +19,8 @@ void by_cache_open(void);
 void by_cache_clean(const volatile void *at, size_t bytes);
 /* What we read there next comes from memory, and nothing of ours goes over it later. */
 void by_cache_drop(const volatile void *at, size_t bytes);
+/* What we wrote there outlives a reset: it is in memory, whatever devices see, since a reset empties caches.
+ */
+void by_cache_keep(const volatile void *at, size_t bytes);
 
 #endif

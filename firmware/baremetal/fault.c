@@ -1,11 +1,12 @@
-/* Faults: every exception is one, as no code here expects any. The report is built on the fault stack; the
- * processor then sleeps for good, so that the last words stay and nobody burns power. */
+/* Faults: every exception is one, as no code here expects any. The report is built on the fault stack; what
+ * comes then is up to reset.c. A switch that refuses to start halts: it would refuse again. */
 #include "firmware/baremetal/fault.h"
 
 #include <stddef.h>
 
 #include "firmware/baremetal/log.h"
 #include "firmware/baremetal/processor.h"
+#include "firmware/baremetal/reset.h"
 #include "firmware/baremetal/text_equal.h"
 #include "offload/base/assert.h"
 
@@ -22,11 +23,9 @@ enum {
 
 extern char by_code_start[], by_guard_start[], by_stack_start[];
 
-static _Noreturn void halt(void)
-{
-    for (;;)
-        __asm__ volatile("msr daifset, #0xf\n\twfi" ::: "memory");
-}
+/* Exceptions that have come (count): the report of one may end in another. */
+static uint32_t faults;
+static bool is_running;
 
 static const char *class_text(uint64_t syndrome, uint64_t address)
 {
@@ -58,29 +57,26 @@ static void say_register(const char *name, uint64_t value)
     by_log_end(&log);
 }
 
-void by_fault(const struct by_fault_frame *frame, uint64_t vector)
+/* Says all that is known. */
+static void report(const struct by_fault_frame *frame, uint64_t vector, const struct by_note *note)
 {
     static const char *const kinds[4] = {"synchronous exception", "interrupt", "fast interrupt",
                                          "system error"};
-    uint64_t syndrome, address, link;
     struct by_log log;
-    struct by_text *text;
+    struct by_text *text = by_log_start(&log);
     char name[8];
 
-    __asm__ volatile("mrs %0, esr_el1\n\tmrs %1, far_el1\n\tmrs %2, elr_el1"
-                     : "=r"(syndrome), "=r"(address), "=r"(link));
-    text = by_log_start(&log);
     by_text_add(text, "fault: ");
     by_text_add(text, kinds[vector & 3]);
     by_text_add(text, " at ");
-    by_text_hash(text, link);
+    by_text_hash(text, note->at);
     by_text_add(text, ", address ");
-    by_text_hash(text, address);
+    by_text_hash(text, note->other);
     by_text_add(text, ": ");
-    by_text_add(text, class_text(syndrome, address));
+    by_text_add(text, class_text(note->value, note->other));
     by_log_end(&log);
     say_register("vector  ", vector);
-    say_register("syndrome", syndrome);
+    say_register("syndrome", note->value);
     say_register("sp      ", frame->sp);
     for (uint32_t i = 0; i < 31; i++) {
         struct by_text short_text;
@@ -90,14 +86,35 @@ void by_fault(const struct by_fault_frame *frame, uint64_t vector)
         by_text_number(&short_text, i);
         say_register(name, frame->x[i]);
     }
-    by_log_raw("  halted\n");
-    halt();
+}
+
+void by_fault(const struct by_fault_frame *frame, uint64_t vector)
+{
+    struct by_note note = {.end = BY_NOTE_EXCEPTION};
+
+    __asm__ volatile("mrs %0, esr_el1\n\tmrs %1, far_el1\n\tmrs %2, elr_el1"
+                     : "=r"(note.value), "=r"(note.other), "=r"(note.at));
+    faults++;
+    if (faults == 1)
+        report(frame, vector, &note);
+    if (faults <= 2)
+        by_reset_after(&note);
+    by_reset();
+}
+
+void by_fault_running(void)
+{
+    is_running = true;
 }
 
 void by_fault_say(const char *text)
 {
-    by_log_say(text, ": halted");
-    halt();
+    struct by_note note = {.end = BY_NOTE_BROKEN, .at = (uintptr_t)__builtin_return_address(0)};
+
+    by_log_say(text, is_running ? NULL : ": halted");
+    if (is_running)
+        by_reset_after(&note);
+    by_reset_halt();
 }
 
 /* Grows the stack until it faults. */
@@ -107,6 +124,13 @@ static uint32_t grow(uint32_t depth)
 
     frame[0] = (uint8_t)depth;
     return depth == 0 ? 0 : grow(depth - 1) + frame[0];
+}
+
+/* Stands still, until the watchdog ends it. */
+static __attribute__((noinline)) _Noreturn void stand_still(void)
+{
+    for (;;)
+        __asm__ volatile("" ::: "memory");
 }
 
 void by_fault_provoke(const char *kind)
@@ -119,10 +143,9 @@ void by_fault_provoke(const char *kind)
         grow(1000);
     if (by_text_equal(kind, "assert"))
         BY_ASSERT(!kind);
-}
-
-__attribute__((noinline)) void by_fault_hang(void)
-{
-    for (;;)
-        __asm__ volatile("" ::: "memory");
+    if (by_text_equal(kind, "say"))
+        by_fault_say("this cannot be: it is so on purpose");
+    if (by_text_equal(kind, "hang"))
+        stand_still();
+    by_fault_say("setting opt/banyan/fault: it is null, code, stack, assert, say or hang");
 }

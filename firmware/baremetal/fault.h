@@ -1,4 +1,4 @@
-/* The end of an image that cannot go on: what happened, on the log, and rest. */
+/* The end of an image that cannot go on: what happened, on the log; then rest, or a reset. */
 #ifndef BY_BAREMETAL_FAULT_H
 #define BY_BAREMETAL_FAULT_H
 
@@ -10,14 +10,15 @@ struct by_fault_frame {
     uint64_t sp;
 };
 
-/* Reports exception `vector` (0-15) with all registers, and halts. */
+/* Reports exception `vector` (0-15) with all registers, and has the machine reset (reset.h). */
 _Noreturn void by_fault(const struct by_fault_frame *frame, uint64_t vector);
-/* Reports that the switch cannot start or go on, and halts. */
+/* Reports that the switch cannot start, and halts; or, when it runs, that it cannot go on, and has the
+ * machine reset. */
 _Noreturn void by_fault_say(const char *text);
-/* Makes a fault of the given kind on purpose, so that a test sees it reported: "null", "code", "stack" or
- * "assert"; returns when it knows no such kind. */
-void by_fault_provoke(const char *kind);
-/* Stands still on purpose, so that a test sees the watchdog end it. */
-_Noreturn void by_fault_hang(void);
+/* The switch has started. */
+void by_fault_running(void);
+/* Makes a fault of the given kind on purpose, so that a test sees what comes of it: "null", "code", "stack",
+ * "assert" and "say" are reported, "hang" stands still for the watchdog. Halts on any other kind. */
+_Noreturn void by_fault_provoke(const char *kind);
 
 #endif

@@ -7,6 +7,7 @@
 enum {
     DISTRIBUTOR_CONTROL = 0x000,
     SET_ENABLE = 0x100,
+    CLEAR_PENDING = 0x280,
     PRIORITY = 0x400,
     TARGETS = 0x800,
     CPU_CONTROL = 0x00,
@@ -20,8 +21,10 @@ enum {
 #define FIRST_SHARED    32u
 #define NUMBER_MASK     0x3ffu
 #define NONE_FROM       1020u
-/* Interrupts acknowledged in one go (count): one that a device keeps raising waits for the next sleep. */
-#define CLEAR_MAX 64u
+#define WORDS           32u
+
+/* The interrupts of devices, a bit each. */
+static uint32_t devices[WORDS];
 
 void by_interrupt_open(void)
 {
@@ -48,6 +51,7 @@ static void enable(uint32_t number, uint8_t priority)
 
 void by_interrupt_enable(uint32_t number)
 {
+    devices[number / 32 % WORDS] |= 1u << (number % 32);
     enable(number, PRIORITY_OURS);
 }
 
@@ -57,9 +61,33 @@ void by_interrupt_enable_urgent(uint32_t number)
 }
 
 /* What is at the mask's priority, or below, is not shown. */
-void by_interrupt_admit(bool all)
+static inline void unmask(void)
 {
-    by_write32(by_hal.gic_cpu + CPU_MASK, all ? PRIORITY_ALL : PRIORITY_OURS);
+    by_write32(by_hal.gic_cpu + CPU_MASK, PRIORITY_OURS);
+    (void)by_read32(by_hal.gic_cpu + CPU_MASK); /* it has arrived there */
+    __asm__ volatile("msr daifclr, #2" ::: "memory");
+}
+
+void by_interrupt_unmask(void)
+{
+    unmask();
+}
+
+/* A pending interrupt ends WFI, masked or not. No branch between masking and unmasking: a test looks at the
+ * instructions. */
+void by_interrupt_sleep(void)
+{
+    __asm__ volatile("msr daifset, #2" ::: "memory");
+    by_write32(by_hal.gic_cpu + CPU_MASK, PRIORITY_ALL);
+    by_wait_for_interrupt();
+    unmask();
+}
+
+void by_interrupt_clear(void)
+{
+    for (uint32_t i = 0; i < WORDS; i++)
+        if (devices[i])
+            by_write32(by_hal.gic_distributor + CLEAR_PENDING + 4 * i, devices[i]);
 }
 
 uint32_t by_interrupt_take(void)
@@ -67,18 +95,13 @@ uint32_t by_interrupt_take(void)
     return by_read32(by_hal.gic_cpu + ACKNOWLEDGE);
 }
 
-void by_interrupt_end(uint32_t number)
+uint32_t by_interrupt_number(uint32_t taken)
 {
-    by_write32(by_hal.gic_cpu + END, number);
+    return taken & NUMBER_MASK;
 }
 
-void by_interrupt_clear(void)
+void by_interrupt_end(uint32_t taken)
 {
-    for (uint32_t i = 0; i < CLEAR_MAX; i++) {
-        uint32_t number = by_interrupt_take();
-
-        if ((number & NUMBER_MASK) >= NONE_FROM)
-            return;
-        by_interrupt_end(number);
-    }
+    if (by_interrupt_number(taken) < NONE_FROM)
+        by_write32(by_hal.gic_cpu + END, taken);
 }

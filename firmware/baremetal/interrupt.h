@@ -7,7 +7,6 @@
 #ifndef BY_BAREMETAL_INTERRUPT_H
 #define BY_BAREMETAL_INTERRUPT_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 void by_interrupt_open(void);
@@ -15,12 +14,17 @@ void by_interrupt_open(void);
 void by_interrupt_enable(uint32_t number);
 /* The same, and it may be taken when the others may not. */
 void by_interrupt_enable_urgent(uint32_t number);
-/* Whether all are shown to the processor, or urgent ones alone. */
-void by_interrupt_admit(bool all);
-/* In an interrupt: which one it is, and that it has been seen to. */
-uint32_t by_interrupt_take(void);
-void by_interrupt_end(uint32_t number);
-/* Acknowledges what is pending; to be called when the devices that raised it have been quieted. */
+/* From now on urgent ones are taken, and no others. */
+void by_interrupt_unmask(void);
+/* Sleeps until any interrupt is pending; then as by_interrupt_unmask, so that an urgent one is taken at once.
+ */
+void by_interrupt_sleep(void);
+/* Forgets what is pending of devices; to be called when they have been quieted, before they are looked at. */
 void by_interrupt_clear(void);
+/* In an interrupt: what was taken, the number in it (none that is enabled: it has gone again), and that it
+ * has been seen to. */
+uint32_t by_interrupt_take(void);
+uint32_t by_interrupt_number(uint32_t taken);
+void by_interrupt_end(uint32_t taken);
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include "firmware/baremetal/clock.h"
 #include "firmware/baremetal/fault.h"
+#include "firmware/baremetal/interrupt.h"
 #include "firmware/baremetal/log.h"
 #include "firmware/baremetal/processor.h"
 #include "firmware/baremetal/switch.h"
@@ -152,15 +153,14 @@ static void rest(struct by_switch *self)
 
         parked_ns = parked_ns > now_ns ? parked_ns - now_ns : 1;
         by_clock_alarm(parked_ns < most ? parked_ns : most);
-        by_watchdog_pause();
-        by_wait_for_interrupt();
+        by_interrupt_sleep();
         by_clock_quiet();
         self->counters.sleeps++;
         for (uint32_t i = 0; i < self->port_count; i++)
             by_virtio_quiet(&self->net[i]->device);
         if (self->console)
             by_virtio_quiet(&self->console->device);
-        by_watchdog_resume();
+        by_interrupt_clear();
     }
     alert(self, false);
 }
@@ -185,8 +185,8 @@ void by_switch_run(struct by_switch *self)
 
         self->now_ns = by_clock_ns();
         by_watchdog_beat();
-        if (self->hang_ns != 0 && self->now_ns >= self->hang_ns)
-            by_fault_hang();
+        if (self->provoke_ns != 0 && self->now_ns >= self->provoke_ns)
+            by_fault_provoke(self->provoked);
         done = self->console ? by_console_serve(self->console) : 0;
         done += go_round(self);
         done += self->has_store && keep(self);

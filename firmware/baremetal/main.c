@@ -10,6 +10,7 @@
 #include "firmware/baremetal/log.h"
 #include "firmware/baremetal/memory.h"
 #include "firmware/baremetal/random.h"
+#include "firmware/baremetal/reset.h"
 #include "firmware/baremetal/settings.h"
 #include "firmware/baremetal/switch.h"
 #include "firmware/baremetal/watchdog.h"
@@ -123,21 +124,34 @@ static bool read_key(struct by_guard *guard, uint64_t nonce, bool is_sure)
 }
 
 /* What ended the last life, for those who ask. */
-static void note_end(struct by_agent *agent)
+static void note_end(const struct by_note *last)
 {
-    struct by_watchdog_end end;
     char line[BY_LOG_BYTES];
     struct by_text text;
 
-    if (!by_watchdog_ended(&end))
+    by_text_start(&text, line, sizeof line);
+    if (last->end == BY_NOTE_HANG) {
+        by_text_add(&text, "watchdog: in the last life the loop stood still for ");
+        by_text_number(&text, last->value);
+        by_text_add(&text, " ms at ");
+    } else {
+        by_text_add(&text, "fault: the last life ended at ");
+    }
+    by_text_hash(&text, last->at);
+    if (last->end == BY_NOTE_EXCEPTION) {
+        by_text_add(&text, ", address ");
+        by_text_hash(&text, last->other);
+        by_text_add(&text, ", syndrome ");
+        by_text_hash(&text, last->value);
+    }
+    by_agent_note(self.agent, line);
+    by_log_say(line, NULL);
+    if (last->ends < 2)
         return;
     by_text_start(&text, line, sizeof line);
-    by_text_add(&text, "watchdog: in the last life the loop stood still for ");
-    by_text_number(&text, end.limit_ms);
-    by_text_add(&text, " ms at ");
-    by_text_hash(&text, end.at);
-    by_agent_note(agent, line);
-    by_log_say(line, NULL);
+    by_text_number(&text, last->ends);
+    by_text_add(&text, " lives in a row have ended so: each waits longer before its reset");
+    by_agent_note(self.agent, line);
 }
 
 static void open_agent(const struct by_engine_config *engine)
@@ -168,7 +182,6 @@ static void open_agent(const struct by_engine_config *engine)
     if (by_agent_init(&self.agent, by_memory_take("the agent", bytes), bytes, &config) != 0)
         by_fault_say("the agent does not start");
     self.console = by_memory_take("the control channel", sizeof(*self.console));
-    note_end(self.agent);
     if (!by_console_open(self.console, self.agent, read_key(&guard, nonce, is_sure) ? &guard : NULL))
         by_fault_say("no control channel: give the machine a virtio-serial device with a port");
 }
@@ -181,11 +194,16 @@ static void read_faults(struct by_fault *fault)
     fault->prng.state = by_setting_number("seed", 1, UINT64_MAX);
 }
 
-static void read_hang(void)
+/* What is to go wrong on purpose: at once, or when the processor's counter is there. */
+static void read_provoked(void)
 {
-    self.hang_ns = by_setting_number("hang", 0, UINT32_MAX) * 1000000;
-    if (self.hang_ns < by_clock_ns())
-        self.hang_ns = 0; /* it was in an earlier life */
+    self.provoke_ns = by_setting_number("fault-at", 0, UINT32_MAX) * 1000000;
+    if (!by_setting_text("fault", self.provoked, sizeof self.provoked))
+        self.provoke_ns = 0;
+    else if (self.provoke_ns == 0)
+        by_fault_provoke(self.provoked);
+    if (self.provoke_ns < by_clock_ns())
+        self.provoke_ns = 0; /* it was in an earlier life */
 }
 
 static void say_ready(const struct by_engine_config *engine)
@@ -216,14 +234,17 @@ void by_main(uint64_t is_at_el2)
         .isa = by_isa_best(),
         .meter_count_max = by_engine_meters(by_hal.limits.ports, SHARES),
     };
-    char text[16];
+    struct by_note last;
+    bool has_last;
 
     by_log_open();
+    has_last = by_reset_open(is_at_el2 != 0, &last);
     by_setting_text("name", switch_name, sizeof switch_name);
     by_log_name(switch_name);
     by_log_say("banyan " BY_VERSION " on ", by_hal.board);
-    if (by_setting_text("fault", text, sizeof text))
-        by_fault_provoke(text);
+    if (by_setting_number("halt", 0, 1))
+        by_reset_halt_instead();
+    read_provoked();
     by_cache_open();
     by_memory_open();
     by_interrupt_open();
@@ -236,9 +257,11 @@ void by_main(uint64_t is_at_el2)
     open_engine(&engine);
     open_ports(engine.payload_max);
     open_agent(&engine);
+    if (has_last)
+        note_end(&last);
     by_memory_seal();
-    read_hang();
     say_ready(&engine);
-    by_watchdog_open(by_setting_number("watchdog", WATCHDOG_MS, WATCHDOG_MS_MAX), is_at_el2 != 0);
+    by_fault_running();
+    by_watchdog_open(by_setting_number("watchdog", WATCHDOG_MS, WATCHDOG_MS_MAX));
     by_switch_run(&self);
 }

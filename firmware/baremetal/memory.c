@@ -6,7 +6,7 @@
 #include "firmware/baremetal/fault.h"
 #include "firmware/baremetal/hal.h"
 #include "firmware/baremetal/log.h"
-#include "firmware/baremetal/watchdog.h"
+#include "firmware/baremetal/note.h"
 #include "offload/base/bytes.h"
 
 #define LINE 64u
@@ -19,7 +19,7 @@ static int is_sealed;
 void by_memory_open(void)
 {
     next = ((uintptr_t)by_image_end + LINE - 1) / LINE * LINE;
-    end = by_hal.ram.end - BY_WATCHDOG_NOTE_BYTES;
+    end = by_hal.ram.end - BY_NOTE_BYTES;
 }
 
 size_t by_memory_left(void)

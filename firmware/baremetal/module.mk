@@ -16,6 +16,7 @@ baremetal_SRC := \
 	firmware/baremetal/mmu.c \
 	firmware/baremetal/net.c \
 	firmware/baremetal/node.c \
+	firmware/baremetal/note.c \
 	firmware/baremetal/pool.c \
 	firmware/baremetal/random.c \
 	firmware/baremetal/reset.c \

@@ -57,7 +57,8 @@ struct by_switch {
     struct by_store store;      /* for committed tables, when has_store */
     bool has_store;
     uint64_t now_ns;
-    uint64_t hang_ns;    /* when the loop stands still on purpose (setting hang), 0 = never */
+    uint64_t provoke_ns; /* when something goes wrong on purpose (setting fault-at), 0 = never */
+    char provoked[16];   /* what (setting fault) */
     bool is_timeless;    /* the engine gets no clock, so that a trace can be repeated (setting clock) */
     uint32_t first_port; /* of the next round: no port is always first */
     struct by_disturb disturb;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The control lines of the image of boards/qemu-virt-arm64, in QEMU without a fabric: several clients, the pre-shared key, a table kept in flash, and the
-# watchdog that resets a loop which stands still.
+# The control lines of the image of boards/qemu-virt-arm64, in QEMU without a fabric: several clients, the pre-shared key, a table kept in flash, the
+# watchdog that resets a loop which stands still, and faults that reset the machine.
 #   metal-control.sh [BUILD]     Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -138,11 +138,11 @@ halt
 
 # ---- watchdog -----------------------------------------------------------------------------------------------------------------
 for machine in virt virt,virtualization=on; do
-    boot 2 $(setting watchdog 600) $(setting hang 3000)
+    boot 2 $(setting watchdog 600) $(setting fault hang) $(setting fault-at 3000)
     check "$machine: a loop that stands still is noticed, with the place" until_says "watchdog: the loop has stood still for 600 ms at 0x"
     check "$machine: and the machine is reset" until_says "watchdog: in the last life the loop stood still for 600 ms"
     where=$(sed -n 's/.*stood still for 600 ms at \(0x[0-9a-f]*\), called.*/\1/p' "$dir/log" | head -n 1)
-    check "$machine: the place is where the loop stands" bash -c "${cross:-aarch64-linux-gnu-}addr2line -f -e '$board/banyan.elf' '${where:-0}' | grep -q '^by_fault_hang$'"
+    check "$machine: the place is where the loop stands" bash -c "${cross:-aarch64-linux-gnu-}addr2line -f -e '$board/banyan.elf' '${where:-0}' | grep -q '^stand_still$'"
     until_says "ready, 2 ports" >/dev/null
     check "$machine: the next life knows of it" bash -c "'$banyan' show '$control' --log | grep -q 'in the last life the loop stood still'"
     halt
@@ -156,5 +156,34 @@ sleep 1.5
 kill -CONT "$pid"
 sleep 0.5
 check "an image that sleeps, or was stopped as a whole, is left alone" bash -c "! grep -q watchdog '$dir/log' && '$banyan' show '$control' >/dev/null"
+halt
+
+# ---- faults -------------------------------------------------------------------------------------------------------------------
+for machine in virt virt,virtualization=on; do
+    boot 2 $(setting fault null) $(setting fault-at 3000)
+    check "$machine: a fault is reported" until_says "no such access to memory is allowed"
+    check "$machine: the machine is reset" until_says "the machine is reset in 1 s (lives in a row that ended so: 1)"
+    check "$machine: and starts anew" until_says "fault: the last life ended at 0x"
+    for ((i = 0; i < 500; i++)); do ready_again 2 && break || sleep 0.02; done
+    check "$machine: the next life knows of it" bash -c "'$banyan' show '$control' --log |
+        grep -Eq 'the last life ended at 0x[0-9a-f]{16}, address 0x0000000000000008, syndrome 0x[0-9a-f]{16}'"
+    halt
+done
+machine=virt
+boot 2 $(setting fault say) $(setting fault-at 3000)
+check "what cannot be is said by a switch that runs" until_says "this cannot be: it is so on purpose"
+check "and ends its life as well" until_says "fault: the last life ended at 0x"
+halt
+boot 2 $(setting fault assert)
+until_says "reset in 1 s" >/dev/null
+begin=$(date +%s%N)
+check "a second life that ends at its start waits 2 s" until_says "reset in 2 s (lives in a row that ended so: 2)"
+check "a third one 4 s" until_says "reset in 4 s (lives in a row that ended so: 3)"
+check "and they do wait" test $(($(date +%s%N) - begin)) -ge 2900000000
+halt
+boot 2 $(setting fault null) $(setting halt 1)
+until_says ": halted" >/dev/null
+sleep 2
+check "with the setting halt there is one life, and its last words" test "$(grep -c ': fault: ' "$dir/log")" -eq 1
 halt
 finish

@@ -19,7 +19,7 @@ says() {
     done
     boot "${ports:-2}" "${more[@]}"
     check "$what" until_says "$text"
-    ! grep -q ': fault: ' "$dir/log" || until_says "  halted" >/dev/null # after all registers
+    ! grep -q ': fault: ' "$dir/log" || until_says ": halted" >/dev/null # after all registers
     halt
 }
 ticks() { awk '{print $14 + $15}' "/proc/$pid/stat"; }
@@ -32,12 +32,13 @@ machine=virt
 ports=16
 says "and at EL1 with sixteen ports" "leaf0: ready, 16 ports"
 ports=2
-says "a write to nowhere is reported" "fault: synchronous exception at 0x" fault null
+says "a write to nowhere is reported" "fault: synchronous exception at 0x" fault null halt 1
 check "with the address" grep -q 'address 0x0000000000000008: no such access to memory is allowed' "$dir/log"
 check "and 31 registers" test "$(grep -c '^  x[0-9]* 0x' "$dir/log")" -eq 31
-says "code cannot be written" "no such access to memory is allowed" fault code
-says "a stack that is full faults, and is named" "the stack is full" fault stack
-says "an assertion is reported" "an assertion failed" fault assert
+says "code cannot be written" "no such access to memory is allowed" fault code halt 1
+says "a stack that is full faults, and is named" "the stack is full" fault stack halt 1
+says "an assertion is reported" "an assertion failed" fault assert halt 1
+says "a fault of no kind" "setting opt/banyan/fault: it is null, code, stack" fault heat
 says "a setting that is no number" "setting opt/banyan/slots is 'many': it is a number up to 8192" slots many
 says "more slots than the board has" "setting opt/banyan/slots is '9000': it is a number up to 8192" slots 9000
 says "a payload that is no multiple of 8" "payload-max: a multiple of 8 above 0" payload-max 1401
@@ -45,6 +46,13 @@ says "more than the memory holds, with the numbers" "are left: give fewer slots 
 says "8 KiB payloads with fewer slots" "ready, 2 ports, 4096 slots of 8192 bytes" payload-max 8192 slots 4096
 ports=0
 says "no port" "no network port"
+# The watchdog looks by an interrupt: a loop that hangs is seen wherever that is not masked. Where it is there must be no way back.
+# shellcheck disable=SC2016
+check "no branch lies where interrupts are masked" bash -c '"$0objdump" -d "$1" | awk '"'"'
+    /msr\tdaifset, #0x2$/ { masked = 1; found++ }
+    /msr\tdaifclr, #0x2$/ { masked = 0 }
+    masked && $3 ~ /^(b|b\..*|bl|blr|br|cbz|cbnz|tbz|tbnz|ret)$/ { bad++; print }
+    END { exit !(found && !bad && !masked) }'"'"'' "${cross:-aarch64-linux-gnu-}" "$board/banyan.elf"
 
 # ---- control channel ----------------------------------------------------------------------------------------------------------
 image_name=star

@@ -46,8 +46,10 @@ static struct device {
     struct queue queues[QUEUES_MAX];
 } devices[MODEL_DEVICES];
 
-const struct by_hal by_hal = {
-    .virtio = (uint64_t)(uintptr_t)window, .virtio_step = WINDOW, .virtio_count = MODEL_DEVICES};
+const struct by_hal by_hal = {.ram = {(uint64_t)(uintptr_t)arena, (uint64_t)(uintptr_t)arena + ARENA_BYTES},
+                              .virtio = (uint64_t)(uintptr_t)window,
+                              .virtio_step = WINDOW,
+                              .virtio_count = MODEL_DEVICES};
 
 static bool is_dirty(size_t at)
 {
@@ -144,6 +146,21 @@ void by_cache_drop(const volatile void *at, size_t bytes)
 {
     drops++;
     each_line(at, bytes, true);
+}
+
+void by_cache_keep(const volatile void *at, size_t bytes)
+{
+    size_t begin = (size_t)((const volatile uint8_t *)at - arena);
+
+    assert_true(begin + bytes <= ARENA_BYTES);
+    for (size_t line = begin / LINE * LINE; line < begin + bytes; line += LINE)
+        write_back(line);
+}
+
+void model_reset(void)
+{
+    memcpy(arena, memory, sizeof arena);
+    memcpy(synced, memory, sizeof synced);
 }
 
 void by_fault_say(const char *text)

@@ -16,6 +16,8 @@ enum { MODEL_NET, MODEL_CONSOLE, MODEL_DEVICES };
 
 /* Begins anew. `is_coherent`: devices see the cache, and nothing is asked of a driver. */
 void model_start(uint64_t seed, bool is_coherent);
+/* The machine is reset: what was in the cache alone is lost. */
+void model_reset(void);
 /* How often a driver cleaned or dropped something since then. */
 unsigned model_cleans(void);
 unsigned model_drops(void);

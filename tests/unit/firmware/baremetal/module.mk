@@ -1,8 +1,10 @@
 # Parts of the bare-metal image, built for this machine: against a model of devices that do not see the processor's caches, and of flash chips that fail.
 METAL_TEST_DIR := tests/unit/firmware/baremetal
-TESTS += metal_cache_test metal_store_test
+TESTS += metal_cache_test metal_note_test metal_store_test
 metal_cache_test_SRC := $(METAL_TEST_DIR)/cache_test.c $(METAL_TEST_DIR)/model.c
 metal_cache_test_DRIVERS := console line net pool virtio
+metal_note_test_SRC := $(METAL_TEST_DIR)/note_test.c $(METAL_TEST_DIR)/model.c
+metal_note_test_DRIVERS := note
 metal_store_test_SRC := $(METAL_TEST_DIR)/store_test.c $(METAL_TEST_DIR)/chip.c tests/unit/firmware/star.c firmware/agent/saved.c
 metal_store_test_DRIVERS := flash store
 # The drivers' objects lie apart, since they are not those of any program here.
@@ -18,6 +20,6 @@ $(1)_LIBS := offload
 $(1)_LDLIBS := $(call metal_driver,$($(1)_DRIVERS)) $(B)/lib/liboffload.a -lcmocka
 $(patsubst %.c,$(B)/obj/%.o,$($(1)_SRC)): | $(PROTO_HEADERS)
 endef
-$(foreach t,metal_cache_test metal_store_test,$(eval $(call METAL_TEST,$(t))))
+$(foreach t,metal_cache_test metal_note_test metal_store_test,$(eval $(call METAL_TEST,$(t))))
 SRCFLAGS_$(METAL_TEST_DIR)/model.c := -DBY_METAL_MODEL
 SRCFLAGS_$(METAL_TEST_DIR)/chip.c := -DBY_METAL_MODEL
