@@ -1,8 +1,15 @@
 # Unit tests of banyand's parts that need no fabric.
-TESTS += daemon-recover
-daemon-recover_SRC    := tests/unit/control/daemon/test_recover.c control/daemon/recover.c control/daemon/recover_job.c control/daemon/recover_part.c
-daemon-recover_LIBS   := offload
-daemon-recover_LDLIBS := -lcmocka
+TESTS += daemon-recover daemon-recover-part daemon-recover-orders
+RECOVER_RIG := tests/unit/control/daemon/world.c control/daemon/recover.c control/daemon/recover_job.c control/daemon/recover_part.c
+daemon-recover_SRC           := tests/unit/control/daemon/test_recover.c $(RECOVER_RIG)
+daemon-recover_LIBS          := offload
+daemon-recover_LDLIBS        := -lcmocka
+daemon-recover-part_SRC      := tests/unit/control/daemon/test_recover_part.c $(RECOVER_RIG)
+daemon-recover-part_LIBS     := offload
+daemon-recover-part_LDLIBS   := -lcmocka
+daemon-recover-orders_SRC    := tests/unit/control/daemon/test_recover_orders.c $(RECOVER_RIG)
+daemon-recover-orders_LIBS   := offload
+daemon-recover-orders_LDLIBS := -lcmocka
 TESTS += daemon-swallow
 daemon-swallow_SRC    := tests/unit/control/daemon/test_swallow.c control/daemon/swallow.c
 daemon-swallow_LIBS   := offload
