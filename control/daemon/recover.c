@@ -60,12 +60,13 @@ void by_recover_want(struct by_recover *r)
 static void take_renewal(struct by_recover *r, const struct by_recover_event *event)
 {
     struct by_recover_state *job = event->job < r->job_count ? &r->jobs[event->job] : NULL;
+    char cause[64];
 
     if (job == NULL || !job->exists || job->failed || job->open || job->touched)
         return;
-    snprintf(r->cause, sizeof(r->cause), "job %u has new keys", job->job);
+    snprintf(cause, sizeof(cause), "job %u has new keys", job->job);
     by_recover_tell(r, "job %u: %s", job->job, event->text);
-    job->touched = true;
+    by_recover_touch(job, cause);
     by_recover_want(r);
 }
 
@@ -85,8 +86,9 @@ static void take_planned(struct by_recover *r, const struct by_recover_event *ev
         job->planning = false;
         if (!by_recover_is_on(job))
             continue;
+        job->way = true;
         if (event->error != 0)
-            by_recover_fail(r, j, event->error, "%s: %s", r->cause, event->text);
+            by_recover_fail(r, j, event->error, "%s: %s", job->cause, event->text);
         else
             by_recover_freeze_all(r, j);
     }

@@ -19,7 +19,7 @@ struct by_recover_rank {
 
 struct by_recover_state {
     bool exists, used, failed;
-    bool touched;  /* the next plan must be for it, too */
+    bool touched;  /* the next plan must be for it, too: by_recover_touch */
     bool open;     /* an attempt is under way: next is not base */
     bool cut;      /* no way is left: it waits a while for what is lost to come back */
     bool planning; /* the plan at hand is for it */
@@ -27,12 +27,14 @@ struct by_recover_state {
     uint16_t prior, last; /* next before the plan at hand; the highest that any attempt has had: none twice */
     uint64_t moved_ns, waits_ns; /* when chunks came, and when some rank last said that one waits */
     uint64_t waits_since_ns;     /* the first time of those that followed each other closely */
-    uint64_t cut_ns;             /* since when */
+    uint64_t cut_ns;             /* since when, with what came back in vain meanwhile; 0: it never was */
+    bool way;                    /* it has had a plan since then */
     uint64_t tried_ns;           /* when it was given a part to try that swallows packets, while it was cut */
     uint64_t said_ns;            /* ranks were reminded, or one got on */
     int error;
     char text[BY_RECOVER_TEXT]; /* of what it failed by */
     char why[BY_RECOVER_TEXT];  /* of what it is cut by */
+    char cause[256];            /* of its attempt, for texts: "switch spine0 has ended" */
     struct by_recover_rank *ranks;
 };
 
@@ -57,7 +59,6 @@ struct by_recover {
     struct by_recover_part *parts; /* nodes, then links */
     uint32_t job_count;
     struct by_recover_state *jobs;
-    char cause[256]; /* what is lost, for texts */
 };
 
 /* A job that moved so recently, with no rank that waits, has nothing dead in its trees. */
@@ -105,6 +106,8 @@ void by_recover_bury(struct by_recover *r, uint32_t j);
 void by_recover_part(struct by_recover *r, const struct by_recover_event *event);
 void by_recover_parts_tick(struct by_recover *r);
 void by_recover_parts_heal(struct by_recover *r);
+/* The next plan must be for the job, too, by this cause; NULL: by that which it has. */
+void by_recover_touch(struct by_recover_state *job, const char *cause);
 /* recover.c: a plan for all jobs that were touched, as soon as may be. */
 void by_recover_want(struct by_recover *r);
 

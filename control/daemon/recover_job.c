@@ -75,6 +75,13 @@ static void end_run(struct by_recover_state *job)
             job->ranks[k] = (struct by_recover_rank){0};
 }
 
+void by_recover_touch(struct by_recover_state *job, const char *cause)
+{
+    job->touched = true;
+    if (cause != NULL)
+        snprintf(job->cause, sizeof(job->cause), "%s", cause);
+}
+
 void by_recover_fail(struct by_recover *r, uint32_t j, int error, const char *format, ...)
 {
     struct by_recover_state *job = &r->jobs[j];
@@ -88,6 +95,7 @@ void by_recover_fail(struct by_recover *r, uint32_t j, int error, const char *fo
     job->failed = true;
     job->error = error;
     job->touched = job->open = job->cut = job->planning = false;
+    job->cut_ns = 0;
     job->base = job->next;
     by_recover_tell(r, "job %u: %s", job->job, job->text);
     for (uint16_t k = 0; k < job->rank_count; k++)
@@ -102,16 +110,18 @@ void by_recover_fail(struct by_recover *r, uint32_t j, int error, const char *fo
 void by_recover_cut(struct by_recover *r, uint32_t j, int error, const char *text)
 {
     struct by_recover_state *job = &r->jobs[j];
+    bool tried = job->tried_ns != 0 && r->now_ns - job->tried_ns < r->config.cut_ns;
 
     /* The generation was given to nobody yet; ranks may be in the midst of the one before. */
     job->next = job->prior;
     job->open = job->next != job->base;
     job->planning = false;
     job->error = error;
-    snprintf(job->why, sizeof(job->why), "%s: %s", r->cause, text);
-    /* A trial that was in vain does not make the wait longer. */
-    if (!job->cut && (job->tried_ns == 0 || r->now_ns - job->tried_ns >= r->config.cut_ns))
+    snprintf(job->why, sizeof(job->why), "%s: %s", job->cause, text);
+    /* Neither what came back in vain nor a trial makes the wait longer. */
+    if (job->cut_ns == 0 || (job->way && !tried))
         job->cut_ns = r->now_ns;
+    job->way = false;
     job->cut = true;
     by_recover_tell(r, "job %u: %s; it waits for that to come back", job->job, job->why);
 }
@@ -155,7 +165,7 @@ void by_recover_came(struct by_recover *r, const struct by_recover_event *event)
     struct by_recover_state *job = &r->jobs[event->job];
     struct by_recover_rank *rank = &job->ranks[event->rank];
     bool was = rank->presence == HERE || rank->presence == GONE;
-    char name[96];
+    char name[96], cause[128];
 
     if (was && rank->nonce != event->number) {
         by_recover_fail(r, event->job, BY_EABORTED, "%s was started anew while the job ran",
@@ -182,8 +192,8 @@ void by_recover_came(struct by_recover *r, const struct by_recover_event *event)
         /* The first of a new run, whose tables a former run has used. */
         rank->presence = WAITING;
         if (!job->open) {
-            job->touched = true;
-            snprintf(r->cause, sizeof(r->cause), "a new run of job %u", job->job);
+            snprintf(cause, sizeof(cause), "a new run of job %u", job->job);
+            by_recover_touch(job, cause);
             by_recover_want(r);
         }
         return;
@@ -199,9 +209,9 @@ void by_recover_came(struct by_recover *r, const struct by_recover_event *event)
         /* We have forgotten what it knows, or it has not heard what we know. */
         if ((int16_t)(rank->gen - job->last) > 0)
             job->last = rank->gen;
-        job->touched = true;
-        snprintf(r->cause, sizeof(r->cause), "%s is in generation %u",
+        snprintf(cause, sizeof(cause), "%s is in generation %u",
                  by_recover_rank_name(r, event->job, event->rank, name), rank->gen);
+        by_recover_touch(job, cause);
         by_recover_want(r);
     } else {
         job->used = true;
@@ -224,7 +234,7 @@ void by_recover_gone(struct by_recover *r, const struct by_recover_event *event)
     rank->gone_ns = r->now_ns;
     if (rank->presence == LEFT && job->open && (by_recover_any(job, HERE) || by_recover_any(job, GONE)))
         by_recover_fail(r, event->job, BY_EABORTED,
-                        "%s: %s has ended, and what it had of the others' calls is lost", r->cause,
+                        "%s: %s has ended, and what it had of the others' calls is lost", job->cause,
                         by_recover_rank_name(r, event->job, event->rank, name));
     if (!by_recover_any(job, HERE) && !by_recover_any(job, GONE))
         end_run(job);

@@ -32,61 +32,58 @@ static const char *part_name(const struct by_recover *r, bool is_link, uint32_t 
 }
 
 /* Touches the jobs whose trees use it; whether there was one. */
-static bool touch(struct by_recover *r, bool is_link, uint32_t what)
+static bool touch(struct by_recover *r, bool is_link, uint32_t what, const char *cause)
 {
     bool some = false;
 
     for (uint32_t j = 0; j < r->job_count; j++) {
         struct by_recover_state *job = &r->jobs[j];
+        bool uses = job->exists && !job->failed && r->config.uses(r->config.user, j, is_link, what);
 
-        /* What is planned at this moment may use it, too. */
-        if (!job->exists || job->failed || (!job->open && !r->config.uses(r->config.user, j, is_link, what)))
+        /* What is planned at this moment may use it, too; but its own cause is why that is planned. */
+        if (!job->exists || job->failed || (!job->open && !uses))
             continue;
-        job->touched = some = true;
+        by_recover_touch(job, uses ? cause : NULL);
+        some = true;
     }
     return some;
-}
-
-/* Has the jobs that use it planned anew, because of r->cause. */
-static void plan_without(struct by_recover *r, bool is_link, uint32_t what)
-{
-    if (touch(r, is_link, what)) {
-        by_recover_tell(r, "%s: planning anew", r->cause);
-        by_recover_want(r);
-    } else {
-        by_recover_tell(r, "%s: no job uses it", r->cause);
-    }
 }
 
 static void lose(struct by_recover *r, bool is_link, uint32_t what, const char *how)
 {
     bool *lost = lost_of(r, is_link, what);
-    char name[96];
+    char name[96], cause[256];
 
     part_of(r, is_link, what)->back_ns = 0;
     if (*lost)
         return;
     *lost = true;
-    snprintf(r->cause, sizeof(r->cause), "%s %s", part_name(r, is_link, what, name), how);
-    plan_without(r, is_link, what);
+    snprintf(cause, sizeof(cause), "%s %s", part_name(r, is_link, what, name), how);
+    if (touch(r, is_link, what, cause)) {
+        by_recover_tell(r, "%s: planning anew", cause);
+        by_recover_want(r);
+    } else {
+        by_recover_tell(r, "%s: no job uses it", cause);
+    }
 }
 
 /* Jobs that have no way left do not wait until what came back has been there for a while: they take it at
- * once. Whether there is such a job. */
-static bool rescue(struct by_recover *r)
+ * once. */
+static void rescue(struct by_recover *r)
 {
     bool some = false;
 
     for (uint32_t j = 0; j < r->job_count; j++) {
         struct by_recover_state *job = &r->jobs[j];
 
-        if (job->exists && job->cut)
-            job->touched = some = true;
+        if (!job->exists || !job->cut)
+            continue;
+        by_recover_touch(job, NULL);
         job->cut = false;
+        some = true;
     }
     if (some)
         by_recover_want(r);
-    return some;
 }
 
 static bool is_cut(const struct by_recover *r)
@@ -144,7 +141,7 @@ static void take_silence(struct by_recover *r, uint32_t node)
 
 static void take_reboot(struct by_recover *r, uint32_t node)
 {
-    char name[96];
+    char name[96], cause[128];
 
     if (r->lost_nodes[node]) {
         come_back(r, false, node);
@@ -152,9 +149,9 @@ static void take_reboot(struct by_recover *r, uint32_t node)
     }
     /* It lives: only what it held is gone. */
     part_of(r, false, node)->down = part_of(r, false, node)->silent = false;
-    snprintf(r->cause, sizeof(r->cause), "%s was started anew", part_name(r, false, node, name));
-    if (touch(r, false, node)) {
-        by_recover_tell(r, "%s: planning anew", r->cause);
+    snprintf(cause, sizeof(cause), "%s was started anew", part_name(r, false, node, name));
+    if (touch(r, false, node, cause)) {
+        by_recover_tell(r, "%s: planning anew", cause);
         by_recover_want(r);
     }
 }
@@ -183,34 +180,37 @@ static void free_part(struct by_recover *r, struct by_recover_part *part)
         part->back_ns = r->now_ns > r->config.quiet_ns ? r->now_ns - r->config.quiet_ns : 1;
 }
 
-/* What was held long enough, and what is held for the first time while a job has nothing else left: that
- * shows whether it still swallows packets, and is done once. */
+/* Frees what was held long enough, and what is held for the first time while a job has nothing else left:
+ * that shows whether it still swallows packets, and is done once. Such a job takes these at once, and what
+ * has come back but not been there for long. */
 static void look_at_held(struct by_recover *r)
 {
     uint32_t nodes = r->config.node_count, all = nodes + r->config.link_count;
-    bool cut = is_cut(r), tried = false;
+    bool cut = is_cut(r), tried = false, back = false;
 
     for (uint32_t i = 0; i < all; i++) {
         struct by_recover_part *part = &r->parts[i];
-        bool trial = cut && !part->down && part->trust_ns == r->config.trust_ns &&
-                     r->now_ns + part->trust_ns >= part->until_ns + TRIAL_NS;
+        bool held = part->held, trial = cut && !part->down && part->trust_ns == r->config.trust_ns &&
+                                        r->now_ns + part->trust_ns >= part->until_ns + TRIAL_NS;
 
-        if (!part->held || (r->now_ns < part->until_ns && !trial))
-            continue;
-        free_part(r, part);
-        if (!cut || part->down)
+        if (held && (r->now_ns >= part->until_ns || trial))
+            free_part(r, part);
+        if (!cut || part->held || part->back_ns == 0)
             continue;
         part->back_ns = 0;
         *lost_of(r, i >= nodes, i >= nodes ? i - nodes : i) = false;
-        tried = true;
+        tried |= held;
+        back |= !held;
     }
-    if (!tried)
-        return;
-    for (uint32_t j = 0; j < r->job_count; j++)
+    for (uint32_t j = 0; tried && j < r->job_count; j++)
         if (r->jobs[j].exists && r->jobs[j].cut)
             r->jobs[j].tried_ns = r->now_ns;
-    by_recover_tell(r, "what has swallowed packets is tried again, as a job has no other way");
-    rescue(r);
+    if (tried)
+        by_recover_tell(r, "what has swallowed packets is tried again, as a job has no other way");
+    if (back)
+        by_recover_tell(r, "what is back is used at once, as a job has no other way");
+    if (tried || back)
+        rescue(r);
 }
 
 void by_recover_parts_tick(struct by_recover *r)
@@ -240,7 +240,8 @@ void by_recover_parts_heal(struct by_recover *r)
     if (!some)
         return;
     for (uint32_t j = 0; j < r->job_count; j++)
-        r->jobs[j].touched = r->jobs[j].exists && !r->jobs[j].failed;
+        if (r->jobs[j].exists && !r->jobs[j].failed)
+            by_recover_touch(&r->jobs[j], "the fabric is healed");
     by_recover_tell(r, "the fabric is healed: planning anew");
     by_recover_want(r);
 }

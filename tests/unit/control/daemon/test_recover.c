@@ -154,11 +154,49 @@ static void ranks_wait_when_they_say_so_for_a_while(void **state)
     by_recover_close(world.recover);
 }
 
+/* Both are planned at the same time, each for what happened to its own trees. */
+static void a_job_without_a_path_is_told_its_own_cause(void **state)
+{
+    (void)state;
+    world_open(17);
+    world.stranded[0] = world.stranded[1] = true;
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 3}); /* job 0's alone */
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_GONE, .what = 4}); /* job 1's alone */
+    world_rounds(200);
+    assert_int_equal(world.fails, JOBS * RANKS);
+    assert_string_equal(world.last[0], "switch 3 does not answer: ranks 0 and 2 are apart");
+    assert_string_equal(world.last[1], "switch 4 has ended: ranks 0 and 2 are apart");
+    by_recover_close(world.recover);
+}
+
+/* Link 3 is of no use to job 0, and comes and goes. */
+static void what_comes_back_in_vain_does_not_put_the_end_off(void **state)
+{
+    (void)state;
+    world_open(18);
+    world.stranded[0] = true;
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 3});
+    for (unsigned i = 0; i < 4; i++) {
+        world_rounds(25);
+        world_give((struct by_recover_event){.type = BY_RECOVER_LINK_DOWN, .what = 3});
+        world_rounds(25);
+        world_give((struct by_recover_event){.type = BY_RECOVER_LINK_UP, .what = 3});
+        if (i == 2)
+            assert_int_equal(world.fails, 0);
+    }
+    world_rounds(10);
+    assert_int_equal(world.fails, RANKS);
+    assert_string_equal(world.last[0], "switch 3 does not answer: ranks 0 and 2 are apart");
+    by_recover_close(world.recover);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_fault_or_renewal_is_one_attempt),
         cmocka_unit_test(without_a_path_the_ranks_are_told_the_cut),
+        cmocka_unit_test(a_job_without_a_path_is_told_its_own_cause),
+        cmocka_unit_test(what_comes_back_in_vain_does_not_put_the_end_off),
         cmocka_unit_test(a_switch_without_another_path_may_come_back_in_time),
         cmocka_unit_test(a_dead_rank_ends_the_others_calls_by_its_name),
         cmocka_unit_test(a_new_run_gets_a_generation_of_its_own),

@@ -144,6 +144,26 @@ static void a_switch_whose_ranks_move_on_is_left_alone(void **state)
     by_recover_close(world.recover);
 }
 
+static void what_is_back_already_is_used_at_once_where_there_is_no_other_way(void **state)
+{
+    (void)state;
+    world_open(19);
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 0});
+    world_rounds(40);
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_UP, .what = 0});
+    world_rounds(10); /* it would be used in two seconds */
+    assert_true(by_recover_lost_nodes(world.recover)[0]);
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 1});
+    world_rounds(30);
+    assert_false(by_recover_lost_nodes(world.recover)[0]);
+    assert_true(by_recover_is_quiet(world.recover));
+    for (uint32_t j = 0; j < JOBS; j++)
+        for (uint16_t k = 0; k < RANKS; k++)
+            assert_int_equal(world.rank[j][k].gen, by_recover_base(world.recover, j));
+    assert_int_equal(world.fails, 0);
+    by_recover_close(world.recover);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,6 +173,7 @@ int main(void)
         cmocka_unit_test(without_another_way_what_swallows_is_tried_once_before_the_cut_is_told),
         cmocka_unit_test(a_trial_in_vain_does_not_put_the_end_off),
         cmocka_unit_test(a_switch_whose_ranks_move_on_is_left_alone),
+        cmocka_unit_test(what_is_back_already_is_used_at_once_where_there_is_no_other_way),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
