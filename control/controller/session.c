@@ -22,6 +22,7 @@ struct by_session {
     struct by_session_options options;
     uint64_t next_id;
     uint64_t sent; /* bytes of requests */
+    bool refused;  /* the last call, by the switch's own word */
     by_Response response;
 };
 
@@ -72,6 +73,11 @@ int by_session_fd(const struct by_session *session)
     return by_stream_fd(session->stream);
 }
 
+bool by_session_refused(const struct by_session *session)
+{
+    return session->refused;
+}
+
 const char *by_session_address(const struct by_session *session)
 {
     return by_stream_address(session->stream);
@@ -105,6 +111,7 @@ static int call(struct by_session *session, by_Request *request, struct by_probl
     size_t bytes;
     int error;
 
+    session->refused = false;
     request->version = BY_MESSAGE_VERSION;
     request->id = session->next_id++;
     request->election_id = session->options.election_id;
@@ -123,7 +130,8 @@ static int call(struct by_session *session, by_Request *request, struct by_probl
         return by_problem_say(problem, BY_EFORMAT, "%s: answers request %" PRIu64 " instead of %" PRIu64,
                               by_session_address(session), (uint64_t)session->response.id,
                               (uint64_t)request->id);
-    if (session->response.error != 0)
+    session->refused = session->response.error != 0;
+    if (session->refused)
         return by_problem_say(problem, session->response.error, "%s: %s", by_session_address(session),
                               session->response.text[0] ? session->response.text
                                                         : by_error_text(session->response.error));

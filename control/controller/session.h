@@ -41,13 +41,16 @@ int by_session_open(const char *address, const struct by_session_options *option
 void by_session_close(struct by_session *session);
 /* Its socket, to see when the switch ends it. */
 int by_session_fd(const struct by_session *session);
+/* Whether the last call failed by the switch's own word: it lives, and the session is as good as before. */
+bool by_session_refused(const struct by_session *session);
 const char *by_session_address(const struct by_session *session);
 /* Bytes of requests so far, as they were before TLS or a tag. */
 uint64_t by_session_sent(const struct by_session *session);
 
 /*
  * What the calls of control.proto do, one each. 0; BY_EIO, BY_ETIMEDOUT, BY_EFORMAT (the channel is then of
- * no more use); or the error that the switch answered, with its text in `problem`.
+ * no more use); or the error that the switch answered, with its text in `problem`: BY_EAGAIN when it is asked
+ * more often than it takes. by_session_refused tells these from the former.
  */
 /* Over TLS the name in the answer must be that of the certificate: BY_EPERM. */
 int by_session_hello(struct by_session *session, by_HelloReply *reply, struct by_problem *problem);

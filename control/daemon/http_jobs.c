@@ -125,6 +125,20 @@ static int read_number(const json_t *value, const char *name, json_int_t most, j
     return by_problem_say(problem, BY_EFORMAT, "\"%s\": a number from 1 to %lld", name, (long long)most);
 }
 
+/* Cut off in the midst of a letter it would be no text any more, in which no answer could name the job. */
+static int read_name(const json_t *value, struct by_job_spec *spec, struct by_problem *problem)
+{
+    const char *text = json_string_value(value);
+
+    if (value == NULL || json_is_null(value))
+        return 0;
+    if (text == NULL || strlen(text) >= sizeof(spec->name))
+        return by_problem_say(problem, BY_EFORMAT, "\"name\": a text of at most %zu bytes",
+                              sizeof(spec->name) - 1);
+    memcpy(spec->name, text, strlen(text) + 1);
+    return 0;
+}
+
 static int read_share(const json_t *value, struct by_job_spec *spec, struct by_problem *problem)
 {
     const char *text = json_string_value(value);
@@ -142,7 +156,7 @@ static int read_job(const json_t *object, const struct by_topology *topology, st
                     struct by_problem *problem)
 {
     static const char *const known[] = {"job", "name", "collectives", "ranks", "window", "share"};
-    const char *name = json_string_value(json_object_get(object, "name")), *key;
+    const char *key;
     json_int_t number;
     json_t *value;
     int error;
@@ -160,7 +174,8 @@ static int read_job(const json_t *object, const struct by_topology *topology, st
     }
     error = read_number(json_object_get(object, "job"), "job", BY_JOBS_MAX - 1, &number, problem);
     spec->job = (uint16_t)number;
-    snprintf(spec->name, sizeof(spec->name), "%s", name != NULL ? name : "");
+    if (error == 0)
+        error = read_name(json_object_get(object, "name"), spec, problem);
     if (error == 0)
         error = read_number(json_object_get(object, "window"), "window", BY_WINDOW_MAX, &number, problem);
     spec->window = (uint32_t)number;

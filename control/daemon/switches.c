@@ -153,6 +153,15 @@ static void take_silence(struct by_daemon *daemon, struct by_switch *device, con
     look_at_links(daemon, device);
 }
 
+/* It did, and said that it is asked too often: it lives. What it counts is not known meanwhile. */
+static void take_refusal(struct by_switch *device, const struct by_beat *beat)
+{
+    if (device->text[0] == 0)
+        by_daemon_say("switch %s lives and does not tell its counters: %s", device->name, beat->problem.text);
+    snprintf(device->text, sizeof(device->text), "%s", beat->problem.text);
+    device->silent_ms = beat->silent_ms;
+}
+
 void by_switches_beat(struct by_daemon *daemon, struct by_beat *beat)
 {
     struct by_switch *device = by_switch_find(daemon, beat->node);
@@ -165,6 +174,8 @@ void by_switches_beat(struct by_daemon *daemon, struct by_beat *beat)
                       "switch %s is led by a newer controller (%s): this one ends; start it again with "
                       "--takeover to lead",
                       device->name, beat->problem.text);
+    else if (beat->hasty && device->state == BY_SWITCH_UP)
+        take_refusal(device, beat);
     else
         take_silence(daemon, device, beat);
     free(beat);

@@ -34,6 +34,7 @@ struct by_watch {
     _Atomic uint64_t election_id;
     struct by_session *session;
     uint64_t session_election;
+    bool heard; /* it has answered once */
     uint64_t heard_ms, waiting_ms;
 };
 
@@ -65,6 +66,7 @@ static int ask(struct by_watch *watch, struct by_beat *beat)
 {
     int error = open_session(watch, &beat->problem);
 
+    beat->gone = error == BY_EAGAIN;
     if (error == 0)
         error = by_session_hello(watch->session, &beat->hello, &beat->problem);
     beat->deposed = error == BY_EPERM && watch->session_election != 0 &&
@@ -86,27 +88,30 @@ static int ask(struct by_watch *watch, struct by_beat *beat)
 }
 
 /* Ends a session that is of no more use. A switch that lives may have ended it for its own reasons, and takes
- * a new one; where nobody listens any more it has ended itself. */
+ * a new one; where nobody listens any more it has ended itself. One that is asked too often has said so in a
+ * session that is as good as before. */
 static void leave(struct by_watch *watch, struct by_beat *beat)
 {
     struct by_problem problem = {0};
-    bool lost = watch->session != NULL && beat->error == BY_EIO;
-    int error = beat->error;
+    bool refused = watch->session != NULL && by_session_refused(watch->session);
+    bool lost = watch->session != NULL && !refused && beat->error == BY_EIO;
 
+    beat->hasty = refused && beat->error == BY_EAGAIN;
+    if (beat->hasty)
+        return;
     by_session_close(watch->session);
     watch->session = NULL;
-    if (lost)
-        error = open_session(watch, &problem);
-    if (error == BY_EAGAIN && lost)
-        beat->problem = problem;
-    beat->gone = error == BY_EAGAIN;
+    if (!lost || open_session(watch, &problem) != BY_EAGAIN)
+        return;
+    beat->problem = problem;
+    beat->gone = true;
 }
 
-/* Waits until `until`, or until the switch ends a session that was well. False when the watch is to end. */
-static bool rest(const struct by_watch *watch, uint64_t until, bool well)
+/* Waits until `until`, or until a switch that lives ends the session. False when the watch is to end. */
+static bool rest(const struct by_watch *watch, uint64_t until, bool lives)
 {
     struct pollfd fds[2] = {{.fd = watch->end_fd, .events = POLLIN},
-                            {.fd = well ? by_session_fd(watch->session) : -1, .events = POLLRDHUP}};
+                            {.fd = lives ? by_session_fd(watch->session) : -1, .events = POLLRDHUP}};
     uint64_t now;
 
     do { /* also when there is no time left: it may have to end all the same */
@@ -120,7 +125,7 @@ static void *watch_run(void *argument)
     struct by_watch *watch = argument;
     const uint32_t beat_ms = watch->options.heartbeat_ms;
     uint64_t next = now_ms(), now, pause;
-    bool well;
+    bool lives;
 
     watch->heard_ms = next;
     do {
@@ -128,11 +133,12 @@ static void *watch_run(void *argument)
 
         beat->node = watch->options.node;
         beat->error = ask(watch, beat);
-        well = beat->error == 0;
-        if (well)
-            watch->heard_ms = now_ms();
-        else
+        if (beat->error != 0)
             leave(watch, beat);
+        watch->heard |= beat->error == 0;
+        lives = watch->heard && (beat->error == 0 || beat->hasty);
+        if (lives)
+            watch->heard_ms = now_ms();
         now = now_ms();
         beat->silent_ms = now - watch->heard_ms;
         pause = beat->gone && beat->silent_ms < RETURN_MS ? beat_ms / RETURN_PART : beat_ms;
@@ -143,7 +149,7 @@ static void *watch_run(void *argument)
         next += pause;
         if (next < now || next > now + pause)
             next = now + (next < now ? 0 : pause);
-    } while (rest(watch, next, well));
+    } while (rest(watch, next, lives));
     by_session_close(watch->session);
     return NULL;
 }

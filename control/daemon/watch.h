@@ -19,6 +19,7 @@ struct by_beat {
     int error;          /* 0, or why there was no answer */
     bool deposed;       /* it answered that a newer controller leads it */
     bool gone;          /* nobody listens at its address (any more) */
+    bool hasty;         /* it answered that it is asked too often: it lives */
     uint64_t silent_ms; /* since the last answer, or the start */
     by_HelloReply hello;
     by_CountersReply counters;

@@ -547,6 +547,28 @@ static void silence_and_nonsense_end_with_an_error_in_time(void **state)
     fake_stop(fake);
 }
 
+static void a_refusal_by_rate_is_told_apart_from_a_lost_switch(void **state)
+{
+    struct fake *fake = fake_start("x0", 100, IMAGE_MAX);
+    struct by_problem problem = {0};
+    struct by_session *session;
+    by_HelloReply hello;
+
+    (void)state;
+    assert_int_equal(by_session_open(fake->address, &plain, &session, &problem), 0);
+    fake->hasty = 1;
+    assert_int_equal(by_session_hello(session, &hello, &problem), BY_EAGAIN);
+    assert_true(by_session_refused(session));
+    assert_non_null(strstr(problem.text, "a second, come from this client"));
+    fake->hasty = 0; /* the session is as good as before */
+    assert_int_equal(by_session_hello(session, &hello, &problem), 0);
+    assert_false(by_session_refused(session));
+    fake_stop(fake);
+    assert_int_equal(by_session_hello(session, &hello, &problem), BY_EIO);
+    assert_false(by_session_refused(session));
+    by_session_close(session);
+}
+
 static void addresses_that_are_none_are_refused(void **state)
 {
     static const struct {
@@ -627,6 +649,7 @@ int main(void)
         cmocka_unit_test(keys_of_jobs_do_not_go_over_plain_tcp_unasked),
         cmocka_unit_test(counters_and_waiting_come_whole),
         cmocka_unit_test(silence_and_nonsense_end_with_an_error_in_time),
+        cmocka_unit_test(a_refusal_by_rate_is_told_apart_from_a_lost_switch),
         cmocka_unit_test(addresses_that_are_none_are_refused),
         cmocka_unit_test(a_message_in_pieces_is_incomplete_and_one_too_long_is_refused),
         cmocka_unit_test(a_target_has_a_name_and_an_address),

@@ -14,6 +14,8 @@
 
 #include "control/topology/alloc.h"
 #include "firmware/agent/agent.h"
+#include "firmware/agent/refuse.h"
+#include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 #include "offload/table/image.h"
 #include "proto/control.pb.h"
@@ -135,6 +137,17 @@ static void be_late(struct fake *fake)
     atomic_fetch_sub(&busy, 1);
 }
 
+/* The agent's own words to whom it finds too fast. */
+static bool refuse(int fd)
+{
+    uint8_t out[BY_CONTROL_LENGTH_BYTES + 512];
+    size_t bytes = by_refuse_rate(out + BY_CONTROL_LENGTH_BYTES, sizeof(out) - BY_CONTROL_LENGTH_BYTES);
+
+    by_put32(out, (uint32_t)bytes);
+    bytes += BY_CONTROL_LENGTH_BYTES;
+    return send(fd, out, bytes, MSG_NOSIGNAL) == (ssize_t)bytes;
+}
+
 /* Answers what is in `in`. False when the client is to be left. */
 static bool answer(struct fake *fake, struct by_channel *channel, int fd, const uint8_t *in, size_t count)
 {
@@ -144,6 +157,8 @@ static bool answer(struct fake *fake, struct by_channel *channel, int fd, const 
 
     if (fake->garbage)
         return send(fd, "\0\0\0\4abcd", 8, MSG_NOSIGNAL) == 8;
+    if (fake->hasty)
+        return refuse(fd);
     if (fake->crash && fake->crash->before && is_last(fake->crash, writes))
         return false;
     while (done < count && used > 0) {

@@ -11,9 +11,13 @@
 
 #include <cmocka.h>
 
+#include "control/controller/http.h"
 #include "control/daemon/state.h"
 #include "offload/table/image.h"
 #include "tests/unit/control/daemon/rig.h"
+
+/* How long an answer is waited for (milliseconds): a machine under load is slow. */
+#define PATIENCE_MS 10000
 
 static uint64_t active_hash(const struct fake *fake)
 {
@@ -62,6 +66,29 @@ static void it_ends_while_a_switch_does_not_answer(void **state)
     rig_await(&daemon, "switch x1 is down");
     assert_int_equal(rig_stop(&daemon), 0);
     rig.fake[1]->silent = 0;
+    rig_close(&rig);
+}
+
+static void a_switch_that_is_asked_too_often_is_alive(void **state)
+{
+    struct rig rig;
+    struct rig_daemon daemon;
+
+    (void)state;
+    rig_open(&rig);
+    daemon = rig_start(&rig, (const char *const[]){"--job", "1=allreduce", NULL});
+    rig_await(&daemon, "job 1 runs");
+    rig.fake[1]->hasty = 1;
+    rig_await(&daemon, "switch x1 lives and does not tell its counters: ");
+    usleep(600000); /* ten heartbeats */
+    rig.fake[1]->hasty = 0;
+    usleep(200000);
+    assert_false(rig_has_said(&daemon, "x1 is down"));
+    assert_false(rig_has_said(&daemon, "generation 2"));
+    fake_stop(rig.fake[1]);
+    rig_await(&daemon, "switch x1 is down: its process has ended");
+    rig.fake[1] = fake_start("x1", 4096, 65536);
+    assert_int_equal(rig_stop(&daemon), 0);
     rig_close(&rig);
 }
 
@@ -134,6 +161,37 @@ static void a_keyed_job_has_other_keys_before_its_chunks_numbers_come_again(void
     rig.fake[0]->complete = 1500; /* by whichever switch it is seen */
     rig_await(&daemon, "1500 chunks have passed switch x0 in generation 2: its keys are renewed");
     rig_await(&daemon, "job 1 is in generation 3");
+    assert_int_equal(rig_stop(&daemon), 0);
+    rig_close(&rig);
+}
+
+static void a_jobs_name_is_whole_or_refused(void **state)
+{
+    /* 46 letters, and one of two bytes that would be cut in its midst. */
+    const char *long_name = "{\"name\": \"0123456789012345678901234567890123456789012345\\u00e4\", "
+                            "\"collectives\": \"allreduce\"}";
+    const char *name = "{\"name\": \"\\u00e4\", \"collectives\": \"allreduce\"}";
+    struct rig rig;
+    struct rig_daemon daemon;
+    struct by_problem problem = {0};
+    char address[128], *reply = NULL;
+    int status;
+
+    (void)state;
+    rig_open(&rig);
+    snprintf(address, sizeof(address), "unix:%s/http", rig.folder);
+    daemon = rig_start(&rig, (const char *const[]){"--socket", address + 5, NULL});
+    rig_await(&daemon, "ready");
+    assert_int_equal(
+        by_http_ask(address, "POST", "/v1/jobs", long_name, PATIENCE_MS, &status, &reply, &problem), 0);
+    assert_int_equal(status, 400);
+    assert_non_null(strstr(reply, "\\\"name\\\": a text of at most"));
+    free(reply);
+    assert_int_equal(by_http_ask(address, "POST", "/v1/jobs", name, PATIENCE_MS, &status, &reply, &problem),
+                     0);
+    assert_int_equal(status, 201);
+    assert_non_null(strstr(reply, "\"name\": \"\xc3\xa4\""));
+    free(reply);
     assert_int_equal(rig_stop(&daemon), 0);
     rig_close(&rig);
 }
@@ -235,8 +293,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_daemon_loads_its_jobs_and_says_what_becomes_of_switches_and_links),
         cmocka_unit_test(it_ends_while_a_switch_does_not_answer),
+        cmocka_unit_test(a_switch_that_is_asked_too_often_is_alive),
         cmocka_unit_test(a_second_controller_is_refused_or_takes_over),
         cmocka_unit_test(a_keyed_job_has_other_keys_before_its_chunks_numbers_come_again),
+        cmocka_unit_test(a_jobs_name_is_whole_or_refused),
         cmocka_unit_test(a_daemon_that_dies_at_any_step_of_a_push_goes_on_with_one_generation),
     };
 
