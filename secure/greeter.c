@@ -299,8 +299,8 @@ static void *run(void *argument)
 {
     struct by_greeter *greeter = argument;
 
-    /* Of this thread alone, as Linux has it. */
-    setpriority(PRIO_PROCESS, 0, greeter->options.niceness);
+    /* Of this thread alone, as Linux has it, which has its opener's so far. */
+    setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + greeter->options.niceness);
     while (!has_ended(greeter))
         turn(greeter);
     return NULL;

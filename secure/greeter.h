@@ -33,7 +33,7 @@ struct by_greeter_options {
     unsigned handshakes;              /* at a time: 1 to BY_GREETER_HANDSHAKES_MAX */
     uint32_t deadline_ms;             /* BY_GREETER_DEADLINE_MS, or less */
     uint32_t per_second, burst;       /* that are accepted, in the long run and at once: at least 1 */
-    int niceness;                     /* of the thread: 0 to 19 */
+    int niceness;                     /* how much nicer the thread is than who opens it: 0 to 19 */
 };
 
 /* Who came. */

@@ -4,4 +4,5 @@ secure_SRC := \
 	secure/openssl.c \
 	secure/greeter.c \
 	secure/psk.c \
+	secure/strangers.c \
 	secure/tls.c

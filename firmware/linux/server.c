@@ -28,6 +28,7 @@
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 #include "secure/greeter.h"
+#include "secure/strangers.h"
 
 /* Clients at a time (count): controllers, `banyan show`, a monitor. */
 #define CLIENTS_MAX 16u
@@ -76,10 +77,19 @@ struct by_server {
     uint64_t arrivals;
     struct by_rate rate; /* of arrivals */
     bool paused;         /* too many came: nobody is accepted for a while */
+    struct by_strangers refused;
     unsigned listener_count;
     struct listener listeners[BY_LISTENERS_MAX];
     struct client clients[CLIENTS_MAX + SPARES];
 };
+
+static uint64_t clock_ns(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
 
 static int watch(struct by_server *server, int fd, uint32_t events, void *what, int operation)
 {
@@ -241,6 +251,7 @@ int by_server_open(struct by_server **out, const char *const *addresses, unsigne
     for (unsigned i = 0; i < CLIENTS_MAX + SPARES; i++)
         server->clients[i].fd = -1;
     by_rate_start(&server->rate, ARRIVALS_PER_S, ARRIVALS_BURST);
+    by_strangers_start(&server->refused);
     server->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (server->epoll < 0)
         result = BY_EIO;
@@ -274,12 +285,15 @@ static void drop_client(struct client *client)
     client->fd = -1;
 }
 
-/* Tells people here, and those who ask later, that somebody was not let in. */
+/* Tells people here, and those who ask later, that somebody was not let in; of many, of few. NULL: nobody
+ * new, but perhaps of those who were not told of. */
 static void say_refused(struct by_server *server, const char *why)
 {
-    char line[BY_GREETER_TEXT_MAX + 64];
+    char line[BY_GREETER_TEXT_MAX + BY_STRANGERS_MORE_MAX + 64], more[BY_STRANGERS_MORE_MAX] = "";
 
-    snprintf(line, sizeof line, "a control client was refused: %s", why);
+    if (!(why ? by_strangers_come : by_strangers_rest)(&server->refused, clock_ns(), more))
+        return;
+    snprintf(line, sizeof line, "a control client was refused%s%s%s", more, why ? ": " : "", why ? why : "");
     by_say("%s", line);
     by_agent_note(server->agent, line);
 }
@@ -483,14 +497,6 @@ static void serve_client(struct by_server *server, struct client *client)
               client, EPOLL_CTL_MOD);
 }
 
-static uint64_t clock_ns(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 /* Goes on with those who had to wait and need not any more. */
 static void resume(struct by_server *server)
 {
@@ -516,6 +522,8 @@ void by_server_serve(void *context)
     if (!server->agent)
         return;
     resume(server);
+    if (server->refused.more > 0)
+        say_refused(server, NULL);
     count = epoll_wait(server->epoll, events, EVENTS_MAX, 0);
     for (int i = 0; i < count; i++) {
         char *what = events[i].data.ptr;

@@ -3,6 +3,7 @@
  * say nothing keep nobody out. The other ends are this thread's, over loopback TCP.
  */
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -12,6 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -307,6 +309,50 @@ static void it_ends_while_some_are_at_it(void **state)
     close(quiet);
 }
 
+/* The nice value of the other thread of this process. */
+static int other_niceness(void)
+{
+    DIR *threads = opendir("/proc/self/task");
+    const struct dirent *entry;
+    int found = 0;
+
+    assert_non_null(threads);
+    while ((entry = readdir(threads)) != NULL) {
+        long thread = strtol(entry->d_name, NULL, 10);
+
+        if (thread > 0 && thread != (long)getpid())
+            found = getpriority(PRIO_PROCESS, (id_t)thread);
+    }
+    closedir(threads);
+    return found;
+}
+
+/* The last test of all: this process stays as nice. */
+static void its_thread_is_nicer_than_who_opens_it(void **state)
+{
+    const struct by_greeter_options options = {.identity = own,
+                                               .handshakes = PLACES,
+                                               .deadline_ms = DEADLINE_MS,
+                                               .per_second = 1,
+                                               .burst = 1,
+                                               .niceness = 3};
+    int most = 19 - options.niceness, nice = getpriority(PRIO_PROCESS, 0) + 5;
+    uint64_t until = now_ms() + PATIENCE_MS;
+
+    (void)state;
+    nice = nice < most ? nice : most;
+    if (setpriority(PRIO_PROCESS, 0, nice) != 0)
+        skip(); /* it was nicer already */
+    assert_int_equal(by_greeter_open(&greeter, &options), 0);
+    while (other_niceness() != nice + options.niceness) {
+        if (now_ms() > until)
+            fail_msg("%d, of an opener with %d", other_niceness(), nice);
+        usleep(1000);
+    }
+    by_greeter_close(greeter);
+    greeter = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +364,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_is_refused_and_sends_on_keeps_nobody_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_crowd_comes_in_though_few_are_met_at_a_time, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_ends_while_some_are_at_it, set_up, tear_down),
+        cmocka_unit_test(its_thread_is_nicer_than_who_opens_it),
     };
 
     return cmocka_run_group_tests(tests, make_keys, remove_keys);

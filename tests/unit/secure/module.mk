@@ -6,6 +6,11 @@ unit-secure-tls_LDLIBS := -lcmocka -ljansson -lgmp -lssl -lcrypto -lm
 unit-secure-greeter_SRC := tests/unit/secure/greeter.c tests/unit/secure/keys.c
 unit-secure-greeter_LIBS := control secure offload
 unit-secure-greeter_LDLIBS := -lcmocka -ljansson -lgmp -lssl -lcrypto -lm -lpthread
+# Lines about those who are refused.
+TESTS += unit-secure-strangers
+unit-secure-strangers_SRC := tests/unit/secure/strangers.c secure/strangers.c
+unit-secure-strangers_LIBS := offload
+unit-secure-strangers_LDLIBS := -lcmocka
 # And its key mode.
 TESTS += unit-secure-psk
 unit-secure-psk_SRC := tests/unit/secure/psk.c secure/psk.c
