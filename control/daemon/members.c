@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,12 +21,16 @@
 #include "offload/base/errors.h"
 #include "offload/base/prng.h"
 #include "secure/greeter.h"
+#include "secure/strangers.h"
 
 #define READ_BYTES ((size_t)64 << 10)
 #define SILENT_MS  3000
 /* Handshakes a second, and at once (count): all hosts of a fabric come at the same time. */
 #define GREETED_PER_S 2000u
 #define GREETED_BURST 256u
+/* Descriptors that hosts leave to others: in all, and for each switch (count). */
+#define OTHERS     256u
+#define FOR_SWITCH 4u
 
 struct queue {
     uint8_t *bytes;
@@ -41,6 +46,8 @@ struct peer {
     bool seen;    /* dead at the last tick, too: the loop's batch of events, which may name it, is over */
     bool waits;   /* has said HELLO for a job that has no tables yet */
     bool member;  /* heal.c knows it */
+    bool broken;  /* it cannot be sent to any more: its connection is ended when that may be told, */
+    size_t stuck; /* as so many bytes wait for it, or, where that is 0, as it has ended */
     bool writing; /* the loop tells when it can be written to */
     uint64_t since_ms, nonce;
     uint16_t job, rank, gen;
@@ -51,12 +58,33 @@ struct peer {
 struct by_members {
     struct by_prng prng; /* of injected faults */
     uint32_t listener_count, peer_count;
+    uint32_t peers_max; /* that descriptors are there for: BY_MEMBERS_MAX at most */
     struct by_watcher listeners[BY_OPTIONS_MEMBERS_MAX];
     struct by_tls_identity *identity; /* NULL: nobody comes over TLS */
     struct by_greeter *greeter;
     struct by_watcher greeted;
+    struct by_strangers strangers; /* who have shown neither keys nor that they are a rank */
     struct peer *peers;
 };
+
+/* ---- lines of the log ---- */
+
+static void say_stranger(struct by_daemon *daemon, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* About somebody who may be anybody: of many such lines few are said. */
+static void say_stranger(struct by_daemon *daemon, const char *format, ...)
+{
+    char text[BY_GREETER_TEXT_MAX + 64], more[BY_STRANGERS_MORE_MAX];
+    va_list arguments;
+
+    if (!by_strangers_come(&daemon->members->strangers, daemon->now_ms * 1000000, more))
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    by_daemon_say("%s%s", text, more);
+}
 
 /* ---- ends ---- */
 
@@ -66,6 +94,7 @@ static void drop(struct by_daemon *daemon, struct peer *peer, const char *format
 /* Ends a connection; without a reason nothing is said. */
 static void drop(struct by_daemon *daemon, struct peer *peer, const char *format, ...)
 {
+    const char *name = peer->name[0] != 0 ? peer->name : "(unknown)";
     char text[300];
     va_list arguments;
 
@@ -75,8 +104,10 @@ static void drop(struct by_daemon *daemon, struct peer *peer, const char *format
         va_start(arguments, format);
         vsnprintf(text, sizeof(text), format, arguments);
         va_end(arguments);
-        by_daemon_say("host %s: %s; its connection is ended", peer->name[0] != 0 ? peer->name : "(unknown)",
-                      text);
+        if (peer->member || peer->tls != NULL)
+            by_daemon_say("host %s: %s; its connection is ended", name, text);
+        else
+            say_stranger(daemon, "host %s: %s; its connection is ended", name, text);
     }
     by_daemon_unwatch(daemon, &peer->watcher);
     by_tls_close(peer->tls);
@@ -135,7 +166,7 @@ static void flush(struct by_daemon *daemon, struct peer *peer)
         if (sent == BY_EAGAIN)
             break;
         if (sent < 0) {
-            drop(daemon, peer, NULL);
+            peer->broken = true;
             return;
         }
         peer->out.at += (size_t)sent;
@@ -147,12 +178,15 @@ static void flush(struct by_daemon *daemon, struct peer *peer)
     }
 }
 
+/* Says it. Recovery may be in the midst of a decision (recover.h: act): that the connection is lost it hears
+ * later, by end_broken. */
 static void put(struct by_daemon *daemon, struct peer *peer, const struct by_member_frame *frame)
 {
-    if (peer->dead)
+    if (peer->dead || peer->broken)
         return;
     if (peer->out.used - peer->out.at + frame->bytes > BY_MEMBERS_WAITING_MAX) {
-        drop(daemon, peer, "it does not take what it is sent: %zu bytes wait", peer->out.used - peer->out.at);
+        peer->broken = true;
+        peer->stuck = peer->out.used - peer->out.at;
         return;
     }
     reserve(&peer->out, BY_MEMBER_FIXED_MAX + frame->bytes);
@@ -161,6 +195,15 @@ static void put(struct by_daemon *daemon, struct peer *peer, const struct by_mem
         memcpy(peer->out.bytes + peer->out.used, frame->data, frame->bytes);
     peer->out.used += frame->bytes;
     flush(daemon, peer);
+}
+
+/* Ends the connection of a host that could not be sent to. */
+static void end_broken(struct by_daemon *daemon, struct peer *peer)
+{
+    if (peer->stuck > 0)
+        drop(daemon, peer, "it does not take what it is sent: %zu bytes wait", peer->stuck);
+    else
+        drop(daemon, peer, NULL);
 }
 
 static struct peer *find(const struct by_members *members, uint16_t job, uint16_t rank)
@@ -262,7 +305,7 @@ static void settle(struct by_daemon *daemon, struct peer *peer)
         refuse(daemon, peer, BY_ENOENT, "%s is in %u jobs; BANYAN_JOB chooses one", peer->name, count);
     if (job == NULL)
         return;
-    if (job->tables == NULL) {
+    if (job->tables == NULL || job->state == BY_JOB_ENDING) { /* or it is gone when that is done */
         peer->waits = true;
         return;
     }
@@ -272,6 +315,10 @@ static void settle(struct by_daemon *daemon, struct peer *peer)
         return;
     }
     other = find(daemon->members, job->spec.job, (uint16_t)rank);
+    if (other != NULL && other->broken) {
+        end_broken(daemon, other);
+        other = NULL;
+    }
     if (other != NULL && other->nonce != peer->nonce) {
         refuse(daemon, peer, BY_EBUSY, "rank %u of job %u runs in another process", rank, job->spec.job);
         return;
@@ -382,8 +429,10 @@ static void on_peer(struct by_daemon *daemon, struct by_watcher *watcher, uint32
 
     if (peer->dead)
         return;
-    if (events & EPOLLOUT)
+    if ((events & EPOLLOUT) && !peer->broken)
         flush(daemon, peer);
+    if (peer->broken)
+        end_broken(daemon, peer);
     if (peer->dead || !(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
         return;
     /* One read for each turn, so that no host keeps the others waiting. */
@@ -407,8 +456,9 @@ static void admit(struct by_daemon *daemon, int fd, struct by_tls *tls)
     int one = 1, silent_ms = SILENT_MS;
     struct peer *peer;
 
-    if (members->peer_count == BY_MEMBERS_MAX) {
-        by_daemon_say("%u hosts are connected, the limit; one more is refused", BY_MEMBERS_MAX);
+    if (members->peer_count >= members->peers_max) {
+        say_stranger(daemon, "%u hosts are connected, the limit%s; one more is refused", members->peers_max,
+                     members->peers_max < BY_MEMBERS_MAX ? " of its descriptors (ulimit -n)" : "");
         by_tls_close(tls);
         close(fd);
         return;
@@ -447,16 +497,22 @@ static void on_greeted(struct by_daemon *daemon, struct by_watcher *watcher, uin
         if (who.tls != NULL)
             admit(daemon, who.fd, who.tls);
         else
-            by_daemon_say("somebody who is no host is refused: %s", who.text);
+            say_stranger(daemon, "somebody who is no host is refused: %s", who.text);
     }
 }
 
 void by_members_tick(struct by_daemon *daemon)
 {
+    char more[BY_STRANGERS_MORE_MAX];
+
     if (daemon->members == NULL)
         return;
+    if (by_strangers_rest(&daemon->members->strangers, daemon->now_ms * 1000000, more))
+        by_daemon_say("somebody who is no host is refused%s", more);
     for (struct peer *peer = daemon->members->peers; peer != NULL; peer = peer->next) {
-        if (!peer->dead && peer->waits)
+        if (!peer->dead && peer->broken)
+            end_broken(daemon, peer);
+        else if (!peer->dead && peer->waits)
             settle(daemon, peer);
         else if (!peer->dead && peer->name[0] == 0 && daemon->now_ms - peer->since_ms > BY_MEMBERS_HELLO_MS)
             drop(daemon, peer, "it has not said who it is within %u s", BY_MEMBERS_HELLO_MS / 1000);
@@ -525,12 +581,33 @@ static int open_listener(struct by_daemon *daemon, struct by_watcher *listener, 
     return error != 0 ? error : by_daemon_watch(daemon, listener, EPOLLIN);
 }
 
+/* How many hosts may be connected, so that descriptors are left for switches and all else, or three quarters
+ * of few: their limit is raised as far as this process may. */
+static uint32_t count_room(const struct by_daemon *daemon)
+{
+    const rlim_t others = OTHERS + FOR_SWITCH * (rlim_t)daemon->switch_count, all = others + BY_MEMBERS_MAX;
+    struct rlimit limit = {.rlim_cur = all, .rlim_max = all};
+    rlim_t room;
+
+    getrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur < all) {
+        limit.rlim_cur = limit.rlim_max < all ? limit.rlim_max : all;
+        setrlimit(RLIMIT_NOFILE, &limit); /* up to its hard limit it always may */
+    }
+    room = limit.rlim_cur > others ? limit.rlim_cur - others : 0;
+    if (room < limit.rlim_cur / 4)
+        room = limit.rlim_cur / 4;
+    return room < BY_MEMBERS_MAX ? (uint32_t)room : BY_MEMBERS_MAX;
+}
+
 int by_members_open(struct by_daemon *daemon)
 {
     int error = 0;
 
     daemon->members = by_alloc(1, sizeof(*daemon->members));
     daemon->members->prng.state = by_push_election();
+    daemon->members->peers_max = count_room(daemon);
+    by_strangers_start(&daemon->members->strangers);
     for (uint32_t i = 0; i < daemon->options.member_count && error == 0; i++)
         error = open_listener(daemon, &daemon->members->listeners[i], daemon->options.members[i]);
     return error;

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "control/daemon/jobs.h"
 #include "control/topology/alloc.h"
 #include "tests/unit/control/lower/bench.h"
 
@@ -29,10 +30,33 @@ int members_open(const struct by_options *options)
 void members_close(void)
 {
     by_members_close(daemon_of_test);
+    while (daemon_of_test->job_count > 0)
+        by_jobs_remove(daemon_of_test, daemon_of_test->jobs[0]);
     close(daemon_of_test->epoll);
     by_topology_free(daemon_of_test->topology);
     free(daemon_of_test);
     daemon_of_test = NULL;
+}
+
+struct by_job *members_job(const char *text)
+{
+    const struct by_topology *topology = daemon_of_test->topology;
+    const struct by_lower_options options = {0};
+    struct by_job *job = by_alloc(1, sizeof(*job));
+    struct by_problem problem = {0};
+    struct by_fabric_loss loss;
+
+    assert_int_equal(by_job_parse(text, topology, &job->spec, &problem), 0);
+    job->state = BY_JOB_RUNNING;
+    job->tables = by_alloc(1, sizeof(*job->tables));
+    job->tables->gen = 1;
+    job->tables->lost_links = by_alloc(topology->link_count, sizeof(bool));
+    by_fabric_loss_init(&loss, topology);
+    assert_int_equal(by_fabric_plan(topology, &job->spec, &loss, NULL, job->tables, &problem), 0);
+    assert_int_equal(by_fabric_lower(topology, job->spec.job, &options, job->tables, &problem), 0);
+    by_fabric_loss_free(&loss);
+    by_jobs_insert(daemon_of_test, job);
+    return job;
 }
 
 struct by_daemon *members_daemon(void)

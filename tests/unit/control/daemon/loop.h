@@ -9,6 +9,8 @@
 int members_open(const struct by_options *options);
 void members_close(void);
 struct by_daemon *members_daemon(void);
+/* A job more, "1=allreduce", that runs; the daemon's, until members_close. */
+struct by_job *members_job(const char *text);
 /* What there is to do, once, and a tick. */
 void members_turn(void);
 

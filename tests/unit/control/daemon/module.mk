@@ -32,7 +32,7 @@ TESTS += daemon-members daemon-members-tls
 MEMBERS_RIG := tests/unit/control/daemon/loop.c tests/unit/control/lower/bench.c
 daemon-members_SRC        := tests/unit/control/daemon/test_members.c $(MEMBERS_RIG)
 daemon-members_LIBS       := $(banyand_LIBS)
-daemon-members_LDLIBS      = -lcmocka $(banyand_LDLIBS)
+daemon-members_LDLIBS      = -lcmocka $(banyand_LDLIBS) -Wl,--wrap=by_heal_rank
 daemon-members-tls_SRC    := tests/unit/control/daemon/test_members_tls.c tests/unit/secure/keys.c host-driver/line.c $(MEMBERS_RIG)
 daemon-members-tls_LIBS   := $(banyand_LIBS)
 daemon-members-tls_LDLIBS  = -lcmocka $(banyand_LDLIBS)

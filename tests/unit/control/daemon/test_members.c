@@ -12,21 +12,46 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "control/daemon/heal.h"
 #include "control/daemon/members.h"
 #include "offload/base/bytes.h"
 #include "tests/unit/control/daemon/loop.h"
 
 static char folder[64], address[96];
 
+/* What recovery was told of ranks. */
+static struct {
+    unsigned count;
+    enum by_recover_type last;
+} told;
+
+void __wrap_by_heal_rank(struct by_daemon *daemon, enum by_recover_type type, uint16_t job, uint16_t rank,
+                         uint16_t gen, uint64_t number);
+
+void __wrap_by_heal_rank(struct by_daemon *daemon, enum by_recover_type type, uint16_t job, uint16_t rank,
+                         uint16_t gen, uint64_t number)
+{
+    (void)daemon;
+    (void)job;
+    (void)rank;
+    (void)gen;
+    (void)number;
+    told.count++;
+    told.last = type;
+}
+
 static int set_up(void **state)
 {
     (void)state;
+    told.count = 0;
     snprintf(folder, sizeof(folder), "/tmp/banyan-test-XXXXXX");
     assert_non_null(mkdtemp(folder));
     snprintf(address, sizeof(address), "unix:%s/members", folder);
@@ -186,6 +211,93 @@ static void a_host_whose_job_is_not_there_waits_and_then_reads_so(void **state)
     assert_non_null(strstr(text + BY_MEMBER_HEAD_BYTES, "no job has host h1"));
 }
 
+/* Frames are sent while recovery decides (recover.h: act). */
+static void that_a_host_cannot_be_sent_to_is_told_after_the_sending(void **state)
+{
+    uint8_t frame[BY_MEMBER_FIXED_MAX + BY_NAME_MAX];
+    int one = join();
+
+    (void)state;
+    members_job("1=allreduce");
+    say(one, frame, hello(frame, "h0"));
+    assert_true(told.count == 1 && told.last == BY_RECOVER_RANK_CAME);
+    close(one);
+    for (unsigned i = 0; i < 3; i++)
+        by_members_send(members_daemon(), 1, 0, (struct by_member_frame){.type = BY_MEMBER_GO, .gen = 1});
+    assert_int_equal(told.count, 1);
+    by_members_tick(members_daemon());
+    assert_true(told.count == 2 && told.last == BY_RECOVER_RANK_DIED);
+}
+
+static void who_joins_a_job_that_ends_waits_for_what_becomes_of_it(void **state)
+{
+    uint8_t frame[BY_MEMBER_FIXED_MAX + BY_NAME_MAX];
+    struct by_job *job = members_job("1=allreduce");
+    int one = join();
+
+    (void)state;
+    job->state = BY_JOB_ENDING;
+    say(one, frame, hello(frame, "h0"));
+    assert_int_equal(told.count, 0);
+    job->state = BY_JOB_RUNNING; /* its end could not be pushed */
+    members_turn();
+    assert_true(told.count == 1 && told.last == BY_RECOVER_RANK_CAME);
+    close(one);
+}
+
+/* So many strangers at once; what the log says of them, and of them when nobody has come for a while. */
+static void a_crowd_of_strangers_makes_few_lines(void **state)
+{
+    int log = memfd_create("log", MFD_CLOEXEC), before = dup(STDERR_FILENO);
+    unsigned lines = 0;
+    char text[8192], cut[700];
+
+    (void)state;
+    fflush(stderr);
+    dup2(log, STDERR_FILENO);
+    for (unsigned i = 0; i < 40; i++) {
+        int one = join();
+
+        say(one, "GET / HTTP/1.1\r\n\r\n", 18);
+        assert_true(is_cut(one, cut, sizeof(cut)));
+    }
+    members_daemon()->now_ms += 3000;
+    by_members_tick(members_daemon());
+    fflush(stderr);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    text[pread(log, text, sizeof(text) - 1, 0)] = 0;
+    close(log);
+    for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
+        lines++;
+    assert_int_equal(lines, 11);
+    assert_non_null(strstr(text, "host (unknown): it sends what is no frame of a host"));
+    assert_non_null(strstr(text, "is refused, and 30 more in the last 3 s\n"));
+}
+
+static int set_up_with_few_descriptors(void **state)
+{
+    const struct rlimit few = {.rlim_cur = 300, .rlim_max = 300};
+
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    return set_up(state);
+}
+
+/* The last test of all: the limit stays as it is. */
+static void hosts_leave_descriptors_to_others(void **state)
+{
+    int hosts[100];
+    char text[700];
+    unsigned in = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < 100; i++)
+        hosts[i] = join();
+    for (unsigned i = 0; i < 100; i++)
+        in += !is_cut(hosts[i], text, sizeof(text));
+    assert_int_equal(in, 75);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +308,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_does_not_say_who_it_is_is_cut_off_after_a_while, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_host_whose_job_is_not_there_waits_and_then_reads_so, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(that_a_host_cannot_be_sent_to_is_told_after_the_sending, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(who_joins_a_job_that_ends_waits_for_what_becomes_of_it, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_crowd_of_strangers_makes_few_lines, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(hosts_leave_descriptors_to_others, set_up_with_few_descriptors,
                                         tear_down),
     };
 
