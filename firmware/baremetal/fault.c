@@ -90,15 +90,16 @@ static void report(const struct by_fault_frame *frame, uint64_t vector, const st
 
 void by_fault(const struct by_fault_frame *frame, uint64_t vector)
 {
-    struct by_note note = {.end = BY_NOTE_EXCEPTION};
+    static struct by_note first;
 
-    __asm__ volatile("mrs %0, esr_el1\n\tmrs %1, far_el1\n\tmrs %2, elr_el1"
-                     : "=r"(note.value), "=r"(note.other), "=r"(note.at));
-    faults++;
-    if (faults == 1)
-        report(frame, vector, &note);
+    if (++faults == 1) {
+        first.end = BY_NOTE_EXCEPTION;
+        __asm__ volatile("mrs %0, esr_el1\n\tmrs %1, far_el1\n\tmrs %2, elr_el1"
+                         : "=r"(first.value), "=r"(first.other), "=r"(first.at));
+        report(frame, vector, &first);
+    }
     if (faults <= 2)
-        by_reset_after(&note);
+        by_reset_after(&first, faults == 1);
     by_reset();
 }
 
@@ -113,7 +114,7 @@ void by_fault_say(const char *text)
 
     by_log_say(text, is_running ? NULL : ": halted");
     if (is_running)
-        by_reset_after(&note);
+        by_reset_after(&note, true);
     by_reset_halt();
 }
 
@@ -143,9 +144,13 @@ void by_fault_provoke(const char *kind)
         grow(1000);
     if (by_text_equal(kind, "assert"))
         BY_ASSERT(!kind);
+    if (by_text_equal(kind, "twice")) {
+        by_log_name((const char *)(uintptr_t)8);
+        by_write32(8, 1);
+    }
     if (by_text_equal(kind, "say"))
         by_fault_say("this cannot be: it is so on purpose");
     if (by_text_equal(kind, "hang"))
         stand_still();
-    by_fault_say("setting opt/banyan/fault: it is null, code, stack, assert, say or hang");
+    by_fault_say("setting opt/banyan/fault: it is null, twice, code, stack, assert, say or hang");
 }

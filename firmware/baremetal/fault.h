@@ -18,7 +18,8 @@ _Noreturn void by_fault_say(const char *text);
 /* The switch has started. */
 void by_fault_running(void);
 /* Makes a fault of the given kind on purpose, so that a test sees what comes of it: "null", "code", "stack",
- * "assert" and "say" are reported, "hang" stands still for the watchdog. Halts on any other kind. */
+ * "assert" and "say" are reported, "twice" cannot be, "hang" stands still for the watchdog. Halts on any
+ * other kind. */
 _Noreturn void by_fault_provoke(const char *kind);
 
 #endif

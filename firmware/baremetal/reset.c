@@ -61,7 +61,7 @@ static void say_when(uint64_t ends, uint64_t wait_ns)
     by_log_end(&log);
 }
 
-void by_reset_after(struct by_note *note)
+void by_reset_after(struct by_note *note, bool is_said)
 {
     uint64_t now_ns, wait_ns;
 
@@ -70,7 +70,8 @@ void by_reset_after(struct by_note *note)
     note->ends = by_note_ends(ends_before, now_ns - began_ns);
     wait_ns = by_note_wait_ns(note->ends);
     by_note_leave(note);
-    say_when(note->ends, wait_ns);
+    if (is_said)
+        say_when(note->ends, wait_ns);
     if (halts || !by_hal.has_psci)
         by_reset_halt();
     while (by_clock_ns() - now_ns < wait_ns)

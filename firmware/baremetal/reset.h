@@ -14,11 +14,12 @@
 bool by_reset_open(bool is_at_el2, struct by_note *last);
 /* A life that cannot go on halts instead (setting halt), so that somebody can look at it. */
 void by_reset_halt_instead(void);
-/* Counts this end, leaves the note (`ends` is filled in here), says what comes, waits, and asks the firmware
+/* Counts this end, leaves the note (`ends` is filled in here), says what comes unless the log is what failed
+ * (`is_said` false), waits, and asks the firmware
  * for a reset (PSCI 1.1, section 5.11: SYSTEM_RESET, by SMC where the machine started at EL2, else by HVC);
  * where there is none, or it does not do it, halts. */
-_Noreturn void by_reset_after(struct by_note *note);
-/* At once: a report of one end that has itself ended so. */
+_Noreturn void by_reset_after(struct by_note *note, bool is_said);
+/* At once: for who cannot even wait. */
 _Noreturn void by_reset(void);
 /* No more: the processor sleeps for good. */
 _Noreturn void by_reset_halt(void);

@@ -58,7 +58,7 @@ static _Noreturn void end(uint64_t at, uint64_t link)
     by_text_add(text, ", called from ");
     by_text_hash(text, link);
     by_log_end(&log);
-    by_reset_after(&note);
+    by_reset_after(&note, true);
 }
 
 void by_watchdog_look(uint64_t at, uint64_t link)

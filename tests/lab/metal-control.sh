@@ -174,6 +174,12 @@ boot 2 $(setting fault say) $(setting fault-at 3000)
 check "what cannot be is said by a switch that runs" until_says "this cannot be: it is so on purpose"
 check "and ends its life as well" until_says "fault: the last life ended at 0x"
 halt
+boot 2 $(setting fault twice)
+begin=$(date +%s%N)
+check "a fault whose report ends in another resets the machine as well" bash -c 'for ((i = 0; i < 500; i++)); do
+    [ "$(grep -c "banyan .* on qemu-virt-arm64" "$0")" -ge 3 ] && exit; sleep 0.02; done; cat "$0"; exit 1' "$dir/log"
+check "after the same waits" test $(($(date +%s%N) - begin)) -ge 2900000000
+halt
 boot 2 $(setting fault assert)
 until_says "reset in 1 s" >/dev/null
 begin=$(date +%s%N)

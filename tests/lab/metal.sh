@@ -38,7 +38,7 @@ check "and 31 registers" test "$(grep -c '^  x[0-9]* 0x' "$dir/log")" -eq 31
 says "code cannot be written" "no such access to memory is allowed" fault code halt 1
 says "a stack that is full faults, and is named" "the stack is full" fault stack halt 1
 says "an assertion is reported" "an assertion failed" fault assert halt 1
-says "a fault of no kind" "setting opt/banyan/fault: it is null, code, stack" fault heat
+says "a fault of no kind" "setting opt/banyan/fault: it is null, twice, code, stack" fault heat
 says "a setting that is no number" "setting opt/banyan/slots is 'many': it is a number up to 8192" slots many
 says "more slots than the board has" "setting opt/banyan/slots is '9000': it is a number up to 8192" slots 9000
 says "a payload that is no multiple of 8" "payload-max: a multiple of 8 above 0" payload-max 1401
