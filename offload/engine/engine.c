@@ -291,10 +291,7 @@ static int classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_in
     __builtin_prefetch(&engine->bank[packet->bank], 1);
     packet->pairs = by_pair_count(entry, packet->header.mode, packet->header.op, packet->header.dtype);
     packet->direct = rx->direct && packet->header.type == BY_TYPE_CONTRIB && !entry->cover;
-    if (packet->direct && packet->pairs > 1) { /* what waits for its turn is kept by its psum */
-        packet->header.psum = by_psum(packet->payload, packet->bytes);
-        packet->direct = 0;
-    }
+    packet->apart = rx->payload != NULL;
     payload = by_bank_partial(engine, packet->bank);
     for (unsigned i = 0; i < AHEAD; i++)
         __builtin_prefetch(payload + i * BY_LINE, 1);

@@ -117,17 +117,17 @@ static enum by_added keep(struct by_step *step, const struct by_packet *packet,
     const struct by_header *header = &packet->header;
     const struct by_entry *entry = packet->entry;
     struct by_engine *engine = step->engine;
-    uint32_t place = place_take(engine, entry);
+    uint32_t place = place_take(engine, entry), psum;
     unsigned odd = header->child & 1u;
 
     if (place == 0)
         return BY_ADDED_TO_DAMAGE;
-    if (reducer->psum_copy(by_place_at(engine, entry, place - 1), packet->payload, packet->bytes) !=
-        header->psum) {
+    psum = reducer->psum_copy(by_place_at(engine, entry, place - 1), packet->payload, packet->bytes);
+    if (psum != header->psum && !packet->direct) {
         place_leave(engine, entry, place);
         return BY_ADDED_NOT;
     }
-    pair->psum[odd] = header->psum;
+    pair->psum[odd] = psum;
     pair->place[odd] = place;
     by_pair_seal(pair);
     return BY_ADDED;
@@ -182,7 +182,9 @@ enum by_added by_pairs_take(struct by_step *step, const struct by_packet *packet
 
     if (!is_sealed(pair))
         return BY_ADDED_TO_DAMAGE;
-    if ((~have & (children_before(index) | children_of(entry, index))) != 0)
+    /* What its maker may change is looked at once: copied, and added by by_pairs_advance(). */
+    if (packet->direct || packet->apart ||
+        (~have & (children_before(index) | children_of(entry, index))) != 0)
         return keep(step, packet, reducer, pair);
     if (reducer->psum(packet->payload, packet->bytes) != header->psum)
         return BY_ADDED_NOT;

@@ -224,6 +224,7 @@ struct by_packet {
     uint32_t pairs; /* of children whose values mode DET adds in their order; else 1: in that of arrival */
     uint16_t bytes; /* of the payload */
     uint8_t direct; /* the payload holds as it is: no psum to check it by */
+    uint8_t apart;  /* the payload is its maker's memory, which may change meanwhile */
 };
 
 /* Two payloads a bank: a partial sum (in accumulators, up to twice a payload), and the result where it came

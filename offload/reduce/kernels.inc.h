@@ -113,8 +113,13 @@ FLOAT_OPERATORS(F64, uint64_t, __builtin_nan(""))
 #ifndef BY_KERNEL_F16_BLOCKS
 static inline void f16_widen_block(float *restrict wide, const at_F16 *restrict in)
 {
+    uint16_t held[BLOCK];
+
     for (size_t i = 0; i < BLOCK; i++)
-        wide[i] = by_f32_from_bits(by_f16_widen(in[i]));
+        held[i] = in[i];
+    BY_HOLD_ALL(held);
+    for (size_t i = 0; i < BLOCK; i++)
+        wide[i] = by_f32_from_bits(by_f16_widen(held[i]));
 }
 
 static inline void f16_narrow_block(at_F16 *half, const at_F32 *wide)
@@ -273,6 +278,30 @@ LOAD_STORE_HALF(BF16)
         return guard_swap(guard, (uint32_t)before, (uint32_t)after);                                         \
     }
 
+/* The same where processors have no instruction for OP, so that compilers would read each input for a
+ * comparison and again for its outcome: it is copied a block at a time, since its owner may write to it. */
+#define ACCUMULATE_INTEGER_HELD(OP, NAME, SUM_TYPE, TALLY)                                                   \
+    ACCUMULATE_HEAD(OP, NAME)                                                                                \
+    {                                                                                                        \
+        at_##NAME *restrict a = acc;                                                                         \
+        const at_##NAME *restrict b = in;                                                                    \
+        SUM_TYPE before = 0, after = 0;                                                                      \
+        for (uint32_t i = 0; i < count; i += BLOCK) {                                                        \
+            uint32_t part = count - i < BLOCK ? count - i : BLOCK;                                           \
+            value_##NAME held[BLOCK];                                                                        \
+            for (uint32_t j = 0; j < part; j++)                                                              \
+                held[j] = b[i + j];                                                                          \
+            BY_HOLD_ALL(held);                                                                               \
+            for (uint32_t j = 0; j < part; j++) {                                                            \
+                value_##NAME x = a[i + j], y = OP##_##NAME(x, held[j]);                                      \
+                before += TALLY(x);                                                                          \
+                after += TALLY(y);                                                                           \
+                a[i + j] = y;                                                                                \
+            }                                                                                                \
+        }                                                                                                    \
+        return guard_swap(guard, (uint32_t)before, (uint32_t)after);                                         \
+    }
+
 /* Slots are read and written as integers, so that compilers do so once. */
 #define ACCUMULATE_FLOAT(OP, NAME, BITS, SUM_TYPE, TALLY)                                                    \
     ACCUMULATE_HEAD(OP, NAME)                                                                                \
@@ -341,12 +370,20 @@ LOAD_STORE_HALF(BF16)
 #define ACCUMULATE_U8(OP)   ACCUMULATE_BYTES(OP, U8)
 #define ACCUMULATE_I32(OP)  ACCUMULATE_INTEGER(OP, I32, uint32_t, TALLY_4)
 #define ACCUMULATE_U32(OP)  ACCUMULATE_INTEGER(OP, U32, uint32_t, TALLY_4)
-#define ACCUMULATE_I64(OP)  ACCUMULATE_INTEGER(OP, I64, uint64_t, TALLY_8)
-#define ACCUMULATE_U64(OP)  ACCUMULATE_INTEGER(OP, U64, uint64_t, TALLY_8)
+#define ACCUMULATE_I64(OP)  ACCUMULATE_64_##OP(OP, I64, uint64_t, TALLY_8)
+#define ACCUMULATE_U64(OP)  ACCUMULATE_64_##OP(OP, U64, uint64_t, TALLY_8)
 #define ACCUMULATE_F32(OP)  ACCUMULATE_FLOAT_##OP(F32, U32, uint32_t, TALLY_4)
 #define ACCUMULATE_F64(OP)  ACCUMULATE_FLOAT_##OP(F64, U64, uint64_t, TALLY_8)
 #define ACCUMULATE_F16(OP)  ACCUMULATE_HALF_##OP(F16)
 #define ACCUMULATE_BF16(OP) ACCUMULATE_HALF_##OP(BF16)
+
+#define ACCUMULATE_64_SUM  ACCUMULATE_INTEGER
+#define ACCUMULATE_64_PROD ACCUMULATE_INTEGER
+#define ACCUMULATE_64_MIN  ACCUMULATE_INTEGER_HELD
+#define ACCUMULATE_64_MAX  ACCUMULATE_INTEGER_HELD
+#define ACCUMULATE_64_BAND ACCUMULATE_INTEGER
+#define ACCUMULATE_64_BOR  ACCUMULATE_INTEGER
+#define ACCUMULATE_64_BXOR ACCUMULATE_INTEGER
 
 #define ACCUMULATE_FLOAT_SUM(NAME, ...)                                                                      \
     ACCUMULATE_ARITHMETIC(SUM, +, NAME)                                                                      \

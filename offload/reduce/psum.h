@@ -25,6 +25,20 @@ typedef uint32_t by_words __attribute__((vector_size(BY_VECTOR_BYTES)));
 typedef uint32_t by_words_at __attribute__((vector_size(BY_VECTOR_BYTES), aligned(1), may_alias));
 typedef uint32_t by_word_at __attribute__((aligned(1), may_alias));
 
+/* Keeps a vector in its register, which the compiler would rather load again. */
+#if BY_VECTOR_BYTES < 16
+#define BY_HOLD(vector) ((void)0)
+#elif defined(__x86_64__)
+#define BY_HOLD(vector) __asm__("" : "+v"(vector))
+#elif defined(__aarch64__)
+#define BY_HOLD(vector) __asm__("" : "+w"(vector))
+#else
+#define BY_HOLD(vector) ((void)0)
+#endif
+
+/* Keeps an array in its memory, where it was copied to from what may change: its source is not read again. */
+#define BY_HOLD_ALL(array) __asm__("" : "+m"(array))
+
 static inline uint32_t by_words_total(by_words words)
 {
 #if BY_VECTOR_BYTES == 64
@@ -73,19 +87,24 @@ static inline uint32_t by_words_sum(const void *data, size_t bytes)
     return sum + by_words_total((s0 + s1) + (s2 + s3));
 }
 
-/* Copies `bytes` and returns their psum, in one pass. The ranges must not overlap. */
+/*
+ * Copies `bytes` and returns their psum, in one pass. The ranges must not overlap. Each byte of the source,
+ * which its owner may change at any time, is read once: what is summed is what is copied.
+ */
 static inline uint32_t by_words_copy(void *restrict dst, const void *restrict src, size_t bytes)
 {
     const uint8_t *from = src;
     uint8_t *to = dst;
     by_words s0 = {0}, s1 = {0};
-    uint32_t sum = 0;
+    uint32_t sum = 0, tail;
 
     for (; bytes >= 2 * BY_VECTOR_BYTES;
          bytes -= 2 * BY_VECTOR_BYTES, from += 2 * BY_VECTOR_BYTES, to += 2 * BY_VECTOR_BYTES) {
         by_words a = ((const by_words_at *)from)[0];
         by_words b = ((const by_words_at *)from)[1];
 
+        BY_HOLD(a);
+        BY_HOLD(b);
         s0 += a;
         s1 += b;
         ((by_words_at *)to)[0] = a;
@@ -97,10 +116,11 @@ static inline uint32_t by_words_copy(void *restrict dst, const void *restrict sr
         sum += word;
         *(by_word_at *)to = word;
     }
-    sum += by_word_tail(from, bytes);
+    tail = by_word_tail(from, bytes);
+    __asm__("" : "+r"(tail)); /* not read again */
     for (size_t i = 0; i < bytes; i++)
-        to[i] = from[i];
-    return sum + by_words_total(s0 + s1);
+        to[i] = (uint8_t)(tail >> (8 * i));
+    return sum + tail + by_words_total(s0 + s1);
 }
 
 #endif

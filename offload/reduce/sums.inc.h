@@ -6,17 +6,6 @@
  * through again. Pure; any thread.
  */
 
-/* Keeps a vector in its register, which the compiler would rather load again. */
-#if BY_VECTOR_BYTES < 16
-#define HOLD(vector) ((void)0)
-#elif defined(__x86_64__)
-#define HOLD(vector) __asm__("" : "+v"(vector))
-#elif defined(__aarch64__)
-#define HOLD(vector) __asm__("" : "+w"(vector))
-#else
-#define HOLD(vector) ((void)0)
-#endif
-
 #define X(NAME)                                                                                              \
     typedef value_##NAME vector_##NAME __attribute__((vector_size(BY_VECTOR_BYTES)));                        \
     typedef value_##NAME vector_at_##NAME                                                                    \
@@ -59,8 +48,8 @@ struct tail {
         vector_##NAME x0 = *(const vector_at_##NAME *)(at);                                                  \
         vector_##NAME x1 = *(const vector_at_##NAME *)((at) + BY_VECTOR_BYTES);                              \
         vector_##NAME y0, y1;                                                                                \
-        HOLD(x0);                                                                                            \
-        HOLD(x1);                                                                                            \
+        BY_HOLD(x0);                                                                                         \
+        BY_HOLD(x1);                                                                                         \
         y0 = x0 SIGN(b0);                                                                                    \
         y1 = x1 SIGN(b1);                                                                                    \
         (tally)->before[0] += (by_words)x0;                                                                  \
@@ -138,10 +127,10 @@ TAIL(PROD, F64)
             vector_##NAME a1 = *(const vector_at_##NAME *)(first + BY_VECTOR_BYTES);                         \
             vector_##NAME b0 = *(const vector_at_##NAME *)second;                                            \
             vector_##NAME b1 = *(const vector_at_##NAME *)(second + BY_VECTOR_BYTES);                        \
-            HOLD(a0);                                                                                        \
-            HOLD(a1);                                                                                        \
-            HOLD(b0);                                                                                        \
-            HOLD(b1);                                                                                        \
+            BY_HOLD(a0);                                                                                     \
+            BY_HOLD(a1);                                                                                     \
+            BY_HOLD(b0);                                                                                     \
+            BY_HOLD(b1);                                                                                     \
             waited[0] += (by_words)a0 + (by_words)b0;                                                        \
             waited[1] += (by_words)a1 + (by_words)b1;                                                        \
             STEP(SIGN, NAME, at, a0 SIGN b0, a1 SIGN b1, &tally);                                            \
@@ -238,10 +227,10 @@ static inline void bf16_widen_vectors(vector_F32 wide[BLOCK_VECTORS], const void
 #ifndef BY_KERNEL_F16_BLOCKS
 static inline void f16_widen_vectors(vector_F32 wide[BLOCK_VECTORS], const void *in)
 {
-    const at_F16 *halves = in;
+    float block[BLOCK];
 
-    for (size_t i = 0; i < BLOCK; i++)
-        wide[i * 4 / BY_VECTOR_BYTES][i % (BY_VECTOR_BYTES / 4)] = by_f32_from_bits(by_f16_widen(halves[i]));
+    f16_widen_block(block, in);
+    __builtin_memcpy(wide, block, sizeof(block));
 }
 #endif
 

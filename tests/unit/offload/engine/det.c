@@ -3,6 +3,7 @@
  * are the sums that docs/arithmetic.md writes down: pairs of children first, then the pairs in their order.
  */
 #include <math.h>
+#include <stdbool.h>
 
 #include "offload/base/prng.h"
 #include "offload/engine/state.h"
@@ -312,11 +313,140 @@ static void slots_that_do_not_fit_are_refused(void **state)
     rig_close(&rig);
 }
 
+/* A user's buffer, which its owner writes to whenever the node has looked at it: one of two values. */
+static float restless[COUNT], both[2][COUNT];
+static unsigned now_of_both;
+static const struct by_reducer *undisturbed;
+
+static void disturb(const void *seen)
+{
+    if (seen != restless)
+        return;
+    now_of_both ^= 1;
+    memcpy(restless, both[now_of_both], sizeof(restless));
+}
+
+static uint32_t load_disturbed(void *restrict acc, const void *restrict in, uint32_t count)
+{
+    uint32_t guard = undisturbed->load(acc, in, count);
+
+    disturb(in);
+    return guard;
+}
+
+static int accumulate_disturbed(void *restrict acc, const void *restrict in, uint32_t count, uint32_t *guard)
+{
+    int holds = undisturbed->accumulate(acc, in, count, guard);
+
+    disturb(in);
+    return holds;
+}
+
+static int accumulate_pair_disturbed(void *restrict acc, const void *restrict a, const void *restrict b,
+                                     uint32_t psum, uint32_t count, uint32_t *guard)
+{
+    int holds = undisturbed->accumulate_pair(acc, a, b, psum, count, guard);
+
+    disturb(a);
+    disturb(b);
+    return holds;
+}
+
+static uint32_t psum_disturbed(const void *data, size_t bytes)
+{
+    uint32_t psum = undisturbed->psum(data, bytes);
+
+    disturb(data);
+    return psum;
+}
+
+static uint32_t psum_copy_disturbed(void *restrict dst, const void *restrict src, size_t bytes)
+{
+    uint32_t psum = undisturbed->psum_copy(dst, src, bytes);
+
+    disturb(src);
+    return psum;
+}
+
+/* The engine's kernels for sums of f32, with a user who is in their way. */
+static void disturb_kernels(struct by_reducer *kernels)
+{
+    const struct by_reducer **used = &rig.engine->reducer[BY_OP_SUM << 4 | BY_DTYPE_F32];
+
+    undisturbed = *used;
+    *kernels = *undisturbed;
+    kernels->load = load_disturbed;
+    kernels->accumulate = accumulate_disturbed;
+    kernels->accumulate_pair = accumulate_pair_disturbed;
+    kernels->psum = psum_disturbed;
+    kernels->psum_copy = psum_copy_disturbed;
+    *used = kernels;
+}
+
+/* One chunk, of which `child` is the restless one's. The values at the root. */
+static void run_disturbed(const struct rig_entry *entry, const unsigned *order, unsigned child, uint32_t seq,
+                          float *values)
+{
+    const uint8_t *payload = NULL;
+
+    for (unsigned i = 0; i < entry->children; i++) {
+        bool is_restless = order[i] == child;
+        struct rig_packet packet =
+            rig_contrib(entry, order[i], seq, is_restless ? restless : input[order[i]], COUNT);
+
+        packet.header.mode = BY_MODE_DET;
+        packet.apart = is_restless;
+        /* without a psum, or with one, as in keyed jobs */
+        packet.direct = packet.psum_as_given = is_restless && seq % 3 > 0;
+        rig_send(&rig, &packet);
+    }
+    assert_int_equal(rig.tx_count, entry->children);
+    assert_int_equal(rig_action(&rig, entry, 0, &payload).type, BY_TYPE_RESULT);
+    memcpy(values, payload, sizeof(input[0]));
+    rig_release(&rig);
+}
+
+static void a_value_that_changes_while_it_is_added_counts_as_one_of_both(void **state)
+{
+    struct rig_entry entry = {
+        .job = 1, .gen = 7, .root = 1, .children = 7, .window = 2, .depth = (uint8_t)by_image_det_depth(7)};
+    struct by_prng prng = {31};
+    struct by_reducer kernels;
+
+    (void)state;
+    rig_start(&rig, &entry, 1);
+    disturb_kernels(&kernels);
+    for (uint32_t seq = 0; seq < 7 * ORDERS; seq++) {
+        unsigned order[BY_CHILDREN_MAX], child = seq % 7, right = 0;
+        float values[COUNT], expected[COUNT];
+
+        for (unsigned e = 0; e < COUNT; e++) {
+            for (unsigned c = 0; c < 7; c++)
+                input[c][e] = draw(&prng);
+            both[0][e] = draw(&prng);
+            both[1][e] = draw(&prng);
+        }
+        memcpy(restless, both[now_of_both], sizeof(restless));
+        shuffle(&prng, order, 7);
+        run_disturbed(&entry, order, child, seq, values);
+        for (unsigned v = 0; v < 2; v++) {
+            memcpy(input[child], both[v], sizeof(both[v]));
+            for (unsigned e = 0; e < COUNT; e++)
+                expected[e] = written_sum(7, UINT64_MAX, e);
+            right += memcmp((const uint8_t *)values, (const uint8_t *)expected, sizeof(values)) == 0;
+        }
+        assert_int_equal(right, 1);
+    }
+    assert_int_equal(by_engine_counters(rig.engine)->alarm_memory, 0);
+    rig_close(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_are_the_same_bits_in_every_order_of_arrival),
         cmocka_unit_test(every_ordered_type_and_operator_is_deterministic),
+        cmocka_unit_test(a_value_that_changes_while_it_is_added_counts_as_one_of_both),
         cmocka_unit_test(a_node_without_the_slots_for_det_says_that_it_is_unsupported),
         cmocka_unit_test(det_needs_no_slots_where_order_does_not_matter),
         cmocka_unit_test(what_a_poisoned_chunk_held_is_not_in_the_next_sum),

@@ -223,6 +223,7 @@ void rig_send(struct rig *rig, const struct rig_packet *packet)
     uint8_t *data = malloc(bytes); /* exactly as long, and of bad alignment: the sanitizer watches */
     struct by_header header = packet->header;
     struct by_rx rx = {.data = data,
+                       .payload = packet->apart ? packet->payload : NULL,
                        .bytes = (uint16_t)bytes,
                        .port = packet->port,
                        .src_ip = packet->src_ip,

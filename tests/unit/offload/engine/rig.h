@@ -61,6 +61,7 @@ struct rig_packet {
     uint8_t ecn;
     uint8_t psum_as_given;
     uint8_t direct; /* as in by_rx */
+    uint8_t apart;  /* the payload stays where it is */
 };
 
 /* For the next engine: its config's. */

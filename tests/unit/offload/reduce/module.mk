@@ -1,5 +1,5 @@
 # Unit tests of offload/reduce.
-TESTS += reduce-kernels reduce-half reduce-psum reduce-exact reduce-bounds
+TESTS += reduce-kernels reduce-half reduce-psum reduce-exact reduce-bounds reduce-once
 reduce-kernels_SRC := tests/unit/offload/reduce/test_kernels.c tests/unit/offload/reduce/oracle.c
 reduce-half_SRC    := tests/unit/offload/reduce/test_half.c tests/unit/offload/reduce/oracle.c
 reduce-psum_SRC    := tests/unit/offload/reduce/test_psum.c tests/unit/offload/reduce/oracle.c
@@ -9,6 +9,9 @@ reduce-psum_LIBS    := offload
 reduce-kernels_LDLIBS := -lcmocka -lm
 reduce-half_LDLIBS    := -lcmocka -lm
 reduce-psum_LDLIBS    := -lcmocka -lm
+reduce-once_SRC    := tests/unit/offload/reduce/test_once.c tests/unit/offload/reduce/oracle.c
+reduce-once_LIBS   := offload
+reduce-once_LDLIBS := -lcmocka -lm
 reduce-exact_SRC    := tests/unit/offload/reduce/test_exact.c tests/unit/offload/reduce/oracle.c tests/unit/offload/reduce/wide.c
 reduce-exact_LIBS   := offload
 reduce-exact_LDLIBS := -lcmocka -lm
