@@ -19,7 +19,6 @@
  * of a handshake (ns). */
 #define CONNECT_NS UINT64_C(2000000000)
 #define GREET_NS   UINT64_C(5000000000)
-#define READ_BYTES ((size_t)64 << 10)
 /* Bytes that may wait to be sent: beyond that the other side is not reading (bytes). */
 #define OUT_MAX ((size_t)256 << 20)
 #define FORMS   "it takes unix:PATH, tcp:HOST:PORT or tls:HOST:PORT"
@@ -111,7 +110,7 @@ void by_line_drop(struct by_line *line, uint64_t now_ns, const char *why)
     line->fd = -1;
     if (line->up)
         line->pause_ns = BY_LINE_PAUSE_NS;
-    line->up = line->connected = false;
+    line->up = line->connected = line->full = false;
     line->in.at = line->in.used = line->out.at = line->out.used = 0;
     line->retry_ns = now_ns + line->pause_ns;
     line->pause_ns = line->pause_ns * 2 < BY_LINE_PAUSE_MAX_NS ? line->pause_ns * 2 : BY_LINE_PAUSE_MAX_NS;
@@ -184,7 +183,7 @@ static void finish(struct by_line *line, uint64_t now_ns)
 /* Room for `more` bytes behind those that wait. */
 static int reserve(struct by_line_queue *queue, size_t more)
 {
-    size_t room = queue->room > 0 ? queue->room : READ_BYTES;
+    size_t room = queue->room > 0 ? queue->room : BY_LINE_READ_BYTES;
     uint8_t *bytes;
 
     if (queue->at > 0) {
@@ -215,19 +214,24 @@ static int receive(struct by_line *line, uint64_t now_ns)
     int moved = 0;
 
     for (;;) {
+        size_t most = BY_LINE_IN_MAX - (line->in.used - line->in.at);
         int64_t got;
 
-        if (reserve(&line->in, READ_BYTES) != 0) {
+        line->full = most == 0;
+        if (line->full)
+            return moved;
+        if (reserve(&line->in, most < BY_LINE_READ_BYTES ? most : BY_LINE_READ_BYTES) != 0) {
             by_line_drop(line, now_ns, "no memory for what it says");
             return moved;
         }
-        got = by_tls_move(line->tls, line->fd, line->in.bytes + line->in.used, NULL,
-                          line->in.room - line->in.used);
+        if (most > line->in.room - line->in.used)
+            most = line->in.room - line->in.used;
+        got = by_tls_move(line->tls, line->fd, line->in.bytes + line->in.used, NULL, most);
         if (got > 0) {
             line->in.used += (size_t)got;
             moved = 1;
             /* A record of TLS is less than there may be. */
-            if (line->in.used < line->in.room && line->tls == NULL)
+            if ((size_t)got < most && line->tls == NULL)
                 return moved;
             continue;
         }
@@ -292,6 +296,7 @@ void by_line_put(struct by_line *line, const struct by_member_frame *frame, uint
 
 int by_line_get(struct by_line *line, struct by_member_frame *frame, uint64_t now_ns)
 {
+    char text[sizeof(line->why)];
     size_t used;
     int error;
 
@@ -305,13 +310,21 @@ int by_line_get(struct by_line *line, struct by_member_frame *frame, uint64_t no
         line->in.at += used;
     if (error == 0 || error == BY_EAGAIN)
         return error;
-    by_line_drop(line, now_ns, error == BY_EVERSION ? "it speaks another version" : "it is no banyand");
+    if (error == BY_ELIMIT)
+        snprintf(text, sizeof(text),
+                 "it sends a frame of more than %zu bytes, which none of its kind may have; is it a banyand "
+                 "of this version?",
+                 used);
+    by_line_drop(line, now_ns,
+                 error == BY_ELIMIT     ? text
+                 : error == BY_EVERSION ? "it speaks another version"
+                                        : "it is no banyand");
     return BY_EAGAIN;
 }
 
 uint64_t by_line_deadline(const struct by_line *line)
 {
-    return line->fd < 0 ? line->retry_ns : UINT64_MAX;
+    return line->fd < 0 ? line->retry_ns : line->full ? 0 : UINT64_MAX;
 }
 
 uint32_t by_line_fds(const struct by_line *line, struct pollfd *fds)

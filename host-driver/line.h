@@ -19,6 +19,11 @@
 #define BY_LINE_PAUSE_NS     UINT64_C(50000000)
 #define BY_LINE_PAUSE_MAX_NS UINT64_C(200000000)
 
+/* Bytes of what has come that wait to be taken, at most: of a frame as long as there are, and of what comes
+ * in a read. The rest stays with the kernel, so that who sends more than we take waits. */
+#define BY_LINE_READ_BYTES ((size_t)64 << 10)
+#define BY_LINE_IN_MAX     (BY_MEMBER_FIXED_MAX + (size_t)BY_IMAGE_BYTES_MAX + BY_LINE_READ_BYTES)
+
 /* Bytes that wait: [at, used) of `room`. */
 struct by_line_queue {
     uint8_t *bytes;
@@ -34,6 +39,7 @@ struct by_line {
     int fd;         /* or -1 */
     bool connected; /* and each end is to show who it is, over TLS */
     bool up;        /* frames can go */
+    bool full;      /* more may have come than was read */
     uint64_t begun_ns, retry_ns, pause_ns;
     struct by_line_queue in, out;
     char why[BY_TLS_TEXT_MAX]; /* it is not up; "" at first */
@@ -54,7 +60,7 @@ void by_line_drop(struct by_line *line, uint64_t now_ns, const char *why);
 /* Queues a frame; passed over while the line is down. */
 void by_line_put(struct by_line *line, const struct by_member_frame *frame, uint64_t now_ns);
 /* The next frame, its data valid until the next call of any function here. 0 or BY_EAGAIN; what is no frame
- * of a controller breaks the line. */
+ * of a controller, or is longer than such a one can be, breaks the line. */
 int by_line_get(struct by_line *line, struct by_member_frame *frame, uint64_t now_ns);
 /* When there is something to do at the latest, but for what poll tells (ns). */
 uint64_t by_line_deadline(const struct by_line *line);

@@ -116,8 +116,10 @@ int by_member_get(const uint8_t *bytes, size_t size, enum by_member_side side, s
     fields = BY_MEMBER_HEAD_BYTES - LENGTH_BYTES + shape->fields;
     if (length < fields + shape->least)
         return BY_EFORMAT;
-    if (length > fields + shape->most)
+    if (length > fields + shape->most) {
+        *used = LENGTH_BYTES + fields + (size_t)shape->most;
         return BY_ELIMIT;
+    }
     *used = LENGTH_BYTES + (size_t)length;
     if (size < *used)
         return BY_EAGAIN;

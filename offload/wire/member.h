@@ -64,7 +64,7 @@ size_t by_member_put(const struct by_member_frame *frame, uint8_t fixed[BY_MEMBE
 /*
  * Reads one frame of `side` from the start of a stream; `data` points into it. 0 and `*used` bytes; BY_EAGAIN
  * while it is incomplete, `*used` being how many bytes are wanted in all; BY_EVERSION; BY_EFORMAT when it is
- * no frame of that side; BY_ELIMIT when it is longer than its type can be.
+ * no frame of that side; BY_ELIMIT when it is longer than its type can be, `*used` being how long that is.
  */
 int by_member_get(const uint8_t *bytes, size_t size, enum by_member_side side, struct by_member_frame *frame,
                   size_t *used);

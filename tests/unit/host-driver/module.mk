@@ -72,3 +72,8 @@ TESTS += test_host_survive
 test_host_survive_SRC    := tests/unit/host-driver/test_survive.c tests/unit/host-driver/hub.c $(HOST_RIG)
 test_host_survive_LIBS   := $(HOST_LIBS)
 test_host_survive_LDLIBS = -lcmocka -lpthread $(host-driver_LDLIBS)
+
+TESTS += test_host_line
+test_host_line_SRC    := tests/unit/host-driver/test_line.c
+test_host_line_LIBS   := $(HOST_LIBS)
+test_host_line_LDLIBS = -lcmocka $(host-driver_LDLIBS)

@@ -1,0 +1,171 @@
+/*
+ * The connection to the controller, whose other end here says too much: what is not taken yet is bounded and
+ * comes in the end, and a frame that is too long ends the connection with a word why.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "host-driver/line.h"
+#include "offload/base/bytes.h"
+#include "offload/base/errors.h"
+
+#define FRAME_BYTES 1000003u   /* of data */
+#define SLACK       (8u << 20) /* of a socket's buffers */
+#define TURNS_MAX   10000u     /* without an end something is wrong */
+#define FRAMES      100u       /* more than fit */
+
+/* A line and the controller at its other end. */
+struct ends {
+    char folder[64], path[96];
+    int listener, fd;
+    struct by_line line;
+};
+
+static int open_ends(void **state)
+{
+    struct ends *ends = calloc(1, sizeof(*ends));
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    char address[128];
+
+    *state = ends;
+    if (ends == NULL)
+        return -1;
+    snprintf(ends->folder, sizeof(ends->folder), "/tmp/banyan-test-XXXXXX");
+    if (mkdtemp(ends->folder) == NULL)
+        return -1;
+    snprintf(ends->path, sizeof(ends->path), "%s/line", ends->folder);
+    snprintf(at.sun_path, sizeof(at.sun_path), "%s", ends->path);
+    snprintf(address, sizeof(address), "unix:%s", ends->path);
+    ends->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(ends->listener, (struct sockaddr *)&at, sizeof(at)) != 0 || listen(ends->listener, 1) != 0 ||
+        by_line_open(&ends->line, address, "") != 0 || by_line_step(&ends->line, 1) != BY_LINE_UP)
+        return -1;
+    ends->fd = accept4(ends->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    return ends->fd >= 0 ? 0 : -1;
+}
+
+static int close_ends(void **state)
+{
+    struct ends *ends = *state;
+
+    by_line_close(&ends->line);
+    close(ends->fd);
+    close(ends->listener);
+    unlink(ends->path);
+    rmdir(ends->folder);
+    free(ends);
+    return 0;
+}
+
+/* Frames one behind the other, as the controller's kernel takes them; each has its number. */
+struct flood {
+    uint8_t frame[BY_MEMBER_FIXED_MAX + FRAME_BYTES];
+    size_t bytes, at; /* of a frame, and of those what was sent */
+    uint16_t number;
+    uint64_t sent;
+};
+
+static void begin_frame(struct flood *flood)
+{
+    struct by_member_frame frame = {.type = BY_MEMBER_HEARD, .peer = flood->number, .bytes = FRAME_BYTES};
+    size_t fixed = by_member_put(&frame, flood->frame);
+
+    memset(flood->frame + fixed, flood->number + 1, FRAME_BYTES);
+    flood->bytes = fixed + FRAME_BYTES;
+    flood->at = 0;
+}
+
+/* Sends until the kernel takes no more, or all are sent; whether something was. */
+static bool pour(struct flood *flood, int fd)
+{
+    uint64_t before = flood->sent;
+
+    while (flood->number < FRAMES) {
+        ssize_t sent = send(fd, flood->frame + flood->at, flood->bytes - flood->at, MSG_NOSIGNAL);
+
+        if (sent < 0)
+            break;
+        flood->sent += (uint64_t)sent;
+        flood->at += (size_t)sent;
+        if (flood->at < flood->bytes)
+            continue;
+        flood->number++;
+        begin_frame(flood);
+    }
+    return flood->sent != before;
+}
+
+static void what_is_not_taken_is_bounded_and_comes_in_the_end(void **state)
+{
+    struct ends *ends = *state;
+    struct by_line *line = &ends->line;
+    struct flood *flood = calloc(1, sizeof(*flood));
+    struct by_member_frame frame;
+    unsigned taken = 0;
+
+    assert_non_null(flood);
+    begin_frame(flood);
+    for (unsigned turns = 0; pour(flood, ends->fd) | (by_line_step(line, 2) == BY_LINE_MOVED); turns++) {
+        assert_true(turns < TURNS_MAX);
+        assert_true(line->in.used - line->in.at <= BY_LINE_IN_MAX);
+    }
+    assert_true(flood->number < FRAMES); /* it waits */
+    assert_true(flood->sent > BY_IMAGE_BYTES_MAX && flood->sent <= BY_LINE_IN_MAX + SLACK);
+    assert_int_equal(by_line_deadline(line), 0); /* poll may tell nothing of what is left */
+    for (unsigned turns = 0; taken < FRAMES; turns++) {
+        assert_true(turns < TURNS_MAX);
+        while (by_line_get(line, &frame, 3) == 0) {
+            assert_int_equal(frame.type, BY_MEMBER_HEARD);
+            assert_int_equal(frame.peer, taken);
+            assert_int_equal(frame.bytes, FRAME_BYTES);
+            assert_int_equal(frame.data[0], (uint8_t)(taken + 1));
+            assert_int_equal(frame.data[FRAME_BYTES - 1], (uint8_t)(taken + 1));
+            taken++;
+        }
+        pour(flood, ends->fd);
+        by_line_step(line, 3);
+    }
+    assert_true(line->up);
+    assert_true(by_line_deadline(line) == UINT64_MAX);
+    free(flood);
+}
+
+static void a_frame_longer_than_its_kind_ends_the_connection_and_is_said_to(void **state)
+{
+    struct ends *ends = *state;
+    struct by_member_frame frame = {.type = BY_MEMBER_FAIL};
+    uint8_t bytes[BY_MEMBER_FIXED_MAX];
+    size_t size = by_member_put(&frame, bytes);
+
+    by_put32(bytes, 100000);
+    assert_int_equal(send(ends->fd, bytes, size, MSG_NOSIGNAL), size);
+    assert_int_equal(by_line_step(&ends->line, 2), BY_LINE_MOVED);
+    assert_int_equal(by_line_get(&ends->line, &frame, 2), BY_EAGAIN);
+    assert_false(ends->line.up);
+    assert_non_null(strstr(ends->line.why, "more than 496 bytes")); /* its head, a code and 480 of text */
+    assert_non_null(strstr(ends->line.why, "is it a banyand of this version?"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_is_not_taken_is_bounded_and_comes_in_the_end, open_ends,
+                                        close_ends),
+        cmocka_unit_test_setup_teardown(a_frame_longer_than_its_kind_ends_the_connection_and_is_said_to,
+                                        open_ends, close_ends),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
