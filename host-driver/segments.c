@@ -1,6 +1,7 @@
 /* Trains of segments and the buffers for them; see segments.h. */
 #include "host-driver/segments.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <string.h>
@@ -31,6 +32,11 @@ uint32_t by_segments_stride(struct msghdr *message, uint32_t bytes)
         return stride > 0 ? (uint32_t)stride : bytes;
     }
     return bytes;
+}
+
+bool by_segments_refused(int why)
+{
+    return why == EINVAL || why == EMSGSIZE || why == EIO || why == EOPNOTSUPP;
 }
 
 uint32_t by_segments_buffers(int fd)

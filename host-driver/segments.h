@@ -5,6 +5,7 @@
 #ifndef BY_HOST_SEGMENTS_H
 #define BY_HOST_SEGMENTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -17,6 +18,10 @@
 void by_segments_mark(struct msghdr *message, uint8_t *control, uint32_t stride);
 /* Bytes of each segment but the last of a message that was received: as the kernel says, or all of it. */
 uint32_t by_segments_stride(struct msghdr *message, uint32_t bytes);
+/* Whether sending a train has failed because trains like it cannot go that way: the segments do not fit the
+ * MTU (EINVAL, EMSGSIZE), or the link makes no checksums (EIO), or there are none (EOPNOTSUPP). All else is
+ * of the moment, or of the receiver, and single packets would not fare better. */
+bool by_segments_refused(int why);
 /* Makes a socket's buffers as large as the kernel gives them; returns the bytes that count for receiving. */
 uint32_t by_segments_buffers(int fd);
 

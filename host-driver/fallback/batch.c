@@ -120,7 +120,7 @@ void by_batch_flush(struct by_batch *batch)
             struct pollfd writable = {.fd = batch->fd, .events = POLLOUT};
 
             poll(&writable, 1, 1);
-        } else if (!is_full(errno) && first->msg_iovlen > 2) { /* a way that takes no trains */
+        } else if (first->msg_iovlen > 2 && by_segments_refused(errno)) {
             batch->segments = false;
             count = make_messages(batch, done);
             at = 0;

@@ -30,7 +30,8 @@
 #define WRITE_BYTES  (64u << 10) /* at a time, before the first of them go */
 
 struct peer {
-    struct by_pair *pair; /* NULL: not met */
+    struct by_pair_config config; /* what its card says, once it was made */
+    struct by_pair *pair;         /* NULL: not met */
     void *memory;
     struct sockaddr_in to;
 };
@@ -133,22 +134,23 @@ static struct by_pair_config choose_sizes(const struct by_carrier *carrier, uint
     return config;
 }
 
-void by_carrier_card(const struct by_carrier *carrier, uint32_t ip, uint8_t *card)
+void by_carrier_card(struct by_carrier *carrier, uint32_t rank, uint32_t ip, uint8_t *card)
 {
-    struct by_pair_config config = choose_sizes(carrier, ip);
+    struct by_pair_config *config = &carrier->peer[rank].config;
 
+    *config = choose_sizes(carrier, ip);
     by_put32(card, CARD_MAGIC);
     by_put32(card + 4, carrier->nonce);
     by_put16(card + 8, carrier->port);
-    by_put16(card + 10, (uint16_t)config.slot_bytes);
-    by_put16(card + 12, (uint16_t)config.window);
+    by_put16(card + 10, (uint16_t)config->slot_bytes);
+    by_put16(card + 12, (uint16_t)config->window);
     by_put16(card + 14, 0);
 }
 
 int by_carrier_meet(struct by_carrier *carrier, uint32_t rank, uint32_t ip, const uint8_t *card)
 {
     struct peer *peer = &carrier->peer[rank];
-    struct by_pair_config config = choose_sizes(carrier, ip);
+    struct by_pair_config config = peer->config;
 
     config.peer_nonce = by_get32(card + 4);
     config.peer_bytes = by_get16(card + 10);

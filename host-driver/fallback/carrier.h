@@ -42,9 +42,9 @@ struct by_carrier_counters {
 /* A socket for ranks of a job. 0, or an error with its text. */
 int by_carrier_open(uint32_t rank, uint32_t rank_count, const struct by_fault *fault,
                     struct by_carrier **carrier);
-/* What this rank's peers want to know of it, BY_CARRIER_CARD_BYTES for the peer at `ip`; and what such a
- * peer has said. 0, or an error with its text. */
-void by_carrier_card(const struct by_carrier *carrier, uint32_t ip, uint8_t *card);
+/* What this rank's peer at `ip` wants to know of it, BY_CARRIER_CARD_BYTES: it holds from then on. And after
+ * that, what the peer has said. 0, or an error with its text. */
+void by_carrier_card(struct by_carrier *carrier, uint32_t peer, uint32_t ip, uint8_t *card);
 int by_carrier_meet(struct by_carrier *carrier, uint32_t peer, uint32_t ip, const uint8_t *card);
 /* After all have met. 0, or an error with its text. */
 int by_carrier_start(struct by_carrier *carrier);

@@ -175,7 +175,7 @@ static int exchange_cards(struct by_mesh *mesh, uint64_t deadline_ns)
     for (uint32_t rank = 0; rank < mesh->rank_count; rank++) {
         if (mesh->control[rank] < 0)
             continue;
-        by_carrier_card(mesh->carrier, address_of(mesh, rank), card);
+        by_carrier_card(mesh->carrier, rank, address_of(mesh, rank), card);
         error = by_peer_write(mesh->control[rank], card, sizeof(card), deadline_ns);
         if (error != 0)
             return fail_peer(mesh, rank, error);

@@ -30,3 +30,8 @@ TESTS += test_host_keeper
 test_host_keeper_SRC    := tests/unit/host-driver/fallback/test_keeper.c
 test_host_keeper_LIBS   := host-driver offload
 test_host_keeper_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+
+TESTS += test_host_carrier
+test_host_carrier_SRC    := tests/unit/host-driver/fallback/test_carrier.c
+test_host_carrier_LIBS   := host-driver offload
+test_host_carrier_LDLIBS = -lcmocka $(host-driver_LDLIBS)
