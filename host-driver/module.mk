@@ -19,6 +19,7 @@ host-driver_SRC := \
 	host-driver/fabric.c \
 	host-driver/fallback/batch.c \
 	host-driver/fallback/carrier.c \
+	host-driver/fallback/door.c \
 	host-driver/fallback/fallback.c \
 	host-driver/fallback/keeper.c \
 	host-driver/fallback/measure.c \

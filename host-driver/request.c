@@ -107,6 +107,8 @@ void by_requests_free(struct banyan_comm *comm)
     by_staging_abort(comm, BY_EABORTED);
     if (comm->progress.endpoint != NULL)
         by_endpoint_abort(comm->progress.endpoint);
+    if (comm->hosts.fallback != NULL)
+        by_fallback_abort(comm->hosts.fallback);
     while (comm->requests != NULL) {
         struct banyan_request *next = comm->requests->next;
 

@@ -65,7 +65,10 @@ static void *keep(void *argument)
         uint64_t now_ns = by_clock_ns(), deadline_ns = UINT64_MAX;
 
         if (now_ns < until_ns) {
-            sleep_until(keeper, until_ns, false);
+            /* An owner that slept under a long lease may be away with a short one since. */
+            sleep_until(keeper,
+                        until_ns - now_ns < BY_KEEPER_LEASE_NS ? until_ns : now_ns + BY_KEEPER_LEASE_NS,
+                        false);
             continue;
         }
         pthread_mutex_lock(&keeper->lock);

@@ -12,6 +12,7 @@
 
 #include "host-driver/clock.h"
 #include "host-driver/error.h"
+#include "host-driver/fallback/door.h"
 #include "host-driver/image_file.h"
 #include "offload/base/bytes.h"
 
@@ -76,17 +77,17 @@ static int *slot_for(const struct by_mesh *mesh, uint32_t rank, uint32_t kind)
 }
 
 /* Takes one connection of a rank above ours; strangers are closed. */
-static int admit(struct by_mesh *mesh, int listener, uint32_t key, uint64_t deadline_ns, uint32_t *missing)
+static int admit(struct by_mesh *mesh, struct by_door *door, uint32_t key, uint64_t deadline_ns,
+                 uint32_t *missing)
 {
-    int fd = by_peer_accept(listener, deadline_ns);
     uint8_t hello[HELLO_BYTES];
+    int fd = by_door_next(door, hello, deadline_ns);
     uint32_t rank, kind;
     int *slot;
 
     if (fd < 0)
         return fd;
-    if (by_peer_read(fd, hello, sizeof(hello), deadline_ns) != 0 || by_get32(hello) != MAGIC ||
-        by_get32(hello + 4) != key) {
+    if (by_get32(hello) != MAGIC || by_get32(hello + 4) != key) {
         close(fd);
         return 0;
     }
@@ -126,6 +127,7 @@ static int connect_all(struct by_mesh *mesh, const struct by_circulant *circulan
 {
     bool *wanted = calloc(mesh->rank_count, sizeof(*wanted));
     enum kind notices = mesh->carrier != NULL ? KIND_UDP : KIND_CONTROL;
+    struct by_door door;
     uint32_t missing = 0;
     int error = 0;
 
@@ -142,15 +144,17 @@ static int connect_all(struct by_mesh *mesh, const struct by_circulant *circulan
         if (error == 0)
             error = greet(mesh, peers, rank, key, notices, deadline_ns);
     }
+    by_door_open(&door, peers->listener, HELLO_BYTES);
     while (error == 0 && missing > 0) {
         char text[128];
 
-        error = admit(mesh, peers->listener, key, deadline_ns, &missing);
+        error = admit(mesh, &door, key, deadline_ns, &missing);
         by_peers_missing(mesh->control, wanted, mesh->rank + 1, mesh->rank_count, text, sizeof(text));
         if (error != 0 && error != BY_EMISMATCH)
             by_fail(error, "rank %u waits for connections of other ranks; these have not come: %s",
                     mesh->rank, text);
     }
+    by_door_close(&door);
     free(wanted);
     return error;
 }
@@ -396,6 +400,13 @@ static uint64_t receive_some(struct by_mesh *mesh, struct by_mesh_fault *fault)
     return moved;
 }
 
+/* Over UDP the sender must know: a socket takes packets for nobody, and they would be repeated until our end.
+ * Who ends has all that it was to get, so that this is of another call. */
+static bool sends_in_vain(const struct by_mesh *mesh)
+{
+    return mesh->carrier != NULL && mesh->send.active && mesh->gone[mesh->send.peer];
+}
+
 /* Over UDP the end of a peer is seen by its connection for notices. It ends when all that it has sent was
  * acknowledged, and lies here. */
 static uint64_t find_gone(struct by_mesh *mesh, struct by_mesh_fault *fault)
@@ -407,7 +418,7 @@ static uint64_t find_gone(struct by_mesh *mesh, struct by_mesh_fault *fault)
         if (fault->error == 0 && mesh->receive.active)
             *fault = (struct by_mesh_fault){.error = BY_EIO, .rank = mesh->receive.peer};
     }
-    if (fault->error == 0 && mesh->send.active && mesh->gone[mesh->send.peer])
+    if (fault->error == 0 && sends_in_vain(mesh))
         *fault = (struct by_mesh_fault){.error = BY_EIO, .rank = mesh->send.peer};
     return moved;
 }
@@ -419,7 +430,9 @@ uint64_t by_mesh_step(struct by_mesh *mesh, struct by_mesh_fault *fault)
     *fault = (struct by_mesh_fault){0};
     if (mesh->carrier != NULL)
         by_carrier_step(mesh->carrier, by_clock_ns());
-    if (mesh->send.active)
+    if (sends_in_vain(mesh))
+        lose(mesh, mesh->send.peer, fault);
+    else if (mesh->send.active)
         moved += send_some(mesh, fault);
     if (mesh->receive.active && fault->error == 0)
         moved += receive_some(mesh, fault);

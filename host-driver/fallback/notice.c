@@ -11,6 +11,7 @@
 
 #include "host-driver/fallback/mesh.h"
 #include "offload/base/bytes.h"
+#include "offload/base/errors.h"
 
 #define MAGIC      UINT32_C(0x62796e31) /* "byn1" */
 #define EVENTS_MAX 16
@@ -57,13 +58,14 @@ void by_mesh_ask(struct by_mesh *mesh)
 static void take(struct by_mesh *mesh, uint32_t from, const uint8_t *notice, struct by_mesh_fault *fault)
 {
     uint32_t rank = by_get32(notice + 8);
+    int error = (int)by_get32(notice + 12);
 
     if (by_get32(notice) != MAGIC || rank >= mesh->rank_count)
         return;
     switch (by_get32(notice + 4)) {
     case KIND_FAULT:
         if (fault->error == 0)
-            *fault = (struct by_mesh_fault){.error = (int)by_get32(notice + 12), .rank = rank};
+            *fault = (struct by_mesh_fault){.error = error < 0 ? error : BY_EIO, .rank = rank};
         break;
     case KIND_ASK:
         tell(mesh, from, KIND_ANSWER, by_mesh_suspect(mesh), 0);

@@ -13,6 +13,7 @@
 
 #include "host-driver/clock.h"
 #include "host-driver/error.h"
+#include "host-driver/fallback/door.h"
 #include "host-driver/image_file.h"
 #include "offload/base/bytes.h"
 
@@ -143,15 +144,13 @@ static int hear_verdict(const struct by_peers *peers, const char *host, uint64_t
 }
 
 /* Takes a connection that greets rightly; others are closed, whoever they are. */
-static int admit(struct by_peers *peers, int fd, uint32_t key, uint64_t deadline_ns)
+static int admit(struct by_peers *peers, int fd, const uint8_t *greeting, uint32_t key)
 {
-    uint8_t greeting[GREETING_BYTES];
     struct sockaddr_in from = {0};
     socklen_t bytes = sizeof(from);
     uint32_t rank, ip;
 
-    if (by_peer_read(fd, greeting, sizeof(greeting), deadline_ns) != 0 ||
-        by_get32(greeting) != GREETING_MAGIC || by_get32(greeting + 4) != key ||
+    if (by_get32(greeting) != GREETING_MAGIC || by_get32(greeting + 4) != key ||
         getpeername(fd, (struct sockaddr *)&from, &bytes) != 0) {
         close(fd);
         return 0;
@@ -201,16 +200,19 @@ static int tell_all(struct by_peers *peers, uint64_t deadline_ns)
 static int gather_all(struct by_peers *peers, const struct by_meeting *meeting, uint32_t ip, uint32_t key,
                       uint64_t deadline_ns)
 {
-    int door = meeting->door >= 0 ? meeting->door : by_peer_listen(ip, meeting->port);
+    int listener = meeting->door >= 0 ? meeting->door : by_peer_listen(ip, meeting->port);
+    uint8_t greeting[GREETING_BYTES];
+    struct by_door door;
     uint32_t come = 1;
     int error = 0;
 
-    if (door < 0)
-        return by_fail(door, "rank 0 cannot listen at MASTER_ADDR %s port %u: %s%s", meeting->host,
+    if (listener < 0)
+        return by_fail(listener, "rank 0 cannot listen at MASTER_ADDR %s port %u: %s%s", meeting->host,
                        meeting->port, strerror(errno),
-                       door == BY_EBUSY ? "; choose another MASTER_PORT" : "; is that this host?");
+                       listener == BY_EBUSY ? "; choose another MASTER_PORT" : "; is that this host?");
+    by_door_open(&door, listener, GREETING_BYTES);
     while (error == 0 && come < peers->rank_count) {
-        int fd = by_peer_accept(door, deadline_ns);
+        int fd = by_door_next(&door, greeting, deadline_ns);
 
         if (fd < 0) {
             char missing[VERDICT_BYTES];
@@ -221,13 +223,14 @@ static int gather_all(struct by_peers *peers, const struct by_meeting *meeting, 
                             meeting->host, meeting->port, peers->rank_count, missing);
             break;
         }
-        error = admit(peers, fd, key, deadline_ns);
+        error = admit(peers, fd, greeting, key);
         come = 1;
         for (uint32_t rank = 1; rank < peers->rank_count; rank++)
             come += peers->link[rank] >= 0;
     }
-    if (door != meeting->door)
-        close(door);
+    by_door_close(&door);
+    if (listener != meeting->door)
+        close(listener);
     return error == 0 ? tell_all(peers, deadline_ns) : error;
 }
 

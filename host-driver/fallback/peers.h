@@ -60,8 +60,6 @@ int by_peer_connect(uint32_t ip, uint16_t port, uint64_t deadline_ns);
 /* A socket that listens at ip:port (0: any), or BY_EBUSY, BY_ENOENT or BY_EIO with errno. As many may wait
  * there as the system allows: beyond that the kernel drops who comes, who then tries again after a second. */
 int by_peer_listen(uint32_t ip, uint16_t port);
-/* The next connection at `listener`. A socket, or BY_ETIMEDOUT or BY_EIO. */
-int by_peer_accept(int listener, uint64_t deadline_ns);
 /* What every connection here wants: no delay, no block, no heritage. */
 void by_peer_prepare(int fd);
 

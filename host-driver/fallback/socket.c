@@ -164,21 +164,3 @@ int by_peer_listen(uint32_t ip, uint16_t port)
     errno = why;
     return why == EADDRINUSE ? BY_EBUSY : why == EADDRNOTAVAIL ? BY_ENOENT : BY_EIO;
 }
-
-int by_peer_accept(int listener, uint64_t deadline_ns)
-{
-    for (;;) {
-        int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        int error;
-
-        if (fd >= 0) {
-            by_peer_prepare(fd);
-            return fd;
-        }
-        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-            return BY_EIO;
-        error = wait_for(listener, POLLIN, deadline_ns);
-        if (error != 0)
-            return error;
-    }
-}

@@ -225,6 +225,43 @@ static void a_rank_that_does_not_come_is_named(void **state)
     team_must(4, stay_away, NULL);
 }
 
+/* Rank 0 brings a stranger along, who comes first and says nothing, or half of what he should. */
+static int bring_a_stranger(struct member *member)
+{
+    const char *port = getenv("MASTER_PORT");
+    pid_t stranger = 0;
+    int wrong;
+
+    if (member->rank == 0) {
+        stranger = fork();
+        if (stranger == 0) {
+            uint64_t end_ns = by_clock_ns() + (uint64_t)(2 * TIMEOUT * 1e9);
+            int silent = by_peer_connect(INADDR_LOOPBACK, (uint16_t)atoi(port), end_ns);
+            int halting = by_peer_connect(INADDR_LOOPBACK, (uint16_t)atoi(port), end_ns);
+
+            (void)!write(halting, "by", 2);
+            alarm(10); /* if nobody ends it */
+            pause();
+            _exit(silent < 0 || halting < 0);
+        }
+    } else {
+        usleep(300000);
+    }
+    wrong = member_open(member);
+    member_close(member);
+    if (stranger > 0) {
+        kill(stranger, SIGKILL);
+        waitpid(stranger, NULL, 0);
+    }
+    return wrong;
+}
+
+static void strangers_who_say_nothing_hold_up_no_meeting(void **state)
+{
+    (void)state;
+    team_must(3, bring_a_stranger, NULL);
+}
+
 static int come_twice(struct member *member)
 {
     int wrong = 0;
@@ -380,6 +417,7 @@ int main(void)
         cmocka_unit_test(a_listener_has_room_for_connections_that_are_not_taken_yet),
         cmocka_unit_test(a_rank_that_does_not_come_is_named),
         cmocka_unit_test(a_rank_that_comes_twice_is_refused),
+        cmocka_unit_test(strangers_who_say_nothing_hold_up_no_meeting),
     };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_killed_rank_is_named_by_all_others_in_time),

@@ -15,13 +15,16 @@
 #include <cmocka.h>
 
 #include "host-driver/clock.h"
+#include "host-driver/fallback/mesh.h"
+#include "offload/base/errors.h"
 #include "tests/unit/host-driver/fallback/team.h"
 
 #define TIMEOUT  2.0 /* seconds, of these tests */
 #define CULPRIT  1u
 #define ELEMENTS 300000u
+#define MANY     8000000u /* more than sockets' buffers hold */
 
-static float buffer[ELEMENTS];
+static float buffer[ELEMENTS], wide[MANY];
 
 /* What was sent arrives though its sender computes, and though it ends while a receiver computes. Over UDP
  * packets are lost on the way. */
@@ -54,6 +57,42 @@ static void what_was_sent_arrives_though_its_sender_computes_or_ends(void **stat
 {
     (void)state;
     team_must(3, compute_and_leave, NULL);
+}
+
+/* Rank 0 leaves in the midst of an operation that rank 1 comes to late: it waits for nobody, and rank 1 is
+ * told.
+ */
+static int leave_in_the_midst(struct member *member)
+{
+    struct banyan_request *request;
+    int wrong = member_open(member), done = 0;
+    uint64_t begin_ns;
+
+    if (wrong)
+        return wrong;
+    if (member->rank == CULPRIT) {
+        usleep((useconds_t)(0.7 * TIMEOUT * 1e6));
+        if (banyan_broadcast(member->comm, wide, MANY, BANYAN_F32, 0) != BANYAN_EABORTED ||
+            strstr(banyan_last_error(), "rank 0 (127.0.0.1)") == NULL)
+            wrong = member_wrong(member, "is not told: %s", banyan_last_error());
+        member_close(member);
+        return wrong;
+    }
+    banyan_broadcast_init(member->comm, wide, MANY, BANYAN_F32, 0, &request);
+    banyan_post(request);
+    for (int i = 0; i < 100; i++)
+        banyan_test(request, &done);
+    begin_ns = by_clock_ns();
+    member_close(member);
+    if ((double)(by_clock_ns() - begin_ns) / 1e9 > TIMEOUT / 4)
+        wrong = member_wrong(member, "took %.1f s to end", (double)(by_clock_ns() - begin_ns) / 1e9);
+    return done ? member_wrong(member, "its broadcast has ended") : wrong;
+}
+
+static void who_leaves_in_the_midst_of_an_operation_does_so_at_once_and_says_it(void **state)
+{
+    (void)state;
+    team_must(2, leave_in_the_midst, NULL);
 }
 
 static int take_another_way(struct member *member)
@@ -112,18 +151,94 @@ static void a_stopped_rank_does_not_keep_others_from_ending(void **state)
     assert_true(WIFEXITED(team.status[0]) && WEXITSTATUS(team.status[0]) == 0);
 }
 
+/* Rank 0, once it has heard that rank 1 has ended: what it sends then is an error that names rank 1, and
+ * there is nothing to wait for at the end. */
+static int send_in_vain(const struct member *member, struct by_mesh *mesh, uint64_t deadline_ns)
+{
+    const struct by_message message = {.bytes = sizeof(buffer[0])};
+    struct iovec piece = {buffer, sizeof(buffer[0])};
+    struct by_mesh_fault fault = {0};
+
+    while (!mesh->gone[CULPRIT] && by_clock_ns() < deadline_ns)
+        by_mesh_listen(mesh, &fault);
+    if (!mesh->gone[CULPRIT] || fault.error != 0)
+        return member_wrong(member, "is not told that rank 1 has ended, or more: %d", fault.error);
+    by_mesh_send(mesh, CULPRIT, &message, &piece, 1);
+    by_mesh_step(mesh, &fault);
+    if (fault.error != BY_EIO || fault.rank != CULPRIT)
+        return member_wrong(member, "error %d, rank %u", fault.error, fault.rank);
+    return by_mesh_settled(mesh) ? 0 : member_wrong(member, "would wait for an answer of rank 1");
+}
+
+/* Rank 0, which is told of a failure whose error is none. */
+static int hear_nonsense(const struct member *member, struct by_mesh *mesh, uint64_t deadline_ns)
+{
+    struct by_mesh_fault fault = {0};
+
+    while (fault.error == 0 && by_clock_ns() < deadline_ns)
+        by_mesh_listen(mesh, &fault);
+    return fault.error == BY_EIO && fault.rank == CULPRIT ? 0 : member_wrong(member, "error %d", fault.error);
+}
+
+/* Two ranks with a mesh over UDP, of which rank 1 ends at once; `argument`: it says nonsense before. */
+static int mesh_and_end(struct member *member)
+{
+    const struct by_mesh_fault nonsense = {.error = 5, .rank = CULPRIT};
+    uint64_t deadline_ns = by_clock_ns() + (uint64_t)(TIMEOUT * 1e9);
+    const struct by_fault fault = {0};
+    struct by_carrier *carrier = NULL;
+    struct by_circulant circulant;
+    struct by_meeting meeting;
+    struct by_peers peers;
+    struct by_mesh mesh;
+    int wrong = 0;
+
+    if (by_meeting_read(&meeting) != 0 || by_peers_meet(&peers, &meeting, 1, deadline_ns) != 0 ||
+        !by_circulant_init(&circulant, member->count) ||
+        by_carrier_open(member->rank, member->count, &fault, &carrier) != 0 ||
+        by_mesh_open(&mesh, &circulant, &peers, carrier, 1, deadline_ns) != 0)
+        return member_wrong(member, "%s", banyan_last_error());
+    if (member->rank != CULPRIT)
+        wrong = member->argument != NULL ? hear_nonsense(member, &mesh, deadline_ns)
+                                         : send_in_vain(member, &mesh, deadline_ns);
+    else if (member->argument != NULL)
+        by_mesh_warn(&mesh, &nonsense);
+    by_mesh_close(&mesh);
+    by_peers_close(&peers);
+    return wrong;
+}
+
+static void a_message_to_a_rank_that_is_known_to_have_ended_is_an_error_at_once(void **state)
+{
+    (void)state;
+    team_must(2, mesh_and_end, NULL);
+}
+
+static void a_notice_of_a_failure_is_one_whatever_its_error(void **state)
+{
+    (void)state;
+    team_must(2, mesh_and_end, "nonsense");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_sent_arrives_though_its_sender_computes_or_ends),
         cmocka_unit_test(a_stopped_rank_does_not_keep_others_from_ending),
+        cmocka_unit_test(who_leaves_in_the_midst_of_an_operation_does_so_at_once_and_says_it),
     };
     const struct CMUnitTest different[] = {
         cmocka_unit_test(ranks_that_send_over_different_ways_are_told),
     };
 
+    const struct CMUnitTest udp[] = {
+        cmocka_unit_test(a_message_to_a_rank_that_is_known_to_have_ended_is_an_error_at_once),
+        cmocka_unit_test(a_notice_of_a_failure_is_one_whatever_its_error),
+    };
+
     setenv("BANYAN_TIMEOUT", "2", 1);
     return cmocka_run_group_tests_name("over tcp", tests, team_tcp, NULL) +
            cmocka_run_group_tests_name("over udp", tests, team_udp, NULL) +
+           cmocka_run_group_tests_name("over udp alone", udp, team_udp, NULL) +
            cmocka_run_group_tests_name("over both", different, NULL, NULL);
 }

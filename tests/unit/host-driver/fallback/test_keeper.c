@@ -110,6 +110,21 @@ static void what_an_owner_begins_while_the_thread_sleeps_is_done_when_it_is_due(
     assert_true(wait_done(kept));
 }
 
+/* An owner that waits for what comes takes a long lease; then it goes away with the usual one. */
+static void a_lease_that_is_cut_short_ends_sooner(void **state)
+{
+    struct kept *kept = *state;
+    uint64_t begin_ns;
+
+    by_keeper_enter(&kept->keeper, by_clock_ns() + 2 * PATIENCE_NS);
+    by_keeper_leave(&kept->keeper);
+    nap(50 * MILLISECOND); /* now the thread naps */
+    begin_ns = by_clock_ns();
+    owe(kept, 0);
+    assert_true(wait_done(kept));
+    assert_true(by_clock_ns() - begin_ns < PATIENCE_NS);
+}
+
 static bool is_told(const struct kept *kept)
 {
     struct pollfd tell = {.fd = kept->keeper.tell, .events = POLLIN};
@@ -175,6 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_an_owner_begins_while_the_thread_sleeps_is_done_when_it_is_due,
                                         open_kept, close_kept),
+        cmocka_unit_test_setup_teardown(a_lease_that_is_cut_short_ends_sooner, open_kept, close_kept),
         cmocka_unit_test_setup_teardown(news_stay_until_the_owner_looks, open_kept, close_kept),
         cmocka_unit_test(what_has_come_is_known_by_the_socket_or_the_batch),
     };

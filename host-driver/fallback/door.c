@@ -1,0 +1,121 @@
+/* Connections and their greetings; see door.h. */
+#include "host-driver/fallback/door.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "host-driver/clock.h"
+#include "host-driver/fallback/peers.h"
+#include "offload/base/assert.h"
+#include "offload/base/errors.h"
+
+/* A greeting follows its connection at once: who is silent for so long may go where room is wanted. */
+#define PATIENCE_NS UINT64_C(500000000)
+#define POLL_MAX_NS UINT64_C(60000000000)
+
+void by_door_open(struct by_door *door, int listener, uint32_t bytes)
+{
+    BY_ASSERT(bytes > 0 && bytes <= BY_DOOR_GREETING);
+    door->listener = listener;
+    door->bytes = bytes;
+    door->count = 0;
+}
+
+void by_door_close(struct by_door *door)
+{
+    for (uint32_t i = 0; i < door->count; i++)
+        close(door->guest[i].fd);
+    door->count = 0;
+}
+
+static void take_out(struct by_door *door, uint32_t index)
+{
+    door->count--;
+    memmove(&door->guest[index], &door->guest[index + 1], (door->count - index) * sizeof(door->guest[0]));
+}
+
+/* Reads what has come of a greeting; false: nothing more will. */
+static bool listen_to(const struct by_door *door, struct by_guest *guest)
+{
+    while (guest->have < door->bytes) {
+        ssize_t got = recv(guest->fd, guest->greeting + guest->have, door->bytes - guest->have, MSG_DONTWAIT);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 && errno == EAGAIN;
+        guest->have += (uint32_t)got;
+    }
+    return true;
+}
+
+/* The first that has greeted, or -1; who has left goes. */
+static int find_greeting(struct by_door *door, uint8_t *greeting)
+{
+    for (uint32_t i = 0; i < door->count;) {
+        struct by_guest *guest = &door->guest[i];
+        int fd = guest->fd;
+
+        if (!listen_to(door, guest)) {
+            close(fd);
+            take_out(door, i);
+        } else if (guest->have < door->bytes) {
+            i++;
+        } else {
+            memcpy(greeting, guest->greeting, door->bytes);
+            take_out(door, i);
+            return fd;
+        }
+    }
+    return -1;
+}
+
+/* 0, also when nobody comes after all, or BY_EIO. */
+static int let_in(struct by_door *door, uint64_t now_ns)
+{
+    int fd = accept4(door->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+    if (fd < 0)
+        return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED ? 0 : BY_EIO;
+    by_peer_prepare(fd);
+    door->guest[door->count++] = (struct by_guest){.fd = fd, .came_ns = now_ns};
+    return 0;
+}
+
+/* Waits until somebody comes or says something, or may have to go, or the time; true: somebody comes. */
+static bool wait_for_news(const struct by_door *door, uint64_t now_ns, uint64_t until_ns)
+{
+    struct pollfd fds[1 + BY_DOOR_GUESTS];
+    uint64_t wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+
+    wait_ns = wait_ns < POLL_MAX_NS ? wait_ns : POLL_MAX_NS;
+    fds[0] = (struct pollfd){.fd = door->count < BY_DOOR_GUESTS ? door->listener : -1, .events = POLLIN};
+    for (uint32_t i = 0; i < door->count; i++)
+        fds[1 + i] = (struct pollfd){.fd = door->guest[i].fd, .events = POLLIN};
+    return poll(fds, 1 + door->count, (int)((wait_ns + 999999u) / 1000000u)) > 0 && fds[0].revents != 0;
+}
+
+int by_door_next(struct by_door *door, uint8_t *greeting, uint64_t deadline_ns)
+{
+    for (;;) {
+        uint64_t now_ns = by_clock_ns(), until_ns = deadline_ns;
+        int fd = find_greeting(door, greeting);
+
+        if (fd >= 0)
+            return fd;
+        if (now_ns >= deadline_ns)
+            return BY_ETIMEDOUT;
+        if (door->count == BY_DOOR_GUESTS && now_ns - door->guest[0].came_ns >= PATIENCE_NS) {
+            close(door->guest[0].fd);
+            take_out(door, 0);
+        }
+        if (door->count == BY_DOOR_GUESTS && door->guest[0].came_ns + PATIENCE_NS < until_ns)
+            until_ns = door->guest[0].came_ns + PATIENCE_NS;
+        if (wait_for_news(door, now_ns, until_ns) && let_in(door, now_ns) != 0)
+            return BY_EIO;
+    }
+}
