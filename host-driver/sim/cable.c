@@ -255,11 +255,9 @@ void by_cable_send(struct by_world *world, uint32_t node, const struct by_tx *tx
     departure->tx = *tx;
     departure->relayed = relayed;
     departure->bytes = (uint32_t)bytes;
-    if (relayed != NULL)
-        departure->tx.ecn = relayed->ecn;
     world->counters.waited += direction->count;
-    if ((config->mark_bytes > 0 && direction->queue_bytes > config->mark_bytes) ||
-        (config->mark_at > 0 && direction->count >= config->mark_at)) {
+    if (tx->ecn != 0 && ((config->mark_bytes > 0 && direction->queue_bytes > config->mark_bytes) ||
+                         (config->mark_at > 0 && direction->count >= config->mark_at))) {
         departure->tx.ecn = CE;
         direction->use.marked++;
         world->counters.marked++;

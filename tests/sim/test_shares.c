@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "host-driver/sim/inside.h"
 #include "offload/wire/types.h"
 #include "tests/sim/scenario.h"
 
@@ -106,10 +107,62 @@ static void jobs_come_to_their_shares_and_to_what_others_leave(void **state)
     }
 }
 
+/* What arrives of the last of three packets that a switch passes on: they came with these bits of ECN, and it
+ * left them with those. */
+static uint8_t arrives_as(struct by_world *world, uint8_t came, uint8_t left)
+{
+    const struct by_tx made = {.ecn = came, .ref = BY_REF_NONE};
+    const struct by_tx relay = {.kind = BY_TX_RELAY, .ecn = left, .ref = BY_REF_NONE};
+    struct by_event event;
+    uint8_t ecn = 0xff;
+
+    for (unsigned i = 0; i < 3; i++)
+        by_cable_send(world, 0, &relay, by_parcel_make(world, &made));
+    while (by_heap_pop(&world->heap, &event)) {
+        world->now_ps = event.at_ps;
+        if (event.kind == BY_EVENT_DEPART)
+            by_cable_on_depart(world, event.index);
+        if (event.kind != BY_EVENT_ARRIVE)
+            continue;
+        ecn = event.parcel->ecn;
+        by_parcel_put(world, event.parcel);
+    }
+    return ecn;
+}
+
+static void marks_of_a_switch_arrive_and_the_network_marks_only_who_knows_ecn(void **state)
+{
+    struct by_world_node nodes[3] = {{0}};
+    struct by_world_arc arcs[4] = {{.from = 0, .to = 1, .ps_num = 8000, .ps_den = 1},
+                                   {.from = 1, .to = 0, .ps_num = 8000, .ps_den = 1},
+                                   {.from = 0, .to = 2, .from_port = 1, .ps_num = 8000, .ps_den = 1},
+                                   {.from = 2, .to = 0, .to_port = 1, .ps_num = 8000, .ps_den = 1}};
+    const struct by_world_fabric cables = {
+        .node_count = 3, .arc_count = 4, .job_count = 1, .nodes = nodes, .arcs = arcs, .jobs = {1}};
+
+    (void)state;
+    for (unsigned marking = 0; marking < 2; marking++) {
+        struct by_world *world;
+
+        scenario_init(&scenario, 1);
+        scenario.world.mark_at = marking; /* who finds one waiting, as the third does */
+        fabric_star(&scenario.fabric, 2, MBPS, 1000);
+        fabric_job_add(&scenario.fabric, 1, 1);
+        assert_non_null(fabric_tree_add(&scenario.fabric, 0, 0, 0, NULL));
+        for (int i = 0; i < 3; i++)
+            nodes[i].image = fabric_image(&scenario.fabric, i, &nodes[i].image_bytes);
+        world = by_world_create(&cables, &scenario.world, NULL, NULL);
+        for (uint8_t ecn = 0; ecn < 4; ecn++)
+            assert_int_equal(arrives_as(world, 2, ecn), marking && ecn > 0 ? 3 : ecn);
+        by_world_destroy(world);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(jobs_come_to_their_shares_and_to_what_others_leave),
+        cmocka_unit_test(marks_of_a_switch_arrive_and_the_network_marks_only_who_knows_ecn),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
