@@ -101,11 +101,12 @@ static void step(struct by_shell *shell)
     uint32_t done = 0;
 
     while (done < shell->batch_count) {
-        uint32_t tx_count = 0;
         uint32_t count = RTE_MIN(shell->batch_count - done, STEP_PACKETS);
-        uint32_t used = by_engine_step(shell->engine, shell->now_ns, shell->rx + done, count, shell->tx,
-                                       BY_TX_MAX, &tx_count);
+        uint32_t used, tx_count = 0;
 
+        by_engine_allow(shell->engine, shell->park.most - shell->park.count);
+        used = by_engine_step(shell->engine, shell->now_ns, shell->rx + done, count, shell->tx, BY_TX_MAX,
+                              &tx_count);
         shell->counters.steps++;
         by_shell_transmit(shell, shell->tx, tx_count, done);
         if (used == 0 && tx_count == 0)

@@ -268,7 +268,7 @@ static void park(struct by_shell *shell, const struct by_tx *tx, uint32_t index)
     struct rte_mbuf *frame = take_frame(shell, port, index);
 
     if (frame && !by_park_put(&shell->park, shell->now_ns + tx->wait_ns, frame, tx->port)) {
-        shell->counters.park_full++;
+        shell->counters.tx_no_memory++; /* not where the engine knows how many there is room for */
         rte_pktmbuf_free(frame);
     }
 }

@@ -60,7 +60,6 @@ struct by_shell_config {
     X(kernel_relayed, "packets relayed in the kernel (driver xdp), which the switch has not seen")           \
     X(kernel_replicated, "packets sent as copies that the kernel made (drivers xdp and ring)")               \
     X(kernel_lost, "packets, or copies, that the kernel had no place for (drivers xdp and ring)")            \
-    X(park_full, "packets dropped: too many wait for their jobs' shares")                                    \
     X(tx_no_memory, "packets dropped: no packet buffer")                                                     \
     X(tx_no_port, "packets dropped: the port does not exist or has no address")
 

@@ -75,10 +75,11 @@ static void step(struct by_switch *self)
     uint32_t done = 0;
 
     while (done < self->batch_count) {
-        uint32_t tx_count = 0;
-        uint32_t used = by_engine_step(self->engine, self->is_timeless ? 0 : self->now_ns, self->rx + done,
-                                       self->batch_count - done, self->tx, BY_TX_MAX, &tx_count);
+        uint32_t used, tx_count = 0;
 
+        by_engine_allow(self->engine, self->park.most - self->park.count);
+        used = by_engine_step(self->engine, self->is_timeless ? 0 : self->now_ns, self->rx + done,
+                              self->batch_count - done, self->tx, BY_TX_MAX, &tx_count);
         self->counters.steps++;
         by_switch_send(self, self->tx, tx_count, done);
         if (used == 0 && tx_count == 0)

@@ -95,7 +95,7 @@ static void park(struct by_switch *self, const struct by_tx *tx, uint16_t *buffe
     if (by_park_put(&self->park, self->now_ns + tx->wait_ns, (void *)(uintptr_t)*buffer, tx->port))
         *buffer = BY_BUFFER_NONE; /* it has not been used up */
     else
-        self->counters.park_full++;
+        self->counters.tx_no_memory++; /* not where the engine knows how many there is room for */
 }
 
 void by_switch_send(struct by_switch *self, const struct by_tx *tx, uint32_t tx_count, uint32_t rx_first)

@@ -37,7 +37,6 @@
     X(tx_shared, "packets sent as headers chained to a shared payload")                                      \
     X(tx_copied, "packets sent as a copy, since the payload is not the engine's")                            \
     X(tx_relayed, "packets relayed in the buffer that they came in")                                         \
-    X(park_full, "packets dropped: too many wait for their jobs' shares")                                    \
     X(tx_no_memory, "packets dropped: the port took no more, or there was no buffer")                        \
     X(tx_no_port, "packets dropped: the port does not exist or has no address")
 

@@ -174,10 +174,11 @@ static void step_engine(struct by_world *world, uint32_t index, struct by_parcel
         if (rx[i].bytes >= BY_WIRE_HEADER_BYTES && rx[i].data[AT_TYPE] == BY_TYPE_CONTRIB)
             mark_opened(world, node, rx[i].data);
     for (uint32_t done = 0; done < count && node->engine != NULL;) {
-        uint32_t tx_count = 0;
-        uint32_t taken = by_engine_step(node->engine, world->now_ps / 1000, rx + done, count - done, tx,
-                                        BY_CHILDREN_MAX + 2, &tx_count);
+        uint32_t taken, tx_count = 0;
 
+        by_engine_allow(node->engine, UINT32_MAX);
+        taken = by_engine_step(node->engine, world->now_ps / 1000, rx + done, count - done, tx,
+                               BY_CHILDREN_MAX + 2, &tx_count);
         act(world, index, tx, tx_count, parcels + done,
             1); /* rx_index counts from the first packet of that step */
         done += taken;

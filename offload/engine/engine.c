@@ -188,6 +188,13 @@ static int is_own_address(const struct by_table *table, const struct by_rx *rx)
     return 0;
 }
 
+/* What becomes of the two bits of a packet that is marked: a sender that knows no ECN, 0, must not be told of
+ * any (RFC 3168, section 5). */
+static uint8_t marked(uint8_t ecn)
+{
+    return ecn == 0 ? 0 : ECN_MARKED;
+}
+
 /* Passes on a datagram that is for others, as a whole and by its first packet: with a damaged one it ends
  * here. `rx` is its first packet, and `whole` its bytes; or a later one, and `whole` 0. 0 when it is for us.
  */
@@ -213,11 +220,11 @@ static int relayed(struct by_step *step, const struct by_rx *rx, uint32_t rx_ind
     if (step->table->metered) {
         if (!by_meter_admits(step, rx, rx_index, whole, (uint16_t)(key >> 16), relay->port))
             return 1;
-        by_meter_relayed(step, (uint16_t)(key >> 16), relay->port, whole);
+        by_meter_sent(step, (uint16_t)(key >> 16), relay->port, whole);
     }
     tx = &step->tx[step->tx_count++];
     tx->kind = BY_TX_RELAY;
-    tx->ecn = rx->held && by_meter_marks(step, rx->port) ? ECN_MARKED : rx->ecn;
+    tx->ecn = rx->held && by_meter_marks(step, rx->port) ? marked(rx->ecn) : rx->ecn;
     tx->direct = 0;
     tx->port = relay->port;
     tx->udp_port = 0;
@@ -235,7 +242,7 @@ static int is_from_neighbour(const struct by_table *table, const struct by_packe
 {
     const struct by_entry *entry = packet->entry;
 
-    return packet->address == entry->parent.address ||
+    return (entry->has_parent && packet->address == entry->parent.address) ||
            (packet->header.child < entry->child_count &&
             packet->address == table->child[entry->first_child + packet->header.child].address);
 }
@@ -391,9 +398,14 @@ uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct 
         }
     }
     if (step.table->metered)
-        by_meter_sent(&step);
+        by_meter_step(&step);
     *tx_count = step.tx_count;
     return done;
+}
+
+void by_engine_allow(struct by_engine *engine, uint32_t held)
+{
+    engine->held_most = held;
 }
 
 void by_engine_release(struct by_engine *engine, uint32_t ref)

@@ -37,6 +37,14 @@ static inline uint32_t by_engine_meters(uint32_t ports, uint32_t jobs)
     return 2 * ports * (jobs + 1);
 }
 
+/* The most jobs whose shares of `ports` ports `meters` meters keep. */
+static inline uint32_t by_engine_shares(uint32_t meters, uint32_t ports)
+{
+    uint32_t most = ports > 0 ? meters / 2 / ports : 0;
+
+    return most > BY_SHARES_MAX ? BY_SHARES_MAX : most > 0 ? most - 1 : 0;
+}
+
 /* X(name, "help"): counts since init; packets unless said otherwise. */
 #define BY_ENGINE_COUNTER_LIST(X)                                                                            \
     X(rx, "packets given to the engine")                                                                     \
@@ -69,6 +77,7 @@ static inline uint32_t by_engine_meters(uint32_t ports, uint32_t jobs)
     X(drop_state, "dropped: not expected in this state")                                                     \
     X(drop_poison, "dropped: of a poisoned chunk")                                                           \
     X(drop_share, "dropped: of a job far beyond its share of a port")                                        \
+    X(drop_room, "dropped: of a job beyond its share of a port, and too many wait already")                  \
     X(hold, "held back: of a job beyond its share of a port that others use")                                \
     X(poison, "chunks poisoned by ranks that disagree")                                                      \
     X(alarm_memory, "chunks poisoned because a slot was not as this node had left it")                       \
@@ -113,6 +122,9 @@ const uint8_t *by_engine_staged(const struct by_engine *engine, size_t *bytes);
  */
 uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct by_rx *rx, uint32_t rx_count,
                         struct by_tx *tx, uint32_t tx_capacity, uint32_t *tx_count);
+/* So many packets more may be held (BY_TX_HOLD), 0 to begin with: those beyond are dropped, and charged to
+ * nobody. A shell says it before each step. */
+void by_engine_allow(struct by_engine *engine, uint32_t held);
 /*
  * The shell no longer uses the payload behind `ref` for one by_tx: it was sent, or dropped. A bank with
  * references left cannot be claimed by its next chunk, two windows later (drop_busy): a shell that frees late

@@ -39,10 +39,10 @@
 
 /* ---- meters ---- */
 
-static struct by_meter *meter_of(const struct by_table *table, enum by_direction direction, uint32_t port,
-                                 uint32_t share)
+/* A port's meters in one direction: its own, and behind it one for each job with a share. */
+static struct by_meter *meters_at(const struct by_table *table, uint32_t port, enum by_direction direction)
 {
-    return &table->meter[((size_t)direction * table->port_count + port) * table->share_count + share];
+    return table->meter + ((size_t)2 * port + direction) * table->share_count;
 }
 
 static void drain(struct by_meter *meter, uint64_t now_ns)
@@ -80,28 +80,34 @@ static int is_over(const struct by_meter *meter, uint64_t amount)
     return meter->level + amount > meter->depth + HELD_MAX * BYTE;
 }
 
-/*
- * What a packet has to wait: it goes on as soon as it is within its job's share, or there is room that nobody
- * else uses, whichever comes first; and that is whose account it is on. UINT64_MAX, and on no account, when
- * `may_drop` and too much waits already. For jobs without a share both meters are the port's.
- */
-static uint64_t charge(struct by_meter *port, struct by_meter *job, uint64_t now_ns, uint32_t bytes,
-                       int may_drop)
+/* What a packet comes to: how long it would wait, and whether that is on its job's account too, or on the
+ * port's alone. */
+struct cost {
+    uint64_t wait;
+    int is_own;
+};
+
+/* A packet goes on as soon as it is within its job's share, or there is room that nobody else uses, whichever
+ * comes first; and that is whose account it is on. For jobs without a share both meters are the port's. */
+static struct cost weigh(struct by_meter *port, struct by_meter *job, uint64_t now_ns, uint64_t amount)
 {
-    uint64_t amount = bytes * BYTE, own, rest, wait;
+    uint64_t own, rest;
 
     drain(port, now_ns);
     if (job != port)
         drain(job, now_ns);
     own = wait_of(job, amount);
-    rest = own == 0 ? 0 : is_over(port, amount) ? UINT64_MAX : wait_of(port, amount);
-    wait = own < rest ? own : rest;
-    if (may_drop && (wait > HELD_NS_MAX || (own <= rest && is_over(job, amount))))
-        return UINT64_MAX;
-    if (job != port && own <= rest)
+    if (own == 0)
+        return (struct cost){0, 1};
+    rest = is_over(port, amount) ? UINT64_MAX : wait_of(port, amount);
+    return own <= rest ? (struct cost){own, 1} : (struct cost){rest, 0};
+}
+
+static void charge(struct by_meter *port, struct by_meter *job, uint64_t amount, int is_own)
+{
+    if (is_own && job != port)
         add(job, amount, HELD_MAX);
     add(port, amount, BEYOND_MAX);
-    return wait;
 }
 
 /* ---- packets ---- */
@@ -112,7 +118,7 @@ int by_meter_marks(struct by_step *step, uint32_t port)
 
     if (!step->table->metered || port >= step->table->port_count)
         return 0;
-    meter = meter_of(step->table, BY_DIRECTION_IN, port, 0);
+    meter = meters_at(step->table, port, BY_DIRECTION_IN);
     drain(meter, step->now_ns);
     return meter->level > meter->depth + MARK * BYTE;
 }
@@ -122,6 +128,8 @@ static uint64_t wait_back(struct by_meter *port, struct by_meter *job, uint64_t 
 {
     uint64_t own, rest;
 
+    if (job->level <= job->depth)
+        return 0; /* and since it was counted it has drained */
     drain(port, now_ns);
     if (job != port)
         drain(job, now_ns);
@@ -130,39 +138,10 @@ static uint64_t wait_back(struct by_meter *port, struct by_meter *job, uint64_t 
     return own < rest ? own : rest;
 }
 
-int by_meter_admits(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t bytes,
-                    uint16_t job, uint16_t out)
+static void hold(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint64_t wait)
 {
-    const struct by_table *table = step->table;
-    uint32_t index = table->share_of[job];
-    struct by_engine_share *share = &table->share[index];
-    uint64_t wait = 0;
-    struct by_tx *tx;
+    struct by_tx *tx = &step->tx[step->tx_count++];
 
-    if (rx->held || step->now_ns == 0 || rx->port >= table->port_count || out >= table->port_count)
-        return 1;
-    if (meter_of(table, BY_DIRECTION_IN, rx->port, 0)->rate > 0) {
-        wait =
-            charge(meter_of(table, BY_DIRECTION_IN, rx->port, 0),
-                   meter_of(table, BY_DIRECTION_IN, rx->port, index), step->now_ns, bytes + FRAME_BYTES, 1);
-        share->rx_bytes += wait == UINT64_MAX ? 0 : bytes + FRAME_BYTES;
-    }
-    if (wait != UINT64_MAX && meter_of(table, BY_DIRECTION_OUT, out, 0)->rate > 0) {
-        uint64_t back = wait_back(meter_of(table, BY_DIRECTION_OUT, out, 0),
-                                  meter_of(table, BY_DIRECTION_OUT, out, index), step->now_ns);
-
-        wait = back > wait ? back : wait;
-    }
-    if (wait == 0)
-        return 1;
-    if (wait > HELD_NS_MAX) {
-        share->dropped++;
-        step->engine->counters.drop_share++;
-        return 0;
-    }
-    share->held++;
-    step->engine->counters.hold++;
-    tx = &step->tx[step->tx_count++];
     tx->kind = BY_TX_HOLD;
     tx->ecn = rx->ecn;
     tx->direct = 0;
@@ -174,29 +153,80 @@ int by_meter_admits(struct by_step *step, const struct by_rx *rx, uint32_t rx_in
     tx->ref = BY_REF_NONE;
     tx->wait_ns = (uint32_t)wait;
     tx->payload = NULL;
+    step->engine->held_most--;
+    step->engine->counters.hold++;
+}
+
+int by_meter_admits(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t bytes,
+                    uint16_t job, uint16_t out)
+{
+    const struct by_table *table = step->table;
+    const uint32_t index = table->share_of[job];
+    const uint64_t amount = (bytes + FRAME_BYTES) * BYTE;
+    struct by_engine_share *share = &table->share[index];
+    struct by_meter *in, *back;
+    struct cost cost = {0, 0};
+    uint64_t wait;
+
+    if (rx->held || step->now_ns == 0 || rx->port >= table->port_count || out >= table->port_count)
+        return 1;
+    in = meters_at(table, rx->port, BY_DIRECTION_IN);
+    back = meters_at(table, out, BY_DIRECTION_OUT);
+    if (in->rate > 0)
+        cost = weigh(in, in + index, step->now_ns, amount);
+    wait = back->rate > 0 ? wait_back(back, back + index, step->now_ns) : 0;
+    wait = cost.wait > wait ? cost.wait : wait;
+    if (wait > HELD_NS_MAX || (cost.wait > 0 && cost.is_own && is_over(in + index, amount))) {
+        step->engine->counters.drop_share++;
+        share->dropped++;
+        return 0;
+    }
+    if (wait > 0 && step->engine->held_most == 0) {
+        step->engine->counters.drop_room++;
+        share->dropped++;
+        return 0;
+    }
+    if (in->rate > 0) { /* what is dropped is on nobody's account */
+        charge(in, in + index, amount, cost.is_own);
+        share->rx_bytes += bytes + FRAME_BYTES;
+    }
+    if (wait == 0)
+        return 1;
+    share->held++;
+    hold(step, rx, rx_index, wait);
     return 0;
 }
 
-void by_meter_relayed(struct by_step *step, uint16_t job, uint16_t out, uint32_t bytes)
+/* Charges a packet that leaves by `out` to the share `index`. */
+static inline void charge_out(const struct by_table *table, uint64_t now_ns, uint32_t index, uint32_t out,
+                              uint32_t bytes)
 {
-    const struct by_table *table = step->table;
-    uint32_t index = job < BY_JOBS_MAX ? table->share_of[job] : 0;
+    const uint64_t amount = (bytes + FRAME_BYTES) * BYTE;
+    struct by_meter *port;
 
-    if (step->now_ns == 0 || out >= table->port_count || meter_of(table, BY_DIRECTION_OUT, out, 0)->rate == 0)
+    if (out >= table->port_count)
         return;
-    charge(meter_of(table, BY_DIRECTION_OUT, out, 0), meter_of(table, BY_DIRECTION_OUT, out, index),
-           step->now_ns, bytes + FRAME_BYTES, 0);
+    port = meters_at(table, out, BY_DIRECTION_OUT);
+    if (port->rate == 0)
+        return;
+    charge(port, port + index, amount, weigh(port, port + index, now_ns, amount).is_own);
     table->share[index].tx_bytes += bytes + FRAME_BYTES;
 }
 
-void by_meter_sent(struct by_step *step)
+void by_meter_sent(struct by_step *step, uint16_t job, uint16_t out, uint32_t bytes)
 {
-    for (uint32_t i = 0; i < step->tx_count; i++) {
+    if (step->now_ns != 0)
+        charge_out(step->table, step->now_ns, step->table->share_of[job], out, bytes);
+}
+
+void by_meter_step(struct by_step *step)
+{
+    for (uint32_t i = 0; i < step->tx_count && step->now_ns != 0; i++) {
         const struct by_tx *tx = &step->tx[i];
 
         if (tx->kind == BY_TX_SEND)
-            by_meter_relayed(step, by_get16(tx->header + 4), tx->port,
-                             BY_WIRE_HEADER_BYTES + tx->payload_bytes);
+            charge_out(step->table, step->now_ns, step->table->share_of[by_get16(tx->header + 4)], tx->port,
+                       BY_WIRE_HEADER_BYTES + tx->payload_bytes);
     }
 }
 
@@ -215,13 +245,15 @@ static void set_meter(struct by_meter *meter, uint64_t rate, uint64_t depth_byte
 
 static void build_port(struct by_table *table, enum by_direction direction, uint32_t port, uint32_t rate)
 {
-    set_meter(meter_of(table, direction, port, 0), rate_of(rate, BY_SHARE_ONE), PORT_BURST);
+    struct by_meter *meter = meters_at(table, port, direction);
+
+    set_meter(&meter[0], rate_of(rate, BY_SHARE_ONE), PORT_BURST);
     for (uint32_t i = 1; i < table->share_count; i++) {
         uint64_t own = rate_of(rate, table->share[i].share);
         uint64_t burst = own / 1000 * BURST_NS / 1000000;
 
         burst = burst < BURST_MIN ? BURST_MIN : burst > BURST_MAX ? BURST_MAX : burst;
-        set_meter(meter_of(table, direction, port, i), own > 0 ? own : 1, burst);
+        set_meter(&meter[i], own > 0 ? own : 1, burst);
     }
 }
 
@@ -288,8 +320,8 @@ void by_meters_inherit(struct by_table *table, const struct by_table *before)
         table->share[i].dropped = before->share[old].dropped;
         for (uint32_t p = 0; p < table->port_count && p < before->port_count; p++)
             for (enum by_direction d = BY_DIRECTION_IN; d <= BY_DIRECTION_OUT; d++) {
-                struct by_meter *meter = meter_of(table, d, p, i);
-                const struct by_meter *from = meter_of(before, d, p, old);
+                struct by_meter *meter = meters_at(table, p, d) + i;
+                const struct by_meter *from = meters_at(before, p, d) + old;
 
                 meter->last_ns = from->last_ns;
                 meter->level = from->level < meter->depth ? from->level : meter->depth;

@@ -176,9 +176,8 @@ struct by_table {
     uint32_t port_count;
     uint16_t node;
     uint32_t *own_ip; /* by port */
-    /* Shares (meter.c). For each direction and port one meter of the port, then one for each job with a
-     * share.
-     */
+    /* Shares (meter.c). For each port and direction one meter of the port, then one for each job with a
+     * share. */
     uint8_t metered;      /* 0: no port has a rate, or no job a share, or this node has no room for them */
     uint8_t *share_of;    /* by job: its place in `share`, 0: it has none */
     uint32_t share_count; /* the first is that of all jobs without */
@@ -203,6 +202,7 @@ struct by_engine {
     /* A datagram of several packets in which the last step stopped, and how far it came; or NULL. */
     const uint8_t *datagram;
     uint32_t datagram_at;
+    uint32_t held_most; /* packets that the shell can keep yet */
 };
 
 /* The step in hand: who handles, when, and the actions so far. */
@@ -334,9 +334,9 @@ int by_meter_admits(struct by_step *step, const struct by_rx *rx, uint32_t rx_in
                     uint16_t job, uint16_t out);
 /* What has waited at this port is marked: much does. */
 int by_meter_marks(struct by_step *step, uint32_t port);
-/* Charges a relay, or all that a step sends, to the ports by which they leave. */
-void by_meter_relayed(struct by_step *step, uint16_t job, uint16_t out, uint32_t bytes);
-void by_meter_sent(struct by_step *step);
+/* Charges a packet of `bytes`, or all that a step sends itself, to the ports by which they leave. */
+void by_meter_sent(struct by_step *step, uint16_t job, uint16_t out, uint32_t bytes);
+void by_meter_step(struct by_step *step);
 
 /* contrib.c, result.c, repair.c: one packet each; they count what they drop. */
 void by_contrib_take(struct by_step *step, const struct by_packet *packet);

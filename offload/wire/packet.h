@@ -27,7 +27,7 @@ struct by_rx {
 enum by_tx_kind {
     BY_TX_SEND = 1, /* header and payload, from our own address on `port` */
     BY_TX_RELAY,    /* pass on the rx packet `rx_index` of this step unchanged, by `port` */
-    BY_TX_HOLD      /* give the rx packet `rx_index` again after `wait_ns`, with `held` set; or lose it */
+    BY_TX_HOLD      /* give the rx packet `rx_index` again after `wait_ns`, with `held` set */
 };
 
 /* No reference to release. */

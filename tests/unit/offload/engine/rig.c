@@ -23,6 +23,7 @@ void rig_open(struct rig *rig)
     rig->memory = aligned_alloc(64, bytes);
     memset(rig->memory, 0xa5, bytes);
     assert_int_equal(by_engine_init(&rig->engine, rig->memory, bytes, &config), 0);
+    by_engine_allow(rig->engine, UINT32_MAX);
     rig->now_ns = 1000 * RIG_INTERVAL_NS;
 }
 

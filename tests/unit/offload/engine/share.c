@@ -48,9 +48,11 @@ static int load_of(const struct rig_entry two[2], const struct by_image_relay th
     by_image_port(image, FROM, &port);
     port.rate_in = rate_in;
     by_image_put_port(image, FROM, &port);
-    by_image_port(image, 1, &port); /* that of the second child */
-    port.rate_in = rate_in;
-    by_image_put_port(image, 1, &port);
+    for (uint32_t i = 0; i < 2; i++) { /* those of the children */
+        by_image_port(image, i, &port);
+        port.rate_in = rate_in;
+        by_image_put_port(image, i, &port);
+    }
     by_image_port(image, TO, &port);
     port.rate_out = rate_out;
     by_image_put_port(image, TO, &port);
@@ -78,8 +80,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* A packet of `job` that passes through. What becomes of it: 0 passed, UINT64_MAX dropped, else its wait. */
-static uint64_t pass(uint16_t job, uint32_t payload, int held)
+/* A packet of `job` that passes through with these bits of ECN, and goes on with those. What becomes of it: 0
+ * passed, UINT64_MAX dropped, else its wait. */
+static uint64_t pass_as(uint16_t job, uint32_t payload, int held, uint8_t ecn, uint8_t leaves)
 {
     static uint8_t data[BY_WIRE_HEADER_BYTES + RIG_PAYLOAD];
     struct by_header header = {.type = BY_TYPE_CONTRIB,
@@ -95,7 +98,7 @@ static uint64_t pass(uint16_t job, uint32_t payload, int held)
                        .port = FROM,
                        .src_ip = SRC,
                        .dst_ip = DST,
-                       .ecn = 2,
+                       .ecn = ecn,
                        .held = (uint8_t)held};
 
     by_header_encode(&header, data);
@@ -105,12 +108,17 @@ static uint64_t pass(uint16_t job, uint32_t payload, int held)
     assert_int_equal(rig.tx_count, 1);
     assert_int_equal(rig.tx[0].rx_index, 0);
     if (rig.tx[0].kind == BY_TX_RELAY) {
-        assert_int_equal(rig.tx[0].ecn, held ? 3 : 2);
+        assert_int_equal(rig.tx[0].ecn, leaves);
         return 0;
     }
     assert_int_equal(rig.tx[0].kind, BY_TX_HOLD);
     assert_int_equal(rig.tx[0].port, FROM);
     return rig.tx[0].wait_ns;
+}
+
+static uint64_t pass(uint16_t job, uint32_t payload, int held)
+{
+    return pass_as(job, payload, held, 2, held ? 3 : 2);
 }
 
 /*
@@ -241,6 +249,84 @@ static void what_has_waited_goes_on_marked(void **state)
     assert_true(pass(1, PAYLOAD, 0) > 0);
 }
 
+/* RFC 3168, section 5: to a sender that knows no ECN a mark is not a mark. */
+static void what_has_waited_goes_on_unmarked_where_its_sender_knows_no_ecn(void **state)
+{
+    (void)state;
+    assert_int_equal(load(QUARTER, 0, RATE, 0), 0);
+    for (unsigned i = 0; i < 80; i++)
+        (void)pass(1, PAYLOAD, 0);
+    assert_true(pass_as(1, PAYLOAD, 0, 0, 0) > 0);
+    for (uint8_t ecn = 0; ecn < 4; ecn++)
+        assert_int_equal(pass_as(1, PAYLOAD, 1, ecn, ecn == 0 ? 0 : 3), 0);
+}
+
+static void what_finds_no_room_to_wait_is_on_nobodys_account(void **state)
+{
+    uint64_t passed = 0, wait;
+    struct by_engine_share share;
+
+    (void)state;
+    assert_int_equal(load(QUARTER, 0, RATE, 0), 0);
+    by_engine_allow(rig.engine, 0);
+    while (pass(1, PAYLOAD, 0) == 0)
+        passed++;
+    for (unsigned i = 1; i < 1000; i++)
+        assert_true(pass(1, PAYLOAD, 0) == UINT64_MAX);
+    assert_int_equal(by_engine_share(rig.engine, 1, &share), 0);
+    assert_true(share.rx_bytes == passed * ON_CABLE && share.held == 0 && share.dropped == 1000);
+    assert_int_equal(by_engine_counters(rig.engine)->drop_room, 1000);
+    assert_int_equal(by_engine_counters(rig.engine)->drop_share, 0);
+    /* As long as if none of them had come, and there is room for one. */
+    wait = ((passed + 1) * ON_CABLE - DEPTH) * BYTE;
+    by_engine_allow(rig.engine, 1);
+    assert_int_equal(pass(1, PAYLOAD, 0), (wait + METERED / 4 - 1) / (METERED / 4));
+    assert_true(pass(1, PAYLOAD, 0) == UINT64_MAX);
+    assert_int_equal(by_engine_share(rig.engine, 1, &share), 0);
+    assert_true(share.rx_bytes == (passed + 1) * ON_CABLE && share.held == 1 && share.dropped == 1001);
+    rig.now_ns += 100000000;
+    assert_int_equal(pass(1, PAYLOAD, 0), 0); /* who need not wait needs no room */
+}
+
+static void what_is_dropped_for_what_went_out_is_on_nobodys_account(void **state)
+{
+    uint64_t taken = 0, what = 0;
+    struct by_engine_share share;
+
+    (void)state;
+    assert_int_equal(load(QUARTER, 0, RATE, 100), 0); /* it leaves by a far slower cable */
+    for (; what != UINT64_MAX && taken < 1000; taken += what != UINT64_MAX) {
+        rig.now_ns += 1000000; /* so that where it comes from never is what it waits for */
+        what = pass(1, PAYLOAD, 0);
+        if (what != 0 && what != UINT64_MAX) /* and its turn has come */
+            assert_int_equal(pass_as(1, PAYLOAD, 1, 2, 2), 0);
+    }
+    assert_true(taken > DEPTH / ON_CABLE && taken < 1000);
+    assert_int_equal(by_engine_share(rig.engine, 1, &share), 0);
+    assert_true(share.dropped == 1 && share.rx_bytes == taken * ON_CABLE &&
+                share.tx_bytes == taken * ON_CABLE);
+    assert_int_equal(by_engine_counters(rig.engine)->drop_share, 1);
+}
+
+/* The root of a tree has no parent, and nobody is at no address. */
+static void who_is_nobodys_neighbour_takes_no_room(void **state)
+{
+    static const float values[250] = {0};
+    struct rig_packet packet = rig_contrib(&entries[0], 0, 0, values, 250);
+    struct by_engine_share share;
+
+    (void)state;
+    assert_int_equal(load(QUARTER, 0, RATE, 0), 0);
+    packet.src_ip = 0;
+    for (unsigned i = 0; i < 1000; i++) {
+        rig_send(&rig, &packet);
+        rig_expect_drop_of(&rig, drop_ingress);
+        assert_int_equal(rig.tx_count, 0);
+    }
+    assert_int_equal(by_engine_share(rig.engine, 1, &share), 0);
+    assert_true(share.rx_bytes == 0 && share.held == 0 && share.dropped == 0);
+}
+
 static void a_contribution_that_has_waited_marks_its_result(void **state)
 {
     float values[250] = {1, 2};
@@ -362,6 +448,10 @@ int main(void)
         T(a_job_within_its_share_never_waits_whatever_others_send),
         T(what_nobody_else_uses_is_anybodys),
         T(what_has_waited_goes_on_marked),
+        T(what_has_waited_goes_on_unmarked_where_its_sender_knows_no_ecn),
+        T(what_finds_no_room_to_wait_is_on_nobodys_account),
+        T(what_is_dropped_for_what_went_out_is_on_nobodys_account),
+        T(who_is_nobodys_neighbour_takes_no_room),
         T(a_contribution_that_has_waited_marks_its_result),
         T(what_went_out_makes_wait_who_asks_for_more),
         T(nothing_is_metered_without_shares_rates_or_a_clock),
