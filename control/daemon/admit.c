@@ -204,12 +204,52 @@ static int sum_shares(const struct by_admit_job *others, uint32_t count, uint32_
     return 0;
 }
 
+/* "job 1, job 2, job 5, job 7 and 60 more" of those that have a share; how many they are. */
+static uint32_t name_sharers(const struct by_admit_job *others, uint32_t count, char *text, size_t bytes)
+{
+    uint32_t found = 0;
+    size_t used = 0;
+
+    text[0] = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (others[i].spec->share.num > 0 && found++ < HOLDERS_MAX)
+            used += (size_t)snprintf(text + used, bytes - used, "%sjob %u", used ? ", " : "",
+                                     others[i].spec->job);
+    if (found > HOLDERS_MAX)
+        snprintf(text + used, bytes - used, " and %u more", found - HOLDERS_MAX);
+    return found;
+}
+
+/* Every switch's table has all jobs, wherever their trees are; so the one that keeps least counts. */
+static int check_sharers(const struct by_topology *topology, const struct by_admit_job *job,
+                         const struct by_admit_job *others, uint32_t count,
+                         const struct by_admit_limits *limits, struct by_problem *problem)
+{
+    char holders[100];
+    uint32_t found = name_sharers(others, count, holders, sizeof(holders));
+
+    for (uint32_t i = 0; i < topology->node_count; i++) {
+        uint32_t most = limits[i].shares > 0 ? limits[i].shares : BY_SHARES_MAX;
+
+        if (!topology->nodes[i].compute && found >= most)
+            return by_problem_say(
+                problem, BY_ELIMIT,
+                "job %u: no share is left on %s, which keeps %u (held by %s): end a job, or "
+                "create this one without --share",
+                job->spec->job, topology->nodes[i].name, most, holders);
+    }
+    return 0;
+}
+
 int by_admit_share(const struct by_topology *topology, const struct by_admit_job *job,
-                   const struct by_admit_job *others, uint32_t count, struct by_problem *problem)
+                   const struct by_admit_job *others, uint32_t count, const struct by_admit_limits *limits,
+                   struct by_problem *problem)
 {
     struct by_fraction share = job->spec->share, held, left;
     char holders[200], asked[BY_FRACTION_TEXT_BYTES], rest[BY_FRACTION_TEXT_BYTES];
 
+    if (share.num > 0 && check_sharers(topology, job, others, count, limits, problem) != 0)
+        return BY_ELIMIT;
     for (uint32_t i = 0; i < topology->link_count && share.num > 0; i++) {
         const char *a = topology->nodes[topology->links[i].a].name,
                    *b = topology->nodes[topology->links[i].b].name;

@@ -9,7 +9,7 @@
 
 /* What a switch says of itself in Hello; all 0 while nothing is known, which refuses nothing. */
 struct by_admit_limits {
-    uint32_t ports, slots, entries, payload_max;
+    uint32_t ports, slots, entries, payload_max, shares;
 };
 
 /* A job as far as admission goes. */
@@ -30,8 +30,10 @@ int by_admit_slots(const struct by_topology *topology, const struct by_admit_job
                    const struct by_admit_job *others, uint32_t count, const struct by_admit_limits *limits,
                    uint32_t *fits, struct by_problem *problem);
 
-/* Whether the job's share of every link is left. BY_ELIMIT with `problem`, BY_ERANGE. */
+/* Whether the job's share of every link is left, and every switch keeps one more. BY_ELIMIT with `problem`,
+ * BY_ERANGE. */
 int by_admit_share(const struct by_topology *topology, const struct by_admit_job *job,
-                   const struct by_admit_job *others, uint32_t count, struct by_problem *problem);
+                   const struct by_admit_job *others, uint32_t count, const struct by_admit_limits *limits,
+                   struct by_problem *problem);
 
 #endif

@@ -41,11 +41,11 @@ struct by_change *by_change_new(struct by_daemon *daemon)
     for (uint32_t i = 0; i < daemon->switch_count; i++) {
         const by_HelloReply *hello = &daemon->switches[i].hello;
 
-        change->limits[daemon->switches[i].node] =
-            (struct by_admit_limits){.ports = hello->port_count,
-                                     .slots = hello->slot_count,
-                                     .entries = hello->entry_max,
-                                     .payload_max = hello->payload_max};
+        change->limits[daemon->switches[i].node] = (struct by_admit_limits){.ports = hello->port_count,
+                                                                            .slots = hello->slot_count,
+                                                                            .entries = hello->entry_max,
+                                                                            .payload_max = hello->payload_max,
+                                                                            .shares = hello->share_max};
     }
     change->jobs = by_alloc(BY_DAEMON_JOBS_MAX, sizeof(*change->jobs));
     for (uint32_t i = 0; i < daemon->job_count; i++)
@@ -126,7 +126,7 @@ static int admit(struct by_change *change, struct by_change_job *entry, bool shr
                  entry->tables->window, asked);
     }
     if (error == 0)
-        error = by_admit_share(change->topology, &job, others, count, &entry->problem);
+        error = by_admit_share(change->topology, &job, others, count, change->limits, &entry->problem);
     free(others);
     return error;
 }

@@ -123,7 +123,7 @@ static void put_rates(const struct writer *w, uint32_t link, struct by_image_por
     const struct by_link *record = &topology->links[link];
     int is_a = record->a == w->node;
 
-    if (!w->lowering->shared || w->host)
+    if (w->lowering->sharers == 0 || w->host)
         return;
     port->rate_in = rate_of(topology, is_a ? record->arc_ba : record->arc_ab);
     port->rate_out = rate_of(topology, is_a ? record->arc_ab : record->arc_ba);

@@ -136,6 +136,12 @@ static int add_job(struct by_lowering *lowering, const struct by_lower_job *job,
             return by_problem_say(problem, BY_EINVAL,
                                   "job %u comes after job %u: give jobs once, in ascending order", job->job,
                                   lowering->jobs[i].job);
+    lowering->sharers += job->share > 0;
+    if (lowering->sharers > BY_SHARES_MAX)
+        return by_problem_say(problem, BY_ELIMIT,
+                              "job %u: %u jobs before it have a share, and a switch keeps no more: give it "
+                              "none, or one of them",
+                              job->job, BY_SHARES_MAX);
     number_ranks(lowering, job, &map);
     map.lost_links = job->lost_links;
     error = by_groups_make(&map, job, &groups, problem);
@@ -150,7 +156,6 @@ static int add_job(struct by_lowering *lowering, const struct by_lower_job *job,
     for (uint32_t i = before; i < lowering->tree_count; i++)
         lowering->trees[i].window = job->window;
     lowering->slot_base[lowering->job_count] = copy_bases(lowering, job);
-    lowering->shared |= job->share > 0;
     lowering->jobs[lowering->job_count++] = (struct by_image_job){
         .job = job->job,
         .gen = job->gen ? job->gen : gen,

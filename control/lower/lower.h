@@ -118,7 +118,7 @@ struct by_lowering {
     struct by_image_key *keys;       /* of `jobs`, or NULL: not keyed */
     uint8_t det, bare;
     uint8_t brief;                            /* hosts' images without HOP, which would be too many */
-    uint8_t shared;                           /* a job has a share: switches learn their links' rates */
+    uint32_t sharers;                         /* jobs with a share: switches learn their links' rates */
     uint32_t mtu, payload_max, window, slots; /* slots: the most that one node needs */
     uint64_t cookie;
     uint32_t note_count;

@@ -85,6 +85,7 @@ struct by_agent_config {
     uint32_t payload_max;
     uint32_t entry_max;
     uint32_t relay_max;
+    uint32_t share_max; /* jobs whose shares are kept; 0: unknown, or none is */
     uint32_t image_bytes_max;
     uint32_t able;     /* of control.proto's enum Able, ORed */
     const char *board; /* its name, or NULL */

@@ -45,6 +45,7 @@ static void describe_switch(struct by_agent *agent, by_HelloReply *reply)
     reply->payload_max = config->payload_max;
     reply->entry_max = config->entry_max;
     reply->relay_max = config->relay_max;
+    reply->share_max = config->share_max;
     reply->image_bytes_max = config->image_bytes_max;
     reply->able = config->able;
     if (config->ops->clock)

@@ -105,6 +105,7 @@ static int open_agent(struct by_agent **agent, void **memory, const struct by_op
         .payload_max = by_shell_payload_max(node->shell),
         .entry_max = board->entries,
         .relay_max = board->relays,
+        .share_max = BY_SHARES_MAX,
         .able = (board->replicate ? by_Able_ABLE_REPLICATE : 0u) |
                 (board->aggregate ? by_Able_ABLE_SUM | by_Able_ABLE_DET | by_Able_ABLE_EXACT : 0u),
         .board = board->name,

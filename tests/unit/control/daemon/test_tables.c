@@ -126,6 +126,8 @@ static void a_refusal_says_which_limit_who_holds_it_and_what_would_fit(void **st
     struct by_problem problem = {0};
     struct by_job_tables *tables[2];
     struct by_admit_limits *limits = calloc(topology->node_count, sizeof(*limits));
+    static struct by_job_spec sharers[BY_SHARES_MAX];
+    static struct by_admit_job many[BY_SHARES_MAX];
     uint32_t fits, l0 = node_of(topology, "l0");
 
     (void)state;
@@ -156,11 +158,28 @@ static void a_refusal_says_which_limit_who_holds_it_and_what_would_fit(void **st
     assert_int_equal(by_admit_slots(topology, &second, &first, 1, limits, &fits, &problem), BY_ELIMIT);
     assert_non_null(strstr(problem.text, "no entries on l0"));
 
-    assert_int_equal(by_admit_share(topology, &second, &first, 1, &problem), BY_ELIMIT);
+    assert_int_equal(by_admit_share(topology, &second, &first, 1, limits, &problem), BY_ELIMIT);
     assert_non_null(strstr(problem.text, "a share of 1/2 is asked, and 1/4 is left (job 1 holds 3/4)"));
     assert_non_null(strstr(problem.text, "a share of 1/4 would fit"));
     spec[1].share = (struct by_fraction){1, 4};
-    assert_int_equal(by_admit_share(topology, &second, &first, 1, &problem), 0);
+    assert_int_equal(by_admit_share(topology, &second, &first, 1, limits, &problem), 0);
+
+    limits[l0] = (struct by_admit_limits){.shares = 1};
+    assert_int_equal(by_admit_share(topology, &second, &first, 1, limits, &problem), BY_ELIMIT);
+    assert_string_equal(problem.text,
+                        "job 2: no share is left on l0, which keeps 1 (held by job 1): end a job, or "
+                        "create this one without --share");
+    limits[l0].shares = 0; /* it does not say, and then a table's format is the limit */
+    for (uint32_t i = 0; i < BY_SHARES_MAX; i++) {
+        sharers[i] = (struct by_job_spec){.job = (uint16_t)(3 + 2 * i), .share = {1, 1000}};
+        many[i] = (struct by_admit_job){&sharers[i], tables[0]};
+    }
+    assert_int_equal(by_admit_share(topology, &second, many, BY_SHARES_MAX - 1, limits, &problem), 0);
+    assert_int_equal(by_admit_share(topology, &second, many, BY_SHARES_MAX, limits, &problem), BY_ELIMIT);
+    assert_non_null(
+        strstr(problem.text, "keeps 64 (held by job 3, job 5, job 7, job 9 and 60 more): end a job"));
+    spec[1].share.num = 0;
+    assert_int_equal(by_admit_share(topology, &second, &first, 1, limits, &problem), 0);
 
     limits[l0] = (struct by_admit_limits){.ports = 4};
     assert_int_equal(by_admit_fabric(topology, tables[0]->lowering, limits, &problem), BY_ELIMIT);

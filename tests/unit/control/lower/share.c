@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "offload/base/errors.h"
 #include "offload/wire/types.h"
 #include "tests/unit/control/lower/bench.h"
 
@@ -58,10 +59,40 @@ static void switches_get_shares_and_rates_where_a_job_has_a_share_and_hosts_do_n
     by_topology_free(topology);
 }
 
+static void one_share_more_than_a_switch_keeps_is_refused_with_the_way_out(void **state)
+{
+    static const char *const trees[] = {"10 x: x>h0 x>h1", NULL};
+    static struct by_lower_job jobs[BY_SHARES_MAX + 2];
+    struct by_topology *topology = bench_topology("h0 h1 x*", "h0-x h1-x");
+    struct by_plan *plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
+    struct by_lowering *lowering;
+    struct by_problem problem = {0};
+
+    (void)state;
+    for (uint32_t i = 0; i < BY_SHARES_MAX + 2; i++)
+        jobs[i] = (struct by_lower_job){.job = (uint16_t)(1 + i),
+                                        .plan_count = 1,
+                                        .plans = (const struct by_plan *const *)&plan,
+                                        .window = 4,
+                                        .share = i == 1 ? 0 : 1000};
+    assert_int_equal(
+        by_lower(topology, jobs, BY_SHARES_MAX + 1, &(struct by_lower_options){0}, &lowering, &problem), 0);
+    by_lowering_free(lowering);
+    assert_int_equal(
+        by_lower(topology, jobs, BY_SHARES_MAX + 2, &(struct by_lower_options){0}, &lowering, &problem),
+        BY_ELIMIT);
+    assert_string_equal(problem.text,
+                        "job 66: 64 jobs before it have a share, and a switch keeps no more: give it "
+                        "none, or one of them");
+    bench_plan_free(plan);
+    by_topology_free(topology);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(switches_get_shares_and_rates_where_a_job_has_a_share_and_hosts_do_not),
+        cmocka_unit_test(one_share_more_than_a_switch_keeps_is_refused_with_the_way_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

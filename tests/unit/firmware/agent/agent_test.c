@@ -32,6 +32,7 @@ static void hello_names_the_switch_and_its_limits(void **state)
     assert_int_equal(hello->slot_count, 1024);
     assert_int_equal(hello->payload_max, 1408);
     assert_int_equal(hello->entry_max, 512);
+    assert_int_equal(hello->share_max, 8);
     assert_int_equal(hello->table_hash, 0);
     assert_int_equal(hello->table_bytes, 0);
 }

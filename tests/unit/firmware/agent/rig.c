@@ -104,6 +104,7 @@ static int make_bench_after(void **state, const struct star *saved)
                                      .payload_max = 1408,
                                      .entry_max = 512,
                                      .relay_max = 16,
+                                     .share_max = 8,
                                      .able = by_Able_ABLE_REPLICATE,
                                      .board = "toaster",
                                      .image_bytes_max = IMAGE_BYTES_MAX,
