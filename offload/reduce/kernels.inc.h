@@ -278,28 +278,47 @@ LOAD_STORE_HALF(BF16)
         return guard_swap(guard, (uint32_t)before, (uint32_t)after);                                         \
     }
 
-/* The same where processors have no instruction for OP, so that compilers would read each input for a
- * comparison and again for its outcome: it is copied a block at a time, since its owner may write to it. */
-#define ACCUMULATE_INTEGER_HELD(OP, NAME, SUM_TYPE, TALLY)                                                   \
+/*
+ * Minima and maxima of 64 bits, for which many processors have a comparison alone: left to themselves,
+ * compilers read an input for that and again for its outcome, and its owner may have written in between.
+ */
+#define X(NAME)                                                                                              \
+    typedef value_##NAME vector_##NAME __attribute__((vector_size(BY_VECTOR_BYTES)));                        \
+    typedef value_##NAME vector_at_##NAME                                                                    \
+        __attribute__((vector_size(BY_VECTOR_BYTES), aligned(1), may_alias));
+X(I64)
+X(U64)
+#undef X
+
+#define ACCUMULATE_CHOICE(OP, NAME, IS)                                                                      \
     ACCUMULATE_HEAD(OP, NAME)                                                                                \
     {                                                                                                        \
+        const uint32_t each = BY_VECTOR_BYTES / sizeof(value_##NAME);                                        \
         at_##NAME *restrict a = acc;                                                                         \
         const at_##NAME *restrict b = in;                                                                    \
-        SUM_TYPE before = 0, after = 0;                                                                      \
-        for (uint32_t i = 0; i < count; i += BLOCK) {                                                        \
-            uint32_t part = count - i < BLOCK ? count - i : BLOCK;                                           \
-            value_##NAME held[BLOCK];                                                                        \
-            for (uint32_t j = 0; j < part; j++)                                                              \
-                held[j] = b[i + j];                                                                          \
-            BY_HOLD_ALL(held);                                                                               \
-            for (uint32_t j = 0; j < part; j++) {                                                            \
-                value_##NAME x = a[i + j], y = OP##_##NAME(x, held[j]);                                      \
-                before += TALLY(x);                                                                          \
-                after += TALLY(y);                                                                           \
-                a[i + j] = y;                                                                                \
-            }                                                                                                \
+        by_words before = {0}, after = {0};                                                                  \
+        uint64_t rest_before = 0, rest_after = 0;                                                            \
+        uint32_t i = 0;                                                                                      \
+        for (; count - i >= each; i += each) {                                                               \
+            vector_##NAME x = *(const vector_at_##NAME *)(a + i);                                            \
+            vector_##NAME y = *(const vector_at_##NAME *)(b + i), taken;                                     \
+            BY_HOLD(y);                                                                                      \
+            taken = (vector_##NAME)(y IS x);                                                                 \
+            y = (y & taken) | (x & ~taken);                                                                  \
+            before += (by_words)x;                                                                           \
+            after += (by_words)y;                                                                            \
+            *(vector_at_##NAME *)(a + i) = y;                                                                \
         }                                                                                                    \
-        return guard_swap(guard, (uint32_t)before, (uint32_t)after);                                         \
+        for (; i < count; i++) {                                                                             \
+            value_##NAME x = a[i], y = b[i];                                                                 \
+            __asm__("" : "+r"(y));                                                                           \
+            y = y IS x ? y : x;                                                                              \
+            rest_before += TALLY_8(x);                                                                       \
+            rest_after += TALLY_8(y);                                                                        \
+            a[i] = y;                                                                                        \
+        }                                                                                                    \
+        return guard_swap(guard, by_words_total(before) + (uint32_t)rest_before,                             \
+                          by_words_total(after) + (uint32_t)rest_after);                                     \
     }
 
 /* Slots are read and written as integers, so that compilers do so once. */
@@ -370,20 +389,20 @@ LOAD_STORE_HALF(BF16)
 #define ACCUMULATE_U8(OP)   ACCUMULATE_BYTES(OP, U8)
 #define ACCUMULATE_I32(OP)  ACCUMULATE_INTEGER(OP, I32, uint32_t, TALLY_4)
 #define ACCUMULATE_U32(OP)  ACCUMULATE_INTEGER(OP, U32, uint32_t, TALLY_4)
-#define ACCUMULATE_I64(OP)  ACCUMULATE_64_##OP(OP, I64, uint64_t, TALLY_8)
-#define ACCUMULATE_U64(OP)  ACCUMULATE_64_##OP(OP, U64, uint64_t, TALLY_8)
+#define ACCUMULATE_I64(OP)  ACCUMULATE_64_##OP(OP, I64)
+#define ACCUMULATE_U64(OP)  ACCUMULATE_64_##OP(OP, U64)
 #define ACCUMULATE_F32(OP)  ACCUMULATE_FLOAT_##OP(F32, U32, uint32_t, TALLY_4)
 #define ACCUMULATE_F64(OP)  ACCUMULATE_FLOAT_##OP(F64, U64, uint64_t, TALLY_8)
 #define ACCUMULATE_F16(OP)  ACCUMULATE_HALF_##OP(F16)
 #define ACCUMULATE_BF16(OP) ACCUMULATE_HALF_##OP(BF16)
 
-#define ACCUMULATE_64_SUM  ACCUMULATE_INTEGER
-#define ACCUMULATE_64_PROD ACCUMULATE_INTEGER
-#define ACCUMULATE_64_MIN  ACCUMULATE_INTEGER_HELD
-#define ACCUMULATE_64_MAX  ACCUMULATE_INTEGER_HELD
-#define ACCUMULATE_64_BAND ACCUMULATE_INTEGER
-#define ACCUMULATE_64_BOR  ACCUMULATE_INTEGER
-#define ACCUMULATE_64_BXOR ACCUMULATE_INTEGER
+#define ACCUMULATE_64_SUM(OP, NAME) ACCUMULATE_INTEGER(OP, NAME, uint64_t, TALLY_8)
+#define ACCUMULATE_64_MIN(OP, NAME) ACCUMULATE_CHOICE(OP, NAME, <)
+#define ACCUMULATE_64_MAX(OP, NAME) ACCUMULATE_CHOICE(OP, NAME, >)
+#define ACCUMULATE_64_PROD          ACCUMULATE_64_SUM
+#define ACCUMULATE_64_BAND          ACCUMULATE_64_SUM
+#define ACCUMULATE_64_BOR           ACCUMULATE_64_SUM
+#define ACCUMULATE_64_BXOR          ACCUMULATE_64_SUM
 
 #define ACCUMULATE_FLOAT_SUM(NAME, ...)                                                                      \
     ACCUMULATE_ARITHMETIC(SUM, +, NAME)                                                                      \
