@@ -22,7 +22,7 @@ size_t by_message_encode(const by_Request *request, uint8_t *bytes, size_t capac
 /*
  * Reads one response from the start of a stream. 0 and `*used` bytes consumed; BY_EAGAIN while it is
  * incomplete; BY_EFORMAT when it is not a response, or longer than any can be; BY_EVERSION when it speaks
- * another version.
+ * another version. Its texts are printable ASCII, whatever was sent.
  */
 int by_message_decode(const uint8_t *bytes, size_t size, by_Response *response, size_t *used);
 

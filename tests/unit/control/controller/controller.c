@@ -595,29 +595,6 @@ static void addresses_that_are_none_are_refused(void **state)
     }
 }
 
-static void a_message_in_pieces_is_incomplete_and_one_too_long_is_refused(void **state)
-{
-    by_Request request = {.version = 1, .id = 5, .which_body = by_Request_hello_tag};
-    by_Response *response = by_alloc(1, sizeof(*response));
-    uint8_t bytes[64], answer[] = {0, 0, 0, 4, 0x08, 1, 0x10, 5}; /* version 1, id 5 */
-    size_t used = 0;
-
-    (void)state;
-    assert_int_equal(by_message_encode(&request, bytes, 3), 0);
-    assert_int_equal(by_message_encode(&request, bytes, 6), 0);
-    assert_true(by_message_encode(&request, bytes, sizeof(bytes)) > BY_MESSAGE_LENGTH_BYTES);
-    for (size_t i = 0; i < sizeof(answer); i++)
-        assert_int_equal(by_message_decode(answer, i, response, &used), BY_EAGAIN);
-    assert_int_equal(by_message_decode(answer, sizeof(answer), response, &used), 0);
-    assert_int_equal(used, sizeof(answer));
-    assert_int_equal(response->id, 5);
-    answer[5] = 2;
-    assert_int_equal(by_message_decode(answer, sizeof(answer), response, &used), BY_EVERSION);
-    by_put32(answer, BY_MESSAGE_BYTES_MAX + 1);
-    assert_int_equal(by_message_decode(answer, sizeof(answer), response, &used), BY_EFORMAT);
-    free(response);
-}
-
 static void a_target_has_a_name_and_an_address(void **state)
 {
     const char *address = NULL;
@@ -651,7 +628,6 @@ int main(void)
         cmocka_unit_test(silence_and_nonsense_end_with_an_error_in_time),
         cmocka_unit_test(a_refusal_by_rate_is_told_apart_from_a_lost_switch),
         cmocka_unit_test(addresses_that_are_none_are_refused),
-        cmocka_unit_test(a_message_in_pieces_is_incomplete_and_one_too_long_is_refused),
         cmocka_unit_test(a_target_has_a_name_and_an_address),
     };
 

@@ -3,6 +3,10 @@ TESTS += unit-controller
 unit-controller_SRC    := tests/unit/control/controller/controller.c tests/unit/control/controller/fake.c tests/unit/control/lower/bench.c
 unit-controller_LIBS   := control agent secure offload
 unit-controller_LDLIBS := -lcmocka -ljansson -lgmp -lprotobuf-nanopb -lssl -lcrypto -lpthread
+TESTS += unit-controller-message
+unit-controller-message_SRC    := tests/unit/control/controller/message.c
+unit-controller-message_LIBS   := control offload
+unit-controller-message_LDLIBS := -lcmocka -ljansson -lgmp -lprotobuf-nanopb -lssl -lcrypto -lpthread
 # And under a pre-shared key.
 TESTS += unit-controller-psk
 unit-controller-psk_SRC    := tests/unit/control/controller/psk.c tests/unit/control/controller/fake.c
