@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -93,6 +94,7 @@ int by_dial_tcp(const struct by_dial *dial, const char *text, size_t length, int
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
     const char *colon = memrchr(text, ':', length);
     size_t before = colon != NULL ? (size_t)(colon - text) : 0, after = length - before;
+    bool bracketed = before > 2 && text[0] == '[' && text[before - 1] == ']'; /* IPv6, RFC 3986 */
     char host[200], port[16];
     int error;
 
@@ -100,7 +102,7 @@ int by_dial_tcp(const struct by_dial *dial, const char *text, size_t length, int
     if (before == 0 || before >= sizeof(host) || after < 2 || after > sizeof(port))
         return by_problem_say(problem, BY_EINVAL, "%.200s: not an address: write %s", dial->address,
                               dial->form);
-    snprintf(host, sizeof(host), "%.*s", (int)before, text);
+    snprintf(host, sizeof(host), "%.*s", (int)(bracketed ? before - 2 : before), text + bracketed);
     snprintf(port, sizeof(port), "%.*s", (int)after - 1, colon + 1);
     error = getaddrinfo(host, port, &hints, &found);
     if (error != 0)

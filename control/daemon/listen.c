@@ -76,7 +76,7 @@ int by_listen_tcp(const char *text, bool *loopback)
     const struct addrinfo hints = {
         .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     struct addrinfo *found = NULL;
-    char host[256];
+    char host[256], *name = host;
     char *colon;
     int fd, one = 1;
 
@@ -84,8 +84,12 @@ int by_listen_tcp(const char *text, bool *loopback)
     colon = strrchr(host, ':');
     if (colon != NULL)
         *colon = 0;
+    if (colon != NULL && colon > host + 2 && host[0] == '[' && colon[-1] == ']') { /* IPv6, RFC 3986 */
+        colon[-1] = 0;
+        name++;
+    }
     errno = EINVAL;
-    if (colon == NULL || getaddrinfo(host[0] != 0 ? host : NULL, colon + 1, &hints, &found) != 0)
+    if (colon == NULL || getaddrinfo(name[0] != 0 ? name : NULL, colon + 1, &hints, &found) != 0)
         return -1;
     *loopback = is_loopback(found->ai_addr);
     fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

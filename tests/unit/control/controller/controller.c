@@ -547,6 +547,19 @@ static void silence_and_nonsense_end_with_an_error_in_time(void **state)
     fake_stop(fake);
 }
 
+static void an_address_of_ipv6_may_have_brackets(void **state)
+{
+    struct by_problem problem = {0};
+    struct by_session *session;
+
+    (void)state;
+    assert_int_not_equal(by_session_open("tcp:[::1]:1", &plain, &session, &problem), 0);
+    assert_non_null(strstr(problem.text, "tcp:[::1]:1: "));
+    assert_null(strstr(problem.text, "check host and port")); /* nobody listens, or there is no IPv6 */
+    assert_int_equal(by_session_open("tcp:[::1:1", &plain, &session, &problem), BY_EINVAL);
+    assert_int_equal(by_session_open("tcp:[]:1", &plain, &session, &problem), BY_EINVAL);
+}
+
 static void a_refusal_by_rate_is_told_apart_from_a_lost_switch(void **state)
 {
     struct fake *fake = fake_start("x0", 100, IMAGE_MAX);
@@ -626,6 +639,7 @@ int main(void)
         cmocka_unit_test(keys_of_jobs_do_not_go_over_plain_tcp_unasked),
         cmocka_unit_test(counters_and_waiting_come_whole),
         cmocka_unit_test(silence_and_nonsense_end_with_an_error_in_time),
+        cmocka_unit_test(an_address_of_ipv6_may_have_brackets),
         cmocka_unit_test(a_refusal_by_rate_is_told_apart_from_a_lost_switch),
         cmocka_unit_test(addresses_that_are_none_are_refused),
         cmocka_unit_test(a_target_has_a_name_and_an_address),

@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "control/daemon/heal.h"
+#include "control/daemon/listen.h"
 #include "control/daemon/members.h"
 #include "offload/base/bytes.h"
 #include "tests/unit/control/daemon/loop.h"
@@ -245,6 +246,17 @@ static void who_joins_a_job_that_ends_waits_for_what_becomes_of_it(void **state)
     close(one);
 }
 
+static void a_listener_of_ipv6_may_have_brackets(void **state)
+{
+    bool loopback = false;
+    int fd = by_listen_tcp("[::1]:0", &loopback);
+
+    (void)state;
+    assert_true(loopback);
+    if (fd >= 0) /* else there is no IPv6 */
+        close(fd);
+}
+
 /* So many strangers at once; what the log says of them, and of them when nobody has come for a while. */
 static void a_crowd_of_strangers_makes_few_lines(void **state)
 {
@@ -313,6 +325,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(who_joins_a_job_that_ends_waits_for_what_becomes_of_it, set_up,
                                         tear_down),
+        cmocka_unit_test(a_listener_of_ipv6_may_have_brackets),
         cmocka_unit_test_setup_teardown(a_crowd_of_strangers_makes_few_lines, set_up, tear_down),
         cmocka_unit_test_setup_teardown(hosts_leave_descriptors_to_others, set_up_with_few_descriptors,
                                         tear_down),
