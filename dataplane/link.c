@@ -40,7 +40,7 @@ static uint32_t receive_host(struct by_link *link, struct by_link_host *host, ui
     if (host->asleep)
         by_link_host_wake(host);
     reap(link, host);
-    while (got < count && link->taken_count < BY_LINK_BATCH) {
+    for (uint32_t looked = 0; looked < count && link->taken_count < BY_LINK_BATCH; looked++) {
         uint32_t slot = host->receiver.head;
         const struct by_shm_packet *next = by_shm_take(&host->receiver);
         struct by_shm_packet *packet = &link->taken[link->taken_count];
@@ -72,9 +72,13 @@ uint32_t by_link_receive(struct by_link *link, uint16_t port, struct by_rx *rx, 
 {
     uint32_t got = 0;
 
-    for (unsigned i = 0; i < link->host_count && got < count; i++)
-        if (link->host[i]->greeted)
-            got += receive_host(link, link->host[i], port, rx + got, count - got);
+    for (unsigned i = 0; i < link->host_count && got < count; i++) {
+        struct by_link_host *host = link->host[(link->first + i) % link->host_count];
+
+        if (host->greeted)
+            got += receive_host(link, host, port, rx + got, count - got);
+    }
+    link->first++;
     return got;
 }
 

@@ -34,7 +34,8 @@ int by_link_fd(const struct by_link *link);
 /* Lets hosts in, and forgets those that have gone. */
 void by_link_serve(struct by_link *link);
 
-/* Up to `count` packets, as from port `port`. Their data hold until by_link_done. */
+/* Up to `count` packets, as from port `port`, beginning with another host each time; malformed ones, which
+ * are dropped, are among each host's `count`. Their data hold until by_link_done. */
 uint32_t by_link_receive(struct by_link *link, uint16_t port, struct by_rx *rx, uint32_t count);
 void by_link_done(struct by_link *link);
 /* Sends an action of the engine from `src_ip`; false when it was dropped. The engine's reference is released

@@ -40,6 +40,7 @@ struct by_link {
     int memory_fd;
     unsigned host_count;
     struct by_link_host *host[BY_LINK_HOSTS_MAX];
+    unsigned first;   /* the host whose turn comes next, of as many as there are: none is always first */
     uint64_t dropped; /* packets received that were malformed */
     uint64_t lost;    /* frames that no host took */
     uint32_t taken_count;

@@ -362,6 +362,57 @@ static void a_queue_that_says_it_holds_more_than_its_slots_holds_nothing(void **
     by_shell_close(shell);
 }
 
+/* Else a host that goes on filling its queue holds up the switch for good. */
+static void malformed_packets_take_turns_as_all_others_do(void **state)
+{
+    struct by_shell *shell = open_shell();
+    struct by_rx rx[BY_LINK_BURST];
+    struct by_port_counters counters;
+    struct end end;
+
+    (void)state;
+    join(shell, &end, 0);
+    for (uint32_t i = 0; i < BY_SHM_SLOTS; i++)
+        give(&end, 0, i, MEMORY);
+    for (uint32_t calls = 1; calls <= BY_SHM_SLOTS / BY_LINK_BURST; calls++) {
+        assert_int_equal(by_link_receive(shell->ports[0].link, 0, rx, BY_LINK_BURST), 0);
+        by_port_read(&shell->ports[0], &counters);
+        assert_int_equal(counters.rx_dropped, calls * BY_LINK_BURST);
+    }
+    leave(&end);
+    by_shell_close(shell);
+}
+
+static void a_host_with_much_to_send_leaves_the_others_of_its_port_their_turns(void **state)
+{
+    struct by_shell *shell = open_shell();
+    struct by_shm_hello words = hello();
+    struct by_rx rx[BY_LINK_BURST];
+    struct end end[2];
+    unsigned heard = 0;
+
+    (void)state;
+    join(shell, &end[0], 0);
+    words.udp_port++; /* of another job */
+    assert_int_equal(greet(shell, &end[1], 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), 0);
+    for (unsigned busy = 0; busy < 2; busy++) {
+        for (uint32_t i = 0; i < 3 * BY_LINK_BURST; i++)
+            give(&end[busy], 0, i, 0);
+        give(&end[1 - busy], 1, 0, 0); /* by its address it is told from the rest */
+        for (unsigned calls = 0; calls < 4; calls++) {
+            uint32_t count = by_link_receive(shell->ports[0].link, 0, rx, BY_LINK_BURST);
+
+            for (uint32_t i = 0; i < count; i++)
+                heard += calls < 2 && rx[i].src_ip == star_host_ip(1);
+            by_link_done(shell->ports[0].link);
+        }
+        assert_int_equal(heard, busy + 1);
+    }
+    leave(&end[0]);
+    leave(&end[1]);
+    by_shell_close(shell);
+}
+
 static void a_host_that_leaves_gives_everything_back(void **state)
 {
     struct by_shell *shell = open_shell();
@@ -489,6 +540,8 @@ int main(void)
         cmocka_unit_test(a_payload_beyond_the_shared_memory_is_dropped),
         cmocka_unit_test(a_payload_longer_than_any_is_dropped),
         cmocka_unit_test(a_queue_that_says_it_holds_more_than_its_slots_holds_nothing),
+        cmocka_unit_test(malformed_packets_take_turns_as_all_others_do),
+        cmocka_unit_test(a_host_with_much_to_send_leaves_the_others_of_its_port_their_turns),
         cmocka_unit_test(a_host_that_leaves_gives_everything_back),
         cmocka_unit_test(a_host_that_claims_to_have_read_what_was_never_sent_frees_nothing),
         cmocka_unit_test(who_is_not_let_in_hears_why),
