@@ -289,8 +289,9 @@ static void a_sum_sent_again_and_its_result_keep_their_payloads_apart(void **sta
     by_shell_close(shell);
 }
 
-/* An image with one relay: from host 0 to host 1 through the switch. */
-static void load_relay(struct by_shell *shell)
+/* An image with one relay: from host 0, whose cable brings so much (1000 bytes a second), to host 1 through
+ * the switch. */
+static void load_relay(struct by_shell *shell, uint32_t share, uint32_t rate)
 {
     struct by_image_header header = {.kind = BY_NODE_SWITCH, .payload_max = 64, .name = "relay"};
     struct by_image_job job = {.job = STAR_JOB,
@@ -298,7 +299,9 @@ static void load_relay(struct by_shell *shell)
                                .rank_count = 2,
                                .rank = BY_RANK_NONE,
                                .tree_count = 1,
-                               .udp_port = 50000};
+                               .udp_port = 50000,
+                               .share = share};
+    struct by_image_port port;
     struct by_image_relay relay = {
         .job = STAR_JOB, .src_ip = star_host_ip(0), .dst_ip = star_host_ip(1), .port = 1};
     struct by_image_fault fault = {0};
@@ -311,6 +314,9 @@ static void load_relay(struct by_shell *shell)
     memset(image, 0, sizeof image);
     by_image_put_header(image, &header);
     put_ports(image, 2);
+    by_image_port(image, 0, &port);
+    port.rate_in = rate;
+    by_image_put_port(image, 0, &port);
     by_image_put_job(image, 0, &job);
     by_image_put_relay(image, 0, &relay);
     by_image_seal(image);
@@ -318,24 +324,31 @@ static void load_relay(struct by_shell *shell)
     assert_int_equal(by_shell_commit(shell), 0);
 }
 
-static void a_relay_leaves_in_the_buffer_that_it_came_in(void **state)
+/* A frame from host 0 to host 1; its bytes. */
+static size_t make_passing(uint8_t frame[256])
 {
-    struct by_shell *shell = memory_shell(2);
     struct by_frame fields = {.src_ip = star_host_ip(0),
                               .dst_ip = star_host_ip(1),
                               .src_port = 50000,
                               .dst_port = 50000,
-                              .bytes = BY_WIRE_HEADER_BYTES + 64};
-    uint8_t frame[256], mac[6];
-    struct rte_mbuf *in, *out;
+                              .bytes = BY_WIRE_HEADER_BYTES + PAYLOAD};
 
-    (void)state;
-    load_relay(shell);
     star_contribution(&star, 0, 0, 0, COUNT, frame + BY_FRAME_HEADER_BYTES);
     star_mac(star_host_ip(0), fields.src_mac);
     star_mac(star_port_ip(0), fields.dst_mac);
     by_frame_build(&fields, frame);
-    in = memory_inject(shell, 0, frame, BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES + 64);
+    return BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES + PAYLOAD;
+}
+
+static void a_relay_leaves_in_the_buffer_that_it_came_in(void **state)
+{
+    struct by_shell *shell = memory_shell(2);
+    struct rte_mbuf *in, *out;
+    uint8_t frame[256], mac[6];
+
+    (void)state;
+    load_relay(shell, 0, 0);
+    in = memory_inject(shell, 0, frame, make_passing(frame));
     by_shell_round(shell);
     out = memory_sent(shell, 1);
     assert_ptr_equal(in, out);
@@ -347,6 +360,50 @@ static void a_relay_leaves_in_the_buffer_that_it_came_in(void **state)
     assert_int_equal(by_shell_counters(shell)->tx_relayed, 1);
     rte_pktmbuf_free(out);
     assert_int_equal(buffers_in_use(shell), 0);
+    by_shell_close(shell);
+}
+
+/* A round with a frame from host 0; how many came out at host 1, and were freed. */
+static unsigned pass(struct by_shell *shell, const uint8_t *frame, size_t bytes)
+{
+    struct rte_mbuf *out;
+    unsigned count = 0;
+
+    if (bytes > 0)
+        memory_inject(shell, 0, frame, bytes);
+    by_shell_round(shell);
+    for (; (out = memory_sent(shell, 1)) != NULL; count++)
+        rte_pktmbuf_free(out);
+    return count;
+}
+
+static void what_waits_for_its_share_goes_on_when_it_is_due_and_what_has_no_room_is_not_charged(void **state)
+{
+    struct by_shell *shell = memory_shell(2);
+    const struct by_engine_counters *counters = by_engine_counters(by_shell_engine(shell));
+    const uint32_t room = 4, frames = 600;
+    struct by_engine_share share;
+    unsigned passed = 0;
+    uint8_t frame[256];
+    size_t bytes = make_passing(frame);
+
+    (void)state;
+    load_relay(shell, BY_SHARE_ONE, 1000);
+    shell->park.most = room;
+    shell->now_ns = 1000000000;
+    for (unsigned i = 0; i < frames; i++)
+        passed += pass(shell, frame, bytes);
+    assert_true(passed > 300 && passed < frames - room);
+    assert_int_equal(counters->hold, room);
+    assert_int_equal(counters->drop_room, frames - room - passed);
+    assert_int_equal(buffers_in_use(shell), room);
+    assert_int_equal(by_shell_counters(shell)->tx_no_memory, 0);
+    assert_int_equal(by_engine_share(by_shell_engine(shell), 1, &share), 0);
+    assert_true(share.rx_bytes == (passed + room) * (bytes + 24) && share.dropped == counters->drop_room);
+    shell->now_ns += 1000000000;
+    assert_int_equal(pass(shell, NULL, 0), room);
+    assert_int_equal(buffers_in_use(shell), 0);
+    assert_int_equal(pass(shell, frame, bytes), 1);
     by_shell_close(shell);
 }
 
@@ -558,6 +615,7 @@ int main(void)
         cmocka_unit_test(acknowledgements_of_one_tree_share_a_frame),
         cmocka_unit_test(acknowledgements_go_behind_the_results_of_a_round),
         cmocka_unit_test(a_relay_leaves_in_the_buffer_that_it_came_in),
+        cmocka_unit_test(what_waits_for_its_share_goes_on_when_it_is_due_and_what_has_no_room_is_not_charged),
         cmocka_unit_test(an_arp_request_for_the_ports_address_is_answered),
         cmocka_unit_test(a_port_counts_whole_frames),
         cmocka_unit_test(before_a_table_nothing_is_answered),
