@@ -282,44 +282,59 @@ static int greet(const struct shm *shm, const struct cable *cable, uint16_t udp_
     return sendmsg(cable->socket, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(hello) ? 0 : -1;
 }
 
-/* The switch's answer, and its memory. */
-static int hear(struct cable *cable, const char *path)
+/* Reads the switch's answer. What came with it is in *fd, or -1: also when the answer is none. */
+static int read_welcome(const struct cable *cable, struct by_shm_welcome *welcome, int *fd)
 {
-    struct by_shm_welcome welcome = {0};
-    int fd = -1;
-    uint8_t control[CMSG_SPACE(sizeof(fd))] __attribute__((aligned(8)));
-    struct iovec piece = {&welcome, sizeof(welcome)};
+    uint8_t control[CMSG_SPACE(sizeof(*fd))] __attribute__((aligned(8)));
+    struct iovec piece = {welcome, sizeof(*welcome)};
+    /* Of descriptors there is room for one. */
     struct msghdr message = {
-        .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
-    struct pollfd readable = {.fd = cable->socket, .events = POLLIN};
-    struct cmsghdr *header;
+        .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = CMSG_LEN(sizeof(*fd))};
+    ssize_t bytes = recvmsg(cable->socket, &message, MSG_CMSG_CLOEXEC);
+    struct cmsghdr *header = bytes >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
+
+    *fd = -1;
+    if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+        header->cmsg_len == CMSG_LEN(sizeof(*fd)))
+        memcpy(fd, CMSG_DATA(header), sizeof(*fd));
+    welcome->text[sizeof(welcome->text) - 1] = 0;
+    return bytes == (ssize_t)sizeof(*welcome) && welcome->magic == BY_SHM_MAGIC ? 0 : BY_EFORMAT;
+}
+
+/* Takes the switch's memory, which is in `fd`, or -1. */
+static int take_memory(struct cable *cable, const struct by_shm_welcome *welcome, int fd, const char *path)
+{
     struct stat stat;
     void *memory;
 
-    if (poll(&readable, 1, WELCOME_MS) != 1)
-        return by_fail(BY_ETIMEDOUT, "the switch at %s does not answer", path);
-    if (recvmsg(cable->socket, &message, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(welcome) ||
-        welcome.magic != BY_SHM_MAGIC)
-        return by_fail(BY_EFORMAT, "what listens at %s is no switch of ours", path);
-    header = CMSG_FIRSTHDR(&message);
-    if (header != NULL && header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(fd)))
-        memcpy(&fd, CMSG_DATA(header), sizeof(fd));
-    welcome.text[sizeof(welcome.text) - 1] = 0;
-    if (welcome.status != 0 || fd < 0 || fstat(fd, &stat) != 0 ||
-        (uint64_t)stat.st_size < welcome.memory_bytes) {
-        close_fd(fd);
-        return by_fail(welcome.status != 0 ? welcome.status : BY_EFORMAT, "the switch at %s refuses: %s",
-                       path, welcome.text[0] != 0 ? welcome.text : "it shares no memory");
-    }
-    memory = mmap(NULL, welcome.memory_bytes, PROT_READ, MAP_SHARED, fd, 0);
-    close(fd);
+    if (welcome->status != 0 || fd < 0 || fstat(fd, &stat) != 0 ||
+        (uint64_t)stat.st_size < welcome->memory_bytes)
+        return by_fail(welcome->status < 0 ? welcome->status : BY_EFORMAT, "the switch at %s refuses: %s",
+                       path, welcome->text[0] != 0 ? welcome->text : "it shares no memory");
+    memory = mmap(NULL, welcome->memory_bytes, PROT_READ, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED)
         return by_fail(BY_ENOMEM, "the memory of the switch at %s cannot be mapped: %s", path,
                        strerror(errno));
-    madvise(memory, welcome.memory_bytes, MADV_HUGEPAGE);
+    madvise(memory, welcome->memory_bytes, MADV_HUGEPAGE);
     cable->there = memory;
-    cable->there_bytes = welcome.memory_bytes;
+    cable->there_bytes = welcome->memory_bytes;
     return 0;
+}
+
+/* The switch's answer, and its memory. */
+static int hear(struct cable *cable, const char *path)
+{
+    struct pollfd readable = {.fd = cable->socket, .events = POLLIN};
+    struct by_shm_welcome welcome = {0};
+    int fd, error;
+
+    if (poll(&readable, 1, WELCOME_MS) != 1)
+        return by_fail(BY_ETIMEDOUT, "the switch at %s does not answer", path);
+    error = read_welcome(cable, &welcome, &fd);
+    error = error == 0 ? take_memory(cable, &welcome, fd, path)
+                       : by_fail(error, "what listens at %s is no switch of ours", path);
+    close_fd(fd);
+    return error;
 }
 
 /* The socket of the port's switch: FOLDER/IP, by the host's own address. */

@@ -77,3 +77,8 @@ TESTS += test_host_line
 test_host_line_SRC    := tests/unit/host-driver/test_line.c
 test_host_line_LIBS   := $(HOST_LIBS)
 test_host_line_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+
+TESTS += test_host_shm
+test_host_shm_SRC    := tests/unit/host-driver/test_shm.c $(HOST_RIG)
+test_host_shm_LIBS   := $(HOST_LIBS)
+test_host_shm_LDLIBS = -lcmocka -lpthread $(host-driver_LDLIBS)
