@@ -103,6 +103,20 @@ static struct cost weigh(struct by_meter *port, struct by_meter *job, uint64_t n
     return own <= rest ? (struct cost){own, 1} : (struct cost){rest, 0};
 }
 
+/* Charges what is within its job's share: it need not be weighed. 0, and nothing is charged: it is not. */
+static inline int fits(struct by_meter *port, struct by_meter *job, uint64_t now_ns, uint64_t amount)
+{
+    drain(port, now_ns);
+    if (job != port)
+        drain(job, now_ns);
+    if (__builtin_expect(job->level + amount > job->depth, 0))
+        return 0;
+    if (job != port)
+        job->level += amount;
+    add(port, amount, BEYOND_MAX);
+    return 1;
+}
+
 static void charge(struct by_meter *port, struct by_meter *job, uint64_t amount, int is_own)
 {
     if (is_own && job != port)
@@ -157,21 +171,16 @@ static void hold(struct by_step *step, const struct by_rx *rx, uint32_t rx_index
     step->engine->counters.hold++;
 }
 
-int by_meter_admits(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t bytes,
-                    uint16_t job, uint16_t out)
+/* What is not within its share, or has been answered with more: waits, is dropped, or there is room that
+ * nobody else uses. 1 in that case. */
+static int weigh_in(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t bytes,
+                    uint32_t index, struct by_meter *in, struct by_meter *back)
 {
-    const struct by_table *table = step->table;
-    const uint32_t index = table->share_of[job];
-    const uint64_t amount = (bytes + FRAME_BYTES) * BYTE;
-    struct by_engine_share *share = &table->share[index];
-    struct by_meter *in, *back;
+    const uint64_t amount = bytes * BYTE;
+    struct by_engine_share *share = &step->table->share[index];
     struct cost cost = {0, 0};
     uint64_t wait;
 
-    if (rx->held || step->now_ns == 0 || rx->port >= table->port_count || out >= table->port_count)
-        return 1;
-    in = meters_at(table, rx->port, BY_DIRECTION_IN);
-    back = meters_at(table, out, BY_DIRECTION_OUT);
     if (in->rate > 0)
         cost = weigh(in, in + index, step->now_ns, amount);
     wait = back->rate > 0 ? wait_back(back, back + index, step->now_ns) : 0;
@@ -188,13 +197,32 @@ int by_meter_admits(struct by_step *step, const struct by_rx *rx, uint32_t rx_in
     }
     if (in->rate > 0) { /* what is dropped is on nobody's account */
         charge(in, in + index, amount, cost.is_own);
-        share->rx_bytes += bytes + FRAME_BYTES;
+        share->rx_bytes += bytes;
     }
     if (wait == 0)
         return 1;
     share->held++;
     hold(step, rx, rx_index, wait);
     return 0;
+}
+
+int by_meter_admits(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t bytes,
+                    uint16_t job, uint16_t out)
+{
+    const struct by_table *table = step->table;
+    const uint32_t index = table->share_of[job], on_cable = bytes + FRAME_BYTES;
+    struct by_meter *in, *back;
+
+    if (rx->held || step->now_ns == 0 || rx->port >= table->port_count || out >= table->port_count)
+        return 1;
+    in = meters_at(table, rx->port, BY_DIRECTION_IN);
+    back = meters_at(table, out, BY_DIRECTION_OUT);
+    if (in->rate > 0 && back[index].level <= back[index].depth &&
+        fits(in, in + index, step->now_ns, on_cable * BYTE)) {
+        table->share[index].rx_bytes += on_cable;
+        return 1;
+    }
+    return weigh_in(step, rx, rx_index, on_cable, index, in, back);
 }
 
 /* Charges a packet that leaves by `out` to the share `index`. */
@@ -209,7 +237,8 @@ static inline void charge_out(const struct by_table *table, uint64_t now_ns, uin
     port = meters_at(table, out, BY_DIRECTION_OUT);
     if (port->rate == 0)
         return;
-    charge(port, port + index, amount, weigh(port, port + index, now_ns, amount).is_own);
+    if (!fits(port, port + index, now_ns, amount))
+        charge(port, port + index, amount, weigh(port, port + index, now_ns, amount).is_own);
     table->share[index].tx_bytes += bytes + FRAME_BYTES;
 }
 
