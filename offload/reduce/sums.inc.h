@@ -230,7 +230,8 @@ static inline void f16_widen_vectors(vector_F32 wide[BLOCK_VECTORS], const void 
     float block[BLOCK];
 
     f16_widen_block(block, in);
-    __builtin_memcpy(wide, block, sizeof(block));
+    for (size_t k = 0; k < BLOCK_VECTORS; k++) /* where it is long, a copy would be a call of the C library */
+        wide[k] = ((const vector_at_F32 *)block)[k];
 }
 #endif
 
