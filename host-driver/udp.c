@@ -254,8 +254,7 @@ static void flush(struct udp *udp, uint16_t port, uint32_t count)
             waits++;
             continue;
         }
-        if (first->msg_iovlen > 2 &&
-            (errno == EINVAL || errno == EIO || errno == EMSGSIZE || errno == EOPNOTSUPP)) {
+        if (first->msg_iovlen > 2 && by_segments_refused(errno)) {
             udp->segments = false;
             send_singly(udp, port, first);
             at++;
