@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "host-driver/error.h"
+#include "secure/hostport.h"
 
 /* A host whose word nobody acknowledges for so long connects anew (ms). */
 #define SILENT_MS 3000
@@ -39,17 +40,13 @@ static int read_unix(struct by_line *line, const char *path)
 static int read_tcp(struct by_line *line, const char *text)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-    char host[sizeof(line->where)];
     struct addrinfo *found = NULL;
-    char *colon;
+    struct by_hostport to;
     int error;
 
-    snprintf(host, sizeof(host), "%s", text);
-    colon = strrchr(host, ':');
-    if (colon == NULL || colon == host || colon[1] == 0)
+    if (by_hostport_read(text, strlen(text), &to) != 0 || to.host[0] == 0)
         return by_fail(BY_EINVAL, "BANYAN_CONTROLLER is '%s'; " FORMS, line->where);
-    *colon = 0;
-    error = getaddrinfo(host, colon + 1, &hints, &found);
+    error = getaddrinfo(to.host, to.port, &hints, &found);
     if (error != 0)
         return by_fail(BY_ENOENT, "BANYAN_CONTROLLER is '%s': %s", line->where, gai_strerror(error));
     memcpy(&line->address, found->ai_addr, found->ai_addrlen);

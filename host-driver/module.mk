@@ -58,6 +58,7 @@ host-driver_SRC := \
 	ring/program.c \
 	ring/ring.c \
 	ring/xdp_socket.c \
+	secure/hostport.c \
 	secure/tls.c
 host-driver_LDLIBS := -lxdp -lbpf -lelf -lz -lm
 

@@ -3,6 +3,7 @@ LIBS += secure
 secure_SRC := \
 	secure/openssl.c \
 	secure/greeter.c \
+	secure/hostport.c \
 	secure/psk.c \
 	secure/strangers.c \
 	secure/tls.c

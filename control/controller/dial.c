@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,6 +13,7 @@
 
 #include "control/topology/build.h"
 #include "offload/base/errors.h"
+#include "secure/hostport.h"
 
 int64_t by_dial_now_ms(void)
 {
@@ -92,19 +92,13 @@ int by_dial_tcp(const struct by_dial *dial, const char *text, size_t length, int
                 struct by_problem *problem)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
-    const char *colon = memrchr(text, ':', length);
-    size_t before = colon != NULL ? (size_t)(colon - text) : 0, after = length - before;
-    bool bracketed = before > 2 && text[0] == '[' && text[before - 1] == ']'; /* IPv6, RFC 3986 */
-    char host[200], port[16];
+    struct by_hostport to;
     int error;
 
-    /* `after` counts the colon. */
-    if (before == 0 || before >= sizeof(host) || after < 2 || after > sizeof(port))
+    if (by_hostport_read(text, length, &to) != 0 || to.host[0] == 0)
         return by_problem_say(problem, BY_EINVAL, "%.200s: not an address: write %s", dial->address,
                               dial->form);
-    snprintf(host, sizeof(host), "%.*s", (int)(bracketed ? before - 2 : before), text + bracketed);
-    snprintf(port, sizeof(port), "%.*s", (int)after - 1, colon + 1);
-    error = getaddrinfo(host, port, &hints, &found);
+    error = getaddrinfo(to.host, to.port, &hints, &found);
     if (error != 0)
         return by_problem_say(problem, BY_EINVAL, "%s: %s: check host and port", dial->address,
                               gai_strerror(error));

@@ -1,16 +1,16 @@
 /* Listening sockets; see listen.h. */
 #include "control/daemon/listen.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "secure/hostport.h"
 
 /* Who may wait to be accepted (count). */
 #define BACKLOG 256
@@ -63,35 +63,19 @@ int by_listen_unix(const char *path)
     return bind_to(fd, (const struct sockaddr *)&address, sizeof(address));
 }
 
-static bool is_loopback(const struct sockaddr *address)
-{
-    if (address->sa_family == AF_INET)
-        return ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 == 127;
-    return address->sa_family == AF_INET6 &&
-           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
-}
-
 int by_listen_tcp(const char *text, bool *loopback)
 {
     const struct addrinfo hints = {
         .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     struct addrinfo *found = NULL;
-    char host[256], *name = host;
-    char *colon;
+    struct by_hostport at;
     int fd, one = 1;
 
-    snprintf(host, sizeof(host), "%s", text);
-    colon = strrchr(host, ':');
-    if (colon != NULL)
-        *colon = 0;
-    if (colon != NULL && colon > host + 2 && host[0] == '[' && colon[-1] == ']') { /* IPv6, RFC 3986 */
-        colon[-1] = 0;
-        name++;
-    }
     errno = EINVAL;
-    if (colon == NULL || getaddrinfo(name[0] != 0 ? name : NULL, colon + 1, &hints, &found) != 0)
+    if (by_hostport_read(text, strlen(text), &at) != 0 ||
+        getaddrinfo(at.host[0] != 0 ? at.host : NULL, at.port, &hints, &found) != 0)
         return -1;
-    *loopback = is_loopback(found->ai_addr);
+    *loopback = by_hostport_is_loopback(found->ai_addr);
     fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0)
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));

@@ -6,7 +6,6 @@
  */
 #include "firmware/linux/server.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -28,6 +27,7 @@
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 #include "secure/greeter.h"
+#include "secure/hostport.h"
 #include "secure/strangers.h"
 
 /* Clients at a time (count): controllers, `banyan show`, a monitor. */
@@ -147,15 +147,6 @@ static int open_unix(struct listener *listener, const char *path)
     return 0;
 }
 
-/* Whether only this machine can reach the address. */
-static bool is_loopback(const struct sockaddr *address)
-{
-    if (address->sa_family == AF_INET)
-        return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
-    return address->sa_family == AF_INET6 &&
-           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
-}
-
 /* "ADDRESS:PORT", "[IPV6]:PORT", after "tcp:" or "tls:". */
 static int open_tcp(struct listener *listener, const char *scheme, const char *text)
 {
@@ -163,24 +154,17 @@ static int open_tcp(struct listener *listener, const char *scheme, const char *t
                              .ai_socktype = SOCK_STREAM,
                              .ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV};
     struct addrinfo *info = NULL;
-    const char *colon = strrchr(text, ':');
-    char host[64] = "";
+    struct by_hostport at;
     int one = 1, result = 0;
 
-    if (colon && (size_t)(colon - text) < sizeof host)
-        memcpy(host, text, (size_t)(colon - text));
-    if (host[0] == '[' && host[strlen(host) - 1] == ']') {
-        memmove(host, host + 1, strlen(host));
-        host[strlen(host) - 1] = 0;
-    }
-    if (!colon || strlen(colon + 1) > 5 || strtoul(colon + 1, NULL, 10) < 1 ||
-        strtoul(colon + 1, NULL, 10) > 65535 ||
-        getaddrinfo(host[0] ? host : NULL, colon + 1, &hints, &info) != 0) {
+    if (by_hostport_read(text, strlen(text), &at) != 0 || strlen(at.port) > 5 ||
+        strtoul(at.port, NULL, 10) < 1 || strtoul(at.port, NULL, 10) > 65535 ||
+        getaddrinfo(at.host[0] ? at.host : NULL, at.port, &hints, &info) != 0) {
         by_say("--control %s:%s: it is %s:ADDRESS:PORT with a numeric address, such as %s:127.0.0.1:%u",
                scheme, text, scheme, scheme, BY_CONTROL_PORT);
         return BY_EFORMAT;
     }
-    if (!listener->secure && !is_loopback(info->ai_addr)) {
+    if (!listener->secure && !by_hostport_is_loopback(info->ai_addr)) {
         by_say("--control tcp:%s: whoever reaches that address could load tables: use tls:%s with --keys",
                text, text);
         freeaddrinfo(info);

@@ -158,6 +158,23 @@ static void a_frame_longer_than_its_kind_ends_the_connection_and_is_said_to(void
     assert_non_null(strstr(ends->line.why, "is it a banyand of this version?"));
 }
 
+static void an_address_of_ipv6_may_have_brackets(void **state)
+{
+    static const char *const right[] = {"tcp:[::1]:46251", "tcp:::1:46251", "tcp:127.0.0.1:46251"};
+    static const char *const wrong[] = {"tcp:[::1]", "tcp::46251", "tcp:127.0.0.1:", "tcp:"};
+    struct by_line line;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+        assert_int_equal(by_line_open(&line, right[i], ""), 0);
+        by_line_close(&line);
+    }
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        assert_true(by_line_open(&line, wrong[i], "") < 0);
+        by_line_close(&line);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +182,7 @@ int main(void)
                                         close_ends),
         cmocka_unit_test_setup_teardown(a_frame_longer_than_its_kind_ends_the_connection_and_is_said_to,
                                         open_ends, close_ends),
+        cmocka_unit_test(an_address_of_ipv6_may_have_brackets),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

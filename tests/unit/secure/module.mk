@@ -6,6 +6,11 @@ unit-secure-tls_LDLIBS := -lcmocka -ljansson -lgmp -lssl -lcrypto -lm
 unit-secure-greeter_SRC := tests/unit/secure/greeter.c tests/unit/secure/keys.c
 unit-secure-greeter_LIBS := control secure offload
 unit-secure-greeter_LDLIBS := -lcmocka -ljansson -lgmp -lssl -lcrypto -lm -lpthread
+# Hosts and ports as text.
+TESTS += unit-secure-hostport
+unit-secure-hostport_SRC := tests/unit/secure/hostport.c secure/hostport.c
+unit-secure-hostport_LIBS := offload
+unit-secure-hostport_LDLIBS := -lcmocka
 # Lines about those who are refused.
 TESTS += unit-secure-strangers
 unit-secure-strangers_SRC := tests/unit/secure/strangers.c secure/strangers.c

@@ -1,0 +1,35 @@
+/* Hosts and ports as text; see hostport.h. */
+#include "secure/hostport.h"
+
+#include <netinet/in.h>
+#include <string.h>
+
+#include "offload/base/errors.h"
+
+int by_hostport_read(const char *text, size_t length, struct by_hostport *hostport)
+{
+    const char *colon = memrchr(text, ':', length);
+    size_t host = colon != NULL ? (size_t)(colon - text) : 0, port = colon != NULL ? length - host - 1 : 0;
+
+    if (port == 0 || port >= sizeof(hostport->port))
+        return BY_EINVAL;
+    if (host > 2 && text[0] == '[' && text[host - 1] == ']') {
+        text++;
+        host -= 2;
+    }
+    if (host >= sizeof(hostport->host))
+        return BY_EINVAL;
+    memcpy(hostport->host, text, host);
+    hostport->host[host] = 0;
+    memcpy(hostport->port, colon + 1, port);
+    hostport->port[port] = 0;
+    return 0;
+}
+
+bool by_hostport_is_loopback(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 == 127;
+    return address->sa_family == AF_INET6 &&
+           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
+}

@@ -1,0 +1,25 @@
+/*
+ * Hosts and ports as text, the same at all ends of control channels. Neighbours: control/controller/dial.c
+ * and host-driver/line.c connect, firmware/linux/server.c and control/daemon/listen.c listen. Pure; any
+ * thread.
+ */
+#ifndef BY_SECURE_HOSTPORT_H
+#define BY_SECURE_HOSTPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+struct by_hostport {
+    char host[256]; /* "": any of this machine's; for listeners alone */
+    char port[16];
+};
+
+/* Reads "HOST:PORT", "[HOST]:PORT" for a host that has colons (RFC 3986, section 3.2.2), or ":PORT"; `length`
+ * bytes. 0, or BY_EINVAL: there is no port, or something is too long. Whether there is such a host is up to
+ * getaddrinfo(). */
+int by_hostport_read(const char *text, size_t length, struct by_hostport *hostport);
+/* Whether only this machine can reach the address. */
+bool by_hostport_is_loopback(const struct sockaddr *address);
+
+#endif
