@@ -84,8 +84,10 @@ obj = $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(GEN)/%,$(1))) $(patsubst $(GEN)
 room = $(firstword $(subst /, ,$(1)))
 include $(wildcard $(addsuffix /module.mk,$(MODULES)))
 
+# Their lists too: an object that is there from before and comes to an archive is not newer than it.
+MODULE_FILES := $(filter %module.mk,$(MAKEFILE_LIST))
 define LIB_RULE
-$(B)/lib/lib$(1).a: $(call obj,$($(1)_SRC))
+$(B)/lib/lib$(1).a: $(call obj,$($(1)_SRC)) $(MODULE_FILES)
 endef
 define PROG_RULE
 $(B)/$(2)/$(1): $(call obj,$($(1)_SRC)) $(foreach l,$($(1)_LIBS),$(B)/lib/lib$(l).a)
@@ -101,7 +103,7 @@ $(foreach p,$(TOOLS),$(eval $(call PROG_RULE,$(p),tools)))
 $(B)/lib/%.a:
 	$(call say,AR,$@)
 	@mkdir -p $(@D)
-	$(Q)rm -f $@ && ar crs $@ $^
+	$(Q)rm -f $@ && ar crs $@ $(filter %.o,$^)
 
 $(B)/obj/%.o: %.c
 	$(call say,CC,$<)
