@@ -18,11 +18,9 @@
 /* A yield that takes longer (ns) has given a slice to somebody who computes: from then on we sleep at once,
  * for so long (ns), since a sleeper is woken soon. */
 #define YIELD_MOST_NS 1000000u
-/* While a call is young others may run for so long (ns) before we sleep. */
-#define YIELD_YOUNG_NS 150000u
-#define SHY_NS         30000000u
-#define SPIN_LIMIT     1000000u
-#define COPY_POLL_NS   20000u /* how often a sleep asks whether a GPU's copy is done */
+#define SHY_NS        30000000u
+#define SPIN_LIMIT    1000000u
+#define COPY_POLL_NS  20000u /* how often a sleep asks whether a GPU's copy is done */
 
 static int is_comm(const struct banyan_comm *comm, const char *function)
 {
@@ -244,6 +242,8 @@ static int open_all(struct banyan_comm *comm, uint32_t wanted)
         error = by_hosts_open(comm);
     if (error == 0)
         error = by_staging_open(comm);
+    if (error == 0 && comm->transport != NULL)
+        comm->yield_max = comm->transport->yields;
     if (error == 0)
         by_member_ready(comm);
     return error != 0 ? error : list_counters(comm);
@@ -455,30 +455,18 @@ static uint64_t deadline_of(const struct banyan_comm *comm)
     return member < hosts ? member : hosts;
 }
 
-/* Whether others may run before the next poll. A young call may be a short one, which is mostly waits, and a
- * sleeper is woken late; in a long one what is saved is what another computes with. */
-static bool may_yield(const struct banyan_comm *comm, uint32_t empty, uint64_t empty_ns, uint64_t now_ns)
-{
-    if (comm->transport == NULL || comm->transport->yields == 0 || now_ns < comm->shy_until_ns)
-        return false;
-    return empty < comm->transport->yields || (now_ns < comm->young_until_ns && empty_ns < YIELD_YOUNG_NS);
-}
-
-/* Polls; then, when it may block, lets others run a while, polls some more, and sleeps until a packet or a
- * timer. Yields end as soon as one gives away a whole slice to somebody who computes: a sleeper is woken by
+/* Polls; then, when it may block, lets others run a while where the transport wants it, polls some more, and
+ * sleeps until a packet or a timer. With more processes than cores, what one saves is what another computes
+ * with. Yields end as soon as one gives away a whole slice to somebody who computes: a sleeper is woken by
  * the next packet, and soon, for what it has not used. */
 static void progress_wire(struct banyan_comm *comm, uint64_t until_ns)
 {
-    uint64_t began_ns = 0;
-
     for (uint32_t empty = 0;; empty++) {
         uint64_t now_ns = by_clock_ns();
 
         if (step_all(comm, now_ns) > 0 || until_ns <= now_ns)
             return;
-        if (empty == 0)
-            began_ns = now_ns;
-        if (may_yield(comm, empty, now_ns - began_ns, now_ns)) {
+        if (empty < comm->yield_max && now_ns >= comm->shy_until_ns) {
             sched_yield();
             if (by_clock_ns() - now_ns > YIELD_MOST_NS)
                 comm->shy_until_ns = by_clock_ns() + SHY_NS;

@@ -74,9 +74,9 @@ struct banyan_comm {
     struct by_transport *transport; /* or NULL, without a table; then progress is empty */
     struct by_progress progress;
     struct by_hosts hosts;
-    uint32_t spin_max;       /* empty polls before a sleep */
-    uint64_t young_until_ns; /* before that a call was posted not long ago */
-    uint64_t shy_until_ns;   /* before that nobody yields */
+    uint32_t spin_max;     /* empty polls before a sleep */
+    uint32_t yield_max;    /* those in which others may run */
+    uint64_t shy_until_ns; /* before that nobody yields */
     uint64_t linger_ns;
     struct by_counter *counters;
     uint32_t counter_count;

@@ -10,7 +10,6 @@
 #include "offload/reduce/reduce.h"
 
 #define WAIT_FOREVER_US (UINT64_C(1) << 40) /* 12 days: no sum with a clock runs over */
-#define YOUNG_NS        20000000u           /* a call is young so long: it yields more (comm.c) */
 
 static int is_request(const struct banyan_request *request, const char *function)
 {
@@ -256,7 +255,6 @@ static int post_to_trees(struct banyan_request *request, const char **field)
         *field = "memory of the mode";
         return BY_ENOMEM;
     }
-    request->comm->young_until_ns = by_comm_now(request->comm) + YOUNG_NS;
     return by_endpoint_post(endpoint, &request->call, &request->id, field);
 }
 
