@@ -138,6 +138,10 @@ down_of() {
 }
 # host_line HOST: how `lab up`, whose output is in $dir/up.out, says to run a command on a host.
 host_line() { sed -n "s/^host  *$1  *\(ip .*\) COMMAND$/\1/p" "$dir/up.out"; }
+# runs PID: it has not ended. Who has, and whom his parent has not asked for yet, does not: a lab's switches belong to process 1, which may take seconds.
+runs() {
+    { ! grep -q '^State:.Z' "/proc/$1/status" || [ "$(find "/proc/$1/task" -mindepth 1 -maxdepth 1 | wc -l)" -gt 1 ]; } 2>/dev/null && [ -e "/proc/$1" ]
+}
 # switch_pid LAB SWITCH: its process.
 switch_pid() {
     local pid

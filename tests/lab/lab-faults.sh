@@ -106,7 +106,7 @@ hit() { # hit FAULT WHERE
         mapfile -d '' words <"/proc/$pid/cmdline"
         words[0]=$build/bin/banyan-switchd
         kill -KILL "$pid"
-        while kill -0 "$pid" 2>/dev/null; do sleep 0.01; done
+        while runs "$pid"; do sleep 0.01; done
         restart "$2" "${words[@]}"
         ;;
     esac

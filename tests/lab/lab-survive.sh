@@ -56,14 +56,13 @@ start_ranks() {
 # The rows of results so far, and those with a wrong element.
 rows() { awk '$5 == "sum" || $5 == "none" || /^ (allreduce|reduce|all|broad)/ { n++ } END { print n + 0 }' "$dir/host0.out"; }
 bad_rows() { awk '/^ (allreduce|reduce|allgather|broadcast)/ && ($10 + $14 > 0) { n++ } END { print n + 0 }' "$dir/host0.out"; }
-# await SECONDS COMMAND...: until it succeeds.
+# await SECONDS COMMAND...: until it succeeds. What waits here must not take the processors from what it waits for.
 await() {
-    local end
-    end=$(awk -v n="$(now)" -v s="$1" 'BEGIN { printf "%.3f", n + s }')
+    local end=$((${EPOCHREALTIME/[.,]/} + $1 * 1000000))
     shift
     until "$@"; do
-        awk -v n="$(now)" -v e="$end" 'BEGIN { exit !(n > e) }' && return 1
-        sleep 0.02
+        [ "${EPOCHREALTIME/[.,]/}" -lt "$end" ] || return 1
+        sleep 0.05
     done
 }
 more_rows() { [ "$(rows)" -gt "$1" ]; }
@@ -74,13 +73,16 @@ settled_since() { [ "$(tail -n "+$(($1 + 1))" "$dir/banyand.log" | grep -c 'is i
 log_lines() { wc -l <"$dir/banyand.log"; }
 # first_chunk SINCE: the latest of the ranks' first chunks after a pause, since that time; nothing while a rank is missing.
 first_chunk() {
-    local host at latest=0
-    for host in $hosts; do
-        at=$(sed -n 's/.*goes on in generation.*first chunk at \([0-9.]*\)$/\1/p' "$dir/$host.out" | tail -n 1)
-        [ -n "$at" ] && awk -v a="$at" -v b="$1" 'BEGIN { exit !(a >= b) }' || return 1
-        latest=$(awk -v a="$at" -v b="$latest" 'BEGIN { print (a > b ? a : b) }')
-    done
-    echo "$latest"
+    local host files=()
+    for host in $hosts; do files+=("$dir/$host.out"); done
+    awk -v since="$1" '/goes on in generation.*first chunk at [0-9.]*$/ { at[FILENAME] = $NF }
+        END {
+            for (i = 1; i < ARGC; i++) {
+                if (at[ARGV[i]] + 0 < since + 0) exit 1
+                if (at[ARGV[i]] + 0 > latest + 0) latest = at[ARGV[i]]
+            }
+            print latest
+        }' "${files[@]}"
 }
 has_first_chunk() { first_chunk "$1" >/dev/null; }
 restart_switch() { # SWITCH WORD...
@@ -143,7 +145,7 @@ hit() {
         since=$(now)
         kill -KILL "$pid"
         saw="switch $spine (is down|has restarted)"
-        while kill -0 "$pid" 2>/dev/null; do sleep 0.005; done
+        while runs "$pid"; do sleep 0.005; done
         if [ "$1" != kill ]; then restart_switch "$spine" "${words[@]}"; else undo="restart_switch $spine ${words[*]}"; fi
         ;;
     stop)
@@ -178,7 +180,7 @@ hit() {
         what="controller, away for $pause ms"
         since=$(now)
         kill -KILL "$controller"
-        while kill -0 "$controller" 2>/dev/null; do sleep 0.005; done
+        while runs "$controller"; do sleep 0.005; done
         if [ "$(draw 2)" = 0 ]; then # and a switch while it is away
             mapfile -d '' words <"/proc/$pid/cmdline"
             words[0]=$build/bin/banyan-switchd
