@@ -37,7 +37,7 @@ struct banyan_context {
     uint8_t *image_owned;
     struct by_image_header header;
     uint64_t stall_ns;
-    char transport[16]; /* auto, afxdp, udp */
+    char transport[16]; /* auto, afxdp, udp, shm */
     uint8_t mode;       /* enum by_mode, of requests */
     atomic_uint comm_count;
 };

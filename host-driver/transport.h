@@ -1,9 +1,9 @@
 /*
- * What moves packets between a node and its cables, behind five functions: UDP sockets (udp.c), AF_XDP
- * (afxdp.c), memory shared with the
- * switch (shm.c) or memory of one process (memory.c). A transport belongs to one thread, that of its
- * communicator. It decides nothing: it neither retries nor reorders, and a packet that it cannot send is
- * dropped and counted; the protocol repairs that.
+ * What moves packets between a node and its cables, behind the functions of by_transport_ops: UDP sockets or
+ * rings of frames (udp.c), AF_XDP (afxdp.c), memory shared with the switch (shm.c) or memory of one process
+ * (memory.c). A transport belongs to one thread, that of its communicator. It takes no protocol decision: it
+ * neither retries nor reorders; a packet that it cannot send is dropped and counted, and the protocol
+ * retransmits it.
  */
 #ifndef BY_HOST_TRANSPORT_H
 #define BY_HOST_TRANSPORT_H

@@ -49,9 +49,9 @@ struct by_switch {
     struct by_change_image image; /* the table that it shall have; bytes NULL: none yet */
 };
 
-/* The two ends' carriers of a link, and whether planning may use it. */
+/* What the switches at the two ends of a link report of its carrier. */
 struct by_link_state {
-    bool down; /* a port at one of its ends says so; while both ends' switches are down nobody says */
+    bool down; /* a port at one end has no carrier; unchanged while the switches at both ends are down */
 };
 
 struct by_daemon {

@@ -73,11 +73,10 @@ struct by_call {
     void *scratch;
 };
 
-/* How a call ended, for people: who and what. */
-/* A call as another rank says it, found from its optag. */
+/* A call as another rank describes it, decoded from its optag. */
 struct by_call_said {
-    uint8_t known; /* else nothing but `own` is set */
-    uint8_t own;   /* it is the call of this rank */
+    uint8_t known; /* if 0, only `own` is set */
+    uint8_t own;   /* 1: this rank's own call */
     uint8_t collective;
     uint16_t root;   /* rank; of broadcast and reduce */
     uint32_t number; /* of calls before it */
@@ -85,6 +84,7 @@ struct by_call_said {
     uint8_t unequal; /* shards */
 };
 
+/* How a call ended, for error texts: which node failed, where, and what it waited for. */
 struct by_call_status {
     int error;     /* 0, BY_EAGAIN while running, BY_ETIMEDOUT, BY_EMISMATCH, ... */
     uint16_t tree; /* where it failed */

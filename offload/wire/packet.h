@@ -34,10 +34,10 @@ enum by_tx_kind {
 #define BY_REF_NONE 0xffffffffu
 
 /*
- * A packet to send. The payload is referenced, not copied: with `ref` != BY_REF_NONE it stays valid and
- * unchanged until the shell calls by_engine_release(engine, ref), once for each by_tx that carried it; else
- * it lies in the caller's own memory (a user's buffer) or in `header_and_more`. Several by_tx in a row with
- * the same ref carry the same payload: send it by reference count.
+ * A packet to send. The payload is referenced, not copied. With `ref` != BY_REF_NONE it stays valid and
+ * unchanged until the shell calls by_engine_release(engine, ref), once for each by_tx that carried it. With
+ * BY_REF_NONE it lies in memory of the caller (a user's buffer) or, where `payload` is NULL, in `small`.
+ * Consecutive by_tx with the same ref carry the same payload: send it by reference count.
  */
 struct by_tx {
     uint8_t kind; /* enum by_tx_kind */
