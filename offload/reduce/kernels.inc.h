@@ -209,8 +209,14 @@ FLOAT_VECTOR_OPERATORS(F64, __builtin_nan(""))
  * narrowing works in place if nothing is written before it has been read: here a block at a time.
  */
 
+#if BY_VECTOR_BYTES >= 16
+#define WIDEN_LINKAGE static inline
+#else /* small code */
+#define WIDEN_LINKAGE static __attribute__((noinline))
+#endif
+
 #ifndef BY_KERNEL_F16_BLOCKS
-static inline void f16_widen_vectors(vector_F32 wide[BLOCK_VECTORS], const void *in)
+WIDEN_LINKAGE void f16_widen_vectors(vector_F32 wide[BLOCK_VECTORS], const void *in)
 {
     uint16_t held[BLOCK];
     uint32_t block[BLOCK];
@@ -249,7 +255,7 @@ static inline by_words bf16_round(by_words wide)
 /* bf16 lies in a slot in whole blocks of BLOCK in this order: those with an even index, then those with an
  * odd one. So both ways are made of the words of the payload by shifts and masks, without moves between
  * lanes. */
-static inline void bf16_widen_vectors(vector_F32 wide[BLOCK_VECTORS], const void *in)
+WIDEN_LINKAGE void bf16_widen_vectors(vector_F32 wide[BLOCK_VECTORS], const void *in)
 {
     for (size_t k = 0; k < BLOCK_VECTORS / 2; k++) {
         by_words words = ((const by_words_at *)in)[k];
@@ -394,7 +400,7 @@ BY_KERNEL_TYPE_LIST(X)
 
 /* Up to BLOCK halves as f32; returns their psum. */
 #define REST(NAME)                                                                                           \
-    static inline uint32_t rest_##NAME(float wide[BLOCK], const void *in, size_t count)                      \
+    static uint32_t rest_##NAME(at_F32 *wide, const void *in, size_t count)                                  \
     {                                                                                                        \
         value_##NAME held[BLOCK];                                                                            \
         uint32_t sum = psum_copy(held, in, count * sizeof(value_##NAME));                                    \
@@ -405,7 +411,9 @@ BY_KERNEL_TYPE_LIST(X)
 REST(F16)
 REST(BF16)
 
+#if BY_VECTOR_BYTES >= 16
 #include "offload/reduce/sums.inc.h"
+#endif
 
 /* A vector y of input meets the one of a slot at `at`. */
 #define MEET(OP, NAME, at, y, before, after)                                                                 \
@@ -418,6 +426,7 @@ REST(BF16)
         *(vector_at_##NAME *)(at) = y_;                                                                      \
     } while (0)
 
+#if BY_VECTOR_BYTES >= 16
 #define ACCUMULATE_VECTORS(OP, NAME)                                                                         \
     ACCUMULATE_HEAD(OP, NAME)                                                                                \
     {                                                                                                        \
@@ -464,6 +473,43 @@ REST(BF16)
         return guard_swap(guard, by_words_total(before) + tail.before, by_words_total(after) + tail.after);  \
     }
 
+#else
+/* Without vectors: a piece that is held in a local array at a time, as the code has to be small there. */
+#define ACCUMULATE_VECTORS(OP, NAME)                                                                         \
+    ACCUMULATE_HEAD(OP, NAME)                                                                                \
+    {                                                                                                        \
+        const uint32_t each = 4 * BLOCK / sizeof(value_##NAME);                                              \
+        struct tail all = {0, 0};                                                                            \
+        for (uint32_t i = 0; i < count; i += each) {                                                         \
+            uint32_t part = count - i < each ? count - i : each;                                             \
+            struct tail tail = tail_##OP##_##NAME((at_##NAME *)acc + i, (const at_##NAME *)in + i, part);    \
+            all.before += tail.before;                                                                       \
+            all.after += tail.after;                                                                         \
+        }                                                                                                    \
+        return guard_swap(guard, all.before, all.after);                                                     \
+    }
+
+#define ACCUMULATE_HALF(OP, NAME)                                                                            \
+    ACCUMULATE_HEAD(OP, NAME)                                                                                \
+    {                                                                                                        \
+        struct tail all = {0, 0};                                                                            \
+        for (uint32_t i = 0; i < count; i += BLOCK) {                                                        \
+            uint32_t part = count - i < BLOCK ? count - i : BLOCK;                                           \
+            const at_##NAME *from = (const at_##NAME *)in + i;                                               \
+            vector_F32 wide[BLOCK_VECTORS];                                                                  \
+            struct tail tail;                                                                                \
+            if (part < BLOCK)                                                                                \
+                rest_##NAME((at_F32 *)wide, from, part);                                                     \
+            else                                                                                             \
+                WIDEN_VECTORS_##NAME(wide, from);                                                            \
+            tail = tail_##OP##_F32((at_F32 *)acc + i, wide, part);                                           \
+            all.before += tail.before;                                                                       \
+            all.after += tail.after;                                                                         \
+        }                                                                                                    \
+        return guard_swap(guard, all.before, all.after);                                                     \
+    }
+#endif
+
 #define ACCUMULATE_I8(OP)   ACCUMULATE_VECTORS(OP, I8)
 #define ACCUMULATE_U8(OP)   ACCUMULATE_VECTORS(OP, U8)
 #define ACCUMULATE_I32(OP)  ACCUMULATE_VECTORS(OP, I32)
@@ -475,22 +521,77 @@ REST(BF16)
 #define ACCUMULATE_F16(OP)  ACCUMULATE_HALF_##OP(F16)
 #define ACCUMULATE_BF16(OP) ACCUMULATE_HALF_##OP(BF16)
 
+#if BY_VECTOR_BYTES >= 16
 #define ACCUMULATE_FLOAT_SUM(NAME)                                                                           \
     ACCUMULATE_ARITHMETIC(SUM, +, NAME)                                                                      \
     ACCUMULATE_PAIR_ARITHMETIC(SUM, +, NAME)
 #define ACCUMULATE_FLOAT_PROD(NAME)                                                                          \
     ACCUMULATE_ARITHMETIC(PROD, *, NAME)                                                                     \
     ACCUMULATE_PAIR_ARITHMETIC(PROD, *, NAME)
-#define ACCUMULATE_FLOAT_MIN(NAME) ACCUMULATE_VECTORS(MIN, NAME)
-#define ACCUMULATE_FLOAT_MAX(NAME) ACCUMULATE_VECTORS(MAX, NAME)
 #define ACCUMULATE_HALF_SUM(NAME)                                                                            \
     ACCUMULATE_HALF_ARITHMETIC(SUM, +, NAME)                                                                 \
     ACCUMULATE_PAIR_HALF_ARITHMETIC(SUM, +, NAME)
 #define ACCUMULATE_HALF_PROD(NAME)                                                                           \
     ACCUMULATE_HALF_ARITHMETIC(PROD, *, NAME)                                                                \
     ACCUMULATE_PAIR_HALF_ARITHMETIC(PROD, *, NAME)
-#define ACCUMULATE_HALF_MIN(NAME) ACCUMULATE_HALF(MIN, NAME)
-#define ACCUMULATE_HALF_MAX(NAME) ACCUMULATE_HALF(MAX, NAME)
+#else
+/* The same piece by piece; `take` copies up to 4 * BLOCK bytes of one input and returns their psum. */
+#define ACCUMULATE_PAIR_PIECES(OP, SIGN, NAME, WIDE, EACH, TAKE)                                             \
+    static int accumulate_pair_##OP##_##NAME(void *restrict acc, const void *restrict a,                     \
+                                             const void *restrict b, uint32_t psum, uint32_t count,          \
+                                             uint32_t *guard)                                                \
+    {                                                                                                        \
+        value_##WIDE pair[EACH], more[EACH];                                                                 \
+        struct tail all = {0, 0};                                                                            \
+        uint32_t found = 0;                                                                                  \
+        for (uint32_t i = 0; i < count; i += EACH) {                                                         \
+            uint32_t part = count - i < EACH ? count - i : EACH;                                             \
+            struct tail tail;                                                                                \
+            found += TAKE(NAME, pair, (const at_##NAME *)a + i, part);                                       \
+            found += TAKE(NAME, more, (const at_##NAME *)b + i, part);                                       \
+            for (uint32_t j = 0; j < part; j++)                                                              \
+                pair[j] = pair[j] SIGN more[j];                                                              \
+            tail = tail_##OP##_##WIDE((at_##WIDE *)acc + i, pair, part);                                     \
+            all.before += tail.before;                                                                       \
+            all.after += tail.after;                                                                         \
+        }                                                                                                    \
+        return guard_swap(guard, all.before, all.after) && found == psum;                                    \
+    }
+#define TAKE_SAME(NAME, to, from, count) psum_copy(to, from, (count) * sizeof(value_##NAME))
+#define ACCUMULATE_FLOAT_SUM(NAME)                                                                           \
+    ACCUMULATE_VECTORS(SUM, NAME)                                                                            \
+    ACCUMULATE_PAIR_PIECES(SUM, +, NAME, NAME, (4 * BLOCK / sizeof(value_##NAME)), TAKE_SAME)
+#define ACCUMULATE_FLOAT_PROD(NAME)                                                                          \
+    ACCUMULATE_VECTORS(PROD, NAME)                                                                           \
+    ACCUMULATE_PAIR_PIECES(PROD, *, NAME, NAME, (4 * BLOCK / sizeof(value_##NAME)), TAKE_SAME)
+/* Here bf16 keeps the order of a slot: whole blocks go through the same widening. */
+#define TAKE_HALF(NAME, to, from, count) take_##NAME(to, from, count)
+#define TAKER(NAME)                                                                                          \
+    static uint32_t take_##NAME(float *to, const void *from, uint32_t count)                                 \
+    {                                                                                                        \
+        value_##NAME held[BLOCK];                                                                            \
+        vector_F32 wide[BLOCK_VECTORS];                                                                      \
+        uint32_t sum = psum_copy(held, from, count * sizeof(value_##NAME));                                  \
+        if (count < BLOCK)                                                                                   \
+            return rest_##NAME((at_F32 *)to, held, count);                                                   \
+        WIDEN_VECTORS_##NAME(wide, held);                                                                    \
+        for (size_t k = 0; k < BLOCK; k++)                                                                   \
+            to[k] = ((const at_F32 *)wide)[k];                                                               \
+        return sum;                                                                                          \
+    }
+TAKER(F16)
+TAKER(BF16)
+#define ACCUMULATE_HALF_SUM(NAME)                                                                            \
+    ACCUMULATE_HALF(SUM, NAME)                                                                               \
+    ACCUMULATE_PAIR_PIECES(SUM, +, NAME, F32, BLOCK, TAKE_HALF)
+#define ACCUMULATE_HALF_PROD(NAME)                                                                           \
+    ACCUMULATE_HALF(PROD, NAME)                                                                              \
+    ACCUMULATE_PAIR_PIECES(PROD, *, NAME, F32, BLOCK, TAKE_HALF)
+#endif
+#define ACCUMULATE_FLOAT_MIN(NAME) ACCUMULATE_VECTORS(MIN, NAME)
+#define ACCUMULATE_FLOAT_MAX(NAME) ACCUMULATE_VECTORS(MAX, NAME)
+#define ACCUMULATE_HALF_MIN(NAME)  ACCUMULATE_HALF(MIN, NAME)
+#define ACCUMULATE_HALF_MAX(NAME)  ACCUMULATE_HALF(MAX, NAME)
 
 #define ACCUMULATE(OP, NAME)    ACCUMULATE_##NAME(OP)
 #define X(NAME, C, FAMILY, ACC) BY_KERNEL_OPS_##FAMILY(ACCUMULATE, NAME)

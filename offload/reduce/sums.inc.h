@@ -148,7 +148,7 @@ struct tally {
     }
 
 /* A block of halves into registers; returns the sum of its words. */
-static inline by_words take_block(by_words held[BLOCK_VECTORS / 2], const void *in)
+WIDEN_LINKAGE by_words take_block(by_words held[BLOCK_VECTORS / 2], const void *in)
 {
     by_words sum = {0};
 
