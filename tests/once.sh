@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The stepping test of the kernels, built by gcc and by clang at -O1, -O2 and -O3: once.sh MAKE BUILD     BUILD: folder of builds; these are
-# BUILD/once-COMPILER-LEVEL. A processor runs the instruction sets that it has. Closes with `N passed, N failed`.
+# The stepping test of the kernels, built by gcc and by clang at -O1, -O2 and -O3.
+#   once.sh MAKE BUILD     BUILD: folder of builds; these are BUILD/once-COMPILER-LEVEL
+# Only the instruction sets of this processor are tested. Closes with `N passed, N failed`.
 set -u
 make=$1
 out=$2
@@ -13,7 +14,8 @@ for compiler in gcc clang; do
         program=$out/$variant/tests/reduce-once
         log=$out/$variant.log
         mkdir -p "$out"
-        if $make --no-print-directory -j2 O="$out" VARIANT="$variant" BOARD=lab-veth CC=$compiler CFLAGS="-O$level -g0" "$program" >"$log" 2>&1 &&
+        if $make --no-print-directory -j2 O="$out" VARIANT="$variant" BOARD=lab-veth \
+            CC=$compiler CFLAGS="-O$level -g0" "$program" >"$log" 2>&1 &&
             timeout 120 "$program" >>"$log" 2>&1; then
             passed=$((passed + 1))
             echo "  PASS   $compiler -O$level"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Shows that a test that fails once counts as failed, also where TEST_REPEAT repeats it and it then passes: repeat.sh
-# Runs run.sh and lab/all.sh on scripts that fail the first time alone. Closes with `N passed, N failed`.
+# Shows that a test that fails once counts as failed, also where TEST_REPEAT repeats it and it passes.
+# Runs run.sh and lab/all.sh on a script that fails only the first time. Closes with `N passed, N failed`.
 set -u
 cd "$(dirname "$0")" || exit 3
 scratch=$(mktemp -d)

@@ -75,7 +75,6 @@ await() {
     return $result
 }
 end_early() {
-    [ -z "${ONLY:-}" ] || return 0
     local pid
     for pid in "${early_pid[@]}"; do kill "$pid" 2>/dev/null; done
 }
