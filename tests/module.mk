@@ -3,9 +3,12 @@ include $(wildcard tests/*/module.mk tests/unit/*/module.mk tests/unit/*/*/modul
 
 SANITIZERS := address,undefined
 
-.PHONY: test test-neon test-avx512 unit sanitizers sanitizers-build install-check build-tests build-tools
-test: deps ## everything: unit, golden, simulation, sanitizers, fuzz smoke, lint, lab; closes with `N passed, N failed`
-	$(Q)tests/test.sh "$(MAKE)"
+.PHONY: once repeat-check test test-neon test-avx512 unit sanitizers sanitizers-build install-check build-tests build-tools
+test: deps ## everything: unit, golden, simulation, sanitizers, fuzz smoke, lint, lab; closes with `N passed, N failed`; ONLY=PART runs one part
+	$(Q)ONLY="$(ONLY)" tests/test.sh "$(MAKE)"
+
+once: ## the kernels read each byte of their input once: gcc and clang at -O1, -O2 and -O3, run step by step
+	$(Q)tests/once.sh "$(MAKE)" $(O)
 
 test-neon: ## the kernels' tests for aarch64, in emulation; installs a cross compiler and qemu-user
 	$(Q)tests/neon.sh "$(MAKE)" $(O)
@@ -21,6 +24,9 @@ build-tools: $(foreach t,$(TOOLS),$(B)/tools/$(t))
 LONG_TESTS := test_host_fallback% test_sim_% plan-%
 unit: build-tests ## build and run the unit tests
 	$(Q)tests/run.sh $(B)/tests $(filter $(LONG_TESTS),$(TESTS)) $(filter-out $(LONG_TESTS),$(TESTS))
+
+repeat-check: ## a test that fails once counts as failed, whatever a repeat shows
+	$(Q)tests/repeat.sh
 
 install-check: build-all
 	$(Q)tests/install.sh "$(MAKE)"

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # What `make test` does: test.sh MAKE. Every part is a make target that can be run alone. Says what it does as it goes, shows
 # what failed in the log of a part that fails, and closes with `N passed, N failed`: the sum over all parts, where a part that does not count
-# its own tests is one.
+# its own tests is one. Nothing is repeated, unless TEST_REPEAT is set (run.sh, lab/all.sh): then a line `N repeated: ...` names what was, which
+# counts as failed whatever its repeat shows. A part that this machine cannot have is skipped; the last line then ends in `, N skipped`.
+# ONLY=PART runs that part alone, after the build.
 set -u
 make=$1
 cd "$(dirname "$0")/.."
@@ -11,6 +13,9 @@ jobs=$(nproc)
 mkdir -p "$logs"
 passed=0
 failed=0
+skipped=0
+repeated=()
+ran=()
 begin=$(date +%s)
 
 # Of a log, what a reader of a long output needs: what failed, with the lines that follow it, before the log's end.
@@ -24,6 +29,8 @@ failing() {
 part() {
     local name=$1 what=$2 start log line status=0 p=0 f=0
     shift 2
+    [ -z "${ONLY:-}" ] || [ "$name" = build ] || [ "$name" = "$ONLY" ] || return 0
+    ran+=("$name")
     log=$logs/$name.log
     start=$(date +%s)
     printf '  TEST   %-14s %s\n' "$name" "$what"
@@ -40,6 +47,7 @@ part() {
     fi
     passed=$((passed + p))
     failed=$((failed + f))
+    mapfile -t -O ${#repeated[@]} repeated < <(sed -nE 's/^[0-9]+ repeated: //p' "$log")
     if [ "$f" -ne 0 ]; then
         printf '  FAIL   %-14s %d failed in %d s; of its log, %s:\n' "$name" "$f" $(($(date +%s) - start)) "$log"
         failing "$log" | cut -c -400 | sed 's/^/         | /'
@@ -54,11 +62,13 @@ run() { $make --no-print-directory -j"$jobs" "$@"; }
 # early TARGET: begins to make what a later part waits for (await TARGET), in what other parts leave of the processors: most of the lab is waiting.
 declare -A early_pid=()
 early() {
+    [ -z "${ONLY:-}" ] || return 0
     nice -n 19 $make --no-print-directory -j"$jobs" "$1" >"$logs/$1.early" 2>&1 </dev/null &
     early_pid[$1]=$!
 }
 await() {
     local result=0
+    [ -z "${ONLY:-}" ] || { run "$1"; return; }
     wait "${early_pid[$1]}" || result=$?
     unset "early_pid[$1]"
     cat "$logs/$1.early"
@@ -71,12 +81,15 @@ end_early() {
 trap end_early EXIT
 
 if part build "libraries, programs and tests, with $jobs jobs" run build-all build-tests build-tools; then
+    part repeats "a test that fails once counts as failed" run repeat-check
     part unit "unit tests and golden packets" run unit
     part sim "simulation: real engines and endpoints under loss, duplication and reordering" run sim N=1000
+    part once "each byte of a kernel's input is read once: gcc and clang, -O1 to -O3, stepped" run once
     part mutations "rules taken out of the protocol's code: each still applies, some are caught" run model-smoke
     part planner "random fabrics planned: every cut, the verifier, LEMON's flows, glpsol's exact programs" run planner-check N=2000
     early sanitizers-build
     if [ "$(id -u)" -ne 0 ]; then
+        skipped=$((skipped + 1))
         echo "  SKIP   mpi            its namespaces, and the packages of two MPIs, need root"
     else
         part mpi "unmodified MPI programs in C, Fortran and Python, under Open MPI and MPICH, over real switches" run lab-mpi
@@ -85,11 +98,7 @@ if part build "libraries, programs and tests, with $jobs jobs" run build-all bui
     part lab "real switches, hosts and links in network namespaces: sums, faults, failures, refusals" run lab-short
     part lint "includes, symbols, format, analysers, manuals (begun with the lab)" await lint
     part size "the core's code, memory and stack against their limits" run size
-    if command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-system-aarch64 >/dev/null; then
-        part metal "the image without an operating system, in QEMU" run lab-metal
-    else
-        echo "  SKIP   metal          needs a cross-compiler and QEMU; \`make lab-metal\` installs them"
-    fi
+    part metal "the image without an operating system, in QEMU" run lab-metal
     part install "an installation is used by programs of others" run install-check
     part lint-selftest "a planted fault for each check of lint" run lint-selftest
     part sanitizers-build "the unit tests once more, with address and undefined behaviour sanitizers (begun with mpi)" await sanitizers-build
@@ -97,5 +106,11 @@ if part build "libraries, programs and tests, with $jobs jobs" run build-all bui
     part fuzz "a few seconds on each fuzz target" run fuzz-smoke
 fi
 echo "  TIME   $(($(date +%s) - begin)) s"
-echo "$passed passed, $failed failed"
+if [ -n "${ONLY:-}" ] && [[ " ${ran[*]} " != *" $ONLY "* ]]; then
+    echo "test.sh: there is no part '$ONLY'; the parts: $(sed -nE 's/^ +part ([a-z-]+) .*/\1/p' tests/test.sh | tr '\n' ' ')" >&2
+    failed=$((failed + 1))
+fi
+[ ${#repeated[@]} -eq 0 ] || echo "$(wc -w <<<"${repeated[*]}") repeated: ${repeated[*]}"
+[ "$skipped" -eq 0 ] || closing=", $skipped skipped"
+echo "$passed passed, $failed failed${closing:-}"
 [ "$failed" -eq 0 ]

@@ -1,9 +1,14 @@
 /*
  * The loop family: every kernel of one instruction set. Included once by each kernels_<isa>.c, which names
  * its tables (BY_KERNEL_TABLE, BY_EXACT_TABLE), its vectors (BY_VECTOR_BYTES), and, where the processor
- * converts f16, provides f16_widen_block and f16_narrow_block and defines BY_KERNEL_F16_BLOCKS. The loops are
- * plain C that the compiler turns into vectors; what is said here about values therefore holds for all
- * instruction sets. Pure; any thread.
+ * converts f16, provides f16_widen_vectors and f16_narrow_block and defines BY_KERNEL_F16_BLOCKS. The loops
+ * are plain C with vectors of the compiler; the rules for values here hold for all instruction sets. Pure;
+ * any thread.
+ *
+ * An input can be shared memory, which its owner may write at any time, so each of its bytes is read once:
+ * vectors are loaded into a register and held there (BY_HOLD), and the rest behind the last whole vector is
+ * copied to a local array (psum_copy). No other expression names an input: what a compiler makes of a plain
+ * loop over it may read it again.
  *
  * NaN rule, so that neither the order of operands nor the processor shows in the bits: whatever an operator
  * makes is the quiet NaN 0x7fc00000 (f64: 0x7ff8000000000000) if it is a NaN. load and store alone keep a
@@ -26,6 +31,33 @@
     typedef C at_##NAME __attribute__((aligned(1), may_alias));
 BY_KERNEL_TYPE_LIST(X)
 #undef X
+
+/* Vectors of them, in registers and in memory. */
+#define X(NAME, C, FAMILY, ACC)                                                                              \
+    typedef value_##NAME vector_##NAME __attribute__((vector_size(BY_VECTOR_BYTES)));                        \
+    typedef value_##NAME vector_at_##NAME                                                                    \
+        __attribute__((vector_size(BY_VECTOR_BYTES), aligned(1), may_alias));
+BY_KERNEL_TYPE_LIST(X)
+#undef X
+
+#define BLOCK_VECTORS (BLOCK * 4 / BY_VECTOR_BYTES) /* of f32 */
+
+/* All ones in each lane where x or y is a NaN. */
+#ifndef UNORDERED_F32
+#define UNORDERED_F32(x, y) ((by_words)((x) != (x)) | (by_words)((y) != (y)))
+#define UNORDERED_F64       UNORDERED_F32
+#endif
+
+static __attribute__((noinline)) uint32_t psum(const void *data, size_t bytes)
+{
+    return by_words_sum(data, bytes);
+}
+
+static __attribute__((noinline)) uint32_t psum_copy(void *restrict dst, const void *restrict src,
+                                                    size_t bytes)
+{
+    return by_words_copy(dst, src, bytes);
+}
 
 /* ---- operators on two values ---- */
 
@@ -103,6 +135,73 @@ INTEGER_OPERATORS(U64, uint64_t)
 FLOAT_OPERATORS(F32, uint32_t, __builtin_nanf(""))
 FLOAT_OPERATORS(F64, uint64_t, __builtin_nan(""))
 
+/* ---- operators on two vectors ---- */
+
+/* x in the lanes of `lanes`, else y. */
+#define VECTOR_CHOICE(lanes, x, y)                                                                           \
+    (((by_words)(x) & (by_words)(lanes)) | ((by_words)(y) & ~(by_words)(lanes)))
+
+/* Minima and maxima up to 32 bits: one instruction, which gcc does not find by itself. */
+#ifdef BY_KERNEL_INTRINSIC
+#define CHOICE_BY(NAME, a, b)                                                                                \
+    ((by_words)BY_KERNEL_INTRINSIC(NAME)((BY_KERNEL_INTEGERS)(a), (BY_KERNEL_INTEGERS)(b)))
+#define LEAST_I8(a, b)  CHOICE_BY(min_epi8, a, b)
+#define LEAST_U8(a, b)  CHOICE_BY(min_epu8, a, b)
+#define LEAST_I32(a, b) CHOICE_BY(min_epi32, a, b)
+#define LEAST_U32(a, b) CHOICE_BY(min_epu32, a, b)
+#define MOST_I8(a, b)   CHOICE_BY(max_epi8, a, b)
+#define MOST_U8(a, b)   CHOICE_BY(max_epu8, a, b)
+#define MOST_I32(a, b)  CHOICE_BY(max_epi32, a, b)
+#define MOST_U32(a, b)  CHOICE_BY(max_epu32, a, b)
+#else
+#define LEAST_I8(a, b) VECTOR_CHOICE((a) < (b), a, b)
+#define LEAST_U8       LEAST_I8
+#define LEAST_I32      LEAST_I8
+#define LEAST_U32      LEAST_I8
+#define MOST_I8(a, b)  VECTOR_CHOICE((a) > (b), a, b)
+#define MOST_U8        MOST_I8
+#define MOST_I32       MOST_I8
+#define MOST_U32       MOST_I8
+#endif
+#define LEAST_I64(a, b) VECTOR_CHOICE((a) < (b), a, b)
+#define LEAST_U64       LEAST_I64
+#define MOST_I64(a, b)  VECTOR_CHOICE((a) > (b), a, b)
+#define MOST_U64        MOST_I64
+
+#define VECTOR_OPERATOR(OP, NAME, EXPRESSION)                                                                \
+    static inline vector_##NAME vector_##OP##_##NAME(vector_##NAME a, vector_##NAME b)                       \
+    {                                                                                                        \
+        return (vector_##NAME)(EXPRESSION);                                                                  \
+    }
+
+#define INTEGER_VECTOR_OPERATORS(NAME, U)                                                                    \
+    VECTOR_OPERATOR(SUM, NAME, (vector_##U)a + (vector_##U)b)                                                \
+    VECTOR_OPERATOR(PROD, NAME, (vector_##U)a *(vector_##U)b)                                                \
+    VECTOR_OPERATOR(MIN, NAME, LEAST_##NAME(a, b))                                                           \
+    VECTOR_OPERATOR(MAX, NAME, MOST_##NAME(a, b))                                                            \
+    VECTOR_OPERATOR(BAND, NAME, a &b)                                                                        \
+    VECTOR_OPERATOR(BOR, NAME, a | b)                                                                        \
+    VECTOR_OPERATOR(BXOR, NAME, a ^ b)
+
+INTEGER_VECTOR_OPERATORS(I8, U8)
+INTEGER_VECTOR_OPERATORS(U8, U8)
+INTEGER_VECTOR_OPERATORS(I32, U32)
+INTEGER_VECTOR_OPERATORS(U32, U32)
+INTEGER_VECTOR_OPERATORS(I64, U64)
+INTEGER_VECTOR_OPERATORS(U64, U64)
+
+/* The same rules as for two values. */
+#define FLOAT_VECTOR_OPERATORS(NAME, NAN)                                                                    \
+    VECTOR_OPERATOR(MIN, NAME,                                                                               \
+                    VECTOR_CHOICE(UNORDERED_##NAME(a, b), (vector_##NAME){0} + NAN,                          \
+                                  VECTOR_CHOICE(a < b, a, b) | VECTOR_CHOICE(b < a, b, a)))                  \
+    VECTOR_OPERATOR(MAX, NAME,                                                                               \
+                    VECTOR_CHOICE(UNORDERED_##NAME(a, b), (vector_##NAME){0} + NAN,                          \
+                                  VECTOR_CHOICE(a > b, a, b) & VECTOR_CHOICE(b > a, b, a)))
+
+FLOAT_VECTOR_OPERATORS(F32, __builtin_nanf(""))
+FLOAT_VECTOR_OPERATORS(F64, __builtin_nan(""))
+
 /* ---- f16 and bf16, a block at a time ---- */
 
 /*
@@ -110,16 +209,28 @@ FLOAT_OPERATORS(F64, uint64_t, __builtin_nan(""))
  * narrowing works in place if nothing is written before it has been read: here a block at a time.
  */
 
+#if BY_VECTOR_BYTES >= 16
+#define WIDEN_LINKAGE static inline
+#else /* small code */
+#define WIDEN_LINKAGE static __attribute__((noinline))
+#endif
+
 #ifndef BY_KERNEL_F16_BLOCKS
-static inline void f16_widen_block(float *restrict wide, const at_F16 *restrict in)
+WIDEN_LINKAGE void f16_widen_vectors(vector_F32 wide[BLOCK_VECTORS], const void *in)
 {
     uint16_t held[BLOCK];
+    uint32_t block[BLOCK];
 
+    for (size_t k = 0; k < BLOCK_VECTORS / 2; k++) {
+        by_words words = ((const by_words_at *)in)[k];
+
+        BY_HOLD(words);
+        ((by_words_at *)held)[k] = words;
+    }
     for (size_t i = 0; i < BLOCK; i++)
-        held[i] = in[i];
-    BY_HOLD_ALL(held);
-    for (size_t i = 0; i < BLOCK; i++)
-        wide[i] = by_f32_from_bits(by_f16_widen(held[i]));
+        block[i] = by_f16_widen(held[i]);
+    for (size_t k = 0; k < BLOCK_VECTORS; k++) /* where it is long, a copy would be a call of the C library */
+        wide[k] = ((const vector_at_F32 *)block)[k];
 }
 
 static inline void f16_narrow_block(at_F16 *half, const at_F32 *wide)
@@ -144,14 +255,15 @@ static inline by_words bf16_round(by_words wide)
 /* bf16 lies in a slot in whole blocks of BLOCK in this order: those with an even index, then those with an
  * odd one. So both ways are made of the words of the payload by shifts and masks, without moves between
  * lanes. */
-static inline void bf16_widen_block(float *restrict wide, const at_BF16 *restrict in)
+WIDEN_LINKAGE void bf16_widen_vectors(vector_F32 wide[BLOCK_VECTORS], const void *in)
 {
-    const at_U32 *words = (const at_U32 *)in;
+    for (size_t k = 0; k < BLOCK_VECTORS / 2; k++) {
+        by_words words = ((const by_words_at *)in)[k];
 
-    for (size_t i = 0; i < BLOCK / 2; i++)
-        wide[i] = by_f32_from_bits(words[i] << 16);
-    for (size_t i = 0; i < BLOCK / 2; i++)
-        wide[BLOCK / 2 + i] = by_f32_from_bits(words[i] & 0xffff0000u);
+        BY_HOLD(words);
+        wide[k] = (vector_F32)(words << 16);
+        wide[k + BLOCK_VECTORS / 2] = (vector_F32)(words & 0xffff0000u);
+    }
 }
 
 static inline void bf16_narrow_block(at_BF16 *half, const at_F32 *wide)
@@ -166,14 +278,14 @@ static inline void bf16_narrow_block(at_BF16 *half, const at_F32 *wide)
 }
 
 /* Names by element type for the loops below. */
-#define WIDEN_F16         by_f16_widen
-#define WIDEN_BF16        by_bf16_widen
-#define NARROW_F16        by_f16_narrow
-#define NARROW_BF16       by_bf16_narrow
-#define WIDEN_BLOCK_F16   f16_widen_block
-#define WIDEN_BLOCK_BF16  bf16_widen_block
-#define NARROW_BLOCK_F16  f16_narrow_block
-#define NARROW_BLOCK_BF16 bf16_narrow_block
+#define WIDEN_F16          by_f16_widen
+#define WIDEN_BF16         by_bf16_widen
+#define NARROW_F16         by_f16_narrow
+#define NARROW_BF16        by_bf16_narrow
+#define WIDEN_VECTORS_F16  f16_widen_vectors
+#define WIDEN_VECTORS_BF16 bf16_widen_vectors
+#define NARROW_BLOCK_F16   f16_narrow_block
+#define NARROW_BLOCK_BF16  bf16_narrow_block
 
 /* ---- loops ---- */
 
@@ -192,21 +304,16 @@ static inline int guard_swap(uint32_t *guard, uint32_t before, uint32_t after)
     return holds;
 }
 
-/* An element's bits, and its part of a guard by its bytes. The low half of the sum of x + (x >> 32) is that
- * of both halves of all x. */
-#define TALLY_4(bits) ((uint32_t)(bits))
-#define TALLY_8(bits) ((uint64_t)(bits) + ((uint64_t)(bits) >> 32))
-
 /* Integers, f32 and f64 lie in a slot as on the wire; loads copy them as integers, so that a NaN keeps its
  * bits. */
 #define LOAD_STORE_SAME(NAME)                                                                                \
     static uint32_t load_##NAME(void *restrict acc, const void *restrict in, uint32_t count)                 \
     {                                                                                                        \
-        return by_words_copy(acc, in, (size_t)count * sizeof(value_##NAME));                                 \
+        return psum_copy(acc, in, (size_t)count * sizeof(value_##NAME));                                     \
     }                                                                                                        \
     static int store_##NAME(void *acc, uint32_t count, uint32_t *guard)                                      \
     {                                                                                                        \
-        uint32_t found = by_words_sum(acc, (size_t)count * sizeof(value_##NAME));                            \
+        uint32_t found = psum(acc, (size_t)count * sizeof(value_##NAME));                                    \
         return guard_swap(guard, found, found);                                                              \
     }
 
@@ -224,34 +331,39 @@ LOAD_STORE_SAME(F64)
     {                                                                                                        \
         at_U32 *restrict a = acc;                                                                            \
         const at_##NAME *restrict b = in;                                                                    \
+        by_words sum = {0};                                                                                  \
         uint32_t guard = 0;                                                                                  \
         size_t i = 0;                                                                                        \
         for (; count - i >= BLOCK; i += BLOCK) {                                                             \
-            float wide[BLOCK];                                                                               \
-            WIDEN_BLOCK_##NAME(wide, b + i);                                                                 \
-            for (size_t j = 0; j < BLOCK; j++) {                                                             \
-                uint32_t bits = by_f32_bits(wide[j]);                                                        \
-                guard += bits;                                                                               \
-                a[i + j] = bits;                                                                             \
+            vector_F32 wide[BLOCK_VECTORS];                                                                  \
+            WIDEN_VECTORS_##NAME(wide, b + i);                                                               \
+            for (size_t k = 0; k < BLOCK_VECTORS; k++) {                                                     \
+                sum += (by_words)wide[k];                                                                    \
+                ((by_words_at *)(a + i))[k] = (by_words)wide[k];                                             \
             }                                                                                                \
         }                                                                                                    \
-        for (; i < count; i++) {                                                                             \
-            a[i] = WIDEN_##NAME(b[i]);                                                                       \
-            guard += a[i];                                                                                   \
+        if (i < count) {                                                                                     \
+            value_##NAME rest[BLOCK];                                                                        \
+            psum_copy(rest, b + i, (count - i) * sizeof(value_##NAME));                                      \
+            for (size_t j = i; j < count; j++) {                                                             \
+                uint32_t wide = WIDEN_##NAME(rest[j - i]);                                                   \
+                guard += wide;                                                                               \
+                a[j] = wide;                                                                                 \
+            }                                                                                                \
         }                                                                                                    \
-        return guard;                                                                                        \
+        return guard + by_words_total(sum);                                                                  \
     }                                                                                                        \
     static int store_##NAME(void *acc, uint32_t count, uint32_t *guard)                                      \
     {                                                                                                        \
         const at_U32 *a = acc;                                                                               \
         at_##NAME *out = acc;                                                                                \
-        uint32_t before = by_words_sum(acc, (size_t)count * 4);                                              \
+        uint32_t before = psum(acc, (size_t)count * 4);                                                      \
         size_t i = 0;                                                                                        \
         for (; count - i >= BLOCK; i += BLOCK)                                                               \
             NARROW_BLOCK_##NAME(out + i, (const at_F32 *)(a + i));                                           \
         for (; i < count; i++)                                                                               \
             out[i] = (value_##NAME)NARROW_##NAME(a[i]);                                                      \
-        return guard_swap(guard, before, by_words_sum(acc, (size_t)count * 2));                              \
+        return guard_swap(guard, before, psum(acc, (size_t)count * 2));                                      \
     }
 
 LOAD_STORE_HALF(F16)
@@ -261,180 +373,230 @@ LOAD_STORE_HALF(BF16)
     static int accumulate_##OP##_##NAME(void *restrict acc, const void *restrict in, uint32_t count,         \
                                         uint32_t *guard)
 
-#include "offload/reduce/sums.inc.h"
+/* The parts of a guard of what lies behind the vectors. */
+struct tail {
+    uint32_t before, after;
+};
 
-#define ACCUMULATE_INTEGER(OP, NAME, SUM_TYPE, TALLY)                                                        \
-    ACCUMULATE_HEAD(OP, NAME)                                                                                \
-    {                                                                                                        \
-        at_##NAME *restrict a = acc;                                                                         \
-        const at_##NAME *restrict b = in;                                                                    \
-        SUM_TYPE before = 0, after = 0;                                                                      \
-        for (uint32_t i = 0; i < count; i++) {                                                               \
-            value_##NAME x = a[i], y = OP##_##NAME(x, b[i]);                                                 \
-            before += TALLY(x);                                                                              \
-            after += TALLY(y);                                                                               \
-            a[i] = y;                                                                                        \
-        }                                                                                                    \
-        return guard_swap(guard, (uint32_t)before, (uint32_t)after);                                         \
+#define TAIL(OP, NAME)                                                                                       \
+    __attribute__((noinline)) static struct tail tail_##OP##_##NAME(void *acc, const void *in,               \
+                                                                    size_t count) {                          \
+        value_##NAME rest[2 * BY_VECTOR_BYTES > 4 * BLOCK ? 2 * BY_VECTOR_BYTES / sizeof(value_##NAME)       \
+                                                          : 4 * BLOCK / sizeof(value_##NAME)];               \
+        at_##NAME *a = acc;                                                                                  \
+        struct tail tail = {.before = psum(acc, count * sizeof(value_##NAME))};                              \
+        psum_copy(rest, in, count * sizeof(value_##NAME));                                                   \
+        for (size_t i = 0; i < count; i++)                                                                   \
+            a[i] = OP##_##NAME(a[i], rest[i]);                                                               \
+        tail.after = psum(acc, count * sizeof(value_##NAME));                                                \
+        return tail;                                                                                         \
     }
-
-/*
- * Minima and maxima of 64 bits, for which many processors have a comparison alone: left to themselves,
- * compilers read an input for that and again for its outcome, and its owner may have written in between.
- */
-#define X(NAME)                                                                                              \
-    typedef value_##NAME vector_##NAME __attribute__((vector_size(BY_VECTOR_BYTES)));                        \
-    typedef value_##NAME vector_at_##NAME                                                                    \
-        __attribute__((vector_size(BY_VECTOR_BYTES), aligned(1), may_alias));
-X(I64)
-X(U64)
+#define TAILS_INTEGER(NAME) BY_KERNEL_OPS_INTEGER(TAIL, NAME)
+#define TAILS_FLOAT(NAME)   BY_KERNEL_OPS_FLOAT(TAIL, NAME)
+#define TAILS_HALF(NAME)
+#define X(NAME, C, FAMILY, ACC) TAILS_##FAMILY(NAME)
+BY_KERNEL_TYPE_LIST(X)
 #undef X
 
-#define ACCUMULATE_CHOICE(OP, NAME, IS)                                                                      \
-    ACCUMULATE_HEAD(OP, NAME)                                                                                \
+/* Up to BLOCK halves as f32; returns their psum. */
+#define REST(NAME)                                                                                           \
+    static uint32_t rest_##NAME(at_F32 *wide, const void *in, size_t count)                                  \
     {                                                                                                        \
-        const uint32_t each = BY_VECTOR_BYTES / sizeof(value_##NAME);                                        \
-        at_##NAME *restrict a = acc;                                                                         \
-        const at_##NAME *restrict b = in;                                                                    \
-        by_words before = {0}, after = {0};                                                                  \
-        uint64_t rest_before = 0, rest_after = 0;                                                            \
-        uint32_t i = 0;                                                                                      \
-        for (; count - i >= each; i += each) {                                                               \
-            vector_##NAME x = *(const vector_at_##NAME *)(a + i);                                            \
-            vector_##NAME y = *(const vector_at_##NAME *)(b + i), taken;                                     \
-            BY_HOLD(y);                                                                                      \
-            taken = (vector_##NAME)(y IS x);                                                                 \
-            y = (y & taken) | (x & ~taken);                                                                  \
-            before += (by_words)x;                                                                           \
-            after += (by_words)y;                                                                            \
-            *(vector_at_##NAME *)(a + i) = y;                                                                \
-        }                                                                                                    \
-        for (; i < count; i++) {                                                                             \
-            value_##NAME x = a[i], y = b[i];                                                                 \
-            __asm__("" : "+r"(y));                                                                           \
-            y = y IS x ? y : x;                                                                              \
-            rest_before += TALLY_8(x);                                                                       \
-            rest_after += TALLY_8(y);                                                                        \
-            a[i] = y;                                                                                        \
-        }                                                                                                    \
-        return guard_swap(guard, by_words_total(before) + (uint32_t)rest_before,                             \
-                          by_words_total(after) + (uint32_t)rest_after);                                     \
+        value_##NAME held[BLOCK];                                                                            \
+        uint32_t sum = psum_copy(held, in, count * sizeof(value_##NAME));                                    \
+        for (size_t i = 0; i < count; i++)                                                                   \
+            wide[i] = by_f32_from_bits(WIDEN_##NAME(held[i]));                                               \
+        return sum;                                                                                          \
     }
+REST(F16)
+REST(BF16)
 
-/* Slots are read and written as integers, so that compilers do so once. */
-#define ACCUMULATE_FLOAT(OP, NAME, BITS, SUM_TYPE, TALLY)                                                    \
+#if BY_VECTOR_BYTES >= 16
+#include "offload/reduce/sums.inc.h"
+#endif
+
+/* A vector y of input meets the one of a slot at `at`. */
+#define MEET(OP, NAME, at, y, before, after)                                                                 \
+    do {                                                                                                     \
+        vector_##NAME x_ = *(const vector_at_##NAME *)(at), y_;                                              \
+        BY_HOLD(x_);                                                                                         \
+        y_ = vector_##OP##_##NAME(x_, y);                                                                    \
+        (before) += (by_words)x_;                                                                            \
+        (after) += (by_words)y_;                                                                             \
+        *(vector_at_##NAME *)(at) = y_;                                                                      \
+    } while (0)
+
+#if BY_VECTOR_BYTES >= 16
+#define ACCUMULATE_VECTORS(OP, NAME)                                                                         \
     ACCUMULATE_HEAD(OP, NAME)                                                                                \
     {                                                                                                        \
-        at_##BITS *restrict a = acc;                                                                         \
-        const at_##NAME *restrict b = in;                                                                    \
-        SUM_TYPE before = 0, after = 0;                                                                      \
-        for (uint32_t i = 0; i < count; i++) {                                                               \
-            union bits_##NAME x = {.bits = a[i]}, y;                                                         \
-            y.value = OP##_##NAME(x.value, b[i]);                                                            \
-            before += TALLY(x.bits);                                                                         \
-            after += TALLY(y.bits);                                                                          \
-            a[i] = y.bits;                                                                                   \
+        const size_t each = 2 * BY_VECTOR_BYTES / sizeof(value_##NAME);                                      \
+        uint8_t *at = acc;                                                                                   \
+        const uint8_t *from = in;                                                                            \
+        by_words before[2] = {{0}, {0}}, after[2] = {{0}, {0}};                                              \
+        struct tail tail = {0, 0};                                                                           \
+        for (size_t steps = count / each; steps > 0; steps--) {                                              \
+            vector_##NAME y0 = *(const vector_at_##NAME *)from;                                              \
+            vector_##NAME y1 = *(const vector_at_##NAME *)(from + BY_VECTOR_BYTES);                          \
+            BY_HOLD(y0);                                                                                     \
+            BY_HOLD(y1);                                                                                     \
+            MEET(OP, NAME, at, y0, before[0], after[0]);                                                     \
+            MEET(OP, NAME, at + BY_VECTOR_BYTES, y1, before[1], after[1]);                                   \
+            at += 2 * BY_VECTOR_BYTES;                                                                       \
+            from += 2 * BY_VECTOR_BYTES;                                                                     \
         }                                                                                                    \
-        return guard_swap(guard, (uint32_t)before, (uint32_t)after);                                         \
-    }
-
-/* Words of four elements, BYTES_BLOCK at a time: they stay in the first-level cache for the three loops. */
-#define BYTES_BLOCK 256u
-#define ACCUMULATE_BYTES(OP, NAME)                                                                           \
-    ACCUMULATE_HEAD(OP, NAME)                                                                                \
-    {                                                                                                        \
-        at_##NAME *a = acc;                                                                                  \
-        const at_##NAME *restrict b = in;                                                                    \
-        uint32_t before = 0, after = 0;                                                                      \
-        size_t i = 0;                                                                                        \
-        for (; count - i >= BYTES_BLOCK; i += BYTES_BLOCK) {                                                 \
-            before += by_words_sum(a + i, BYTES_BLOCK);                                                      \
-            for (size_t j = 0; j < BYTES_BLOCK; j++)                                                         \
-                a[i + j] = OP##_##NAME(a[i + j], b[i + j]);                                                  \
-            after += by_words_sum(a + i, BYTES_BLOCK);                                                       \
-        }                                                                                                    \
-        before += by_words_sum(a + i, count - i);                                                            \
-        for (size_t j = i; j < count; j++)                                                                   \
-            a[j] = OP##_##NAME(a[j], b[j]);                                                                  \
-        return guard_swap(guard, before, after + by_words_sum(a + i, count - i));                            \
+        if (count % each != 0)                                                                               \
+            tail = tail_##OP##_##NAME(at, from, count % each);                                               \
+        return guard_swap(guard, by_words_total(before[0] + before[1]) + tail.before,                        \
+                          by_words_total(after[0] + after[1]) + tail.after);                                 \
     }
 
 #define ACCUMULATE_HALF(OP, NAME)                                                                            \
     ACCUMULATE_HEAD(OP, NAME)                                                                                \
     {                                                                                                        \
-        at_F32 *restrict a = acc;                                                                            \
-        const at_##NAME *restrict b = in;                                                                    \
-        uint32_t before = 0, after = 0;                                                                      \
+        uint8_t *at = acc;                                                                                   \
+        const at_##NAME *from = in;                                                                          \
+        by_words before = {0}, after = {0};                                                                  \
+        struct tail tail = {0, 0};                                                                           \
         size_t i = 0;                                                                                        \
         for (; count - i >= BLOCK; i += BLOCK) {                                                             \
-            float wide[BLOCK];                                                                               \
-            WIDEN_BLOCK_##NAME(wide, b + i);                                                                 \
-            for (size_t j = 0; j < BLOCK; j++) {                                                             \
-                float x = a[i + j], y = OP##_F32(x, wide[j]);                                                \
-                before += by_f32_bits(x);                                                                    \
-                after += by_f32_bits(y);                                                                     \
-                a[i + j] = y;                                                                                \
-            }                                                                                                \
+            vector_F32 wide[BLOCK_VECTORS];                                                                  \
+            WIDEN_VECTORS_##NAME(wide, from + i);                                                            \
+            for (size_t k = 0; k < BLOCK_VECTORS; k++, at += BY_VECTOR_BYTES)                                \
+                MEET(OP, F32, at, wide[k], before, after);                                                   \
         }                                                                                                    \
-        for (; i < count; i++) {                                                                             \
-            float x = a[i], y = OP##_F32(x, by_f32_from_bits(WIDEN_##NAME(b[i])));                           \
-            before += by_f32_bits(x);                                                                        \
-            after += by_f32_bits(y);                                                                         \
-            a[i] = y;                                                                                        \
+        if (i < count) {                                                                                     \
+            float rest[BLOCK];                                                                               \
+            rest_##NAME(rest, from + i, count - i);                                                          \
+            tail = tail_##OP##_F32(at, rest, count - i);                                                     \
         }                                                                                                    \
-        return guard_swap(guard, before, after);                                                             \
+        return guard_swap(guard, by_words_total(before) + tail.before, by_words_total(after) + tail.after);  \
     }
 
-#define ACCUMULATE_I8(OP)   ACCUMULATE_BYTES(OP, I8)
-#define ACCUMULATE_U8(OP)   ACCUMULATE_BYTES(OP, U8)
-#define ACCUMULATE_I32(OP)  ACCUMULATE_INTEGER(OP, I32, uint32_t, TALLY_4)
-#define ACCUMULATE_U32(OP)  ACCUMULATE_INTEGER(OP, U32, uint32_t, TALLY_4)
-#define ACCUMULATE_I64(OP)  ACCUMULATE_64_##OP(OP, I64)
-#define ACCUMULATE_U64(OP)  ACCUMULATE_64_##OP(OP, U64)
-#define ACCUMULATE_F32(OP)  ACCUMULATE_FLOAT_##OP(F32, U32, uint32_t, TALLY_4)
-#define ACCUMULATE_F64(OP)  ACCUMULATE_FLOAT_##OP(F64, U64, uint64_t, TALLY_8)
+#else
+/* Without vectors: a piece that is held in a local array at a time, as the code has to be small there. */
+#define ACCUMULATE_VECTORS(OP, NAME)                                                                         \
+    ACCUMULATE_HEAD(OP, NAME)                                                                                \
+    {                                                                                                        \
+        const uint32_t each = 4 * BLOCK / sizeof(value_##NAME);                                              \
+        struct tail all = {0, 0};                                                                            \
+        for (uint32_t i = 0; i < count; i += each) {                                                         \
+            uint32_t part = count - i < each ? count - i : each;                                             \
+            struct tail tail = tail_##OP##_##NAME((at_##NAME *)acc + i, (const at_##NAME *)in + i, part);    \
+            all.before += tail.before;                                                                       \
+            all.after += tail.after;                                                                         \
+        }                                                                                                    \
+        return guard_swap(guard, all.before, all.after);                                                     \
+    }
+
+#define ACCUMULATE_HALF(OP, NAME)                                                                            \
+    ACCUMULATE_HEAD(OP, NAME)                                                                                \
+    {                                                                                                        \
+        struct tail all = {0, 0};                                                                            \
+        for (uint32_t i = 0; i < count; i += BLOCK) {                                                        \
+            uint32_t part = count - i < BLOCK ? count - i : BLOCK;                                           \
+            const at_##NAME *from = (const at_##NAME *)in + i;                                               \
+            vector_F32 wide[BLOCK_VECTORS];                                                                  \
+            struct tail tail;                                                                                \
+            if (part < BLOCK)                                                                                \
+                rest_##NAME((at_F32 *)wide, from, part);                                                     \
+            else                                                                                             \
+                WIDEN_VECTORS_##NAME(wide, from);                                                            \
+            tail = tail_##OP##_F32((at_F32 *)acc + i, wide, part);                                           \
+            all.before += tail.before;                                                                       \
+            all.after += tail.after;                                                                         \
+        }                                                                                                    \
+        return guard_swap(guard, all.before, all.after);                                                     \
+    }
+#endif
+
+#define ACCUMULATE_I8(OP)   ACCUMULATE_VECTORS(OP, I8)
+#define ACCUMULATE_U8(OP)   ACCUMULATE_VECTORS(OP, U8)
+#define ACCUMULATE_I32(OP)  ACCUMULATE_VECTORS(OP, I32)
+#define ACCUMULATE_U32(OP)  ACCUMULATE_VECTORS(OP, U32)
+#define ACCUMULATE_I64(OP)  ACCUMULATE_VECTORS(OP, I64)
+#define ACCUMULATE_U64(OP)  ACCUMULATE_VECTORS(OP, U64)
+#define ACCUMULATE_F32(OP)  ACCUMULATE_FLOAT_##OP(F32)
+#define ACCUMULATE_F64(OP)  ACCUMULATE_FLOAT_##OP(F64)
 #define ACCUMULATE_F16(OP)  ACCUMULATE_HALF_##OP(F16)
 #define ACCUMULATE_BF16(OP) ACCUMULATE_HALF_##OP(BF16)
 
-#define ACCUMULATE_64_SUM(OP, NAME) ACCUMULATE_INTEGER(OP, NAME, uint64_t, TALLY_8)
-#define ACCUMULATE_64_MIN(OP, NAME) ACCUMULATE_CHOICE(OP, NAME, <)
-#define ACCUMULATE_64_MAX(OP, NAME) ACCUMULATE_CHOICE(OP, NAME, >)
-#define ACCUMULATE_64_PROD          ACCUMULATE_64_SUM
-#define ACCUMULATE_64_BAND          ACCUMULATE_64_SUM
-#define ACCUMULATE_64_BOR           ACCUMULATE_64_SUM
-#define ACCUMULATE_64_BXOR          ACCUMULATE_64_SUM
-
-#define ACCUMULATE_FLOAT_SUM(NAME, ...)                                                                      \
+#if BY_VECTOR_BYTES >= 16
+#define ACCUMULATE_FLOAT_SUM(NAME)                                                                           \
     ACCUMULATE_ARITHMETIC(SUM, +, NAME)                                                                      \
     ACCUMULATE_PAIR_ARITHMETIC(SUM, +, NAME)
-#define ACCUMULATE_FLOAT_PROD(NAME, ...)                                                                     \
+#define ACCUMULATE_FLOAT_PROD(NAME)                                                                          \
     ACCUMULATE_ARITHMETIC(PROD, *, NAME)                                                                     \
     ACCUMULATE_PAIR_ARITHMETIC(PROD, *, NAME)
-#define ACCUMULATE_FLOAT_MIN(NAME, ...) ACCUMULATE_FLOAT(MIN, NAME, __VA_ARGS__)
-#define ACCUMULATE_FLOAT_MAX(NAME, ...) ACCUMULATE_FLOAT(MAX, NAME, __VA_ARGS__)
 #define ACCUMULATE_HALF_SUM(NAME)                                                                            \
     ACCUMULATE_HALF_ARITHMETIC(SUM, +, NAME)                                                                 \
     ACCUMULATE_PAIR_HALF_ARITHMETIC(SUM, +, NAME)
 #define ACCUMULATE_HALF_PROD(NAME)                                                                           \
     ACCUMULATE_HALF_ARITHMETIC(PROD, *, NAME)                                                                \
     ACCUMULATE_PAIR_HALF_ARITHMETIC(PROD, *, NAME)
-#define ACCUMULATE_HALF_MIN(NAME) ACCUMULATE_HALF(MIN, NAME)
-#define ACCUMULATE_HALF_MAX(NAME) ACCUMULATE_HALF(MAX, NAME)
+#else
+/* The same piece by piece; `take` copies up to 4 * BLOCK bytes of one input and returns their psum. */
+#define ACCUMULATE_PAIR_PIECES(OP, SIGN, NAME, WIDE, EACH, TAKE)                                             \
+    static int accumulate_pair_##OP##_##NAME(void *restrict acc, const void *restrict a,                     \
+                                             const void *restrict b, uint32_t psum, uint32_t count,          \
+                                             uint32_t *guard)                                                \
+    {                                                                                                        \
+        value_##WIDE pair[EACH], more[EACH];                                                                 \
+        struct tail all = {0, 0};                                                                            \
+        uint32_t found = 0;                                                                                  \
+        for (uint32_t i = 0; i < count; i += EACH) {                                                         \
+            uint32_t part = count - i < EACH ? count - i : EACH;                                             \
+            struct tail tail;                                                                                \
+            found += TAKE(NAME, pair, (const at_##NAME *)a + i, part);                                       \
+            found += TAKE(NAME, more, (const at_##NAME *)b + i, part);                                       \
+            for (uint32_t j = 0; j < part; j++)                                                              \
+                pair[j] = pair[j] SIGN more[j];                                                              \
+            tail = tail_##OP##_##WIDE((at_##WIDE *)acc + i, pair, part);                                     \
+            all.before += tail.before;                                                                       \
+            all.after += tail.after;                                                                         \
+        }                                                                                                    \
+        return guard_swap(guard, all.before, all.after) && found == psum;                                    \
+    }
+#define TAKE_SAME(NAME, to, from, count) psum_copy(to, from, (count) * sizeof(value_##NAME))
+#define ACCUMULATE_FLOAT_SUM(NAME)                                                                           \
+    ACCUMULATE_VECTORS(SUM, NAME)                                                                            \
+    ACCUMULATE_PAIR_PIECES(SUM, +, NAME, NAME, (4 * BLOCK / sizeof(value_##NAME)), TAKE_SAME)
+#define ACCUMULATE_FLOAT_PROD(NAME)                                                                          \
+    ACCUMULATE_VECTORS(PROD, NAME)                                                                           \
+    ACCUMULATE_PAIR_PIECES(PROD, *, NAME, NAME, (4 * BLOCK / sizeof(value_##NAME)), TAKE_SAME)
+/* Here bf16 keeps the order of a slot: whole blocks go through the same widening. */
+#define TAKE_HALF(NAME, to, from, count) take_##NAME(to, from, count)
+#define TAKER(NAME)                                                                                          \
+    static uint32_t take_##NAME(float *to, const void *from, uint32_t count)                                 \
+    {                                                                                                        \
+        value_##NAME held[BLOCK];                                                                            \
+        vector_F32 wide[BLOCK_VECTORS];                                                                      \
+        uint32_t sum = psum_copy(held, from, count * sizeof(value_##NAME));                                  \
+        if (count < BLOCK)                                                                                   \
+            return rest_##NAME((at_F32 *)to, held, count);                                                   \
+        WIDEN_VECTORS_##NAME(wide, held);                                                                    \
+        for (size_t k = 0; k < BLOCK; k++)                                                                   \
+            to[k] = ((const at_F32 *)wide)[k];                                                               \
+        return sum;                                                                                          \
+    }
+TAKER(F16)
+TAKER(BF16)
+#define ACCUMULATE_HALF_SUM(NAME)                                                                            \
+    ACCUMULATE_HALF(SUM, NAME)                                                                               \
+    ACCUMULATE_PAIR_PIECES(SUM, +, NAME, F32, BLOCK, TAKE_HALF)
+#define ACCUMULATE_HALF_PROD(NAME)                                                                           \
+    ACCUMULATE_HALF(PROD, NAME)                                                                              \
+    ACCUMULATE_PAIR_PIECES(PROD, *, NAME, F32, BLOCK, TAKE_HALF)
+#endif
+#define ACCUMULATE_FLOAT_MIN(NAME) ACCUMULATE_VECTORS(MIN, NAME)
+#define ACCUMULATE_FLOAT_MAX(NAME) ACCUMULATE_VECTORS(MAX, NAME)
+#define ACCUMULATE_HALF_MIN(NAME)  ACCUMULATE_HALF(MIN, NAME)
+#define ACCUMULATE_HALF_MAX(NAME)  ACCUMULATE_HALF(MAX, NAME)
 
 #define ACCUMULATE(OP, NAME)    ACCUMULATE_##NAME(OP)
 #define X(NAME, C, FAMILY, ACC) BY_KERNEL_OPS_##FAMILY(ACCUMULATE, NAME)
 BY_KERNEL_TYPE_LIST(X)
 #undef X
-
-static uint32_t psum(const void *data, size_t bytes)
-{
-    return by_words_sum(data, bytes);
-}
-
-static uint32_t psum_copy(void *restrict dst, const void *restrict src, size_t bytes)
-{
-    return by_words_copy(dst, src, bytes);
-}
 
 /* ---- the table ---- */
 

@@ -4,23 +4,19 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-#define BY_KERNEL_TABLE      by_kernels_avx2
-#define BY_EXACT_TABLE       by_exact_avx2
-#define BY_VECTOR_BYTES      32
-#define BY_KERNEL_F16_BLOCKS 1
-#define UNORDERED_F32(x, y)  ((by_words)_mm256_cmp_ps(x, y, _CMP_UNORD_Q))
-#define UNORDERED_F64(x, y)  ((by_words)_mm256_cmp_pd(x, y, _CMP_UNORD_Q))
+#define BY_KERNEL_TABLE           by_kernels_avx2
+#define BY_EXACT_TABLE            by_exact_avx2
+#define BY_VECTOR_BYTES           32
+#define BY_KERNEL_F16_BLOCKS      1
+#define BY_KERNEL_INTEGERS        __m256i
+#define BY_KERNEL_INTRINSIC(name) _mm256_##name
+#define UNORDERED_F32(x, y)       ((by_words)_mm256_cmp_ps(x, y, _CMP_UNORD_Q))
+#define UNORDERED_F64(x, y)       ((by_words)_mm256_cmp_pd(x, y, _CMP_UNORD_Q))
 
 #define F64_FROM_F32(at) ((vector_F64)_mm256_cvtps_pd(_mm_loadu_ps((const float *)(at))))
 #define PACK_U16(to, low, high)                                                                              \
     _mm256_storeu_si256((__m256i *)(to), _mm256_permute4x64_epi64(                                           \
                                              _mm256_packus_epi32((__m256i)(low), (__m256i)(high)), 0xd8))
-
-static inline void f16_widen_block(float *restrict wide, const void *restrict in)
-{
-    for (unsigned i = 0; i < 4; i++)
-        _mm256_storeu_ps(wide + 8 * i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)in + i)));
-}
 
 /* The rounding is in the instruction: to nearest even whatever MXCSR says. */
 static inline void f16_narrow_block(void *half, const void *wide)
@@ -33,7 +29,10 @@ static inline void f16_narrow_block(void *half, const void *wide)
 }
 
 #define f16_widen_vectors(wide, in)                                                                          \
-    for (unsigned v = 0; v < 4; v++)                                                                         \
-    (wide)[v] = (vector_F32)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(in) + v))
+    for (unsigned v = 0; v < 4; v++) {                                                                       \
+        __m128i half = _mm_loadu_si128((const __m128i *)(in) + v);                                           \
+        BY_HOLD(half);                                                                                       \
+        (wide)[v] = (vector_F32)_mm256_cvtph_ps(half);                                                       \
+    }
 
 #include "offload/reduce/kernels.inc.h"

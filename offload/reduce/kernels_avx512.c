@@ -4,20 +4,16 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-#define BY_KERNEL_TABLE      by_kernels_avx512
-#define BY_EXACT_TABLE       by_exact_avx512
-#define BY_VECTOR_BYTES      64
-#define BY_KERNEL_F16_BLOCKS 1
-#define UNORDERED_F32(x, y)  ((by_words)_mm512_movm_epi32(_mm512_cmp_ps_mask(x, y, _CMP_UNORD_Q)))
-#define UNORDERED_F64(x, y)  ((by_words)_mm512_movm_epi64(_mm512_cmp_pd_mask(x, y, _CMP_UNORD_Q)))
+#define BY_KERNEL_TABLE           by_kernels_avx512
+#define BY_EXACT_TABLE            by_exact_avx512
+#define BY_VECTOR_BYTES           64
+#define BY_KERNEL_F16_BLOCKS      1
+#define BY_KERNEL_INTEGERS        __m512i
+#define BY_KERNEL_INTRINSIC(name) _mm512_##name
+#define UNORDERED_F32(x, y)       ((by_words)_mm512_movm_epi32(_mm512_cmp_ps_mask(x, y, _CMP_UNORD_Q)))
+#define UNORDERED_F64(x, y)       ((by_words)_mm512_movm_epi64(_mm512_cmp_pd_mask(x, y, _CMP_UNORD_Q)))
 
 #define F64_FROM_F32(at) ((vector_F64)_mm512_cvtps_pd(_mm256_loadu_ps((const float *)(at))))
-
-static inline void f16_widen_block(float *restrict wide, const void *restrict in)
-{
-    for (unsigned i = 0; i < 2; i++)
-        _mm512_storeu_ps(wide + 16 * i, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)in + i)));
-}
 
 /* The rounding is in the instruction: to nearest even whatever MXCSR says. */
 static inline void f16_narrow_block(void *half, const void *wide)
@@ -30,7 +26,10 @@ static inline void f16_narrow_block(void *half, const void *wide)
 }
 
 #define f16_widen_vectors(wide, in)                                                                          \
-    for (unsigned v = 0; v < 2; v++)                                                                         \
-    (wide)[v] = (vector_F32)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(in) + v))
+    for (unsigned v = 0; v < 2; v++) {                                                                       \
+        __m256i half = _mm256_loadu_si256((const __m256i *)(in) + v);                                        \
+        BY_HOLD(half);                                                                                       \
+        (wide)[v] = (vector_F32)_mm512_cvtph_ps(half);                                                       \
+    }
 
 #include "offload/reduce/kernels.inc.h"

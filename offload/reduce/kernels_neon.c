@@ -7,15 +7,6 @@
 #define BY_EXACT_TABLE       by_exact_neon
 #define BY_KERNEL_F16_BLOCKS 1
 
-static inline void f16_widen_block(float *restrict wide, const void *restrict in)
-{
-    for (unsigned i = 0; i < 32; i += 4) {
-        uint8x8_t raw = vld1_u8((const uint8_t *)in + 2 * i); /* bytes: any alignment */
-
-        vst1q_f32(wide + i, vcvt_f32_f16(vreinterpret_f16_u8(raw)));
-    }
-}
-
 static inline void f16_narrow_block(void *half, const void *wide)
 {
     for (unsigned i = 0; i < 32; i += 4) {
@@ -26,7 +17,10 @@ static inline void f16_narrow_block(void *half, const void *wide)
 }
 
 #define f16_widen_vectors(wide, in)                                                                          \
-    for (unsigned v = 0; v < 8; v++)                                                                         \
-    (wide)[v] = (vector_F32)vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8((const uint8_t *)(in) + 8 * v)))
+    for (unsigned v = 0; v < 8; v++) {                                                                       \
+        uint8x8_t half = vld1_u8((const uint8_t *)(in) + 8 * v);                                             \
+        BY_HOLD(half);                                                                                       \
+        (wide)[v] = (vector_F32)vcvt_f32_f16(vreinterpret_f16_u8(half));                                     \
+    }
 
 #include "offload/reduce/kernels.inc.h"

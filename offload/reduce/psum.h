@@ -23,21 +23,20 @@ BY_STATIC_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are read as t
 
 typedef uint32_t by_words __attribute__((vector_size(BY_VECTOR_BYTES)));
 typedef uint32_t by_words_at __attribute__((vector_size(BY_VECTOR_BYTES), aligned(1), may_alias));
+typedef uint32_t by_short_words __attribute__((vector_size(16)));
+typedef uint32_t by_short_words_at __attribute__((vector_size(16), aligned(1), may_alias));
 typedef uint32_t by_word_at __attribute__((aligned(1), may_alias));
 
-/* Keeps a vector in its register, which the compiler would rather load again. */
-#if BY_VECTOR_BYTES < 16
-#define BY_HOLD(vector) ((void)0)
-#elif defined(__x86_64__)
+/* Keeps a vector that was loaded in its register: the compiler cannot read its source again in its place. */
+#if BY_VECTOR_BYTES >= 16 && defined(__x86_64__)
 #define BY_HOLD(vector) __asm__("" : "+v"(vector))
-#elif defined(__aarch64__)
+#elif BY_VECTOR_BYTES >= 16 && defined(__aarch64__)
 #define BY_HOLD(vector) __asm__("" : "+w"(vector))
 #else
-#define BY_HOLD(vector) ((void)0)
+#define BY_HOLD(vector) __asm__("" : "+m"(vector))
 #endif
 
-/* Keeps an array in its memory, where it was copied to from what may change: its source is not read again. */
-#define BY_HOLD_ALL(array) __asm__("" : "+m"(array))
+#define BY_HOLD_WORD(word) __asm__("" : "+r"(word)) /* the same for an integer */
 
 static inline uint32_t by_words_total(by_words words)
 {
@@ -87,16 +86,29 @@ static inline uint32_t by_words_sum(const void *data, size_t bytes)
     return sum + by_words_total((s0 + s1) + (s2 + s3));
 }
 
+#define BY_WORDS_COPY_PART(BYTES, TYPE, TALLY)                                                               \
+    if (bytes & BYTES) {                                                                                     \
+        typedef TYPE at __attribute__((aligned(1), may_alias));                                              \
+        TYPE part = *(const at *)from;                                                                       \
+        BY_HOLD_WORD(part);                                                                                  \
+        TALLY;                                                                                               \
+        *(at *)to = part;                                                                                    \
+        from += BYTES;                                                                                       \
+        to += BYTES;                                                                                         \
+    }
+
 /*
  * Copies `bytes` and returns their psum, in one pass. The ranges must not overlap. Each byte of the source,
- * which its owner may change at any time, is read once: what is summed is what is copied.
+ * which its owner may change at any time, is read once: what is summed is what is copied. Elements of
+ * up to 8 bytes are copied whole.
  */
 static inline uint32_t by_words_copy(void *restrict dst, const void *restrict src, size_t bytes)
 {
     const uint8_t *from = src;
     uint8_t *to = dst;
     by_words s0 = {0}, s1 = {0};
-    uint32_t sum = 0, tail;
+    by_short_words sum_short = {0};
+    uint32_t sum = 0, tail_shift = 0;
 
     for (; bytes >= 2 * BY_VECTOR_BYTES;
          bytes -= 2 * BY_VECTOR_BYTES, from += 2 * BY_VECTOR_BYTES, to += 2 * BY_VECTOR_BYTES) {
@@ -110,17 +122,20 @@ static inline uint32_t by_words_copy(void *restrict dst, const void *restrict sr
         ((by_words_at *)to)[0] = a;
         ((by_words_at *)to)[1] = b;
     }
-    for (; bytes >= 4; bytes -= 4, from += 4, to += 4) {
-        uint32_t word = *(const by_word_at *)from;
+    for (; bytes >= 16; bytes -= 16, from += 16, to += 16) {
+        by_short_words words = *(const by_short_words_at *)from;
 
-        sum += word;
-        *(by_word_at *)to = word;
+        BY_HOLD(words);
+        sum_short += words;
+        *(by_short_words_at *)to = words;
     }
-    tail = by_word_tail(from, bytes);
-    __asm__("" : "+r"(tail)); /* not read again */
-    for (size_t i = 0; i < bytes; i++)
-        to[i] = (uint8_t)(tail >> (8 * i));
-    return sum + tail + by_words_total(s0 + s1);
+    /* What is left in parts of 8, 4, 2 and 1 bytes, so that no element is read in two. */
+    BY_WORDS_COPY_PART(8, uint64_t, sum += (uint32_t)part + (uint32_t)(part >> 32));
+    BY_WORDS_COPY_PART(4, uint32_t, sum += part);
+    BY_WORDS_COPY_PART(2, uint16_t, (sum += part, tail_shift = 16));
+    BY_WORDS_COPY_PART(1, uint8_t, sum += (uint32_t)part << tail_shift);
+    sum += sum_short[0] + sum_short[1] + sum_short[2] + sum_short[3];
+    return sum + by_words_total(s0 + s1);
 }
 
 #endif

@@ -6,20 +6,6 @@
  * through again. Pure; any thread.
  */
 
-#define X(NAME)                                                                                              \
-    typedef value_##NAME vector_##NAME __attribute__((vector_size(BY_VECTOR_BYTES)));                        \
-    typedef value_##NAME vector_at_##NAME                                                                    \
-        __attribute__((vector_size(BY_VECTOR_BYTES), aligned(1), may_alias));
-X(F32)
-X(F64)
-#undef X
-
-/* All ones in each lane where x or y is a NaN. */
-#ifndef UNORDERED_F32
-#define UNORDERED_F32(x, y) ((by_words)((x) != (x)) | (by_words)((y) != (y)))
-#define UNORDERED_F64       UNORDERED_F32
-#endif
-
 /* Makes each NaN of `count` elements the one that operators make, and returns the guard. */
 #define SETTLE(NAME, NAN)                                                                                    \
     __attribute__((noinline, cold)) static uint32_t settle_##NAME(void *acc, size_t count)                   \
@@ -36,10 +22,6 @@ SETTLE(F64, __builtin_nan(""))
 /* What a loop keeps beside the slot: two sums of each kind side by side, as adds wait for one another. */
 struct tally {
     by_words before[2], after[2], unordered;
-};
-
-struct tail {
-    uint32_t before, after;
 };
 
 /* Two vectors of a slot at `at` become x SIGN b. */
@@ -67,24 +49,6 @@ struct tail {
          ? settle_##NAME(acc, count)                                                                         \
          : by_words_total((tally)->after[0] + (tally)->after[1]))
 
-/* What is left behind the vectors: `before` and `after` are its parts of the guard. */
-#define TAIL(OP, NAME)                                                                                       \
-    __attribute__((noinline)) static struct tail tail_##OP##_##NAME(void *acc, const void *in,               \
-                                                                    size_t count) {                          \
-        at_##NAME *a = acc;                                                                                  \
-        const at_##NAME *b = in;                                                                             \
-        struct tail tail = {.before = by_words_sum(acc, count * sizeof(value_##NAME))};                      \
-        for (size_t i = 0; i < count; i++)                                                                   \
-            a[i] = OP##_##NAME(a[i], b[i]);                                                                  \
-        tail.after = by_words_sum(acc, count * sizeof(value_##NAME));                                        \
-        return tail;                                                                                         \
-    }
-
-TAIL(SUM, F32)
-TAIL(PROD, F32)
-TAIL(SUM, F64)
-TAIL(PROD, F64)
-
 #define ACCUMULATE_ARITHMETIC(OP, SIGN, NAME)                                                                \
     ACCUMULATE_HEAD(OP, NAME)                                                                                \
     {                                                                                                        \
@@ -94,8 +58,11 @@ TAIL(PROD, F64)
         struct tally tally = {.unordered = {0}};                                                             \
         struct tail tail = {0, 0};                                                                           \
         for (size_t steps = count / each; steps > 0; steps--) {                                              \
-            STEP(SIGN, NAME, at, *(const vector_at_##NAME *)from,                                            \
-                 *(const vector_at_##NAME *)(from + BY_VECTOR_BYTES), &tally);                               \
+            vector_##NAME b0 = *(const vector_at_##NAME *)from;                                              \
+            vector_##NAME b1 = *(const vector_at_##NAME *)(from + BY_VECTOR_BYTES);                          \
+            BY_HOLD(b0);                                                                                     \
+            BY_HOLD(b1);                                                                                     \
+            STEP(SIGN, NAME, at, b0, b1, &tally);                                                            \
             at += 2 * BY_VECTOR_BYTES;                                                                       \
             from += 2 * BY_VECTOR_BYTES;                                                                     \
         }                                                                                                    \
@@ -140,10 +107,11 @@ TAIL(PROD, F64)
         }                                                                                                    \
         if (rest != 0) {                                                                                     \
             value_##NAME pair[2 * BY_VECTOR_BYTES / sizeof(value_##NAME)];                                   \
+            value_##NAME more[2 * BY_VECTOR_BYTES / sizeof(value_##NAME)];                                   \
+            found = psum_copy(pair, first, rest * sizeof(value_##NAME)) +                                    \
+                    psum_copy(more, second, rest * sizeof(value_##NAME));                                    \
             for (size_t i = 0; i < rest; i++)                                                                \
-                pair[i] = ((const at_##NAME *)first)[i] SIGN((const at_##NAME *)second)[i];                  \
-            found = by_words_sum(first, rest * sizeof(value_##NAME)) +                                       \
-                    by_words_sum(second, rest * sizeof(value_##NAME));                                       \
+                pair[i] = pair[i] SIGN more[i];                                                              \
             tail = tail_##OP##_##NAME(at, pair, rest);                                                       \
         }                                                                                                    \
         return guard_swap(guard, by_words_total(tally.before[0] + tally.before[1]) + tail.before,            \
@@ -155,8 +123,6 @@ TAIL(PROD, F64)
  * Halves: BLOCK elements at a time into vectors of f32, which meet those of the slot. bf16 lies in a slot in
  * an order of its own (kernels.inc.h), in which a shift and a mask are all that widens it.
  */
-#define BLOCK_VECTORS (BLOCK * 4 / BY_VECTOR_BYTES)
-
 #define ACCUMULATE_HALF_ARITHMETIC(OP, SIGN, NAME)                                                           \
     ACCUMULATE_HEAD(OP, NAME)                                                                                \
     {                                                                                                        \
@@ -164,7 +130,7 @@ TAIL(PROD, F64)
         const at_##NAME *from = in;                                                                          \
         size_t i = 0;                                                                                        \
         struct tally tally = {.unordered = {0}};                                                             \
-        uint32_t before, after;                                                                              \
+        struct tail tail = {0, 0};                                                                           \
         for (; count - i >= BLOCK; i += BLOCK) {                                                             \
             vector_F32 wide[BLOCK_VECTORS];                                                                  \
             WIDEN_VECTORS_##NAME(wide, from + i);                                                            \
@@ -172,18 +138,28 @@ TAIL(PROD, F64)
                 STEP(SIGN, F32, at + k * BY_VECTOR_BYTES, wide[k], wide[k + 1], &tally);                     \
             at += BLOCK * 4;                                                                                 \
         }                                                                                                    \
-        before = by_words_total(tally.before[0] + tally.before[1]);                                          \
-        after = SETTLED(F32, acc, i, &tally);                                                                \
-        for (; i < count; i++, at += 4) {                                                                    \
-            float x = *(at_F32 *)at, y = OP##_F32(x, by_f32_from_bits(WIDEN_##NAME(from[i])));               \
-            before += by_f32_bits(x);                                                                        \
-            after += by_f32_bits(y);                                                                         \
-            *(at_F32 *)at = y;                                                                               \
+        if (i < count) {                                                                                     \
+            float rest[BLOCK];                                                                               \
+            rest_##NAME(rest, from + i, count - i);                                                          \
+            tail = tail_##OP##_F32(at, rest, count - i);                                                     \
         }                                                                                                    \
-        return guard_swap(guard, before, after);                                                             \
+        return guard_swap(guard, by_words_total(tally.before[0] + tally.before[1]) + tail.before,            \
+                          SETTLED(F32, acc, i, &tally) + tail.after);                                        \
     }
 
-/* The words of halves are summed apart, as they are widened in the processor's own ways. */
+/* A block of halves into registers; returns the sum of its words. */
+WIDEN_LINKAGE by_words take_block(by_words held[BLOCK_VECTORS / 2], const void *in)
+{
+    by_words sum = {0};
+
+    for (size_t k = 0; k < BLOCK_VECTORS / 2; k++) {
+        held[k] = ((const by_words_at *)in)[k];
+        BY_HOLD(held[k]);
+        sum += held[k];
+    }
+    return sum;
+}
+
 #define ACCUMULATE_PAIR_HALF_ARITHMETIC(OP, SIGN, NAME)                                                      \
     ACCUMULATE_PAIR_HEAD(OP, NAME)                                                                           \
     {                                                                                                        \
@@ -192,48 +168,27 @@ TAIL(PROD, F64)
         size_t i = 0;                                                                                        \
         struct tally tally = {.unordered = {0}};                                                             \
         struct tail tail = {0, 0};                                                                           \
-        if (by_words_sum(a, (size_t)count * 2) + by_words_sum(b, (size_t)count * 2) != psum)                 \
-            return 0;                                                                                        \
+        by_words waited = {0};                                                                               \
+        uint32_t found = 0;                                                                                  \
         for (; count - i >= BLOCK; i += BLOCK) {                                                             \
             vector_F32 wide[BLOCK_VECTORS], more[BLOCK_VECTORS];                                             \
-            WIDEN_VECTORS_##NAME(wide, first + i);                                                           \
-            WIDEN_VECTORS_##NAME(more, second + i);                                                          \
+            by_words held[BLOCK_VECTORS / 2], held_more[BLOCK_VECTORS / 2];                                  \
+            waited += take_block(held, first + i) + take_block(held_more, second + i);                       \
+            WIDEN_VECTORS_##NAME(wide, held);                                                                \
+            WIDEN_VECTORS_##NAME(more, held_more);                                                           \
             for (size_t k = 0; k < BLOCK_VECTORS; k += 2)                                                    \
                 STEP(SIGN, F32, at + k * BY_VECTOR_BYTES, wide[k] SIGN more[k],                              \
                      wide[k + 1] SIGN more[k + 1], &tally);                                                  \
             at += BLOCK * 4;                                                                                 \
         }                                                                                                    \
         if (i < count) {                                                                                     \
-            float pair[BLOCK];                                                                               \
-            for (size_t j = i; j < count; j++)                                                               \
-                pair[j - i] =                                                                                \
-                    by_f32_from_bits(WIDEN_##NAME(first[j])) SIGN by_f32_from_bits(WIDEN_##NAME(second[j])); \
+            float pair[BLOCK], more[BLOCK];                                                                  \
+            found = rest_##NAME(pair, first + i, count - i) + rest_##NAME(more, second + i, count - i);      \
+            for (size_t j = 0; j < count - i; j++)                                                           \
+                pair[j] = pair[j] SIGN more[j];                                                              \
             tail = tail_##OP##_F32(at, pair, count - i);                                                     \
         }                                                                                                    \
         return guard_swap(guard, by_words_total(tally.before[0] + tally.before[1]) + tail.before,            \
-                          SETTLED(F32, acc, i, &tally) + tail.after);                                        \
+                          SETTLED(F32, acc, i, &tally) + tail.after) &&                                      \
+               found + by_words_total(waited) == psum;                                                       \
     }
-
-static inline void bf16_widen_vectors(vector_F32 wide[BLOCK_VECTORS], const void *in)
-{
-    const by_words_at *words = in;
-
-    for (size_t k = 0; k < BLOCK_VECTORS / 2; k++) {
-        wide[k] = (vector_F32)(words[k] << 16);
-        wide[k + BLOCK_VECTORS / 2] = (vector_F32)(words[k] & 0xffff0000u);
-    }
-}
-
-#ifndef BY_KERNEL_F16_BLOCKS
-static inline void f16_widen_vectors(vector_F32 wide[BLOCK_VECTORS], const void *in)
-{
-    float block[BLOCK];
-
-    f16_widen_block(block, in);
-    for (size_t k = 0; k < BLOCK_VECTORS; k++) /* where it is long, a copy would be a call of the C library */
-        wide[k] = ((const vector_at_F32 *)block)[k];
-}
-#endif
-
-#define WIDEN_VECTORS_F16  f16_widen_vectors
-#define WIDEN_VECTORS_BF16 bf16_widen_vectors

@@ -207,6 +207,7 @@ fault "a function without a docstring is caught" $header "without a docstring: B
 fault "an exported function that is not declared is caught" $header "exports banyan_version, which" api < <(sed '/int banyan_version(void)/d' $header)
 fault "a page of no function is caught" docs/man/banyan_planted.3 "declares no such function" api < docs/man/libbanyan.3
 fault "an example that nobody builds and runs is caught" host-driver/examples/planted.c "does not run it" api < host-driver/examples/barrier.c
+fault "a path with blanks is caught" "docs/a planted|page.md" "a path holds letters" tests/lint/text.sh < <(echo "A page.")
 fault "a file that is too long is caught" control/planted.c "701 lines; the limit is 700" tests/lint/text.sh < <(yes '/* line */' | head -701)
 fault "a path of somebody's machine is caught" docs/planted.md "docs/planted.md:1" tests/lint/text.sh < <(echo "see /hom""e/me/notes.txt")
 fault "a note to oneself is caught" control/planted.c "control/planted.c:1" tests/lint/text.sh < <(echo "/* TO""DO: later */")

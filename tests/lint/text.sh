@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Checks all text of the tree: no file of code over the limit, no words of words.txt, no trailing blanks, no tabs in C, a final
+# Checks all text of the tree: no path with other characters than letters, digits and ._+/-, no file of code over the limit, no words of words.txt, no trailing blanks, no tabs in C, a final
 # newline. Run in the root; looks at what git tracks, or at everything but build/ where there is no git.
 set -euo pipefail
 lines_max=700
 here=tests/lint
 if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
-    mapfile -t files < <(git ls-files -co --exclude-standard)
+    mapfile -t files < <(git -c core.quotePath=false ls-files -co --exclude-standard)
 else
     mapfile -t files < <(find . -type f -not -path './build/*' -not -path './.git/*' | sed 's,^\./,,')
 fi
@@ -13,6 +13,10 @@ status=0
 code=()
 texts=()
 for file in "${files[@]}"; do
+    if [[ $file =~ [^A-Za-z0-9._+/-] ]]; then
+        echo "$file: a path holds letters, digits and ._+/- alone"
+        status=1
+    fi
     [ -f "$file" ] || continue
     case "$file" in
     *.c | *.h | *.sh | *.mk | *.py | Makefile) code+=("$file") ;;&

@@ -1,9 +1,16 @@
-/* The oracle of oracle.h. Doubles carry f16, bf16 and f32 exactly, _Float128 carries f64. Single-threaded. */
+/* The oracle of oracle.h. Doubles carry f16, bf16 and f32 exactly, quad carries f64. Single-threaded. */
 #include <math.h>
 #include <string.h>
 
 #include "offload/wire/types.h"
 #include "tests/unit/offload/reduce/oracle.h"
+
+/* binary128, by the name that the compiler has for it. */
+#if defined(__clang__) && defined(__x86_64__)
+typedef __float128 quad;
+#else
+typedef _Float128 quad;
+#endif
 
 /* Widths of a binary format's fields (bits). */
 struct format {
@@ -211,7 +218,7 @@ static uint64_t apply_extremum(unsigned op, const struct format *format, uint64_
 }
 
 /* Sums and products of f32 in double round twice without harm: 53 >= 2 * 24 + 2 (Figueroa, "When is double
- * rounding innocuous?", SIGNUM 1995); those of f64 in _Float128 likewise: 113 >= 2 * 53 + 2. */
+ * rounding innocuous?", SIGNUM 1995); those of f64 in quad likewise: 113 >= 2 * 53 + 2. */
 static uint64_t apply_float(unsigned op, const struct format *format, uint64_t a, uint64_t b)
 {
     uint64_t quiet = (((uint64_t)2 << format->exponent) - 1) << (format->fraction - 1);
@@ -225,7 +232,7 @@ static uint64_t apply_float(unsigned op, const struct format *format, uint64_t a
     x = value_of(format, a);
     y = value_of(format, b);
     if (format == &f64)
-        result = (double)(op == BY_OP_SUM ? (_Float128)x + (_Float128)y : (_Float128)x * (_Float128)y);
+        result = (double)(op == BY_OP_SUM ? (quad)x + (quad)y : (quad)x * (quad)y);
     else
         result = op == BY_OP_SUM ? x + y : x * y;
     if (isnan(result))
