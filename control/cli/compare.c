@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "control/bound/pack.h"
 #include "control/cli/baseline.h"
 #include "control/cli/cli.h"
 #include "control/cli/progress.h"
@@ -172,7 +173,8 @@ static void fill_row(const struct by_topology *topology, const struct arguments 
         struct by_plan_options options = {.collective = reference->collective,
                                           .root = root,
                                           .time_limit_s = arguments->time_limit_s,
-                                          .stage = stage};
+                                          .stage = stage,
+                                          .forwarding = by_program_pack};
         struct by_plan *plan = NULL;
 
         if (by_plan_make(topology, &options, &plan, &problem) == 0)
@@ -185,7 +187,8 @@ static void fill_row(const struct by_topology *topology, const struct arguments 
                                               .collective = reference->collective,
                                               .root = root,
                                               .time_limit_s = arguments->time_limit_s,
-                                              .stage = stage};
+                                              .stage = stage,
+                                              .forwarding = by_program_pack};
         struct by_baseline result;
 
         if (by_baseline_make(topology, &options, reference, &result, &problem) == 0) {
@@ -274,8 +277,10 @@ static int compare_one(const struct by_topology *topology, const struct argument
                        unsigned collective, int64_t root, bool first)
 {
     bool rooted = collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE;
-    struct by_plan_options options = {
-        .collective = collective, .root = rooted ? root : -1, .in_network = true};
+    struct by_plan_options options = {.collective = collective,
+                                      .root = rooted ? root : -1,
+                                      .in_network = true,
+                                      .forwarding = by_program_pack};
     struct by_cli_progress progress;
     struct by_plan *reference;
     struct by_problem problem = {0};
