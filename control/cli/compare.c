@@ -137,14 +137,6 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
 
 /* ---- the rows ---- */
 
-static bool any_capable(const struct by_topology *topology)
-{
-    for (uint32_t i = 0; i < topology->node_count; i++)
-        if (topology->nodes[i].multicast || topology->nodes[i].aggregate)
-            return true;
-    return false;
-}
-
 static void finish_row(struct row *row, struct by_fraction optimum, double start)
 {
     row->seconds = by_plan_clock() - start;
@@ -284,7 +276,7 @@ static int compare_one(const struct by_topology *topology, const struct argument
     struct by_cli_progress progress;
     struct by_plan *reference;
     struct by_problem problem = {0};
-    bool capable = any_capable(topology), first_row = true;
+    bool capable = by_topology_capable(topology), first_row = true;
     int error;
 
     by_cli_progress_start(&progress, by_collective_name(collective), arguments->progress);

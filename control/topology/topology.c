@@ -32,6 +32,27 @@ int64_t by_topology_find(const struct by_topology *topology, const char *name)
     return -1;
 }
 
+bool by_topology_capable(const struct by_topology *topology)
+{
+    for (uint32_t i = 0; i < topology->node_count; i++)
+        if (topology->nodes[i].multicast || topology->nodes[i].aggregate)
+            return true;
+    return false;
+}
+
+struct by_topology by_topology_forwarding(const struct by_topology *topology)
+{
+    struct by_topology view = *topology;
+
+    view.nodes = by_alloc(view.node_count, sizeof(*view.nodes));
+    memcpy(view.nodes, topology->nodes, view.node_count * sizeof(*view.nodes));
+    for (uint32_t i = 0; i < view.node_count; i++) {
+        view.nodes[i].multicast = view.nodes[i].aggregate = false;
+        view.nodes[i].aggregate_rate = (struct by_fraction){0, 1};
+    }
+    return view;
+}
+
 uint32_t by_topology_compute_count(const struct by_topology *topology)
 {
     uint32_t count = 0;

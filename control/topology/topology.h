@@ -78,6 +78,11 @@ int by_topology_write(const struct by_topology *topology, void *stream);
 int64_t by_topology_find(const struct by_topology *topology, const char *name);
 /* Bytes a second of a unit of bandwidth ("GB/s"); 0 when it is none that is known. */
 uint64_t by_topology_unit(const char *unit);
+/* Whether some switch multicasts or aggregates. */
+bool by_topology_capable(const struct by_topology *topology);
+/* The same fabric with switches that only forward. It shares all of `topology` but `nodes`, which the caller
+ * frees. */
+struct by_topology by_topology_forwarding(const struct by_topology *topology);
 /* Count of compute nodes; ranks are numbered by their order in the file. */
 uint32_t by_topology_compute_count(const struct by_topology *topology);
 
