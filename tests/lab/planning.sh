@@ -103,6 +103,7 @@ refused "a node that is not there" 2 "has no node 'host9'" steady star scatter -
 refused "a size that is none" 2 "must be a positive integer" steady star gossip --size host1=0
 refused "an order for what has none" 2 "--order has no meaning" steady star gossip --order host0
 says "balance is cheap there" "2 trees" steady three reduce --target n0
+says "a period with room for one of two trees" "throughput 1 (1) operations in a unit of time, OPTIMAL" steady three reduce --target n0 --period 1
 says "and left out when not wanted" "1 tree of" steady three reduce --target n0 --balance=never
 refused "a balance that is none" 2 "never, cheap or always" steady three reduce --target n0 --balance=often
 refused "many values that commute" 2 "the limit is 8 values" steady mi250 reduce --target gcd0 --commutative
