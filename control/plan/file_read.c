@@ -427,6 +427,9 @@ static void check_complete(struct reader *reader, const struct by_plan *plan)
         refuse(reader, "the file's format is '(none)', this banyan reads '%s'; plan it anew", FORMAT);
     if (!plan->topology_name || !plan->unit || !plan->collective)
         refuse(reader, "the plan must have \"topology\", \"unit\" and a known \"collective\"");
+    else if (strcmp(plan->unit, reader->topology->unit) != 0)
+        refuse(reader, "the plan counts in '%.40s', the topology in '%s'; plan again", plan->unit,
+               reader->topology->unit);
     if (!reader->has.optimum || !reader->has.achieved || !reader->has.k)
         refuse(reader, "the plan must have \"optimum\", \"achieved\" and \"k\"");
     if (!reader->has.bottleneck || !reader->has.exiting || reader->list.count == 0)

@@ -179,25 +179,3 @@ int by_topology_write(const struct by_topology *topology, void *stream)
     fputs("]}\n", file);
     return fflush(file) != 0 || ferror(file) ? BY_EIO : 0;
 }
-
-uint64_t by_topology_unit(const char *unit)
-{
-    static const struct {
-        const char *name;
-        uint64_t bytes;
-    } units[] = {{"GB/s", 1000000000},
-                 {"MB/s", 1000000},
-                 {"TB/s", UINT64_C(1000000000000)},
-                 {"Gb/s", 125000000},
-                 {"Gbit/s", 125000000},
-                 {"Gbps", 125000000},
-                 {"Mb/s", 125000},
-                 {"Mbit/s", 125000},
-                 {"Mbps", 125000},
-                 {"Tb/s", UINT64_C(125000000000)}};
-
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-        if (strcmp(unit, units[i].name) == 0)
-            return units[i].bytes;
-    return 0;
-}
