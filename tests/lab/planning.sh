@@ -87,6 +87,9 @@ for command in "plan -c allreduce" compare bound "steady --op gossip" "plot -o $
     case $command in plan* | compare | bound | steady* | plot*) plans= ;; tables) command="tables -o $dir/tables" ;; esac
     refused "a unit that is none: ${command%% *}" 2 "the unit is 'bananas'; it must be one of B/s, kB/s, MB/s, GB/s" "$banyan" $command "$dir/unit.json" $plans
 done
+echo 'graph { a [kind=compute]; b [kind=compute]; a -- b [label="100 Gbit/s"]; a -- b [label="12.5 GB/s"] }' >"$dir/units.dot"
+says "labels of drawings have units" '"bandwidth": "25/2"}' "$banyan" topo import --format dot "$dir/units.dot"
+says "each of the two links" "bottleneck  25 GB/s leave" sh -c "'$banyan' topo import --format dot '$dir/units.dot' | '$banyan' plan - -c allreduce"
 sed 's|"GB/s"|"messages"|' "$dir/star.json" >"$dir/unit.json"
 says "messages are a unit of plans" "10 messages" plan unit allreduce -o "$dir/unit.plan"
 refused "not of times" 2 "counts no bytes" "$banyan" explain "$dir/unit.json" "$dir/unit.plan"
