@@ -6,7 +6,7 @@
 # and where nothing stands there the command just has to succeed. Blanks count as one, times in ms and MiB of memory are masked. `cat FILE` of
 # a file that is not there makes it of what is shown. Cookies and hashes of tables are masked as well.
 #
-# Marks are comments of one line, before a block or table:
+# Marks are comments, before a block or table:
 #   <!-- not compared: REASON -->          this block or table is not
 #   <!-- tables not compared: REASON -->   nor are the tables from here on that have no mark of their own
 #   <!-- setup: COMMAND -->                runs before the next command
@@ -125,7 +125,10 @@ sub read_page {
                 next;
             }
             end_table($state) if @{$state->{table}};
-            read_mark($state, $., $1) if $text =~ /^<!-- (.*?) -->$/;
+            if ($text =~ /^<!-- /) {
+                $text .= ' ' . (<$file> // die "$page: a comment has no end\n") =~ s/^\s+|\s+$//gr while $text !~ /-->/;
+                read_mark($state, $., $1) if $text =~ /^<!-- (.*?)\s*-->$/;
+            }
         }
     }
     close $file;
