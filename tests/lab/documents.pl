@@ -1,21 +1,26 @@
 #!/usr/bin/perl
-# Compares pages with what their commands print: documents.pl BUILD FOLDER PAGE...   See documents.sh. FOLDER/counts receives what passed and failed.
+# Compares pages with what their commands print: documents.pl BUILD FOLDER PAGE...
+# See documents.sh. FOLDER/counts receives how many comparisons passed and failed.
 #
-# A transcript is a block of code with lines that begin with "$ ". Its commands run in their order, those of a page in one folder, with
-# the page's repository at hand as tests/. What stands under a command is compared with its output, line by line; a line "..." stands for any lines,
-# and where nothing stands there the command just has to succeed. Blanks count as one, times in ms and MiB of memory are masked. `cat FILE` of
-# a file that is not there makes it of what is shown. Cookies and hashes of tables are masked as well.
+# A transcript is a block of code with lines that begin with "$ ". Its commands run in order, those of
+# a page in one folder, where tests/ is the repository's. What stands under a command is compared with
+# its output, line by line; a line "..." stands for any lines, and where nothing stands there the
+# command only has to succeed. Blanks count as one; times in ms, MiB of memory, and cookies and hashes
+# of tables are masked. `cat FILE` of a file that does not exist makes it of what is shown.
 #
 # Marks are comments, before a block or table:
-#   <!-- not compared: REASON -->          this block or table is not
-#   <!-- tables not compared: REASON -->   nor are the tables from here on that have no mark of their own
-#   <!-- setup: COMMAND -->                runs before the next command
-#   <!-- table COLUMNS: COMMAND -->        prints the rows of the table that follows; compared in these columns (from 1; 2-12, or 1,3)
-#   <!-- row KEY: COMMAND -->              prints all figures of the row whose first cell is KEY (of `columns`, where given); one for each
-#                                          row; or "not compared, REASON". A table may stand in two halves: a row ends where the header has an empty cell. #2 is row 2
-#   <!-- each: COMMAND -->                 the same for all rows: % in the command is a row's key
-#   <!-- columns NAME, NAME: -->           the columns, by their headers, that `row` compares; default all
-# A table with cells that begin with a digit and without a mark is a failure.
+#   <!-- not compared: REASON -->         this block or table is not compared
+#   <!-- tables not compared: REASON -->  nor are further tables of the page without a mark
+#   <!-- setup: COMMAND -->               runs before the next command
+#   <!-- table COLUMNS: COMMAND -->       prints the table that follows; these columns (from 1; 2-12
+#                                         or 1,3) are compared
+#   <!-- row KEY: COMMAND -->             prints all figures of the row whose first cell is KEY, or of
+#                                         row 2 for #2; "not compared, REASON" in place of COMMAND. A
+#                                         row ends where the header has an empty cell: a table may
+#                                         stand in two halves
+#   <!-- each: COMMAND -->                the same for all rows: % in the command is a row's key
+#   <!-- columns NAME, NAME: -->          the columns that rows are compared in; default all
+# A table that has cells which begin with a digit, and no mark, is a failure.
 use strict;
 use warnings;
 
