@@ -3,7 +3,9 @@
  * ISCA 2021): one tree for each root, all grown together in steps. In a step each link has as many units as
  * the slowest link fits into it (the multi-edges of the paper; ForestColl, NSDI'26, section 6.5, chooses the
  * unit so); trees take turns to add one node, from nodes of the steps before, until nothing fits; then the
- * next step begins. What the links are loaded with in the end gives the rate. See baseline.h.
+ * next step begins. Of the ways to add a node, a tree takes the widest: the width of a way is that of its
+ * narrowest link, and of equally wide ones that of the oldest member comes first. So a tree fills a box
+ * before it leaves it. What the links are loaded with in the end gives the rate. See baseline.h.
  */
 #include "control/baseline/baseline.h"
 #include "control/topology/alloc.h"
@@ -16,7 +18,8 @@ struct grown {
     uint32_t *paths;   /* the path by which member i + 1 joined */
     uint32_t count;
     uint32_t before; /* members of the steps before this one */
-    uint32_t cursor; /* members before it find nothing more in this step */
+    uint32_t level;  /* wider ways than this (index into `widths`) lead nowhere any more in this step */
+    uint32_t cursor; /* nor do ways of this width from members before it */
     bool *inside;    /* by node */
 };
 
@@ -32,7 +35,29 @@ struct garden {
     uint32_t search;
     uint32_t *nodes; /* of a path */
     int64_t unit;
+    uint32_t width_count;
+    int64_t *widths; /* of the links, the widest first; each once */
 };
+
+static int wider(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+
+    return (a < b) - (a > b);
+}
+
+static void list_widths(struct garden *garden)
+{
+    const struct by_net *net = garden->net;
+
+    garden->widths = by_alloc(net->arc_count, sizeof(*garden->widths));
+    for (uint32_t i = 0; i < net->arc_count; i++)
+        garden->widths[i] = net->arcs[i].capacity;
+    qsort(garden->widths, net->arc_count, sizeof(*garden->widths), wider);
+    for (uint32_t i = 0; i < net->arc_count; i++)
+        if (i == 0 || garden->widths[i] != garden->widths[garden->width_count - 1])
+            garden->widths[garden->width_count++] = garden->widths[i];
+}
 
 static void sort_arcs(struct garden *garden)
 {
@@ -51,8 +76,9 @@ static void sort_arcs(struct garden *garden)
         }
 }
 
-/* A node outside the tree that `from` reaches through switches on units that are left; UINT32_MAX if none. */
-static uint32_t find_child(struct garden *garden, const struct grown *tree, uint32_t from)
+/* A node outside the tree that `from` reaches through switches on units that are left of links of at least
+ * `width`; UINT32_MAX if none. */
+static uint32_t find_child(struct garden *garden, const struct grown *tree, uint32_t from, int64_t width)
 {
     struct by_net *net = garden->net;
     uint32_t head = 0, tail = 0;
@@ -66,6 +92,8 @@ static uint32_t find_child(struct garden *garden, const struct grown *tree, uint
         for (uint32_t i = net->first[node]; i < net->first[node + 1]; i++) {
             const struct by_net_arc *arc = &net->arcs[garden->wide[i]];
 
+            if (arc->capacity < width)
+                break; /* the others are narrower still */
             if (arc->left <= 0 || garden->stamp[arc->to] == garden->search)
                 continue;
             garden->stamp[arc->to] = garden->search;
@@ -84,11 +112,15 @@ static bool grow(struct garden *garden, struct grown *tree)
 {
     struct by_net *net = garden->net;
 
-    for (; tree->cursor < tree->before; tree->cursor++) {
-        uint32_t from = tree->members[tree->cursor], child = find_child(garden, tree, from), count = 1;
+    while (tree->level < garden->width_count) {
+        uint32_t from = tree->members[tree->cursor], count = 1;
+        uint32_t child = find_child(garden, tree, from, garden->widths[tree->level]);
 
-        if (child == UINT32_MAX)
+        if (child == UINT32_MAX) {
+            tree->cursor = (tree->cursor + 1) % tree->before;
+            tree->level += tree->cursor == 0;
             continue;
+        }
         for (uint32_t node = child; node != from; node = net->arcs[net->via[node]].from)
             count++;
         for (uint32_t node = child, i = count - 1;; i--) {
@@ -116,7 +148,7 @@ static uint64_t run_step(struct garden *garden)
         net->arcs[i].left = net->arcs[i].capacity / garden->unit;
     for (uint32_t t = 0; t < garden->tree_count; t++) {
         garden->trees[t].before = garden->trees[t].count;
-        garden->trees[t].cursor = 0;
+        garden->trees[t].level = garden->trees[t].cursor = 0;
     }
     for (; turn > 0 && !garden->late; added += turn) {
         turn = 0;
@@ -139,6 +171,7 @@ static void garden_free(struct garden *garden)
     }
     free(garden->trees);
     free(garden->wide);
+    free(garden->widths);
     free(garden->stamp);
     free(garden->nodes);
 }
@@ -161,6 +194,7 @@ static int garden_grow(struct garden *garden, struct by_baseline_task *task, str
     for (uint32_t i = 0; i < net->arc_count; i++)
         garden->unit = net->arcs[i].capacity < garden->unit ? net->arcs[i].capacity : garden->unit;
     sort_arcs(garden);
+    list_widths(garden);
     for (uint32_t t = 0; t < garden->tree_count; t++) {
         struct grown *tree = &garden->trees[t];
 

@@ -324,6 +324,80 @@ int by_sketch_copy(struct by_sketch *sketch, const struct by_plan *plan, enum by
     return 0;
 }
 
+/* Lists of the edges at each node, both ends of each: first[node], next[2 * edge + end]. */
+struct turning {
+    uint32_t *first, *next;
+    uint32_t *queue; /* nodes in the order in which they are reached */
+    uint32_t *path;  /* the nodes of one */
+};
+
+static void list_edges(struct turning *turning, const struct by_plan *plan, const struct by_tree *tree,
+                       uint32_t node_count)
+{
+    memset(turning->first, 0xff, node_count * sizeof(*turning->first));
+    for (uint32_t end = 0; end < 2 * tree->edge_count; end++) {
+        struct by_path path = by_plan_edge(plan, tree, end / 2);
+        uint32_t node = path.nodes[end % 2 ? path.node_count - 1 : 0];
+
+        turning->next[end] = turning->first[node];
+        turning->first[node] = end;
+    }
+}
+
+/* Adds the edges outwards from the root of the open tree. */
+static void turn_tree(struct by_sketch *sketch, struct turning *turning, const struct by_plan *plan,
+                      const struct by_tree *tree)
+{
+    uint32_t head = 0, tail = 0;
+
+    list_edges(turning, plan, tree, sketch->net->node_count);
+    turning->queue[tail++] = sketch->open.root;
+    while (head < tail) {
+        for (uint32_t end = turning->first[turning->queue[head++]]; end != UINT32_MAX;
+             end = turning->next[end]) {
+            struct by_path path = by_plan_edge(plan, tree, end / 2);
+            uint32_t last = path.node_count - 1, other = path.nodes[end % 2 ? 0 : last];
+
+            if (sketch->reached[other])
+                continue;
+            for (uint32_t i = 0; i <= last; i++)
+                turning->path[i] = path.nodes[end % 2 ? last - i : i];
+            by_sketch_edge(sketch, by_sketch_path(sketch, turning->path, path.node_count));
+            turning->queue[tail++] = other;
+        }
+    }
+    BY_ASSERT(tail == tree->edge_count + 1);
+}
+
+int by_sketch_copy_at(struct by_sketch *sketch, const struct by_plan *plan, uint32_t root)
+{
+    uint32_t n = sketch->net->node_count;
+    struct turning turning;
+    int64_t scale;
+
+    BY_ASSERT(sketch->net->symmetric);
+    if (common_scale(plan, &scale) != 0)
+        return BY_ERANGE;
+    turning = (struct turning){by_alloc(n, sizeof(uint32_t)), by_alloc(2 * (size_t)n, sizeof(uint32_t)),
+                               by_alloc(n, sizeof(uint32_t)), by_alloc(n, sizeof(uint32_t))};
+    for (uint32_t i = 0; i < plan->tree_count && !sketch->overflow; i++) {
+        const struct by_tree *tree = &plan->trees[i];
+        int64_t units;
+
+        sketch->overflow = __builtin_mul_overflow(tree->weight.num, scale / tree->weight.den, &units) ||
+                           __builtin_mul_overflow(units, tree->use == BY_TREE_BOTH ? 2 : 1, &units);
+        if (sketch->overflow)
+            break;
+        by_sketch_tree(sketch, root, BY_TREE_BOTH, units);
+        turn_tree(sketch, &turning, plan, tree);
+    }
+    free(turning.first);
+    free(turning.next);
+    free(turning.queue);
+    free(turning.path);
+    return sketch->overflow ? BY_ERANGE : 0;
+}
+
 void by_sketch_describe(const struct by_plan *plan, uint32_t node_count, struct by_sketch_facts *facts)
 {
     double weight = 0;

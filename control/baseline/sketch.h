@@ -47,6 +47,14 @@ struct by_plan *by_sketch_plan(const struct by_sketch *sketch, const struct by_p
 
 /* The trees of a finished plan into a sketch, all of `use` and of the plan's weights. 0 or BY_ERANGE. */
 int by_sketch_copy(struct by_sketch *sketch, const struct by_plan *plan, enum by_tree_use use);
+/*
+ * The trees of an allreduce on a fabric whose links are alike both ways and whose switches only forward, all
+ * turned to one root. A tree that is used up and down loads each of its links once each way, whatever its
+ * root. Of a pair, one tree up and one down, each is used both ways at half of the weight: together with the
+ * mirror image of the pair, which the fabric carries as well, that is what both pairs load at half of theirs.
+ * So trees of one root are as fast as trees of any roots. 0 or BY_ERANGE.
+ */
+int by_sketch_copy_at(struct by_sketch *sketch, const struct by_plan *plan, uint32_t root);
 /* The facts of a plan that the planner made. */
 void by_sketch_describe(const struct by_plan *plan, uint32_t node_count, struct by_sketch_facts *facts);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "control/bound/pack.h"
 #include "control/cli/cli.h"
 #include "control/cli/progress.h"
 #include "control/plan/clock.h"
@@ -88,7 +89,8 @@ int by_cli_baseline(const struct by_topology *topology, const char *path, enum b
                                           .root = (*plan)->root,
                                           .keep = true,
                                           .time_limit_s = time_limit_s,
-                                          .stage = &progress.stage};
+                                          .stage = &progress.stage,
+                                          .forwarding = by_program_pack};
     struct by_fraction optimum = (*plan)->optimum;
     struct by_baseline result;
     struct by_problem problem = {0};

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "control/bound/pack.h"
 #include "control/cli/baseline.h"
 #include "control/cli/cli.h"
 #include "control/cli/progress.h"
@@ -136,14 +137,6 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
 
 /* ---- the rows ---- */
 
-static bool any_capable(const struct by_topology *topology)
-{
-    for (uint32_t i = 0; i < topology->node_count; i++)
-        if (topology->nodes[i].multicast || topology->nodes[i].aggregate)
-            return true;
-    return false;
-}
-
 static void finish_row(struct row *row, struct by_fraction optimum, double start)
 {
     row->seconds = by_plan_clock() - start;
@@ -172,7 +165,8 @@ static void fill_row(const struct by_topology *topology, const struct arguments 
         struct by_plan_options options = {.collective = reference->collective,
                                           .root = root,
                                           .time_limit_s = arguments->time_limit_s,
-                                          .stage = stage};
+                                          .stage = stage,
+                                          .forwarding = by_program_pack};
         struct by_plan *plan = NULL;
 
         if (by_plan_make(topology, &options, &plan, &problem) == 0)
@@ -185,7 +179,8 @@ static void fill_row(const struct by_topology *topology, const struct arguments 
                                               .collective = reference->collective,
                                               .root = root,
                                               .time_limit_s = arguments->time_limit_s,
-                                              .stage = stage};
+                                              .stage = stage,
+                                              .forwarding = by_program_pack};
         struct by_baseline result;
 
         if (by_baseline_make(topology, &options, reference, &result, &problem) == 0) {
@@ -274,12 +269,14 @@ static int compare_one(const struct by_topology *topology, const struct argument
                        unsigned collective, int64_t root, bool first)
 {
     bool rooted = collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE;
-    struct by_plan_options options = {
-        .collective = collective, .root = rooted ? root : -1, .in_network = true};
+    struct by_plan_options options = {.collective = collective,
+                                      .root = rooted ? root : -1,
+                                      .in_network = true,
+                                      .forwarding = by_program_pack};
     struct by_cli_progress progress;
     struct by_plan *reference;
     struct by_problem problem = {0};
-    bool capable = any_capable(topology), first_row = true;
+    bool capable = by_topology_capable(topology), first_row = true;
     int error;
 
     by_cli_progress_start(&progress, by_collective_name(collective), arguments->progress);

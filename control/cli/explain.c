@@ -17,6 +17,7 @@
 #include "control/plan/plan.h"
 #include "control/topology/alloc.h"
 #include "control/topology/fraction.h"
+#include "control/topology/unit.h"
 #include "offload/wire/types.h"
 
 static const char help[] =
@@ -36,6 +37,8 @@ static const char help[] =
     "                         as for banyan-perf\n"
     "      --table FILE       the table image, in place of BANYAN_TABLE\n"
     "      --host NAME        with plans: whose table (default: that of the first rank)\n"
+    "      --optimum LIST     of each collective in GB/s, in place of the plans': "
+    "allreduce=40/7,broadcast=10\n"
     "      --alpha US, --beta NS  what a message between hosts takes, and each byte, for a prediction there\n"
     "      --json             one JSON object on stdout\n"
     "      --help\n";
@@ -52,6 +55,7 @@ struct explain {
     char **argv; /* of banyan-perf, with room for all that this command was given */
     int argc;
     char table[32];
+    bool has_optimum; /* given by an option */
     char optimum[512];
 };
 
@@ -141,23 +145,30 @@ static int make_table(struct explain *explain)
     return status;
 }
 
-/* The bounds of the plans; they are GB/s where the topology says so. */
-static void pass_optima(struct explain *explain)
+/* The bounds of the plans in GB/s, unless --optimum gave others. */
+static int pass_optima(struct explain *explain)
 {
+    const char *unit = explain->topology->unit;
     size_t used = 0;
 
-    if (strcmp(explain->topology->unit, "GB/s") != 0)
-        return;
     for (uint32_t i = 0; i < explain->plan_count; i++) {
         char fraction[BY_FRACTION_TEXT_BYTES];
+        struct by_fraction optimum;
 
+        if (by_unit_gigabytes(unit, explain->plans[i]->optimum, &optimum) != 0)
+            return by_cli_fail(BY_EXIT_USAGE,
+                               by_unit_has_bytes(unit)
+                                   ? "the optimum in GB/s needs more than 63 bits; round the bandwidths in %s"
+                                   : "the unit '%s' of the topology counts no bytes; give it one that does",
+                               unit);
         used += (size_t)snprintf(explain->optimum + used, sizeof(explain->optimum) - used, "%s%s=%s",
                                  used > 0 ? "," : "", by_collective_name(explain->plans[i]->collective),
-                                 by_fraction_text(explain->plans[i]->optimum, fraction));
+                                 by_fraction_text(optimum, fraction));
         if (used >= sizeof(explain->optimum) - 64)
             break;
     }
     pass(explain, "--optimum", explain->optimum);
+    return 0;
 }
 
 static int read_options(struct explain *explain, int argc, char **argv)
@@ -172,6 +183,7 @@ static int read_options(struct explain *explain, int argc, char **argv)
                                             {"job", required_argument, NULL, 'j'},
                                             {"table", required_argument, NULL, 't'},
                                             {"host", required_argument, NULL, 'H'},
+                                            {"optimum", required_argument, NULL, 'O'},
                                             {"alpha", required_argument, NULL, 'a'},
                                             {"beta", required_argument, NULL, 'b'},
                                             {"json", no_argument, NULL, 'J'},
@@ -180,9 +192,9 @@ static int read_options(struct explain *explain, int argc, char **argv)
     static const struct {
         int letter;
         const char *option;
-    } passed[] = {{'c', "-c"},      {'s', "-b"},      {'o', "-o"},     {'d', "-d"},
-                  {'m', "-m"},      {'r', "-r"},      {'j', "--job"},  {'C', "--counts"},
-                  {'t', "--table"}, {'a', "--alpha"}, {'b', "--beta"}, {'J', "--json"}};
+    } passed[] = {{'c', "-c"},     {'s', "-b"},        {'o', "-o"},       {'d', "-d"},      {'m', "-m"},
+                  {'r', "-r"},     {'j', "--job"},     {'C', "--counts"}, {'t', "--table"}, {'a', "--alpha"},
+                  {'b', "--beta"}, {'O', "--optimum"}, {'J', "--json"}};
     int option;
 
     optind = 0;
@@ -195,6 +207,7 @@ static int read_options(struct explain *explain, int argc, char **argv)
             return BY_EXIT_USAGE;
         if (option == 'H')
             explain->host = optarg;
+        explain->has_optimum |= option == 'O';
         for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
             if (passed[i].letter == option)
                 pass(explain, passed[i].option, option == 'J' ? NULL : optarg);
@@ -213,7 +226,8 @@ int by_command_explain(int argc, char **argv)
     status = read_options(&explain, argc, argv);
     if (status == 0 && explain.plan_count > 0) {
         status = make_table(&explain);
-        pass_optima(&explain);
+        if (status == 0 && !explain.has_optimum)
+            status = pass_optima(&explain);
     }
     if (status == 0)
         status = by_cli_become(explain.argv);

@@ -10,6 +10,7 @@
 
 #include "control/cli/lab.h"
 #include "control/topology/fraction.h"
+#include "control/topology/unit.h"
 
 /* What hosts get after the first one failed, beyond an operation's own timeout, to say why they fail as well
  * (seconds). */
@@ -38,19 +39,22 @@ static bool is_as_planned(const struct lab *lab, unsigned collective)
            (collective != BY_COLLECTIVE_ALLGATHER && collective != BY_COLLECTIVE_REDUCE_SCATTER);
 }
 
-/* The proven optima, for the column %opt: "allreduce=10,allgather=40/3". */
+/* The proven optima in GB/s, for the column %opt: "allreduce=10,allgather=40/3". */
 static void optimum_text(const struct lab *lab, char *text, size_t bytes)
 {
     size_t used = 0;
 
     text[0] = 0;
-    for (uint32_t i = 0; i < lab->plan_count && strcmp(lab->topology->unit, "GB/s") == 0; i++) {
+    for (uint32_t i = 0; i < lab->plan_count; i++) {
+        struct by_fraction optimum;
         char fraction[BY_FRACTION_TEXT_BYTES];
-        if (!is_as_planned(lab, lab->plans[i].collective))
+
+        if (!is_as_planned(lab, lab->plans[i].collective) ||
+            by_unit_gigabytes(lab->topology->unit, lab->plans[i].plan->optimum, &optimum) != 0)
             continue;
         used += (size_t)snprintf(text + used, bytes - used, "%s%s=%s", used ? "," : "",
                                  by_collective_name(lab->plans[i].collective),
-                                 by_fraction_text(lab->plans[i].plan->optimum, fraction));
+                                 by_fraction_text(optimum, fraction));
     }
 }
 

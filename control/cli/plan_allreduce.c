@@ -11,7 +11,9 @@
 
 const char *by_plan_bound_words(const struct by_plan *plan)
 {
-    return plan->proof ? "no trees carry more" : "no schedule can be faster";
+    return !plan->proof       ? "no schedule can be faster"
+           : plan->hosts_only ? "no trees carry more while switches only forward"
+                              : "no trees carry more";
 }
 
 void by_plan_allreduce_people(FILE *stream, const struct by_plan *plan)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "control/topology/alloc.h"
+#include "control/topology/unit.h"
 
 /* Slots of a node: as many as its trees' windows are. */
 #define SLOTS_MAX (1u << 24)
@@ -62,11 +63,11 @@ static int choose_call(struct sim *sim)
         if (rooted)
             sim->root = by_lowering_rank(sim->lowering, 1, (uint32_t)plan->root);
     }
-    sim->unit = by_topology_unit(sim->topology->unit);
-    if (sim->unit == 0)
-        return by_cli_fail(BY_EXIT_USAGE,
-                           "%s: unit '%s': time needs one of GB/s, MB/s, TB/s, Gb/s, Mb/s or Tb/s",
-                           options->topology, sim->topology->unit);
+    if (by_unit_bytes(sim->topology->unit, (struct by_fraction){1, 1}, &sim->unit) != 0)
+        return by_cli_fail(
+            BY_EXIT_USAGE,
+            "%s: the unit is '%s', which counts no bytes; a simulation needs one that does: %s",
+            options->topology, sim->topology->unit, by_unit_list());
     return 0;
 }
 

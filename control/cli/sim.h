@@ -56,9 +56,9 @@ struct sim {
     const struct by_plan *plan; /* of the collective, or NULL: trees of another plan serve it */
     unsigned collective;
     uint32_t root, ranks;
-    uint64_t unit;  /* bytes/s of one of the topology's unit */
-    uint64_t count; /* elements of a call that are simulated: one in `train` */
-    uint64_t bytes; /* that the call stands for */
+    struct by_fraction unit; /* bytes/s of one of the topology's unit */
+    uint64_t count;          /* elements of a call that are simulated: one in `train` */
+    uint64_t bytes;          /* that the call stands for */
     struct sim_choice choice;
     struct by_lowering *lowering;
     char folder[SIM_PATH];

@@ -54,7 +54,7 @@ static double byte_ps(const struct sim *sim, uint32_t link, uint32_t from)
     uint32_t arc = cable->a == from ? cable->arc_ab : cable->arc_ba;
 
     return 1e12 * (double)sim->topology->scale /
-           ((double)sim->topology->arcs[arc].capacity * (double)sim->unit);
+           ((double)sim->topology->arcs[arc].capacity * by_fraction_value(sim->unit));
 }
 
 static double way_ps(const struct sim *sim, const struct by_hop_step *way, uint32_t count, uint32_t from)
@@ -138,7 +138,7 @@ static double promised_rate(const struct sim *sim)
     double least = 0;
 
     if (sim->plan != NULL)
-        return by_fraction_value(sim->plan->achieved) * (double)sim->unit;
+        return by_fraction_value(sim->plan->achieved) * by_fraction_value(sim->unit);
     for (uint32_t n = 0; n < sim->topology->node_count; n++) {
         double sum = 0;
 
@@ -150,7 +150,7 @@ static double promised_rate(const struct sim *sim)
         if (least == 0 || sum < least)
             least = sum;
     }
-    return least * (double)sim->unit;
+    return least * by_fraction_value(sim->unit);
 }
 
 static uint32_t clamp_chunk(double bytes)

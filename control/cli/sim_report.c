@@ -103,8 +103,8 @@ static const char *compare_traffic(const struct sim *sim, const struct verdict *
 static int is_impossible(const struct sim *sim, uint64_t time_ps)
 {
     const struct by_fraction *optimum = &sim->plan->optimum;
-    __int128 left = (__int128)sim->bytes * PS * optimum->den;
-    __int128 right = (__int128)time_ps * (int64_t)sim->unit * optimum->num;
+    __int128 left = (__int128)sim->bytes * PS * optimum->den * sim->unit.den;
+    __int128 right = (__int128)time_ps * sim->unit.num * optimum->num;
 
     return left > right;
 }
@@ -119,7 +119,7 @@ static void judge(const struct sim *sim, struct verdict *verdict)
     verdict->wrong = number(sim->result, "wrong_elements") > 0 || number(sim->result, "missing_chunks") > 0;
     verdict->repairs = number(sim->result, "retransmissions") > 0;
     seconds = (double)verdict->time_ps / (double)PS;
-    verdict->algbw = seconds > 0 ? (double)sim->bytes / seconds / (double)sim->unit : 0;
+    verdict->algbw = seconds > 0 ? (double)sim->bytes / seconds / by_fraction_value(sim->unit) : 0;
     if (verdict->row_count > 0) {
         fullest = &verdict->rows[verdict->fullest];
         if (fullest->payload + fullest->header > 0)

@@ -16,7 +16,7 @@
 /* The time of a byte in ps at `rate` of the topology's units; 0 when it is not exact in 63 bits. */
 static int byte_time(const struct sim *sim, struct by_fraction rate, struct by_fraction *time)
 {
-    return by_fraction_set((__int128)PS * rate.den, (__int128)rate.num * sim->unit, time);
+    return by_fraction_set((__int128)PS * rate.den * sim->unit.den, (__int128)rate.num * sim->unit.num, time);
 }
 
 static int write_arc(const struct sim *sim, uint32_t index, FILE *stream)

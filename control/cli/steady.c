@@ -13,6 +13,7 @@
 #include "control/plan/clock.h"
 #include "control/series/rational.h"
 #include "control/topology/fraction.h"
+#include "offload/base/errors.h"
 
 /* Sizes on one command line (count). */
 #define SIZES_MAX 4096u
@@ -63,7 +64,7 @@ static const char help[] =
     "      --size [WHAT=]SIZE  the size of messages (default 1); WHAT: a receiver (scatter, gossip), or for "
     "reduce K-M,\n"
     "                          the partial results of values K to M\n"
-    "      --period T          the best whole numbers of the same trees or routes in this period\n"
+    "      --period T          whole numbers of the same trees or routes that fit into this period\n"
     "      --run K             execute K periods from rest to rest\n"
     "      --time-limit S      give up after S seconds\n"
     "  -o, --output FILE       write the schedule (- for standard output)\n"
@@ -331,23 +332,65 @@ static int write_file(const struct by_series *series, const struct by_topology *
                  : by_cli_fail(BY_EXIT_ENVIRONMENT, "cannot write '%s': %s", path, strerror(errno));
 }
 
-/* In a given period, in place of the least one. */
-static int fix(const struct arguments *arguments, const struct by_topology *topology,
-               struct by_series **series, mpq_t loss)
+/* The best schedule; with --period in that period, in place of the least one. */
+static int make(const struct arguments *arguments, const struct by_steady_problem *problem,
+                struct by_series **series, mpq_t loss, struct by_problem *trouble)
+{
+    struct by_series *best;
+    mpz_t period;
+    int error = by_steady_make(problem, series, trouble);
+
+    if (error || !arguments->period)
+        return error;
+    best = *series;
+    mpz_init_set_ui(period, arguments->period);
+    error = by_steady_fix(best, problem->topology, period, series, loss, trouble);
+    mpz_clear(period);
+    by_series_free(best);
+    return error;
+}
+
+/* Whether the period has time for more operations, by the optimum. */
+static bool falls_short(const struct by_series *series)
+{
+    mpq_t more;
+    bool short_of;
+
+    mpq_init(more);
+    mpq_set_ui(more, 1, 1);
+    mpz_set(mpq_denref(more), series->period);
+    mpq_add(more, more, series->throughput);
+    short_of = mpq_cmp(more, series->optimum) <= 0;
+    mpq_clear(more);
+    return short_of;
+}
+
+/* Balance spreads a reduction over more trees, which a short period has no whole numbers of: where nobody has
+ * asked for it, the schedule without may be better. */
+static int make_best(const struct arguments *arguments, struct by_steady_problem *problem,
+                     struct by_cli_steady *result, struct by_series **series)
 {
     struct by_problem trouble = {0};
-    struct by_series *fixed;
-    mpz_t period;
-    int error;
+    struct by_series *other = NULL;
+    int error = make(arguments, problem, series, result->loss, &trouble);
+    mpq_t loss;
 
-    mpz_init_set_ui(period, arguments->period);
-    error = by_steady_fix(*series, topology, period, &fixed, loss, &trouble);
-    mpz_clear(period);
-    if (error)
-        return by_cli_refuse_work(arguments->topology, error, &trouble);
-    by_series_free(*series);
-    *series = fixed;
-    return -1;
+    mpq_init(loss);
+    if (arguments->period && problem->operation == BY_SERIES_REDUCE && !arguments->balance &&
+        (error == BY_EINVAL || (!error && falls_short(*series)))) {
+        problem->balance = BY_BALANCE_NEVER;
+        if (make(arguments, problem, &other, loss, &trouble) == 0 &&
+            (error || mpq_cmp(other->throughput, (*series)->throughput) > 0)) {
+            by_series_free(*series);
+            *series = other;
+            other = NULL;
+            mpq_set(result->loss, loss);
+            error = 0;
+        }
+    }
+    by_series_free(other);
+    mpq_clear(loss);
+    return error ? by_cli_refuse_work(arguments->topology, error, &trouble) : -1;
 }
 
 /* Checks, executes, tells and writes. */
@@ -378,7 +421,6 @@ int by_command_steady(int argc, char **argv)
     struct by_topology *topology = NULL;
     struct by_series *series = NULL;
     struct request request = {0};
-    struct by_problem trouble = {0};
     struct by_cli_steady result = {0};
     int status = read_arguments(argc, argv, &arguments);
     double start = by_plan_clock();
@@ -389,19 +431,12 @@ int by_command_steady(int argc, char **argv)
         topology = by_cli_topology(arguments.topology);
         status = topology ? read_request(topology, &arguments, &request) : BY_EXIT_USAGE;
     }
-    if (status < 0) {
-        int error = by_steady_make(&request.problem, &series, &trouble);
-
-        if (error)
-            status = by_cli_refuse_work(arguments.topology, error, &trouble);
-    }
-    if (status < 0 && arguments.period) {
-        result.fixed = true;
-        status = fix(&arguments, topology, &series, result.loss);
-    }
+    if (status < 0)
+        status = make_best(&arguments, &request.problem, &result, &series);
     if (status < 0) {
         result.topology = topology;
         result.series = series;
+        result.fixed = arguments.period > 0;
         result.seconds = by_plan_clock() - start;
         status = finish(&arguments, &result);
     }

@@ -58,6 +58,8 @@ static void print_json(const struct by_verify_report *report)
     print_number("achieved", &report->achieved);
     print_number("bound", &report->bound);
     print_number("ratio", &report->ratio);
+    if (report->hosts_only)
+        printf(", \"in_network\": \"none\"");
     printf(", \"bound_of\": \"%s\", \"tree_count\": %u}\n", report->of_trees ? "trees" : "schedules",
            report->tree_count);
 }
@@ -69,7 +71,9 @@ static void print_people(const struct by_verify_report *report, const char *unit
     else if (report->verdict == BY_VERDICT_OPTIMAL)
         printf("OPTIMAL %.6g %s with %u tree%s; %s\n", report->achieved.value, unit, report->tree_count,
                by_plural(report->tree_count),
-               report->of_trees ? "no trees carry more" : "the cut allows no more");
+               !report->of_trees    ? "the cut allows no more"
+               : report->hosts_only ? "no trees carry more while switches only forward"
+                                    : "no trees carry more");
     else
         printf("VALID %s/%s = %.6g: %.6g %s with %u tree%s, %s %.6g\n", report->ratio.num, report->ratio.den,
                report->ratio.value, report->achieved.value, unit, report->tree_count,

@@ -8,6 +8,7 @@
 #include "control/topology/fraction.h"
 #include "control/topology/members.h"
 #include "control/topology/topology.h"
+#include "control/topology/unit.h"
 
 static const char *state_name(const struct by_switch *device)
 {
@@ -81,14 +82,13 @@ static json_t *waiting_json(const struct by_daemon *daemon, const struct by_swit
 /* Bytes a second that a link carries from one of its ends; null where the unit does not tell. */
 static json_t *capacity_json(const struct by_topology *topology, uint32_t link, uint32_t from)
 {
-    uint64_t unit = by_topology_unit(topology->unit);
     uint32_t arc = UINT32_MAX;
 
     if (link != UINT32_MAX)
         arc = topology->links[link].a == from ? topology->links[link].arc_ab : topology->links[link].arc_ba;
-    if (arc == UINT32_MAX || unit == 0)
+    if (arc == UINT32_MAX || !by_unit_has_bytes(topology->unit))
         return json_null();
-    return json_real((double)topology->arcs[arc].capacity / (double)topology->scale * (double)unit);
+    return json_real(by_fraction_value(by_unit_arc_bytes(topology, arc)));
 }
 
 static json_t *ports_json(const struct by_daemon *daemon, const struct by_switch *device)

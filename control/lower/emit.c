@@ -10,6 +10,7 @@
 #include "control/lower/tree.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
+#include "control/topology/unit.h"
 #include "offload/base/errors.h"
 
 /* An image being written. */
@@ -108,13 +109,14 @@ uint32_t by_lower_share(struct by_fraction share)
 /* What a cable carries in one direction, 1000 bytes a second; 0 where the topology does not say. */
 static uint32_t rate_of(const struct by_topology *topology, uint32_t arc)
 {
-    unsigned __int128 rate;
+    struct by_fraction rate;
+    int64_t thousands;
 
     if (arc == UINT32_MAX)
         return 0;
-    rate = (unsigned __int128)topology->arcs[arc].capacity * by_topology_unit(topology->unit) /
-           ((unsigned __int128)topology->scale * 1000);
-    return rate < UINT32_MAX ? (uint32_t)rate : UINT32_MAX;
+    rate = by_unit_arc_bytes(topology, arc);
+    thousands = rate.num / rate.den / 1000;
+    return thousands < UINT32_MAX ? (uint32_t)thousands : UINT32_MAX;
 }
 
 static void put_rates(const struct writer *w, uint32_t link, struct by_image_port *port)

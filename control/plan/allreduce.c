@@ -39,7 +39,6 @@ struct task {
     int64_t cut;                  /* the least cut */
     struct by_fraction bound;     /* the least bound known */
     struct by_certificate *proof; /* of the bound, NULL: the cut */
-    bool provable;                /* the switches do all that they could, so bounds hold for the fabric */
     struct by_phases phases;
     struct by_tree_list list;
     struct by_fraction rate; /* of the trees in the list */
@@ -50,15 +49,6 @@ static bool has_branching(const struct task *task)
 {
     for (uint32_t i = 0; i < task->both->node_count; i++)
         if (task->up->branch[i] || task->down->branch[i])
-            return true;
-    return false;
-}
-
-/* Whether some switch could branch, also where the caller wants none to. */
-static bool has_capable(const struct by_topology *topology)
-{
-    for (uint32_t i = 0; i < topology->node_count; i++)
-        if (topology->nodes[i].multicast || topology->nodes[i].aggregate)
             return true;
     return false;
 }
@@ -114,7 +104,7 @@ static void offer(struct task *task, struct by_tree_list *list, struct by_packed
         *list = loser;
     }
     by_tree_list_free(list);
-    if (task->provable && packed->bound.num > 0 && by_fraction_compare(packed->bound, task->bound) < 0) {
+    if (packed->bound.num > 0 && by_fraction_compare(packed->bound, task->bound) < 0) {
         struct by_certificate *loser = task->proof;
 
         task->bound = packed->bound;
@@ -238,7 +228,7 @@ static int choose_trees(struct task *task, const struct by_plan_options *options
     double start = by_plan_clock();
     int error = 0;
 
-    if (!has_capable(task->both->topology))
+    if (!by_topology_capable(task->both->topology))
         bound_by_parts(task);
     if (has_branching(task)) {
         by_stage_begin(task->stage, "filling links", 0);
@@ -285,8 +275,7 @@ int by_allreduce_plan(const struct by_topology *topology, const struct by_plan_o
     struct task task = {.both = by_graph_make(topology, BY_DIRECTION_BOTH, options->in_network),
                         .up = by_graph_make(topology, BY_DIRECTION_UP, options->in_network),
                         .down = by_graph_make(topology, BY_DIRECTION_DOWN, options->in_network),
-                        .rate = {0, 1},
-                        .provable = options->in_network || !has_capable(topology)};
+                        .rate = {0, 1}};
     double start = by_plan_clock();
     int error;
 

@@ -150,6 +150,8 @@ static void put_head(struct writer *writer, const struct by_plan *plan, const st
     put(writer, ", ");
     put_fraction(writer, "exiting", plan->cut_exiting);
     put(writer, "},\n ");
+    if (plan->hosts_only)
+        put(writer, "\"in_network\": \"none\",\n ");
     if (plan->ordered)
         put(writer, "\"ordered\": true,\n ");
     if (plan->proof) {

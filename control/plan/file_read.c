@@ -333,6 +333,18 @@ static void read_ranks(struct reader *reader, struct by_plan *plan)
     }
 }
 
+static void read_in_network(struct reader *reader, struct by_plan *plan)
+{
+    char *text = NULL;
+
+    if (by_json_peek(&reader->json) == '"')
+        read_text(reader, &text);
+    plan->hosts_only = text && strcmp(text, "none") == 0;
+    if (!plan->hosts_only)
+        refuse(reader, "\"in_network\" must be \"none\" where it is given");
+    free(text);
+}
+
 /* The members but "trees" and "paths". */
 static void read_head(struct reader *reader, struct by_plan *plan, const char *key, size_t bytes)
 {
@@ -364,6 +376,8 @@ static void read_head(struct reader *reader, struct by_plan *plan, const char *k
     } else if (by_json_is(key, bytes, "ordered")) {
         plan->ordered = by_json_peek(&reader->json) == 't';
         by_json_skip(&reader->json);
+    } else if (by_json_is(key, bytes, "in_network")) {
+        read_in_network(reader, plan);
     } else if (by_json_is(key, bytes, "ranks") && !plan->member) {
         read_ranks(reader, plan);
     } else if (by_json_is(key, bytes, "shares") && !plan->shares) {
@@ -413,6 +427,9 @@ static void check_complete(struct reader *reader, const struct by_plan *plan)
         refuse(reader, "the file's format is '(none)', this banyan reads '%s'; plan it anew", FORMAT);
     if (!plan->topology_name || !plan->unit || !plan->collective)
         refuse(reader, "the plan must have \"topology\", \"unit\" and a known \"collective\"");
+    else if (strcmp(plan->unit, reader->topology->unit) != 0)
+        refuse(reader, "the plan counts in '%.40s', the topology in '%s'; plan again", plan->unit,
+               reader->topology->unit);
     if (!reader->has.optimum || !reader->has.achieved || !reader->has.k)
         refuse(reader, "the plan must have \"optimum\", \"achieved\" and \"k\"");
     if (!reader->has.bottleneck || !reader->has.exiting || reader->list.count == 0)

@@ -363,6 +363,19 @@ static int plan_rooted(const struct by_topology *topology, const struct by_plan_
     return error;
 }
 
+/* Without what its switches can do, so that bounds and proofs are of such trees as were asked for. */
+static int plan_hosts_only(const struct by_topology *topology, const struct by_plan_options *options,
+                           struct by_plan **plan, struct by_problem *problem)
+{
+    struct by_topology forwarding = by_topology_forwarding(topology);
+    int error = by_plan_make(&forwarding, options, plan, problem);
+
+    free(forwarding.nodes);
+    if (!error)
+        (*plan)->hosts_only = true;
+    return error;
+}
+
 int by_plan_make(const struct by_topology *topology, const struct by_plan_options *given,
                  struct by_plan **plan, struct by_problem *problem)
 {
@@ -373,6 +386,8 @@ int by_plan_make(const struct by_topology *topology, const struct by_plan_option
 
     *plan = NULL;
     problem->text[0] = '\0';
+    if (!used.in_network && by_topology_capable(topology))
+        return plan_hosts_only(topology, options, plan, problem);
     if (used.member && by_members_count(topology, used.member) < by_topology_compute_count(topology))
         return by_partial_plan(topology, options, plan, problem);
     error = check_options(topology, options, problem);

@@ -59,8 +59,10 @@ struct by_plan {
     uint32_t cut_count;          /* bottleneck cut: the nodes on the side that the data must leave */
     uint32_t *cut;
     struct by_fraction cut_exiting; /* bandwidth leaving that side, in unit */
-    bool ordered;                   /* every partial sum covers a contiguous interval of ranks */
-    bool hurried; /* the time limit left no time for better trees (not part of the plan file) */
+    bool hosts_only; /* capable switches were to forward only: bound and proof hold for the fabric without
+                        their capabilities */
+    bool ordered;    /* every partial sum covers a contiguous interval of ranks */
+    bool hurried;    /* the time limit left no time for better trees (not part of the plan file) */
     struct by_certificate *proof; /* allreduce: proves `optimum` where that is less than the cut, else NULL */
     struct by_fraction two_phases; /* allreduce: the rate of reduce-scatter and then allgather, else num 0 */
     uint32_t trade_count;          /* of a latency-aware plan: what was there to choose from, lowest first */
@@ -102,7 +104,7 @@ struct by_plan_options {
     bool latency_aware;      /* lower trees, for a part of the rate: see shallow.h */
     struct by_fraction loss_max; /* that part, where latency_aware: 1/10 is a tenth */
     bool ordered;                /* partial sums cover contiguous intervals of ranks */
-    bool in_network;             /* false: switches only forward */
+    bool in_network;             /* false: switches only forward, and bounds are those of such a fabric */
     double time_limit_s;         /* 0 = none; past it what was found until then, `hurried`, or BY_ETIMEDOUT */
     struct by_stage *stage;      /* where progress is told; NULL: nowhere */
     by_plan_forwarding_fn *forwarding; /* asked where trees of free roots miss their bound; NULL: nobody */

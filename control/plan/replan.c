@@ -405,6 +405,7 @@ int by_replan(const struct by_topology *before, const struct by_plan *from,
     job.plan->unit = by_copy_text(topology->unit);
     job.plan->collective = from->collective;
     job.plan->root = by_replan_is_rooted(&job) && from->root >= 0 ? (int64_t)job.now[from->root] : -1;
+    job.plan->hosts_only = !in_network && by_topology_capable(topology);
     job.plan->compute_count = by_topology_compute_count(topology);
     job.plan->inv_x = job.plan->two_phases = (struct by_fraction){0, 1};
     job.plan->cut = by_alloc(topology->node_count, sizeof(*job.plan->cut));

@@ -7,6 +7,7 @@ steady_SRC := \
 	control/steady/program_flows.c \
 	control/steady/program_reduce.c \
 	control/steady/reduction_tree.c \
+	control/steady/room.c \
 	control/steady/schedule.c \
 	control/steady/steady.c
 banyan_LIBS += steady

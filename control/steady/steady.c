@@ -4,6 +4,7 @@
 
 #include "control/series/rational.h"
 #include "control/steady/program.h"
+#include "control/steady/room.h"
 #include "control/steady/schedule.h"
 #include "offload/base/errors.h"
 
@@ -208,8 +209,9 @@ static void drop_idle_lanes(struct by_series *series)
 int by_steady_fix(const struct by_series *series, const struct by_topology *topology, const mpz_t period,
                   struct by_series **fixed, mpq_t loss, struct by_problem *trouble)
 {
-    struct by_platform *platform;
-    uint32_t most;
+    uint32_t classes = series->operation == BY_SERIES_REDUCE ? 1 : series->message_count;
+    uint32_t *class = by_alloc(series->lane_count, sizeof(*class)), most;
+    struct by_platform *platform = by_platform_new(topology, series->ports);
     mpz_t operations;
 
     *fixed = copy(series);
@@ -217,19 +219,23 @@ int by_steady_fix(const struct by_series *series, const struct by_topology *topo
     for (uint32_t l = 0; l < series->lane_count; l++) {
         mpz_mul((*fixed)->lanes[l].amount, series->lanes[l].amount, period);
         mpz_fdiv_q((*fixed)->lanes[l].amount, (*fixed)->lanes[l].amount, series->period);
+        class[l] = class_of(series, l);
     }
     mpz_set((*fixed)->period, period);
     count_operations(*fixed, operations, &most);
+    trim(*fixed, operations);
+    by_room_fill(*fixed, series, platform, class, classes, operations);
+    free(class);
     mpz_set(mpq_numref((*fixed)->throughput), operations);
     mpz_set(mpq_denref((*fixed)->throughput), period);
     mpq_canonicalize((*fixed)->throughput);
     mpz_set_ui(mpq_numref(loss), most);
     mpz_set(mpq_denref(loss), period);
     mpq_canonicalize(loss);
-    trim(*fixed, operations);
     drop_idle_lanes(*fixed);
     if (mpz_sgn(operations) == 0) {
         mpz_clear(operations);
+        by_platform_free(platform);
         by_series_free(*fixed);
         *fixed = NULL;
         return by_problem_set(
@@ -237,7 +243,6 @@ int by_steady_fix(const struct by_series *series, const struct by_topology *topo
             "the period is too short for a single operation on any lane; take a longer one");
     }
     mpz_clear(operations);
-    platform = by_platform_new(topology, series->ports);
     by_schedule_slots(*fixed, platform);
     by_platform_free(platform);
     return 0;

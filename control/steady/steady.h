@@ -55,8 +55,9 @@ int by_steady_make(const struct by_steady_problem *problem, struct by_series **s
                    struct by_problem *trouble);
 
 /*
- * The same lanes in a given period (LMR section 4.6): each as often as the whole periods of it allow, so a
- * shorter schedule that is slower by at most `lanes / period`, lanes being the most of one message (reduce:
+ * The same lanes in a given period (LMR section 4.6): each as often as the whole periods of it allow, and
+ * again where ports and processors have room for whole operations; so a shorter schedule that is slower by at
+ * most `lanes / period`, lanes being the most of one message (reduce:
  * of all), which `*loss` (initialised by the caller) receives. 0, or BY_EINVAL when the period is too short
  * for a single operation.
  */

@@ -9,6 +9,8 @@
 #include "control/lower/address.h"
 #include "control/top/source.h"
 #include "control/topology/build.h"
+#include "control/topology/fraction.h"
+#include "control/topology/unit.h"
 #include "offload/base/errors.h"
 #include "offload/table/image.h"
 
@@ -96,11 +98,9 @@ static void read_jobs(const uint8_t *image, struct by_top_view *view)
 static void read_capacity(const struct by_topology *topology, uint32_t node, const char *peer,
                           struct by_top_port *port)
 {
-    double unit = (double)by_topology_unit(topology->unit);
-
     for (uint32_t i = 0; i < topology->arc_count; i++) {
         const struct by_arc *arc = &topology->arcs[i];
-        double capacity = (double)arc->capacity / (double)topology->scale * unit;
+        double capacity = by_fraction_value(by_unit_arc_bytes(topology, i));
 
         if (arc->from == node && strcmp(topology->nodes[arc->to].name, peer) == 0)
             port->tx_capacity = capacity;

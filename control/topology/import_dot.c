@@ -12,6 +12,7 @@
 #include "control/topology/draft.h"
 #include "control/topology/fraction.h"
 #include "control/topology/json.h"
+#include "control/topology/unit.h"
 #include "offload/base/errors.h"
 
 /* Subgraphs inside one another (count). */
@@ -294,7 +295,7 @@ static int apply_to_node(struct reader *reader, uint32_t node, const struct attr
     return 0;
 }
 
-/* A label such as "25" or "12.5 GB/s"; "5/10" is a load of a drawing, no bandwidth. */
+/* A label such as "25" (GB/s), "12.5 GB/s" or "100 Gbit/s"; "5/10" is a load of a drawing, no bandwidth. */
 static bool label_is_rate(const char *label, struct by_fraction *rate)
 {
     size_t bytes = strspn(label, "0123456789.");
@@ -302,8 +303,8 @@ static bool label_is_rate(const char *label, struct by_fraction *rate)
 
     while (*unit == ' ')
         unit++;
-    return bytes > 0 && (*unit == '\0' || strcmp(unit, "GB/s") == 0) &&
-           by_fraction_parse(label, bytes, rate) == 0;
+    return bytes > 0 && by_fraction_parse(label, bytes, rate) == 0 &&
+           by_unit_gigabytes(*unit ? unit : "GB/s", *rate, rate) == 0;
 }
 
 static int add_edge(struct reader *reader, const struct set *from, const struct set *to,

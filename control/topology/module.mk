@@ -20,6 +20,7 @@ control_SRC += \
 	control/topology/preset_regular.c \
 	control/topology/read.c \
 	control/topology/topology.c \
+	control/topology/unit.c \
 	control/topology/vary.c \
 	control/topology/xml.c
 banyan_SRC += control/cli/import.c

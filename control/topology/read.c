@@ -11,6 +11,7 @@
 #include "control/topology/build.h"
 #include "control/topology/fraction.h"
 #include "control/topology/locate.h"
+#include "control/topology/unit.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
 #include "offload/wire/types.h"
@@ -355,6 +356,16 @@ static size_t find_member(json_t *root, const char *wanted)
     return at;
 }
 
+static int read_unit(struct reader *reader, json_t *value, const char **unit)
+{
+    size_t at = reader->next;
+    int error = read_text(reader, value, "the unit", unit);
+
+    if (!error && !by_unit_is_known(*unit))
+        return REFUSE(reader, at, "the unit is '%.40s'; it must be one of %s", *unit, by_unit_list());
+    return error;
+}
+
 static int read_root(struct reader *reader, json_t *root, struct by_topology **topology)
 {
     const char *key, *name = NULL, *unit = "GB/s";
@@ -370,7 +381,7 @@ static int read_root(struct reader *reader, json_t *root, struct by_topology **t
         if (strcmp(key, "name") == 0)
             error = read_text(reader, value, "the name of the topology", &name);
         else if (strcmp(key, "unit") == 0)
-            error = read_text(reader, value, "the unit", &unit);
+            error = read_unit(reader, value, &unit);
         else if (strcmp(key, "nodes") != 0 && strcmp(key, "links") != 0)
             error = REFUSE(reader, reader->next,
                            "key '%.40s' of a topology is unknown; it has name, unit, nodes and links", key);

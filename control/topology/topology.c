@@ -32,6 +32,27 @@ int64_t by_topology_find(const struct by_topology *topology, const char *name)
     return -1;
 }
 
+bool by_topology_capable(const struct by_topology *topology)
+{
+    for (uint32_t i = 0; i < topology->node_count; i++)
+        if (topology->nodes[i].multicast || topology->nodes[i].aggregate)
+            return true;
+    return false;
+}
+
+struct by_topology by_topology_forwarding(const struct by_topology *topology)
+{
+    struct by_topology view = *topology;
+
+    view.nodes = by_alloc(view.node_count, sizeof(*view.nodes));
+    memcpy(view.nodes, topology->nodes, view.node_count * sizeof(*view.nodes));
+    for (uint32_t i = 0; i < view.node_count; i++) {
+        view.nodes[i].multicast = view.nodes[i].aggregate = false;
+        view.nodes[i].aggregate_rate = (struct by_fraction){0, 1};
+    }
+    return view;
+}
+
 uint32_t by_topology_compute_count(const struct by_topology *topology)
 {
     uint32_t count = 0;
@@ -157,26 +178,4 @@ int by_topology_write(const struct by_topology *topology, void *stream)
     }
     fputs("]}\n", file);
     return fflush(file) != 0 || ferror(file) ? BY_EIO : 0;
-}
-
-uint64_t by_topology_unit(const char *unit)
-{
-    static const struct {
-        const char *name;
-        uint64_t bytes;
-    } units[] = {{"GB/s", 1000000000},
-                 {"MB/s", 1000000},
-                 {"TB/s", UINT64_C(1000000000000)},
-                 {"Gb/s", 125000000},
-                 {"Gbit/s", 125000000},
-                 {"Gbps", 125000000},
-                 {"Mb/s", 125000},
-                 {"Mbit/s", 125000},
-                 {"Mbps", 125000},
-                 {"Tb/s", UINT64_C(125000000000)}};
-
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-        if (strcmp(unit, units[i].name) == 0)
-            return units[i].bytes;
-    return 0;
 }

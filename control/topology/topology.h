@@ -48,7 +48,7 @@ struct by_link {
 
 struct by_topology {
     char *name;
-    char *unit; /* of bandwidth, for people: "GB/s" */
+    char *unit; /* of bandwidth, "GB/s": one of unit.h */
     uint32_t node_count;
     struct by_node *nodes;
     uint32_t arc_count;
@@ -76,8 +76,11 @@ void by_topology_free(struct by_topology *topology);
 int by_topology_write(const struct by_topology *topology, void *stream);
 /* Index of the node called `name`, or -1. */
 int64_t by_topology_find(const struct by_topology *topology, const char *name);
-/* Bytes a second of a unit of bandwidth ("GB/s"); 0 when it is none that is known. */
-uint64_t by_topology_unit(const char *unit);
+/* Whether some switch multicasts or aggregates. */
+bool by_topology_capable(const struct by_topology *topology);
+/* The same fabric with switches that only forward. It shares all of `topology` but `nodes`, which the caller
+ * frees. */
+struct by_topology by_topology_forwarding(const struct by_topology *topology);
 /* Count of compute nodes; ranks are numbered by their order in the file. */
 uint32_t by_topology_compute_count(const struct by_topology *topology);
 

@@ -28,6 +28,7 @@ enum member {
     MEMBER_UNIT,
     MEMBER_COLLECTIVE,
     MEMBER_ROOT,
+    MEMBER_IN_NETWORK,
     MEMBER_RANKS,
     MEMBER_SHARES,
     MEMBER_INV_X,
@@ -42,8 +43,8 @@ enum member {
     MEMBER_COUNT
 };
 static const char *const member_names[MEMBER_COUNT] = {
-    "format",  "topology", "unit", "collective", "root",    "ranks", "shares", "inv_x",
-    "optimum", "achieved", "k",    "bottleneck", "ordered", "proof", "paths",  "trees"};
+    "format",  "topology", "unit", "collective", "root",    "in_network", "ranks", "shares", "inv_x",
+    "optimum", "achieved", "k",    "bottleneck", "ordered", "proof",      "paths", "trees"};
 
 struct reader {
     struct by_claim *claim;
@@ -332,6 +333,18 @@ static bool read_collective(struct reader *reader)
            by_claim_violate(reader->claim, "the collective is '%s', which is unknown", name);
 }
 
+/* Whether capable switches are to forward only. */
+static bool read_in_network(struct reader *reader)
+{
+    const char *text = "";
+    size_t bytes = 0;
+
+    if (by_json_peek(&reader->json) == '"')
+        by_json_string(&reader->json, &text, &bytes);
+    reader->claim->hosts_only = by_json_is(text, bytes, "none");
+    return reader->claim->hosts_only || by_claim_violate(reader->claim, "\"in_network\" is not \"none\"");
+}
+
 /* The compute nodes that take part, each named once. */
 static bool read_ranks(struct reader *reader)
 {
@@ -402,6 +415,8 @@ static bool read_member(struct reader *reader, enum member member)
             return false;
         claim->root = null ? -1 : (int64_t)node;
         return true;
+    case MEMBER_IN_NETWORK:
+        return read_in_network(reader);
     case MEMBER_RANKS:
         return read_ranks(reader);
     case MEMBER_SHARES:
@@ -483,8 +498,9 @@ int by_claim_read(struct by_claim *claim, const char *text, size_t bytes, struct
         reader.names = by_names_new(claim->topology);
     arrays->path_start = by_alloc(reader.path_room = 2, sizeof(*arrays->path_start));
     for (int i = 0; i < MEMBER_COUNT && !error && *right; i++) {
-        bool optional = i == MEMBER_ROOT || i == MEMBER_RANKS || i == MEMBER_SHARES || i == MEMBER_INV_X ||
-                        i == MEMBER_ORDERED || i == MEMBER_PROOF || i == MEMBER_PATHS;
+        bool optional = i == MEMBER_ROOT || i == MEMBER_IN_NETWORK || i == MEMBER_RANKS ||
+                        i == MEMBER_SHARES || i == MEMBER_INV_X || i == MEMBER_ORDERED || i == MEMBER_PROOF ||
+                        i == MEMBER_PATHS;
 
         reader.json.at = places[i];
         reader.json.depth = 1;

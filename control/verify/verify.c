@@ -142,7 +142,7 @@ static void check_all(struct by_claim *claim, struct by_verify_report *report)
     by_links_free(checker.links);
 }
 
-void by_claim_check(struct by_claim *claim, struct by_verify_report *report)
+static void check_job(struct by_claim *claim, struct by_verify_report *report)
 {
     const struct by_topology *whole = claim->topology;
     struct by_job_view view;
@@ -160,6 +160,23 @@ void by_claim_check(struct by_claim *claim, struct by_verify_report *report)
         memcpy(report->reason, claim->reason, sizeof(report->reason));
     }
     by_job_view_free(&view);
+}
+
+void by_claim_check(struct by_claim *claim, struct by_verify_report *report)
+{
+    const struct by_topology *whole = claim->topology;
+    struct by_topology forwarding;
+
+    if (!claim->hosts_only) {
+        check_job(claim, report);
+        return;
+    }
+    forwarding = by_topology_forwarding(whole);
+    claim->topology = &forwarding;
+    check_job(claim, report);
+    claim->topology = whole;
+    report->hosts_only = true;
+    free(forwarding.nodes);
 }
 
 int by_verify_text(const struct by_topology *topology, const char *text, size_t bytes,

@@ -29,6 +29,7 @@ struct by_verify_report {
     struct by_verify_number ratio;    /* achieved / bound */
     uint32_t tree_count;
     bool of_trees;    /* the bound is that of the proof: no trees, up to a root and down again, carry more */
+    bool hosts_only;  /* the plan is for switches that only forward: the bound is, too */
     char reason[400]; /* INVALID: the first violation */
 };
 

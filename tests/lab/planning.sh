@@ -22,6 +22,8 @@ says "a ring's bound is that of trees" "no trees carry more" plan ring allreduce
 says "reduce-scatter and allgather are said to be optimal there" "provably optimal among trees" plan ring allreduce
 says "a star's bound is the cut" "no schedule can be faster" plan star allreduce
 says "what a star gains is said" "1.75 times as fast" plan star allreduce
+says "a switch that is to forward: 40/7, and proved" "(40/7), 100 % of it: optimal" plan star allreduce --in-network none -o "$dir/none.plan"
+says "which the verifier finds, too" "OPTIMAL 5.71429 GB/s" "$banyan" verify "$dir/star.json" "$dir/none.plan"
 says "a switch that only forwards: 40/7, and proved" "(40/7), 100 % of it: optimal" plan plain allreduce
 plan ring allreduce -o "$dir/ring.plan" >/dev/null
 says "the proof is verified" "OPTIMAL" "$banyan" verify "$dir/ring.json" "$dir/ring.plan"
@@ -64,6 +66,37 @@ as_predicted "so does any split over trees of equal shares" "$banyan" $unequal -
 as_predicted "in mode exact too" "$banyan" $unequal --counts 0,5,1,1,0,0,9,0 --mode exact
 says "what a job would do, from plans" "trees      1: tree 0 by switch0: 47" "$banyan" explain "$dir/star.json" "$dir/star.plan" -s 64K
 says "its optimum" "optimum    6.6 us: 10 GB/s" "$banyan" explain "$dir/star.json" "$dir/star.plan" -s 64K
+# The same bandwidths in other units: the same optimum in GB/s wherever bytes meet time.
+for unit in Gbit/s:80 MB/s:10000 B/s:10000000000 kbps:80000000; do
+    sed "s|\"GB/s\"|\"${unit%:*}\"|; s/\"bandwidth\": 10}/\"bandwidth\": ${unit#*:}}/" "$dir/star.json" >"$dir/unit.json"
+    says "in ${unit%:*} the plan counts in it" "bound       ${unit#*:} ${unit%:*}" plan unit allreduce -o "$dir/unit.plan"
+    says "explain tells the same optimum" "optimum    6.6 us: 10 GB/s" "$banyan" explain "$dir/unit.json" "$dir/unit.plan" -s 64K
+    says "the simulation takes as long" "$("$banyan" sim "$dir/star.json" "$dir/star.plan" --bytes 64K 2>&1 | grep -o 'time [0-9.]* us')" "$banyan" sim "$dir/unit.json" "$dir/unit.plan" --bytes 64K
+    # %opt stands behind algbw and the rest of the row: 10 GB/s are 1000 in hundredths of a percent.
+    if "$banyan" lab run "$dir/unit.json" --in-process -c allreduce -b 1M -n 5 >"$dir/out" 2>&1 &&
+        awk '$1 == "allreduce" {seen = $NF > 0 && $NF - 10 * $8 < 0.06 && 10 * $8 - $NF < 0.06} END {exit !seen}' "$dir/out"; then
+        pass "%opt compares with it"
+    else
+        fail "%opt compares with it" "$dir/out"
+    fi
+    refused "a plan that counts in another unit" 2 "the plan counts in 'GB/s', the topology in '${unit%:*}'" "$banyan" explain "$dir/unit.json" "$dir/star.plan"
+done
+sed 's|"GB/s"|"bananas"|' "$dir/star.json" >"$dir/unit.json"
+for command in "plan -c allreduce" compare bound "steady --op gossip" "plot -o $dir/unit.svg" verify tables sim explain; do
+    plans=$dir/star.plan
+    case $command in plan* | compare | bound | steady* | plot*) plans= ;; tables) command="tables -o $dir/tables" ;; esac
+    refused "a unit that is none: ${command%% *}" 2 "the unit is 'bananas'; it must be one of B/s, kB/s, MB/s, GB/s" "$banyan" $command "$dir/unit.json" $plans
+done
+echo 'graph { a [kind=compute]; b [kind=compute]; a -- b [label="100 Gbit/s"]; a -- b [label="12.5 GB/s"] }' >"$dir/units.dot"
+says "labels of drawings have units" '"bandwidth": "25/2"}' "$banyan" topo import --format dot "$dir/units.dot"
+says "each of the two links" "bottleneck  25 GB/s leave" sh -c "'$banyan' topo import --format dot '$dir/units.dot' | '$banyan' plan - -c allreduce"
+sed 's|"GB/s"|"messages"|' "$dir/star.json" >"$dir/unit.json"
+says "messages are a unit of plans" "10 messages" plan unit allreduce -o "$dir/unit.plan"
+refused "not of times" 2 "counts no bytes" "$banyan" explain "$dir/unit.json" "$dir/unit.plan"
+refused "nor of simulations" 2 "counts no bytes" "$banyan" sim "$dir/unit.json" "$dir/unit.plan" --bytes 64K
+"$banyan" tables "$dir/star.json" "$dir/star.plan" -o "$dir/optimum" >/dev/null
+says "without an optimum explain names what gives one" "(--optimum, or banyan explain TOPO PLAN)" "$banyan" explain --table "$dir/optimum/host0.table" -s 64K
+says "which is taken" "optimum    13.1 us: 5 GB/s" "$banyan" explain --table "$dir/optimum/host0.table" -s 64K --optimum allreduce=5
 says "of shares of unequal size" "allgatherv of" "$banyan" explain "$dir/star.json" "$dir/unequal.plan" -c allgather --counts 12,2,1,0,4,4,4,4
 says "between hosts" "rounds of messages" env BANYAN_OFFLOAD=off RANK=0 WORLD_SIZE=5 MASTER_ADDR=127.0.0.1 MASTER_PORT=9 "$banyan" explain -c broadcast --alpha 20 --beta 0.1
 says "as JSON" '"path": "trees"' "$banyan" explain "$dir/star.json" "$dir/star.plan" --json
@@ -103,6 +136,7 @@ refused "a node that is not there" 2 "has no node 'host9'" steady star scatter -
 refused "a size that is none" 2 "must be a positive integer" steady star gossip --size host1=0
 refused "an order for what has none" 2 "--order has no meaning" steady star gossip --order host0
 says "balance is cheap there" "2 trees" steady three reduce --target n0
+says "a period with room for one of two trees" "throughput 1 (1) operations in a unit of time, OPTIMAL" steady three reduce --target n0 --period 1
 says "and left out when not wanted" "1 tree of" steady three reduce --target n0 --balance=never
 refused "a balance that is none" 2 "never, cheap or always" steady three reduce --target n0 --balance=often
 refused "many values that commute" 2 "the limit is 8 values" steady mi250 reduce --target gcd0 --commutative

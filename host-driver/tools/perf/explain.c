@@ -151,7 +151,7 @@ static void print_people(const struct explaining *e, const struct banyan_query *
         printf("  predicted  when the ranks have met, and measured; or by --alpha and --beta\n");
     else if (query->path == BANYAN_TREES && query->collective != BANYAN_BARRIER)
         printf("  predicted  nothing: the optimum of the plan is not known (--optimum, or banyan explain "
-               "--plan)\n");
+               "TOPO PLAN)\n");
 }
 
 static void print_number(const char *name, double value)

@@ -2,7 +2,7 @@
 TESTS += baseline-trees baseline-rounds
 baseline-trees_SRC  := tests/unit/control/baseline/test_trees.c tests/unit/control/plan/rig.c
 baseline-rounds_SRC := tests/unit/control/baseline/test_rounds.c tests/unit/control/plan/rig.c
-baseline-trees_LIBS  := control offload
+baseline-trees_LIBS  := control lp offload
 baseline-rounds_LIBS := control offload
-baseline-trees_LDLIBS  := -lcmocka -ljansson -lgmp
+baseline-trees_LDLIBS  := -lcmocka -ljansson -lgmp -lClp
 baseline-rounds_LDLIBS := -lcmocka -ljansson -lgmp

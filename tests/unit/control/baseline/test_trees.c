@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "control/baseline/baseline.h"
+#include "control/bound/pack.h"
 #include "control/topology/fraction.h"
+#include "control/topology/vary.h"
 #include "offload/base/errors.h"
 #include "tests/unit/control/plan/rig.h"
 
@@ -154,7 +156,7 @@ static void rates_have_their_closed_forms(void **state)
         {"star", {"8", "10"}, BY_ALGORITHM_RING, BY_COLLECTIVE_BROADCAST, 10, 1},
         {"star", {"8", "10"}, BY_ALGORITHM_RINGS, BY_COLLECTIVE_ALLREDUCE, 40, 7},
         {"star", {"8", "10"}, BY_ALGORITHM_MULTITREE, BY_COLLECTIVE_ALLGATHER, 80, 7},
-        {"star", {"8", "10"}, BY_ALGORITHM_BLINK, BY_COLLECTIVE_ALLREDUCE, 5, 1},
+        {"star", {"8", "10"}, BY_ALGORITHM_BLINK, BY_COLLECTIVE_ALLREDUCE, 40, 7},
         {"star", {"8", "10"}, BY_ALGORITHM_BLINK, BY_COLLECTIVE_REDUCE, 10, 1},
         /* Every node is inside one tree with two children: it gets 1 + 2 halves up and 1 + 1 halves down. */
         {"star", {"8", "10"}, BY_ALGORITHM_DOUBLE_BINARY, BY_COLLECTIVE_ALLREDUCE, 5, 1},
@@ -171,6 +173,15 @@ static void rates_have_their_closed_forms(void **state)
         {"a100", {"2"}, BY_ALGORITHM_RING, BY_COLLECTIVE_ALLGATHER, 80, 3},
         {"a100", {"2"}, BY_ALGORITHM_RINGS, BY_COLLECTIVE_ALLGATHER, 640, 3},
         {"a100", {"2"}, BY_ALGORITHM_RINGS, BY_COLLECTIVE_ALLREDUCE, 320, 3},
+        /* Trees that fill a box before they leave it enter every other box once, which is the optimum
+         * where boxes are many (ForestColl, NSDI'26, figure 14); of two, NVLinks carry 14 shards. */
+        {"a100", {"2"}, BY_ALGORITHM_MULTITREE, BY_COLLECTIVE_ALLGATHER, 2400, 7},
+        {"a100", {"3"}, BY_ALGORITHM_MULTITREE, BY_COLLECTIVE_ALLGATHER, 300, 1},
+        {"a100", {"4"}, BY_ALGORITHM_MULTITREE, BY_COLLECTIVE_ALLREDUCE, 400, 3},
+        {"a100", {"16"}, BY_ALGORITHM_MULTITREE, BY_COLLECTIVE_REDUCE_SCATTER, 640, 3},
+        /* One root's reduce and broadcast, packed together: the Reduce-Broadcast rate. */
+        {"a100", {"2"}, BY_ALGORITHM_BLINK, BY_COLLECTIVE_ALLREDUCE, 520, 3},
+        {"mi250", {"2", "8"}, BY_ALGORITHM_BLINK, BY_COLLECTIVE_ALLREDUCE, 128, 1},
     };
 
     (void)state;
@@ -185,6 +196,38 @@ static void rates_have_their_closed_forms(void **state)
         rig_assert_fraction(result.facts.achieved, rows[i].num, rows[i].den);
         by_baseline_free(&result);
         by_topology_free(topology);
+    }
+}
+
+/* Where links are unequal the planner has pairs of trees from the program; Blink turns them to one root. */
+static void blinks_allreduce_has_one_root_and_is_as_fast_as_any_roots(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        struct by_topology *even = rig_preset("leafspine", "none", "2", "2", "3", NULL), *topology;
+        struct by_variation variation = {.fail = {0, 1}, .scatter_low = 1, .scatter_high = 6, .seed = seed};
+        struct by_plan_options options = {
+            .collective = BY_COLLECTIVE_ALLREDUCE, .root = -1, .forwarding = by_program_pack};
+        struct by_baseline_options wanted = {.algorithm = BY_ALGORITHM_BLINK,
+                                             .collective = BY_COLLECTIVE_ALLREDUCE,
+                                             .root = -1,
+                                             .keep = true,
+                                             .forwarding = by_program_pack};
+        struct by_problem problem = {0};
+        struct by_plan *plan;
+        struct by_baseline result;
+
+        assert_int_equal(by_vary(even, &variation, &topology, &problem), 0);
+        assert_int_equal(by_plan_make(topology, &options, &plan, &problem), 0);
+        assert_int_equal(by_baseline_make(topology, &wanted, plan, &result, &problem), 0);
+        rig_assert_fraction(result.facts.achieved, plan->achieved.num, plan->achieved.den);
+        rig_verify(result.plan, topology, BY_VERDICT_OPTIMAL);
+        for (uint32_t i = 0; i < result.plan->tree_count; i++)
+            assert_int_equal(result.plan->trees[i].root, result.plan->trees[0].root);
+        by_baseline_free(&result);
+        by_plan_free(plan);
+        by_topology_free(topology);
+        by_topology_free(even);
     }
 }
 
@@ -281,6 +324,7 @@ int main(void)
         cmocka_unit_test(every_plan_on_the_usual_fabrics_is_right),
         cmocka_unit_test(every_plan_on_random_fabrics_is_right),
         cmocka_unit_test(rates_have_their_closed_forms),
+        cmocka_unit_test(blinks_allreduce_has_one_root_and_is_as_fast_as_any_roots),
         cmocka_unit_test(a_ring_of_one_way_links_is_a_ring),
         cmocka_unit_test(what_an_algorithm_does_not_do_is_refused_with_its_reason),
         cmocka_unit_test(boxes_are_found_where_links_differ_and_nowhere_else),

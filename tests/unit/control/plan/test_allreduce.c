@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "control/plan/tree.h"
@@ -34,11 +35,61 @@ static void a_star_has_one_tree_rooted_at_the_switch(void **state)
 static void a_star_that_only_forwards_takes_two_phases(void **state)
 {
     struct by_topology *topology = rig_preset("star", "all", "8", "10", NULL);
-    struct by_plan *plan = rig_verified(topology, BY_COLLECTIVE_ALLREDUCE, -1, 0, false, BY_VERDICT_VALID);
+    struct by_plan *plan = rig_verified(topology, BY_COLLECTIVE_ALLREDUCE, -1, 0, false, BY_VERDICT_OPTIMAL);
 
     (void)state;
     rig_assert_fraction(plan->achieved, 40, 7);
-    rig_assert_fraction(plan->optimum, 10, 1);
+    rig_assert_fraction(plan->optimum, 40, 7);
+    rig_assert_fraction(plan->cut_exiting, 10, 1);
+    by_plan_free(plan);
+    by_topology_free(topology);
+}
+
+/* The optimum of switches that are told to forward is that of switches that cannot do more. */
+static void a_plan_for_hosts_alone_is_proved_on_the_fabric_without_capabilities(void **state)
+{
+    static const struct {
+        const char *fabric, *parameters[4];
+        int64_t num, den;
+    } rows[] = {{"a100", {"2"}, 520, 3}, {"twobox", {"4", "100", "10"}, 40, 1}, {"star", {"5"}, 25, 4}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct by_topology *able = rig_preset_list(rows[i].fabric, "all", rows[i].parameters),
+                           *bare = rig_preset_list(rows[i].fabric, "none", rows[i].parameters);
+        struct by_plan *plan = rig_verified(able, BY_COLLECTIVE_ALLREDUCE, -1, 0, false, BY_VERDICT_OPTIMAL),
+                       *same = rig_verified(bare, BY_COLLECTIVE_ALLREDUCE, -1, 0, false, BY_VERDICT_OPTIMAL),
+                       *back;
+        char *text = rig_text(plan, able), *again;
+        struct by_problem problem = {0};
+
+        rig_assert_fraction(plan->optimum, rows[i].num, rows[i].den);
+        rig_assert_fraction(same->optimum, rows[i].num, rows[i].den);
+        assert_true(plan->hosts_only && !same->hosts_only);
+        assert_int_equal(by_plan_parse(text, strlen(text), able, &back, &problem), 0);
+        again = rig_text(back, able);
+        assert_string_equal(text, again);
+        /* Where switches can do more, a proof by parts that they cannot is none. */
+        plan->hosts_only = false;
+        rig_verify(plan, able, plan->proof ? BY_VERDICT_INVALID : BY_VERDICT_OPTIMAL);
+        free(text);
+        free(again);
+        by_plan_free(plan);
+        by_plan_free(same);
+        by_plan_free(back);
+        by_topology_free(able);
+        by_topology_free(bare);
+    }
+}
+
+static void a_plan_for_hosts_alone_may_not_branch_at_switches(void **state)
+{
+    struct by_topology *topology = rig_preset("star", "all", "8", "10", NULL);
+    struct by_plan *plan = rig_verified(topology, BY_COLLECTIVE_ALLREDUCE, -1, 0, true, BY_VERDICT_OPTIMAL);
+
+    (void)state;
+    plan->hosts_only = true;
+    rig_verify(plan, topology, BY_VERDICT_INVALID);
     by_plan_free(plan);
     by_topology_free(topology);
 }
@@ -281,6 +332,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_star_has_one_tree_rooted_at_the_switch),
         cmocka_unit_test(a_star_that_only_forwards_takes_two_phases),
+        cmocka_unit_test(a_plan_for_hosts_alone_is_proved_on_the_fabric_without_capabilities),
+        cmocka_unit_test(a_plan_for_hosts_alone_may_not_branch_at_switches),
         cmocka_unit_test(regular_fabrics_reach_the_cut_with_few_low_trees),
         cmocka_unit_test(boxes_that_meet_at_one_switch_are_planned_one_by_one),
         cmocka_unit_test(a_link_that_a_tree_passes_often_is_shared_in_parts),

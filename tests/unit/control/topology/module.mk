@@ -27,3 +27,7 @@ TESTS += topology-garbage-import
 topology-garbage-import_SRC    := tests/unit/control/topology/test_garbage_import.c tests/unit/control/topology/garbage.c
 topology-garbage-import_LIBS   := control offload
 topology-garbage-import_LDLIBS := -lcmocka -ljansson -lgmp -lexpat
+TESTS += topology-unit
+topology-unit_SRC    := tests/unit/control/topology/test_unit.c
+topology-unit_LIBS   := control offload
+topology-unit_LDLIBS := -lcmocka -ljansson -lgmp
