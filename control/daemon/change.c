@@ -9,6 +9,7 @@
 #include "control/daemon/daemon.h"
 #include "control/daemon/heal.h"
 #include "control/daemon/state.h"
+#include "control/lower/keyed.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
 #include "offload/base/errors.h"
@@ -146,8 +147,10 @@ static int make_job(struct by_change *change, struct by_change_job *entry)
     tables->lost_links = by_alloc(change->topology->link_count, sizeof(*tables->lost_links));
     memcpy(tables->lost_links, change->loss.links,
            change->topology->link_count * sizeof(*tables->lost_links));
-    error = by_fabric_plan(change->topology, spec, &change->loss, entry->mend ? old : NULL, tables,
-                           &entry->problem);
+    error = by_lower_draw(tables->secret, &entry->problem);
+    if (error == 0)
+        error = by_fabric_plan(change->topology, spec, &change->loss, entry->mend ? old : NULL, tables,
+                               &entry->problem);
     if (error == 0)
         error = by_fabric_lower(change->topology, spec->job, &change->lower, tables, &entry->problem);
     if (error == 0)
@@ -180,6 +183,7 @@ static int make_images(struct by_change *change)
                                                   .window = tables->window,
                                                   .slot_base = tables->slot_base,
                                                   .lost_links = tables->lost_links,
+                                                  .secret = tables->secret,
                                                   .share = by_lower_share(change->jobs[i].job->spec.share)};
     }
     error = by_lower(change->topology, jobs, count, &options, &lowering, &change->problem);

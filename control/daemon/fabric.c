@@ -285,7 +285,8 @@ int by_fabric_lower(const struct by_topology *topology, uint16_t job, const stru
                                  .plans = (const struct by_plan *const *)tables->plans,
                                  .gen = tables->gen,
                                  .window = tables->window,
-                                 .lost_links = tables->lost_links};
+                                 .lost_links = tables->lost_links,
+                                 .secret = tables->secret};
     struct by_lower_options alone = *options;
     int error;
 

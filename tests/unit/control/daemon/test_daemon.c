@@ -10,10 +10,14 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include "control/controller/http.h"
 #include "control/daemon/state.h"
+#include "control/lower/keyed.h"
+#include "offload/base/bytes.h"
 #include "offload/table/image.h"
+#include "offload/wire/seal.h"
 #include "tests/unit/control/daemon/rig.h"
 
 /* How long an answer is waited for (milliseconds): a machine under load is slow. */
@@ -165,6 +169,104 @@ static void a_keyed_job_has_other_keys_before_its_chunks_numbers_come_again(void
     rig_close(&rig);
 }
 
+/* Asks the daemon at its socket, and wants this status. */
+static void ask(const struct rig *rig, const char *method, const char *path, const char *body, int wanted)
+{
+    struct by_problem problem = {0};
+    char address[128], *reply = NULL;
+    int status = 0;
+
+    snprintf(address, sizeof(address), "unix:%s/http", rig->folder);
+    if (by_http_ask(address, method, path, body, PATIENCE_MS, &status, &reply, &problem) != 0)
+        fail_msg("%s %s: %s", method, path, problem.text);
+    if (status != wanted)
+        fail_msg("%s %s: %d: %s", method, path, status, reply);
+    free(reply);
+}
+
+/* A job's key and generation come to nobody else: not to the job of that number after it, nor after it when
+ * the daemon has started again in between. */
+static void no_job_has_the_key_of_one_that_has_ended(void **state)
+{
+    struct rig rig;
+    char path[96];
+    uint64_t keys[4];
+    uint16_t gens[4];
+
+    (void)state;
+    rig_open(&rig);
+    snprintf(path, sizeof(path), "%s/http", rig.folder);
+    for (unsigned i = 0; i < 4; i += 2) {
+        struct rig_daemon daemon =
+            rig_start(&rig, (const char *const[]){"--keyed", "--state", rig.state, "--socket", path, NULL});
+
+        rig_await(&daemon, "ready");
+        for (unsigned j = i; j < i + 2; j++) {
+            ask(&rig, "POST", "/v1/jobs", "{\"job\": 1, \"collectives\": \"allreduce\"}", 201);
+            keys[j] = key_of(&rig, &gens[j]);
+            ask(&rig, "DELETE", "/v1/jobs/1", NULL, 200);
+        }
+        assert_int_equal(rig_stop(&daemon), 0);
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(gens[i], i + 1);
+        for (unsigned j = 0; j < i; j++)
+            assert_true(keys[i] != keys[j]);
+    }
+    rig_close(&rig);
+}
+
+/* Makes of the store one as version 1 has it, with `seed`. */
+static void store_downgrade(const struct rig *rig, const uint8_t seed[16])
+{
+    char path[128], sql[400];
+    sqlite3 *db;
+
+    snprintf(path, sizeof(path), "%s/banyand.db", rig->state);
+    snprintf(
+        sql, sizeof(sql),
+        "ALTER TABLE tables DROP COLUMN secret; DROP TABLE ended; UPDATE meta SET number = 1 WHERE key = "
+        "'version'; INSERT INTO meta VALUES ('seed_high', %lld), ('seed_low', %lld);",
+        (long long)by_get64(seed), (long long)by_get64(seed + 8));
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static void a_store_with_a_seed_gives_jobs_their_keys_and_forgets_it(void **state)
+{
+    struct by_lower_options options = {.mtu = BY_LOWER_MTU, .cover = BY_COVER_HEADER, .seed = {1, 2, 3}};
+    struct rig rig;
+    struct rig_daemon daemon;
+    struct by_state *store;
+    struct by_problem problem = {0};
+    struct by_image_key key;
+    struct by_job **jobs;
+    uint32_t count;
+
+    (void)state;
+    rig_open(&rig);
+    daemon =
+        rig_start(&rig, (const char *const[]){"--keyed", "--state", rig.state, "--job", "1=allreduce", NULL});
+    rig_await(&daemon, "job 1 runs");
+    assert_int_equal(rig_stop(&daemon), 0);
+    store_downgrade(&rig, options.seed);
+    for (unsigned i = 0; i < 2; i++) { /* the second time without the seed */
+        if (by_state_open(rig.state, rig.topology, &options, &store, &problem) != 0 ||
+            by_state_jobs(store, &jobs, &count, &problem) != 0)
+            fail_msg("%s", problem.text);
+        assert_int_equal(count, 1);
+        by_lower_key(&options, &(struct by_image_job){.job = 1, .gen = jobs[0]->tables->gen}, NULL, &key);
+        assert_memory_equal(jobs[0]->tables->lowering->keys[0].key, key.key, sizeof(key.key));
+        by_job_tables_free(jobs[0]->tables);
+        by_job_spec_free(&jobs[0]->spec);
+        free(jobs[0]);
+        free(jobs);
+        by_state_close(store);
+    }
+    rig_close(&rig);
+}
+
 static void a_jobs_name_is_whole_or_refused(void **state)
 {
     /* 46 letters, and one of two bytes that would be cut in its midst. */
@@ -296,6 +398,8 @@ int main(void)
         cmocka_unit_test(a_switch_that_is_asked_too_often_is_alive),
         cmocka_unit_test(a_second_controller_is_refused_or_takes_over),
         cmocka_unit_test(a_keyed_job_has_other_keys_before_its_chunks_numbers_come_again),
+        cmocka_unit_test(no_job_has_the_key_of_one_that_has_ended),
+        cmocka_unit_test(a_store_with_a_seed_gives_jobs_their_keys_and_forgets_it),
         cmocka_unit_test(a_jobs_name_is_whole_or_refused),
         cmocka_unit_test(a_daemon_that_dies_at_any_step_of_a_push_goes_on_with_one_generation),
     };
