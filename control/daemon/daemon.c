@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "control/daemon/daemon.h"
@@ -188,10 +189,12 @@ static void close_daemon(struct by_daemon *daemon)
 int by_daemon_main(int argc, char **argv)
 {
     struct by_daemon *daemon = by_alloc(1, sizeof(*daemon));
+    mode_t before = umask(0077); /* what it writes holds keys */
     int status = by_options_parse(&daemon->options, argc, argv);
 
     if (status >= 0) {
         free(daemon);
+        umask(before);
         return status;
     }
     status = open_daemon(daemon);
@@ -201,5 +204,6 @@ int by_daemon_main(int argc, char **argv)
         status = daemon->status;
     }
     close_daemon(daemon);
+    umask(before);
     return status;
 }

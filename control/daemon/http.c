@@ -250,7 +250,8 @@ static void make_folder(const char *path)
     char folder[BY_HTTP_PATH_MAX];
 
     snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
-    mkdir(folder, 0755); /* whether it is there then, the socket shows */
+    if (mkdir(folder, 0755) == 0) /* whether it is there then, the socket shows */
+        chmod(folder, 0755);
 }
 
 static int open_socket(struct by_daemon *daemon, struct by_problem *problem)

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "control/daemon/daemon.h"
 #include "control/daemon/state_inside.h"
 #include "control/lower/keyed.h"
 #include "control/topology/alloc.h"
@@ -156,14 +157,70 @@ static uint64_t fabric_of(const struct by_topology *topology)
     return hash;
 }
 
+/* The folder belongs to this user, and nobody else reads it. Who may write there could exchange files. */
+static int guard_folder(struct by_state *state, struct by_problem *problem)
+{
+    struct stat status;
+
+    if (mkdir(state->folder, 0700) != 0 && errno != EEXIST)
+        return by_problem_say(problem, BY_EIO, "--state %.200s: cannot make the folder: %s", state->folder,
+                              strerror(errno));
+    if (stat(state->folder, &status) != 0)
+        return by_problem_say(problem, BY_EIO, "--state %.200s: %s", state->folder, strerror(errno));
+    if (status.st_uid != geteuid())
+        return by_problem_say(problem, BY_EPERM,
+                              "--state %.200s belongs to user %u and not to this process's user %u: start "
+                              "banyand as that user, or give another folder",
+                              state->folder, (unsigned)status.st_uid, (unsigned)geteuid());
+    if ((status.st_mode & 0022) != 0)
+        return by_problem_say(problem, BY_EPERM,
+                              "--state %.200s has mode %04o: other users may write there; chmod 700 it, or "
+                              "give a folder of banyand's own",
+                              state->folder, (unsigned)status.st_mode & 07777);
+    if ((status.st_mode & 0077) == 0)
+        return 0;
+    if (chmod(state->folder, 0700) != 0)
+        return by_problem_say(problem, BY_EPERM, "--state %.200s: cannot take others' access away: %s",
+                              state->folder, strerror(errno));
+    by_daemon_say("--state %.200s had mode %04o: now 0700", state->folder, (unsigned)status.st_mode & 07777);
+    return 0;
+}
+
+/* The database is there, and so are its files of an earlier life, for this user alone: it holds keys. */
+static int guard_files(struct by_state *state, struct by_problem *problem)
+{
+    static const char *const files[] = {"banyand.db", "banyand.db-wal", "banyand.db-shm"};
+
+    for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        char path[sizeof(state->folder) + 32];
+        struct stat status = {0};
+        int fd, error;
+
+        snprintf(path, sizeof(path), "%s/%s", state->folder, files[i]);
+        fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (i == 0 ? O_CREAT : 0), 0600);
+        if (fd < 0 && errno == ENOENT)
+            continue;
+        error = fd < 0 || fstat(fd, &status) != 0 || ((status.st_mode & 0077) != 0 && fchmod(fd, 0600) != 0);
+        if (error != 0)
+            by_problem_say(problem, BY_EIO, "%.200s: %s: it must be a file of this user's own, of mode 0600",
+                           path, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        if (error != 0)
+            return BY_EIO;
+        if ((status.st_mode & 0077) != 0)
+            by_daemon_say("%.200s had mode %04o: now 0600; if others have read it, end keyed jobs and create "
+                          "them again, which gives them other keys",
+                          path, (unsigned)status.st_mode & 07777);
+    }
+    return 0;
+}
+
 /* The folder is ours until we end, however that comes. */
 static int lock_folder(struct by_state *state, struct by_problem *problem)
 {
     char path[sizeof(state->folder) + 32];
 
-    if (mkdir(state->folder, 0700) != 0 && errno != EEXIST)
-        return by_problem_say(problem, BY_EIO, "--state %.200s: cannot make the folder: %s", state->folder,
-                              strerror(errno));
     snprintf(path, sizeof(path), "%s/lock", state->folder);
     state->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (state->lock < 0)
@@ -266,7 +323,11 @@ int by_state_open(const char *folder, const struct by_topology *topology,
     state->lower = *options;
     state->lock = -1;
     snprintf(state->folder, sizeof(state->folder), "%s", folder);
-    error = lock_folder(state, problem);
+    error = guard_folder(state, problem);
+    if (error == 0)
+        error = lock_folder(state, problem);
+    if (error == 0)
+        error = guard_files(state, problem);
     if (error == 0) {
         snprintf(path, sizeof(path), "%s/banyand.db", state->folder);
         if (sqlite3_open(path, &state->db) != SQLITE_OK)

@@ -87,6 +87,8 @@ refused "and ends none" 0 "only tells" http DELETE /v1/jobs/1 "Host: localhost"
 refused "nor does banyan job through it" 1 "--http-open" "$banyan" job end 1 --controller "127.0.0.1:$(sed -n 's/.* http 127.0.0.1:\([0-9]*\)$/\1/p' "$dir/again.out")"
 check "the socket is its owner's alone" test "$(stat -c %a "${at#unix:}")" = 600
 stranger() { setpriv --reuid 65534 --clear-groups "$banyan" job list --controller "$at"; }
+stranger_reads() { setpriv --reuid 65534 --clear-groups cat "$folder"/banyand.db*; }
+refused "no other user reads the store, which holds keys" 1 "Permission denied" stranger_reads
 refused "another user is told so" 3 "may this user use that socket?" stranger
 refused "a page of a browser is refused" 0 "403 Forbidden" http GET /v1/status "Origin: http://somewhere.example"
 refused "a name that means this machine for now is refused" 0 "403 Forbidden" http GET /v1/status "Host: somewhere.example"

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -275,6 +277,89 @@ static void a_store_is_one_daemons_and_one_fabrics(void **state)
     by_topology_free(other);
 }
 
+static const char *const store_files[] = {"banyand.db", "banyand.db-wal", "banyand.db-shm", "lock"};
+#define STORE_FILES (sizeof(store_files) / sizeof(store_files[0]))
+
+static mode_t mode_of(const char *folder, const char *file)
+{
+    char path[128];
+    struct stat status;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, file);
+    assert_int_equal(stat(path, &status), 0);
+    return status.st_mode & 07777;
+}
+
+/* What another user can read of the store: the number of files, and 100 for the folder. As root alone. */
+static int others_read(const char *folder)
+{
+    pid_t child = fork();
+    int status, count = 0;
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (setgid(65534) != 0 || setuid(65534) != 0)
+            _exit(99);
+        for (unsigned i = 0; i < STORE_FILES; i++) {
+            char path[128];
+
+            snprintf(path, sizeof(path), "%s/%s", folder, store_files[i]);
+            count += access(path, R_OK) == 0;
+        }
+        _exit(count + (access(folder, R_OK) == 0 ? 100 : 0));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void no_other_user_reads_the_store_and_what_was_open_is_closed(void **state)
+{
+    struct by_topology *topology = make_fabric();
+    struct by_lower_options options = {0};
+    char parent[] = "/tmp/by-test-store-XXXXXX", folder[64], path[128];
+    struct by_state *store;
+    struct by_problem problem = {0};
+    mode_t mask = umask(0);
+
+    (void)state;
+    assert_non_null(mkdtemp(parent));
+    assert_int_equal(chmod(parent, 0755), 0);
+    snprintf(folder, sizeof(folder), "%s/state", parent);
+    for (unsigned round = 0; round < 2; round++) { /* a new one; one that everybody may read */
+        assert_int_equal(by_state_open(folder, topology, &options, &store, &problem), 0);
+        assert_int_equal(mode_of(folder, "."), 0700);
+        for (unsigned i = 0; i < STORE_FILES; i++)
+            assert_int_equal(mode_of(folder, store_files[i]), 0600);
+        if (geteuid() == 0)
+            assert_int_equal(others_read(folder), 0);
+        by_state_close(store);
+        snprintf(path, sizeof(path), "%s/banyand.db", folder);
+        assert_int_equal(chmod(path, 0644), 0);
+        assert_int_equal(chmod(folder, 0755), 0);
+        if (geteuid() == 0)
+            assert_int_equal(others_read(folder), 101);
+    }
+    assert_int_equal(chmod(folder, 0770), 0); /* others could exchange files there */
+    assert_int_equal(by_state_open(folder, topology, &options, &store, &problem), BY_EPERM);
+    assert_non_null(strstr(problem.text, "mode 0770"));
+    assert_non_null(strstr(problem.text, "chmod 700"));
+    if (geteuid() == 0) {
+        assert_int_equal(chmod(folder, 0700), 0);
+        assert_int_equal(chown(folder, 65534, 65534), 0);
+        assert_int_equal(by_state_open(folder, topology, &options, &store, &problem), BY_EPERM);
+        assert_non_null(strstr(problem.text, "belongs to user 65534"));
+    }
+    umask(mask);
+    for (unsigned i = 0; i < STORE_FILES; i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, store_files[i]);
+        unlink(path);
+    }
+    assert_int_equal(rmdir(folder), 0);
+    assert_int_equal(rmdir(parent), 0);
+    by_topology_free(topology);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,6 +368,7 @@ int main(void)
         cmocka_unit_test(a_refusal_says_which_limit_who_holds_it_and_what_would_fit),
         cmocka_unit_test(jobs_as_users_write_them),
         cmocka_unit_test(a_store_is_one_daemons_and_one_fabrics),
+        cmocka_unit_test(no_other_user_reads_the_store_and_what_was_open_is_closed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
