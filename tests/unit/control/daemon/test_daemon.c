@@ -105,6 +105,12 @@ static void a_second_controller_is_refused_or_takes_over(void **state)
     rig_open(&rig);
     first = rig_start(&rig, (const char *const[]){"--job", "1=allreduce", "--state", rig.state, NULL});
     rig_await(&first, "job 1 runs");
+    rig.fake[1]->misleading = 1; /* a refusal is not yet another controller, whatever its text is */
+    rig_await(&first, "switch x1 is down");
+    rig.fake[1]->misleading = 0;
+    rig_await(&first, "switch x1 is up");
+    assert_false(rig_has_said(&first, "newer controller"));
+    rig.fake[0]->reworded = rig.fake[1]->reworded = 1; /* nor are texts needed to see one */
     second = rig_start(&rig, (const char *const[]){"--state", rig.state, NULL});
     assert_int_equal(rig_wait(&second), 3);
     assert_true(rig_has_said(&second, "belongs to a banyand that runs"));
