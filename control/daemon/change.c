@@ -34,6 +34,8 @@ struct by_change *by_change_new(struct by_daemon *daemon)
     change->state = daemon->state;
     change->access = daemon->options.access;
     change->access.election_id = daemon->election_id;
+    change->apart = (struct by_apart){.limit_ms = daemon->options.plan_limit_s * 1000,
+                                      .stop_fd = by_work_stop_fd(daemon->work)};
     by_heal_avoid(daemon, &loss);
     by_fabric_loss_copy(&change->loss, &loss, daemon->topology);
     by_fabric_loss_free(&loss);
@@ -149,8 +151,8 @@ static int make_job(struct by_change *change, struct by_change_job *entry)
            change->topology->link_count * sizeof(*tables->lost_links));
     error = by_lower_draw(tables->secret, &entry->problem);
     if (error == 0)
-        error = by_fabric_plan(change->topology, spec, &change->loss, entry->mend ? old : NULL, tables,
-                               &entry->problem);
+        error = by_fabric_plan(change->topology, spec, &change->loss, entry->mend ? old : NULL,
+                               &change->apart, tables, &entry->problem);
     if (error == 0)
         error = by_fabric_lower(change->topology, spec->job, &change->lower, tables, &entry->problem);
     if (error == 0)
@@ -206,10 +208,16 @@ static void run_plan(struct by_task *task)
     struct by_change *change = (struct by_change *)task;
     double start = seconds_now();
 
-    for (uint32_t i = 0; i < change->job_count; i++)
-        if (change->jobs[i].anew)
-            change->jobs[i].error = make_job(change, &change->jobs[i]);
-    change->error = make_images(change);
+    for (uint32_t i = 0; i < change->job_count && change->error == 0; i++) {
+        struct by_change_job *entry = &change->jobs[i];
+
+        if (entry->anew)
+            entry->error = make_job(change, entry);
+        if (entry->error == BY_EABORTED)
+            change->error = entry->error;
+    }
+    if (change->error == 0)
+        change->error = make_images(change);
     change->plan_seconds = seconds_now() - start;
 }
 

@@ -18,6 +18,7 @@
 #include "control/daemon/members.h"
 #include "control/daemon/notice.h"
 #include "control/daemon/state.h"
+#include "control/daemon/thread.h"
 #include "control/topology/alloc.h"
 #include "offload/base/errors.h"
 
@@ -159,14 +160,34 @@ static int open_daemon(struct by_daemon *daemon)
     return open_http(daemon);
 }
 
+/* How long threads are waited for at the end (milliseconds). */
+#define END_MS 1500u
+
+/* Ends the process when threads take longer. What they do is whole or not there: the store's transactions,
+ * and pushes, which the next life settles. */
+static void *end_anyway(void *argument)
+{
+    const struct by_daemon *daemon = argument;
+    int status = daemon->status;
+
+    usleep(END_MS * 1000);
+    by_daemon_say("does not wait for what is still on its way: the next start settles it");
+    _exit(status);
+}
+
 static void close_daemon(struct by_daemon *daemon)
 {
+    pthread_t thread;
+
     by_start_close(daemon);
     if (daemon->events != NULL) {
         by_http_close(daemon);
         by_members_close(daemon);
+        by_thread_start(&thread, end_anyway, daemon);
         by_switches_stop(daemon);
         by_work_stop(daemon->work);
+        pthread_cancel(thread);
+        pthread_join(thread, NULL);
         by_notice_close(daemon);
         by_heal_close(daemon);
         by_change_free(daemon->change);

@@ -15,8 +15,9 @@ struct by_state;
 /*
  * Opens folder/banyand.db, and makes both where they are missing. The folder is this process's alone until
  * by_state_close: BY_EBUSY with `problem` when another banyand has it. BY_EMISMATCH when what is there is of
- * another fabric, or was lowered by other options; BY_EVERSION; BY_EPERM when the folder is another user's or others may
- * write there; BY_EIO. Folder and files that others may read are made this user's alone, and that is said.
+ * another fabric, or was lowered by other options; BY_EVERSION; BY_EPERM when the folder is another user's or
+ * others may write there; BY_EIO. Folder and files that others may read are made this user's alone, and that
+ * is said.
  */
 int by_state_open(const char *folder, const struct by_topology *topology,
                   const struct by_lower_options *options, struct by_state **state,
