@@ -1,5 +1,7 @@
 /* banyand as a whole: its watch, one controller at a time, and its death at any step of a push. Switches are
  * agents without packets, the daemon is a process that really ends. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -273,6 +276,56 @@ static void a_store_with_a_seed_gives_jobs_their_keys_and_forgets_it(void **stat
     rig_close(&rig);
 }
 
+#define CROWD 300u
+
+/* The port of a daemon's HTTP. */
+static unsigned port_of(const struct rig_daemon *daemon)
+{
+    char line[400] = "", *at = NULL;
+    FILE *stream = fopen(daemon->log, "r");
+
+    assert_non_null(stream);
+    while (at == NULL && fgets(line, sizeof(line), stream) != NULL)
+        at = strstr(line, "http 127.0.0.1:");
+    fclose(stream);
+    assert_non_null(at);
+    return (unsigned)strtoul(at + strlen("http 127.0.0.1:"), NULL, 10);
+}
+
+static void half_requests_keep_nobody_out_of_the_metrics(void **state)
+{
+    struct sockaddr_in there = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct rig rig;
+    struct rig_daemon daemon;
+    char address[64], *reply;
+    struct by_problem problem = {0};
+    int fds[CROWD], status;
+
+    (void)state;
+    rig_open(&rig);
+    daemon = rig_start(&rig, (const char *const[]){"--http", "0", NULL});
+    rig_await(&daemon, "ready");
+    there.sin_port = htons((uint16_t)port_of(&daemon));
+    snprintf(address, sizeof(address), "127.0.0.1:%u", ntohs(there.sin_port));
+    for (unsigned i = 0; i < CROWD; i++) { /* every third says nothing at all */
+        fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(connect(fds[i], (struct sockaddr *)&there, sizeof(there)), 0);
+        if (i % 3 != 0)
+            (void)!send(fds[i], "GET /metrics HTTP/1.1\r\nHost: loc", 33, MSG_NOSIGNAL);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        if (by_http_ask(address, "GET", "/metrics", NULL, PATIENCE_MS, &status, &reply, &problem) != 0)
+            fail_msg("%u half requests: %s", CROWD, problem.text);
+        assert_int_equal(status, 200);
+        assert_non_null(strstr(reply, "banyan_switch_up{switch=\"x0\"} 1"));
+        free(reply);
+    }
+    for (unsigned i = 0; i < CROWD; i++)
+        close(fds[i]);
+    assert_int_equal(rig_stop(&daemon), 0);
+    rig_close(&rig);
+}
+
 static void a_jobs_name_is_whole_or_refused(void **state)
 {
     /* 46 letters, and one of two bytes that would be cut in its midst. */
@@ -406,6 +459,7 @@ int main(void)
         cmocka_unit_test(a_keyed_job_has_other_keys_before_its_chunks_numbers_come_again),
         cmocka_unit_test(no_job_has_the_key_of_one_that_has_ended),
         cmocka_unit_test(a_store_with_a_seed_gives_jobs_their_keys_and_forgets_it),
+        cmocka_unit_test(half_requests_keep_nobody_out_of_the_metrics),
         cmocka_unit_test(a_jobs_name_is_whole_or_refused),
         cmocka_unit_test(a_daemon_that_dies_at_any_step_of_a_push_goes_on_with_one_generation),
     };
