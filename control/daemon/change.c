@@ -100,6 +100,27 @@ static struct by_job_tables *tables_of(const struct by_change_job *entry)
     return entry->anew ? entry->tables : entry->job->tables;
 }
 
+/* Says why the windows are smaller than they could be: a switch is too small for them, or others have slots.
+ */
+static void note_window(const struct by_change *change, const struct by_job_tables *tables, uint32_t full,
+                        char *note, size_t bytes)
+{
+    for (uint32_t i = 0; i < change->topology->node_count; i++) {
+        uint64_t need = (uint64_t)tables->need[i].slots / tables->window * full;
+
+        if (change->topology->nodes[i].compute || change->limits[i].slots == 0 ||
+            need <= change->limits[i].slots)
+            continue;
+        snprintf(note, bytes,
+                 "its windows are %u slots instead of %u, which would take %llu of the %u slots of %s",
+                 tables->window, full, (unsigned long long)need, change->limits[i].slots,
+                 change->topology->nodes[i].name);
+        return;
+    }
+    snprintf(note, bytes, "its windows are %u slots instead of %u: more do not fit beside the other jobs",
+             tables->window, full);
+}
+
 /* Finds place for the job beside all that are settled by now. */
 static int admit(struct by_change *change, struct by_change_job *entry, bool shrink)
 {
@@ -124,9 +145,8 @@ static int admit(struct by_change *change, struct by_change_job *entry, bool shr
         if (error == 0)
             error =
                 by_admit_slots(change->topology, &job, others, count, change->limits, &fits, &entry->problem);
-        snprintf(entry->tables->note, sizeof(entry->tables->note),
-                 "its windows are %u slots instead of %u: more do not fit beside the other jobs",
-                 entry->tables->window, asked);
+        if (error == 0)
+            note_window(change, entry->tables, asked, entry->tables->note, sizeof(entry->tables->note));
     }
     if (error == 0)
         error = by_admit_share(change->topology, &job, others, count, change->limits, &entry->problem);

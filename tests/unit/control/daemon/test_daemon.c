@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 #include <sqlite3.h>
 
 #include "control/controller/http.h"
@@ -326,6 +327,92 @@ static void half_requests_keep_nobody_out_of_the_metrics(void **state)
     rig_close(&rig);
 }
 
+/* Restarts both switches with so many slots, before any daemon runs. */
+static void resize(struct rig *rig, uint32_t slots)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        fake_stop(rig->fake[i]);
+        rig->fake[i] = fake_start(i ? "x1" : "x0", slots, 1u << 20);
+    }
+}
+
+static void a_smaller_window_names_the_switch_that_is_too_small_or_the_other_jobs(void **state)
+{
+    struct rig rig;
+    struct rig_daemon daemon;
+
+    (void)state;
+    rig_open(&rig);
+    resize(&rig, 200);
+    daemon = rig_start(&rig, (const char *const[]){"--job", "1=allreduce", NULL});
+    rig_await(&daemon, "128 slots instead of 256, which would take 256 of the 200 slots of x");
+    rig_await(&daemon, "job 1 runs");
+    assert_false(rig_has_said(&daemon, "beside the other jobs"));
+    assert_int_equal(rig_stop(&daemon), 0);
+    resize(&rig, 300);
+    daemon = rig_start(&rig, (const char *const[]){"--job", "1=allreduce", "--job", "2=allreduce", NULL});
+    rig_await(&daemon, "job 2 runs");
+    assert_true(rig_has_said(&daemon, "32 slots instead of 256: more do not fit beside the other jobs"));
+    assert_int_equal(rig_stop(&daemon), 0);
+    rig_close(&rig);
+}
+
+/* Chunks that wait at a switch, by the daemon's status (count). */
+static size_t count_waits(const struct rig *rig, unsigned number)
+{
+    struct by_problem problem = {0};
+    char address[128], *reply = NULL;
+    json_t *object;
+    size_t count;
+    int status;
+
+    snprintf(address, sizeof(address), "unix:%s/http", rig->folder);
+    if (by_http_ask(address, "GET", "/v1/status", NULL, PATIENCE_MS, &status, &reply, &problem) != 0)
+        fail_msg("%s", problem.text);
+    object = json_loads(reply, 0, NULL);
+    count = json_array_size(
+        json_object_get(json_array_get(json_object_get(object, "switches"), number), "waiting"));
+    json_decref(object);
+    free(reply);
+    return count;
+}
+
+static void what_waited_at_a_switch_that_is_down_or_has_another_table_is_not_told(void **state)
+{
+    struct rig rig;
+    struct rig_daemon daemon;
+    char path[96];
+    bool empty = false;
+    unsigned node;
+
+    (void)state;
+    rig_open(&rig);
+    snprintf(path, sizeof(path), "%s/http", rig.folder);
+    daemon = rig_start(&rig, (const char *const[]){"--socket", path, "--job", "1=allreduce", NULL});
+    rig_await(&daemon, "job 1 runs");
+    while (count_waits(&rig, 0) + count_waits(&rig, 1) == 0) /* the harness ends a test that hangs */
+        usleep(5000);
+    node = count_waits(&rig, 0) > 0 ? 0 : 1;
+    for (unsigned i = 0; i < 6 && !empty; i++) { /* it may be asked again between the push and our look */
+        while (count_waits(&rig, node) == 0)
+            usleep(5000);
+        if (i % 2 == 0)
+            ask(&rig, "POST", "/v1/jobs", "{\"job\": 2, \"collectives\": \"allreduce\"}", 201);
+        else
+            ask(&rig, "DELETE", "/v1/jobs/2", NULL, 200);
+        empty = count_waits(&rig, node) == 0;
+    }
+    assert_true(empty);
+    while (count_waits(&rig, node) == 0)
+        usleep(5000);
+    rig.fake[node]->silent = 1;
+    rig_await(&daemon, node ? "switch x1 is down" : "switch x0 is down");
+    assert_int_equal(count_waits(&rig, node), 0);
+    rig.fake[node]->silent = 0;
+    assert_int_equal(rig_stop(&daemon), 0);
+    rig_close(&rig);
+}
+
 static void a_jobs_name_is_whole_or_refused(void **state)
 {
     /* 46 letters, and one of two bytes that would be cut in its midst. */
@@ -460,6 +547,8 @@ int main(void)
         cmocka_unit_test(no_job_has_the_key_of_one_that_has_ended),
         cmocka_unit_test(a_store_with_a_seed_gives_jobs_their_keys_and_forgets_it),
         cmocka_unit_test(half_requests_keep_nobody_out_of_the_metrics),
+        cmocka_unit_test(a_smaller_window_names_the_switch_that_is_too_small_or_the_other_jobs),
+        cmocka_unit_test(what_waited_at_a_switch_that_is_down_or_has_another_table_is_not_told),
         cmocka_unit_test(a_jobs_name_is_whole_or_refused),
         cmocka_unit_test(a_daemon_that_dies_at_any_step_of_a_push_goes_on_with_one_generation),
     };
