@@ -12,7 +12,7 @@ banyand_start() {
     for ((i = 0; i < 200; i++)); do grep -q ready "$dir/banyand.out" && return; sleep 0.05; done
     fail "$mode: the controller starts" "$dir/banyand.err"
 }
-banyand_stop() { kill -TERM "$banyand" && wait "$banyand" || fail "$mode: the controller ends" "$dir/banyand.err"; }
+banyand_stop() { if ! { kill -TERM "$banyand" && wait "$banyand"; }; then fail "$mode: the controller ends" "$dir/banyand.err"; fi; }
 # tenants_come TABLE: job 1 comes and runs on hosts 0 and 1; then what the switch has goes to TABLE.
 tenants_come() {
     local host i
@@ -29,7 +29,7 @@ tenants_come() {
         [ "$(done_by 1)" -le 2 ] || break
         sleep 0.05
     done
-    "$banyan" show "$socket" -o "$1" >/dev/null && [ "$(done_by 1)" -gt 2 ] || fail "$mode: the job runs" "$dir"/rank*.out "$dir/banyand.err"
+    if ! "$banyan" show "$socket" -o "$1" >/dev/null || [ "$(done_by 1)" -le 2 ]; then fail "$mode: the job runs" "$dir"/rank*.out "$dir/banyand.err"; fi
 }
 tenants_go() { # tenants_go STATUS WHAT: the job ends; its ranks were right (0), or one was not (1)
     local status=0
