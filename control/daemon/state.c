@@ -157,7 +157,7 @@ static uint64_t fabric_of(const struct by_topology *topology)
     return hash;
 }
 
-/* The folder belongs to this user, and nobody else reads it. Who may write there could exchange files. */
+/* The folder belongs to this user alone: others who may write there could replace the files. */
 static int guard_folder(struct by_state *state, struct by_problem *problem)
 {
     struct stat status;

@@ -64,5 +64,5 @@ before=$(counter drop_key)
 at host0 "$attack" next --iface eth0 --job 1 --child 0 --count 3000 --table "$table" --former "$table" >"$dir/attack.out" 2>&1
 moved=$(($(counter drop_key) - before))
 if [ $moved -eq 0 ]; then pass "$mode: forged under the job's own key: all accepted"; else fail "$mode: forged under the job's own key: drop_key +$moved" "$dir/attack.out"; fi
-tenants_go 1 "which spoils the job, as whoever has its key can"
+tenants_go 1 "which spoils the job, as any holder of its key can"
 banyand_stop

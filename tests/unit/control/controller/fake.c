@@ -137,7 +137,7 @@ static void be_late(struct fake *fake)
     atomic_fetch_sub(&busy, 1);
 }
 
-/* The agent's own words to whom it finds too fast; or a refusal for no reason. */
+/* The agent's own words to a client that is too fast; or a refusal for no reason. */
 static bool refuse(int fd, bool misleads)
 {
     uint8_t out[BY_CONTROL_LENGTH_BYTES + 512], *message = out + BY_CONTROL_LENGTH_BYTES;

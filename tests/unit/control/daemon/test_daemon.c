@@ -194,7 +194,7 @@ static void ask(const struct rig *rig, const char *method, const char *path, con
     free(reply);
 }
 
-/* A job's key and generation come to nobody else: not to the job of that number after it, nor after it when
+/* No other job gets a job's key and generation: not the job of that number after it, nor after it when
  * the daemon has started again in between. */
 static void no_job_has_the_key_of_one_that_has_ended(void **state)
 {
