@@ -78,6 +78,11 @@ bool by_session_refused(const struct by_session *session)
     return session->refused;
 }
 
+uint64_t by_session_leader(const struct by_session *session)
+{
+    return session->refused ? session->response.leader : 0;
+}
+
 const char *by_session_address(const struct by_session *session)
 {
     return by_stream_address(session->stream);

@@ -43,6 +43,8 @@ void by_session_close(struct by_session *session);
 int by_session_fd(const struct by_session *session);
 /* Whether the last call failed by the switch's own word: it lives, and the session is as good as before. */
 bool by_session_refused(const struct by_session *session);
+/* The election id of a later controller, for which the switch refused the last call; else 0. */
+uint64_t by_session_leader(const struct by_session *session);
 const char *by_session_address(const struct by_session *session);
 /* Bytes of requests so far, as they were before TLS or a tag. */
 uint64_t by_session_sent(const struct by_session *session);

@@ -9,6 +9,7 @@
 #include "control/daemon/daemon.h"
 #include "control/daemon/heal.h"
 #include "control/daemon/state.h"
+#include "control/lower/keyed.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
 #include "offload/base/errors.h"
@@ -33,6 +34,8 @@ struct by_change *by_change_new(struct by_daemon *daemon)
     change->state = daemon->state;
     change->access = daemon->options.access;
     change->access.election_id = daemon->election_id;
+    change->apart = (struct by_apart){.limit_ms = daemon->options.plan_limit_s * 1000,
+                                      .stop_fd = by_work_stop_fd(daemon->work)};
     by_heal_avoid(daemon, &loss);
     by_fabric_loss_copy(&change->loss, &loss, daemon->topology);
     by_fabric_loss_free(&loss);
@@ -97,6 +100,27 @@ static struct by_job_tables *tables_of(const struct by_change_job *entry)
     return entry->anew ? entry->tables : entry->job->tables;
 }
 
+/* Says why the windows are smaller than they could be: a switch is too small for them, or others have slots.
+ */
+static void note_window(const struct by_change *change, const struct by_job_tables *tables, uint32_t full,
+                        char *note, size_t bytes)
+{
+    for (uint32_t i = 0; i < change->topology->node_count; i++) {
+        uint64_t need = (uint64_t)tables->need[i].slots / tables->window * full;
+
+        if (change->topology->nodes[i].compute || change->limits[i].slots == 0 ||
+            need <= change->limits[i].slots)
+            continue;
+        snprintf(note, bytes,
+                 "its windows are %u slots instead of %u, which would take %llu of the %u slots of %s",
+                 tables->window, full, (unsigned long long)need, change->limits[i].slots,
+                 change->topology->nodes[i].name);
+        return;
+    }
+    snprintf(note, bytes, "its windows are %u slots instead of %u: more do not fit beside the other jobs",
+             tables->window, full);
+}
+
 /* Finds place for the job beside all that are settled by now. */
 static int admit(struct by_change *change, struct by_change_job *entry, bool shrink)
 {
@@ -121,9 +145,8 @@ static int admit(struct by_change *change, struct by_change_job *entry, bool shr
         if (error == 0)
             error =
                 by_admit_slots(change->topology, &job, others, count, change->limits, &fits, &entry->problem);
-        snprintf(entry->tables->note, sizeof(entry->tables->note),
-                 "its windows are %u slots instead of %u: more do not fit beside the other jobs",
-                 entry->tables->window, asked);
+        if (error == 0)
+            note_window(change, entry->tables, asked, entry->tables->note, sizeof(entry->tables->note));
     }
     if (error == 0)
         error = by_admit_share(change->topology, &job, others, count, change->limits, &entry->problem);
@@ -146,8 +169,10 @@ static int make_job(struct by_change *change, struct by_change_job *entry)
     tables->lost_links = by_alloc(change->topology->link_count, sizeof(*tables->lost_links));
     memcpy(tables->lost_links, change->loss.links,
            change->topology->link_count * sizeof(*tables->lost_links));
-    error = by_fabric_plan(change->topology, spec, &change->loss, entry->mend ? old : NULL, tables,
-                           &entry->problem);
+    error = by_lower_draw(tables->secret, &entry->problem);
+    if (error == 0)
+        error = by_fabric_plan(change->topology, spec, &change->loss, entry->mend ? old : NULL,
+                               &change->apart, tables, &entry->problem);
     if (error == 0)
         error = by_fabric_lower(change->topology, spec->job, &change->lower, tables, &entry->problem);
     if (error == 0)
@@ -180,6 +205,7 @@ static int make_images(struct by_change *change)
                                                   .window = tables->window,
                                                   .slot_base = tables->slot_base,
                                                   .lost_links = tables->lost_links,
+                                                  .secret = tables->secret,
                                                   .share = by_lower_share(change->jobs[i].job->spec.share)};
     }
     error = by_lower(change->topology, jobs, count, &options, &lowering, &change->problem);
@@ -202,10 +228,16 @@ static void run_plan(struct by_task *task)
     struct by_change *change = (struct by_change *)task;
     double start = seconds_now();
 
-    for (uint32_t i = 0; i < change->job_count; i++)
-        if (change->jobs[i].anew)
-            change->jobs[i].error = make_job(change, &change->jobs[i]);
-    change->error = make_images(change);
+    for (uint32_t i = 0; i < change->job_count && change->error == 0; i++) {
+        struct by_change_job *entry = &change->jobs[i];
+
+        if (entry->anew)
+            entry->error = make_job(change, entry);
+        if (entry->error == BY_EABORTED)
+            change->error = entry->error;
+    }
+    if (change->error == 0)
+        change->error = make_images(change);
     change->plan_seconds = seconds_now() - start;
 }
 

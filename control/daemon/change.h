@@ -65,6 +65,7 @@ struct by_change {
     uint32_t *target_nodes;
     uint64_t *nonces; /* by node: boot nonce of each switch when the push began */
     struct by_state *state;
+    struct by_apart apart; /* of each plan */
 };
 
 /* A change that keeps all jobs that have tables and have not failed, on what is lost now. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "control/daemon/daemon.h"
@@ -17,6 +18,7 @@
 #include "control/daemon/members.h"
 #include "control/daemon/notice.h"
 #include "control/daemon/state.h"
+#include "control/daemon/thread.h"
 #include "control/topology/alloc.h"
 #include "offload/base/errors.h"
 
@@ -158,14 +160,34 @@ static int open_daemon(struct by_daemon *daemon)
     return open_http(daemon);
 }
 
+/* How long threads are waited for at the end (milliseconds). */
+#define END_MS 1500u
+
+/* Ends the process when threads take longer. What they do is whole or not there: the store's transactions,
+ * and pushes, which the next life settles. */
+static void *end_anyway(void *argument)
+{
+    const struct by_daemon *daemon = argument;
+    int status = daemon->status;
+
+    usleep(END_MS * 1000);
+    by_daemon_say("does not wait for what is still on its way: the next start settles it");
+    _exit(status);
+}
+
 static void close_daemon(struct by_daemon *daemon)
 {
+    pthread_t thread;
+
     by_start_close(daemon);
     if (daemon->events != NULL) {
         by_http_close(daemon);
         by_members_close(daemon);
+        by_thread_start(&thread, end_anyway, daemon);
         by_switches_stop(daemon);
         by_work_stop(daemon->work);
+        pthread_cancel(thread);
+        pthread_join(thread, NULL);
         by_notice_close(daemon);
         by_heal_close(daemon);
         by_change_free(daemon->change);
@@ -188,10 +210,12 @@ static void close_daemon(struct by_daemon *daemon)
 int by_daemon_main(int argc, char **argv)
 {
     struct by_daemon *daemon = by_alloc(1, sizeof(*daemon));
+    mode_t before = umask(0077); /* what it writes holds keys */
     int status = by_options_parse(&daemon->options, argc, argv);
 
     if (status >= 0) {
         free(daemon);
+        umask(before);
         return status;
     }
     status = open_daemon(daemon);
@@ -201,5 +225,6 @@ int by_daemon_main(int argc, char **argv)
         status = daemon->status;
     }
     close_daemon(daemon);
+    umask(before);
     return status;
 }

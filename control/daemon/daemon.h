@@ -46,6 +46,7 @@ struct by_switch {
     by_CountersReply counters;
     uint64_t chunks; /* that these counters say have passed (renew.h) */
     by_WaitingReply waiting;
+    uint64_t waiting_table;       /* the hash of the table that it had then */
     struct by_change_image image; /* the table that it shall have; bytes NULL: none yet */
 };
 

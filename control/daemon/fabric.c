@@ -13,6 +13,10 @@
 #include "control/verify/verify.h"
 #include "offload/base/errors.h"
 
+/* Of the limit that the planner gets: after it it gives what it has found, which it still has to write down.
+ */
+#define PLANNER_PART 0.8
+
 void by_fabric_loss_init(struct by_fabric_loss *loss, const struct by_topology *topology)
 {
     loss->nodes = by_alloc(topology->node_count, sizeof(*loss->nodes));
@@ -143,37 +147,19 @@ static void name_ranks(const struct by_topology *topology, const struct by_topol
         plan->member[i] = part->nodes[i].compute;
 }
 
-/* Holds the text of a plan against the verifier on the part, and reads it onto the whole. */
-static int take_plan(const struct by_topology *topology, const struct by_topology *part, struct by_plan *made,
-                     struct by_plan **plan, struct by_problem *problem)
-{
-    struct by_verify_report report = {0};
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *stream = open_memstream(&text, &bytes);
-    int error;
-
-    name_ranks(topology, part, made);
-    error = stream != NULL ? by_plan_write(made, part, stream) : BY_EIO;
-    if (stream != NULL && fclose(stream) != 0)
-        error = BY_EIO;
-    if (error != 0)
-        by_problem_say(problem, error, "no memory for the text of a plan");
-    else
-        error = by_verify_text(part, text, bytes, &report, problem);
-    if (error == 0 && report.verdict == BY_VERDICT_INVALID)
-        error = by_problem_say(problem, BY_EFORMAT, "%s: the plan that was made is INVALID: %.300s",
-                               by_collective_name(made->collective), report.reason);
-    if (error == 0)
-        error = by_plan_parse(text, bytes, topology, plan, problem);
-    free(text);
-    return error;
-}
-
 /* The fabric and the members of it, in its own numbers. */
 struct part {
     struct by_topology *topology;
     bool *member; /* NULL: all compute nodes */
+};
+
+/* One plan to be made on the part: what the process that makes it is given. */
+struct order {
+    const struct by_topology *topology;
+    const struct part *part;
+    const struct by_job_want *want;
+    const struct by_plan *from; /* the plan before, or NULL */
+    uint32_t limit_ms;
 };
 
 static int64_t node_of(const struct by_topology *part, const struct by_topology *topology, int64_t node)
@@ -181,22 +167,78 @@ static int64_t node_of(const struct by_topology *part, const struct by_topology 
     return node < 0 ? -1 : by_topology_find(part, topology->nodes[node].name);
 }
 
-/* One plan on the part. */
-static int make_plan(const struct by_topology *topology, const struct part *part,
-                     const struct by_job_want *want, const struct by_plan *from, struct by_plan **made,
-                     struct by_problem *problem)
+/* Holds the text of a plan against the verifier on the part, and reads it onto the whole. */
+static int take_plan(const struct by_topology *topology, const struct by_topology *part, const char *text,
+                     size_t bytes, unsigned collective, struct by_plan **plan, struct by_problem *problem)
 {
-    struct by_plan_options options = {.collective = want->collective,
-                                      .root = node_of(part->topology, topology, want->root),
+    struct by_verify_report report = {0};
+    int error = by_verify_text(part, text, bytes, &report, problem);
+
+    if (error == 0 && report.verdict == BY_VERDICT_INVALID)
+        error = by_problem_say(problem, BY_EFORMAT, "%s: the plan that was made is INVALID: %.300s",
+                               by_collective_name(collective), report.reason);
+    if (error == 0)
+        error = by_plan_parse(text, bytes, topology, plan, problem);
+    return error;
+}
+
+/* Makes one plan on the part. */
+static int make_plan(const struct order *order, struct by_plan **made, struct by_problem *problem)
+{
+    const struct part *part = order->part;
+    struct by_plan_options options = {.collective = order->want->collective,
+                                      .root = node_of(part->topology, order->topology, order->want->root),
                                       .member = part->member,
-                                      .in_network = true};
+                                      .in_network = true,
+                                      .time_limit_s = order->limit_ms / 1000.0 * PLANNER_PART};
     struct by_replan_report report;
     struct by_problem ignored = {0};
 
-    if (from != NULL && part->member == NULL && from->member == NULL &&
-        by_replan(topology, from, part->topology, true, made, &report, &ignored) == 0)
+    if (order->from != NULL && part->member == NULL && order->from->member == NULL &&
+        by_replan(order->topology, order->from, part->topology, true, made, &report, &ignored) == 0)
         return 0;
     return by_plan_make(part->topology, &options, made, problem);
+}
+
+/* Makes it and writes it down, in a process of its own. */
+static int write_plan(void *context, FILE *out, struct by_problem *problem)
+{
+    const struct order *order = context;
+    struct by_plan *made = NULL;
+    int error = make_plan(order, &made, problem);
+
+    if (error != 0)
+        return error;
+    name_ranks(order->topology, order->part->topology, made);
+    error = by_plan_write(made, order->part->topology, out);
+    by_plan_free(made);
+    return error == 0 ? 0 : by_problem_say(problem, error, "no memory for the text of a plan");
+}
+
+/* Has a plan made, and takes it. */
+static int have_plan(struct order *order, const struct by_apart *apart, uint16_t job, struct by_plan **plan,
+                     struct by_problem *problem)
+{
+    const char *name = by_collective_name(order->want->collective);
+    struct by_problem inner = {0};
+    char *text;
+    size_t bytes;
+    int error = by_apart_run(apart, write_plan, order, &text, &bytes, &inner);
+
+    if (error == BY_ETIMEDOUT)
+        return by_problem_say(
+            problem, error,
+            "job %u: no plan of %s within %u s: allow more by --plan-limit, or give the job "
+            "fewer ranks",
+            job, name, apart->limit_ms / 1000);
+    if (error == BY_EABORTED || error == BY_EIO)
+        return by_problem_say(problem, error, "job %u: the plan of %s: %.300s", job, name, inner.text);
+    *problem = inner;
+    if (error == 0)
+        error = take_plan(order->topology, order->part->topology, text, bytes, order->want->collective, plan,
+                          problem);
+    free(text);
+    return error;
 }
 
 static void note_price(struct by_job_tables *tables, const struct by_plan *plan)
@@ -227,7 +269,7 @@ static bool *map_members(const struct by_topology *topology, const struct by_job
 
 int by_fabric_plan(const struct by_topology *topology, const struct by_job_spec *spec,
                    const struct by_fabric_loss *loss, const struct by_job_tables *from,
-                   struct by_job_tables *tables, struct by_problem *problem)
+                   const struct by_apart *apart, struct by_job_tables *tables, struct by_problem *problem)
 {
     struct part part = {0};
     int error = by_fabric_part(topology, spec, loss, &part.topology, problem);
@@ -237,13 +279,13 @@ int by_fabric_plan(const struct by_topology *topology, const struct by_job_spec 
     part.member = map_members(topology, spec, part.topology);
     tables->plans = by_alloc(spec->want_count, sizeof(struct by_plan *));
     for (uint32_t i = 0; i < spec->want_count && error == 0; i++) {
-        const struct by_plan *old = from != NULL && i < from->plan_count ? from->plans[i] : NULL;
-        struct by_plan *made = NULL;
+        struct order order = {.topology = topology,
+                              .part = &part,
+                              .want = &spec->wants[i],
+                              .from = from != NULL && i < from->plan_count ? from->plans[i] : NULL,
+                              .limit_ms = apart->limit_ms};
 
-        error = make_plan(topology, &part, &spec->wants[i], old, &made, problem);
-        if (error == 0)
-            error = take_plan(topology, part.topology, made, &tables->plans[i], problem);
-        by_plan_free(made);
+        error = have_plan(&order, apart, spec->job, &tables->plans[i], problem);
         tables->plan_count += error == 0;
         if (error == 0)
             note_price(tables, tables->plans[i]);
@@ -285,7 +327,8 @@ int by_fabric_lower(const struct by_topology *topology, uint16_t job, const stru
                                  .plans = (const struct by_plan *const *)tables->plans,
                                  .gen = tables->gen,
                                  .window = tables->window,
-                                 .lost_links = tables->lost_links};
+                                 .lost_links = tables->lost_links,
+                                 .secret = tables->secret};
     struct by_lower_options alone = *options;
     int error;
 

@@ -6,6 +6,7 @@
 #ifndef BY_DAEMON_FABRIC_H
 #define BY_DAEMON_FABRIC_H
 
+#include "control/daemon/apart.h"
 #include "control/daemon/job.h"
 
 /* What is lost of the whole fabric. The links of a lost node need not be marked. */
@@ -31,11 +32,12 @@ int by_fabric_part(const struct by_topology *topology, const struct by_job_spec 
 /*
  * Plans every want of the job on what is left: mended from `from`, the tables that it had, where that is
  * given and can be; else anew. On success tables->plans are there, and tables->note says what a user should
- * know. BY_ENOENT as above, or what the planner says.
+ * know. Each plan is made in a process of its own: `apart` says for how long at most. BY_ENOENT as above;
+ * BY_ETIMEDOUT, BY_EABORTED, or what the planner says.
  */
 int by_fabric_plan(const struct by_topology *topology, const struct by_job_spec *spec,
                    const struct by_fabric_loss *loss, const struct by_job_tables *from,
-                   struct by_job_tables *tables, struct by_problem *problem);
+                   const struct by_apart *apart, struct by_job_tables *tables, struct by_problem *problem);
 
 /*
  * Lowers the tables' plans, for this job alone: hosts' images come from here. A window of 0 becomes one that

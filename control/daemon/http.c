@@ -149,7 +149,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
                               const char *method, const char *version, const char *upload,
                               size_t *upload_bytes, void **state)
 {
-    const struct by_http_door *door = context;
+    struct by_http_door *door = context;
     struct by_daemon *daemon = door->daemon;
     struct by_http_request *request = *state;
 
@@ -174,16 +174,85 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     return route(request, path, method);
 }
 
+/* Puts a connection behind all others of its door, or takes it out. */
+static void append(struct by_http_door *door, struct by_http_connection *connection)
+{
+    struct by_http_connection **at = &door->oldest;
+
+    while (*at != NULL)
+        at = &(*at)->next;
+    *at = connection;
+    connection->next = NULL;
+    door->connection_count++;
+}
+
+/* False when it is not there any more: it has been ended. */
+static bool take_out(struct by_http_door *door, const struct by_http_connection *connection)
+{
+    struct by_http_connection **at = &door->oldest;
+
+    while (*at != NULL && *at != connection)
+        at = &(*at)->next;
+    if (*at == NULL)
+        return false;
+    *at = connection->next;
+    door->connection_count--;
+    return true;
+}
+
+/* Ends the connection that has asked for nothing for longest; not one that waits for an answer of ours. */
+static void end_oldest(struct by_http_door *door)
+{
+    for (struct by_http_connection *at = door->oldest; at != NULL; at = at->next) {
+        if (MHD_get_connection_info(at->connection, MHD_CONNECTION_INFO_CONNECTION_SUSPENDED)->suspended)
+            continue;
+        shutdown(MHD_get_connection_info(at->connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
+                 SHUT_RDWR); /* the server sees its end, and closes it */
+        take_out(door, at);
+        return;
+    }
+}
+
+static void on_connection(void *context, struct MHD_Connection *connection, void **state,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct by_http_door *door = context;
+
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        struct by_http_connection *own = by_alloc(1, sizeof(*own));
+
+        own->connection = connection;
+        *state = own;
+        if (door->connection_count >= BY_HTTP_CONNECTIONS_KEPT)
+            end_oldest(door);
+        append(door, own);
+    } else if (*state != NULL) {
+        take_out(door, *state);
+        free(*state);
+        *state = NULL;
+    }
+}
+
+/* A request is done: its connection is the newest. */
+static void renew(struct by_http_door *door, struct MHD_Connection *connection)
+{
+    struct by_http_connection *own =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+
+    if (own != NULL && take_out(door, own))
+        append(door, own);
+}
+
 static void forget(void *context, struct MHD_Connection *connection, void **state,
                    enum MHD_RequestTerminationCode code)
 {
     struct by_daemon *daemon = context;
     struct by_http_request *request = *state, **at = &daemon->http->first;
 
-    (void)connection;
     (void)code;
     if (request == NULL)
         return;
+    renew(request->door, connection);
     while (*at != request)
         at = &(*at)->next;
     *at = request->next;
@@ -230,11 +299,11 @@ static int open_door(struct by_daemon *daemon, struct by_http_door *door, int fd
         {MHD_OPTION_END, 0, NULL}};
 
     door->daemon = daemon;
-    door->server =
-        MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, daemon->options.http_port, accept_local,
-                         NULL, handle, door, MHD_OPTION_ARRAY, where, MHD_OPTION_CONNECTION_LIMIT,
-                         BY_HTTP_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, BY_HTTP_IDLE_S,
-                         MHD_OPTION_NOTIFY_COMPLETED, forget, daemon, MHD_OPTION_END);
+    door->server = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, daemon->options.http_port, accept_local, NULL, handle, door,
+        MHD_OPTION_ARRAY, where, MHD_OPTION_CONNECTION_LIMIT, BY_HTTP_CONNECTIONS_MAX,
+        MHD_OPTION_CONNECTION_TIMEOUT, BY_HTTP_IDLE_S, MHD_OPTION_NOTIFY_COMPLETED, forget, daemon,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, door, MHD_OPTION_END);
     if (door->server == NULL)
         return BY_EIO;
     door->watcher =
@@ -244,13 +313,14 @@ static int open_door(struct by_daemon *daemon, struct by_http_door *door, int fd
     return by_daemon_watch(daemon, &door->watcher, EPOLLIN);
 }
 
-/* The folder of the default path, which others may look into. */
+/* The folder of the default path, which others may look into. Whether it is there then, the socket shows. */
 static void make_folder(const char *path)
 {
     char folder[BY_HTTP_PATH_MAX];
 
     snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
-    mkdir(folder, 0755); /* whether it is there then, the socket shows */
+    if (mkdir(folder, 0755) == 0 && chmod(folder, 0755) != 0) /* the umask is narrower */
+        by_daemon_say("%s: others cannot look into it: %s", folder, strerror(errno));
 }
 
 static int open_socket(struct by_daemon *daemon, struct by_problem *problem)

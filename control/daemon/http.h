@@ -17,7 +17,9 @@
 #define BY_HTTP_BODY_MAX (1u << 20)
 /* Connections at a time (count), and how long one may be idle (seconds). */
 #define BY_HTTP_CONNECTIONS_MAX 64u
-#define BY_HTTP_IDLE_S          60u
+/* With more than so many (count) at a door, each further one ends the one that has been idle for longest. */
+#define BY_HTTP_CONNECTIONS_KEPT 48u
+#define BY_HTTP_IDLE_S           60u
 
 /* Opens the doors that the options ask for; a port of 0 becomes the one that was free. 0, or BY_EIO with
  * `problem`. */

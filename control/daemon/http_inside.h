@@ -14,17 +14,25 @@ enum by_http_phase {
     BY_HTTP_DONE,      /* `status` and `result` are there */
 };
 
+/* A connection at a door. */
+struct by_http_connection {
+    struct MHD_Connection *connection;
+    struct by_http_connection *next;
+};
+
 /* One of the two doors: the socket of the daemon's user, or the loopback port. */
 struct by_http_door {
     struct by_daemon *daemon;
     struct MHD_Daemon *server; /* NULL: it is shut */
     struct by_watcher watcher;
     bool may_change; /* who comes here may make and end jobs */
+    uint32_t connection_count;
+    struct by_http_connection *oldest; /* by their last request, or since they came: those not yet ended */
 };
 
 struct by_http_request {
     struct by_daemon *daemon;
-    const struct by_http_door *door;
+    struct by_http_door *door;
     struct MHD_Connection *connection;
     enum by_http_phase phase;
     unsigned status;

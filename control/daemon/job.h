@@ -12,6 +12,7 @@
 
 #include "control/lower/lower.h"
 #include "control/plan/plan.h"
+#include "offload/base/siphash.h"
 #include "offload/wire/types.h"
 
 /* Plans of one job (count): one for each collective, and one for each root of broadcast and reduce. */
@@ -36,6 +37,7 @@ struct by_job_spec {
 /* What was made of it. */
 struct by_job_tables {
     uint16_t gen;
+    uint8_t secret[BY_SIPHASH_KEY_BYTES]; /* the key of a keyed job: drawn for this generation alone */
     uint32_t window;
     uint32_t plan_count;
     struct by_plan **plans; /* on the whole fabric's numbers, in the order of the wants */

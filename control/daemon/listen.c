@@ -58,8 +58,14 @@ int by_listen_unix(const char *path)
         unlink(path);
     }
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0)
-        fchmod(fd, 0600); /* before bind, which makes the file: at no time may others use it */
+    /* Before bind, which makes the file: at no time may others use it. */
+    if (fd >= 0 && fchmod(fd, 0600) != 0) {
+        int number = errno;
+
+        close(fd);
+        errno = number;
+        return -1;
+    }
     return bind_to(fd, (const struct sockaddr *)&address, sizeof(address));
 }
 

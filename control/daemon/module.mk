@@ -2,6 +2,7 @@
 LIBS += daemon
 daemon_SRC := \
 	control/daemon/admit.c \
+	control/daemon/apart.c \
 	control/daemon/change.c \
 	control/daemon/daemon.c \
 	control/daemon/event.c \

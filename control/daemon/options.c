@@ -26,6 +26,7 @@ enum {
     OPT_PLAIN_KEYS,
     OPT_QUIET,
     OPT_TRUST,
+    OPT_PLAN_LIMIT,
     OPT_LOSE,
     OPT_MTU,
     OPT_DET,
@@ -51,6 +52,7 @@ static const struct option long_options[] = {{"to", required_argument, NULL, OPT
                                              {"plain-keys", no_argument, NULL, OPT_PLAIN_KEYS},
                                              {"quiet", required_argument, NULL, OPT_QUIET},
                                              {"trust", required_argument, NULL, OPT_TRUST},
+                                             {"plan-limit", required_argument, NULL, OPT_PLAN_LIMIT},
                                              {"lose", required_argument, NULL, OPT_LOSE},
                                              {"mtu", required_argument, NULL, OPT_MTU},
                                              {"det", no_argument, NULL, OPT_DET},
@@ -90,6 +92,7 @@ static const char usage[] =
     "  --trust MS            one that swallows packets is used again after so long, and after twice as long "
     "each\n"
     "                        time that it swallows them soon again, 100 to 3600000 (default 10000)\n"
+    "  --plan-limit S        seconds that one plan may take, 1 to 86400 (default 300)\n"
     "  --lose N              fault injection: of 1000 messages between hosts and here so many are lost\n"
     "  --heartbeat MS        how often each switch is asked, 10 to 1000 (default 100); three without an\n"
     "                        answer mean that it is down\n"
@@ -199,6 +202,8 @@ static int take(struct by_options *options, int code, const char *value)
         return take_number("quiet", value, 100, 3600000, &options->quiet_ms);
     case OPT_TRUST:
         return take_number("trust", value, 100, 3600000, &options->trust_ms);
+    case OPT_PLAN_LIMIT:
+        return take_number("plan-limit", value, 1, 86400, &options->plan_limit_s);
     case OPT_LOSE:
         return take_number("lose", value, 0, 500, &options->lose);
     case OPT_MTU:
@@ -250,6 +255,7 @@ int by_options_parse(struct by_options *options, int argc, char **argv)
     *options = (struct by_options){.heartbeat_ms = 100,
                                    .quiet_ms = 2000,
                                    .trust_ms = 10000,
+                                   .plan_limit_s = 300,
                                    .http = true,
                                    .http_port = BY_HTTP_PORT,
                                    .renew_after = BY_RENEW_AFTER,

@@ -25,6 +25,7 @@ struct by_options {
     const char *jobs[BY_OPTIONS_JOBS_MAX]; /* as by_job_parse takes them */
     uint32_t member_count;
     const char *members[BY_OPTIONS_MEMBERS_MAX]; /* addresses for hosts */
+    uint32_t plan_limit_s;                       /* that one plan may take */
     uint32_t trust_ms;             /* what has swallowed packets is used again after, at first */
     uint32_t quiet_ms;             /* what came back must have been there for so long before it is used */
     uint32_t lose;                 /* fault injection: of 1000 messages of hosts */

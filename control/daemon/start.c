@@ -113,6 +113,8 @@ static int adopt(struct by_daemon *daemon, struct by_problem *problem)
     uint32_t count;
     int error = by_state_jobs(daemon->state, &jobs, &count, problem);
 
+    if (error == 0)
+        error = by_state_ended(daemon->state, daemon->gen_seen, problem);
     for (uint32_t i = 0; i < count; i++)
         by_jobs_insert(daemon, jobs[i]);
     free(jobs);

@@ -16,7 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "control/daemon/daemon.h"
 #include "control/daemon/state_inside.h"
+#include "control/lower/keyed.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
 #include "control/topology/fraction.h"
@@ -24,7 +26,7 @@
 #include "offload/base/errors.h"
 
 /* Of the tables below. */
-#define STATE_VERSION 1
+#define STATE_VERSION 2
 /* How long another process may hold the database (milliseconds): someone who looks at it by hand. */
 #define BUSY_MS 2000
 /* How long the folder's lock is asked for (milliseconds): a daemon that was killed is gone then. */
@@ -32,7 +34,7 @@
 #define LOCK_STEP_MS 10u
 
 static const char schema[] =
-    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;"
     "CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, number INTEGER NOT NULL);"
     "CREATE TABLE IF NOT EXISTS job(push INTEGER, job INTEGER, failed INTEGER NOT NULL, text TEXT NOT NULL,"
     " gen_last INTEGER NOT NULL, name TEXT NOT NULL, wants TEXT NOT NULL, ranks TEXT, window INTEGER NOT "
@@ -40,7 +42,9 @@ static const char schema[] =
     " share TEXT NOT NULL, PRIMARY KEY(push, job));"
     "CREATE TABLE IF NOT EXISTS tables(push INTEGER, job INTEGER, gen INTEGER NOT NULL, window INTEGER NOT "
     "NULL,"
-    " note TEXT NOT NULL, lost_links BLOB NOT NULL, slot_base BLOB NOT NULL, PRIMARY KEY(push, job));"
+    " note TEXT NOT NULL, lost_links BLOB NOT NULL, slot_base BLOB NOT NULL, secret BLOB NOT NULL,"
+    " PRIMARY KEY(push, job));"
+    "CREATE TABLE IF NOT EXISTS ended(job INTEGER PRIMARY KEY, gen_last INTEGER NOT NULL);"
     "CREATE TABLE IF NOT EXISTS plan(push INTEGER, job INTEGER, number INTEGER, text BLOB NOT NULL,"
     " PRIMARY KEY(push, job, number));"
     "CREATE TABLE IF NOT EXISTS image(push INTEGER, node INTEGER, target INTEGER NOT NULL, hash INTEGER NOT "
@@ -124,6 +128,18 @@ static int put_number(struct by_state *state, const char *key, uint64_t number, 
         by_state_ask(state, "REPLACE INTO meta(key, number) VALUES (?, ?)", "tn", key, (int64_t)number));
 }
 
+/* Ends a transaction: all of it, or nothing when something failed. */
+static int end_transaction(struct by_state *state, int error, struct by_problem *problem)
+{
+    struct by_problem ignored;
+
+    if (error == 0)
+        error = by_state_run(state, problem, "COMMIT");
+    if (error != 0)
+        by_state_run(state, &ignored, "ROLLBACK");
+    return error;
+}
+
 /* What tells this fabric from another: its file's meaning. */
 static uint64_t fabric_of(const struct by_topology *topology)
 {
@@ -141,14 +157,70 @@ static uint64_t fabric_of(const struct by_topology *topology)
     return hash;
 }
 
+/* The folder belongs to this user alone: others who may write there could replace the files. */
+static int guard_folder(struct by_state *state, struct by_problem *problem)
+{
+    struct stat status;
+
+    if (mkdir(state->folder, 0700) != 0 && errno != EEXIST)
+        return by_problem_say(problem, BY_EIO, "--state %.200s: cannot make the folder: %s", state->folder,
+                              strerror(errno));
+    if (stat(state->folder, &status) != 0)
+        return by_problem_say(problem, BY_EIO, "--state %.200s: %s", state->folder, strerror(errno));
+    if (status.st_uid != geteuid())
+        return by_problem_say(problem, BY_EPERM,
+                              "--state %.200s belongs to user %u and not to this process's user %u: start "
+                              "banyand as that user, or give another folder",
+                              state->folder, (unsigned)status.st_uid, (unsigned)geteuid());
+    if ((status.st_mode & 0022) != 0)
+        return by_problem_say(problem, BY_EPERM,
+                              "--state %.200s has mode %04o: other users may write there; chmod 700 it, or "
+                              "give a folder of banyand's own",
+                              state->folder, (unsigned)status.st_mode & 07777);
+    if ((status.st_mode & 0077) == 0)
+        return 0;
+    if (chmod(state->folder, 0700) != 0)
+        return by_problem_say(problem, BY_EPERM, "--state %.200s: cannot take others' access away: %s",
+                              state->folder, strerror(errno));
+    by_daemon_say("--state %.200s had mode %04o: now 0700", state->folder, (unsigned)status.st_mode & 07777);
+    return 0;
+}
+
+/* The database is there, and so are its files of an earlier life, for this user alone: it holds keys. */
+static int guard_files(struct by_state *state, struct by_problem *problem)
+{
+    static const char *const files[] = {"banyand.db", "banyand.db-wal", "banyand.db-shm"};
+
+    for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        char path[sizeof(state->folder) + 32];
+        struct stat status = {0};
+        int fd, error;
+
+        snprintf(path, sizeof(path), "%s/%s", state->folder, files[i]);
+        fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (i == 0 ? O_CREAT : 0), 0600);
+        if (fd < 0 && errno == ENOENT)
+            continue;
+        error = fd < 0 || fstat(fd, &status) != 0 || ((status.st_mode & 0077) != 0 && fchmod(fd, 0600) != 0);
+        if (error != 0)
+            by_problem_say(problem, BY_EIO, "%.200s: %s: it must be a file of this user's own, of mode 0600",
+                           path, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        if (error != 0)
+            return BY_EIO;
+        if ((status.st_mode & 0077) != 0)
+            by_daemon_say("%.200s had mode %04o: now 0600; if others have read it, end keyed jobs and create "
+                          "them again, which gives them other keys",
+                          path, (unsigned)status.st_mode & 07777);
+    }
+    return 0;
+}
+
 /* The folder is ours until we end, however that comes. */
 static int lock_folder(struct by_state *state, struct by_problem *problem)
 {
     char path[sizeof(state->folder) + 32];
 
-    if (mkdir(state->folder, 0700) != 0 && errno != EEXIST)
-        return by_problem_say(problem, BY_EIO, "--state %.200s: cannot make the folder: %s", state->folder,
-                              strerror(errno));
     snprintf(path, sizeof(path), "%s/lock", state->folder);
     state->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (state->lock < 0)
@@ -164,6 +236,50 @@ static int lock_folder(struct by_state *state, struct by_problem *problem)
                           state->folder);
 }
 
+/* Version 1 made the keys of all jobs from one seed. Jobs that run keep theirs until their next generation;
+ * the seed is deleted. */
+static int store_keys(struct by_state *state, struct by_problem *problem)
+{
+    sqlite3_stmt *row;
+    int error =
+        by_state_run(state, problem, "ALTER TABLE tables ADD COLUMN secret BLOB NOT NULL DEFAULT x''");
+
+    if (error != 0)
+        return error;
+    by_put64(state->lower.seed, get_number(state, "seed_high"));
+    by_put64(state->lower.seed + 8, get_number(state, "seed_low"));
+    row = by_state_ask(state, "SELECT job, gen FROM tables GROUP BY job, gen", "");
+    if (row == NULL)
+        return by_state_fail(state, problem);
+    while (error == 0 && sqlite3_step(row) == SQLITE_ROW) {
+        struct by_image_job job = {.job = (uint16_t)sqlite3_column_int64(row, 0),
+                                   .gen = (uint16_t)sqlite3_column_int64(row, 1)};
+        struct by_image_key key;
+
+        by_lower_key(&state->lower, &job, NULL, &key);
+        error =
+            by_state_do(state, problem,
+                        by_state_ask(state, "UPDATE tables SET secret = ? WHERE job = ? AND gen = ?", "bnn",
+                                     key.key, sizeof(key.key), (int64_t)job.job, (int64_t)job.gen));
+    }
+    sqlite3_finalize(row);
+    if (error == 0)
+        error = by_state_run(state, problem, "DELETE FROM meta WHERE key IN ('seed_high', 'seed_low')");
+    return error;
+}
+
+static int upgrade(struct by_state *state, struct by_problem *problem)
+{
+    int error = by_state_run(state, problem, "BEGIN IMMEDIATE");
+
+    if (error != 0)
+        return error;
+    error = store_keys(state, problem);
+    if (error == 0)
+        error = put_number(state, "version", STATE_VERSION, problem);
+    return end_transaction(state, error, problem);
+}
+
 /* The database is of this program and this fabric, or new. */
 static int check(struct by_state *state, struct by_problem *problem)
 {
@@ -173,12 +289,10 @@ static int check(struct by_state *state, struct by_problem *problem)
 
     if (version == 0) {
         error = put_number(state, "fabric", fabric_of(state->topology), problem);
-        error = error ? error : put_number(state, "seed_high", by_get64(state->lower.seed), problem);
-        error = error ? error : put_number(state, "seed_low", by_get64(state->lower.seed + 8), problem);
         error = error ? error : put_number(state, "lower", lower, problem);
         return error ? error : put_number(state, "version", STATE_VERSION, problem);
     }
-    if (version != STATE_VERSION)
+    if (version != STATE_VERSION && version != 1)
         return by_problem_say(problem, BY_EVERSION,
                               "--state %.200s is of version %" PRIu64
                               ", this banyand writes %d: use the banyand that wrote it, or another folder",
@@ -194,13 +308,12 @@ static int check(struct by_state *state, struct by_problem *problem)
             "--state %.200s was made with another --mtu, --det or --keyed: running jobs have tables by "
             "those; give them again, or another folder",
             state->folder);
-    by_put64(state->lower.seed, get_number(state, "seed_high"));
-    by_put64(state->lower.seed + 8, get_number(state, "seed_low"));
-    return 0;
+    return version == 1 ? upgrade(state, problem) : 0;
 }
 
-int by_state_open(const char *folder, const struct by_topology *topology, struct by_lower_options *options,
-                  struct by_state **result, struct by_problem *problem)
+int by_state_open(const char *folder, const struct by_topology *topology,
+                  const struct by_lower_options *options, struct by_state **result,
+                  struct by_problem *problem)
 {
     struct by_state *state = by_alloc(1, sizeof(*state));
     char path[sizeof(state->folder) + 32];
@@ -210,7 +323,11 @@ int by_state_open(const char *folder, const struct by_topology *topology, struct
     state->lower = *options;
     state->lock = -1;
     snprintf(state->folder, sizeof(state->folder), "%s", folder);
-    error = lock_folder(state, problem);
+    error = guard_folder(state, problem);
+    if (error == 0)
+        error = lock_folder(state, problem);
+    if (error == 0)
+        error = guard_files(state, problem);
     if (error == 0) {
         snprintf(path, sizeof(path), "%s/banyand.db", state->folder);
         if (sqlite3_open(path, &state->db) != SQLITE_OK)
@@ -226,7 +343,6 @@ int by_state_open(const char *folder, const struct by_topology *topology, struct
         by_state_close(state);
         return error;
     }
-    *options = state->lower;
     *result = state;
     return 0;
 }
@@ -256,12 +372,13 @@ static int put_tables(struct by_state *state, const struct by_job *job, const st
                       struct by_problem *problem)
 {
     const struct by_topology *topology = state->topology;
-    int error = by_state_do(
-        state, problem,
-        by_state_ask(state, "INSERT INTO tables VALUES (1, ?, ?, ?, ?, ?, ?)", "nnntbb",
-                     (int64_t)job->spec.job, (int64_t)tables->gen, (int64_t)tables->window, tables->note,
-                     tables->lost_links, topology->link_count * sizeof(*tables->lost_links),
-                     tables->slot_base, topology->node_count * sizeof(*tables->slot_base)));
+    int error = by_state_do(state, problem,
+                            by_state_ask(state, "INSERT INTO tables VALUES (1, ?, ?, ?, ?, ?, ?, ?)",
+                                         "nnntbbb", (int64_t)job->spec.job, (int64_t)tables->gen,
+                                         (int64_t)tables->window, tables->note, tables->lost_links,
+                                         topology->link_count * sizeof(*tables->lost_links),
+                                         tables->slot_base, topology->node_count * sizeof(*tables->slot_base),
+                                         tables->secret, sizeof(tables->secret)));
 
     for (uint32_t i = 0; i < tables->plan_count && error == 0; i++) {
         char *text = NULL;
@@ -334,26 +451,18 @@ static int put_images(struct by_state *state, const struct by_change *change, st
     return error;
 }
 
-/* Ends a transaction: all of it, or nothing when something failed. */
-static int end_transaction(struct by_state *state, int error, struct by_problem *problem)
-{
-    struct by_problem ignored;
-
-    if (error == 0)
-        error = by_state_run(state, problem, "COMMIT");
-    if (error != 0)
-        by_state_run(state, &ignored, "ROLLBACK");
-    return error;
-}
-
-/* A generation is used once, also by a push that came to nothing. */
+/* A generation is used once, also by a push that came to nothing, and by a job that has ended since. */
 static const char forget_push[] =
+    "REPLACE INTO ended SELECT job, gen_last FROM job WHERE push = 1 AND job NOT IN"
+    " (SELECT job FROM job WHERE push = 0);"
     "UPDATE job SET gen_last = COALESCE((SELECT new.gen_last FROM job new WHERE new.push = 1 AND new.job = "
     "job.job),"
     " gen_last) WHERE push = 0;"
     "DELETE FROM job WHERE push = 1; DELETE FROM tables WHERE push = 1; DELETE FROM plan WHERE push = 1;"
     "DELETE FROM image WHERE push = 1; DELETE FROM meta WHERE key = 'push';";
 static const char take_push[] =
+    "REPLACE INTO ended SELECT job, gen_last FROM job WHERE push = 0 AND job NOT IN"
+    " (SELECT job FROM job WHERE push = 1);"
     "DELETE FROM job WHERE push = 0; DELETE FROM tables WHERE push = 0; DELETE FROM plan WHERE push = 0;"
     "DELETE FROM image WHERE push = 0;"
     "UPDATE job SET push = 0; UPDATE tables SET push = 0; UPDATE plan SET push = 0; UPDATE image SET push = "

@@ -15,11 +15,13 @@ struct by_state;
 /*
  * Opens folder/banyand.db, and makes both where they are missing. The folder is this process's alone until
  * by_state_close: BY_EBUSY with `problem` when another banyand has it. BY_EMISMATCH when what is there is of
- * another fabric, or was lowered by other options; BY_EVERSION; BY_EIO. The seed of keyed jobs is that of the
- * first life: it is written into `options`, or kept from there.
+ * another fabric, or was lowered by other options; BY_EVERSION; BY_EPERM when the folder is another user's or
+ * others may write there; BY_EIO. Folder and files that others may read are made this user's alone, and that
+ * is said.
  */
-int by_state_open(const char *folder, const struct by_topology *topology, struct by_lower_options *options,
-                  struct by_state **state, struct by_problem *problem);
+int by_state_open(const char *folder, const struct by_topology *topology,
+                  const struct by_lower_options *options, struct by_state **state,
+                  struct by_problem *problem);
 void by_state_close(struct by_state *state);
 
 /* The election id of the last life, 0 = none; and that of this one. */
@@ -47,6 +49,8 @@ int by_state_settle(struct by_state *state, bool forward, struct by_problem *pro
 /* Jobs with their tables, ascending: `*jobs` and each are the caller's, also after an error. They are lowered
  * again, which gives what they had. */
 int by_state_jobs(struct by_state *state, struct by_job ***jobs, uint32_t *count, struct by_problem *problem);
+/* By number: the last generation of jobs that have ended, which is left as it is where none has. */
+int by_state_ended(struct by_state *state, uint16_t gens[BY_JOBS_MAX], struct by_problem *problem);
 /* The table that a switch shall have, and the boot nonce by which it got it; bytes NULL: none. */
 int by_state_image(struct by_state *state, uint32_t node, struct by_change_image *image, uint64_t *boot_nonce,
                    struct by_problem *problem);

@@ -106,13 +106,15 @@ static int copy_blob(sqlite3_stmt *row, int number, void *to, size_t bytes, cons
     return 0;
 }
 
-/* The tables of a job: gen, window, note, lost_links, slot_base. Leaves them NULL where it has none. */
+/* The tables of a job: gen, window, note, lost_links, slot_base, secret. Leaves them NULL where it has none.
+ */
 static int read_tables(struct by_state *state, struct by_job *job, struct by_problem *problem)
 {
     const struct by_topology *topology = state->topology;
     struct by_job_tables *tables = by_alloc(1, sizeof(*tables));
     sqlite3_stmt *row = by_state_ask(
-        state, "SELECT gen, window, note, lost_links, slot_base FROM tables WHERE push = 0 AND job = ?", "n",
+        state,
+        "SELECT gen, window, note, lost_links, slot_base, secret FROM tables WHERE push = 0 AND job = ?", "n",
         (int64_t)job->spec.job);
     int error = 0;
 
@@ -131,6 +133,8 @@ static int read_tables(struct by_state *state, struct by_job *job, struct by_pro
     if (error == 0)
         error = copy_blob(row, 4, tables->slot_base, topology->node_count * sizeof(*tables->slot_base), job,
                           problem);
+    if (error == 0)
+        error = copy_blob(row, 5, tables->secret, sizeof(tables->secret), job, problem);
     sqlite3_finalize(row);
     if (error == 0)
         error = read_plans(state, job, tables, problem);
@@ -170,6 +174,22 @@ int by_state_jobs(struct by_state *state, struct by_job ***jobs, uint32_t *count
     }
     sqlite3_finalize(row);
     return error;
+}
+
+int by_state_ended(struct by_state *state, uint16_t gens[BY_JOBS_MAX], struct by_problem *problem)
+{
+    sqlite3_stmt *row = state != NULL ? by_state_ask(state, "SELECT job, gen_last FROM ended", "") : NULL;
+
+    if (row == NULL)
+        return state != NULL ? by_state_fail(state, problem) : 0;
+    while (sqlite3_step(row) == SQLITE_ROW) {
+        int64_t job = sqlite3_column_int64(row, 0);
+
+        if (job > 0 && job < BY_JOBS_MAX)
+            gens[job] = (uint16_t)sqlite3_column_int64(row, 1);
+    }
+    sqlite3_finalize(row);
+    return 0;
 }
 
 int by_state_image(struct by_state *state, uint32_t node, struct by_change_image *image, uint64_t *boot_nonce,

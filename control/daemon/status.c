@@ -67,8 +67,10 @@ static json_t *missing_json(const struct by_daemon *daemon, const struct by_swit
 static json_t *waiting_json(const struct by_daemon *daemon, const struct by_switch *device)
 {
     json_t *array = json_array();
+    /* What a switch said before it went down, or under another table, is of trees that are used no more. */
+    bool is_now = device->state == BY_SWITCH_UP && device->waiting_table == device->hello.table_hash;
 
-    for (pb_size_t i = 0; i < device->waiting.entries_count; i++) {
+    for (pb_size_t i = 0; is_now && i < device->waiting.entries_count; i++) {
         const by_WaitingEntry *entry = &device->waiting.entries[i];
 
         json_array_append_new(array, json_pack("{s:I, s:I, s:I, s:s, s:o}", "job", (json_int_t)entry->job,

@@ -106,8 +106,10 @@ static void take_answer(struct by_daemon *daemon, struct by_switch *device, cons
     device->hello = beat->hello;
     device->counters = beat->counters;
     device->chunks = by_renew_chunks(&device->counters);
-    if (beat->has_waiting)
+    if (beat->has_waiting) {
         device->waiting = beat->waiting;
+        device->waiting_table = beat->hello.table_hash;
+    }
     device->silent_ms = 0;
     device->text[0] = 0;
     device->state = BY_SWITCH_UP;

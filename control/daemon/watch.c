@@ -69,8 +69,8 @@ static int ask(struct by_watch *watch, struct by_beat *beat)
     beat->gone = error == BY_EAGAIN;
     if (error == 0)
         error = by_session_hello(watch->session, &beat->hello, &beat->problem);
-    beat->deposed = error == BY_EPERM && watch->session_election != 0 &&
-                    strstr(beat->problem.text, "election id ") != NULL;
+    beat->deposed =
+        error != 0 && watch->session != NULL && by_session_leader(watch->session) > watch->session_election;
     if (error == 0 && strcmp(beat->hello.name, watch->options.name) != 0)
         error = by_problem_say(&beat->problem, BY_EINVAL,
                                "%s answers as '%s', and not as '%s': check the addresses",

@@ -4,7 +4,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "control/daemon/thread.h"
 #include "control/topology/alloc.h"
@@ -16,6 +19,7 @@ struct by_work {
     struct by_task *first, *last;
     struct by_event_queue *events;
     bool end;
+    int stop_fd;
 };
 
 static void *work(void *argument)
@@ -45,16 +49,27 @@ struct by_work *by_work_start(struct by_event_queue *events)
     struct by_work *self = by_alloc(1, sizeof(*self));
 
     self->events = events;
+    self->stop_fd = eventfd(0, EFD_CLOEXEC);
+    if (self->stop_fd < 0) {
+        perror("banyand: eventfd");
+        exit(3);
+    }
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->news, NULL);
     by_thread_start(&self->thread, work, self);
     return self;
 }
 
+int by_work_stop_fd(const struct by_work *self)
+{
+    return self->stop_fd;
+}
+
 void by_work_stop(struct by_work *self)
 {
     if (self == NULL)
         return;
+    eventfd_write(self->stop_fd, 1);
     pthread_mutex_lock(&self->lock);
     self->end = true;
     pthread_cond_signal(&self->news);
@@ -62,6 +77,7 @@ void by_work_stop(struct by_work *self)
     pthread_join(self->thread, NULL);
     pthread_cond_destroy(&self->news);
     pthread_mutex_destroy(&self->lock);
+    close(self->stop_fd);
     free(self);
 }
 

@@ -17,6 +17,8 @@ struct by_task {
 };
 
 struct by_work *by_work_start(struct by_event_queue *events);
+/* Readable from the moment on at which the worker is to end: for tasks that wait. */
+int by_work_stop_fd(const struct by_work *work);
 /* Waits for the task that runs; those behind it are forgotten. */
 void by_work_stop(struct by_work *work);
 /* The task is the worker's until `done`. */

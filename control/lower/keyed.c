@@ -1,7 +1,7 @@
 /*
- * Keys of jobs. Each lowering has a seed; a job's key is two SipHashes of job and generation under it, so
- * that whoever lowers again, for another generation, needs no key of before. Neighbours: emit.c puts keys
- * into images. Any thread.
+ * Keys of jobs. A key comes with the job (banyand draws and stores one for each generation of each job), or
+ * is two SipHashes of job and generation under the lowering's seed, which is drawn for each run of a command.
+ * Neighbours: emit.c puts keys into images. Any thread.
  */
 #include "control/lower/keyed.h"
 
@@ -54,24 +54,33 @@ int by_lower_keyed(struct by_lower_options *options, const char *cover, const ch
                               "tags do not cover '%s': they cover header, or payload as well", cover);
     if (seed != NULL)
         return read_seed(seed, options->seed, problem);
-    if (getrandom(options->seed, sizeof(options->seed), 0) != (ssize_t)sizeof(options->seed))
-        return by_problem_say(problem, BY_EIO, "no random bytes for keys: %s", strerror(errno));
-    return 0;
+    return by_lower_draw(options->seed, problem);
 }
 
-void by_lower_key(const struct by_lower_options *options, uint16_t job, uint16_t gen,
-                  struct by_image_key *key)
+int by_lower_draw(uint8_t secret[BY_SIPHASH_KEY_BYTES], struct by_problem *problem)
+{
+    if (getrandom(secret, BY_SIPHASH_KEY_BYTES, 0) == (ssize_t)BY_SIPHASH_KEY_BYTES)
+        return 0;
+    return by_problem_say(problem, BY_EIO, "no random bytes for keys: %s", strerror(errno));
+}
+
+void by_lower_key(const struct by_lower_options *options, const struct by_image_job *job,
+                  const uint8_t *secret, struct by_image_key *key)
 {
     struct by_siphash_key seed;
     uint8_t what[8] = "key";
 
+    key->job = job->job;
+    key->cover = options->cover;
+    if (secret != NULL) {
+        memcpy(key->key, secret, sizeof(key->key));
+        return;
+    }
     by_siphash_key_read(&seed, options->seed);
-    by_put16(what + 4, job);
-    by_put16(what + 6, gen);
+    by_put16(what + 4, job->job);
+    by_put16(what + 6, job->gen);
     for (unsigned half = 0; half < 2; half++) {
         what[3] = (uint8_t)half;
         by_put64(key->key + 8 * half, by_siphash(&seed, what, sizeof(what)));
     }
-    key->job = job;
-    key->cover = options->cover;
 }

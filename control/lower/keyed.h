@@ -4,6 +4,7 @@
 
 #include "control/lower/lower.h"
 #include "control/topology/topology.h"
+#include "offload/base/siphash.h"
 
 /*
  * Makes `options` those of a keyed lowering. `cover`: "header" or "payload", NULL is "header". `seed`: 32 hex
@@ -13,8 +14,12 @@
 int by_lower_keyed(struct by_lower_options *options, const char *cover, const char *seed,
                    struct by_problem *problem);
 
-/* The key of a job in this generation under `options`, whose cover is not none. */
-void by_lower_key(const struct by_lower_options *options, uint16_t job, uint16_t gen,
-                  struct by_image_key *key);
+/* Draws a key, or a seed, from the system's random bytes. 0, or BY_EIO with `problem`. */
+int by_lower_draw(uint8_t secret[BY_SIPHASH_KEY_BYTES], struct by_problem *problem);
+
+/* The key of a job under `options`, whose cover is not none: `secret`; where that is NULL, two SipHashes of
+ * job and generation under the seed. */
+void by_lower_key(const struct by_lower_options *options, const struct by_image_job *job,
+                  const uint8_t *secret, struct by_image_key *key);
 
 #endif

@@ -458,7 +458,7 @@ int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs
     if (options.cover != 0) {
         lowering->keys = by_alloc(job_count, sizeof(*lowering->keys));
         for (uint32_t i = 0; i < job_count; i++)
-            by_lower_key(&options, lowering->jobs[i].job, lowering->jobs[i].gen, &lowering->keys[i]);
+            by_lower_key(&options, &lowering->jobs[i], jobs[i].secret, &lowering->keys[i]);
     }
     *result = lowering;
     return 0;

@@ -41,7 +41,7 @@ struct by_lower_options {
     uint8_t det;     /* entries get the slots by which they can sum in mode DET: one for each two children */
     uint8_t bare;    /* hosts' images without HOP and NAME, which only error texts need: for simulation */
     uint8_t cover;   /* enum by_cover (offload/wire/seal.h): of the tags of keyed jobs; by_lower_keyed() */
-    uint8_t seed[16]; /* what the keys are made of: secret, and another one for each lowering */
+    uint8_t seed[16]; /* what keys are made of where a job brings none: secret, another for each lowering */
 };
 
 /* The plans of one job: at most one for each collective and root, all on the same compute nodes. */
@@ -54,6 +54,7 @@ struct by_lower_job {
     const uint32_t *slot_base; /* by node: the first slot of the job there; NULL: behind the job before it */
     const bool *lost_links;    /* by link: cables that its trees must not take; NULL: none */
     uint32_t share;            /* of its links, kept for it by switches: parts of BY_SHARE_ONE; 0: none */
+    const uint8_t *secret;     /* the key of this generation, BY_SIPHASH_KEY_BYTES; NULL: made of the seed */
 };
 
 /* A tree's node and how it is tied to its parent. Paths are links (cables) in order, with the node that each

@@ -12,6 +12,7 @@
 
 #include "control/lower/dump.h"
 #include "control/lower/file.h"
+#include "control/lower/keyed.h"
 #include "control/lower/tree.h"
 #include "control/topology/alloc.h"
 #include "control/topology/build.h"
@@ -55,7 +56,35 @@ static void find_next(const struct item *items, uint32_t count, uint16_t next[BY
     }
 }
 
-static void raise_item(struct item *item, const uint16_t next[BY_JOBS_MAX])
+/* The keys of the new generation, by job. */
+struct secrets {
+    uint8_t of[BY_JOBS_MAX][BY_SIPHASH_KEY_BYTES];
+};
+
+/* Draws a key for each job that has one. */
+static int draw_secrets(const struct item *items, uint32_t count, struct secrets *secrets,
+                        struct by_problem *problem)
+{
+    bool drawn[BY_JOBS_MAX] = {false};
+    int error = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct by_image_header header;
+
+        by_image_header(items[i].bytes, &header);
+        for (uint32_t k = 0; k < header.count[BY_SECTION_KEY] && error == 0; k++) {
+            struct by_image_key key;
+
+            by_image_key(items[i].bytes, k, &key);
+            if (!drawn[key.job])
+                error = by_lower_draw(secrets->of[key.job], problem);
+            drawn[key.job] = true;
+        }
+    }
+    return error;
+}
+
+static void raise_item(struct item *item, const uint16_t next[BY_JOBS_MAX], const struct secrets *secrets)
 {
     struct by_image_header header;
 
@@ -66,6 +95,13 @@ static void raise_item(struct item *item, const uint16_t next[BY_JOBS_MAX])
         by_image_job(item->bytes, j, &job);
         job.gen = next[job.job];
         by_image_put_job(item->bytes, j, &job);
+    }
+    for (uint32_t k = 0; k < header.count[BY_SECTION_KEY]; k++) {
+        struct by_image_key key;
+
+        by_image_key(item->bytes, k, &key);
+        memcpy(key.key, secrets->of[key.job], sizeof(key.key));
+        by_image_put_key(item->bytes, k, &key);
     }
     by_image_seal(item->bytes);
 }
@@ -95,6 +131,7 @@ static void write_text(const struct item *item)
 int by_renew(const char *folder, const char *const *files, uint32_t count, struct by_problem *problem)
 {
     struct item *items = by_alloc(count, sizeof(*items));
+    struct secrets *secrets = by_alloc(1, sizeof(*secrets));
     uint16_t next[BY_JOBS_MAX] = {0};
     struct by_problem inner = {0};
     int error = 0;
@@ -103,8 +140,10 @@ int by_renew(const char *folder, const char *const *files, uint32_t count, struc
         error = read_item(folder, files[i], &items[i], problem);
     if (error == 0)
         find_next(items, count, next);
+    if (error == 0)
+        error = draw_secrets(items, count, secrets, problem);
     for (uint32_t i = 0; i < count && error == 0; i++) {
-        raise_item(&items[i], next);
+        raise_item(&items[i], next, secrets);
         error = by_image_file_write(items[i].path, items[i].bytes, items[i].size, &inner);
         if (error != 0)
             by_problem_say(problem, error, "%s: %s", files[i], inner.text);
@@ -114,5 +153,6 @@ int by_renew(const char *folder, const char *const *files, uint32_t count, struc
     for (uint32_t i = 0; i < count; i++)
         free(items[i].bytes);
     free(items);
+    free(secrets);
     return error;
 }

@@ -110,6 +110,7 @@ static int check_writer(struct by_agent *agent)
         return 0;
     }
     text = by_agent_fail(agent, BY_EPERM);
+    agent->response.leader = agent->election_id;
     by_text_add(&text, "election id ");
     by_text_number(&text, agent->request.election_id);
     by_text_add(&text, " is stale: a writer with ");

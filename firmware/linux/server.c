@@ -137,13 +137,14 @@ static int open_unix(struct listener *listener, const char *path)
     if ((result = remove_dead_socket(&address)) != 0)
         return result;
     listener->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (listener->fd < 0 || bind(listener->fd, (struct sockaddr *)&address, sizeof address) != 0) {
+    /* The mode comes before bind, which makes the file: at no time may others use it. */
+    if (listener->fd < 0 || fchmod(listener->fd, 0600) != 0 ||
+        bind(listener->fd, (struct sockaddr *)&address, sizeof address) != 0) {
         by_say("--control unix:%s: %s%s", path, strerror(errno),
                errno == ENOENT ? ": make the folder first" : "");
         return BY_EIO;
     }
     snprintf(listener->path, sizeof listener->path, "%s", path);
-    chmod(path, 0600);
     return 0;
 }
 

@@ -22,6 +22,7 @@
 
 struct by_store {
     char path[2][PATH_BYTES];
+    int folder;        /* open, to have names last as well */
     uint64_t sequence; /* of the newest copy; the writing thread's after the start */
     uint8_t *saved;
     size_t saved_bytes;
@@ -98,7 +99,7 @@ static void write_copy(struct by_store *store, uint8_t *file, size_t bytes)
     done = done && fsync(fd) == 0;
     if (fd >= 0)
         done = close(fd) == 0 && done;
-    if (!done || rename(made, path) != 0)
+    if (!done || rename(made, path) != 0 || fsync(store->folder) != 0)
         by_say(
             "--state: %s: %s: the table is active, but would not be offered after a restart: make room, then "
             "push again",
@@ -141,6 +142,12 @@ int by_store_open(struct by_store **out, const char *folder, const char *name)
         free(store);
         return BY_ENOENT;
     }
+    store->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (store->folder < 0) {
+        by_say("--state %s: %s", folder, strerror(errno));
+        free(store);
+        return BY_EIO;
+    }
     for (int i = 0; i < 2; i++)
         snprintf(store->path[i], sizeof store->path[i], "%s/%s.%d", folder, name, i);
     read_copies(store);
@@ -148,6 +155,7 @@ int by_store_open(struct by_store **out, const char *folder, const char *name)
     pthread_cond_init(&store->more, NULL);
     if (pthread_create(&store->thread, NULL, write_all, store) != 0) {
         by_say("--state %s: no thread to write it", folder);
+        close(store->folder);
         free(store->saved);
         free(store);
         return BY_EIO;
@@ -193,6 +201,7 @@ void by_store_close(struct by_store *store)
     pthread_join(store->thread, NULL);
     pthread_cond_destroy(&store->more);
     pthread_mutex_destroy(&store->lock);
+    close(store->folder);
     free(store->saved);
     free(store);
 }

@@ -5,11 +5,13 @@
  * lab-attacks.sh compares.
  *
  *   lab-attack KIND --table FILE --iface IF [--job J] [--child C] [--as C] [--count N] [--seconds S]
- *              [--see NAMESPACE:IF]
+ *              [--see NAMESPACE:IF] [--former FILE]
  *
  * KIND is one of `kinds` below. --child: whose place is claimed; --as: whose address is given as the source
  * (by default that of the cable's own host). Packets go to the switch port at the other end of IF's cable,
- * or, when IF is the switch's own end, to the host. Prints how many were sent. Single-threaded.
+ * or, when IF is the switch's own end, to the host. --former: a table that the switch had before; what is
+ * sent is sealed under the job's key in it, as a host of that job kept it. Prints how many
+ * were sent. Single-threaded.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +30,7 @@
 #include "offload/base/bytes.h"
 #include "offload/base/prng.h"
 #include "offload/reduce/reduce.h"
+#include "offload/wire/seal.h"
 #include "tests/lab/probe.h"
 
 /* Source port of what we send, so that we know it again: nobody else looks at it. */
@@ -52,6 +55,10 @@ struct attack {
     uint8_t frame[FRAME_MAX];
     size_t bytes;
     struct by_prng prng;
+    bool is_former; /* a former tenant: with the keys that he had of the hop from the host to its switch */
+    struct by_hop_keys former;
+    struct by_siphash_key former_payload;
+    unsigned cover;
 };
 
 struct kind {
@@ -69,17 +76,42 @@ static void fail(const char *what)
 
 /* ---- the switch's table ---- */
 
-static void read_table(struct attack *attack, const char *path)
+/* The image in a file, and its header. */
+static uint8_t *read_image(const char *path, struct by_image_header *header)
 {
     FILE *file = fopen(path, "rb");
-    size_t bytes;
+    uint8_t *image = malloc(1 << 20);
+    size_t bytes = file && image ? fread(image, 1, 1 << 20, file) : 0;
 
-    attack->image = malloc(1 << 20);
-    bytes = file && attack->image ? fread(attack->image, 1, 1 << 20, file) : 0;
-    if (by_image_check(attack->image, bytes, NULL, NULL) != 0)
+    if (by_image_check(image, bytes, NULL, NULL) != 0)
         fail(path);
     fclose(file);
-    by_image_header(attack->image, &attack->header);
+    by_image_header(image, header);
+    return image;
+}
+
+/* The keys of the hop from our child's host to the switch, as another table of the switch has them. */
+static void read_former(struct attack *attack, const char *path)
+{
+    struct by_image_header header;
+    uint8_t *image = read_image(path, &header);
+    struct by_image_entry entry = {0};
+    struct by_image_child child;
+    struct by_image_key record;
+    struct by_siphash_key key;
+
+    for (uint32_t i = 0; i < header.count[BY_SECTION_ENTRY] && entry.job != attack->job; i++)
+        by_image_entry(image, i, &entry);
+    if (entry.job != attack->job || attack->child >= entry.child_count ||
+        !by_image_key_find(image, (uint16_t)attack->job, &record))
+        fail("the former table has no key of the job");
+    by_image_child(image, entry.first_child + attack->child, &child);
+    by_siphash_key_read(&key, record.key);
+    by_hop_keys_make(&key, child.node, header.node, 1, &attack->former);
+    by_payload_key_make(&key, &attack->former_payload);
+    attack->cover = record.cover;
+    attack->is_former = true;
+    free(image);
 }
 
 static void make_relayed(struct attack *attack, unsigned number);
@@ -186,7 +218,11 @@ static void put_packet(struct attack *attack, struct by_header *header, size_t b
     if (attack->header.count[BY_SECTION_KEY] > 0)
         header->flags |= BY_FLAG_KEYED;
     by_header_encode(header, attack->frame + BY_FRAME_HEADER_BYTES);
-    if (header->flags & BY_FLAG_KEYED) /* a guess */
+    if (attack->is_former)
+        by_header_seal(attack->frame + BY_FRAME_HEADER_BYTES, &attack->former.out,
+                       by_payload_digest(&attack->former_payload, attack->cover, header->type,
+                                         attack->frame + PAYLOAD_AT, (uint32_t)bytes));
+    else if (header->flags & BY_FLAG_KEYED) /* a guess */
         by_put64(attack->frame + BY_FRAME_HEADER_BYTES + 32, by_prng_next(&attack->prng));
     wrap(attack, BY_WIRE_HEADER_BYTES + bytes);
 }
@@ -470,18 +506,14 @@ static unsigned some(struct attack *attack)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"table", required_argument, NULL, 't'},
-        {"iface", required_argument, NULL, 'i'},
-        {"job", required_argument, NULL, 'j'},
-        {"child", required_argument, NULL, 'c'},
-        {"as", required_argument, NULL, 'a'},
-        {"count", required_argument, NULL, 'n'},
-        {"see", required_argument, NULL, 's'},
-        {"seconds", required_argument, NULL, 'S'},
-        {NULL, 0, NULL, 0},
+        {"table", required_argument, NULL, 't'},  {"iface", required_argument, NULL, 'i'},
+        {"job", required_argument, NULL, 'j'},    {"child", required_argument, NULL, 'c'},
+        {"as", required_argument, NULL, 'a'},     {"count", required_argument, NULL, 'n'},
+        {"see", required_argument, NULL, 's'},    {"seconds", required_argument, NULL, 'S'},
+        {"former", required_argument, NULL, 'f'}, {NULL, 0, NULL, 0},
     };
     static struct attack attack = {.job = 1, .count = 200, .as = -1};
-    const char *table = NULL;
+    const char *table = NULL, *former = NULL;
     int option;
 
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -512,6 +544,9 @@ int main(int argc, char **argv)
         case 'S':
             attack.seconds = value;
             break;
+        case 'f':
+            former = optarg;
+            break;
         default:
             return 2;
         }
@@ -523,7 +558,9 @@ int main(int argc, char **argv)
         fputs("usage: lab-attack KIND --table FILE --iface IF [options]\n", stderr);
         return 2;
     }
-    read_table(&attack, table);
+    attack.image = read_image(table, &attack.header);
+    if (former)
+        read_former(&attack, former);
     find_job(&attack);
     find_port(&attack);
     attack.out = open_in("", attack.iface);

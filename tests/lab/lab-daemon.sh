@@ -87,6 +87,8 @@ refused "and ends none" 0 "only tells" http DELETE /v1/jobs/1 "Host: localhost"
 refused "nor does banyan job through it" 1 "--http-open" "$banyan" job end 1 --controller "127.0.0.1:$(sed -n 's/.* http 127.0.0.1:\([0-9]*\)$/\1/p' "$dir/again.out")"
 check "the socket is its owner's alone" test "$(stat -c %a "${at#unix:}")" = 600
 stranger() { setpriv --reuid 65534 --clear-groups "$banyan" job list --controller "$at"; }
+stranger_reads() { setpriv --reuid 65534 --clear-groups cat "$folder"/banyand.db*; }
+refused "no other user reads the store, which holds keys" 1 "Permission denied" stranger_reads
 refused "another user is told so" 3 "may this user use that socket?" stranger
 refused "a page of a browser is refused" 0 "403 Forbidden" http GET /v1/status "Origin: http://somewhere.example"
 refused "a name that means this machine for now is refused" 0 "403 Forbidden" http GET /v1/status "Host: somewhere.example"
@@ -98,4 +100,34 @@ refused "without it banyan job says so" 3 "is banyand running" job list
 children=()
 "$banyan" lab down "$lab" >/dev/null
 check "nothing of the lab is left" test ! -e "$folder"
+
+# A plan that takes long, of hosts alone: it has a time limit, and who ends the controller does not wait for it.
+"$banyan" topo regular --hosts 4000 --degree 12 >"$dir/large.json"
+plans() { # plans OPTION...: a controller that plans a job, in the background
+    "$build/bin/banyand" "$dir/large.json" --sockets "$dir" --state "$dir/large" --http off --socket off --job 1=allreduce "$@" >"$dir/large.out" 2>&1 &
+    daemon=$!
+    children=("$daemon")
+}
+until_said() { local i; for ((i = 0; i < 600; i++)); do grep -q "$1" "$dir/large.out" && return; sleep 0.05; done; cat "$dir/large.out"; return 1; }
+plans --plan-limit 1
+check "a plan that takes longer than its limit is given up" until_said "job 1: no plan of allreduce within 1 s: allow more by --plan-limit"
+kill -TERM "$daemon"
+wait "$daemon"
+plans
+until_said ready
+for ((i = 0; i < 200; i++)); do [ -z "$(cat "/proc/$daemon/task/"*/children 2>/dev/null)" ] || break; sleep 0.05; done
+planner=$(cat "/proc/$daemon/task/"*/children 2>/dev/null)
+[ -n "$planner" ] && pass "a plan is made by a process of its own" || fail "a plan is made by a process of its own" "$dir/large.out"
+begin=$(date +%s%N)
+kill -TERM "$daemon"
+wait "$daemon"
+status=$?
+took=$((($(date +%s%N) - begin) / 1000000))
+if [ $status -eq 0 ] && [ $took -lt 2000 ]; then pass "a controller that plans ends in time: $took ms"; else fail "a controller that plans ends in time: status $status, $took ms" "$dir/large.out"; fi
+check "and so does its planner" test ! -e "/proc/${planner:-self}"
+plans --plan-limit 1
+check "it starts again with the same store" until_said "^banyand: ready, .* 0 jobs run"
+kill -TERM "$daemon"
+wait "$daemon"
+children=()
 finish

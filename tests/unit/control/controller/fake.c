@@ -137,15 +137,26 @@ static void be_late(struct fake *fake)
     atomic_fetch_sub(&busy, 1);
 }
 
-/* The agent's own words to whom it finds too fast. */
-static bool refuse(int fd)
+/* The agent's own words to a client that is too fast; or a refusal for no reason. */
+static bool refuse(int fd, bool misleads)
 {
-    uint8_t out[BY_CONTROL_LENGTH_BYTES + 512];
-    size_t bytes = by_refuse_rate(out + BY_CONTROL_LENGTH_BYTES, sizeof(out) - BY_CONTROL_LENGTH_BYTES);
+    uint8_t out[BY_CONTROL_LENGTH_BYTES + 512], *message = out + BY_CONTROL_LENGTH_BYTES;
+    size_t room = sizeof(out) - BY_CONTROL_LENGTH_BYTES;
+    size_t bytes = misleads ? by_refuse(BY_EPERM, "an election id is not what this is about", message, room)
+                            : by_refuse_rate(message, room);
 
     by_put32(out, (uint32_t)bytes);
     bytes += BY_CONTROL_LENGTH_BYTES;
     return send(fd, out, bytes, MSG_NOSIGNAL) == (ssize_t)bytes;
+}
+
+/* Other words, as many. */
+static void reword(uint8_t *message, size_t bytes)
+{
+    uint8_t *at = memmem(message, bytes, "election id", 11);
+
+    if (at != NULL)
+        memcpy(at, "ELECTION ID", 11);
 }
 
 /* Answers what is in `in`. False when the client is to be left. */
@@ -157,8 +168,8 @@ static bool answer(struct fake *fake, struct by_channel *channel, int fd, const 
 
     if (fake->garbage)
         return send(fd, "\0\0\0\4abcd", 8, MSG_NOSIGNAL) == 8;
-    if (fake->hasty)
-        return refuse(fd);
+    if (fake->hasty || fake->misleading)
+        return refuse(fd, fake->misleading);
     if (fake->crash && fake->crash->before && is_last(fake->crash, writes))
         return false;
     while (done < count && used > 0) {
@@ -170,6 +181,8 @@ static bool answer(struct fake *fake, struct by_channel *channel, int fd, const 
         if (bytes < 0)
             return false;
         done += used;
+        if (fake->reworded && bytes > 0)
+            reword(out, (size_t)bytes);
         if (fake->crash && !fake->crash->before && bytes > 0 && is_last(fake->crash, writes))
             return false;
         if (bytes > 0 && fake->late_us > 0)

@@ -42,6 +42,8 @@ struct fake {
     int refuse_stage, refuse_commit; /* errors to give */
     int garbage;                     /* answers nonsense */
     atomic_int silent;               /* answers nothing */
+    atomic_int reworded;             /* says "ELECTION ID" where a refusal has these words */
+    atomic_int misleading;           /* refuses all with BY_EPERM and a text that has them for no reason */
     atomic_int hasty;                /* finds that it is asked too often, whatever it is asked */
     atomic_int late_us;              /* thinks so long about each request, or is so far away (microseconds) */
     struct by_guard *guard;          /* requests are taken under its key alone, or NULL */

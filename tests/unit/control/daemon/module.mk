@@ -14,6 +14,10 @@ TESTS += daemon-swallow
 daemon-swallow_SRC    := tests/unit/control/daemon/test_swallow.c control/daemon/swallow.c
 daemon-swallow_LIBS   := offload
 daemon-swallow_LDLIBS := -lcmocka
+TESTS += daemon-apart
+daemon-apart_SRC    := tests/unit/control/daemon/test_apart.c control/daemon/apart.c
+daemon-apart_LIBS   := control offload
+daemon-apart_LDLIBS := -lcmocka -ljansson -lgmp
 
 # The daemon as a whole, and its parts that plan, admit and remember.
 DAEMON_RIG := tests/unit/control/daemon/rig.c tests/unit/control/controller/fake.c tests/unit/control/lower/bench.c

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -42,7 +44,8 @@ static struct by_job_tables *make_tables(const struct by_topology *topology, con
     tables->window = window;
     tables->lost_links = calloc(topology->link_count, sizeof(bool));
     memcpy(tables->lost_links, loss->links, topology->link_count * sizeof(bool));
-    error = by_fabric_plan(topology, spec, loss, NULL, tables, problem);
+    error = by_fabric_plan(topology, spec, loss, NULL, &(struct by_apart){.limit_ms = 60000, .stop_fd = -1},
+                           tables, problem);
     if (error == 0)
         error = by_fabric_lower(topology, spec->job, &options, tables, problem);
     if (error == 0)
@@ -236,7 +239,7 @@ static void jobs_as_users_write_them(void **state)
 static void a_store_is_one_daemons_and_one_fabrics(void **state)
 {
     struct by_topology *topology = make_fabric(), *other = bench_topology("h0 h1 x0*", "h0-x0 h1-x0");
-    struct by_lower_options options = {.seed = {1, 2, 3}}, again = {0}, jumbo = {.mtu = 9000};
+    struct by_lower_options options = {0}, again = {0}, jumbo = {.mtu = 9000};
     char folder[] = "/tmp/by-test-store-XXXXXX", path[64];
     struct by_state *store, *second;
     struct by_problem problem = {0};
@@ -254,7 +257,6 @@ static void a_store_is_one_daemons_and_one_fabrics(void **state)
     assert_non_null(strstr(problem.text, "another --mtu"));
     assert_int_equal(by_state_open(folder, topology, &again, &store, &problem), 0);
     assert_true(by_state_election(store) == 42);
-    assert_memory_equal(again.seed, options.seed, sizeof(again.seed)); /* keys stay what they were */
     by_state_close(store);
     for (unsigned i = 0; i < 4; i++) {
         static const char *const files[] = {"banyand.db", "banyand.db-wal", "banyand.db-shm", "lock"};
@@ -276,6 +278,89 @@ static void a_store_is_one_daemons_and_one_fabrics(void **state)
     by_topology_free(other);
 }
 
+static const char *const store_files[] = {"banyand.db", "banyand.db-wal", "banyand.db-shm", "lock"};
+#define STORE_FILES (sizeof(store_files) / sizeof(store_files[0]))
+
+static mode_t mode_of(const char *folder, const char *file)
+{
+    char path[128];
+    struct stat status;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, file);
+    assert_int_equal(stat(path, &status), 0);
+    return status.st_mode & 07777;
+}
+
+/* What another user can read of the store: the number of files, and 100 for the folder. As root alone. */
+static int others_read(const char *folder)
+{
+    pid_t child = fork();
+    int status, count = 0;
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (setgid(65534) != 0 || setuid(65534) != 0)
+            _exit(99);
+        for (unsigned i = 0; i < STORE_FILES; i++) {
+            char path[128];
+
+            snprintf(path, sizeof(path), "%s/%s", folder, store_files[i]);
+            count += access(path, R_OK) == 0;
+        }
+        _exit(count + (access(folder, R_OK) == 0 ? 100 : 0));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void no_other_user_reads_the_store_and_what_was_open_is_closed(void **state)
+{
+    struct by_topology *topology = make_fabric();
+    struct by_lower_options options = {0};
+    char parent[] = "/tmp/by-test-store-XXXXXX", folder[64], path[128];
+    struct by_state *store;
+    struct by_problem problem = {0};
+    mode_t mask = umask(0);
+
+    (void)state;
+    assert_non_null(mkdtemp(parent));
+    assert_int_equal(chmod(parent, 0755), 0);
+    snprintf(folder, sizeof(folder), "%s/state", parent);
+    for (unsigned round = 0; round < 2; round++) { /* a new one; one that everybody may read */
+        assert_int_equal(by_state_open(folder, topology, &options, &store, &problem), 0);
+        assert_int_equal(mode_of(folder, "."), 0700);
+        for (unsigned i = 0; i < STORE_FILES; i++)
+            assert_int_equal(mode_of(folder, store_files[i]), 0600);
+        if (geteuid() == 0)
+            assert_int_equal(others_read(folder), 0);
+        by_state_close(store);
+        snprintf(path, sizeof(path), "%s/banyand.db", folder);
+        assert_int_equal(chmod(path, 0644), 0);
+        assert_int_equal(chmod(folder, 0755), 0);
+        if (geteuid() == 0)
+            assert_int_equal(others_read(folder), 101);
+    }
+    assert_int_equal(chmod(folder, 0770), 0); /* others could exchange files there */
+    assert_int_equal(by_state_open(folder, topology, &options, &store, &problem), BY_EPERM);
+    assert_non_null(strstr(problem.text, "mode 0770"));
+    assert_non_null(strstr(problem.text, "chmod 700"));
+    if (geteuid() == 0) {
+        assert_int_equal(chmod(folder, 0700), 0);
+        assert_int_equal(chown(folder, 65534, 65534), 0);
+        assert_int_equal(by_state_open(folder, topology, &options, &store, &problem), BY_EPERM);
+        assert_non_null(strstr(problem.text, "belongs to user 65534"));
+    }
+    umask(mask);
+    for (unsigned i = 0; i < STORE_FILES; i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, store_files[i]);
+        unlink(path);
+    }
+    assert_int_equal(rmdir(folder), 0);
+    assert_int_equal(rmdir(parent), 0);
+    by_topology_free(topology);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +369,7 @@ int main(void)
         cmocka_unit_test(a_refusal_says_which_limit_who_holds_it_and_what_would_fit),
         cmocka_unit_test(jobs_as_users_write_them),
         cmocka_unit_test(a_store_is_one_daemons_and_one_fabrics),
+        cmocka_unit_test(no_other_user_reads_the_store_and_what_was_open_is_closed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

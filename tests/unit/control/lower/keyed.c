@@ -12,6 +12,7 @@
 #include "control/lower/dump.h"
 #include "control/lower/file.h"
 #include "control/lower/keyed.h"
+#include "control/lower/renew.h"
 #include "control/topology/alloc.h"
 #include "offload/base/errors.h"
 #include "offload/wire/seal.h"
@@ -98,6 +99,106 @@ static void another_generation_or_seed_has_another_key_and_the_same_has_the_same
     by_topology_free(topology);
 }
 
+static void a_job_that_brings_its_key_has_that_one_whatever_the_seed(void **state)
+{
+    struct by_topology *topology = fabric();
+    struct by_plan *plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, allreduce);
+    static const uint8_t secret[BY_SIPHASH_KEY_BYTES] = {9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 6};
+    struct by_lower_job job = {
+        .job = 1, .plan_count = 1, .plans = (const struct by_plan *const *)&plan, .secret = secret};
+
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct by_lower_options options = {0};
+        struct by_lowering *lowering;
+        struct by_problem problem = {0};
+        struct by_image_key key;
+
+        assert_int_equal(by_lower_keyed(&options, NULL, i == 0 ? SEED : NULL, &problem), 0);
+        assert_int_equal(by_lower(topology, &job, 1, &options, &lowering, &problem), 0);
+        assert_true(key_of(lowering, 0, &key) != 0);
+        assert_memory_equal(key.key, secret, sizeof(secret));
+        by_lowering_free(lowering);
+    }
+    bench_plan_free(plan);
+    by_topology_free(topology);
+}
+
+/* Writes the images of a lowering into a folder: NAME.table by node. */
+static void write_images(const struct by_lowering *lowering, const char *folder, char names[][32])
+{
+    struct bench_images images = bench_images(lowering);
+
+    for (uint32_t i = 0; i < lowering->node_count; i++) {
+        struct by_problem problem = {0};
+        char path[300];
+
+        snprintf(names[i], 32, "%s.table", lowering->topology->nodes[i].name);
+        snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+        assert_int_equal(by_image_file_write(path, images.bytes[i], images.size[i], &problem), 0);
+    }
+    bench_images_free(&images);
+}
+
+/* The generation of job 1 in these files, and its key, which is the same in all that have one. */
+static uint16_t read_images(const char *folder, char names[][32], uint32_t count, struct by_image_key *key)
+{
+    struct by_image_job job = {0};
+    uint32_t keys = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct by_problem problem = {0};
+        struct by_image_key own;
+        uint8_t *bytes;
+        size_t size;
+        char path[300];
+
+        snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+        assert_int_equal(by_image_file_read(path, &bytes, &size, &problem), 0);
+        if (by_image_key_find(bytes, 1, &own)) {
+            if (keys++ > 0)
+                assert_memory_equal(own.key, key->key, sizeof(own.key));
+            *key = own;
+            by_image_job(bytes, 0, &job);
+        }
+        free(bytes);
+    }
+    assert_true(keys > 1);
+    return job.gen;
+}
+
+static void renewed_tables_have_another_key_and_all_the_same(void **state)
+{
+    char folder[] = "/tmp/by-test-renew-XXXXXX", names[8][32], path[300];
+    struct by_topology *topology = fabric();
+    struct by_lower_options options = {.gen = UINT16_MAX};
+    struct by_lowering *lowering = lower(topology, &options, NULL, SEED);
+    const char *files[8];
+    struct by_image_key key[3];
+    struct by_problem problem = {0};
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    write_images(lowering, folder, names);
+    for (uint32_t i = 0; i < topology->node_count; i++)
+        files[i] = names[i];
+    for (uint32_t round = 0; round < 3; round++) {
+        uint16_t gen = read_images(folder, names, topology->node_count, &key[round]);
+
+        assert_int_equal(gen, round == 0 ? UINT16_MAX : round);
+        for (uint32_t i = 0; i < round; i++)
+            assert_memory_not_equal(key[i].key, key[round].key, sizeof(key[i].key));
+        assert_int_equal(by_renew(folder, files, topology->node_count, &problem), 0);
+    }
+    for (uint32_t i = 0; i < topology->node_count; i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    assert_int_equal(rmdir(folder), 0);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
 static void what_is_no_seed_or_cover_is_refused(void **state)
 {
     static const char *const rows[][3] = {
@@ -175,6 +276,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_who_run_a_job_have_its_key_and_relays_have_not),
         cmocka_unit_test(another_generation_or_seed_has_another_key_and_the_same_has_the_same),
+        cmocka_unit_test(a_job_that_brings_its_key_has_that_one_whatever_the_seed),
+        cmocka_unit_test(renewed_tables_have_another_key_and_all_the_same),
         cmocka_unit_test(what_is_no_seed_or_cover_is_refused),
         cmocka_unit_test(files_with_keys_are_their_owners_and_texts_hold_none),
     };

@@ -246,6 +246,7 @@ static void a_stale_election_id_may_read_but_not_write(void **state)
         client_request(&bench->request, writes[i]);
         bench->request.election_id = 9;
         assert_int_equal(ask(bench), BY_EPERM);
+        assert_true(bench->response.leader == 10);
         assert_non_null(strstr(bench->response.text, "election id 9"));
         assert_non_null(strstr(bench->response.text, "10"));
     }

@@ -7,7 +7,7 @@ SRCFLAGS_tests/unit/firmware/linux/switchd_options_test.c := $(shell pkg-config 
 TESTS += store_test
 store_test_SRC := tests/unit/firmware/linux/store_test.c tests/unit/firmware/star.c firmware/linux/store.c firmware/agent/saved.c dataplane/say.c
 store_test_LIBS := offload
-store_test_LDLIBS := -lcmocka -lpthread
+store_test_LDLIBS := -lcmocka -lpthread -Wl,--wrap=fsync,--wrap=rename
 # The loop's pulse, watched.
 TESTS += watchdog_test
 watchdog_test_SRC := tests/unit/firmware/linux/watchdog_test.c firmware/linux/watchdog.c firmware/linux/notify.c

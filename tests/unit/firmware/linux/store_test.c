@@ -51,6 +51,37 @@ static uint8_t *image_of(uint64_t cookie, size_t *bytes)
     return star_image(&star, bytes);
 }
 
+/* What reaches the disk, in order: f a file, r its name, d the folder. */
+static char order[32];
+
+static void note(char what)
+{
+    size_t count = strlen(order);
+
+    if (count + 1 < sizeof order)
+        order[count] = what;
+}
+
+int __real_fsync(int fd);
+int __real_rename(const char *from, const char *to);
+int __wrap_fsync(int fd);
+int __wrap_rename(const char *from, const char *to);
+
+int __wrap_fsync(int fd)
+{
+    struct stat status;
+
+    assert_int_equal(fstat(fd, &status), 0);
+    note(S_ISDIR(status.st_mode) ? 'd' : 'f');
+    return __real_fsync(fd);
+}
+
+int __wrap_rename(const char *from, const char *to)
+{
+    note('r');
+    return __real_rename(from, to);
+}
+
 static struct by_store *opened(void)
 {
     struct by_store *store;
@@ -194,6 +225,20 @@ static void a_folder_that_is_not_there_is_refused(void **state)
     close(saved);
 }
 
+static void a_copy_and_then_its_name_reach_the_disk(void **state)
+{
+    struct by_store *store = opened();
+    size_t bytes;
+    uint8_t *image = image_of(77, &bytes);
+
+    (void)state;
+    memset(order, 0, sizeof order);
+    by_store_put(store, image, bytes);
+    by_store_close(store);
+    assert_string_equal(order, "frd");
+    free(image);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
@@ -202,6 +247,7 @@ int main(void)
         TEST(of_many_tables_in_a_row_the_last_one_comes_back),
         TEST(damage_anywhere_in_the_newest_copy_brings_the_one_before),
         TEST(two_damaged_copies_offer_nothing),
+        TEST(a_copy_and_then_its_name_reach_the_disk),
         TEST(a_folder_that_is_not_there_is_refused),
     };
 
