@@ -69,6 +69,7 @@ static inline uint32_t by_engine_shares(uint32_t meters, uint32_t ports)
     X(drop_child, "dropped: child index")                                                                    \
     X(drop_ingress, "dropped: wrong port or address for that child or parent")                               \
     X(drop_count, "dropped: element count or payload size")                                                  \
+    X(drop_leaves, "dropped: a number of leaves that the child does not have")                               \
     X(drop_psum, "dropped: payload checksum")                                                                \
     X(drop_key, "dropped: not the tag of the job's key")                                                     \
     X(drop_stale, "dropped: of a chunk already served")                                                      \
