@@ -282,4 +282,5 @@ echo "         control: $(cat "$dir/sent"); the jobs did $(share "$pace1" "$calm
 if [ "$("$banyan" show "$socket" | grep -o 'hash [0-9a-f]*')" = "$before" ]; then pass "control: the table is the one before"; else fail "control: the table has changed"; fi
 jobs_right "control: both jobs are right"
 check "no key is in any text or log" bash -c "! grep -qiE '[0-9a-f]{32}' '$dir'/*/*.txt '$dir/up.out' /run/banyan/lab-$id/*.log"
+. tests/lab/attacks-shm.sh
 finish
