@@ -257,7 +257,7 @@ void *by_eal_memory_shared(size_t bytes, int *fd)
 {
     void *memory = MAP_FAILED;
 
-    *fd = memfd_create("banyan-engine", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    *fd = memfd_create("banyan-payloads", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (*fd >= 0 && ftruncate(*fd, (off_t)bytes) == 0)
         memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, *fd, 0);
     if (memory == MAP_FAILED ||

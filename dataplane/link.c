@@ -71,7 +71,10 @@ static uint32_t receive_host(struct by_link *link, struct by_link_host *host, ui
 uint32_t by_link_receive(struct by_link *link, uint16_t port, struct by_rx *rx, uint32_t count)
 {
     uint32_t got = 0;
+    uint64_t rings;
 
+    if (link->rung)
+        link->rung = read(link->again, &rings, sizeof rings) < 0;
     for (unsigned i = 0; i < link->host_count && got < count; i++) {
         struct by_link_host *host = link->host[(link->first + i) % link->host_count];
 
@@ -99,7 +102,7 @@ void by_link_done(struct by_link *link)
 static struct by_link_host *find_host(struct by_link *link, uint16_t udp_port)
 {
     for (unsigned i = 0; i < link->host_count; i++)
-        if (link->host[i]->greeted && link->host[i]->udp_port == udp_port)
+        if (link->host[i]->greeted && link->host[i]->hello.udp_port == udp_port)
             return link->host[i];
     return NULL;
 }
@@ -189,11 +192,13 @@ void by_link_flush(struct by_link *link)
 {
     for (unsigned i = 0; i < link->host_count; i++)
         if (link->host[i]->greeted && by_shm_publish(&link->host[i]->sender))
-            by_link_bell(link->host[i]->to_host);
+            by_link_bell(link->host[i]);
 }
 
 void by_link_doze(struct by_link *link)
 {
+    const uint64_t one = 1;
+
     for (unsigned i = 0; i < link->host_count; i++) {
         struct by_link_host *host = link->host[i];
 
@@ -201,7 +206,7 @@ void by_link_doze(struct by_link *link)
             continue;
         host->asleep = true;
         if (!by_shm_doze(&host->receiver))
-            by_link_bell(host->to_switch);
+            link->rung = link->rung || write(link->again, &one, sizeof one) == (ssize_t)sizeof one;
     }
 }
 

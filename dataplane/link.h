@@ -24,8 +24,9 @@ struct by_link;
 
 /* Listens at `path`, where nobody else does. 0, BY_EEXIST, BY_EINVAL, BY_ENOMEM or BY_EIO, reported. */
 int by_link_open(struct by_link **link, const char *path);
-/* From now on hosts are let in. They see `memory`, the engine's, through `memory_fd`. */
-void by_link_start(struct by_link *link, struct by_engine *engine, const uint8_t *memory,
+/* From now on hosts are let in, at port `port`. They see `memory`, the engine's payloads and nothing else,
+ * through `memory_fd`. */
+void by_link_start(struct by_link *link, uint16_t port, struct by_engine *engine, const uint8_t *memory,
                    uint64_t memory_bytes, int memory_fd);
 /* Ends all cables and removes the socket. */
 void by_link_close(struct by_link *link);

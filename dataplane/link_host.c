@@ -4,18 +4,27 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "dataplane/say.h"
 #include "offload/base/errors.h"
+#include "offload/table/image.h"
+#include "offload/wire/seal.h"
+
+/* Bells of one host that are taken at a time (count). */
+#define RINGS_MAX 16u
 
 static void close_fd(int fd)
 {
@@ -23,22 +32,30 @@ static void close_fd(int fd)
         close(fd);
 }
 
-void by_link_bell(int bell)
+void by_link_bell(const struct by_link_host *host)
 {
-    const uint64_t one = 1;
+    const uint8_t ring = 1;
 
-    if (write(bell, &one, sizeof one) < 0)
-        return; /* the counter is full: it has been rung often enough */
+    if (send(host->socket, &ring, sizeof ring, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        return; /* it has been rung often enough, or has left */
+}
+
+/* Takes the bells that have rung; false when the host has left. Those beyond the bound keep us awake. */
+static bool take_rings(const struct by_link_host *host)
+{
+    uint8_t ring;
+    ssize_t bytes = 1;
+
+    for (unsigned i = 0; i < RINGS_MAX && bytes > 0; i++)
+        bytes = recv(host->socket, &ring, sizeof ring, MSG_DONTWAIT);
+    return bytes > 0 || (bytes < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
 void by_link_host_wake(struct by_link_host *host)
 {
-    uint64_t rings;
-
     host->asleep = false;
     by_shm_wake(&host->receiver);
-    if (read(host->to_switch, &rings, sizeof rings) < 0)
-        return; /* nobody has rung */
+    (void)take_rings(host); /* whether it has left is seen by by_link_serve */
 }
 
 /* ---- greetings
@@ -90,44 +107,133 @@ static int read_hello(const struct by_link_host *host, struct by_shm_hello *hell
     return bytes == (ssize_t)sizeof *hello ? (int)count : -1;
 }
 
-/* Maps `bytes` of a descriptor that nobody can make shorter; NULL when it is not such a one. */
+/*
+ * Maps `bytes` of a descriptor; NULL when a read of it could raise SIGBUS: it must be a memfd that cannot be
+ * made shorter, and of ordinary pages, which the kernel finds where huge pages may run out.
+ */
 static void *map(int fd, uint64_t bytes, int protection)
 {
     int seals = fcntl(fd, F_GET_SEALS);
+    struct statfs system;
     struct stat stat;
     void *memory;
 
-    if (bytes == 0 || seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &stat) != 0 ||
-        (uint64_t)stat.st_size < bytes)
+    if (bytes == 0 || seals < 0 || !(seals & F_SEAL_SHRINK) || fstatfs(fd, &system) != 0 ||
+        system.f_type != TMPFS_MAGIC || fstat(fd, &stat) != 0 || (uint64_t)stat.st_size < bytes)
         return NULL;
     memory = mmap(NULL, bytes, protection, MAP_SHARED | MAP_NORESERVE, fd, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Why the host is not let in, or NULL when all that it handed over is in place. */
-static const char *take_over(struct by_link *link, struct by_link_host *host,
-                             const struct by_shm_hello *hello, const int fds[BY_SHM_HELLO_FDS])
+/* Gives back all references and memory of a host; its socket stays, and by_link_serve frees it when it is
+ * closed at the other end. */
+static void part(struct by_link *link, struct by_link_host *host)
 {
+    for (unsigned i = 0; host->greeted && i < BY_SHM_SLOTS; i++)
+        if (host->ref[i] != BY_REF_NONE)
+            by_engine_release(link->engine, host->ref[i]);
+    host->greeted = false;
+    if (host->cable)
+        munmap(host->cable, host->cable_bytes);
+    if (host->memory)
+        munmap((void *)(uintptr_t)host->memory, host->memory_bytes);
+    host->cable = NULL;
+    host->memory = NULL;
+    shutdown(host->socket, SHUT_RDWR);
+}
+
+/* What a host's claim to the UDP port of a job is worth. */
+enum claim {
+    CLAIM_UNKNOWN, /* the table has no such neighbour: relays, or it is not loaded yet */
+    CLAIM_OPEN,    /* its job has no key: the socket's permissions decide */
+    CLAIM_PROVED,
+    CLAIM_FALSE
+};
+
+/* Is the neighbour with `udp_port` at this port one of job `job`'s node `node`, and does `host` prove that it
+ * is that? */
+static enum claim judge(const struct by_link_host *host, const uint8_t *image, uint16_t own_node,
+                        uint16_t job, uint16_t node)
+{
+    struct by_siphash_key key;
+    struct by_hop_keys keys;
+    struct by_image_key record;
+
+    if (!by_image_key_find(image, job, &record))
+        return CLAIM_OPEN;
+    by_siphash_key_read(&key, record.key);
+    by_hop_keys_make(&key, own_node, node, 0, &keys);
+    return by_shm_proof(&keys.in, &host->challenge, &host->hello) == host->hello.proof ? CLAIM_PROVED
+                                                                                       : CLAIM_FALSE;
+}
+
+/* What the active table makes of the UDP port that a host claims. */
+static enum claim claim_of(const struct by_link *link, const struct by_link_host *host)
+{
+    size_t bytes;
+    const uint8_t *image = by_engine_image(link->engine, &bytes);
+    struct by_image_header header;
+    struct by_image_entry entry;
+    struct by_image_child child;
+
+    if (!image)
+        return CLAIM_UNKNOWN;
+    by_image_header(image, &header);
+    for (uint32_t i = 0; i < header.count[BY_SECTION_ENTRY]; i++) {
+        by_image_entry(image, i, &entry);
+        if (entry.parent_node != BY_NODE_NONE && entry.parent_port == link->port &&
+            entry.parent_udp_port == host->hello.udp_port)
+            return judge(host, image, header.node, entry.job, entry.parent_node);
+        for (uint32_t c = 0; c < entry.child_count; c++) {
+            by_image_child(image, entry.first_child + c, &child);
+            if (child.port == link->port && child.udp_port == host->hello.udp_port)
+                return judge(host, image, header.node, entry.job, child.node);
+        }
+    }
+    return CLAIM_UNKNOWN;
+}
+
+/* Why the host does not get the UDP port that it claims, or NULL. Who proves that it has the job's key takes
+ * the port from one that greeted before the table was loaded, or under another tenant's. */
+static const char *claim(struct by_link *link, struct by_link_host *host)
+{
+    enum claim own = claim_of(link, host);
+
+    if (own == CLAIM_FALSE)
+        return "it does not prove that it has the key of the job: is its table of the same generation?";
+    for (unsigned i = 0; i < link->host_count; i++) {
+        struct by_link_host *other = link->host[i];
+
+        if (!other->greeted || other->hello.udp_port != host->hello.udp_port)
+            continue;
+        if (own != CLAIM_PROVED || claim_of(link, other) == CLAIM_PROVED)
+            return "another process has this job here";
+        by_say("%s: a host that does not have the key of its job gives way to one that has it", link->path);
+        part(link, other);
+    }
+    return NULL;
+}
+
+/* Why the host is not let in, or NULL when all that it handed over is in place. */
+static const char *take_over(struct by_link *link, struct by_link_host *host, const int fds[BY_SHM_HELLO_FDS])
+{
+    const struct by_shm_hello *hello = &host->hello;
+    const char *refusal;
+
     if (hello->version != BY_SHM_VERSION)
         return "the library and the switch are of different versions";
     if (hello->room_bytes < 64 || hello->room_bytes % 64 != 0 || hello->room_bytes > BY_PAYLOAD_MAX)
         return "its packets are too large";
-    for (unsigned i = 0; i < link->host_count; i++)
-        if (link->host[i]->greeted && link->host[i]->udp_port == hello->udp_port)
-            return "another process has this job here";
     host->room_bytes = hello->room_bytes;
     host->cable_bytes = by_shm_bytes(hello->room_bytes);
     host->cable = map(fds[0], host->cable_bytes, PROT_READ | PROT_WRITE);
     host->memory_bytes = hello->memory_bytes;
     host->memory = map(fds[1], host->memory_bytes, PROT_READ);
     if (!host->cable || !host->memory)
-        return "its memory cannot be mapped, or is not sealed";
+        return "its memory cannot be mapped, is not sealed against shrinking, or is of huge pages";
+    if ((refusal = claim(link, host)) != NULL)
+        return refusal;
     madvise((void *)(uintptr_t)host->memory, host->memory_bytes, MADV_HUGEPAGE);
-    host->to_switch = fds[2];
-    host->to_host = fds[3];
-    if (fcntl(host->to_switch, F_SETFL, O_NONBLOCK) != 0 || fcntl(host->to_host, F_SETFL, O_NONBLOCK) != 0)
-        return "its bells are none";
-    host->udp_port = hello->udp_port;
     host->sender.queue = &host->cable->down;
     host->receiver.queue = &host->cable->up;
     for (unsigned i = 0; i < BY_SHM_SLOTS; i++)
@@ -137,23 +243,18 @@ static const char *take_over(struct by_link *link, struct by_link_host *host,
 
 int by_link_host_greet(struct by_link *link, struct by_link_host *host)
 {
-    int fds[BY_SHM_HELLO_FDS] = {-1, -1, -1, -1};
-    struct by_shm_hello hello = {0};
-    int count = read_hello(host, &hello, fds);
+    int fds[BY_SHM_HELLO_FDS] = {-1, -1};
+    int count = read_hello(host, &host->hello, fds);
     const char *refusal = "what it says is not understood";
 
-    if (count == (int)BY_SHM_HELLO_FDS && hello.magic == BY_SHM_MAGIC)
-        refusal = take_over(link, host, &hello, fds);
+    if (count == (int)BY_SHM_HELLO_FDS && host->hello.magic == BY_SHM_MAGIC)
+        refusal = take_over(link, host, fds);
     close_fd(fds[0]);
     close_fd(fds[1]);
     if (!refusal) {
         answer(link, host, 0, "");
         host->greeted = true;
         return 0;
-    }
-    if (host->to_switch < 0) {
-        close_fd(fds[2]);
-        close_fd(fds[3]);
     }
     if (count >= 0) {
         by_say("%s: a host is not let in: %s", link->path, refusal);
@@ -164,25 +265,29 @@ int by_link_host_greet(struct by_link *link, struct by_link_host *host)
 
 void by_link_host_free(struct by_link *link, struct by_link_host *host)
 {
-    for (unsigned i = 0; host->greeted && i < BY_SHM_SLOTS; i++)
-        if (host->ref[i] != BY_REF_NONE)
-            by_engine_release(link->engine, host->ref[i]);
-    /* The host has that bell, too: closing ours would not take it from the epoll. */
-    if (host->greeted)
-        epoll_ctl(link->bells, EPOLL_CTL_DEL, host->to_switch, NULL);
+    part(link, host);
     close_fd(host->socket);
-    close_fd(host->to_switch);
-    close_fd(host->to_host);
-    if (host->cable)
-        munmap(host->cable, host->cable_bytes);
-    if (host->memory)
-        munmap((void *)(uintptr_t)host->memory, host->memory_bytes);
     free(host);
 }
 
 /* ---- the socket
  * ------------------------------------------------------------------------------------------------------------
  */
+
+/* The first word is ours. */
+static bool challenge(const struct by_link *link, struct by_link_host *host)
+{
+    struct by_shm_challenge *words = &host->challenge;
+    size_t bytes;
+    const uint8_t *image = by_engine_image(link->engine, &bytes);
+    struct by_image_header header = {.node = BY_NODE_NONE};
+
+    if (image)
+        by_image_header(image, &header);
+    *words = (struct by_shm_challenge){.magic = BY_SHM_MAGIC, .version = BY_SHM_VERSION, .node = header.node};
+    return getrandom(words->nonce, sizeof words->nonce, GRND_NONBLOCK) == (ssize_t)sizeof words->nonce &&
+           send(host->socket, words, sizeof *words, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof *words;
+}
 
 static void let_in(struct by_link *link)
 {
@@ -199,29 +304,26 @@ static void let_in(struct by_link *link)
         return;
     }
     host->socket = socket;
-    host->to_switch = host->to_host = -1;
+    if (!challenge(link, host)) {
+        by_say("%s: a host is not let in: no random numbers, or it has left", link->path);
+        close(socket);
+        free(host);
+        return;
+    }
     link->host[link->host_count++] = host;
     epoll_ctl(link->bells, EPOLL_CTL_ADD, socket, &event);
 }
 
-/* What a host's socket has to say: its greeting, or its end. False when it is to be forgotten. */
+/* What a host's socket has to say: its greeting, its bells, or its end. False when it is to be forgotten. */
 static bool listen_to(struct by_link *link, struct by_link_host *host)
 {
-    struct epoll_event event = {.events = EPOLLIN};
     char byte;
 
-    if (host->greeted) {
-        ssize_t bytes = recv(host->socket, &byte, 1, MSG_DONTWAIT);
-
-        return bytes < 0 && (errno == EAGAIN || errno == EINTR);
-    }
+    if (host->greeted)
+        return take_rings(host);
     if (recv(host->socket, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
-    if (by_link_host_greet(link, host) != 0)
-        return false;
-    event.data.fd = host->to_switch;
-    epoll_ctl(link->bells, EPOLL_CTL_ADD, host->to_switch, &event);
-    return true;
+    return by_link_host_greet(link, host) == 0;
 }
 
 void by_link_serve(struct by_link *link)
@@ -237,6 +339,17 @@ void by_link_serve(struct by_link *link)
     }
 }
 
+/* At first only this user may connect; the socket's permissions let others in. */
+static int bind_private(int listener, const struct sockaddr_un *address)
+{
+    mode_t mask = umask(0177);
+    int result = bind(listener, (const struct sockaddr *)address, sizeof *address), error = errno;
+
+    umask(mask);
+    errno = error;
+    return result;
+}
+
 int by_link_open(struct by_link **out, const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -249,6 +362,7 @@ int by_link_open(struct by_link **out, const char *path)
         return BY_ENOMEM;
     }
     link->memory_fd = -1;
+    link->again = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     link->bells = epoll_create1(EPOLL_CLOEXEC);
     link->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (strlen(path) >= sizeof address.sun_path) {
@@ -261,7 +375,7 @@ int by_link_open(struct by_link **out, const char *path)
     if (link->listener >= 0 && lstat(path, &stat) == 0 && S_ISSOCK(stat.st_mode) &&
         connect(link->listener, (struct sockaddr *)&address, sizeof address) != 0 && errno == ECONNREFUSED)
         unlink(path);
-    if (link->listener < 0 || bind(link->listener, (struct sockaddr *)&address, sizeof address) != 0 ||
+    if (link->listener < 0 || bind_private(link->listener, &address) != 0 ||
         listen(link->listener, BY_LINK_HOSTS_MAX) != 0) {
         int error = errno;
 
@@ -271,7 +385,9 @@ int by_link_open(struct by_link **out, const char *path)
     }
     link->bound = true;
     event.data.fd = link->listener;
-    if (link->bells < 0 || epoll_ctl(link->bells, EPOLL_CTL_ADD, link->listener, &event) != 0) {
+    if (link->bells < 0 || link->again < 0 ||
+        epoll_ctl(link->bells, EPOLL_CTL_ADD, link->listener, &event) != 0 ||
+        epoll_ctl(link->bells, EPOLL_CTL_ADD, link->again, &event) != 0) {
         by_say("--shm %s: no descriptor to sleep on: %s", path, strerror(errno));
         by_link_close(link);
         return BY_EIO;
@@ -280,9 +396,10 @@ int by_link_open(struct by_link **out, const char *path)
     return 0;
 }
 
-void by_link_start(struct by_link *link, struct by_engine *engine, const uint8_t *memory,
+void by_link_start(struct by_link *link, uint16_t port, struct by_engine *engine, const uint8_t *memory,
                    uint64_t memory_bytes, int memory_fd)
 {
+    link->port = port;
     link->engine = engine;
     link->memory = memory;
     link->memory_bytes = memory_bytes;
@@ -297,6 +414,7 @@ void by_link_close(struct by_link *link)
         unlink(link->path);
     close_fd(link->listener);
     close_fd(link->bells);
+    close_fd(link->again);
     free(link->path);
     free(link);
 }

@@ -14,8 +14,9 @@
 #define BY_LINK_BATCH 64u
 
 struct by_link_host {
-    int socket, to_switch, to_host;
-    uint16_t udp_port;
+    int socket; /* of the greeting, then of the bells: a byte in each direction */
+    struct by_shm_challenge challenge;
+    struct by_shm_hello hello;
     bool greeted; /* what follows holds */
     bool asleep;  /* it knows that it must ring */
     struct by_shm_cable *cable;
@@ -31,7 +32,10 @@ struct by_link_host {
 
 struct by_link {
     int listener;
-    int bells;  /* an epoll of all that wakes us here */
+    int bells; /* an epoll of all that wakes us here */
+    int again; /* an eventfd of our own among them: a packet came before a sleep */
+    bool rung; /* it is readable */
+    uint16_t port;
     bool bound; /* the socket at `path` is ours */
     char *path;
     struct by_engine *engine;
@@ -51,7 +55,8 @@ struct by_link {
 int by_link_host_greet(struct by_link *link, struct by_link_host *host);
 /* Gives back all references and memory, and closes the socket. */
 void by_link_host_free(struct by_link *link, struct by_link_host *host);
-void by_link_bell(int bell);
+/* Wakes the host. */
+void by_link_bell(const struct by_link_host *host);
 /* The end of a sleep. */
 void by_link_host_wake(struct by_link_host *host);
 

@@ -28,7 +28,6 @@
 #define SEND_BYTES (16 << 20)
 /* Least receive buffer (bytes): what other drivers expect. */
 #define BUFFER_BYTES_MIN 2048u
-#define FDS_MAX          1024
 
 uint32_t by_port_payload_max(const struct by_port *port)
 {
@@ -68,30 +67,65 @@ static void list_pci(char *text, size_t bytes)
         closedir(dir);
 }
 
-/* Marks the file descriptors that are open now. */
-static void open_fds(uint8_t map[FDS_MAX])
+/* The file descriptors that are open, however high their numbers are: `count` of them, or -1. */
+struct by_fds {
+    int *fd;
+    int count;
+};
+
+static struct by_fds open_fds(void)
 {
-    for (int fd = 0; fd < FDS_MAX; fd++)
-        map[fd] = fcntl(fd, F_GETFD) != -1;
+    struct by_fds open = {.fd = NULL, .count = 0};
+    DIR *dir = opendir("/proc/self/fd");
+
+    if (!dir)
+        open.count = -1;
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        int *more =
+            entry->d_name[0] == '.' ? NULL : realloc(open.fd, (size_t)(open.count + 1) * sizeof *more);
+
+        if (entry->d_name[0] == '.')
+            continue;
+        if (!more) {
+            free(open.fd);
+            open = (struct by_fds){.fd = NULL, .count = -1};
+            break;
+        }
+        open.fd = more;
+        open.fd[open.count++] = atoi(entry->d_name);
+    }
+    if (dir)
+        closedir(dir);
+    return open;
+}
+
+static bool was_open(const struct by_fds *before, int fd)
+{
+    for (int i = 0; i < before->count; i++)
+        if (before->fd[i] == fd)
+            return true;
+    return false;
 }
 
 /* The packet sockets that were opened since `before`: readable when frames wait, so an idle switch sleeps on
- * them. */
-static void find_bells(struct by_port *port, const uint8_t before[FDS_MAX])
+ * them. Where descriptors cannot be listed there are none, and the port is polled. */
+static void find_bells(struct by_port *port, const struct by_fds *before)
 {
     const int send_bytes = SEND_BYTES;
+    struct by_fds now = before->count < 0 ? (struct by_fds){.count = -1} : open_fds();
 
-    for (int fd = 0; fd < FDS_MAX && port->bell_count < BY_PORT_BELLS; fd++) {
-        int domain = 0;
+    for (int i = 0; i < now.count && port->bell_count < BY_PORT_BELLS; i++) {
+        int fd = now.fd[i], domain = 0;
         socklen_t size = sizeof domain;
 
-        if (before[fd] || getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0)
+        if (was_open(before, fd) || getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0)
             continue;
         if (domain != AF_PACKET && domain != AF_XDP)
             continue;
         setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &send_bytes, sizeof send_bytes);
         port->bells[port->bell_count++] = fd;
     }
+    free(now.fd);
 }
 
 static int check_one(const struct by_port_spec *spec)
@@ -206,22 +240,24 @@ static int probe_pci(struct by_port *port, const char *text)
 
 int by_port_probe(struct by_port *port, unsigned index, const struct by_port_spec *spec, unsigned driver)
 {
-    uint8_t before[FDS_MAX];
+    struct by_fds before;
     int result;
 
     *port = (struct by_port){.kind = spec->kind};
     snprintf(port->name, sizeof port->name, "%s", spec->text);
     if (spec->kind == BY_PORT_SHM)
         return probe_shm(port, spec->text);
-    open_fds(before);
+    before = open_fds();
     if (spec->kind == BY_PORT_IFACE)
         result = probe_interface(port, index, driver);
     else if (spec->kind == BY_PORT_VDEV)
         result = probe_vdev(port, spec->text);
     else
         result = probe_pci(port, spec->text);
-    if (result != 0)
+    if (result != 0) {
+        free(before.fd);
         return result;
+    }
     if (port->kind != BY_PORT_IFACE && rte_eth_dev_get_mtu(port->id, &port->mtu) != 0)
         port->mtu = 1500;
     if (port->train)
@@ -229,7 +265,8 @@ int by_port_probe(struct by_port *port, unsigned index, const struct by_port_spe
     else if (port->xsk)
         port->bells[port->bell_count++] = by_xdp_port_fd(port->xsk);
     else
-        find_bells(port, before);
+        find_bells(port, &before);
+    free(before.fd);
     return 0;
 }
 
@@ -287,7 +324,7 @@ static int fall_back(struct by_port *port)
 
 int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t payload_max, struct by_xdp *xdp)
 {
-    uint8_t before[FDS_MAX];
+    struct by_fds before;
     const char *failed;
     int result = 0;
 
@@ -314,21 +351,25 @@ int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t paylo
         by_xdp_port_start(port->xsk, pool);
         return by_xdp_add(xdp, port->index, port->name, by_xdp_port_fd(port->xsk));
     }
-    open_fds(before);
+    before = open_fds();
     failed = start_device(port, pool, &result);
     if (failed && port->automatic && port->driver == BY_DRIVER_AF_XDP) {
-        if ((result = fall_back(port)) != 0)
+        if ((result = fall_back(port)) != 0) {
+            free(before.fd);
             return result;
+        }
         failed = start_device(port, pool, &result);
     }
     if (failed) {
+        free(before.fd);
         by_say("port %s: %s of %s failed: %s", port->name, failed, port->device, rte_strerror(-result));
         return BY_EIO;
     }
     /* Frames carry the addresses of the table, which need not be the device's. A device that cannot do it
      * filters by its own. */
     rte_eth_promiscuous_enable(port->id);
-    find_bells(port, before);
+    find_bells(port, &before);
+    free(before.fd);
     return 0;
 }
 

@@ -58,8 +58,9 @@ static void release(struct by_shell *shell)
     rte_mempool_free(shell->header_pool);
     rte_mempool_free(shell->frame_pool);
     by_eal_memory_free(shell->engine_memory, shell->engine_bytes, shell->has_device);
-    if (shell->engine_fd >= 0)
-        close(shell->engine_fd);
+    by_eal_memory_free(shell->payload_memory, shell->payload_bytes, false);
+    if (shell->payload_fd >= 0)
+        close(shell->payload_fd);
     free(shell->ports);
     free(shell);
 }
@@ -169,17 +170,23 @@ static int make_engine(struct by_shell *shell, const struct by_shell_config *con
         .meter_count_max = by_engine_meters(shell->port_count, BY_SHARES_MAX),
     };
 
+    if (shell->has_links) {
+        shell->payload_bytes = by_engine_payload_size(&engine);
+        if (shell->payload_bytes > 0)
+            engine.payload = shell->payload_memory =
+                by_eal_memory_shared(shell->payload_bytes, &shell->payload_fd);
+    }
     shell->engine_bytes = by_engine_size(&engine);
     if (shell->engine_bytes == 0) {
         by_say("no engine of %u slots of %u bytes, %u entries, %u relays: a number is out of its range",
                config->slot_count, shell->payload_max, config->entry_count, config->relay_count);
         return BY_ELIMIT;
     }
-    shell->engine_memory = shell->has_links ? by_eal_memory_shared(shell->engine_bytes, &shell->engine_fd)
-                                            : by_eal_memory("engine", shell->engine_bytes, shell->has_device);
-    if (!shell->engine_memory) {
+    shell->engine_memory = by_eal_memory("engine", shell->engine_bytes, shell->has_device);
+    if (!shell->engine_memory || (shell->has_links && !shell->payload_memory)) {
         by_say("no memory for %u slots of 2 x %u bytes (%zu MiB): use fewer (--slots) or give more hugepages",
-               config->slot_count, 2 * shell->payload_max, shell->engine_bytes >> 20);
+               config->slot_count, 2 * shell->payload_max,
+               (shell->engine_bytes + shell->payload_bytes) >> 20);
         return BY_ENOMEM;
     }
     return by_engine_init(&shell->engine, shell->engine_memory, shell->engine_bytes, &engine);
@@ -217,8 +224,8 @@ static int start_ports(struct by_shell *shell)
         if (result != 0)
             return result;
         if (shell->ports[i].link)
-            by_link_start(shell->ports[i].link, shell->engine, shell->engine_memory, shell->engine_bytes,
-                          shell->engine_fd);
+            by_link_start(shell->ports[i].link, (uint16_t)i, shell->engine, shell->payload_memory,
+                          shell->payload_bytes, shell->payload_fd);
         /* A card that sees physical addresses cannot read a payload out of the engine's memory, which need
          * not be contiguous there. */
         if (shell->ports[i].kind == BY_PORT_PCI && rte_eal_iova_mode() != RTE_IOVA_VA)
@@ -252,7 +259,7 @@ int by_shell_open(struct by_shell **out, const struct by_shell_config *config)
     shell->hold.fault = config->fault;
     by_park_open(&shell->park, shell->parked, BY_PARK_MAX);
     shell->control_fd = config->control_fd;
-    shell->engine_fd = -1;
+    shell->payload_fd = -1;
     shell->control = config->control;
     shell->control_context = config->control_context;
     if ((result = probe_ports(shell, config)) != 0 || (result = choose_payload(shell, config)) != 0 ||

@@ -47,9 +47,11 @@ struct by_shell {
     void (*control)(void *context);
     void *control_context;
     uint64_t control_due_ns;
-    void *engine_memory;
-    int engine_fd; /* by which hosts read it, or -1 */
+    void *engine_memory; /* tables and keys, which no host sees */
     size_t engine_bytes;
+    void *payload_memory; /* the banks' payloads, where hosts read them; NULL: they are in engine_memory */
+    int payload_fd;       /* by which they do, or -1 */
+    size_t payload_bytes;
     uint32_t first_port; /* of the next round: no port is always first */
     uint32_t batch_count;
     struct by_rx rx[BY_BATCH_ROOM];

@@ -25,7 +25,7 @@
 #include "offload/wire/frame.h"
 #include "ring/xdp_socket.h"
 
-#define QUEUES_MAX     8u /* receive queues of one interface */
+#define QUEUES_MAX     (BY_TRANSPORT_FDS_MAX / BY_PORTS_MAX) /* receive queues of one interface */
 #define IP_UDP_BYTES   28u
 #define ETHERNET_BYTES 14u
 /* What one frame of the kernel's holds beside its own headroom: larger packets come in pieces. */
@@ -162,13 +162,12 @@ static void afxdp_tx(struct by_transport *transport, const struct by_tx *const *
 static uint32_t afxdp_fds(struct by_transport *transport, struct pollfd *fds)
 {
     struct afxdp *afxdp = (struct afxdp *)transport;
-    uint32_t count = afxdp->socket_count < BY_PORTS_MAX ? afxdp->socket_count : BY_PORTS_MAX;
 
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < afxdp->socket_count; i++) {
         fds[i].fd = by_xdp_socket_fd(afxdp->sockets[i]);
         fds[i].events = POLLIN;
     }
-    return count;
+    return afxdp->socket_count;
 }
 
 /* ---- open and close

@@ -310,7 +310,7 @@ static void linger(struct banyan_comm *comm)
     while (!atomic_load(&comm->abort_wanted)) {
         int clean = by_engine_counters(comm->progress.engine)->duplicate == 0 &&
                     by_endpoint_counters(comm->progress.endpoint)->retx == 0;
-        struct pollfd fds[BY_PORTS_MAX];
+        struct pollfd fds[BY_TRANSPORT_FDS_MAX];
 
         if (by_clock_ns() - quiet_since >= (clean ? comm->linger_ns / 10 : comm->linger_ns) ||
             by_clock_ns() - begin_ns >= comm->context->stall_ns) /* by then who asks has failed */
@@ -412,7 +412,7 @@ void by_comm_end(struct banyan_comm *comm, int error, const char *text)
 static void sleep_until(struct banyan_comm *comm, uint64_t now_ns, uint64_t deadline_ns)
 {
     uint64_t wait_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-    struct pollfd fds[BY_PORTS_MAX + BY_MESH_FDS + BY_MEMBER_FDS + 1];
+    struct pollfd fds[BY_TRANSPORT_FDS_MAX + BY_MESH_FDS + BY_MEMBER_FDS + 1];
     struct timespec wait;
     uint32_t count = 0, member;
 

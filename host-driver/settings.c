@@ -6,9 +6,11 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <banyan/banyan.h>
@@ -138,7 +140,10 @@ static int read_file(struct by_settings *settings, const char *path)
 
 int by_settings_load(struct by_settings *settings)
 {
-    const char *home = getenv("HOME");
+    /* In a program that runs with more rights than its caller's, the caller's environment names no file to
+     * read or library to load. */
+    bool trusted = getauxval(AT_SECURE) == 0;
+    const char *home = trusted ? getenv("HOME") : NULL;
     int error;
 
     for (unsigned i = 0; i < BY_SETTING_COUNT; i++) {
@@ -152,7 +157,7 @@ int by_settings_load(struct by_settings *settings)
         snprintf(path, sizeof(path), "%s/.banyan.conf", home);
         error = read_file(settings, path);
     }
-    for (char **entry = environ; error == 0 && entry != NULL && *entry != NULL; entry++) {
+    for (char **entry = trusted ? environ : NULL; error == 0 && entry != NULL && *entry != NULL; entry++) {
         const char *equals = strchr(*entry, '=');
 
         if (equals != NULL && strncmp(*entry, PREFIX, PREFIX_BYTES) == 0)

@@ -22,6 +22,7 @@
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
 #include "host-driver/transport.h"
+#include "offload/wire/seal.h"
 #include "offload/wire/shm.h"
 
 #define MIB           ((uint64_t)1 << 20)
@@ -33,7 +34,8 @@
 #define ROOM_BYTES_LEAST 64u
 
 struct cable {
-    int socket, to_switch, to_host; /* the two bells */
+    int socket; /* of the greeting, then of the bells: a byte in each direction */
+    bool gone;  /* the switch has closed it: nothing wakes us */
     struct by_shm_cable *memory;
     uint64_t memory_bytes;
     const uint8_t *there; /* the switch's memory */
@@ -46,6 +48,7 @@ struct cable {
 
 struct shm {
     struct by_transport base;
+    int always; /* an eventfd that is readable */
     uint32_t room_bytes;
     uint32_t next_port; /* where rx begins, so that none starves */
     struct cable cable[BY_PORTS_MAX];
@@ -58,12 +61,15 @@ struct shm {
 
 static void wake(struct cable *cable)
 {
-    uint64_t rings;
+    uint8_t ring;
+    ssize_t bytes;
 
     cable->asleep = false;
     by_shm_wake(&cable->receiver);
-    if (read(cable->to_host, &rings, sizeof(rings)) < 0)
-        return; /* nobody has rung */
+    do
+        bytes = recv(cable->socket, &ring, sizeof(ring), MSG_DONTWAIT);
+    while (bytes > 0);
+    cable->gone = bytes == 0 || (errno != EAGAIN && errno != EINTR);
 }
 
 static uint32_t rx_cable(struct shm *shm, uint16_t port, uint32_t at, struct by_rx *rx)
@@ -169,12 +175,12 @@ static void send_one(struct shm *shm, const struct by_tx *tx)
     counters->tx_bytes += by_frame_bytes(BY_WIRE_HEADER_BYTES + tx->payload_bytes);
 }
 
-static void ring(int bell)
+static void ring(const struct cable *cable)
 {
-    const uint64_t one = 1;
+    const uint8_t one = 1;
 
-    if (write(bell, &one, sizeof(one)) < 0)
-        return; /* the counter is full: it has been rung often enough */
+    if (send(cable->socket, &one, sizeof(one), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        return; /* it has been rung often enough, or has gone */
 }
 
 static void shm_tx(struct by_transport *transport, const struct by_tx *const *tx, uint32_t count,
@@ -188,10 +194,10 @@ static void shm_tx(struct by_transport *transport, const struct by_tx *const *tx
             send_one(shm, tx[i]);
     for (uint32_t i = 0; i < transport->port_count; i++)
         if (by_shm_publish(&shm->cable[i].sender))
-            ring(shm->cable[i].to_switch);
+            ring(&shm->cable[i]);
 }
 
-/* Whoever asks is about to sleep: switches are told to ring. */
+/* The caller is about to sleep: switches are told to ring. Where a packet is there already it does not. */
 static uint32_t shm_fds(struct by_transport *transport, struct pollfd *fds)
 {
     struct shm *shm = (struct shm *)transport;
@@ -200,9 +206,7 @@ static uint32_t shm_fds(struct by_transport *transport, struct pollfd *fds)
         struct cable *cable = &shm->cable[i];
 
         cable->asleep = true;
-        if (!by_shm_doze(&cable->receiver))
-            ring(cable->to_host);
-        fds[i].fd = cable->to_host;
+        fds[i].fd = by_shm_doze(&cable->receiver) ? cable->gone ? -1 : cable->socket : shm->always;
         fds[i].events = POLLIN;
     }
     return transport->port_count;
@@ -220,8 +224,6 @@ static void close_fd(int fd)
 static void close_cable(struct cable *cable)
 {
     close_fd(cable->socket);
-    close_fd(cable->to_switch);
-    close_fd(cable->to_host);
     if (cable->memory != NULL)
         munmap(cable->memory, cable->memory_bytes);
     if (cable->there != NULL)
@@ -235,6 +237,7 @@ static void shm_close(struct by_transport *transport)
     for (uint32_t i = 0; i < BY_PORTS_MAX; i++)
         close_cable(&shm->cable[i]);
     by_arena_close(transport->arena);
+    close_fd(shm->always);
     free(shm);
 }
 
@@ -259,22 +262,61 @@ static int make_memory(struct cable *cable, uint32_t room_bytes, int *fd)
     return 0;
 }
 
-static int greet(const struct shm *shm, const struct cable *cable, uint16_t udp_port, int memory_fd)
+/* Waits for the switch's next message. */
+static int await(const struct cable *cable, const char *path)
 {
+    struct pollfd readable = {.fd = cable->socket, .events = POLLIN};
+
+    if (poll(&readable, 1, WELCOME_MS) == 1)
+        return 0;
+    return by_fail(BY_ETIMEDOUT, "the switch at %s does not answer", path);
+}
+
+/* The answer to the switch's challenge, if the job whose hosts listen on `udp_port` has a key; else 0. */
+static uint64_t prove(const uint8_t *image, const struct by_shm_challenge *challenge,
+                      const struct by_shm_hello *hello)
+{
+    struct by_image_header header;
+    struct by_image_job job;
+    struct by_image_key record;
+    struct by_siphash_key key;
+    struct by_hop_keys keys;
+
+    by_image_header(image, &header);
+    for (uint32_t i = 0; i < header.count[BY_SECTION_JOB]; i++) {
+        by_image_job(image, i, &job);
+        if (job.udp_port != hello->udp_port || !by_image_key_find(image, job.job, &record))
+            continue;
+        by_siphash_key_read(&key, record.key);
+        by_hop_keys_make(&key, header.node, challenge->node, 1, &keys);
+        return by_shm_proof(&keys.out, challenge, hello);
+    }
+    return 0;
+}
+
+static int greet(const struct shm *shm, const struct cable *cable, const struct by_transport_config *config,
+                 int memory_fd)
+{
+    struct by_shm_challenge challenge;
     struct by_shm_hello hello = {.magic = BY_SHM_MAGIC,
                                  .version = BY_SHM_VERSION,
                                  .ip = cable->own_ip,
                                  .room_bytes = shm->room_bytes,
                                  .memory_bytes = by_arena_bytes(shm->base.arena),
-                                 .udp_port = udp_port};
-    const int fds[BY_SHM_HELLO_FDS] = {memory_fd, by_arena_fd(shm->base.arena), cable->to_switch,
-                                       cable->to_host};
+                                 .udp_port = config->udp_port};
+    const int fds[BY_SHM_HELLO_FDS] = {memory_fd, by_arena_fd(shm->base.arena)};
     uint8_t control[CMSG_SPACE(sizeof(fds))] __attribute__((aligned(8))) = {0};
     struct iovec piece = {&hello, sizeof(hello)};
     struct msghdr message = {
         .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 
+    if (recv(cable->socket, &challenge, sizeof(challenge), 0) != (ssize_t)sizeof(challenge) ||
+        challenge.magic != BY_SHM_MAGIC || challenge.version != BY_SHM_VERSION) {
+        errno = EPROTO;
+        return -1;
+    }
+    hello.proof = prove(config->image, &challenge, &hello);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(sizeof(fds));
@@ -324,12 +366,11 @@ static int take_memory(struct cable *cable, const struct by_shm_welcome *welcome
 /* The switch's answer, and its memory. */
 static int hear(struct cable *cable, const char *path)
 {
-    struct pollfd readable = {.fd = cable->socket, .events = POLLIN};
     struct by_shm_welcome welcome = {0};
-    int fd, error;
+    int fd, error = await(cable, path);
 
-    if (poll(&readable, 1, WELCOME_MS) != 1)
-        return by_fail(BY_ETIMEDOUT, "the switch at %s does not answer", path);
+    if (error != 0)
+        return error;
     error = read_welcome(cable, &welcome, &fd);
     error = error == 0 ? take_memory(cable, &welcome, fd, path)
                        : by_fail(error, "what listens at %s is no switch of ours", path);
@@ -364,13 +405,10 @@ static int open_cable(struct shm *shm, struct cable *cable, const struct by_tran
 
     if (error == 0)
         error = make_memory(cable, shm->room_bytes, &memory_fd);
-    if (error == 0) {
-        cable->to_switch = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        cable->to_host = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        if (cable->to_switch < 0 || cable->to_host < 0 || greet(shm, cable, config->udp_port, memory_fd) != 0)
-            error =
-                by_fail(BY_EIO, "the switch at %s cannot be greeted: %s", address.sun_path, strerror(errno));
-    }
+    if (error == 0)
+        error = await(cable, address.sun_path);
+    if (error == 0 && (shm->always < 0 || greet(shm, cable, config, memory_fd) != 0))
+        error = by_fail(BY_EIO, "the switch at %s cannot be greeted: %s", address.sun_path, strerror(errno));
     if (error == 0)
         error = hear(cable, address.sun_path);
     close_fd(memory_fd);
@@ -415,7 +453,8 @@ int by_shm_open(const struct by_transport_config *config, struct by_transport **
     if (shm == NULL)
         return by_fail(BY_ENOMEM, "no memory for a transport: %zu bytes", sizeof(*shm));
     for (uint32_t i = 0; i < BY_PORTS_MAX; i++)
-        shm->cable[i].socket = shm->cable[i].to_switch = shm->cable[i].to_host = -1;
+        shm->cable[i].socket = -1;
+    shm->always = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
     shm->base.ops = &shm_ops;
     shm->room_bytes = (config->payload_max + 63u) / 64u * 64u;
     if (shm->room_bytes < ROOM_BYTES_LEAST)

@@ -17,6 +17,9 @@
 #include "offload/table/image.h"
 #include "offload/wire/packet.h"
 
+/* What poll() sleeps on at most (count): AF_XDP has a socket for each of up to eight queues of a port. */
+#define BY_TRANSPORT_FDS_MAX (8u * BY_PORTS_MAX)
+
 struct pollfd;
 struct by_arena;
 struct by_transport;
@@ -54,7 +57,7 @@ struct by_transport_ops {
      * are the packets that BY_TX_RELAY refers to. */
     void (*tx)(struct by_transport *transport, const struct by_tx *const *tx, uint32_t count,
                const struct by_rx *rx);
-    /* Fills what poll() may sleep on, BY_PORTS_MAX at most; returns how many. 0: cannot sleep. */
+    /* Fills what poll() may sleep on, BY_TRANSPORT_FDS_MAX at most; returns how many. 0: cannot sleep. */
     uint32_t (*fds)(struct by_transport *transport, struct pollfd *fds);
     void (*close)(struct by_transport *transport);
 };

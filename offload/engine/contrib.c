@@ -23,6 +23,15 @@ int by_packet_is_from_child(struct by_step *step, const struct by_packet *packet
     return 1;
 }
 
+/* Does the value hold as many leaves as the child has? Otherwise the sum would not, and the damage would look
+ * like this node's own. The child that sent it stays the one that is missing. */
+static int has_its_leaves(const struct by_step *step, const struct by_packet *packet)
+{
+    const struct by_neighbour *child = &step->table->child[packet->entry->first_child + packet->header.child];
+
+    return (uint16_t)(packet->header.nleaf - child->nleaf_least) <= child->nleaf_span;
+}
+
 /* The kernels for what the packet asks for, or NULL where this node lacks them, or the slots that the mode
  * needs. */
 static const struct by_reducer *find_reducer(const struct by_step *step, const struct by_packet *packet)
@@ -172,6 +181,10 @@ void by_contrib_take(struct by_step *step, const struct by_packet *packet)
 
     if (!by_packet_is_from_child(step, packet))
         return;
+    if (!has_its_leaves(step, packet)) {
+        counters->drop_leaves++;
+        return;
+    }
     if (reducer) {
         uint32_t bytes = (uint32_t)header->count * reducer->element_bytes;
 

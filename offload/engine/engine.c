@@ -100,7 +100,7 @@ static uint64_t lay_out(struct by_engine *engine, const struct by_engine_config 
         void *pair = carve(memory, &at, banks * sizeof(struct by_pair));
         void *place = carve(memory, &at, 2 * banks * sizeof(uint32_t));
         void *bank = carve(memory, &at, banks * sizeof(struct by_bank));
-        void *payload = carve(memory, &at, banks * stride);
+        void *payload = config->payload ? config->payload : carve(memory, &at, banks * stride);
 
         if (engine) {
             engine->slot_used = used;
@@ -127,13 +127,26 @@ size_t by_engine_size(const struct by_engine_config *config)
     return bytes <= SIZE_MAX / 2 ? (size_t)bytes : 0;
 }
 
+size_t by_engine_payload_size(const struct by_engine_config *config)
+{
+    struct by_engine_config apart;
+    size_t whole, rest;
+
+    by_copy(&apart, config, sizeof(apart));
+    apart.payload = NULL;
+    whole = by_engine_size(&apart);
+    apart.payload = &apart;
+    rest = by_engine_size(&apart);
+    return whole > 0 && rest > 0 ? whole - rest : 0;
+}
+
 int by_engine_init(struct by_engine **engine, void *memory, size_t bytes,
                    const struct by_engine_config *config)
 {
     size_t need = by_engine_size(config);
     struct by_engine *e = memory;
 
-    if (need == 0 || (uintptr_t)memory % BY_LINE != 0)
+    if (need == 0 || (uintptr_t)memory % BY_LINE != 0 || (uintptr_t)config->payload % BY_LINE != 0)
         return BY_EINVAL;
     if (bytes < need)
         return BY_ENOMEM;

@@ -29,6 +29,8 @@ struct by_engine_config {
     uint8_t alike; /* 1: a result for several children is the same packet for all (child 255), if it has no
                       key, so that who replicates it need not look into it; 0: each names its child */
     uint32_t meter_count_max; /* meters of shares (by_engine_meters); 0: shares are not kept here */
+    void *payload; /* memory for the payloads alone, 64-byte aligned, of by_engine_payload_size() bytes, or
+                      NULL: they lie behind the rest. So they can be shared, and tables and keys not */
 };
 
 /* Meters that `ports` ports with the shares of `jobs` jobs need. */
@@ -69,6 +71,7 @@ static inline uint32_t by_engine_shares(uint32_t meters, uint32_t ports)
     X(drop_child, "dropped: child index")                                                                    \
     X(drop_ingress, "dropped: wrong port or address for that child or parent")                               \
     X(drop_count, "dropped: element count or payload size")                                                  \
+    X(drop_leaves, "dropped: a number of leaves that the child does not have")                               \
     X(drop_psum, "dropped: payload checksum")                                                                \
     X(drop_key, "dropped: not the tag of the job's key")                                                     \
     X(drop_stale, "dropped: of a chunk already served")                                                      \
@@ -89,8 +92,11 @@ struct by_engine_counters {
 #undef X
 };
 
-/* Bytes and alignment (64) of the memory for `config`; 0 when a value is out of range. */
+/* Bytes and alignment (64) of the memory for `config`, but for config->payload; 0 when a value is out of
+ * range. */
 size_t by_engine_size(const struct by_engine_config *config);
+/* Bytes of the memory for payloads alone; 0 when a value is out of range. */
+size_t by_engine_payload_size(const struct by_engine_config *config);
 /* Builds an engine with an empty table in `memory` (64-byte aligned, `bytes` >= by_engine_size). 0, BY_EINVAL
  * or BY_ENOMEM. */
 int by_engine_init(struct by_engine **engine, void *memory, size_t bytes,

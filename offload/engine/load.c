@@ -138,6 +138,29 @@ static void build_keys(struct by_table *table, struct by_entry *entry, const str
     }
 }
 
+/*
+ * How many leaves a value of each child holds: a rank's is one; those of a node below are what the ranks
+ * leave. Where several children are nodes, only their sum is known, and that each holds one leaf at least.
+ */
+static void bound_leaves(struct by_table *table, const struct by_image_entry *record)
+{
+    uint16_t most = (uint16_t)(record->nleaf - (record->child_count - 1u));
+    struct by_image_child child;
+    uint32_t nodes = 0;
+
+    for (uint32_t i = 0; i < record->child_count; i++) {
+        by_image_child(table->image, record->first_child + i, &child);
+        nodes += child.rank == BY_RANK_NONE;
+    }
+    for (uint32_t i = 0; i < record->child_count; i++) {
+        struct by_neighbour *to = &table->child[record->first_child + i];
+
+        by_image_child(table->image, record->first_child + i, &child);
+        to->nleaf_least = child.rank == BY_RANK_NONE && nodes == 1 ? most : 1;
+        to->nleaf_span = child.rank == BY_RANK_NONE ? (uint16_t)(most - to->nleaf_least) : 0;
+    }
+}
+
 static void build_entry(struct by_table *table, uint32_t index, uint16_t gen, const struct by_image_key *key)
 {
     struct by_entry *entry = &table->entry[index];
@@ -167,6 +190,7 @@ static void build_entry(struct by_table *table, uint32_t index, uint16_t gen, co
         to->address = by_address(child.port, child.ip);
         to->udp_port = child.udp_port;
     }
+    bound_leaves(table, &record);
     build_keys(table, entry, &record, key);
     put_cell(table->entry_cell, table->entry_shift, entry->key, index);
     if (table->fan < record.child_count + 2u)

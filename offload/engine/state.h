@@ -113,6 +113,8 @@ static inline uint64_t by_address(uint16_t port, uint32_t ip)
 struct by_neighbour {
     uint64_t address;
     uint16_t udp_port;
+    uint16_t nleaf_least; /* of a child: leaves that a value of it holds, as far as the table tells */
+    uint16_t nleaf_span;  /* so many more it may hold */
 };
 
 struct by_entry {

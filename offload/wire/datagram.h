@@ -15,12 +15,14 @@
 
 /* Bytes of the first packet of a datagram of `bytes`: all of it, unless it is without a payload and another
  * header follows that is as well, and of the same job and tree. Of damaged bytes it makes packets whose tags
- * do not hold. */
+ * do not hold. A datagram of more than BY_DATAGRAM_PACKETS_MAX packets is one malformed packet, so that what
+ * a frame can cause has a bound. */
 static inline uint16_t by_datagram_first(const uint8_t *data, uint16_t bytes)
 {
     const uint8_t *next = data + BY_WIRE_HEADER_BYTES;
 
-    if (bytes < 2 * BY_WIRE_HEADER_BYTES || !(data[2] & BY_FLAG_NODATA))
+    if (bytes < 2 * BY_WIRE_HEADER_BYTES || !(data[2] & BY_FLAG_NODATA) ||
+        bytes > BY_DATAGRAM_PACKETS_MAX * BY_WIRE_HEADER_BYTES)
         return bytes;
     for (unsigned i = 4; i < 8; i++)
         if (data[i] != next[i])

@@ -4,10 +4,12 @@
  * the host's own memory, which the switch reads, or in the switch's, which the host reads. So a payload of a
  * user is copied nowhere before it is added, and a sum is copied once, to where the user wants it.
  *
- * The host makes the memory and hands it over a Unix socket (SOCK_SEQPACKET): struct by_shm_hello with four
- * descriptors (the cable, the host's memory, the switch's bell, the host's bell); the answer is struct
- * by_shm_welcome with one (the switch's memory, to be read only). Bells are eventfds: a consumer that wants
- * to sleep says so in the queue, and the producer rings. Either side ends the cable by closing the socket.
+ * They meet at a Unix socket (SOCK_SEQPACKET). The switch sends struct by_shm_challenge; the host makes the
+ * memory and sends struct by_shm_hello with two descriptors (the cable, the host's memory), and in a keyed
+ * job with by_shm_proof of the challenge; the answer is struct by_shm_welcome with one descriptor (the
+ * switch's payloads, to be read only). From then on each message is a bell: a consumer that wants to sleep
+ * says so in the queue, and the producer sends a byte. A socket has a file description at each end, so that
+ * neither side can make the other one's calls block. Either side ends the cable by closing the socket.
  *
  * Each queue has one producer and one consumer, in different processes. What the other side writes is checked
  * before it is used, and copied before it is checked; a payload may change under the reader, and is worth
@@ -20,10 +22,11 @@
 #include <stdint.h>
 
 #include "offload/base/assert.h"
+#include "offload/base/siphash.h"
 #include "offload/wire/wire.h"
 
 #define BY_SHM_MAGIC   0x42594d43u /* "BYMC" */
-#define BY_SHM_VERSION 2u
+#define BY_SHM_VERSION 3u
 /* Packets of a queue (count, a power of two): two windows of the default size. */
 #define BY_SHM_SLOTS 512u
 #define BY_SHM_LINE  64u /* bytes of a cache line */
@@ -79,6 +82,14 @@ static inline uint8_t *by_shm_room(struct by_shm_cable *cable, uint32_t room_byt
            (uint64_t)room_bytes * (direction * BY_SHM_SLOTS + (slot & (BY_SHM_SLOTS - 1)));
 }
 
+/* What the host's proof must be new for. */
+struct by_shm_challenge {
+    uint32_t magic, version;
+    uint64_t nonce[2];
+    uint16_t node; /* the switch's, by its table; BY_NODE_NONE: it has none */
+    uint16_t reserved[3];
+};
+
 struct by_shm_hello {
     uint32_t magic, version;
     uint32_t ip;         /* the host's on this cable, host order */
@@ -86,8 +97,25 @@ struct by_shm_hello {
     uint64_t memory_bytes;
     uint16_t udp_port; /* on which this job's host listens */
     uint16_t reserved[3];
+    uint64_t proof; /* of a keyed job */
 };
-#define BY_SHM_HELLO_FDS 4u
+#define BY_SHM_HELLO_FDS 2u
+
+/* Shows that the host has the job's key: `key` is that of packets from the host to the switch as its parent.
+ * A message of 32 bytes, which no packet's tag covers (seal.h). */
+static inline uint64_t by_shm_proof(const struct by_siphash_key *key,
+                                    const struct by_shm_challenge *challenge,
+                                    const struct by_shm_hello *hello)
+{
+    struct by_siphash_state state;
+
+    by_siphash_begin(&state, key);
+    by_siphash_word(&state, (uint64_t)BY_SHM_MAGIC << 32 | BY_SHM_VERSION);
+    by_siphash_word(&state, challenge->nonce[0]);
+    by_siphash_word(&state, challenge->nonce[1]);
+    by_siphash_word(&state, (uint64_t)hello->ip << 16 | hello->udp_port);
+    return by_siphash_end(&state, 0, 32);
+}
 
 struct by_shm_welcome {
     uint32_t magic, version;

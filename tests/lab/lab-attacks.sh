@@ -283,4 +283,5 @@ if [ "$("$banyan" show "$socket" | grep -o 'hash [0-9a-f]*')" = "$before" ]; the
 jobs_right "control: both jobs are right"
 check "no key is in any text or log" bash -c "! grep -qiE '[0-9a-f]{32}' '$dir'/*/*.txt '$dir/up.out' /run/banyan/lab-$id/*.log"
 . tests/lab/attacks-keys.sh
+. tests/lab/attacks-shm.sh
 finish

@@ -2,7 +2,9 @@
 LAB_SHORT := lab-smoke lab-modes lab-jobs lab-attacks lab-survive lab-again lab-blame lab-faults lab-kill lab-leaks lab-shm lab-push lab-daemon lab-tls lab-join lab-doctor lab-top lab-refusals lab-teardown lab-trains lab-xdp switchd plot planning documents sim
 
 # What somebody with a raw socket can try, for lab-attacks.sh.
-TOOLS += lab-attack control-attack lab-tenant
+TOOLS += lab-attack control-attack lab-tenant lab-attack-shm
+lab-attack-shm_SRC    := tests/lab/attack_shm.c
+lab-attack-shm_LIBS   := offload
 lab-tenant_SRC        := tests/lab/tenant.c
 lab-tenant_LDLIBS      = $(LIBBANYAN_SO) -Wl,-rpath,'$$ORIGIN/../lib' -lpthread
 $(B)/tools/lab-tenant: $(LIBBANYAN_SO)

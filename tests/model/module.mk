@@ -31,11 +31,13 @@ model: $(B)/tools/model $(B)/tests/test_model ## explore every state of the prot
 	$(Q)$(B)/tools/model --jobs $(shell nproc)
 	$(Q)MODEL_FULL=1 $(B)/tests/test_model
 
-MUTATION_TESTS := test_endpoint_send test_endpoint_session test_endpoint_timer test_sim_fairness test_sim_resume
-MUTATIONS = $(foreach t,$(MUTATION_TESTS),OBJECTS_$(t)="$(call obj,$($(t)_SRC))") tests/model/mutations.sh $(B) "$(CC) $(BASE) $(PICFLAG) $(FLAGS_offload)" "$(CC) $(LDSAN)" "$(call obj,$(model_SRC))"
+MUTATION_TESTS := unit-engine-flips unit-engine-keyed unit-engine-packets unit-engine-poison \
+	test_endpoint_accept test_endpoint_keyed test_endpoint_send test_endpoint_session test_endpoint_timer test_sim_fairness test_sim_resume
+MUTATIONS = $(foreach t,$(MUTATION_TESTS),OBJECTS_$(subst -,_,$(t))="$(call obj,$($(t)_SRC))") tests/model/mutations.sh $(B) "$(CC) $(BASE) $(PICFLAG) $(FLAGS_offload)" "$(CC) $(LDSAN)" "$(call obj,$(model_SRC))"
 
-model-smoke: $(B)/tools/model $(B)/tests/test_endpoint_send
-	$(Q)$(MUTATIONS) --apply one-bank no-second-sum seal-is-ignored held-is-ignored
+model-smoke: $(B)/tools/model $(foreach t,$(MUTATION_TESTS),$(B)/tests/$(t))
+	$(Q)$(MUTATIONS) --apply one-bank no-second-sum seal-is-ignored held-is-ignored \
+		forged-err-at-node forged-wait-at-host err-outside-tag err-takes-waiting-bank
 
 model-mutations: $(B)/tools/model $(foreach t,$(MUTATION_TESTS),$(B)/tests/$(t)) ## break the protocol's code rule by rule and see the exploration catch each
 	$(Q)$(MUTATIONS)

@@ -50,8 +50,8 @@ make_mutant() {
         objects+=("${file%.c}.o")
         (cd "$dir" && $compile -Wno-error -w -c -o "${file%.c}.o" "${file#"$dir/"}") || return 1
     done < <(printf '%s\n' "${sources[@]}" | sort -u)
-    if [[ $2 == test_* ]]; then
-        own=OBJECTS_$2
+    if [[ $2 == test_* || $2 == unit-* ]]; then
+        own=OBJECTS_${2//-/_}
         own=${!own}
         libraries=(-lcmocka)
         [[ $2 != test_sim_* ]] || worlds=("$build/lib/libworld.a")
@@ -76,7 +76,7 @@ for name in "$@"; do
     config=${line##*; }
     arguments=("$config")
     pattern="=> .*$property"
-    [[ $config != test_* ]] || { arguments=() pattern="FAILED .*$property"; }
+    [[ $config != test_* && $config != unit-* ]] || { arguments=() pattern="FAILED .*$property"; }
     if ! make_mutant "$name" "$config" >"$work/$name.log" 2>&1; then
         why="cannot be built"
     elif timeout 120 "$work/$name/program" "${arguments[@]}" >"$work/$name.log" 2>&1; then

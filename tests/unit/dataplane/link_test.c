@@ -21,12 +21,14 @@
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 #include "offload/reduce/reduce.h"
+#include "offload/wire/seal.h"
 #include "tests/unit/dataplane/memory.h"
 
-#define HOSTS   2u
-#define COUNT   64u
-#define PAYLOAD 1024u
-#define MEMORY  (64u << 10)
+#define HOSTS      2u
+#define COUNT      64u
+#define PAYLOAD    1024u
+#define MEMORY     (64u << 10)
+#define HUGE_BYTES (2u << 20)
 
 static const struct star star = {
     .hosts = HOSTS, .trees = 1, .window = 8, .payload_max = PAYLOAD, .mtu = 1500};
@@ -34,7 +36,8 @@ static char paths[HOSTS][64];
 
 /* One host's side of a cable. */
 struct end {
-    int socket, memory_fd, cable_fd, bells[2];
+    int socket, memory_fd, cable_fd;
+    struct by_shm_challenge challenge;
     uint8_t *memory;
     struct by_shm_cable *cable;
     const uint8_t *there;
@@ -84,6 +87,20 @@ static int sealed(const char *name, uint64_t bytes, int seals)
     return fd;
 }
 
+/* A memfd of one huge page that nothing has reserved. */
+static int huge_file(int seals)
+{
+    int fd = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
+
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, HUGE_BYTES), 0);
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+    return fd;
+}
+
+static bool huge;
+/* Answers the challenge in the hello; NULL: nobody does. */
+static void (*prover)(const struct end *end, struct by_shm_hello *hello);
 /* Connects and says hello with `count` descriptors; the answer's status, or 1 when there is none. */
 static int greet(struct by_shell *shell, struct end *end, unsigned host, struct by_shm_hello *hello,
                  unsigned count, int seals)
@@ -101,16 +118,18 @@ static int greet(struct by_shell *shell, struct end *end, unsigned host, struct 
     end->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     assert_int_equal(connect(end->socket, (struct sockaddr *)&address, sizeof address), 0);
     end->cable_fd = sealed("cable", by_shm_bytes(PAYLOAD), seals);
-    end->memory_fd = sealed("memory", MEMORY, seals);
+    end->memory_fd = huge ? huge_file(seals) : sealed("memory", MEMORY, seals);
     end->cable = mmap(NULL, by_shm_bytes(PAYLOAD), PROT_READ | PROT_WRITE, MAP_SHARED, end->cable_fd, 0);
-    end->memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED, end->memory_fd, 0);
+    end->memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, huge ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED,
+                       huge ? -1 : end->memory_fd, 0);
     assert_true(end->cable != MAP_FAILED && end->memory != MAP_FAILED);
-    for (unsigned i = 0; i < 2; i++)
-        end->bells[i] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    serve(shell);
+    assert_int_equal(recv(end->socket, &end->challenge, sizeof end->challenge, MSG_DONTWAIT),
+                     sizeof end->challenge);
+    if (prover)
+        prover(end, hello);
     fds[0] = end->cable_fd;
     fds[1] = end->memory_fd;
-    fds[2] = end->bells[0];
-    fds[3] = end->bells[1];
     message.msg_controllen = CMSG_SPACE(count * sizeof(int));
     header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
@@ -148,8 +167,6 @@ static void leave(struct end *end)
     close(end->socket);
     close(end->cable_fd);
     close(end->memory_fd);
-    close(end->bells[0]);
-    close(end->bells[1]);
     munmap(end->cable, by_shm_bytes(PAYLOAD));
     munmap(end->memory, MEMORY);
     if (end->there)
@@ -339,6 +356,29 @@ static void a_payload_longer_than_any_is_dropped(void **state)
     by_shell_close(shell);
 }
 
+static void a_payload_longer_than_its_place_in_the_cable_is_dropped(void **state)
+{
+    static const struct {
+        uint8_t place;
+        uint16_t bytes;
+    } rows[] = {{BY_SHM_COPY, PAYLOAD}, {BY_SHM_SMALL, BY_ERR_BYTES}};
+    struct by_shell *shell = open_shell();
+    struct by_rx rx;
+    struct end end;
+
+    (void)state;
+    join(shell, &end, 0);
+    for (unsigned i = 0; i < 4; i++) {
+        give(&end, 0, i, 0);
+        end.cable->up.packet[i].place = rows[i / 2].place;
+        end.cable->up.packet[i].payload_bytes = (uint16_t)(rows[i / 2].bytes + i % 2);
+        assert_int_equal(by_link_receive(shell->ports[0].link, 0, &rx, 1), i % 2 == 0);
+        by_link_done(shell->ports[0].link);
+    }
+    leave(&end);
+    by_shell_close(shell);
+}
+
 static void a_queue_that_says_it_holds_more_than_its_slots_holds_nothing(void **state)
 {
     struct by_shell *shell = open_shell();
@@ -477,7 +517,7 @@ static void who_is_not_let_in_hears_why(void **state)
     words = hello(); /* memory that could be made shorter would end the switch */
     assert_int_equal(greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_GROW), BY_EINVAL);
     leave(&end);
-    assert_int_equal(greet(shell, &end, 0, &words, 2, F_SEAL_SHRINK), BY_EINVAL);
+    assert_int_equal(greet(shell, &end, 0, &words, 1, F_SEAL_SHRINK), BY_EINVAL);
     leave(&end);
     join(shell, &other, 0); /* the first of a job */
     assert_int_equal(greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), BY_EINVAL);
@@ -486,11 +526,169 @@ static void who_is_not_let_in_hears_why(void **state)
     by_shell_close(shell);
 }
 
+/* Its pages may run out, and then a read of them ends the switch. */
+static void memory_of_huge_pages_is_refused(void **state)
+{
+    struct by_shell *shell = open_shell();
+    struct by_shm_hello words = hello();
+    struct end end;
+
+    (void)state;
+    words.memory_bytes = HUGE_BYTES;
+    huge = true;
+    assert_int_equal(greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), BY_EINVAL);
+    huge = false;
+    leave(&end);
+    by_shell_close(shell);
+}
+
+static void a_host_that_never_takes_its_bells_blocks_nobody(void **state)
+{
+    struct by_shell *shell = open_shell();
+    struct by_link *link = shell->ports[0].link;
+    const uint8_t ring = 1;
+    struct end end;
+
+    (void)state;
+    join(shell, &end, 0);
+    assert_int_equal(fcntl(end.socket, F_SETFL, 0), 0); /* as a host can; ours is another description */
+    alarm(20);
+    for (unsigned i = 0; i < 10000; i++)
+        by_link_bell(link->host[0]);
+    for (unsigned i = 0; i < 10000; i++)
+        (void)!send(end.socket, &ring, 1, MSG_DONTWAIT);
+    for (unsigned i = 0; i < 100; i++) {
+        link->host[0]->asleep = true;
+        by_shell_round(shell);
+        serve(shell);
+    }
+    alarm(0);
+    give(&end, 0, 0, 0);
+    assert_int_equal(by_shell_round(shell), 1);
+    leave(&end);
+    serve(shell);
+    assert_int_equal(link->host_count, 0);
+    by_shell_close(shell);
+}
+
+/* ---- keys */
+
+static const struct by_image_key star_key = {.key = {"a key of sixteen"}, .job = 1, .cover = BY_COVER_HEADER};
+static const struct by_image_key other_key = {
+    .key = {"another tenant's"}, .job = 1, .cover = BY_COVER_HEADER};
+static const struct by_image_key *prover_key;
+
+/* As the host of port 0. */
+static void prove(const struct end *end, struct by_shm_hello *words)
+{
+    struct by_siphash_key key;
+    struct by_hop_keys keys;
+
+    by_siphash_key_read(&key, prover_key->key);
+    by_hop_keys_make(&key, 1, end->challenge.node, 1, &keys);
+    words->proof = by_shm_proof(&keys.out, &end->challenge, words);
+}
+
+static void load_keyed(struct by_shell *shell)
+{
+    size_t bytes, keyed_bytes;
+    uint8_t *image = star_image(&star, &bytes), *keyed;
+    struct by_image_fault fault = {0};
+    struct by_image_key key = star_key;
+    struct by_image_job job;
+
+    by_image_job(image, 0, &job);
+    key.job = job.job;
+    job.gen++; /* within a generation a key stays as it is */
+    by_image_put_job(image, 0, &job);
+    by_image_seal(image);
+    keyed = malloc(by_image_keyed_bytes(image, 1));
+    keyed_bytes = by_image_put_keys(image, &key, 1, keyed);
+    assert_true(keyed_bytes > bytes);
+    assert_int_equal(by_engine_stage(by_shell_engine(shell), keyed, keyed_bytes, &fault), 0);
+    assert_int_equal(by_shell_commit(shell), 0);
+    free(image);
+    free(keyed);
+}
+
+static void greet_with(struct by_shell *shell, struct end *end, const struct by_image_key *key, int expected)
+{
+    struct by_shm_hello words = hello();
+
+    prover = key ? prove : NULL;
+    prover_key = key;
+    assert_int_equal(greet(shell, end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), expected);
+    prover = NULL;
+}
+
+static void the_port_of_a_keyed_job_is_for_who_has_its_key(void **state)
+{
+    struct by_shell *shell = open_shell();
+    struct end early, end;
+
+    (void)state;
+    greet_with(shell, &early, NULL, 0); /* the job has no key yet */
+    load_keyed(shell);
+    greet_with(shell, &end, NULL, BY_EINVAL);
+    leave(&end);
+    greet_with(shell, &end, &other_key, BY_EINVAL);
+    leave(&end);
+    assert_int_equal(shell->ports[0].link->host[0]->greeted, true);
+    greet_with(shell, &end, &star_key, 0); /* and who greeted early gives way */
+    assert_int_equal(recv(early.socket, &(uint8_t){0}, 1, MSG_DONTWAIT), 0);
+    leave(&early);
+    greet_with(shell, &early, &star_key, BY_EINVAL); /* another process of the job does not */
+    leave(&early);
+    give(&end, 0, 0, 0);
+    assert_int_equal(by_shell_round(shell), 1);
+    leave(&end);
+    by_shell_close(shell);
+}
+
+static void a_proof_is_for_one_challenge(void **state)
+{
+    struct by_shell *shell = open_shell();
+    struct by_shm_hello words = hello();
+    struct end end, again;
+
+    (void)state;
+    load_keyed(shell);
+    prover = prove;
+    prover_key = &star_key;
+    assert_int_equal(greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), 0);
+    prover = NULL;
+    leave(&end);
+    serve(shell);
+    assert_int_equal(greet(shell, &again, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), BY_EINVAL);
+    leave(&again);
+    by_shell_close(shell);
+}
+
+/* Tables, and the keys of all jobs, lie where no host can read. */
+static void a_host_sees_payloads_and_no_tables_or_keys(void **state)
+{
+    struct by_shell *shell = open_shell();
+    const uint8_t *image;
+    struct end end;
+    size_t bytes;
+
+    (void)state;
+    load_keyed(shell);
+    greet_with(shell, &end, &star_key, 0);
+    image = by_engine_image(by_shell_engine(shell), &bytes);
+    assert_non_null(memmem(image, bytes, star_key.key, sizeof star_key.key));
+    assert_null(memmem(end.there, end.there_bytes, star_key.key, sizeof star_key.key));
+    assert_null(memmem(end.there, end.there_bytes, image, 32));
+    assert_int_equal(end.there_bytes, 2 * 8 * (2 * PAYLOAD + 64)); /* two banks of eight slots */
+    leave(&end);
+    by_shell_close(shell);
+}
+
 static void who_sleeps_is_rung_once(void **state)
 {
     struct by_shell *shell = open_shell();
     struct end end[HOSTS];
-    uint64_t rings = 0;
+    uint8_t ring;
 
     (void)state;
     for (unsigned host = 0; host < HOSTS; host++)
@@ -501,9 +699,9 @@ static void who_sleeps_is_rung_once(void **state)
             give(&end[host], host, seq, 0);
         by_shell_round(shell);
     }
-    assert_int_equal(read(end[0].bells[1], &rings, sizeof rings), sizeof rings);
-    assert_int_equal(rings, 1);
-    assert_true(read(end[1].bells[1], &rings, sizeof rings) < 0); /* that one did not sleep */
+    assert_int_equal(recv(end[0].socket, &ring, 1, MSG_DONTWAIT), 1);
+    assert_true(recv(end[0].socket, &ring, 1, MSG_DONTWAIT) < 0); /* once */
+    assert_true(recv(end[1].socket, &ring, 1, MSG_DONTWAIT) < 0); /* that one did not sleep */
     assert_false(by_shm_doze(&end[0].receiver));                  /* there is something to take */
     for (unsigned host = 0; host < HOSTS; host++)
         leave(&end[host]);
@@ -539,12 +737,18 @@ int main(void)
         cmocka_unit_test(a_packet_without_a_psum_gets_one_where_it_goes_on_over_a_wire),
         cmocka_unit_test(a_payload_beyond_the_shared_memory_is_dropped),
         cmocka_unit_test(a_payload_longer_than_any_is_dropped),
+        cmocka_unit_test(a_payload_longer_than_its_place_in_the_cable_is_dropped),
         cmocka_unit_test(a_queue_that_says_it_holds_more_than_its_slots_holds_nothing),
         cmocka_unit_test(malformed_packets_take_turns_as_all_others_do),
         cmocka_unit_test(a_host_with_much_to_send_leaves_the_others_of_its_port_their_turns),
         cmocka_unit_test(a_host_that_leaves_gives_everything_back),
         cmocka_unit_test(a_host_that_claims_to_have_read_what_was_never_sent_frees_nothing),
         cmocka_unit_test(who_is_not_let_in_hears_why),
+        cmocka_unit_test(memory_of_huge_pages_is_refused),
+        cmocka_unit_test(a_host_that_never_takes_its_bells_blocks_nobody),
+        cmocka_unit_test(the_port_of_a_keyed_job_is_for_who_has_its_key),
+        cmocka_unit_test(a_proof_is_for_one_challenge),
+        cmocka_unit_test(a_host_sees_payloads_and_no_tables_or_keys),
         cmocka_unit_test(who_sleeps_is_rung_once),
         cmocka_unit_test(a_queue_takes_no_more_than_it_has_slots),
     };

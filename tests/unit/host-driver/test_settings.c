@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,8 @@
 #include "host-driver/error.h"
 #include "host-driver/settings.h"
 #include "tests/unit/host-driver/rig.h"
+
+#define SECURE "secure"
 
 static struct by_settings settings;
 static const char *programs; /* this program's folder */
@@ -255,6 +258,35 @@ static void the_list_shows_where_each_value_comes_from_and_warns_of_unknown_ones
     setenv("HOME", "/nonexistent", 1);
 }
 
+/* A copy of this program that runs with another group's rights loads no library that its caller names. */
+static void a_program_with_more_rights_than_its_caller_ignores_the_environment(void **state)
+{
+    char folder[] = "banyan-settings-XXXXXX", command[256];
+    int status;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();                       /* only root gives a file to another group */
+    assert_non_null(mkdtemp(folder)); /* not in /tmp, which may be mounted nosuid */
+    snprintf(command, sizeof(command), "cp /proc/%ld/exe %s/it && chgrp 1 %s/it && chmod 2755 %s/it",
+             (long)getpid(), folder, folder, folder);
+    assert_int_equal(system(command), 0);
+    snprintf(command, sizeof(command), "BANYAN_CUDA_LIBRARY=/tmp/evil.so %s/it " SECURE, folder);
+    status = system(command);
+    snprintf(command, sizeof(command), "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* That copy: 0 when the library is not the caller's. */
+static int run_secure(void)
+{
+    if (getauxval(AT_SECURE) == 0)
+        return 2;
+    return by_settings_load(&settings) == 0 && settings.value[BY_SETTING_CUDA_LIBRARY][0] == 0 ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -264,10 +296,13 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_name_without_end_is_cut_and_a_value_without_end_refused),
         cmocka_unit_test(a_number_out_of_range_is_refused_with_its_name_and_range),
         cmocka_unit_test(whole_numbers_take_no_sign_no_fraction_and_no_rest),
+        cmocka_unit_test(a_program_with_more_rights_than_its_caller_ignores_the_environment),
         cmocka_unit_test(every_setting_can_be_listed),
         cmocka_unit_test(the_list_shows_where_each_value_comes_from_and_warns_of_unknown_ones),
     };
 
+    if (argc > 1 && strcmp(argv[1], SECURE) == 0)
+        return run_secure();
     programs = argc > 0 ? dirname(argv[0]) : ".";
     setenv("HOME", "/nonexistent", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);

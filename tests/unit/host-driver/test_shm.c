@@ -62,6 +62,7 @@ static void *answer_one(void *argument)
     uint8_t control[CMSG_SPACE(sizeof(fds))] __attribute__((aligned(8))) = {0};
     struct iovec piece = {&welcome, answer->bytes};
     struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
+    const struct by_shm_challenge challenge = {.magic = BY_SHM_MAGIC, .version = BY_SHM_VERSION};
     struct by_shm_hello hello;
     int fd = accept4(fake->listener, NULL, NULL, SOCK_CLOEXEC);
     void *right = NULL;
@@ -78,7 +79,8 @@ static void *answer_one(void *argument)
         memcpy(CMSG_DATA(header), fds, answer->fds * sizeof(int));
     }
     /* Without room for them, the greeting's descriptors are none of ours. */
-    if (recv(fd, &hello, sizeof(hello), 0) == (ssize_t)sizeof(hello) &&
+    if (send(fd, &challenge, sizeof(challenge), MSG_NOSIGNAL) == (ssize_t)sizeof(challenge) &&
+        recv(fd, &hello, sizeof(hello), 0) == (ssize_t)sizeof(hello) &&
         sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)answer->bytes)
         right = argument;
     close(fd);

@@ -131,6 +131,58 @@ static void only_a_result_with_the_right_tag_ends_a_keyed_call(void **state)
     }
 }
 
+/* WAIT or ERR from the switch, with the tag of `key`, and afterwards one word more and another less. */
+static void hear(struct one *one, unsigned type, const struct by_siphash_key *key, unsigned shifted)
+{
+    const struct by_err err = {.node = 0, .reason = BY_ERR_WINDOW, .seq = one->first.seq};
+    const struct by_wait wait = {.node = 0, .at = 0, .state = BY_WAIT_CHILDREN, .missing = 2};
+    uint8_t packet[BY_WIRE_HEADER_BYTES + BY_ERR_BYTES], *payload = packet + BY_WIRE_HEADER_BYTES;
+    uint32_t bytes = type == BY_TYPE_ERR ? BY_ERR_BYTES : BY_WAIT_BYTES, count;
+    struct by_rx rx = {.data = packet,
+                       .bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + bytes),
+                       .src_ip = fabric_ip(&one->rig.fabric, 0, 0)};
+    struct by_header header = one->first;
+    struct by_tx tx[16];
+
+    if (type == BY_TYPE_ERR)
+        by_err_encode(&err, payload);
+    else
+        by_wait_encode(&wait, payload);
+    header.type = (uint8_t)type;
+    header.flags = BY_FLAG_KEYED;
+    header.psum = by_psum(payload, bytes);
+    by_header_encode(&header, packet);
+    by_header_seal(packet, key, digest(one, &header, payload, bytes));
+    payload[4] = (uint8_t)(payload[4] + shifted);
+    payload[8] = (uint8_t)(payload[8] - shifted);
+    by_endpoint_step(one->rig.endpoint, one->rig.now_ns, &rx, 1, tx, 16, &count);
+}
+
+static void only_waits_and_errors_with_the_right_tag_are_heard(void **state)
+{
+    const struct by_siphash_key foreign = {1, 2};
+
+    (void)state;
+    for (unsigned cover = BY_COVER_HEADER; cover <= BY_COVER_PAYLOAD; cover++) {
+        struct one *one = open_one(cover);
+        const struct by_endpoint_counters *counters = by_endpoint_counters(one->rig.endpoint);
+
+        for (unsigned i = 0; i < 2; i++) {
+            unsigned type = i ? BY_TYPE_ERR : BY_TYPE_WAIT;
+
+            hear(one, type, &foreign, 0);
+            assert_int_equal(counters->drop_key, 2 * i + 1);
+            hear(one, type, &one->switch_keys.out, 1);
+            assert_int_equal(counters->drop_key, 2 * i + 2);
+            assert_int_equal(counters->wait + counters->err, i);
+            hear(one, type, &one->switch_keys.out, 0);
+            assert_int_equal(counters->drop_key, 2 * i + 2);
+            assert_int_equal(counters->wait + counters->err, i + 1);
+        }
+        close_one(one);
+    }
+}
+
 static void a_job_without_keys_takes_no_keyed_packet(void **state)
 {
     struct one *one = open_one(BY_COVER_NONE);
@@ -151,6 +203,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_keyed_contribution_has_the_tag_that_its_parent_wants),
         cmocka_unit_test(only_a_result_with_the_right_tag_ends_a_keyed_call),
+        cmocka_unit_test(only_waits_and_errors_with_the_right_tag_are_heard),
         cmocka_unit_test(a_job_without_keys_takes_no_keyed_packet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -175,6 +175,20 @@ static void a_roll_with_another_nonce_in_our_place_ends_the_run(void **state)
     stop(rig);
 }
 
+static void a_nonce_is_compared_in_all_its_bits(void **state)
+{
+    (void)state;
+    for (unsigned bit = 0; bit < 32; bit++) {
+        struct rig *rig = start(RANKS);
+        const uint32_t old[RANKS] = {NONCE ^ UINT32_C(1) << bit, 7, 8};
+
+        rig_step(rig);
+        assert_int_equal(answer(rig, &rig->sent[0], old), 2);
+        assert_int_equal(by_endpoint_counters(rig->endpoint)->session, 0);
+        stop(rig);
+    }
+}
+
 static uint32_t complain(struct rig *rig, unsigned reason, uint32_t seq)
 {
     struct by_err err = {.reason = (uint8_t)reason, .seq = seq, .expected_seq = 64};
@@ -323,6 +337,7 @@ int main(void)
         cmocka_unit_test_setup(a_roll_with_our_nonce_opens_all_trees_under_its_salt, fill),
         cmocka_unit_test_setup(rolls_that_differ_anywhere_give_other_tags, fill),
         cmocka_unit_test_setup(a_roll_with_another_nonce_in_our_place_ends_the_run, fill),
+        cmocka_unit_test_setup(a_nonce_is_compared_in_all_its_bits, fill),
         cmocka_unit_test_setup(a_switch_that_is_at_a_later_chunk_ends_the_run, fill),
         cmocka_unit_test_setup(a_rank_that_hears_of_another_ones_refusal_ends_in_silence, fill),
         cmocka_unit_test_setup(a_complaint_about_another_chunk_does_not, fill),

@@ -308,10 +308,12 @@ static void a_broken_header_is_told_to_whoever_comes_whatever_the_chunk(void **s
     rig_close(&rig);
 }
 
-/* A child whose partial sum does not hold as many leaves as the table says has lost or doubled one. */
+/* Of several nodes below only the leaves of all together are known. */
 static void a_sum_of_too_few_leaves_is_an_alarm(void **state)
 {
-    const struct rig_entry *entry = &entries[0];
+    const struct rig_entry six = {
+        .job = 1, .tree = 0, .gen = 1, .root = 1, .children = 4, .window = 2, .nleaf = 6};
+    const struct rig_entry *entry = &six;
     struct by_err err;
     const uint8_t *payload;
 
@@ -320,7 +322,7 @@ static void a_sum_of_too_few_leaves_is_an_alarm(void **state)
     for (unsigned c = 0; c < 4; c++) {
         struct rig_packet packet = rig_contrib(entry, c, 0, input[c], COUNT);
 
-        packet.header.nleaf = c == 2 ? 0 : 1;
+        packet.header.nleaf = c == 2 ? 2 : 1;
         rig_send(&rig, &packet);
     }
     assert_int_equal(rig.tx_count, 4);
@@ -328,6 +330,49 @@ static void a_sum_of_too_few_leaves_is_an_alarm(void **state)
     assert_int_equal(by_err_decode(payload, BY_ERR_BYTES, &err), 0);
     assert_int_equal(err.reason, BY_ERR_MEMORY);
     rig_close(&rig);
+}
+
+/* The child is to blame, not the memory of this node: its value is dropped, so that it stays missing. */
+static void a_value_of_other_leaves_than_its_child_has_is_dropped(void **state)
+{
+    static const struct {
+        uint64_t ranks;
+        uint16_t nleaf;    /* of all */
+        uint16_t sound[4]; /* what the children send */
+        uint16_t wrong[4]; /* of child 2; ends with 0, which is wrong, too */
+    } rows[] = {
+        {.ranks = 15, .nleaf = 4, .sound = {1, 1, 1, 1}, .wrong = {2, UINT16_MAX, 4}},
+        {.ranks = 11, .nleaf = 9, .sound = {1, 1, 6, 1}, .wrong = {5, 7, 1}},
+        {.ranks = 3, .nleaf = 9, .sound = {1, 1, 5, 2}, .wrong = {7, 8, UINT16_MAX}},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct rig_entry entry = {.job = 1,
+                                        .gen = 1,
+                                        .root = 1,
+                                        .children = 4,
+                                        .window = 2,
+                                        .nleaf = rows[i].nleaf,
+                                        .ranks = rows[i].ranks};
+
+        fresh(&entry);
+        for (unsigned c = 0; c < 4; c++) {
+            struct rig_packet packet = rig_contrib(&entry, c, 0, input[c], COUNT);
+
+            for (unsigned k = 0; c == 2 && k < 4; k++) {
+                packet.header.nleaf = rows[i].wrong[k];
+                rig_send(&rig, &packet);
+                rig_expect_drop_of(&rig, drop_leaves);
+                assert_int_equal(rig.tx_count, 0);
+            }
+            packet.header.nleaf = rows[i].sound[c];
+            rig_send(&rig, &packet);
+        }
+        assert_int_equal(rig.tx_count, 4);
+        assert_int_equal(rig_action(&rig, &entry, 0, NULL).type, BY_TYPE_RESULT);
+        rig_close(&rig);
+    }
 }
 
 int main(void)
@@ -338,6 +383,7 @@ int main(void)
         cmocka_unit_test(after_an_alarm_the_chunk_stays_void_and_the_next_is_sound),
         cmocka_unit_test(a_broken_header_is_told_to_whoever_comes_whatever_the_chunk),
         cmocka_unit_test(a_sum_of_too_few_leaves_is_an_alarm),
+        cmocka_unit_test(a_value_of_other_leaves_than_its_child_has_is_dropped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -258,6 +258,61 @@ static void a_packet_of_another_place_key_direction_or_mode_is_refused(void **st
     }
 }
 
+/* A PROBE, WAIT or ERR about chunk 0, of child 1 or of the parent. */
+static struct rig_packet word_of(unsigned type, int from_parent, uint8_t payload[BY_ERR_BYTES])
+{
+    const struct by_err err = {.node = 44, .reason = BY_ERR_MISMATCH, .seq = 0};
+    const struct by_wait wait = {.node = 44, .at = 44, .state = BY_WAIT_CHILDREN, .missing = 1};
+    struct rig_packet packet =
+        from_parent ? rig_result(&entry, 0, values, COUNT) : rig_contrib(&entry, 1, 0, values, COUNT);
+
+    packet.header.type = (uint8_t)type;
+    packet.header.flags = type == BY_TYPE_ERR ? BY_FLAG_POISON : 0;
+    packet.payload = payload;
+    packet.bytes = type == BY_TYPE_ERR ? BY_ERR_BYTES : type == BY_TYPE_WAIT ? BY_WAIT_BYTES : 0;
+    if (type == BY_TYPE_ERR)
+        by_err_encode(&err, payload);
+    else if (type == BY_TYPE_WAIT)
+        by_wait_encode(&wait, payload);
+    return packet;
+}
+
+static void forged_probes_waits_and_errors_are_refused(void **state)
+{
+    const struct by_siphash_key foreign = {1, 2};
+
+    (void)state;
+    for (unsigned row = 0; row < 6; row++) {
+        static const unsigned types[] = {BY_TYPE_PROBE, BY_TYPE_WAIT, BY_TYPE_ERR};
+        unsigned type = types[row / 2];
+        int from_parent = row % 2 == 1;
+        uint8_t payload[BY_ERR_BYTES], bytes[256] = {0};
+        struct rig_packet packet = word_of(type, from_parent, payload);
+        struct by_hop_keys keys = keys_of(from_parent ? 50 : 101, from_parent), forged;
+        struct rig rig;
+        size_t size;
+
+        start(&rig, &entry, BY_COVER_HEADER);
+        contribute(&rig, BY_COVER_HEADER, 0, 0);
+        rig_release(&rig);
+        by_hop_keys_make(&foreign, from_parent ? 50 : 101, RIG_NODE, !from_parent, &forged);
+        size = bytes_of(&packet, BY_COVER_HEADER, &forged.out, bytes);
+        expect_refused(&rig, &packet, bytes, size);
+        size = bytes_of(&packet, BY_COVER_HEADER, &keys.out, bytes);
+        if (packet.bytes > 0) { /* the payload is covered whole: one word more, another less */
+            bytes[BY_WIRE_HEADER_BYTES + 4]++;
+            bytes[BY_WIRE_HEADER_BYTES + 8]--;
+            expect_refused(&rig, &packet, bytes, size);
+            bytes[BY_WIRE_HEADER_BYTES + 4]--;
+            bytes[BY_WIRE_HEADER_BYTES + 8]++;
+        }
+        give(&rig, &packet, bytes, size); /* as it was made it is heard */
+        assert_int_equal(by_engine_counters(rig.engine)->drop_key, packet.bytes > 0 ? 2 : 1);
+        rig_release(&rig);
+        rig_close(&rig);
+    }
+}
+
 static void a_genuine_packet_from_the_wrong_address_is_refused_there(void **state)
 {
     struct rig_packet packet = rig_contrib(&entry, 1, 0, values, COUNT);
@@ -324,6 +379,7 @@ int main(void)
         cmocka_unit_test(a_payload_with_the_same_psum_is_refused_where_tags_cover_payloads),
         cmocka_unit_test(a_keyed_value_from_memory_needs_its_psum_all_the_same),
         cmocka_unit_test(a_packet_of_another_place_key_direction_or_mode_is_refused),
+        cmocka_unit_test(forged_probes_waits_and_errors_are_refused),
         cmocka_unit_test(a_genuine_packet_from_the_wrong_address_is_refused_there),
         cmocka_unit_test(a_packet_played_again_changes_nothing_but_its_own_childs_answer),
         cmocka_unit_test(another_key_under_the_same_generation_is_refused),

@@ -96,7 +96,7 @@ static void a_result_carries_the_leaves_and_the_witness_of_all_children(void **s
         const float values[1] = {1};
         struct rig_packet packet = rig_contrib(&root, c, 0, values, 1);
 
-        packet.header.nleaf = (uint16_t)c;
+        packet.header.nleaf = 1;
         packet.header.witness = 0xf0000000u + c;
         witness += packet.header.witness;
         rig_send(&rig, &packet);

@@ -7,6 +7,7 @@
 #include "offload/base/bytes.h"
 #include "offload/base/crc32c.h"
 #include "offload/base/prng.h"
+#include "offload/wire/datagram.h"
 
 static struct rig rig;
 static const struct rig_entry trees[] = {
@@ -442,6 +443,24 @@ static uint16_t credits_for_others(uint8_t *bytes, unsigned count)
     return size;
 }
 
+static void a_datagram_of_more_packets_than_the_limit_is_malformed(void **state)
+{
+    uint8_t bytes[(BY_DATAGRAM_PACKETS_MAX + 19) * BY_WIRE_HEADER_BYTES];
+
+    (void)state;
+    for (unsigned i = 0; i < 35; i++)
+        (void)credits(bytes + i * BY_WIRE_HEADER_BYTES, &trees[0], 0, 0, 1);
+    rig_send_bytes(&rig, bytes, BY_DATAGRAM_PACKETS_MAX * BY_WIRE_HEADER_BYTES, 0, RIG_CHILD_IP, RIG_OWN_IP);
+    assert_int_equal(counters()->contrib, 1);
+    assert_int_equal(counters()->duplicate, BY_DATAGRAM_PACKETS_MAX - 1);
+    for (unsigned count = BY_DATAGRAM_PACKETS_MAX + 1; count <= 35; count++) {
+        rig_send_bytes(&rig, bytes, (uint16_t)(count * BY_WIRE_HEADER_BYTES), 0, RIG_CHILD_IP, RIG_OWN_IP);
+        rig_expect_drop_of(&rig, drop_format);
+        assert_int_equal(rig.tx_count, 0);
+    }
+    assert_int_equal(counters()->duplicate, BY_DATAGRAM_PACKETS_MAX - 1);
+}
+
 static void a_datagram_for_others_is_relayed_once_and_whole(void **state)
 {
     uint8_t bytes[4 * BY_WIRE_HEADER_BYTES];
@@ -663,6 +682,7 @@ int main(void)
         T(a_step_stops_before_actions_might_not_fit_and_goes_on_later),
         T(a_burst_gives_the_same_as_its_packets_one_by_one),
         T(a_datagram_of_credits_is_as_good_as_that_many_packets),
+        T(a_datagram_of_more_packets_than_the_limit_is_malformed),
         T(a_datagram_for_others_is_relayed_once_and_whole),
         T(a_datagram_for_others_goes_by_its_first_packet),
         T(a_step_that_stops_within_a_datagram_goes_on_there),

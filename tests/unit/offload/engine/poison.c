@@ -287,6 +287,45 @@ static void an_objection_of_the_parent_poisons_and_goes_to_all_children(void **s
     rig_expect_drop_of(&rig, drop_poison);
 }
 
+/* Only the bank's own chunk, until the parent has answered: no objection to a later one takes it away. */
+static void an_objection_to_a_later_chunk_leaves_a_bank_that_waits_for_the_parent(void **state)
+{
+    uint8_t bytes[BY_ERR_BYTES];
+
+    (void)state;
+    contribute_all(&below, 0);
+    for (int child = -1; child < 2; child++) {
+        struct rig_packet packet = foreign_err(2u * below.window, child, BY_ERR_MISMATCH, bytes);
+
+        rig_send(&rig, &packet);
+        rig_expect_drop_of(&rig, drop_window);
+        assert_int_equal(rig.tx_count, 0);
+        assert_int_equal(rig_bank(&rig, 0, 0, 0).state, BY_BANK_UP);
+        assert_int_equal(rig_bank(&rig, 0, 0, 0).seq, 0);
+    }
+    answer(0);
+    rig_expect_results(&rig, &below, 0, nine, 2);
+    rig_release(&rig);
+}
+
+static void a_result_from_the_parents_address_by_another_port_is_dropped(void **state)
+{
+    (void)state;
+    contribute_all(&below, 0);
+    for (uint16_t port = 0; port < RIG_PORTS; port++) {
+        struct rig_packet packet = rig_result(&below, 0, nine, 2);
+
+        packet.port = port;
+        rig_send(&rig, &packet);
+        if (port == RIG_PARENT_PORT)
+            continue;
+        rig_expect_drop_of(&rig, drop_ingress);
+        assert_int_equal(rig_bank(&rig, 0, 0, 0).state, BY_BANK_UP);
+    }
+    rig_expect_results(&rig, &below, 0, nine, 2); /* the last port is the parent's */
+    rig_release(&rig);
+}
+
 static void an_objection_of_a_child_goes_up_and_to_its_sisters(void **state)
 {
     uint8_t bytes[BY_ERR_BYTES];
@@ -404,6 +443,8 @@ int main(void)
         BELOW(a_parent_that_asks_for_a_poisoned_chunk_gets_the_objection_again),
         BELOW(what_a_node_cannot_compute_is_refused_and_poisons_the_chunk),
         BELOW(an_objection_of_the_parent_poisons_and_goes_to_all_children),
+        BELOW(a_result_from_the_parents_address_by_another_port_is_dropped),
+        BELOW(an_objection_to_a_later_chunk_leaves_a_bank_that_waits_for_the_parent),
         BELOW(an_objection_of_a_child_goes_up_and_to_its_sisters),
         BELOW(objections_out_of_place_are_dropped),
         BELOW(a_refused_leaf_is_reported_to_those_who_wait_for_it_and_upwards),

@@ -41,7 +41,7 @@ static void put_entry(const struct rig_entry *entry, uint32_t index, uint32_t fi
                                     .window = entry->window,
                                     .payload_max = entry->payload_max ? entry->payload_max : RIG_PAYLOAD,
                                     .slot_base = entry->slot_base,
-                                    .nleaf = entry->children,
+                                    .nleaf = entry->nleaf ? entry->nleaf : entry->children,
                                     .depth = entry->depth};
 
     by_image_put_entry(image, index, &record);
@@ -50,7 +50,7 @@ static void put_entry(const struct rig_entry *entry, uint32_t index, uint32_t fi
                                        .node = (uint16_t)(100 + c),
                                        .ip = RIG_CHILD_IP + c,
                                        .udp_port = (uint16_t)(6000 + c),
-                                       .rank = BY_RANK_NONE};
+                                       .rank = entry->ranks >> c & 1 ? (uint16_t)c : BY_RANK_NONE};
 
         by_image_put_child(image, first_child + c, &child);
     }
@@ -193,8 +193,8 @@ struct rig_packet rig_wait(const struct rig_entry *entry, uint32_t seq, const ui
 static uint64_t drops(const struct by_engine_counters *c)
 {
     return c->drop_format + c->drop_version + c->drop_tag + c->drop_entry + c->drop_gen + c->drop_child +
-           c->drop_ingress + c->drop_count + c->drop_psum + c->drop_key + c->drop_stale + c->drop_window +
-           c->drop_busy + c->drop_state + c->drop_poison + c->alarm_lost_state;
+           c->drop_ingress + c->drop_count + c->drop_leaves + c->drop_psum + c->drop_key + c->drop_stale +
+           c->drop_window + c->drop_busy + c->drop_state + c->drop_poison + c->alarm_lost_state;
 }
 
 static struct by_engine_counters before;

@@ -39,6 +39,8 @@ struct rig_entry {
     uint16_t payload_max; /* 0: RIG_PAYLOAD */
     uint32_t slot_base;
     uint8_t depth;
+    uint16_t nleaf; /* 0: as many as children */
+    uint64_t ranks; /* bitmap of the children that are ranks; the others are nodes */
 };
 
 struct rig {
