@@ -24,26 +24,19 @@ fabric_up() {
     lab=$(sed -n 's/^# lab \([0-9]*\) is up.*/\1/p' "$dir/up.out")
     [ -n "$lab" ] || return 1
     outside_up "$lab" $hosts || return 1
-    launch_agent "$lab"
+    launch_agent "$lab" $hosts
 }
 
-# Waits for a run. MPICH 4.0 over UCX's TCP does not always return from MPI_Finalize, with or without banyan: once the plugin has said its
-# last word it has five seconds, and then what was printed counts.
-ended() { # MPI PID
-    local last=0 pid i status
-    while kill -0 "$2" 2>/dev/null && [ $last -lt 25 ]; do
-        [ "$1" = openmpi ] || ! grep -q '^banyan: MPI: .* left to MPI' "$dir/run.out" || last=$((last + 1))
-        sleep 0.2
-    done
-    if [ $last -lt 25 ]; then
-        wait "$2"
-        return
-    fi
+# Ends what a run has left on the hosts, where a launcher was killed or has lost a rank: it would
+# hold the addresses of the next run.
+clear_hosts() {
+    local i pid
     for ((i = 0; i < hosts; i++)); do
-        for pid in $(ip netns pids "lab-$lab-host$i"); do kill -KILL "$pid" 2>/dev/null; done
+        for pid in $(ip netns pids "lab-$lab-host$i"); do
+            kill -KILL "$pid" 2>/dev/null
+            while runs "$pid"; do sleep 0.05; done
+        done
     done
-    wait "$2" 2>/dev/null
-    return 0
 }
 
 # What mpirun of Open MPI hands on: banyan-run sets the table, the caller the rest (environment="A=B C=D").
@@ -66,20 +59,28 @@ launcher_of() { # openmpi|mpich
 launch() {
     local mpi=$1
     shift
-    timeout --kill-after=5 60 "$dir/agent" $subnet.1 "export HOME='$dir' TMPDIR='$dir' OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ; \
+    timeout --kill-after=5 120 "$dir/agent" $subnet.1 "export HOME='$dir' TMPDIR='$dir' OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ; \
 exec $(environment='' launcher_of "$mpi" | sed 's/-x BANYAN_[A-Z]*//g') $*" >"$dir/run.out" 2>&1 </dev/null
+    local status=$?
+    clear_hosts
+    return $status
 }
 
+# MPICH's own messages go through memory that the namespaces share. Over TCP MPI_Finalize of MPICH 4.0
+# does not return in half of all runs, with or without banyan: a rank that has closed its connections
+# waits for the launcher, and does not answer a rank that still closes its own.
 # run openmpi|mpich WORD...: on one rank for each host, under banyan-run, with new generations of the tables. Output: $dir/run.out
 run() {
-    local mpi=$1 words
+    local mpi=$1 words status
     shift
     [ "${renew:-yes}" = no ] || "$banyan" push --renew "/run/banyan/lab-$lab" --sockets "/run/banyan/lab-$lab" >"$dir/push.out" 2>&1 || { cat "$dir/push.out"; return 1; }
     words="export HOME='$dir' TMPDIR='$dir' OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ${environment:-} ; exec '$build/bin/banyan-run'"
     words+=" --table /run/banyan/lab-$lab"
     words+=" $(launcher_of "$mpi")"
-    timeout --kill-after=5 60 "$dir/agent" $subnet.1 "export UCX_TLS=tcp,self UCX_NET_DEVICES=out0 BANYAN_LOG=1; $words $*" >"$dir/run.out" 2>&1 </dev/null &
-    ended $mpi $!
+    timeout --kill-after=5 120 "$dir/agent" $subnet.1 "export UCX_TLS=posix,self BANYAN_LOG=1; $words $*" >"$dir/run.out" 2>&1 </dev/null
+    status=$?
+    clear_hosts
+    return $status
 }
 
 # How many calls the plugin says it offloaded.
@@ -134,18 +135,18 @@ hpcc() {
     run openmpi -wdir "$dir" /usr/bin/hpcc && grep -qx 'Success=1' "$dir/hpccoutf.txt" && ! grep -q 'FAILED' "$dir/hpccoutf.txt" && echo right >>"$dir/run.out"
 }
 shown "openmpi, hpcc of Debian" 500 hpcc
-# Debian's ScaLAPACK, packaged for both: its test of an LU factorisation, on a grid of 2 x 2.
+# Debian's ScaLAPACK, packaged for both: its test of orthogonal factorisations, on a grid of 2 x 2.
+# Those of LU and Cholesky report illegal arguments and hang, also without banyan.
 scalapack() { # openmpi|mpich
     local folder=/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)/scalapack/$1-tests
-    # Its own input, less of it: MPICH spins, and four ranks share what cores there are.
-    sed -e '5s/^4/1/' -e '6s/.*/31/' -e '7s/.*/31/' -e '8s/^3/1/' -e '9s/.*/4/' -e '10s/^3/1/' -e '12s/^3/1/' -e '14s/^4/1/' -e '15s/.*/2/' -e '16s/.*/2/' \
-        "$folder/LU.dat" >"$dir/LU.dat" || return 1
-    run "$1" "${wdir[$1]}" "$dir" "$folder/xdlu" && grep -q 'tests completed and passed residual checks' "$dir/run.out" &&
+    # Its own input with one size of matrix and block, and one grid.
+    sed -e '7s/^4/1/' -e '8s/.*/13/' -e '9s/.*/20/' -e '10s/^4/1/' -e '11s/.*/5/' -e '12s/.*/5/' -e '13s/^4/1/' -e '14s/.*/2/' -e '15s/.*/2/' \
+        "$folder/QR.dat" >"$dir/QR.dat" || return 1
+    run "$1" -wdir "$dir" "$folder/xdqr" && grep -q 'tests completed and passed residual checks' "$dir/run.out" &&
         grep -Eq '^ *0 tests completed and failed' "$dir/run.out" && echo right >>"$dir/run.out"
 }
-declare -A wdir=([openmpi]=-wdir [mpich]=-wdir)
 for mpi in openmpi mpich; do
-    shown "$mpi, ScaLAPACK's LU of Debian" 20 scalapack $mpi
+    shown "$mpi, ScaLAPACK's QR of Debian" 40 scalapack $mpi
 done
 # A program with libbanyan alone finds its ranks by what started it.
 for mpi in openmpi mpich; do
