@@ -118,16 +118,29 @@ left() {
     fi
 }
 
+# lacks REGEX FILE
+lacks() { if grep -E "$1" "$2"; then return 1; fi; }
+# What the count of checks.c says.
+without_data() { if [ "$1" = mpich ]; then echo 'calls offloaded, 2 (no data 2)'; else echo 'calls offloaded, 0'; fi; }
+
 fabric_up || { fail "a lab with a network beside it" "$dir/up.out"; finish; }
 for mpi in openmpi mpich; do
     mpicc.$mpi -O2 -o "$dir/collectives.$mpi" "$(dirname "$0")/mpi/collectives.c" &&
         mpicc.$mpi -O2 -o "$dir/stops.$mpi" "$(dirname "$0")/mpi/stops.c" &&
+        mpicc.$mpi -O2 -o "$dir/checks.$mpi" "$(dirname "$0")/mpi/checks.c" &&
+        mpicc.$mpi -O2 -c -o "$dir/mixed.$mpi.o" "$(dirname "$0")/mpi/mixed.c" &&
+        mpif90.$mpi -O2 -w -o "$dir/mixed.$mpi" "$dir/mixed.$mpi.o" "$(dirname "$0")/mpi/mixed_f08.f90" &&
         mpif90.$mpi -O2 -w -o "$dir/reductions.$mpi" "$(dirname "$0")/mpi/reductions.f90" || { fail "programs for $mpi"; finish; }
 done
 
 for mpi in openmpi mpich; do
     shown "$mpi, C, every collective" 34 run $mpi "$dir/collectives.$mpi"
     shown "$mpi, Fortran" 4 run $mpi "$dir/reductions.$mpi"
+    # Nothing but the calls without data is left to MPI; Open MPI carries these out itself.
+    shown "$mpi, C beside mpi_f08, one call by different names" 8 run $mpi "$dir/mixed.$mpi"
+    check "$mpi, all of these are offloaded" grep -q 'calls offloaded, 0 left to MPI' "$dir/run.out"
+    shown "$mpi, attributes, arguments and calls without data" 3 run $mpi "$dir/checks.$mpi"
+    check "$mpi, calls without data are counted as such" grep -q "$(without_data $mpi) left to MPI" "$dir/run.out"
 done
 shown "openmpi, mpi4py" 5 run openmpi /usr/bin/python3 "$(realpath "$(dirname "$0")/mpi/arrays.py")"
 
@@ -175,6 +188,10 @@ refused "a way to meet that is not there" 2 "BANYAN_BOOTSTRAP is pmi, but nothin
 renew=no left "openmpi, tables that have served a run" "has already served a run" run openmpi "$dir/reductions.openmpi"
 for mpi in openmpi mpich; do
     ranks=3 left "$mpi, fewer ranks than the tables have" "tables are for 4 ranks, and MPI runs 3" run $mpi "$dir/reductions.$mpi"
+done
+for mpi in openmpi mpich; do
+    each=2 ranks=$((2 * hosts)) left "$mpi, two ranks on a host" "ranks 0 and 1 both run on host0" run $mpi "$dir/reductions.$mpi"
+    check "$mpi, two ranks on a host open no socket" lacks 'cannot be bound|transport' "$dir/run.out"
 done
 environment=BANYAN_TRANSPORT=pigeon left "openmpi, a setting that is wrong" "transport 'pigeon' is unknown" run openmpi "$dir/reductions.openmpi"
 mv "/run/banyan/lab-$lab/host2.table" "$dir/"
