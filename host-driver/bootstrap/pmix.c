@@ -207,7 +207,7 @@ static int ask(const char *key, char *text, size_t bytes, uint64_t deadline_ns, 
  * key instead of waiting for it (PMIx 4.2.2 does). So only the deadline ends the search. */
 static int look_up(const char *key, char *text, size_t bytes, uint64_t deadline_ns)
 {
-    int found, error;
+    int found = NOT_FOUND, error;
 
     while ((error = ask(key, text, bytes, deadline_ns, &found)) == 0 && found == NOT_FOUND) {
         if (by_clock_ns() >= deadline_ns)

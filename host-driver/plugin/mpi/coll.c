@@ -149,11 +149,12 @@ static int allgatherv(const void *send, int send_count, MPI_Datatype send_type, 
                       mca_coll_base_module_t *base)
 {
     const struct module *self = (struct module *)base;
+    const struct by_shim_counts each = {.narrow = counts};
+    const struct by_shim_places where = {.narrow = places};
     int code;
 
     if (ready(comm, base) &&
-        by_shim_allgatherv(send, send_count, send_type, recv, (struct by_shim_counts){.narrow = counts},
-                           (struct by_shim_places){.narrow = places}, recv_type, &code))
+        by_shim_allgatherv(send, send_count, send_type, recv, each, where, recv_type, &code))
         return code;
     return self->allgatherv(send, send_count, send_type, recv, counts, places, recv_type, comm,
                             self->allgatherv_module);

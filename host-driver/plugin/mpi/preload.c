@@ -17,30 +17,38 @@
 #include "host-driver/plugin/mpi/core.h"
 #include "host-driver/plugin/mpi/shim.h"
 
-/* A function of both interfaces; the prototype of the first is that of mpi.h. */
-#define PUBLIC(name)                                                                                         \
-    extern __typeof__(MPI_##name) PMPI_##name __attribute__((alias("MPI_" #name), visibility("default")));   \
-    __attribute__((visibility("default"))) int MPI_##name
+#define PUBLIC __attribute__((visibility("default")))
 
 /* X(name): what is taken here, and called in MPICH. */
+#if MPI_VERSION >= 4
+#define LARGE_LIST(X)                                                                                        \
+    X(Allreduce_c)                                                                                           \
+    X(Reduce_c)                                                                                              \
+    X(Reduce_scatter_block_c)                                                                                \
+    X(Reduce_scatter_c)                                                                                      \
+    X(Bcast_c)                                                                                               \
+    X(Allgather_c)                                                                                           \
+    X(Allgatherv_c)
+#else
+#define LARGE_LIST(X)
+#endif
 #define REAL_LIST(X)                                                                                         \
     X(Init)                                                                                                  \
     X(Init_thread)                                                                                           \
     X(Allreduce)                                                                                             \
-    X(Allreduce_c)                                                                                           \
     X(Reduce)                                                                                                \
-    X(Reduce_c)                                                                                              \
     X(Reduce_scatter_block)                                                                                  \
-    X(Reduce_scatter_block_c)                                                                                \
     X(Reduce_scatter)                                                                                        \
-    X(Reduce_scatter_c)                                                                                      \
     X(Bcast)                                                                                                 \
-    X(Bcast_c)                                                                                               \
     X(Allgather)                                                                                             \
-    X(Allgather_c)                                                                                           \
     X(Allgatherv)                                                                                            \
-    X(Allgatherv_c)                                                                                          \
-    X(Barrier)
+    X(Barrier)                                                                                               \
+    LARGE_LIST(X)
+
+/* PMPI's names of the functions below. */
+#define X(name) extern __typeof__(MPI_##name) PMPI_##name PUBLIC __attribute__((alias("MPI_" #name)));
+REAL_LIST(X)
+#undef X
 
 static struct {
 #define X(name) __typeof__(MPI_##name) *name;
@@ -82,13 +90,13 @@ static void look_again(void)
         refuse("an MPI that is no MPICH");
 }
 
-PUBLIC(Init)(int *argc, char ***argv)
+PUBLIC int MPI_Init(int *argc, char ***argv)
 {
     look_again();
     return real.Init(argc, argv);
 }
 
-PUBLIC(Init_thread)(int *argc, char ***argv, int required, int *provided)
+PUBLIC int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     look_again();
     return real.Init_thread(argc, argv, required, provided);
@@ -218,23 +226,13 @@ static int allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype
            by_shim_allreduce(send, recv, count, type, op, code);
 }
 
-PUBLIC(Allreduce)(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+PUBLIC int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
     int code;
 
     if (allreduce(send, recv, count, type, op, comm, &code))
         return end(comm, code);
     return real.Allreduce(send, recv, count, type, op, comm);
-}
-
-PUBLIC(Allreduce_c)
-(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-{
-    int code;
-
-    if (allreduce(send, recv, count, type, op, comm, &code))
-        return end(comm, code);
-    return real.Allreduce_c(send, recv, count, type, op, comm);
 }
 
 static int reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
@@ -247,23 +245,14 @@ static int reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype ty
     return by_shim_reduce(send, recv, count, type, op, root, code);
 }
 
-PUBLIC(Reduce)(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+PUBLIC int MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root,
+                      MPI_Comm comm)
 {
     int code;
 
     if (reduce(send, recv, count, type, op, root, comm, &code))
         return end(comm, code);
     return real.Reduce(send, recv, count, type, op, root, comm);
-}
-
-PUBLIC(Reduce_c)
-(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
-{
-    int code;
-
-    if (reduce(send, recv, count, type, op, root, comm, &code))
-        return end(comm, code);
-    return real.Reduce_c(send, recv, count, type, op, root, comm);
 }
 
 static int reduce_scatter_block(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
@@ -273,8 +262,8 @@ static int reduce_scatter_block(const void *send, void *recv, MPI_Count count, M
            by_shim_reduce_scatter_block(send, recv, count, type, op, code);
 }
 
-PUBLIC(Reduce_scatter_block)
-(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+PUBLIC int MPI_Reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+                                    MPI_Comm comm)
 {
     int code;
 
@@ -283,18 +272,8 @@ PUBLIC(Reduce_scatter_block)
     return real.Reduce_scatter_block(send, recv, count, type, op, comm);
 }
 
-PUBLIC(Reduce_scatter_block_c)
-(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-{
-    int code;
-
-    if (reduce_scatter_block(send, recv, count, type, op, comm, &code))
-        return end(comm, code);
-    return real.Reduce_scatter_block_c(send, recv, count, type, op, comm);
-}
-
-PUBLIC(Reduce_scatter)
-(const void *send, void *recv, const int counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+PUBLIC int MPI_Reduce_scatter(const void *send, void *recv, const int counts[], MPI_Datatype type, MPI_Op op,
+                              MPI_Comm comm)
 {
     int code;
 
@@ -304,33 +283,13 @@ PUBLIC(Reduce_scatter)
     return real.Reduce_scatter(send, recv, counts, type, op, comm);
 }
 
-PUBLIC(Reduce_scatter_c)
-(const void *send, void *recv, const MPI_Count counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-{
-    int code;
-
-    if (counts != NULL && ready(comm) && are_buffers(send, recv, counts[rank_of(comm)], type, op) &&
-        by_shim_reduce_scatter(send, recv, (struct by_shim_counts){.wide = counts}, type, op, &code))
-        return end(comm, code);
-    return real.Reduce_scatter_c(send, recv, counts, type, op, comm);
-}
-
-PUBLIC(Bcast)(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
+PUBLIC int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
 {
     int code;
 
     if (ready(comm) && is_buffer(buffer, count, type) && by_shim_bcast(buffer, count, type, root, &code))
         return end(comm, code);
     return real.Bcast(buffer, count, type, root, comm);
-}
-
-PUBLIC(Bcast_c)(void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm)
-{
-    int code;
-
-    if (ready(comm) && is_buffer(buffer, count, type) && by_shim_bcast(buffer, count, type, root, &code))
-        return end(comm, code);
-    return real.Bcast_c(buffer, count, type, root, comm);
 }
 
 static int allgather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
@@ -342,9 +301,8 @@ static int allgather(const void *send, MPI_Count send_count, MPI_Datatype send_t
            by_shim_allgather(send, send_count, send_type, recv, recv_count, recv_type, code);
 }
 
-PUBLIC(Allgather)
-(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count, MPI_Datatype recv_type,
- MPI_Comm comm)
+PUBLIC int MPI_Allgather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+                         MPI_Datatype recv_type, MPI_Comm comm)
 {
     int code;
 
@@ -353,9 +311,85 @@ PUBLIC(Allgather)
     return real.Allgather(send, send_count, send_type, recv, recv_count, recv_type, comm);
 }
 
-PUBLIC(Allgather_c)
-(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
- MPI_Datatype recv_type, MPI_Comm comm)
+PUBLIC int MPI_Allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv,
+                          const int counts[], const int places[], MPI_Datatype recv_type, MPI_Comm comm)
+{
+    const struct by_shim_counts each = {.narrow = counts};
+    const struct by_shim_places where = {.narrow = places};
+    int code;
+
+    if (counts != NULL && places != NULL && ready(comm) &&
+        are_blocks(send, send_count, send_type, place_of(recv, places[rank_of(comm)], recv_type),
+                   counts[rank_of(comm)], recv_type) &&
+        by_shim_allgatherv(send, send_count, send_type, recv, each, where, recv_type, &code))
+        return end(comm, code);
+    return real.Allgatherv(send, send_count, send_type, recv, counts, places, recv_type, comm);
+}
+
+PUBLIC int MPI_Barrier(MPI_Comm comm)
+{
+    int code;
+
+    if (ready(comm) && by_shim_barrier(&code))
+        return end(comm, code);
+    return real.Barrier(comm);
+}
+
+/* ---- large counts */
+
+#if MPI_VERSION >= 4
+PUBLIC int MPI_Allreduce_c(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                           MPI_Comm comm)
+{
+    int code;
+
+    if (allreduce(send, recv, count, type, op, comm, &code))
+        return end(comm, code);
+    return real.Allreduce_c(send, recv, count, type, op, comm);
+}
+
+PUBLIC int MPI_Reduce_c(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
+                        MPI_Comm comm)
+{
+    int code;
+
+    if (reduce(send, recv, count, type, op, root, comm, &code))
+        return end(comm, code);
+    return real.Reduce_c(send, recv, count, type, op, root, comm);
+}
+
+PUBLIC int MPI_Reduce_scatter_block_c(const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+                                      MPI_Op op, MPI_Comm comm)
+{
+    int code;
+
+    if (reduce_scatter_block(send, recv, count, type, op, comm, &code))
+        return end(comm, code);
+    return real.Reduce_scatter_block_c(send, recv, count, type, op, comm);
+}
+
+PUBLIC int MPI_Reduce_scatter_c(const void *send, void *recv, const MPI_Count counts[], MPI_Datatype type,
+                                MPI_Op op, MPI_Comm comm)
+{
+    int code;
+
+    if (counts != NULL && ready(comm) && are_buffers(send, recv, counts[rank_of(comm)], type, op) &&
+        by_shim_reduce_scatter(send, recv, (struct by_shim_counts){.wide = counts}, type, op, &code))
+        return end(comm, code);
+    return real.Reduce_scatter_c(send, recv, counts, type, op, comm);
+}
+
+PUBLIC int MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm)
+{
+    int code;
+
+    if (ready(comm) && is_buffer(buffer, count, type) && by_shim_bcast(buffer, count, type, root, &code))
+        return end(comm, code);
+    return real.Bcast_c(buffer, count, type, root, comm);
+}
+
+PUBLIC int MPI_Allgather_c(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+                           MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm)
 {
     int code;
 
@@ -364,41 +398,19 @@ PUBLIC(Allgather_c)
     return real.Allgather_c(send, send_count, send_type, recv, recv_count, recv_type, comm);
 }
 
-PUBLIC(Allgatherv)
-(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int counts[], const int places[],
- MPI_Datatype recv_type, MPI_Comm comm)
+PUBLIC int MPI_Allgatherv_c(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+                            const MPI_Count counts[], const MPI_Aint places[], MPI_Datatype recv_type,
+                            MPI_Comm comm)
 {
+    const struct by_shim_counts each = {.wide = counts};
+    const struct by_shim_places where = {.wide = places};
     int code;
 
     if (counts != NULL && places != NULL && ready(comm) &&
         are_blocks(send, send_count, send_type, place_of(recv, places[rank_of(comm)], recv_type),
                    counts[rank_of(comm)], recv_type) &&
-        by_shim_allgatherv(send, send_count, send_type, recv, (struct by_shim_counts){.narrow = counts},
-                           (struct by_shim_places){.narrow = places}, recv_type, &code))
-        return end(comm, code);
-    return real.Allgatherv(send, send_count, send_type, recv, counts, places, recv_type, comm);
-}
-
-PUBLIC(Allgatherv_c)
-(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const MPI_Count counts[],
- const MPI_Aint places[], MPI_Datatype recv_type, MPI_Comm comm)
-{
-    int code;
-
-    if (counts != NULL && places != NULL && ready(comm) &&
-        are_blocks(send, send_count, send_type, place_of(recv, places[rank_of(comm)], recv_type),
-                   counts[rank_of(comm)], recv_type) &&
-        by_shim_allgatherv(send, send_count, send_type, recv, (struct by_shim_counts){.wide = counts},
-                           (struct by_shim_places){.wide = places}, recv_type, &code))
+        by_shim_allgatherv(send, send_count, send_type, recv, each, where, recv_type, &code))
         return end(comm, code);
     return real.Allgatherv_c(send, send_count, send_type, recv, counts, places, recv_type, comm);
 }
-
-PUBLIC(Barrier)(MPI_Comm comm)
-{
-    int code;
-
-    if (ready(comm) && by_shim_barrier(&code))
-        return end(comm, code);
-    return real.Barrier(comm);
-}
+#endif
