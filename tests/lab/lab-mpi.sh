@@ -46,7 +46,8 @@ env_options() {
     for setting in ${environment:-}; do printf -- ' -x %s' "${setting%%=*}"; done
 }
 
-# The words that start $each ranks (default 1) on each of $machines hosts (default: all), $ranks in all.
+# The words that start $each ranks (default 1) on each of $machines hosts (default: all), $ranks in
+# all (default: as many as there are hosts).
 launcher_of() { # openmpi|mpich
     local each=${each:-1} list
     list=$(address_list "${machines:-$hosts}")
