@@ -4,7 +4,7 @@ include $(wildcard tests/*/module.mk tests/unit/*/module.mk tests/unit/*/*/modul
 SANITIZERS := address,undefined
 
 .PHONY: test test-neon test-avx512 unit sanitizers sanitizers-build install-check build-tests build-tools
-test: deps ## everything: unit, golden, simulation, sanitizers, fuzz smoke, lint, lab; closes with `N passed, N failed`
+test: deps ## everything: unit, golden, simulation, sanitizers, fuzz smoke, lint, lab; closes with `N passed, N failed, N repeated`
 	$(Q)tests/test.sh "$(MAKE)"
 
 test-neon: ## the kernels' tests for aarch64, in emulation; installs a cross compiler and qemu-user

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs test programs, one more at a time than there are processors, since some mostly wait: run.sh FOLDER NAME...   Prints a line for each as it ends, the whole output of
-# those that fail, and closes with `N passed, N failed`. One that fails beside others is run once more, alone, and a note says so: some wait for
+# those that fail, and closes with `N passed, N failed, N repeated`. One that fails beside others is run once more, alone, and a note says so: some wait for
 # patience of a second or two to end. Exit status 1 when one failed. TEST_TIMEOUT is the limit for each in seconds, TEST_JOBS how many run at a time. As root each has a network of its own, so that those that use the loopback interface do not meet each other, nor another
 # run on this machine; without, they run one after another.
 set -u
@@ -40,6 +40,7 @@ one() {
 
 passed=0
 failed=0
+repeated=0
 running=0
 collect() { # one that ends
     if wait -n; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
@@ -54,11 +55,12 @@ while [ "$running" -gt 0 ]; do collect; done
 if [ "$jobs" -gt 1 ] && [ -e "$logs/failed" ]; then
     mapfile -t again <"$logs/failed"
     for name in "${again[@]}"; do
+        repeated=$((repeated + 1))
         one "$name" || continue
         passed=$((passed + 1))
         failed=$((failed - 1))
         echo "note: $name failed beside other tests, and passed alone"
     done
 fi
-echo "$passed passed, $failed failed"
+echo "$passed passed, $failed failed, $repeated repeated"
 [ "$failed" -eq 0 ]

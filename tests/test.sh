@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What `make test` does: test.sh MAKE. Every part is a make target that can be run alone. Says what it does as it goes, shows
-# what failed in the log of a part that fails, and closes with `N passed, N failed`: the sum over all parts, where a part that does not count
-# its own tests is one.
+# what failed in the log of a part that fails, and closes with `N passed, N failed, N repeated`: the sum over all parts, where a part that does not count
+# its own tests is one. A test or script that is repeated has failed once, beside others.
 set -u
 make=$1
 cd "$(dirname "$0")/.."
@@ -11,6 +11,7 @@ jobs=$(nproc)
 mkdir -p "$logs"
 passed=0
 failed=0
+repeated=0
 begin=$(date +%s)
 
 # Of a log, what a reader of a long output needs: what failed, with the lines that follow it, before the log's end.
@@ -22,7 +23,7 @@ failing() {
 
 # part NAME "what it is" COMMAND...
 part() {
-    local name=$1 what=$2 start log line status=0 p=0 f=0
+    local name=$1 what=$2 start log line status=0 p=0 f=0 r=0
     shift 2
     log=$logs/$name.log
     start=$(date +%s)
@@ -32,7 +33,8 @@ part() {
         p=$((p + ${line%% *}))
         line=${line#*, }
         f=$((f + ${line%% *}))
-    done < <(grep -xE '[0-9]+ passed, [0-9]+ failed' "$log")
+        case $line in *', '*) line=${line#*, } r=$((r + ${line%% *})) ;; esac
+    done < <(grep -xE '[0-9]+ passed, [0-9]+ failed(, [0-9]+ repeated)?' "$log")
     if [ $status -ne 0 ] && [ "$f" -eq 0 ]; then
         f=1
     elif [ $status -eq 0 ] && [ "$p" -eq 0 ]; then
@@ -40,6 +42,7 @@ part() {
     fi
     passed=$((passed + p))
     failed=$((failed + f))
+    repeated=$((repeated + r))
     if [ "$f" -ne 0 ]; then
         printf '  FAIL   %-14s %d failed in %d s; of its log, %s:\n' "$name" "$f" $(($(date +%s) - start)) "$log"
         failing "$log" | cut -c -400 | sed 's/^/         | /'
@@ -97,5 +100,5 @@ if part build "libraries, programs and tests, with $jobs jobs" run build-all bui
     part fuzz "a few seconds on each fuzz target" run fuzz-smoke
 fi
 echo "  TIME   $(($(date +%s) - begin)) s"
-echo "$passed passed, $failed failed"
+echo "$passed passed, $failed failed, $repeated repeated"
 [ "$failed" -eq 0 ]

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Runs the lab's scripts one after another, since each wants the machine for itself: all.sh BUILD NAME...   One that cannot run here (not root)
 # says so and counts as nothing. One that fails is run once more, in case the machine had to serve others: what failed first is said in a note
-# and stays in the log. Closes with `N passed, N failed` over all scripts. Exit 1 when one failed, twice.
+# and stays in the log. Closes with `N passed, N failed, N repeated` over all scripts. Exit 1 when one failed, twice.
 set -u
 build=$1
 shift
 status=0
 passed=0
 failed=0
+repeated=0
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
@@ -29,6 +30,7 @@ for name in "$@"; do
     if [ "$bad" -gt 0 ] && [ -z "${LAB_ONCE:-}" ]; then
         first=$(grep -E '^ *FAIL' "$log" | head -n 3 | tr '\n' ';')
         echo "note: $name is run again after: $first"
+        repeated=$((repeated + 1))
         once "$name"
         [ "$bad" -gt 0 ] || echo "note: $name passed the second time"
     fi
@@ -40,5 +42,5 @@ for name in "$@"; do
     passed=$((passed + good))
     failed=$((failed + bad))
 done
-echo "$passed passed, $failed failed"
+echo "$passed passed, $failed failed, $repeated repeated"
 exit $status
