@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# MPI programs that know nothing of banyan, over real switches: C, Fortran and Python under Open MPI, C and Fortran under MPICH. Each
-# host is a machine of its own for the MPI: a namespace with a host name, and beside the lab's links one more
-# network, over which the MPI starts and sends what is left to it. Programs check their own results; this script checks
-# that what was to be offloaded was, by the counts that the plugins print and the packets that the switch added.
+# MPI programs that know nothing of banyan, over real switches: C, Fortran and Python under Open MPI, C
+# and Fortran under MPICH. Each host is a machine of its own for the MPI: a namespace with a host name,
+# and beside the lab's links one more network, over which the MPI starts and Open MPI sends what is left
+# to it (MPICH: see run). Programs check their own results; this script checks that what was to be
+# offloaded was, by the counts that the plugins print and the packets that the switch added.
 #   lab-mpi.sh BUILD
 . "$(dirname "$0")/lab-common.sh" lab-mpi "$@"
 need_root
