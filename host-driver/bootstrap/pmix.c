@@ -23,6 +23,7 @@
 #define TYPE_STRING  3u
 #define TYPE_UINT32  14u
 #define SCOPE_GLOBAL 3u
+#define NOT_FOUND    (-46) /* PMIX_ERR_NOT_FOUND */
 #define WAIT_MS      2
 
 struct pmix_process {
@@ -175,34 +176,49 @@ static int publish(const char *key, char *text)
     return status == 0 ? 0 : fail(status, "publishing where rank 0 listens");
 }
 
-static int look_up(const char *key, char *text, size_t bytes, uint64_t deadline_ns)
+/* One question, answered or not before the deadline. 0 with *found as the library's status, or an error. */
+static int ask(const char *key, char *text, size_t bytes, uint64_t deadline_ns, int *found)
 {
     struct pmix_process root = pmix.self;
     struct answer *answer = calloc(1, sizeof(*answer));
-    int status, error = 0;
 
     if (answer == NULL)
         return by_fail(BY_ENOMEM, "no memory for an answer of PMIx");
     atomic_init(&answer->owners, 2);
     atomic_init(&answer->done, 0);
     root.rank = 0;
-    status = pmix.get_nb(&root, key, NULL, 0, take, answer);
-    if (status != 0) { /* then nobody calls back */
+    *found = pmix.get_nb(&root, key, NULL, 0, take, answer);
+    if (*found != 0) { /* then there is no callback */
         free(answer);
-        return fail(status, "looking up where rank 0 listens");
+        return 0;
     }
     while (!atomic_load(&answer->done) && by_clock_ns() < deadline_ns)
         poll(NULL, 0, WAIT_MS);
-    if (!atomic_load(&answer->done))
-        error = by_fail(BY_ETIMEDOUT,
-                        "PMIx: rank 0 of %u has not said where it listens within BANYAN_TIMEOUT; does it "
-                        "use banyan, and has it come so far?",
-                        pmix.rank_count);
-    else if (answer->status != 0)
-        error = fail(answer->status, "looking up where rank 0 listens");
-    else
+    *found = NOT_FOUND;
+    if (atomic_load(&answer->done)) {
+        *found = answer->status;
         snprintf(text, bytes, "%s", answer->text);
+    }
     let_go(answer);
+    return 0;
+}
+
+/* A server that rank 0 has joined, but to which it has not yet published, may answer that there is no such
+ * key instead of waiting for it (PMIx 4.2.2 does). So only the deadline ends the search. */
+static int look_up(const char *key, char *text, size_t bytes, uint64_t deadline_ns)
+{
+    int found = NOT_FOUND, error;
+
+    while ((error = ask(key, text, bytes, deadline_ns, &found)) == 0 && found == NOT_FOUND) {
+        if (by_clock_ns() >= deadline_ns)
+            return by_fail(BY_ETIMEDOUT,
+                           "PMIx: rank 0 of %u has not published where it listens within BANYAN_TIMEOUT; "
+                           "does it use banyan, and has it reached the same call?",
+                           pmix.rank_count);
+        poll(NULL, 0, WAIT_MS);
+    }
+    if (error == 0 && found != 0)
+        error = fail(found, "looking up where rank 0 listens");
     return error;
 }
 

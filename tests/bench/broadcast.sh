@@ -25,7 +25,7 @@ outside_up "$id" $hosts || exit 1
 for ((i = 0; i < hosts; i++)); do
     [ "${OFFLOAD:-off}" = on ] || ip netns exec "lab-$id-host$i" ethtool -K out0 tso off gso off gro off tx-udp-segmentation off >/dev/null 2>&1
 done
-launch_agent "$id"
+launch_agent "$id" $hosts
 mpicc.openmpi -O2 -o "$dir/mpi_collective" tests/bench/mpi_collective.c || exit 1
 port=29000
 

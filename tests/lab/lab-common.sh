@@ -164,13 +164,18 @@ outside_up() {
             ip -n "$outside" link set "h$i" master br0 up || return 1
     done
 }
-# launch_agent LAB: writes $dir/agent, which launchers call as AGENT ADDRESS WORD... where they would call ssh.
+# launch_agent LAB HOSTS: writes $dir/agent, which launchers call as AGENT ADDRESS WORD... where they
+# would call ssh. The hosts' names are in /etc/hosts there: a launcher looks up its own, and a name
+# server that does not answer costs it 10 seconds.
 launch_agent() {
+    local i
+    for ((i = 0; i < $2; i++)); do echo "$subnet.$((i + 1)) host$i"; done >"$dir/hosts"
+    echo "127.0.0.1 localhost" >>"$dir/hosts"
     cat >"$dir/agent" <<AGENT
 #!/bin/sh
 index=\$((\${1##*.} - 1))
 shift
-exec ip netns exec lab-$1-host\$index unshare --uts sh -c 'hostname host'\$index'; exec sh -c "\$1"' agent "\$*"
+exec ip netns exec lab-$1-host\$index unshare --uts sh -c 'hostname host'\$index' && mount --bind $dir/hosts /etc/hosts && exec sh -c "\$1"' agent "\$*"
 AGENT
     chmod 700 "$dir/agent"
 }

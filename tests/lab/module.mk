@@ -33,8 +33,8 @@ lab: all build-tools ## all collectives on every kind of fabric, 16 MiB, with an
 	$(Q)FAULTS=all tests/lab/all.sh $(B) lab-topologies lab-signals $(LAB_SHORT)
 
 # MPI's packages are large, and needed here alone.
-lab-mpi: mpi ## unmodified MPI programs in C, Fortran and Python over real switches (installs Open MPI and MPICH)
-	$(Q)tests/lab/all.sh $(B) lab-mpi
+lab-mpi: mpi ## unmodified MPI programs in C, Fortran and Python over real switches (installs Open MPI and MPICH); RUNS=20 runs it 20 times
+	$(Q)tests/lab/all.sh $(B) $(foreach run,$(shell seq $(or $(RUNS),1)),lab-mpi)
 
 survive: build-all ## as root: N= random faults (default 200) during running collectives, with banyand; SEED= replays (15 minutes)
 	$(Q)N=$(or $(N),200) SEED=$(SEED) tests/lab/lab-survive.sh $(B)

@@ -114,7 +114,8 @@ static int reduce_scatter(const void *send, void *recv, const int *counts, MPI_D
     const struct module *self = (struct module *)base;
     int code;
 
-    if (ready(comm, base) && by_shim_reduce_scatter(send, recv, counts, type, op, &code))
+    if (ready(comm, base) &&
+        by_shim_reduce_scatter(send, recv, (struct by_shim_counts){.narrow = counts}, type, op, &code))
         return code;
     return self->reduce_scatter(send, recv, counts, type, op, comm, self->reduce_scatter_module);
 }
@@ -148,10 +149,12 @@ static int allgatherv(const void *send, int send_count, MPI_Datatype send_type, 
                       mca_coll_base_module_t *base)
 {
     const struct module *self = (struct module *)base;
+    const struct by_shim_counts each = {.narrow = counts};
+    const struct by_shim_places where = {.narrow = places};
     int code;
 
     if (ready(comm, base) &&
-        by_shim_allgatherv(send, send_count, send_type, recv, counts, places, recv_type, &code))
+        by_shim_allgatherv(send, send_count, send_type, recv, each, where, recv_type, &code))
         return code;
     return self->allgatherv(send, send_count, send_type, recv, counts, places, recv_type, comm,
                             self->allgatherv_module);

@@ -113,9 +113,10 @@ static void find_reduces(struct by_mpi_facts *facts)
     memcpy(reduces, facts->reduces, sizeof(reduces));
 }
 
-void by_mpi_join(struct by_mpi_facts *facts)
+void by_mpi_prepare(struct by_mpi_facts *facts)
 {
     struct banyan_config config;
+    struct banyan_query query;
     banyan_status_t status;
     long long least, log;
 
@@ -134,8 +135,21 @@ void by_mpi_join(struct by_mpi_facts *facts)
     banyan_config_init(&config);
     config.launcher = "none"; /* what the table lacks is MPI's */
     status = banyan_init(&config, &context);
-    if (status == BANYAN_OK)
-        status = banyan_comm_create(context, 0, &comm);
+    if (status != BANYAN_OK) {
+        fail(facts, status);
+        return;
+    }
+    banyan_query_init(&query);
+    if (banyan_context_query(context, 0, &query) != BANYAN_OK)
+        return; /* by_mpi_join has the reason, if it is one */
+    facts->rank = query.rank;
+    facts->size = query.rank_count;
+}
+
+void by_mpi_join(struct by_mpi_facts *facts)
+{
+    banyan_status_t status = banyan_comm_create(context, 0, &comm);
+
     if (status != BANYAN_OK) {
         fail(facts, status);
         return;
@@ -157,6 +171,8 @@ static int refuse(const struct by_mpi_facts *all, uint32_t count, uint32_t rank,
     else if (facts->version != all[0].version)
         add(sentence, "rank %u on %s has version %u of the plugin, rank 0 has %u; install the same", rank,
             facts->host, facts->version, all[0].version);
+    else if (facts->size == 0)
+        return 0;
     else if (facts->size != count)
         add(sentence, "the tables are for %u ranks, and MPI runs %u; start one rank on each host of the job",
             facts->size, count);
@@ -181,6 +197,36 @@ static int refuse(const struct by_mpi_facts *all, uint32_t count, uint32_t rank,
             rank, facts->host);
     else
         return 0;
+    return 1;
+}
+
+/* The first two ranks that one place of the tables is for. */
+static int share_host(const struct by_mpi_facts *all, uint32_t count, struct sentence *sentence)
+{
+    for (uint32_t rank = 1; rank < count; rank++)
+        for (uint32_t other = 0; other < rank; other++) {
+            if (all[rank].size == 0 || all[other].size == 0 || all[rank].rank != all[other].rank ||
+                strcmp(all[rank].host, all[other].host) != 0)
+                continue;
+            add(sentence,
+                "ranks %u and %u both run on %s, and a host has one rank of the tables; start one rank on "
+                "each host (Open MPI: mpirun --map-by ppr:1:node; MPICH: mpirun -ppn 1)",
+                other, rank, all[rank].host);
+            return 1;
+        }
+    return 0;
+}
+
+int by_mpi_seat(const struct by_mpi_facts *all, uint32_t count, char text[BY_MPI_TEXT_MAX])
+{
+    struct sentence sentence = {text, BY_MPI_TEXT_MAX};
+
+    add(&sentence, "not offloaded: ");
+    if (share_host(all, count, &sentence))
+        return 0;
+    for (uint32_t rank = 0; rank < count; rank++)
+        if (refuse(all, count, rank, &sentence))
+            return 0;
     return 1;
 }
 

@@ -18,10 +18,10 @@ struct by_mpi_facts {
     uint32_t version; /* BANYAN_VERSION of the plugin */
     int32_t status;   /* banyan_status_t; not 0: `text` says why this rank cannot */
     uint32_t rank;    /* of the table */
-    uint32_t size;
-    uint32_t serves; /* bit banyan_collective_t: the table has trees, for every root */
-    uint32_t log;    /* BANYAN_LOG */
-    uint32_t mode;   /* banyan_mode_t */
+    uint32_t size;    /* 0: not known before by_mpi_join, as without a table of its own */
+    uint32_t serves;  /* bit banyan_collective_t: the table has trees, for every root */
+    uint32_t log;     /* BANYAN_LOG */
+    uint32_t mode;    /* banyan_mode_t */
     uint16_t
         reduces[BANYAN_BXOR + 1]; /* by operator: bit banyan_dtype_t that all of those trees can reduce */
     uint64_t least;               /* BANYAN_MPI_LEAST, bytes */
@@ -35,6 +35,7 @@ struct by_mpi_facts {
     X(COMMUNICATOR, "another communicator")                                                                  \
     X(OPERATOR, "operator")                                                                                  \
     X(TYPE, "type")                                                                                          \
+    X(EMPTY, "no data")                                                                                      \
     X(SMALL, "below BANYAN_MPI_LEAST")                                                                       \
     X(LARGE, "more than 2 GiB")                                                                              \
     X(TABLE, "no trees in the tables")
@@ -59,7 +60,15 @@ struct by_mpi_call {
     void *recv;
 };
 
-/* Joins the job of the environment. Always fills `facts`; prints nothing. */
+/* Reads the settings and the table of the environment. Opens no socket, and prints nothing. Always fills
+ * `facts`, as far as these tell. */
+void by_mpi_prepare(struct by_mpi_facts *facts);
+
+/* The verdict over what all ranks have prepared, like by_mpi_agree's: 1 when each rank has a place of its own
+ * in the tables. */
+int by_mpi_seat(const struct by_mpi_facts *all, uint32_t count, char text[BY_MPI_TEXT_MAX]);
+
+/* Joins the job of the environment, after by_mpi_prepare succeeded. Always completes `facts`. */
 void by_mpi_join(struct by_mpi_facts *facts);
 
 /*

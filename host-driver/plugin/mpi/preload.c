@@ -1,9 +1,14 @@
 /*
  * The preload for MPICH: MPI's collectives over MPI_COMM_WORLD, and over communicators of the same ranks,
- * through libbanyan; all else, and what it cannot serve, through the PMPI functions. LD_PRELOAD it, or let
+ * through libbanyan; all else, and what it cannot serve, through MPICH's own functions. LD_PRELOAD it, or let
  * banyan-run do so. Handles of another MPI have another size, so it refuses to live in a process of one.
+ *
+ * Every name of a collective is taken: MPI_, PMPI_ and the large counts of each. Ranks of one call may use
+ * different names, and MPICH's bindings do: that of mpi_f08 calls PMPI_Barrier, and others the functions of
+ * large counts.
  */
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +18,43 @@
 #include "host-driver/plugin/mpi/shim.h"
 
 #define PUBLIC __attribute__((visibility("default")))
+
+/* X(name): what is taken here, and called in MPICH. */
+#if MPI_VERSION >= 4
+#define LARGE_LIST(X)                                                                                        \
+    X(Allreduce_c)                                                                                           \
+    X(Reduce_c)                                                                                              \
+    X(Reduce_scatter_block_c)                                                                                \
+    X(Reduce_scatter_c)                                                                                      \
+    X(Bcast_c)                                                                                               \
+    X(Allgather_c)                                                                                           \
+    X(Allgatherv_c)
+#else
+#define LARGE_LIST(X)
+#endif
+#define REAL_LIST(X)                                                                                         \
+    X(Init)                                                                                                  \
+    X(Init_thread)                                                                                           \
+    X(Allreduce)                                                                                             \
+    X(Reduce)                                                                                                \
+    X(Reduce_scatter_block)                                                                                  \
+    X(Reduce_scatter)                                                                                        \
+    X(Bcast)                                                                                                 \
+    X(Allgather)                                                                                             \
+    X(Allgatherv)                                                                                            \
+    X(Barrier)                                                                                               \
+    LARGE_LIST(X)
+
+/* PMPI's names of the functions below. */
+#define X(name) extern __typeof__(MPI_##name) PMPI_##name PUBLIC __attribute__((alias("MPI_" #name)));
+REAL_LIST(X)
+#undef X
+
+static struct {
+#define X(name) __typeof__(MPI_##name) *name;
+    REAL_LIST(X)
+#undef X
+} real;
 
 static int key = MPI_KEYVAL_INVALID; /* of the attribute that keeps what `fits` found */
 static const char yes, no;
@@ -31,6 +73,9 @@ __attribute__((constructor)) static void look(void)
 {
     if (dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != NULL)
         refuse("Open MPI");
+#define X(name) *(void **)&real.name = dlsym(RTLD_NEXT, "PMPI_" #name);
+    REAL_LIST(X)
+#undef X
 }
 
 /* An MPI that was loaded later, as Python does. */
@@ -41,25 +86,25 @@ static void look_again(void)
 
     look();
     PMPI_Get_library_version(version, &length);
-    if (strstr(version, "MPICH") == NULL)
+    if (strstr(version, "MPICH") == NULL || real.Barrier == NULL)
         refuse("an MPI that is no MPICH");
 }
 
 PUBLIC int MPI_Init(int *argc, char ***argv)
 {
     look_again();
-    return PMPI_Init(argc, argv);
+    return real.Init(argc, argv);
 }
 
 PUBLIC int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     look_again();
-    return PMPI_Init_thread(argc, argv, required, provided);
+    return real.Init_thread(argc, argv, required, provided);
 }
 
 static int gather(const struct by_shim_gather *on, const void *mine, void *all, int bytes)
 {
-    return PMPI_Allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, on->comm);
+    return real.Allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, on->comm);
 }
 
 /* The same ranks in the same order as MPI_COMM_WORLD; where several threads may call at once, that alone,
@@ -105,13 +150,99 @@ static int end(MPI_Comm comm, int code)
     return code;
 }
 
+/* ---- MPICH's checks of arguments: on a communicator of this process alone the same functions refuse the
+ * same arguments and send nothing. What they refuse goes to MPICH, so that the user reads what it says. */
+
+static MPI_Comm alone = MPI_COMM_NULL;
+
+static int can_check(void)
+{
+    MPI_Group self;
+
+    if (alone == MPI_COMM_NULL && PMPI_Comm_group(MPI_COMM_SELF, &self) == MPI_SUCCESS) {
+        if (PMPI_Comm_create(MPI_COMM_SELF, self, &alone) == MPI_SUCCESS)
+            PMPI_Comm_set_errhandler(alone, MPI_ERRORS_RETURN);
+        PMPI_Group_free(&self);
+    }
+    return alone != MPI_COMM_NULL;
+}
+
+/* 0 for NULL, MPI_IN_PLACE and a type that is not committed. A broadcast to no other rank moves nothing. */
+static int is_buffer(const void *buffer, MPI_Count count, MPI_Datatype type)
+{
+    if (buffer == MPI_IN_PLACE)
+        return 0;
+    return !can_check() || count < 0 || count > INT_MAX ||
+           real.Bcast((void *)buffer, (int)count, type, 0, alone) == MPI_SUCCESS;
+}
+
+/* Both buffers of a reduction, where this rank gets a result. MPICH would copy one to the other here, so it
+ * is asked only if they are the same. */
+static int are_buffers(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op)
+{
+    if (!is_buffer(recv, count, type) || (send != MPI_IN_PLACE && !is_buffer(send, count, type)))
+        return 0;
+    return send != recv || count > INT_MAX ||
+           real.Allreduce(send, recv, (int)count, type, op, alone) == MPI_SUCCESS;
+}
+
+/* The same of an allgather, of which `own` is where this rank's block goes. */
+static int are_blocks(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *own,
+                      MPI_Count recv_count, MPI_Datatype recv_type)
+{
+    if (!is_buffer(own, recv_count, recv_type) ||
+        (send != MPI_IN_PLACE && !is_buffer(send, send_count, send_type)))
+        return 0;
+    return send != own || send_count > INT_MAX || recv_count > INT_MAX ||
+           real.Allgather(send, (int)send_count, send_type, own, (int)recv_count, recv_type, alone) ==
+               MPI_SUCCESS;
+}
+
+/* Element `index` of a buffer; the buffer itself where its type or the communicator is none. */
+static void *place_of(void *recv, MPI_Aint index, MPI_Datatype type)
+{
+    MPI_Aint least, extent;
+
+    if (recv == NULL || recv == MPI_IN_PLACE || type == MPI_DATATYPE_NULL ||
+        PMPI_Type_get_extent(type, &least, &extent) != MPI_SUCCESS)
+        return recv;
+    return (char *)recv + index * extent;
+}
+
+static int rank_of(MPI_Comm comm)
+{
+    int rank = 0;
+
+    PMPI_Comm_rank(comm, &rank);
+    return rank;
+}
+
+/* ---- the functions */
+
+static int allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                     MPI_Comm comm, int *code)
+{
+    return ready(comm) && are_buffers(send, recv, count, type, op) &&
+           by_shim_allreduce(send, recv, count, type, op, code);
+}
+
 PUBLIC int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
     int code;
 
-    if (ready(comm) && by_shim_allreduce(send, recv, count, type, op, &code))
+    if (allreduce(send, recv, count, type, op, comm, &code))
         return end(comm, code);
-    return PMPI_Allreduce(send, recv, count, type, op, comm);
+    return real.Allreduce(send, recv, count, type, op, comm);
+}
+
+static int reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
+                  MPI_Comm comm, int *code)
+{
+    if (!ready(comm))
+        return 0;
+    if (root == rank_of(comm) ? !are_buffers(send, recv, count, type, op) : !is_buffer(send, count, type))
+        return 0;
+    return by_shim_reduce(send, recv, count, type, op, root, code);
 }
 
 PUBLIC int MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root,
@@ -119,9 +250,16 @@ PUBLIC int MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype type
 {
     int code;
 
-    if (ready(comm) && by_shim_reduce(send, recv, count, type, op, root, &code))
+    if (reduce(send, recv, count, type, op, root, comm, &code))
         return end(comm, code);
-    return PMPI_Reduce(send, recv, count, type, op, root, comm);
+    return real.Reduce(send, recv, count, type, op, root, comm);
+}
+
+static int reduce_scatter_block(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                                MPI_Comm comm, int *code)
+{
+    return ready(comm) && are_buffers(send, recv, count, type, op) &&
+           by_shim_reduce_scatter_block(send, recv, count, type, op, code);
 }
 
 PUBLIC int MPI_Reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
@@ -129,9 +267,9 @@ PUBLIC int MPI_Reduce_scatter_block(const void *send, void *recv, int count, MPI
 {
     int code;
 
-    if (ready(comm) && by_shim_reduce_scatter_block(send, recv, count, type, op, &code))
+    if (reduce_scatter_block(send, recv, count, type, op, comm, &code))
         return end(comm, code);
-    return PMPI_Reduce_scatter_block(send, recv, count, type, op, comm);
+    return real.Reduce_scatter_block(send, recv, count, type, op, comm);
 }
 
 PUBLIC int MPI_Reduce_scatter(const void *send, void *recv, const int counts[], MPI_Datatype type, MPI_Op op,
@@ -139,18 +277,28 @@ PUBLIC int MPI_Reduce_scatter(const void *send, void *recv, const int counts[], 
 {
     int code;
 
-    if (counts != NULL && ready(comm) && by_shim_reduce_scatter(send, recv, counts, type, op, &code))
+    if (counts != NULL && ready(comm) && are_buffers(send, recv, counts[rank_of(comm)], type, op) &&
+        by_shim_reduce_scatter(send, recv, (struct by_shim_counts){.narrow = counts}, type, op, &code))
         return end(comm, code);
-    return PMPI_Reduce_scatter(send, recv, counts, type, op, comm);
+    return real.Reduce_scatter(send, recv, counts, type, op, comm);
 }
 
 PUBLIC int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
 {
     int code;
 
-    if (ready(comm) && by_shim_bcast(buffer, count, type, root, &code))
+    if (ready(comm) && is_buffer(buffer, count, type) && by_shim_bcast(buffer, count, type, root, &code))
         return end(comm, code);
-    return PMPI_Bcast(buffer, count, type, root, comm);
+    return real.Bcast(buffer, count, type, root, comm);
+}
+
+static int allgather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+                     MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm, int *code)
+{
+    return ready(comm) &&
+           are_blocks(send, send_count, send_type, place_of(recv, rank_of(comm) * recv_count, recv_type),
+                      recv_count, recv_type) &&
+           by_shim_allgather(send, send_count, send_type, recv, recv_count, recv_type, code);
 }
 
 PUBLIC int MPI_Allgather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
@@ -158,20 +306,24 @@ PUBLIC int MPI_Allgather(const void *send, int send_count, MPI_Datatype send_typ
 {
     int code;
 
-    if (ready(comm) && by_shim_allgather(send, send_count, send_type, recv, recv_count, recv_type, &code))
+    if (allgather(send, send_count, send_type, recv, recv_count, recv_type, comm, &code))
         return end(comm, code);
-    return PMPI_Allgather(send, send_count, send_type, recv, recv_count, recv_type, comm);
+    return real.Allgather(send, send_count, send_type, recv, recv_count, recv_type, comm);
 }
 
 PUBLIC int MPI_Allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv,
                           const int counts[], const int places[], MPI_Datatype recv_type, MPI_Comm comm)
 {
+    const struct by_shim_counts each = {.narrow = counts};
+    const struct by_shim_places where = {.narrow = places};
     int code;
 
     if (counts != NULL && places != NULL && ready(comm) &&
-        by_shim_allgatherv(send, send_count, send_type, recv, counts, places, recv_type, &code))
+        are_blocks(send, send_count, send_type, place_of(recv, places[rank_of(comm)], recv_type),
+                   counts[rank_of(comm)], recv_type) &&
+        by_shim_allgatherv(send, send_count, send_type, recv, each, where, recv_type, &code))
         return end(comm, code);
-    return PMPI_Allgatherv(send, send_count, send_type, recv, counts, places, recv_type, comm);
+    return real.Allgatherv(send, send_count, send_type, recv, counts, places, recv_type, comm);
 }
 
 PUBLIC int MPI_Barrier(MPI_Comm comm)
@@ -180,5 +332,85 @@ PUBLIC int MPI_Barrier(MPI_Comm comm)
 
     if (ready(comm) && by_shim_barrier(&code))
         return end(comm, code);
-    return PMPI_Barrier(comm);
+    return real.Barrier(comm);
 }
+
+/* ---- large counts */
+
+#if MPI_VERSION >= 4
+PUBLIC int MPI_Allreduce_c(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                           MPI_Comm comm)
+{
+    int code;
+
+    if (allreduce(send, recv, count, type, op, comm, &code))
+        return end(comm, code);
+    return real.Allreduce_c(send, recv, count, type, op, comm);
+}
+
+PUBLIC int MPI_Reduce_c(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
+                        MPI_Comm comm)
+{
+    int code;
+
+    if (reduce(send, recv, count, type, op, root, comm, &code))
+        return end(comm, code);
+    return real.Reduce_c(send, recv, count, type, op, root, comm);
+}
+
+PUBLIC int MPI_Reduce_scatter_block_c(const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+                                      MPI_Op op, MPI_Comm comm)
+{
+    int code;
+
+    if (reduce_scatter_block(send, recv, count, type, op, comm, &code))
+        return end(comm, code);
+    return real.Reduce_scatter_block_c(send, recv, count, type, op, comm);
+}
+
+PUBLIC int MPI_Reduce_scatter_c(const void *send, void *recv, const MPI_Count counts[], MPI_Datatype type,
+                                MPI_Op op, MPI_Comm comm)
+{
+    int code;
+
+    if (counts != NULL && ready(comm) && are_buffers(send, recv, counts[rank_of(comm)], type, op) &&
+        by_shim_reduce_scatter(send, recv, (struct by_shim_counts){.wide = counts}, type, op, &code))
+        return end(comm, code);
+    return real.Reduce_scatter_c(send, recv, counts, type, op, comm);
+}
+
+PUBLIC int MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm)
+{
+    int code;
+
+    if (ready(comm) && is_buffer(buffer, count, type) && by_shim_bcast(buffer, count, type, root, &code))
+        return end(comm, code);
+    return real.Bcast_c(buffer, count, type, root, comm);
+}
+
+PUBLIC int MPI_Allgather_c(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+                           MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm)
+{
+    int code;
+
+    if (allgather(send, send_count, send_type, recv, recv_count, recv_type, comm, &code))
+        return end(comm, code);
+    return real.Allgather_c(send, send_count, send_type, recv, recv_count, recv_type, comm);
+}
+
+PUBLIC int MPI_Allgatherv_c(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+                            const MPI_Count counts[], const MPI_Aint places[], MPI_Datatype recv_type,
+                            MPI_Comm comm)
+{
+    const struct by_shim_counts each = {.wide = counts};
+    const struct by_shim_places where = {.wide = places};
+    int code;
+
+    if (counts != NULL && places != NULL && ready(comm) &&
+        are_blocks(send, send_count, send_type, place_of(recv, places[rank_of(comm)], recv_type),
+                   counts[rank_of(comm)], recv_type) &&
+        by_shim_allgatherv(send, send_count, send_type, recv, each, where, recv_type, &code))
+        return end(comm, code);
+    return real.Allgatherv_c(send, send_count, send_type, recv, counts, places, recv_type, comm);
+}
+#endif

@@ -9,6 +9,8 @@
 #include "host-driver/plugin/mpi/core.h"
 #include "host-driver/plugin/mpi/types.h"
 
+#define ELEMENTS_MAX (INT64_MAX / 32) /* so that their bytes, at most 16 each, fit as well */
+
 enum state { NOT_ASKED, ON, OFF };
 
 static struct {
@@ -58,8 +60,11 @@ static void call_at_finalize(void)
         PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
 }
 
+typedef int judge_fn(const struct by_mpi_facts *all, uint32_t count, char text[BY_MPI_TEXT_MAX]);
+
 /* One round of facts and the verdict. */
-static int agree(const struct by_shim_gather *on, const struct by_mpi_facts *mine, char text[BY_MPI_TEXT_MAX])
+static int agree(const struct by_shim_gather *on, judge_fn *judge, const struct by_mpi_facts *mine,
+                 char text[BY_MPI_TEXT_MAX])
 {
     struct by_mpi_facts *all = calloc((size_t)self.size, sizeof(*all));
     int verdict;
@@ -78,7 +83,7 @@ static int agree(const struct by_shim_gather *on, const struct by_mpi_facts *min
         snprintf(text, BY_MPI_TEXT_MAX, "not offloaded: MPI could not exchange what the ranks have");
         return 0;
     }
-    verdict = by_mpi_agree(all, (uint32_t)self.size, text);
+    verdict = judge(all, (uint32_t)self.size, text);
     self.serves = all[0].serves;
     self.least = all[0].least;
     self.log = all[0].log;
@@ -86,20 +91,49 @@ static int agree(const struct by_shim_gather *on, const struct by_mpi_facts *min
     return verdict;
 }
 
+/* MPI_COMM_WORLD's ranks without its attributes: MPI_Comm_dup would run the user's functions that copy them.
+ */
+static int make_silent(void)
+{
+    MPI_Group all;
+    int made;
+
+    if (PMPI_Comm_group(MPI_COMM_WORLD, &all) != MPI_SUCCESS)
+        return 0;
+    made = PMPI_Comm_create(MPI_COMM_WORLD, all, &self.silent) == MPI_SUCCESS;
+    PMPI_Group_free(&all);
+    return made;
+}
+
+/* No rank opens a socket before all have a place; then all join, and the first operation shows whether the
+ * switches take them. */
+static int enter(const struct by_shim_gather *on, char text[BY_MPI_TEXT_MAX])
+{
+    struct by_mpi_facts mine;
+
+    by_mpi_prepare(&mine);
+    if (!agree(on, by_mpi_seat, &mine, text))
+        return 0;
+    by_mpi_join(&mine);
+    if (!agree(on, by_mpi_agree, &mine, text))
+        return 0;
+    if (!make_silent()) {
+        snprintf(text, BY_MPI_TEXT_MAX, "not offloaded: MPI could not make a communicator");
+        return 0;
+    }
+    by_mpi_enter(&mine, idle);
+    return agree(on, by_mpi_agree, &mine, text);
+}
+
 static void start(const struct by_shim_gather *on)
 {
     char text[BY_MPI_TEXT_MAX] = "";
-    struct by_mpi_facts mine;
 
     PMPI_Comm_rank(MPI_COMM_WORLD, &self.rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &self.size);
-    by_mpi_join(&mine);
     self.state = OFF;
-    if (agree(on, &mine, text) && PMPI_Comm_dup(MPI_COMM_WORLD, &self.silent) == MPI_SUCCESS) {
-        by_mpi_enter(&mine, idle);
-        if (agree(on, &mine, text))
-            self.state = ON;
-    }
+    if (enter(on, text))
+        self.state = ON;
     if (self.rank == 0 && self.log > 0)
         fprintf(stderr, "banyan: MPI: %s\n", text);
     if (self.state == OFF)
@@ -158,12 +192,19 @@ static int no_memory(size_t bytes, int *code)
     return 1;
 }
 
+static int64_t count_at(struct by_shim_counts counts, int rank)
+{
+    return counts.wide != NULL ? counts.wide[rank] : counts.narrow[rank];
+}
+
 /* What every rank can tell of a call: whether it is offloaded. `bytes` of data in all. */
 static int admitted(banyan_collective_t collective, uint64_t bytes)
 {
     if (!(self.serves >> collective & 1))
         return left(BY_MPI_TABLE);
-    if (bytes < self.least || bytes == 0)
+    if (bytes == 0)
+        return left(BY_MPI_EMPTY);
+    if (bytes < self.least)
         return left(BY_MPI_SMALL);
     return 1;
 }
@@ -176,6 +217,8 @@ static int reducible(banyan_collective_t collective, struct by_mpi_call *call, i
 
     if (count < 0)
         return 0; /* MPI says so to the user */
+    if (count > ELEMENTS_MAX)
+        return left(BY_MPI_LARGE);
     if (!by_shim_type_find(type, &known))
         return left(BY_MPI_TYPE);
     if (!by_shim_op_find(op, &known, &call->op) || !by_mpi_reduces(call->op, known.dtype))
@@ -186,14 +229,15 @@ static int reducible(banyan_collective_t collective, struct by_mpi_call *call, i
     return admitted(collective, call->count * banyan_dtype_size(known.dtype));
 }
 
-int by_shim_allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int *code)
+int by_shim_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int *code)
 {
     struct by_mpi_call call = {.send = send == MPI_IN_PLACE ? recv : send, .recv = recv};
 
     return reducible(BANYAN_ALLREDUCE, &call, count, type, op) && run(&call, code);
 }
 
-int by_shim_reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root, int *code)
+int by_shim_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
+                   int *code)
 {
     struct by_mpi_call call = {
         .send = send == MPI_IN_PLACE ? recv : send, .recv = recv, .root = (uint32_t)root};
@@ -227,32 +271,38 @@ static int scatter(struct by_mpi_call *call, uint64_t own, int *code)
     return taken;
 }
 
-int by_shim_reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+int by_shim_reduce_scatter_block(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
                                  int *code)
 {
     struct by_mpi_call call = {.send = send, .recv = recv};
 
-    if (!reducible(BANYAN_REDUCE_SCATTER, &call, (int64_t)count * self.size, type, op))
+    if (count > ELEMENTS_MAX / self.size)
+        return left(BY_MPI_LARGE);
+    if (!reducible(BANYAN_REDUCE_SCATTER, &call, count * self.size, type, op))
         return 0;
     call.count /= (uint64_t)self.size;
     return scatter(&call, call.count, code);
 }
 
-int by_shim_reduce_scatter(const void *send, void *recv, const int counts[], MPI_Datatype type, MPI_Op op,
-                           int *code)
+int by_shim_reduce_scatter(const void *send, void *recv, struct by_shim_counts counts, MPI_Datatype type,
+                           MPI_Op op, int *code)
 {
     struct by_mpi_call call = {.send = send, .recv = recv, .counts = self.counts};
     int64_t sum = 0;
 
     for (int r = 0; r < self.size; r++) {
-        if (counts[r] < 0)
+        int64_t count = count_at(counts, r);
+
+        if (count < 0)
             return 0; /* MPI says so to the user */
-        sum += counts[r];
+        if (count > ELEMENTS_MAX - sum)
+            return left(BY_MPI_LARGE);
+        sum += count;
     }
     if (!reducible(BANYAN_REDUCE_SCATTER, &call, sum, type, op))
         return 0;
     for (int r = 0; r < self.size; r++)
-        self.counts[r] = (uint64_t)counts[r] * (call.count / (uint64_t)sum);
+        self.counts[r] = (uint64_t)count_at(counts, r) * (call.count / (uint64_t)sum);
     return scatter(&call, self.counts[self.rank], code);
 }
 
@@ -274,7 +324,7 @@ static int64_t carried(int64_t count, MPI_Datatype type)
 
     if (count < 0 || type == MPI_DATATYPE_NULL || PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0)
         return -1;
-    return count * size;
+    return size > 0 && count > INT64_MAX / size ? INT64_MAX : count * size;
 }
 
 /* Elements of a named type lie one after another; those of others may not, and are packed. */
@@ -286,21 +336,22 @@ static int is_plain(MPI_Datatype type)
            combiner == MPI_COMBINER_NAMED && by_shim_type_is_dense(type);
 }
 
-static int pack(const void *from, int count, MPI_Datatype type, void *to, int bytes)
+/* Of at most INT_MAX bytes, so that a count beyond it is of nothing. */
+static int pack(const void *from, int64_t count, MPI_Datatype type, void *to, int bytes)
 {
     int at = 0;
 
-    return PMPI_Pack(from, count, type, to, bytes, &at, MPI_COMM_SELF);
+    return bytes == 0 ? MPI_SUCCESS : PMPI_Pack(from, (int)count, type, to, bytes, &at, MPI_COMM_SELF);
 }
 
-static int unpack(const void *from, int bytes, void *to, int count, MPI_Datatype type)
+static int unpack(const void *from, int bytes, void *to, int64_t count, MPI_Datatype type)
 {
     int at = 0;
 
-    return PMPI_Unpack(from, bytes, &at, to, count, type, MPI_COMM_SELF);
+    return bytes == 0 ? MPI_SUCCESS : PMPI_Unpack(from, bytes, &at, to, (int)count, type, MPI_COMM_SELF);
 }
 
-int by_shim_bcast(void *buffer, int count, MPI_Datatype type, int root, int *code)
+int by_shim_bcast(void *buffer, MPI_Count count, MPI_Datatype type, int root, int *code)
 {
     struct by_mpi_call call = {
         .collective = BANYAN_BROADCAST, .dtype = BANYAN_U8, .op = BANYAN_BOR, .recv = buffer};
@@ -330,26 +381,38 @@ int by_shim_bcast(void *buffer, int count, MPI_Datatype type, int root, int *cod
 
 struct gathering {
     const void *send;
-    int send_count;
+    int64_t send_count;
     MPI_Datatype send_type;
     void *recv;
-    int recv_count;    /* of each rank's block; */
-    const int *counts; /* or NULL; else those of all ranks, */
-    const int *places; /* and where their blocks go, in elements */
+    int64_t recv_count;           /* of each rank's block; */
+    struct by_shim_counts counts; /* or, unless NULL, those of all ranks, */
+    struct by_shim_places places; /* and where their blocks go, in elements */
     MPI_Datatype recv_type;
     MPI_Aint extent; /* of recv_type */
     int64_t size;    /* bytes that one of its elements carries */
 };
 
-static int count_of(const struct gathering *g, int rank)
+static int is_unequal(const struct gathering *g)
 {
-    return g->counts != NULL ? g->counts[rank] : g->recv_count;
+    return g->counts.narrow != NULL || g->counts.wide != NULL;
+}
+
+static int64_t count_of(const struct gathering *g, int rank)
+{
+    return is_unequal(g) ? count_at(g->counts, rank) : g->recv_count;
+}
+
+/* In elements. */
+static int64_t place_at(const struct gathering *g, int rank)
+{
+    if (!is_unequal(g))
+        return rank * g->recv_count;
+    return g->places.wide != NULL ? g->places.wide[rank] : g->places.narrow[rank];
 }
 
 static void *place_of(const struct gathering *g, int rank)
 {
-    return (char *)g->recv +
-           (g->places != NULL ? g->places[rank] : (MPI_Aint)rank * g->recv_count) * g->extent;
+    return (char *)g->recv + place_at(g, rank) * g->extent;
 }
 
 /* Elements of all ranks, which lie before those of `rank`. -1: a count is negative, which MPI tells the user.
@@ -359,9 +422,11 @@ static int64_t count_before(const struct gathering *g, int rank)
     int64_t sum = 0;
 
     for (int r = 0; r < rank; r++) {
-        if (count_of(g, r) < 0)
+        int64_t count = count_of(g, r);
+
+        if (count < 0)
             return -1;
-        sum += count_of(g, r);
+        sum = count > ELEMENTS_MAX - sum ? ELEMENTS_MAX : sum + count;
     }
     return sum;
 }
@@ -370,8 +435,8 @@ static int in_order(const struct gathering *g)
 {
     int64_t sum = 0;
 
-    for (int r = 0; g->places != NULL && r < self.size; sum += count_of(g, r++))
-        if (g->places[r] != sum)
+    for (int r = 0; is_unequal(g) && r < self.size; sum += count_of(g, r++))
+        if (place_at(g, r) != sum)
             return 0;
     return 1;
 }
@@ -409,16 +474,16 @@ static int gather(struct gathering *g, int *code)
     g->size = carried(1, g->recv_type);
     if (count < 0 || g->size < 0 || PMPI_Type_get_extent(g->recv_type, &least, &g->extent) != MPI_SUCCESS)
         return 0;
-    if (count > INT_MAX || count * g->size > INT_MAX)
+    if (g->size > 0 && count > INT_MAX / g->size)
         return left(BY_MPI_LARGE);
     bytes = count * g->size;
     if (!admitted(BANYAN_ALLGATHER, (uint64_t)bytes))
         return 0;
     call.count = (uint64_t)(g->recv_count * g->size);
     /* Ranks may use different types for the same block, so what counts is bytes. */
-    for (int r = 0; g->counts != NULL && r < self.size; r++)
-        self.counts[r] = (uint64_t)(g->counts[r] * g->size);
-    call.counts = g->counts != NULL ? self.counts : NULL;
+    for (int r = 0; is_unequal(g) && r < self.size; r++)
+        self.counts[r] = (uint64_t)(count_of(g, r) * g->size);
+    call.counts = is_unequal(g) ? self.counts : NULL;
     if (is_plain(g->recv_type) && in_order(g) && (g->send == MPI_IN_PLACE || is_plain(g->send_type))) {
         call.send = g->send == MPI_IN_PLACE ? place_of(g, self.rank) : g->send;
         call.recv = g->recv;
@@ -432,8 +497,8 @@ static int gather(struct gathering *g, int *code)
     return 1;
 }
 
-int by_shim_allgather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
-                      MPI_Datatype recv_type, int *code)
+int by_shim_allgather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+                      MPI_Count recv_count, MPI_Datatype recv_type, int *code)
 {
     struct gathering g = {.send = send,
                           .send_count = send_count,
@@ -445,8 +510,9 @@ int by_shim_allgather(const void *send, int send_count, MPI_Datatype send_type, 
     return gather(&g, code);
 }
 
-int by_shim_allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv,
-                       const int counts[], const int places[], MPI_Datatype recv_type, int *code)
+int by_shim_allgatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+                       struct by_shim_counts counts, struct by_shim_places places, MPI_Datatype recv_type,
+                       int *code)
 {
     struct gathering g = {.send = send,
                           .send_count = send_count,

@@ -22,18 +22,29 @@ struct by_shim_gather {
  * join and agree, over `on`, and rank 0 says the outcome. */
 int by_shim_ready(const struct by_shim_gather *on);
 
-int by_shim_allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int *code);
-int by_shim_reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root,
+/* One for each rank, of either width; the other is NULL. */
+struct by_shim_counts {
+    const int *narrow;
+    const MPI_Count *wide;
+};
+struct by_shim_places {
+    const int *narrow;
+    const MPI_Aint *wide;
+};
+
+int by_shim_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int *code);
+int by_shim_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
                    int *code);
-int by_shim_reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+int by_shim_reduce_scatter_block(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
                                  int *code);
-int by_shim_reduce_scatter(const void *send, void *recv, const int counts[], MPI_Datatype type, MPI_Op op,
-                           int *code);
-int by_shim_bcast(void *buffer, int count, MPI_Datatype type, int root, int *code);
-int by_shim_allgather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
-                      MPI_Datatype recv_type, int *code);
-int by_shim_allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv,
-                       const int counts[], const int places[], MPI_Datatype recv_type, int *code);
+int by_shim_reduce_scatter(const void *send, void *recv, struct by_shim_counts counts, MPI_Datatype type,
+                           MPI_Op op, int *code);
+int by_shim_bcast(void *buffer, MPI_Count count, MPI_Datatype type, int root, int *code);
+int by_shim_allgather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+                      MPI_Count recv_count, MPI_Datatype recv_type, int *code);
+int by_shim_allgatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+                       struct by_shim_counts counts, struct by_shim_places places, MPI_Datatype recv_type,
+                       int *code);
 int by_shim_barrier(int *code);
 
 #endif

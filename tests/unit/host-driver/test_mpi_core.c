@@ -82,6 +82,31 @@ static void more_or_fewer_ranks_than_the_tables_have_are_refused(void **state)
     refused("the tables are for 5 ranks, and MPI runs 4");
 }
 
+static void ranks_that_share_a_host_are_named_before_any_other_reason(void **state)
+{
+    (void)state;
+    assert_int_equal(by_mpi_seat(facts, RANKS, text), 1);
+    for (uint32_t r = 0; r < RANKS; r++) { /* two on each of two hosts, of tables for two */
+        facts[r].size = RANKS / 2;
+        facts[r].rank = r / 2;
+        snprintf(facts[r].host, sizeof(facts[r].host), "h%u", r / 2);
+    }
+    assert_int_equal(by_mpi_seat(facts, RANKS, text), 0);
+    assert_non_null(strstr(text, "not offloaded: ranks 0 and 1 both run on h0, and a host has one rank"));
+}
+
+static void ranks_of_which_the_place_is_not_known_yet_are_seated(void **state)
+{
+    (void)state;
+    for (uint32_t r = 0; r < RANKS; r++)
+        facts[r].size = facts[r].rank = 0;
+    assert_int_equal(by_mpi_seat(facts, RANKS, text), 1);
+    facts[3].status = BANYAN_ENOENT;
+    snprintf(facts[3].text, sizeof(facts[3].text), "no table");
+    assert_int_equal(by_mpi_seat(facts, RANKS, text), 0);
+    assert_non_null(strstr(text, "rank 3 on h3: no table"));
+}
+
 static void settings_versions_and_tables_that_differ_are_refused(void **state)
 {
     (void)state;
@@ -130,11 +155,11 @@ static void a_process_without_a_table_says_so_and_counts(void **state)
     (void)state;
     rig_set("BANYAN_TABLE", NULL);
     rig_set("BANYAN_LOG", "0");
-    by_mpi_join(&mine);
+    by_mpi_prepare(&mine);
     assert_int_equal(mine.status, BANYAN_EINVAL);
     assert_non_null(strstr(mine.text, "set BANYAN_TABLE"));
     rig_set("BANYAN_MPI_LEAST", "many");
-    by_mpi_join(&mine);
+    by_mpi_prepare(&mine);
     assert_int_equal(mine.status, BANYAN_EINVAL);
     assert_non_null(strstr(mine.text, "BANYAN_MPI_LEAST"));
     rig_set("BANYAN_MPI_LEAST", NULL);
@@ -143,8 +168,10 @@ static void a_process_without_a_table_says_so_and_counts(void **state)
     by_mpi_leave_to_mpi(BY_MPI_TYPE);
     by_mpi_leave_to_mpi(BY_MPI_TYPE);
     by_mpi_leave_to_mpi(BY_MPI_SMALL);
+    by_mpi_leave_to_mpi(BY_MPI_EMPTY);
     by_mpi_tally(text, sizeof(text));
-    assert_string_equal(text, "0 calls offloaded, 3 (type 2, below BANYAN_MPI_LEAST 1) left to MPI");
+    assert_string_equal(text,
+                        "0 calls offloaded, 4 (type 2, no data 1, below BANYAN_MPI_LEAST 1) left to MPI");
 }
 
 int main(void)
@@ -155,6 +182,8 @@ int main(void)
         cmocka_unit_test_setup(one_rank_that_cannot_is_named_with_its_reason, all_can),
         cmocka_unit_test_setup(ranks_in_another_order_are_told_how_to_start, all_can),
         cmocka_unit_test_setup(more_or_fewer_ranks_than_the_tables_have_are_refused, all_can),
+        cmocka_unit_test_setup(ranks_that_share_a_host_are_named_before_any_other_reason, all_can),
+        cmocka_unit_test_setup(ranks_of_which_the_place_is_not_known_yet_are_seated, all_can),
         cmocka_unit_test_setup(settings_versions_and_tables_that_differ_are_refused, all_can),
         cmocka_unit_test_setup(a_single_rank_has_no_network_to_use, all_can),
         cmocka_unit_test_setup(tables_without_trees_serve_nothing, all_can),
