@@ -123,7 +123,7 @@ $(GEN)/proto/%.pb.c: firmware/agent/%.proto firmware/agent/%.options
 $(GEN)/proto/%.pb.h: $(GEN)/proto/%.pb.c ;
 PROTO_HEADERS := $(GEN)/proto/control.pb.h
 .SECONDARY: $(GEN)/proto/control.pb.c
-$(patsubst %.c,$(B)/obj/%.o,$(wildcard firmware/*/*.c control/*/*.c)): | $(PROTO_HEADERS)
+$(patsubst %.c,$(B)/obj/%.o,$(wildcard firmware/*/*.c control/*/*.c control/*/*/*.c)): | $(PROTO_HEADERS)
 
 ALL_SRC := $(sort $(foreach t,$(LIBS) $(PROGS) $(TESTS) $(TOOLS),$($(t)_SRC)))
 -include $(patsubst %.o,%.d,$(call obj,$(ALL_SRC)))

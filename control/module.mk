@@ -5,4 +5,4 @@ PROGS += banyan
 banyan_SRC := control/cli/main.c control/cli/cli.c
 banyan_LIBS := control offload
 banyan_LDLIBS := -ljansson -lgmp -lm
-include $(wildcard control/*/module.mk)
+include $(wildcard control/*/module.mk control/*/*/module.mk)

@@ -1,5 +1,5 @@
 # tests: unit programs, simulation, lab runs, lint, benches. Each sub-room appends its own.
-include $(wildcard tests/*/module.mk tests/unit/*/module.mk tests/unit/*/*/module.mk)
+include $(wildcard tests/*/module.mk tests/unit/*/module.mk tests/unit/*/*/module.mk tests/unit/*/*/*/module.mk)
 
 SANITIZERS := address,undefined
 
