@@ -1,9 +1,9 @@
 /* Baselines by name. See baseline.h. */
 #include "control/baseline/baseline.h"
 
+#include "control/base/alloc.h"
+#include "control/fabric/build.h"
 #include "control/plan/clock.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"

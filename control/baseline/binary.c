@@ -4,9 +4,9 @@
  * and as many pairs of trees as a box has GPUs, so that each of them is once the one that talks to other
  * boxes. In each pair the inner nodes of one tree are leaves of the other. See baseline.h.
  */
+#include "control/base/alloc.h"
 #include "control/baseline/baseline.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
+#include "control/fabric/build.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"

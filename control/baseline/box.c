@@ -3,8 +3,8 @@
  * widest links, and the largest drop in the widths at which compute nodes come together, tell where they end.
  * See baseline.h.
  */
+#include "control/base/alloc.h"
 #include "control/baseline/baseline.h"
-#include "control/topology/alloc.h"
 
 static uint32_t find(uint32_t *parent, uint32_t node)
 {

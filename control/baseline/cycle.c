@@ -5,8 +5,8 @@
  * comes first, and the box is not left before all of it was visited. It turns back where it must, within a
  * bound. See baseline.h.
  */
+#include "control/base/alloc.h"
 #include "control/baseline/baseline.h"
-#include "control/topology/alloc.h"
 
 /* Ways that are tried at one node (count). */
 #define WAYS_MAX 8u

@@ -7,9 +7,9 @@
  * narrowest link, and of equally wide ones that of the oldest member comes first. So a tree fills a box
  * before it leaves it. What the links are loaded with in the end gives the rate. See baseline.h.
  */
+#include "control/base/alloc.h"
 #include "control/baseline/baseline.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
+#include "control/fabric/build.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 

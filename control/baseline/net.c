@@ -1,7 +1,7 @@
 /* Routing for baselines. See net.h. */
 #include "control/baseline/net.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "offload/base/assert.h"
 
 static int compare_arcs(const void *left, const void *right)

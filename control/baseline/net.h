@@ -5,7 +5,7 @@
 #ifndef BY_BASELINE_NET_H
 #define BY_BASELINE_NET_H
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 #define BY_NET_NO_ARC UINT32_MAX
 

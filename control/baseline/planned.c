@@ -6,8 +6,8 @@
  * trees of one root, nor of many, carry more). See baseline.h.
  */
 #include "control/baseline/baseline.h"
+#include "control/fabric/build.h"
 #include "control/plan/clock.h"
-#include "control/topology/build.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 

@@ -5,8 +5,8 @@
  * Allreduce is reduce-scatter and allgather; broadcast scatters and gathers to all, reduce is its mirror. See
  * baseline.h.
  */
+#include "control/base/alloc.h"
 #include "control/baseline/baseline.h"
-#include "control/topology/alloc.h"
 #include "offload/wire/types.h"
 
 /* Numbers are ranks as seen from the root; a corner of the cube stands for a pair of numbers or for one. */

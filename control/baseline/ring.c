@@ -2,9 +2,9 @@
  * Rings. Every root's data goes round the ring as a chain; partial sums go round it towards their root, the
  * same way. See baseline.h.
  */
+#include "control/base/alloc.h"
 #include "control/baseline/baseline.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
+#include "control/fabric/build.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 

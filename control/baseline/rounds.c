@@ -1,9 +1,9 @@
 /* Schedules of rounds: their times, and what they do. See rounds.h. */
 #include "control/baseline/rounds.h"
 
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"

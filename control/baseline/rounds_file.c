@@ -1,8 +1,8 @@
 /* Schedules of rounds as JSON. See rounds.h and docs/exchange.md. */
 #include <jansson.h>
 
+#include "control/base/fraction.h"
 #include "control/baseline/rounds.h"
-#include "control/topology/fraction.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"

@@ -1,12 +1,12 @@
 /* All bounds of a fabric, one collective after the other. See bound.h. */
 #include "control/bound/bound.h"
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "control/bound/cuts.h"
+#include "control/fabric/build.h"
+#include "control/fabric/vary.h"
 #include "control/plan/clock.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
-#include "control/topology/vary.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 

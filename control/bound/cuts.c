@@ -1,11 +1,11 @@
 /* Cuts of a fabric, for each collective. See cuts.h. */
 #include "control/bound/cuts.h"
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
 #include "control/flow/flow.h"
 #include "control/plan/optimum.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
 #include "offload/base/errors.h"
 
 static int refuse_range(struct by_problem *problem)

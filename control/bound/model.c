@@ -7,7 +7,7 @@
  */
 #include "control/bound/model.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 
 static void make_arcs(struct by_model *model)
 {

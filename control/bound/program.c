@@ -1,10 +1,10 @@
 /* The program's cuts, its solution, and the ways that data take in it. See program.h. */
 #include "control/bound/program.h"
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "control/bound/model.h"
 #include "control/plan/clock.h"
-#include "control/topology/alloc.h"
-#include "control/topology/fraction.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 

@@ -5,14 +5,14 @@
  */
 #include "control/bound/rate.h"
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "control/bound/program.h"
 #include "control/bound/trees.h"
+#include "control/fabric/build.h"
 #include "control/plan/clock.h"
 #include "control/plan/optimum.h"
 #include "control/plan/phases.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 

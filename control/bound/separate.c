@@ -4,7 +4,7 @@
  */
 #include "control/bound/model.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 
 /* Sums of amounts stay below 2^this, so that flows and their sums fit. */
 #define AMOUNT_BITS 58

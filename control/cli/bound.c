@@ -11,7 +11,7 @@
 #include "control/cli/check.h"
 #include "control/cli/cli.h"
 #include "control/cli/progress.h"
-#include "control/topology/build.h"
+#include "control/fabric/build.h"
 #include "offload/base/errors.h"
 
 struct arguments {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/fraction.h"
 #include "control/cli/cli.h"
-#include "control/topology/fraction.h"
 
 /* Names that are listed for people (count). */
 #define NAMES_MAX 6u

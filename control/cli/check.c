@@ -4,8 +4,8 @@
  */
 #include "control/cli/check.h"
 
-#include "control/topology/alloc.h"
-#include "control/topology/members.h"
+#include "control/base/alloc.h"
+#include "control/fabric/members.h"
 #include "control/verify/claim.h"
 
 static void set(mpq_t number, struct by_fraction value)

@@ -2,7 +2,7 @@
 #ifndef BY_CLI_CLI_H
 #define BY_CLI_CLI_H
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 /* Exit statuses, as in banyan(1). */
 enum by_exit { BY_EXIT_DONE = 0, BY_EXIT_NO = 1, BY_EXIT_USAGE = 2, BY_EXIT_ENVIRONMENT = 3 };

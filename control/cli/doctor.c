@@ -9,13 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "control/base/alloc.h"
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
 #include "control/cli/target.h"
 #include "control/controller/http.h"
 #include "control/doctor/doctor.h"
 #include "control/lower/file.h"
-#include "control/topology/alloc.h"
 
 /* How long a peer may take to answer (ms). */
 #define PEER_MS 900u

@@ -12,12 +12,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "control/cli/cli.h"
+#include "control/fabric/unit.h"
 #include "control/lower/lower.h"
 #include "control/plan/plan.h"
-#include "control/topology/alloc.h"
-#include "control/topology/fraction.h"
-#include "control/topology/unit.h"
 #include "offload/wire/types.h"
 
 static const char help[] =

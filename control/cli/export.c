@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/fraction.h"
 #include "control/cli/cli.h"
 #include "control/cli/export_moves.h"
 #include "control/cli/number.h"
 #include "control/export/check.h"
-#include "control/topology/fraction.h"
-#include "control/topology/members.h"
+#include "control/fabric/members.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 

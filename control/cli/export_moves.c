@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/json.h"
 #include "control/export/moves.h"
-#include "control/topology/json.h"
 #include "control/verify/series.h"
 #include "offload/base/errors.h"
 

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 struct by_cli_answer {
     int status; /* of HTTP: 200, 409, ... */

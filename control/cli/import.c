@@ -1,14 +1,14 @@
 /* banyan topo import: a fabric from the files of others, as topology JSON. Single-threaded. */
-#include "control/topology/import.h"
+#include "control/fabric/import/import.h"
 
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "control/base/fraction.h"
 #include "control/cli/cli.h"
 #include "control/cli/import.h"
 #include "control/cli/number.h"
-#include "control/topology/fraction.h"
 #include "offload/base/errors.h"
 
 struct arguments {

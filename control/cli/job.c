@@ -8,11 +8,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "control/base/alloc.h"
 #include "control/cli/cli.h"
 #include "control/cli/http.h"
 #include "control/cli/number.h"
 #include "control/lower/file.h"
-#include "control/topology/alloc.h"
 #include "offload/base/limits.h"
 
 /* Planning a large fabric takes its time (seconds). */

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "control/base/alloc.h"
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
 #include "control/controller/keys.h"
 #include "control/controller/psk_file.h"
-#include "control/topology/alloc.h"
 #include "offload/base/errors.h"
 
 #define DAYS 365u

@@ -12,10 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "control/base/alloc.h"
 #include "control/cli/ranks.h"
+#include "control/fabric/members.h"
 #include "control/plan/shares.h"
-#include "control/topology/alloc.h"
-#include "control/topology/members.h"
 
 volatile int lab_stopping;
 

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "control/base/alloc.h"
 #include "control/cli/http.h"
 #include "control/cli/lab.h"
-#include "control/topology/alloc.h"
 
 #define ARGUMENTS_MAX (32 + 2 * LAB_JOBS_MAX)
 /* A question about a job (seconds). */

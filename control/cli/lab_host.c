@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "control/base/fraction.h"
 #include "control/cli/lab.h"
-#include "control/topology/fraction.h"
-#include "control/topology/unit.h"
+#include "control/fabric/unit.h"
 
 /* What hosts get after the first one failed, beyond an operation's own timeout, to say why they fail as well
  * (seconds). */

@@ -19,8 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "control/base/alloc.h"
 #include "control/cli/lab.h"
-#include "control/topology/alloc.h"
 #include "ring/feature.h"
 
 /* Routing table of interface 0 of a host; any number that nobody else uses. */

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
 #include "control/cli/lab.h"
 #include "control/lower/dump.h"
 #include "control/lower/file.h"
-#include "control/topology/alloc.h"
 #include "control/verify/verify.h"
 #include "offload/base/errors.h"
 

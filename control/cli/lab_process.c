@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "control/base/alloc.h"
 #include "control/cli/lab.h"
-#include "control/topology/alloc.h"
 
 double lab_now(void)
 {

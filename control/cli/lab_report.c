@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "control/cli/lab.h"
 #include "control/lower/traffic.h"
-#include "control/topology/alloc.h"
-#include "control/topology/fraction.h"
 #include "offload/reduce/exact.h"
 #include "offload/reduce/reduce.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "control/base/alloc.h"
 #include "control/cli/lab.h"
-#include "control/topology/alloc.h"
 
 int lab_run_fabric(struct lab *lab)
 {

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "control/base/alloc.h"
 #include "control/cli/lab.h"
 #include "control/controller/push.h"
 #include "control/lower/file.h"
-#include "control/topology/alloc.h"
 
 #define ARGUMENTS_MAX 192
 /* Longest wait for carriers (seconds). */

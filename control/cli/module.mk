@@ -31,3 +31,4 @@ banyan_SRC += \
 	control/cli/target.c \
 	control/cli/tables.c \
 	control/cli/top.c
+banyan_SRC += control/cli/import.c

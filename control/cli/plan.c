@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/fraction.h"
 #include "control/bound/pack.h"
 #include "control/cli/baseline.h"
 #include "control/cli/check.h"
@@ -17,10 +18,9 @@
 #include "control/cli/progress.h"
 #include "control/cli/ranks.h"
 #include "control/cli/replan.h"
+#include "control/fabric/members.h"
 #include "control/plan/clock.h"
 #include "control/plan/shares.h"
-#include "control/topology/fraction.h"
-#include "control/topology/members.h"
 #include "offload/wire/types.h"
 
 /* Names of the bottleneck that are listed for people (count). */

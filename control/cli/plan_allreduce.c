@@ -6,8 +6,8 @@
 
 #include <string.h>
 
+#include "control/base/fraction.h"
 #include "control/cli/cli.h"
-#include "control/topology/fraction.h"
 
 const char *by_plan_bound_words(const struct by_plan *plan)
 {

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "control/cli/cli.h"
-#include "control/topology/alloc.h"
-#include "control/topology/fraction.h"
 #include "offload/wire/types.h"
 
 /* Switches up to which each has a row of its own for "all" (count). */

@@ -12,13 +12,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "control/base/alloc.h"
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
 #include "control/cli/target.h"
 #include "control/controller/push.h"
 #include "control/lower/file.h"
 #include "control/lower/renew.h"
-#include "control/topology/alloc.h"
 #include "offload/base/errors.h"
 #include "offload/table/image.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "control/cli/cli.h"
-#include "control/topology/members.h"
+#include "control/fabric/members.h"
 
 int by_cli_ranks(const char *text, const struct by_topology *topology, bool **member)
 {

@@ -2,7 +2,7 @@
 #ifndef BY_CLI_RANKS_H
 #define BY_CLI_RANKS_H
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 /* `text` is A,B,C or @FILE. -1 and `*member` (by node; the caller frees), or an exit status after an error
  * was printed. Without a text nothing is done. */

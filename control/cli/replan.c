@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
 #include "control/cli/cli.h"
-#include "control/topology/alloc.h"
-#include "control/topology/vary.h"
+#include "control/fabric/vary.h"
 #include "offload/wire/types.h"
 
 /* Marks the links between the two nodes that "A,B" names; parallel ones all of them. */

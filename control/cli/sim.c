@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "control/topology/alloc.h"
-#include "control/topology/unit.h"
+#include "control/base/alloc.h"
+#include "control/fabric/unit.h"
 
 /* Slots of a node: as many as its trees' windows are. */
 #define SLOTS_MAX (1u << 24)

@@ -15,9 +15,9 @@
  */
 #include <math.h>
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "control/cli/sim.h"
-#include "control/topology/alloc.h"
-#include "control/topology/fraction.h"
 
 /* A rank's chunks on their way are so many times what unloaded round trips carry (the mean over trees), */
 #define INFLIGHT_TRIPS 8.0

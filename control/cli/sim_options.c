@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/fraction.h"
 #include "control/cli/number.h"
 #include "control/cli/sim.h"
-#include "control/topology/fraction.h"
 
 static const char help[] =
     "usage: banyan sim TOPO PLAN... [options]\n"

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "control/cli/sim.h"
-#include "control/topology/alloc.h"
-#include "control/topology/fraction.h"
 
 #define LINKS_SHOWN 8u
 #define PS          INT64_C(1000000000000)

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/fraction.h"
 #include "control/cli/sim.h"
 #include "control/lower/file.h"
-#include "control/topology/fraction.h"
 
 #define PS UINT64_C(1000000000000)
 

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/fraction.h"
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
 #include "control/cli/steady.h"
 #include "control/plan/clock.h"
 #include "control/series/rational.h"
-#include "control/topology/fraction.h"
 #include "offload/base/errors.h"
 
 /* Sizes on one command line (count). */

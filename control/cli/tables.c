@@ -12,13 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
 #include "control/lower/dump.h"
 #include "control/lower/file.h"
 #include "control/lower/lower.h"
-#include "control/topology/alloc.h"
-#include "control/topology/fraction.h"
 #include "offload/base/limits.h"
 
 static const char help[] =

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "control/base/alloc.h"
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
 #include "control/cli/target.h"
@@ -16,7 +17,6 @@
 #include "control/top/draw.h"
 #include "control/top/screen.h"
 #include "control/top/source.h"
-#include "control/topology/alloc.h"
 
 /* A switch that does not answer holds the screen up for so long, once in a while (ms). */
 #define SWITCH_MS 1000u

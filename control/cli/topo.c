@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/fraction.h"
 #include "control/cli/cli.h"
 #include "control/cli/import.h"
-#include "control/topology/fraction.h"
-#include "control/topology/preset.h"
-#include "control/topology/vary.h"
+#include "control/fabric/preset/preset.h"
+#include "control/fabric/vary.h"
 
 /* Values that getopt_long returns: a parameter's number plus this, so that they meet no letter. */
 #define PARAMETER_BASE 1000

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/json.h"
 #include "control/cli/check.h"
 #include "control/cli/cli.h"
-#include "control/topology/json.h"
 #include "control/verify/series.h"
 
 /* A plan or a schedule (bytes): many times a plan for 4096 nodes. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "offload/base/bytes.h"
 
 #define BLOCK_BYTES 16u

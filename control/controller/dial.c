@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "control/topology/build.h"
+#include "control/fabric/build.h"
 #include "offload/base/errors.h"
 #include "secure/hostport.h"
 

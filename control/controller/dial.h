@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 /* Whom one calls, for texts, and how long. */
 struct by_dial {

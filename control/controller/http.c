@@ -9,9 +9,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "control/base/alloc.h"
 #include "control/controller/dial.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
+#include "control/fabric/build.h"
 #include "offload/base/errors.h"
 
 /* An answer (bytes): the status of a large fabric has some. */

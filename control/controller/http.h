@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 /* An address or path, its end included (bytes). */
 #define BY_HTTP_PATH_MAX 128u

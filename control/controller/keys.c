@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
+#include "control/base/alloc.h"
+#include "control/fabric/build.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
 #include "secure/tls.h"

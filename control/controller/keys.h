@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 /* Days that certificates may last (count). */
 #define BY_KEYS_DAYS_MAX 3650u

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 
 struct crew {
     uint32_t count;

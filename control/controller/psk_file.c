@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "control/topology/build.h"
+#include "control/fabric/build.h"
 #include "offload/base/errors.h"
 #include "secure/psk.h"
 

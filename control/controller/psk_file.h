@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 #include "offload/base/siphash.h"
 
 /* 0; BY_ENOENT, BY_EIO (it cannot be read), BY_EPERM (others may read it), BY_EFORMAT with `problem`. */

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "control/base/alloc.h"
 #include "control/controller/parallel.h"
-#include "control/topology/alloc.h"
 #include "offload/base/errors.h"
 #include "offload/table/image.h"
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "control/controller/session.h"
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 /* Switches that are spoken with at a time (count), unless options say otherwise. */
 #define BY_PUSH_AT_ONCE 64u

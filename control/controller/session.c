@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
 #include "control/controller/delta.h"
 #include "control/controller/stream.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
+#include "control/fabric/build.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
 #include "offload/table/image.h"

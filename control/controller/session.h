@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "control/controller/message.h"
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 struct by_session;
 

@@ -8,11 +8,11 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "control/base/alloc.h"
 #include "control/controller/dial.h"
 #include "control/controller/message.h"
 #include "control/controller/psk_file.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
+#include "control/fabric/build.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 #include "secure/psk.h"

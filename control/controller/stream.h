@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "control/controller/session.h"
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 struct by_stream;
 

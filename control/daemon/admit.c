@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
 

@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
+#include "control/base/alloc.h"
+#include "control/fabric/build.h"
 #include "offload/base/errors.h"
 
 /* What comes first on the pipe; the result follows. */

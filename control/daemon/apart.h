@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 struct by_apart {
     uint32_t limit_ms; /* after that it is ended */

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "control/base/alloc.h"
 #include "control/daemon/daemon.h"
 #include "control/daemon/heal.h"
 #include "control/daemon/state.h"
+#include "control/fabric/build.h"
 #include "control/lower/keyed.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
 #include "offload/base/errors.h"
 
 static double seconds_now(void)

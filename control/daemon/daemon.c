@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "control/base/alloc.h"
 #include "control/daemon/daemon.h"
 #include "control/daemon/heal.h"
 #include "control/daemon/http.h"
@@ -19,7 +20,6 @@
 #include "control/daemon/notice.h"
 #include "control/daemon/state.h"
 #include "control/daemon/thread.h"
-#include "control/topology/alloc.h"
 #include "offload/base/errors.h"
 
 #define EXIT_USAGE       2

@@ -19,7 +19,7 @@
 #include "control/daemon/job.h"
 #include "control/daemon/options.h"
 #include "control/daemon/watch.h"
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 #include "offload/base/limits.h"
 
 /* Jobs at a time (count): slots of a fabric hold far fewer. */

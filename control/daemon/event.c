@@ -7,7 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 
 struct by_event_queue {
     pthread_mutex_t lock;

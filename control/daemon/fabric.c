@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
+#include "control/fabric/members.h"
+#include "control/fabric/vary.h"
 #include "control/plan/replan.h"
-#include "control/topology/alloc.h"
-#include "control/topology/fraction.h"
-#include "control/topology/members.h"
-#include "control/topology/vary.h"
 #include "control/verify/verify.h"
 #include "offload/base/errors.h"
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
 #include "control/daemon/jobs.h"
 #include "control/daemon/members.h"
-#include "control/topology/alloc.h"
 #include "offload/base/errors.h"
 
 /* A job that recover.c knows. */

@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "control/base/alloc.h"
 #include "control/daemon/http_inside.h"
 #include "control/daemon/listen.h"
 #include "control/daemon/status.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
+#include "control/fabric/build.h"
 #include "offload/base/errors.h"
 
 /* Turns of the server in one turn of the loop (count): then heartbeats come first again. */

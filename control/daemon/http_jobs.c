@@ -2,13 +2,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "control/daemon/http_inside.h"
 #include "control/daemon/jobs.h"
 #include "control/daemon/status.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
-#include "control/topology/members.h"
+#include "control/fabric/build.h"
+#include "control/fabric/members.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/members.h"
+#include "control/base/alloc.h"
+#include "control/fabric/build.h"
+#include "control/fabric/members.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
 

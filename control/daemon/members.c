@@ -13,11 +13,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "control/base/alloc.h"
 #include "control/daemon/heal.h"
 #include "control/daemon/jobs.h"
 #include "control/daemon/listen.h"
 #include "control/daemon/notice.h"
-#include "control/topology/alloc.h"
 #include "offload/base/errors.h"
 #include "offload/base/prng.h"
 #include "secure/greeter.h"

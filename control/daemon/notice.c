@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
 #include "control/daemon/heal.h"
 #include "control/daemon/swallow.h"
-#include "control/topology/alloc.h"
-#include "control/topology/members.h"
+#include "control/fabric/members.h"
 #include "offload/base/bytes.h"
 #include "offload/wire/member.h"
 

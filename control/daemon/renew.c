@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
 #include "control/daemon/heal.h"
-#include "control/topology/alloc.h"
 #include "offload/wire/seal.h"
 
 uint64_t by_renew_chunks(const by_CountersReply *counters)

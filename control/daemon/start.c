@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "control/base/alloc.h"
 #include "control/daemon/daemon.h"
 #include "control/daemon/jobs.h"
 #include "control/daemon/state.h"
 #include "control/lower/file.h"
-#include "control/topology/alloc.h"
 
 /* How long a writer's requests are counted (milliseconds): longer than the longest heartbeat. */
 #define LOOK_MS 1200u

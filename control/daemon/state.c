@@ -16,12 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "control/daemon/daemon.h"
 #include "control/daemon/state_inside.h"
+#include "control/fabric/build.h"
 #include "control/lower/keyed.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 

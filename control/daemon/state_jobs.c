@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "control/daemon/state_inside.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
-#include "control/topology/members.h"
+#include "control/fabric/build.h"
+#include "control/fabric/members.h"
 #include "offload/base/errors.h"
 
 char *by_state_wants(const struct by_job_spec *spec, const struct by_topology *topology)

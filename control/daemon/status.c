@@ -4,11 +4,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "control/base/fraction.h"
 #include "control/controller/counters.h"
-#include "control/topology/fraction.h"
-#include "control/topology/members.h"
-#include "control/topology/topology.h"
-#include "control/topology/unit.h"
+#include "control/fabric/members.h"
+#include "control/fabric/topology.h"
+#include "control/fabric/unit.h"
 
 static const char *state_name(const struct by_switch *device)
 {

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
 #include "control/daemon/daemon.h"
 #include "control/daemon/notice.h"
 #include "control/daemon/renew.h"
 #include "control/daemon/state.h"
-#include "control/topology/alloc.h"
 #include "offload/base/errors.h"
 
 /* Heartbeats without an answer that make a switch down (count). */

@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "control/base/alloc.h"
 #include "control/daemon/thread.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
+#include "control/fabric/build.h"
 #include "offload/base/errors.h"
 
 /* How often who is waited for is asked (milliseconds): it costs the switch a look at every entry. */

@@ -9,8 +9,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "control/base/alloc.h"
 #include "control/daemon/thread.h"
-#include "control/topology/alloc.h"
 
 struct by_work {
     pthread_t thread;

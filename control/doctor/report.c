@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 
 static const char *const words[] = {[BY_GRADE_OK] = "ok",
                                     [BY_GRADE_ADVICE] = "advice",

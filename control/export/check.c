@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "control/base/xml.h"
 #include "control/export/forestcoll.h"
 #include "control/export/msccl.h"
-#include "control/topology/xml.h"
 #include "offload/base/errors.h"
 
 /* A schedule's file (bytes). */

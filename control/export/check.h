@@ -6,7 +6,7 @@
 #ifndef BY_EXPORT_CHECK_H
 #define BY_EXPORT_CHECK_H
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 struct by_check_report {
     const char *format; /* "MSCCL" or "ForestColl" */

@@ -5,7 +5,7 @@
 #define BY_EXPORT_FORESTCOLL_H
 
 #include "control/export/check.h"
-#include "control/topology/build.h"
+#include "control/fabric/build.h"
 
 struct by_xml_element;
 struct by_forestcoll;

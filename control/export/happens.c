@@ -3,8 +3,8 @@
  * does the same. So each write must be ordered against every other access to its place: by the order inside a
  * thread block, by dependences, or by messages. See execute.h.
  */
+#include "control/base/alloc.h"
 #include "control/export/execute.h"
-#include "control/topology/alloc.h"
 #include "offload/base/errors.h"
 
 /* Steps that all searches together visit before they are given up (count). */

@@ -7,10 +7,10 @@
 
 #include <jansson.h>
 
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
+#include "control/fabric/links.h"
 #include "control/series/rational.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
-#include "control/topology/links.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 

@@ -2,9 +2,9 @@
  * Reading moves and executing them on symbols: who has which chunks. What one round brings can be sent in the
  * next one. See moves.h.
  */
+#include "control/base/alloc.h"
+#include "control/base/json.h"
 #include "control/export/moves.h"
-#include "control/topology/alloc.h"
-#include "control/topology/json.h"
 #include "offload/base/errors.h"
 
 static const struct by_place nowhere = {0, 0};

@@ -9,11 +9,11 @@
  */
 #include <stdio.h>
 
+#include "control/base/alloc.h"
 #include "control/export/chunks.h"
 #include "control/export/export.h"
 #include "control/export/msccl.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
+#include "control/fabric/build.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"

@@ -5,7 +5,7 @@
 #ifndef BY_EXPORT_MSCCL_H
 #define BY_EXPORT_MSCCL_H
 
-#include "control/topology/build.h"
+#include "control/fabric/build.h"
 
 /* The runtime's limits: steps of a thread block, chunks in one step, channels, thread blocks of a GPU that
  * send (or receive) on one channel, thread blocks of a GPU; offsets are 16 bits. */

@@ -1,7 +1,7 @@
 /* Symbolic values. See value.h. */
 #include "control/export/value.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "offload/base/assert.h"
 
 struct by_values {

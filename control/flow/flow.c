@@ -1,7 +1,7 @@
 /* Dinic's maximum flow on a residual network in arrays; no recursion. See flow.h. */
 #include "control/flow/flow.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "offload/base/assert.h"
 
 #define NO_ARC   UINT32_MAX

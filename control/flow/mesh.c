@@ -1,7 +1,7 @@
 /* A sparse directed graph. See mesh.h. */
 #include "control/flow/mesh.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "offload/base/assert.h"
 
 struct entry {

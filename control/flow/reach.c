@@ -1,7 +1,7 @@
 /* Rooted connectivity by local flows. See reach.h. */
 #include "control/flow/reach.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "offload/base/assert.h"
 
 #define NODE_BIT 0x80000000u

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
 

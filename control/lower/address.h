@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 #define BY_ADDRESS_BASE 0xc6120000u /* 198.18.0.0 */
 /* Cables that the range holds: 2^17 addresses, two each. */

@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
 #include "control/lower/able.h"
 #include "control/lower/address.h"
-#include "control/topology/alloc.h"
 #include "offload/wire/seal.h"
 #include "offload/wire/types.h"
 

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
+#include "control/fabric/build.h"
+#include "control/fabric/unit.h"
 #include "control/lower/lower.h"
 #include "control/lower/tree.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/unit.h"
 #include "offload/base/errors.h"
 
 /* An image being written. */

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "control/base/alloc.h"
+#include "control/fabric/build.h"
 #include "control/lower/tree.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
 #include "offload/base/errors.h"
 #include "offload/table/image.h"
 

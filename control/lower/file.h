@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 /*
  * Reads and checks an image: *bytes is the caller's to free (NULL after an error). BY_ENOENT or BY_EIO (the

@@ -7,9 +7,9 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/members.h"
+#include "control/base/alloc.h"
+#include "control/fabric/build.h"
+#include "control/fabric/members.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 

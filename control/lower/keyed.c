@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "control/topology/build.h"
+#include "control/fabric/build.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 #include "offload/base/siphash.h"

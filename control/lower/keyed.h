@@ -2,8 +2,8 @@
 #ifndef BY_LOWER_KEYED_H
 #define BY_LOWER_KEYED_H
 
+#include "control/fabric/topology.h"
 #include "control/lower/lower.h"
-#include "control/topology/topology.h"
 #include "offload/base/siphash.h"
 
 /*

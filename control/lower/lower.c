@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
+#include "control/fabric/build.h"
+#include "control/fabric/members.h"
 #include "control/lower/able.h"
 #include "control/lower/group.h"
 #include "control/lower/keyed.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/members.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"

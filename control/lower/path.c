@@ -7,9 +7,9 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
+#include "control/fabric/build.h"
 #include "control/lower/tree.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
 #include "offload/base/errors.h"
 
 static uint32_t arc_from(const struct by_link *link, uint32_t from)

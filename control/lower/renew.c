@@ -10,12 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "control/base/alloc.h"
+#include "control/fabric/build.h"
 #include "control/lower/dump.h"
 #include "control/lower/file.h"
 #include "control/lower/keyed.h"
 #include "control/lower/tree.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
 #include "offload/table/image.h"

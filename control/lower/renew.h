@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 /*
  * Raises the generation of every job in the images `folder`/`files[count]` (NAME.table, each checked), and

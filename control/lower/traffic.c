@@ -5,7 +5,7 @@
  */
 #include "control/lower/traffic.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 

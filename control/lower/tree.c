@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
+#include "control/base/alloc.h"
+#include "control/fabric/build.h"
 #include "offload/base/errors.h"
 
 /* A tree while it is being read: by node. */

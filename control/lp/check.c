@@ -4,7 +4,7 @@
  */
 #include "control/lp/model.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 
 /* Whether a row's left side is on the right side of its limit. */
 static bool row_holds(const struct by_lp_row *row, const mpq_t left)

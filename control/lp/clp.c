@@ -7,8 +7,8 @@
 #include <float.h>
 #include <time.h>
 
+#include "control/base/alloc.h"
 #include "control/lp/model.h"
-#include "control/topology/alloc.h"
 
 /* Clp's status of a variable. */
 #define CLP_BASIC    1

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 
 /* Columns that are looked at for a pivot when none has a single entry (count). */
 #define SEARCH_MAX 8u

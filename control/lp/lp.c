@@ -1,9 +1,9 @@
 /* Linear programs: the model and its solution. See lp.h. */
 #include "control/lp/lp.h"
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "control/lp/model.h"
-#include "control/topology/alloc.h"
-#include "control/topology/fraction.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 

@@ -13,7 +13,7 @@
 
 #include <gmp.h>
 
-#include "control/topology/build.h"
+#include "control/fabric/build.h"
 
 enum by_lp_sense { BY_LP_AT_MOST = 1, BY_LP_AT_LEAST, BY_LP_EQUAL };
 

@@ -9,7 +9,7 @@
 
 #include <time.h>
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "offload/base/errors.h"
 
 static const struct by_place nowhere = {0, 0};

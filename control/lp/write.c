@@ -1,7 +1,7 @@
 /* Linear programs in CPLEX format, for other solvers. See lp.h. */
 #include "control/lp/model.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 
 /* " + 3 x7"; nothing for 0. Returns whether anything was written. */
 static bool write_term(FILE *file, const mpq_t value, const mpz_t scale, uint32_t column)

@@ -10,6 +10,9 @@
  */
 #include "control/plan/allreduce.h"
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
 #include "control/plan/clock.h"
 #include "control/plan/fill.h"
 #include "control/plan/joint.h"
@@ -17,9 +20,6 @@
 #include "control/plan/packing.h"
 #include "control/plan/pairs.h"
 #include "control/plan/phases.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
 #include "offload/base/errors.h"
 
 /* Trees that are tried one by one (count). */

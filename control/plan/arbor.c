@@ -4,8 +4,8 @@
  */
 #include "control/plan/arbor.h"
 
+#include "control/base/alloc.h"
 #include "control/plan/arborescence.h"
-#include "control/topology/alloc.h"
 #include "offload/base/assert.h"
 
 /* A hop costs this little beside a unit of price, as in steiner.c. */

@@ -4,7 +4,7 @@
  */
 #include "control/plan/arborescence.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 
 struct arc {
     uint32_t from, to;

@@ -5,8 +5,8 @@
  */
 #include "control/plan/blocks.h"
 
-#include "control/topology/alloc.h"
-#include "control/topology/fraction.h"
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"

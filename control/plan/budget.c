@@ -3,7 +3,7 @@
 
 #include <gmp.h>
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 
 static bool has_limits(const struct by_topology *topology)
 {

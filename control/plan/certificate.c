@@ -1,11 +1,11 @@
 /* Certificates beside the cut: memory and file format. See certificate.h. */
 #include "control/plan/certificate.h"
 
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
-#include "control/topology/json.h"
-#include "control/topology/names.h"
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
+#include "control/base/json.h"
+#include "control/fabric/build.h"
+#include "control/fabric/names.h"
 #include "offload/base/errors.h"
 
 void by_certificate_free(struct by_certificate *certificate)

@@ -6,7 +6,7 @@
 #ifndef BY_PLAN_CERTIFICATE_H
 #define BY_PLAN_CERTIFICATE_H
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 struct by_json;
 struct by_names;

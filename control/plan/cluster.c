@@ -1,7 +1,7 @@
 /* Guessing clusters. See cluster.h. */
 #include "control/plan/cluster.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 
 /* Bandwidths at which links are cut (count): more are spread over their range. */
 #define THRESHOLDS_MAX 24u

@@ -5,11 +5,11 @@
  */
 #include <jansson.h>
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
+#include "control/fabric/members.h"
 #include "control/plan/plan.h"
 #include "control/plan/shares.h"
-#include "control/topology/alloc.h"
-#include "control/topology/fraction.h"
-#include "control/topology/members.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"

@@ -5,16 +5,16 @@
  */
 #include <stdarg.h>
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
+#include "control/base/json.h"
+#include "control/fabric/build.h"
+#include "control/fabric/links.h"
+#include "control/fabric/members.h"
+#include "control/fabric/names.h"
 #include "control/plan/plan.h"
 #include "control/plan/shares.h"
 #include "control/plan/tree.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
-#include "control/topology/json.h"
-#include "control/topology/links.h"
-#include "control/topology/members.h"
-#include "control/topology/names.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 

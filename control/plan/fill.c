@@ -5,10 +5,10 @@
  */
 #include "control/plan/fill.h"
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "control/plan/clock.h"
 #include "control/plan/grow.h"
-#include "control/topology/alloc.h"
-#include "control/topology/fraction.h"
 #include "offload/base/errors.h"
 
 #define PRICE_MAX ((int64_t)1 << 34)

@@ -4,11 +4,11 @@
  * it; U only grows, so the first U without a violated set is the least, and nodes that have passed stay
  * passed. See optimum.h.
  */
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
 #include "control/plan/optimum.h"
 #include "control/plan/oracle.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
 #include "offload/base/errors.h"
 
 /* Candidates of by_optimum_least_k that are put to the oracle (count). */

@@ -1,14 +1,14 @@
 /* From scaled capacities to finished trees. See forest.h. */
 #include "control/plan/forest.h"
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
 #include "control/plan/height.h"
 #include "control/plan/merge.h"
 #include "control/plan/oracle.h"
 #include "control/plan/strand.h"
 #include "control/plan/tighten.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 

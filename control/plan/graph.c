@@ -1,8 +1,8 @@
 /* The planner's view of a fabric. See graph.h. */
 #include "control/plan/graph.h"
 
-#include "control/topology/alloc.h"
-#include "control/topology/fraction.h"
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "offload/base/assert.h"
 
 /* Divides all capacities and budgets by their greatest common divisor and sets the unit to match. `scale` is

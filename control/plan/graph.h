@@ -7,8 +7,8 @@
 #ifndef BY_PLAN_GRAPH_H
 #define BY_PLAN_GRAPH_H
 
+#include "control/fabric/topology.h"
 #include "control/flow/mesh.h"
-#include "control/topology/topology.h"
 
 /* Sums of capacities that planning multiplies by counts of nodes must stay below this. */
 #define BY_CAPACITY_SUM_MAX ((int64_t)1 << 60)

@@ -1,7 +1,7 @@
 /* Growing one tree. See grow.h. */
 #include "control/plan/grow.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "offload/base/assert.h"
 
 /* A hop costs this little beside a unit of price, and a hop nearer to the root this little beside a hop. */

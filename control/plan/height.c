@@ -3,9 +3,9 @@
  * or nothing helps. */
 #include "control/plan/height.h"
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "control/plan/height_work.h"
-#include "control/topology/alloc.h"
-#include "control/topology/fraction.h"
 #include "offload/base/assert.h"
 
 /* Cells of the tables (trees x nodes): of larger plans the highest trees are looked at, and the lowest, with

@@ -6,7 +6,7 @@
  */
 #include "control/plan/height_work.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "offload/base/assert.h"
 
 /* Early nodes of a tree whose edges in other trees are looked at (count), and edges of each (count). */

@@ -6,7 +6,7 @@
  */
 #include "control/plan/interval.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "offload/base/assert.h"
 
 /* A hop costs this little beside a unit of price. */

@@ -1,10 +1,10 @@
 /* Allreduce part by part. See joint.h. */
 #include "control/plan/joint.h"
 
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
-#include "control/topology/vary.h"
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
+#include "control/fabric/vary.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"

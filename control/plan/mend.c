@@ -1,7 +1,7 @@
 /* Hanging branches elsewhere. See mend.h. */
 #include "control/plan/mend.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "offload/base/assert.h"
 
 /* Nodes of a branch that are tried as its new first node (count). */

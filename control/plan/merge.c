@@ -1,8 +1,8 @@
 /* From packings of pieces to whole trees. See merge.h. */
 #include "control/plan/merge.h"
 
+#include "control/base/alloc.h"
 #include "control/plan/clock.h"
-#include "control/topology/alloc.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 

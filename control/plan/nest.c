@@ -1,7 +1,7 @@
 /* Tight sets within each other, and their pieces. See nest.h; finding tight sets is in tight.c. */
 #include "control/plan/nest.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "offload/base/assert.h"
 
 void by_nest_make(struct by_nest *nest, const struct by_mesh *net, const int64_t *capacity,

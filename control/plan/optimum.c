@@ -2,11 +2,11 @@
  * fixed.c. */
 #include "control/plan/optimum.h"
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
 #include "control/flow/reach.h"
 #include "control/plan/oracle.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 

@@ -1,7 +1,7 @@
 /* Rooted connectivity by maximum flows. See oracle.h. */
 #include "control/plan/oracle.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 
 uint32_t by_oracle_order(const struct by_mesh *net, uint32_t *order)
 {

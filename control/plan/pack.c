@@ -1,7 +1,7 @@
 /* Tree packing: the choice of the way, and the list of bundles. See pack.h. */
 #include "control/plan/pack.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 
 uint32_t *by_pack_append(struct by_packing *packing, uint32_t root, int64_t count)
 {

@@ -9,10 +9,10 @@
  * had never grown. After each bundle the remainder may have fallen apart along tight sets; then each piece is
  * packed alone, which is where most of the speed comes from.
  */
+#include "control/base/alloc.h"
 #include "control/plan/clock.h"
 #include "control/plan/merge.h"
 #include "control/plan/pack.h"
-#include "control/topology/alloc.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 

@@ -6,8 +6,8 @@
  * shallow as can be. Where a transport has no solution, other tie-breaks are tried.
  */
 #include "control/plan/pack_order.h"
+#include "control/base/alloc.h"
 #include "control/plan/clock.h"
-#include "control/topology/alloc.h"
 #include "offload/base/assert.h"
 
 /* Orders tried (count). */

@@ -8,8 +8,8 @@
  */
 #include "control/plan/pack_repair.h"
 
+#include "control/base/alloc.h"
 #include "control/plan/clock.h"
-#include "control/topology/alloc.h"
 #include "offload/base/assert.h"
 #include "offload/base/prng.h"
 

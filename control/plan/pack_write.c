@@ -1,6 +1,6 @@
 /* From what each node decided to bundles, and to a table of trees and back. See pack_order.h. */
+#include "control/base/alloc.h"
 #include "control/plan/pack_order.h"
-#include "control/topology/alloc.h"
 #include "offload/base/assert.h"
 
 /* ---- from what each node decided to bundles ---- */

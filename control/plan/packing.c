@@ -4,11 +4,11 @@
  */
 #include "control/plan/packing.h"
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "control/plan/clock.h"
 #include "control/plan/simplex.h"
 #include "control/plan/steiner.h"
-#include "control/topology/alloc.h"
-#include "control/topology/fraction.h"
 #include "offload/base/assert.h"
 
 /* Links up to which the linear program is tried (count): its matrix has that many rows and columns. */

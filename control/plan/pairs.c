@@ -2,11 +2,11 @@
  * pairs.h, simplex.h, arbor.h. */
 #include "control/plan/pairs.h"
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "control/plan/arbor.h"
 #include "control/plan/clock.h"
 #include "control/plan/simplex.h"
-#include "control/topology/alloc.h"
-#include "control/topology/fraction.h"
 
 /* Rows and sites up to which the program is tried (count): a price takes an arborescence for each root and
  * each optional switch. */

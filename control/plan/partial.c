@@ -1,9 +1,9 @@
 /* Plans for some of the compute nodes. See partial.h. */
 #include "control/plan/partial.h"
 
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/members.h"
+#include "control/base/alloc.h"
+#include "control/fabric/build.h"
+#include "control/fabric/members.h"
 #include "offload/base/errors.h"
 
 static const struct by_place nowhere = {0, 0};

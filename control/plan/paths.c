@@ -1,7 +1,7 @@
 /* A table of paths. See paths.h. */
 #include "control/plan/paths.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "offload/base/assert.h"
 
 void by_paths_free(struct by_paths *paths)

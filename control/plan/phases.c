@@ -1,11 +1,11 @@
 /* Allreduce by trees rooted at compute nodes. See phases.h. */
 #include "control/plan/phases.h"
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
 #include "control/plan/budget.h"
 #include "control/plan/optimum.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 

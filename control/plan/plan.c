@@ -5,6 +5,10 @@
  */
 #include "control/plan/plan.h"
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
+#include "control/fabric/members.h"
 #include "control/plan/allreduce.h"
 #include "control/plan/budget.h"
 #include "control/plan/forest.h"
@@ -13,10 +17,6 @@
 #include "control/plan/partial.h"
 #include "control/plan/shallow.h"
 #include "control/plan/shares.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
-#include "control/topology/members.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 

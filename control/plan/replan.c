@@ -5,14 +5,14 @@
  */
 #include "control/plan/replan_job.h"
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
+#include "control/fabric/names.h"
 #include "control/plan/budget.h"
 #include "control/plan/clock.h"
 #include "control/plan/optimum.h"
 #include "control/plan/ordered.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
-#include "control/topology/names.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 

@@ -2,12 +2,12 @@
  * Reading a plan whose fabric has changed since: what it names and the topology lacks is put back for the
  * reading. See replan.h.
  */
+#include "control/base/alloc.h"
+#include "control/base/json.h"
+#include "control/fabric/build.h"
+#include "control/fabric/names.h"
+#include "control/fabric/vary.h"
 #include "control/plan/replan.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/json.h"
-#include "control/topology/names.h"
-#include "control/topology/vary.h"
 #include "offload/base/errors.h"
 
 /* A plan file (bytes). */

@@ -4,10 +4,10 @@
  */
 #include "control/plan/replan_job.h"
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "control/plan/budget.h"
 #include "control/plan/ordered.h"
-#include "control/topology/alloc.h"
-#include "control/topology/fraction.h"
 #include "offload/base/errors.h"
 
 /* Marks the nodes of a path as changed. */

@@ -5,13 +5,13 @@
  */
 #include "control/plan/shallow.h"
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
 #include "control/plan/budget.h"
 #include "control/plan/clock.h"
 #include "control/plan/grow.h"
 #include "control/plan/tree.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 

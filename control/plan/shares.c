@@ -1,12 +1,12 @@
 /* Shards of unequal size: reading and writing. See shares.h. */
 #include "control/plan/shares.h"
 
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
-#include "control/topology/json.h"
-#include "control/topology/members.h"
-#include "control/topology/names.h"
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
+#include "control/base/json.h"
+#include "control/fabric/build.h"
+#include "control/fabric/members.h"
+#include "control/fabric/names.h"
 #include "offload/base/errors.h"
 
 /* A file of shares (bytes): 65,535 nodes with long names and long numbers. */

@@ -8,8 +8,8 @@
 
 #include <gmp.h>
 
-#include "control/topology/alloc.h"
-#include "control/topology/fraction.h"
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 /* Prices handed out are at most this: larger ones are shortened, see by_simplex_prices. */
 #define BY_PRICE_MAX ((int64_t)1 << 36)

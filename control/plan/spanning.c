@@ -14,11 +14,11 @@
  */
 #include "control/plan/spanning.h"
 
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
 #include "control/flow/flow.h"
 #include "control/plan/clock.h"
-#include "control/topology/alloc.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 

@@ -6,10 +6,10 @@
  * switch, one outside the cut and one inside, the ends are swapped, which gains the cut one unit for each
  * unit.
  */
+#include "control/base/alloc.h"
 #include "control/plan/clock.h"
 #include "control/plan/oracle.h"
 #include "control/plan/split.h"
-#include "control/topology/alloc.h"
 #include "offload/base/errors.h"
 
 /* Exchanges across violated cuts before giving up (count). */

@@ -5,10 +5,10 @@
  */
 #include "control/plan/split.h"
 
+#include "control/base/alloc.h"
 #include "control/flow/flow.h"
 #include "control/plan/clock.h"
 #include "control/plan/oracle.h"
-#include "control/topology/alloc.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 

@@ -4,7 +4,7 @@
  */
 #include "control/plan/steiner.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "offload/base/assert.h"
 
 /* Optional switches that are tried in all combinations (count). */

@@ -6,8 +6,8 @@
  */
 #include "control/plan/strand.h"
 
+#include "control/base/alloc.h"
 #include "control/plan/tree.h"
-#include "control/topology/alloc.h"
 #include "offload/base/assert.h"
 
 #define NONE UINT32_MAX

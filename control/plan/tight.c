@@ -5,9 +5,9 @@
  * has been looked at, and a set that has been found, become part of the source: no later violated or tight
  * set that is disjoint from them changes.
  */
+#include "control/base/alloc.h"
 #include "control/plan/nest.h"
 #include "control/plan/oracle.h"
-#include "control/topology/alloc.h"
 #include "offload/base/assert.h"
 
 /* Nodes looked at while one set is enlarged (count): far more than any set worth finding this way has. */

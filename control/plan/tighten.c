@@ -7,8 +7,8 @@
  */
 #include "control/plan/tighten.h"
 
+#include "control/base/alloc.h"
 #include "control/plan/oracle.h"
-#include "control/topology/alloc.h"
 #include "offload/base/assert.h"
 
 /* Times that everything is tried again without the clusters that failed (count). */

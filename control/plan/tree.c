@@ -4,8 +4,8 @@
  */
 #include "control/plan/tree.h"
 
-#include "control/topology/alloc.h"
-#include "control/topology/fraction.h"
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "offload/base/assert.h"
 
 struct shape {

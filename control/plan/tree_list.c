@@ -1,7 +1,7 @@
 /* Lists of finished trees. See tree.h; making trees from paths is in tree.c. */
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "control/plan/tree.h"
-#include "control/topology/alloc.h"
-#include "control/topology/fraction.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 

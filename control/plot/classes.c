@@ -1,7 +1,7 @@
 /* Refinement colouring. See classes.h. */
 #include "control/plot/classes.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 
 struct pair {
     uint64_t hash;

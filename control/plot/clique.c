@@ -2,7 +2,7 @@
  * common, as the members of a group have; what comes of that must be nearly complete. */
 #include "control/plot/clique.h"
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 
 #define GROUPS_MIN 3u /* fewer are no pattern */
 #define SIZE_MIN   3u /* switches of a group */

@@ -3,12 +3,12 @@
 
 #include <math.h>
 
+#include "control/base/alloc.h"
 #include "control/plot/classes.h"
 #include "control/plot/layout.h"
 #include "control/plot/panel.h"
 #include "control/plot/picture.h"
 #include "control/plot/svg.h"
-#include "control/topology/alloc.h"
 
 #define TWIGS_MAX 40u /* more, and branches are told by kinds alone */
 #define STEP_X    190.0

@@ -1,9 +1,9 @@
 /* Merges cables into channels and adds up what the trees of a plan send through them. See fabric.h. */
 #include "control/plot/fabric.h"
 
-#include "control/topology/alloc.h"
-#include "control/topology/fraction.h"
-#include "control/topology/members.h"
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
+#include "control/fabric/members.h"
 #include "offload/wire/types.h"
 
 static int compare(const void *left, const void *right)

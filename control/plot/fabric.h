@@ -6,8 +6,8 @@
 #ifndef BY_PLOT_FABRIC_H
 #define BY_PLOT_FABRIC_H
 
+#include "control/fabric/topology.h"
 #include "control/plan/plan.h"
-#include "control/topology/topology.h"
 
 /* Two nodes that at least one cable joins; a < b. Index 0 of a pair is the direction a -> b, 1 is b -> a. */
 struct by_channel {

@@ -6,8 +6,8 @@
  */
 #include <math.h>
 
+#include "control/base/alloc.h"
 #include "control/plot/layout.h"
-#include "control/topology/alloc.h"
 
 #define SWEEPS 6
 

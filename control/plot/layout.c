@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 
 #define FULL_MAX   24   /* hosts that still show names below them */
 #define HOST_SMALL 13.0 /* radius of a host that shows its rank alone */

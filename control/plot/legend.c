@@ -3,12 +3,12 @@
 
 #include <math.h>
 
+#include "control/base/fraction.h"
 #include "control/plot/layout.h"
 #include "control/plot/panel.h"
 #include "control/plot/picture.h"
 #include "control/plot/shade.h"
 #include "control/plot/svg.h"
-#include "control/topology/fraction.h"
 
 #define LEGEND_ROW 26.0
 

@@ -4,10 +4,10 @@
 
 #include <math.h>
 
+#include "control/base/alloc.h"
 #include "control/plot/picture.h"
 #include "control/plot/shade.h"
 #include "control/plot/svg.h"
-#include "control/topology/alloc.h"
 
 #define LABELS_MAX  48u /* more links than this, and only pointing at one shows its numbers */
 #define LABEL_FONT  10.5

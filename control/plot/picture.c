@@ -3,10 +3,10 @@
 
 #include <math.h>
 
+#include "control/base/alloc.h"
 #include "control/plot/legend.h"
 #include "control/plot/panel.h"
 #include "control/plot/svg.h"
-#include "control/topology/alloc.h"
 #include "offload/wire/types.h"
 
 #define PAGE_MARGIN 30.0

@@ -5,10 +5,10 @@
  */
 #include <math.h>
 
+#include "control/base/alloc.h"
 #include "control/plot/clique.h"
 #include "control/plot/layout.h"
 #include "control/plot/panel.h"
-#include "control/topology/alloc.h"
 
 #define RADIUS_MIN 190.0
 #define OUTSIDE    92.0 /* from the switches to their hosts */

@@ -1,10 +1,10 @@
 /* Strips of sorted loads. See strips.h. */
 #include "control/plot/strips.h"
 
+#include "control/base/alloc.h"
 #include "control/plot/classes.h"
 #include "control/plot/panel.h"
 #include "control/plot/svg.h"
-#include "control/topology/alloc.h"
 
 #define STRIPS_MAX 10u
 #define CELLS      80u

@@ -1,10 +1,10 @@
 /* Takes a fabric apart into frames of what is alike. See summary.h. */
 #include "control/plot/summary.h"
 
+#include "control/base/alloc.h"
 #include "control/plot/classes.h"
 #include "control/plot/clique.h"
 #include "control/plot/layout.h"
-#include "control/topology/alloc.h"
 
 #define WHOLE_MAX   26u /* nodes of a frame that is drawn whole */
 #define SINGLES_MAX 4u  /* switches of a frame's top that are drawn one by one */

@@ -1,12 +1,12 @@
 /* Draws the frames of a summary: frames, links in bundles, groups, labels. See summary.h. */
 #include <math.h>
 
+#include "control/base/alloc.h"
 #include "control/plot/classes.h"
 #include "control/plot/layout.h"
 #include "control/plot/panel.h"
 #include "control/plot/summary.h"
 #include "control/plot/svg.h"
-#include "control/topology/alloc.h"
 
 #define TEXT_BYTES 400
 #define LABELS_EACH                                                                                          \

@@ -5,9 +5,9 @@
  */
 #include <math.h>
 
+#include "control/base/alloc.h"
 #include "control/plot/layout.h"
 #include "control/plot/summary.h"
-#include "control/topology/alloc.h"
 
 #define PAD        18.0
 #define HEAD       26.0  /* room for the frame's multiplicity */

@@ -4,8 +4,8 @@
 
 #include <gmp.h>
 
-#include "control/topology/alloc.h"
-#include "control/topology/topology.h"
+#include "control/base/alloc.h"
+#include "control/fabric/topology.h"
 
 /* `count` zeros; release with by_rationals_free. */
 static inline mpq_t *by_rationals_new(size_t count)

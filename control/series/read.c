@@ -2,10 +2,10 @@
  * Reading the file of a periodic schedule, as in banyan-series(5). What later steps index by is checked here
  * (names, numbers, shapes); whether the schedule works is for control/verify. One thread for each call.
  */
+#include "control/base/json.h"
+#include "control/fabric/names.h"
 #include "control/series/rational.h"
 #include "control/series/series.h"
-#include "control/topology/json.h"
-#include "control/topology/names.h"
 #include "offload/base/errors.h"
 
 #define FORMAT "banyan-series-1"

@@ -6,9 +6,9 @@
  */
 #include "control/series/run.h"
 
+#include "control/fabric/build.h"
+#include "control/fabric/links.h"
 #include "control/series/rational.h"
-#include "control/topology/build.h"
-#include "control/topology/links.h"
 #include "offload/base/errors.h"
 
 static const struct by_place nowhere = {0, 0};

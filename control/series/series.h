@@ -13,7 +13,7 @@
 
 #include <gmp.h>
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 #define BY_SERIES_NONE UINT32_MAX
 /* Values of a reduction (count): a set of them is a word. */

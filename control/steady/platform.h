@@ -7,8 +7,8 @@
 
 #include <gmp.h>
 
+#include "control/fabric/links.h"
 #include "control/series/series.h"
-#include "control/topology/links.h"
 
 struct by_platform {
     const struct by_topology *topology;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 
 #define LINE_BYTES 1024u
 /* Characters of a bar; the width of a cell that takes what is left of the line; names; the least screen

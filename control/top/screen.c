@@ -11,7 +11,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 
 #define ROWS    24u
 #define COLUMNS 80u

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/fabric/build.h"
 #include "control/top/source.h"
-#include "control/topology/build.h"
 #include "offload/base/errors.h"
 
 static const char *text_of(const json_t *object, const char *key)

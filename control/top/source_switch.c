@@ -5,12 +5,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "control/base/fraction.h"
 #include "control/controller/http.h"
+#include "control/fabric/build.h"
+#include "control/fabric/unit.h"
 #include "control/lower/address.h"
 #include "control/top/source.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
-#include "control/topology/unit.h"
 #include "offload/base/errors.h"
 #include "offload/table/image.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 
 struct by_top_switch *by_top_add_switch(struct by_top_view *view, const char *name)
 {

@@ -2,9 +2,9 @@
 #ifndef BY_VERIFY_CHECKER_H
 #define BY_VERIFY_CHECKER_H
 
-#include "control/topology/json.h"
-#include "control/topology/links.h"
-#include "control/topology/names.h"
+#include "control/base/json.h"
+#include "control/fabric/links.h"
+#include "control/fabric/names.h"
 #include "control/verify/claim.h"
 
 struct by_checker {

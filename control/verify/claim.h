@@ -7,7 +7,7 @@
 
 #include <gmp.h>
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 #include "control/verify/verify.h"
 
 enum by_claim_use { BY_CLAIM_BOTH = 1, BY_CLAIM_UP, BY_CLAIM_DOWN };

@@ -3,7 +3,7 @@
  * carries is added up first, then what each link does: a plan has millions of edges, but far fewer paths.
  * Sums that fit 64 bits take the short way, any others GMP's integers. See checker.h.
  */
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "control/verify/checker.h"
 
 /* Sums of weights, in 1 / denominator of the unit: small where all of them fit, else large. */

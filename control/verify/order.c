@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "control/verify/checker.h"
 
 struct interval {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "control/verify/checker.h"
 #include "offload/wire/types.h"
 

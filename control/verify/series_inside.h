@@ -3,7 +3,7 @@
 #ifndef BY_VERIFY_SERIES_INSIDE_H
 #define BY_VERIFY_SERIES_INSIDE_H
 
-#include "control/topology/links.h"
+#include "control/fabric/links.h"
 #include "control/verify/series.h"
 
 struct by_series_checker {

@@ -1,5 +1,5 @@
 /* Each tree of a plan alone: its role, its edges, its paths, its branches. See checker.h. */
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "control/verify/checker.h"
 #include "offload/wire/types.h"
 

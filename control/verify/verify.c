@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/topology/alloc.h"
-#include "control/topology/json.h"
+#include "control/base/alloc.h"
+#include "control/base/json.h"
 #include "control/verify/checker.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"

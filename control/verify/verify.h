@@ -6,7 +6,7 @@
 #ifndef BY_VERIFY_VERIFY_H
 #define BY_VERIFY_VERIFY_H
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 enum by_verdict {
     BY_VERDICT_OPTIMAL =

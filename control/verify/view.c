@@ -1,5 +1,5 @@
 /* Plans for some of the compute nodes: the fabric as their job has it. See checker.h. */
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "control/verify/checker.h"
 
 /* Switches that no links join to a member play no part, whatever they can. */

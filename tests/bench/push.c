@@ -11,9 +11,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "control/base/alloc.h"
 #include "control/controller/push.h"
 #include "control/lower/file.h"
-#include "control/topology/alloc.h"
 #include "offload/table/image.h"
 #include "tests/unit/control/controller/fake.h"
 

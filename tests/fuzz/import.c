@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "control/topology/import.h"
+#include "control/fabric/import/import.h"
 
 #define FILES_MAX 3u
 /* Descriptors of the files: importers make names of their paths' ends. */

@@ -8,9 +8,9 @@
     "\"bandwidth\": 1}]}"
 #include <stdio.h>
 
+#include "control/base/fraction.h"
+#include "control/fabric/members.h"
 #include "control/plan/shares.h"
-#include "control/topology/fraction.h"
-#include "control/topology/members.h"
 #include "tests/fuzz/input.h"
 
 static void check_shares(const struct by_topology *topology, const bool *member, int64_t *shares)

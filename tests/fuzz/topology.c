@@ -1,7 +1,7 @@
 /* Topology files of any bytes: refused with a text, or read and written back as the same fabric. */
 #include <stdio.h>
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 #include "tests/fuzz/input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

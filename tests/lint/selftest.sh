@@ -95,8 +95,8 @@ END
 fault "the controller that includes the engine is caught" control/cli/planted.c "must not include offload/engine" arrows_lines <<'END'
 #include "offload/engine/engine.h"
 END
-fault "the dataplane that includes the controller is caught" dataplane/planted.c "must not include control/topology" arrows_lines <<'END'
-#include "control/topology/topology.h"
+fault "the dataplane that includes the controller is caught" dataplane/planted.c "must not include control/fabric" arrows_lines <<'END'
+#include "control/fabric/topology.h"
 END
 fault "a system header in offload is caught" offload/table/planted.c "<string.h> is not among" arrows_lines <<'END'
 #include <string.h>

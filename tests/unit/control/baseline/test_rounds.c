@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/fraction.h"
 #include "control/baseline/baseline.h"
-#include "control/topology/fraction.h"
 #include "tests/unit/control/plan/rig.h"
 
 static const unsigned collectives[] = {BY_COLLECTIVE_ALLGATHER, BY_COLLECTIVE_REDUCE_SCATTER,

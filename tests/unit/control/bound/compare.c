@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/fraction.h"
 #include "control/bound/cuts.h"
-#include "control/topology/fraction.h"
 #include "control/verify/verify.h"
 #include "tests/unit/control/bound/oracle.h"
 #include "tests/unit/control/campaign/cuts.h"

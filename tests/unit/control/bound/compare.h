@@ -5,7 +5,7 @@
 #ifndef TESTS_BOUND_COMPARE_H
 #define TESTS_BOUND_COMPARE_H
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 #define COMPARE_TEXT_BYTES 400
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/topology/fraction.h"
+#include "control/base/fraction.h"
 #include "tests/unit/control/bound/compare.h"
 #include "tests/unit/control/bound/graphs.h"
 #include "tests/unit/control/bound/oracle.h"

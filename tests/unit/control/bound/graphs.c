@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "control/topology/build.h"
+#include "control/fabric/build.h"
 #include "offload/base/prng.h"
 
 #define NODES_MAX 6u

@@ -5,7 +5,7 @@
 #ifndef TESTS_BOUND_GRAPHS_H
 #define TESTS_BOUND_GRAPHS_H
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 enum graph_kind {
     GRAPH_SYMMETRIC = 1, /* links both ways between each two nodes, of bandwidth 0 to `most` */

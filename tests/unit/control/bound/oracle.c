@@ -3,8 +3,8 @@
 
 #include <assert.h>
 
-#include "control/topology/alloc.h"
-#include "control/topology/fraction.h"
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
 
 static struct by_fraction ratio(__int128 num, __int128 den)
 {

@@ -10,10 +10,10 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "control/base/fraction.h"
 #include "control/bound/bound.h"
 #include "control/bound/pack.h"
-#include "control/topology/fraction.h"
-#include "control/topology/vary.h"
+#include "control/fabric/vary.h"
 #include "offload/base/errors.h"
 #include "tests/unit/control/plan/rig.h"
 

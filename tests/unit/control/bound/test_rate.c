@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/fraction.h"
 #include "control/bound/rate.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
+#include "control/fabric/build.h"
 #include "offload/base/prng.h"
 #include "tests/unit/control/plan/rig.h"
 

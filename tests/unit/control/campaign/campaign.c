@@ -17,9 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "control/base/fraction.h"
 #include "control/plan/plan.h"
 #include "control/plan/shares.h"
-#include "control/topology/fraction.h"
 #include "control/verify/verify.h"
 #include "offload/base/prng.h"
 #include "offload/wire/types.h"

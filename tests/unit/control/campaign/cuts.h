@@ -5,7 +5,7 @@
 #ifndef TESTS_CAMPAIGN_CUTS_H
 #define TESTS_CAMPAIGN_CUTS_H
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 /* Fabrics up to this many nodes (count). */
 #define CUTS_NODES_MAX 20u

@@ -6,7 +6,7 @@
 #ifndef TESTS_CAMPAIGN_FABRIC_H
 #define TESTS_CAMPAIGN_FABRIC_H
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 struct fabric_sizes {
     uint32_t nodes_min, nodes_max; /* at least 3 */

@@ -7,7 +7,7 @@
 #ifndef TESTS_CAMPAIGN_PROGRAM_H
 #define TESTS_CAMPAIGN_PROGRAM_H
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 /* Writes FOLDER/SEED.lp in CPLEX format. Its first line is a comment: "\ expect equal|atmost NUM DEN NAME",
  * what the planner achieved, in capacity units. 0, or -1 with errno. */

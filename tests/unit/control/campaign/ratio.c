@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "control/topology/fraction.h"
+#include "control/base/fraction.h"
 
 /* Lower ends of the classes, as hundredths; the first is exactly 1. */
 static const int64_t least[RATIO_CLASSES] = {100, 99, 95, 90, 80, 70, 50, 0};

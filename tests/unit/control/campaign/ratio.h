@@ -5,7 +5,7 @@
 #ifndef TESTS_CAMPAIGN_RATIO_H
 #define TESTS_CAMPAIGN_RATIO_H
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 #define RATIO_CLASSES 8u
 

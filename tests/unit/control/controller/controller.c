@@ -21,11 +21,11 @@
 
 #include <cmocka.h>
 
+#include "control/base/alloc.h"
 #include "control/controller/delta.h"
 #include "control/controller/push.h"
 #include "control/controller/session.h"
 #include "control/controller/target.h"
-#include "control/topology/alloc.h"
 #include "firmware/agent/agent.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"

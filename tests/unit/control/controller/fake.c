@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "firmware/agent/agent.h"
 #include "firmware/agent/refuse.h"
 #include "offload/base/bytes.h"

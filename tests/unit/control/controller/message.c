@@ -9,8 +9,8 @@
 #include <cmocka.h>
 #include <pb_encode.h>
 
+#include "control/base/alloc.h"
 #include "control/controller/message.h"
-#include "control/topology/alloc.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
+#include "control/base/alloc.h"
 #include "control/daemon/jobs.h"
-#include "control/topology/alloc.h"
 #include "tests/unit/control/lower/bench.h"
 
 static struct by_daemon *daemon_of_test;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 #include "tests/unit/control/controller/fake.h"
 
 /* h0 - x0 - x1 - h1, and a folder for files. */

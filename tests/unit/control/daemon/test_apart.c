@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "control/daemon/apart.h"
-#include "control/topology/build.h"
+#include "control/fabric/build.h"
 #include "offload/base/errors.h"
 
 #define BYTES (UINT32_C(3) << 20) /* many times what a pipe holds */

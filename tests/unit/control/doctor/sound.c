@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 
 #define ALL_CAPABILITIES ((UINT64_C(1) << 41) - 1)
 

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
+#include "control/base/alloc.h"
 #include "control/controller/keys.h"
-#include "control/topology/alloc.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 #include "tests/unit/control/controller/fake.h"

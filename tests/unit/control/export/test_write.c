@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/topology/fraction.h"
+#include "control/base/fraction.h"
 #include "offload/base/errors.h"
 #include "tests/unit/control/export/make.h"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "offload/base/errors.h"
 
 struct by_topology *bench_topology(const char *nodes, const char *links)

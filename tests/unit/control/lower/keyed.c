@@ -9,11 +9,11 @@
 
 #include <cmocka.h>
 
+#include "control/base/alloc.h"
 #include "control/lower/dump.h"
 #include "control/lower/file.h"
 #include "control/lower/keyed.h"
 #include "control/lower/renew.h"
-#include "control/topology/alloc.h"
 #include "offload/base/errors.h"
 #include "offload/wire/seal.h"
 #include "tests/unit/control/lower/bench.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 #include "tests/unit/control/lower/bench.h"

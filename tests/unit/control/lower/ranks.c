@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
+#include "control/fabric/members.h"
 #include "control/lower/traffic.h"
-#include "control/topology/alloc.h"
-#include "control/topology/members.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 #include "tests/unit/control/lower/bench.h"

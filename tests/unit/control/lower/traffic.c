@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
+#include "control/base/alloc.h"
 #include "control/lower/dump.h"
 #include "control/lower/traffic.h"
-#include "control/topology/alloc.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 #include "tests/unit/control/lower/bench.h"

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "control/topology/alloc.h"
+#include "control/base/alloc.h"
 #include "tests/unit/control/lower/bench.h"
 
 struct tree_key {

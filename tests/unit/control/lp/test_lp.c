@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/fraction.h"
 #include "control/lp/factor.h"
 #include "control/lp/lp.h"
 #include "control/lp/model.h"
-#include "control/topology/fraction.h"
 #include "offload/base/errors.h"
 #include "offload/base/prng.h"
 

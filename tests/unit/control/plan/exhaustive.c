@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "control/topology/fraction.h"
+#include "control/base/fraction.h"
 
 static int64_t leaving(const struct by_topology *topology, uint32_t set)
 {

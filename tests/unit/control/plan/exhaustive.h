@@ -3,7 +3,7 @@
 #ifndef TESTS_PLAN_EXHAUSTIVE_H
 #define TESTS_PLAN_EXHAUSTIVE_H
 
-#include "control/topology/topology.h"
+#include "control/fabric/topology.h"
 
 /* Fabrics up to this many nodes (count). */
 #define EXHAUSTIVE_NODES_MAX 12u

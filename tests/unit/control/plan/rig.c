@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/topology/fraction.h"
-#include "control/topology/preset.h"
+#include "control/base/fraction.h"
+#include "control/fabric/preset/preset.h"
 
 struct by_topology *rig_parse(const char *json)
 {

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/fraction.h"
 #include "control/plan/tree.h"
-#include "control/topology/fraction.h"
 #include "tests/unit/control/plan/rig.h"
 
 static void a_star_has_one_tree_rooted_at_the_switch(void **state)

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "control/topology/vary.h"
+#include "control/fabric/vary.h"
 #include "tests/unit/control/plan/rig.h"
 
 /* A preset that has lost a part of its links. */

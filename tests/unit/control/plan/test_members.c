@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "control/base/fraction.h"
+#include "control/fabric/members.h"
 #include "control/plan/shares.h"
-#include "control/topology/fraction.h"
-#include "control/topology/members.h"
 #include "offload/base/errors.h"
 #include "offload/base/prng.h"
 #include "tests/unit/control/campaign/cuts.h"

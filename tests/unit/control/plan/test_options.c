@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "control/fabric/vary.h"
 #include "control/plan/clock.h"
-#include "control/topology/vary.h"
 #include "offload/base/errors.h"
 #include "tests/unit/control/plan/rig.h"
 

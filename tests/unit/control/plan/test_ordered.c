@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
+#include "control/fabric/vary.h"
 #include "control/plan/ordered.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
-#include "control/topology/vary.h"
 #include "offload/base/errors.h"
 #include "offload/base/prng.h"
 #include "tests/unit/control/plan/rig.h"

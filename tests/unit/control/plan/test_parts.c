@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/fraction.h"
 #include "control/plan/arborescence.h"
 #include "control/plan/merge.h"
 #include "control/plan/oracle.h"
 #include "control/plan/simplex.h"
 #include "control/plan/split.h"
-#include "control/topology/fraction.h"
 #include "offload/base/prng.h"
 
 #define NODES_MAX 6u

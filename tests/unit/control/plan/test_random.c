@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
 #include "offload/base/prng.h"
 #include "tests/unit/control/plan/exhaustive.h"
 #include "tests/unit/control/plan/rig.h"

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "control/base/fraction.h"
+#include "control/fabric/vary.h"
 #include "control/plan/replan.h"
-#include "control/topology/fraction.h"
-#include "control/topology/vary.h"
 #include "offload/base/errors.h"
 #include "tests/unit/control/plan/rig.h"
 

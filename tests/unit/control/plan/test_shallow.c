@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "control/topology/fraction.h"
+#include "control/base/fraction.h"
 #include "offload/base/errors.h"
 #include "tests/unit/control/plan/rig.h"
 

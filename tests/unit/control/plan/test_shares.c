@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "control/base/fraction.h"
 #include "control/plan/shares.h"
-#include "control/topology/fraction.h"
 #include "offload/base/errors.h"
 #include "offload/base/prng.h"
 #include "tests/unit/control/campaign/cuts.h"

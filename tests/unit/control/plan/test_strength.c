@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
 #include "control/plan/strength.h"
-#include "control/topology/build.h"
-#include "control/topology/fraction.h"
 #include "offload/base/prng.h"
 #include "tests/unit/control/plan/rig.h"
 

@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
+#include "control/fabric/preset/preset.h"
 #include "control/plot/fabric.h"
 #include "control/plot/layout.h"
 #include "control/plot/picture.h"
-#include "control/topology/preset.h"
 #include "offload/wire/types.h"
 
 #define HOST(name) "{\"name\": \"" name "\", \"kind\": \"compute\"}"

@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/fabric/preset/preset.h"
+#include "control/fabric/vary.h"
 #include "control/plan/plan.h"
 #include "control/plot/classes.h"
 #include "control/plot/crown.h"
 #include "control/plot/layout.h"
 #include "control/plot/picture.h"
 #include "control/plot/summary.h"
-#include "control/topology/preset.h"
-#include "control/topology/vary.h"
 #include "offload/wire/types.h"
 
 static struct by_topology *make(const char *name, const char *const *texts)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "control/topology/fraction.h"
+#include "control/base/fraction.h"
 
 #define SIDE 16 /* nodes of a platform at most */
 

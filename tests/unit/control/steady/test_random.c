@@ -14,8 +14,8 @@
 #include <stdlib.h>
 
 #include "control/export/moves.h"
+#include "control/fabric/build.h"
 #include "control/steady/colour.h"
-#include "control/topology/build.h"
 #include "offload/base/errors.h"
 #include "offload/base/prng.h"
 #include "tests/unit/control/steady/oracle.h"

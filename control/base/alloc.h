@@ -1,0 +1,62 @@
+/*
+ * Memory of the controller's programs. They run on a host with an operating system, where a failed allocation
+ * of this size means that the machine is already lost: end with one clear line instead of carrying an error
+ * nobody can act on. Any thread.
+ */
+#ifndef BY_BASE_ALLOC_H
+#define BY_BASE_ALLOC_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Zeroed memory for `count` objects of `bytes` each, at least one byte; never NULL. Release with free(). */
+static inline void *by_alloc(size_t count, size_t bytes)
+{
+    void *memory = calloc(count ? count : 1, bytes ? bytes : 1);
+
+    if (!memory) {
+        fprintf(stderr, "banyan: out of memory (%zu x %zu bytes)\n", count, bytes);
+        exit(3);
+    }
+    return memory;
+}
+
+/* Like realloc for `count` objects of `bytes` each; never NULL. New memory is not zeroed. */
+static inline void *by_realloc(void *memory, size_t count, size_t bytes)
+{
+    void *grown = NULL;
+
+    if (bytes == 0 || count <= SIZE_MAX / bytes)
+        grown = realloc(memory, count > 0 && bytes > 0 ? count * bytes : 1);
+    if (!grown) {
+        fprintf(stderr, "banyan: out of memory (%zu x %zu bytes)\n", count, bytes);
+        exit(3);
+    }
+    return grown;
+}
+
+/* A copy of the first `bytes` of `text` with a zero behind; never NULL. Release with free(). */
+static inline char *by_copy_part(const char *text, size_t bytes)
+{
+    return memcpy(by_alloc(bytes + 1, 1), text, bytes);
+}
+
+/* A copy of `text`; never NULL. Release with free(). */
+static inline char *by_copy_text(const char *text)
+{
+    return by_copy_part(text, strlen(text));
+}
+
+/* Ensures room for one more object in a growing array: doubles `*room` when `count` has reached it. */
+#define BY_GROW(array, count, room)                                                                          \
+    do {                                                                                                     \
+        if ((count) == (room)) {                                                                             \
+            (room) = (room) ? (room)*2 : 8;                                                                  \
+            (array) = by_realloc((array), (room), sizeof(*(array)));                                         \
+        }                                                                                                    \
+    } while (0)
+
+#endif

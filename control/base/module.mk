@@ -1,0 +1,6 @@
+# base: memory, JSON, XML, fractions, clock, progress: what every other room of control may use.
+control_SRC += \
+	control/base/fraction.c \
+	control/base/json.c \
+	control/base/locate.c \
+	control/base/xml.c

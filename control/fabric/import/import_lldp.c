@@ -1,0 +1,329 @@
+/*
+ * What lldpctl -f json (or json0) prints: the neighbours on each interface of one node. One file for each
+ * node, named after it (NAME.json), as a fabric is collected by a loop over ssh. A link between two nodes
+ * that both have a file is seen twice; since port names may differ between a node's own view and what it
+ * tells, the links of two nodes are counted on both sides and the larger count stands. See import.h.
+ */
+#include <ctype.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
+#include "control/base/json.h"
+#include "control/fabric/import/draft.h"
+#include "offload/base/errors.h"
+
+/* A node's file (bytes): thousands of neighbours. As objects in memory it is some twenty times as large. */
+#define FILE_BYTES_MAX ((size_t)8 << 20)
+
+/* A neighbour on an interface of a node. */
+struct sight {
+    uint32_t from, to;
+    struct by_fraction rate; /* num 0: not told */
+    uint32_t file;
+    struct by_place place;
+};
+
+struct reader {
+    struct by_draft *draft;
+    const char *text;
+    size_t bytes;
+    size_t at; /* up to where places have been looked for: keys come in their order */
+    struct by_cursor cursor;
+    uint32_t node;
+    uint32_t sight_count, sight_room;
+    struct sight *sights;
+};
+
+/* Where a key stands, after the one that was asked for before: near enough for people. */
+static struct by_place find_place(struct reader *reader, const char *key)
+{
+    size_t bytes = strlen(key);
+
+    for (size_t at = reader->at; at + bytes + 2 <= reader->bytes; at++)
+        if (reader->text[at] == '"' && memcmp(reader->text + at + 1, key, bytes) == 0 &&
+            reader->text[at + 1 + bytes] == '"') {
+            reader->at = at + 1;
+            return by_cursor_place(&reader->cursor, at);
+        }
+    reader->at = reader->bytes; /* written with escapes: no more places in this file */
+    return (struct by_place){0, 0};
+}
+
+/* json0 wraps every object in an array and every text in {"value": ...}. */
+static const json_t *unwrap(const json_t *value)
+{
+    while (json_is_array(value) && json_array_size(value) > 0)
+        value = json_array_get(value, 0);
+    return value;
+}
+
+static const char *text_of(const json_t *value)
+{
+    value = unwrap(value);
+    if (json_is_object(value))
+        value = unwrap(json_object_get(value, "value"));
+    return json_string_value(value);
+}
+
+/* ---- one neighbour ---- */
+
+static int compare_words(const char *a, const char *b)
+{
+    while (*a && tolower((unsigned char)*a) == tolower((unsigned char)*b)) {
+        a++;
+        b++;
+    }
+    return *a || *b;
+}
+
+/* Whether the chassis says that it forwards: Bridge or Router, and enabled. */
+static bool is_switch(const json_t *chassis)
+{
+    const json_t *list = json_object_get(chassis, "capability");
+    size_t count = json_is_array(list) ? json_array_size(list) : list ? 1 : 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const json_t *one = json_is_array(list) ? json_array_get(list, i) : list;
+        const char *type = json_string_value(json_object_get(one, "type"));
+
+        if (type && (compare_words(type, "Bridge") == 0 || compare_words(type, "Router") == 0) &&
+            json_is_true(json_object_get(one, "enabled")))
+            return true;
+    }
+    return false;
+}
+
+/* GB/s from the start of a MAU type, "100GbaseCR4 - ...", "10GigBaseSR - ...", "2p5GigT", "1000BaseTFD -
+ * ...": a number, in Gb/s when a G follows, else in Mb/s. */
+static struct by_fraction read_speed(const char *text)
+{
+    struct by_fraction rate = {0, 1};
+    int64_t whole = 0, tenths = 0;
+
+    if (!text || !isdigit((unsigned char)*text))
+        return rate;
+    for (; isdigit((unsigned char)*text) && whole < 1000000; text++)
+        whole = 10 * whole + (*text - '0');
+    if ((*text == 'p' || *text == '.') && isdigit((unsigned char)text[1])) {
+        tenths = text[1] - '0';
+        text += 2;
+    }
+    if (by_fraction_set((__int128)(10 * whole + tenths) * (tolower((unsigned char)*text) == 'g' ? 1000 : 1),
+                        80000, &rate) != 0)
+        rate = (struct by_fraction){0, 1};
+    return rate;
+}
+
+/* The chassis of a neighbour: {"NAME": {...}}, or {"id": ...} of one that tells no name, or json0's {"name":
+ * ...}. */
+static const json_t *find_chassis(const json_t *chassis, const char **name)
+{
+    const char *key;
+    json_t *value;
+
+    chassis = unwrap(chassis);
+    *name = text_of(json_object_get(chassis, "name"));
+    if (*name || json_object_get(chassis, "id")) {
+        if (!*name)
+            *name = text_of(json_object_get(chassis, "id"));
+        return chassis;
+    }
+    json_object_foreach((json_t *)chassis, key, value)
+    {
+        *name = key;
+        return unwrap(value);
+    }
+    return NULL;
+}
+
+/* Names are compared without their domain: hosts tell the whole name, files have the short one. */
+static uint32_t find_node(struct reader *reader, const char *name, struct by_place place)
+{
+    char label[128];
+
+    snprintf(label, sizeof(label), "%s", name);
+    if (!isdigit((unsigned char)label[0]) && !strchr(label, ':'))
+        label[strcspn(label, ".")] = '\0';
+    return by_draft_node(reader->draft, label, label, place);
+}
+
+static int read_interface(struct reader *reader, const char *interface, const json_t *value)
+{
+    struct sight sight = {
+        .from = reader->node, .file = reader->draft->file, .place = find_place(reader, interface)};
+    const char *name = NULL;
+    const json_t *chassis, *port;
+
+    value = unwrap(value);
+    chassis = find_chassis(json_object_get(value, "chassis"), &name);
+    port = unwrap(json_object_get(value, "port"));
+    if (!chassis || !name)
+        return BY_DRAFT_REFUSE(
+            reader->draft, sight.place,
+            "interface '%.40s' has a neighbour without a chassis: is the file the output of `lldpctl "
+            "-f json`?",
+            interface);
+    sight.to = find_node(reader, name, sight.place);
+    if (sight.to == UINT32_MAX)
+        return BY_ELIMIT;
+    if (sight.to == reader->node)
+        return BY_DRAFT_REFUSE(reader->draft, sight.place,
+                               "interface '%.40s' has its own node '%.60s' as a neighbour", interface, name);
+    /* Whoever forwards somewhere is a switch; who never says so is not. */
+    if (is_switch(chassis))
+        reader->draft->nodes[sight.to].kind = BY_DRAFT_SWITCH;
+    else if (reader->draft->nodes[sight.to].kind == BY_DRAFT_UNKNOWN)
+        reader->draft->nodes[sight.to].kind = BY_DRAFT_COMPUTE;
+    sight.rate =
+        read_speed(text_of(json_object_get(unwrap(json_object_get(port, "auto-negotiation")), "current")));
+    BY_GROW(reader->sights, reader->sight_count, reader->sight_room);
+    reader->sights[reader->sight_count++] = sight;
+    return 0;
+}
+
+/* "interface" is an object of one interface, an array of such objects, or json0's array of objects with
+ * names. */
+static int read_interfaces(struct reader *reader, json_t *interfaces)
+{
+    size_t count = json_is_array(interfaces) ? json_array_size(interfaces) : 1;
+    int error = 0;
+
+    for (size_t i = 0; i < count && !error; i++) {
+        json_t *one = json_is_array(interfaces) ? json_array_get(interfaces, i) : interfaces;
+        const char *name = json_string_value(json_object_get(one, "name")), *key;
+        json_t *value;
+
+        if (name) {
+            error = read_interface(reader, name, one);
+            continue;
+        }
+        json_object_foreach(one, key, value)
+        {
+            if (!error)
+                error = read_interface(reader, key, value);
+        }
+    }
+    return error;
+}
+
+/* ---- files ---- */
+
+/* The node's name: the file's, without folder and ending. */
+static void name_of_file(const char *path, char *name, size_t room)
+{
+    const char *slash = strrchr(path, '/'), *dot;
+
+    snprintf(name, room, "%s", slash ? slash + 1 : path);
+    dot = strstr(name, ".json");
+    if (dot)
+        name[dot - name] = '\0';
+}
+
+static int read_file(struct reader *reader, const char *path)
+{
+    struct by_draft *draft = reader->draft;
+    char *text, name[128];
+    json_error_t mistake;
+    json_t *root;
+    int error = by_text_read(path, FILE_BYTES_MAX, &text, &reader->bytes, draft->problem);
+
+    if (error)
+        return error;
+    reader->text = text;
+    reader->at = 0;
+    reader->cursor = (struct by_cursor){.text = text};
+    name_of_file(path, name, sizeof(name));
+    reader->node = find_node(reader, name, (struct by_place){1, 1});
+    root = json_loadb(text, reader->bytes, 0, &mistake);
+    if (!root)
+        error = by_problem_set(draft->problem, BY_EFORMAT, (struct by_place){mistake.line, mistake.column},
+                               "not valid JSON: %s", mistake.text);
+    else if (reader->node == UINT32_MAX)
+        error = BY_ELIMIT;
+    else if (!json_is_object(unwrap(json_object_get(root, "lldp"))))
+        error = BY_DRAFT_REFUSE(draft, ((struct by_place){1, 1}),
+                                "the file has no \"lldp\": is it the output of `lldpctl -f json`?");
+    else
+        error = read_interfaces(reader, json_object_get(unwrap(json_object_get(root, "lldp")), "interface"));
+    json_decref(root);
+    free(text);
+    return error;
+}
+
+static int compare_sights(const void *left, const void *right)
+{
+    const struct sight *a = left, *b = right;
+    uint32_t low_a = a->from < a->to ? a->from : a->to, low_b = b->from < b->to ? b->from : b->to;
+    uint32_t high_a = a->from ^ a->to ^ low_a, high_b = b->from ^ b->to ^ low_b;
+
+    if (low_a != low_b)
+        return low_a < low_b ? -1 : 1;
+    if (high_a != high_b)
+        return high_a < high_b ? -1 : 1;
+    if (a->from != b->from)
+        return a->from < b->from ? -1 : 1;
+    if (a->file != b->file)
+        return a->file < b->file ? -1 : 1;
+    return a->place.line < b->place.line ? -1 : a->place.line > b->place.line;
+}
+
+static int join(struct reader *reader)
+{
+    int error = 0;
+
+    if (reader->sight_count > 1)
+        qsort(reader->sights, reader->sight_count, sizeof(*reader->sights), compare_sights);
+    for (uint32_t i = 0, next; i < reader->sight_count && !error; i = next) {
+        const struct sight *first = &reader->sights[i];
+        uint32_t split, from, to;
+        struct by_fraction known = {0, 1};
+
+        /* Up to `split` as the one node sees them, up to `next` as the other does. */
+        for (split = i; split < reader->sight_count && reader->sights[split].from == first->from &&
+                        reader->sights[split].to == first->to;
+             split++)
+            continue;
+        for (next = split; next < reader->sight_count && reader->sights[next].from == first->to &&
+                           reader->sights[next].to == first->from;
+             next++)
+            continue;
+        from = next - split > split - i ? split : i;
+        to = next - split > split - i ? next : split;
+        /* What one end does not tell, the other may, or a link beside it. */
+        for (uint32_t o = i; o < next && known.num == 0; o++)
+            known = reader->sights[o].rate;
+        for (uint32_t s = from; s < to && !error; s++) {
+            struct by_fraction rate = reader->sights[s].rate;
+
+            reader->draft->file = reader->sights[s].file;
+            error = by_draft_link(reader->draft, reader->sights[s].from, reader->sights[s].to, true,
+                                  rate.num ? rate : known, reader->sights[s].place);
+        }
+    }
+    return error;
+}
+
+int by_import_lldp(struct by_draft *draft, const char *const *paths, size_t count)
+{
+    struct reader reader = {.draft = draft};
+    int error = 0;
+
+    draft->sort = true;
+    draft->prune = true;
+    draft->name = "lldp";
+    for (size_t i = 0; i < count && !error; i++) {
+        draft->file = (uint32_t)i;
+        error = read_file(&reader, paths[i]);
+    }
+    if (!error)
+        error = join(&reader);
+    /* A node with a file that no neighbour has described is a host: switches are seen by their hosts. */
+    for (uint32_t i = 0; i < draft->node_count; i++)
+        if (draft->nodes[i].kind == BY_DRAFT_UNKNOWN)
+            draft->nodes[i].kind = BY_DRAFT_COMPUTE;
+    free(reader.sights);
+    return error;
+}

@@ -1,0 +1,25 @@
+/*
+ * The directed pairs of nodes that are joined by links, parallel links as one, for readers that look up hops
+ * by the million. Immutable once made: any number of threads.
+ */
+#ifndef BY_FABRIC_LINKS_H
+#define BY_FABRIC_LINKS_H
+
+#include "control/fabric/topology.h"
+
+/* Pair number p goes from `from[p]` to `to[p]` and has the capacity `capacity[p]` (1/scale of the unit). */
+struct by_links {
+    uint32_t count;
+    uint32_t *from;
+    uint32_t *to;
+    int64_t *capacity;
+    uint32_t mask;
+    uint32_t *slots; /* hash table: pair number + 1, 0 is free */
+};
+
+struct by_links *by_links_new(const struct by_topology *topology);
+void by_links_free(struct by_links *links);
+/* The number of the pair, or UINT32_MAX when no link runs that way. */
+uint32_t by_links_find(const struct by_links *links, uint32_t from, uint32_t to);
+
+#endif

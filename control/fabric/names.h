@@ -1,0 +1,15 @@
+/* Nodes by name, for readers that meet names by the million. Immutable once made: any number of threads. */
+#ifndef BY_FABRIC_NAMES_H
+#define BY_FABRIC_NAMES_H
+
+#include "control/fabric/topology.h"
+
+struct by_names;
+
+/* Keeps `topology`. */
+struct by_names *by_names_new(const struct by_topology *topology);
+void by_names_free(struct by_names *names);
+/* Index of the node whose name is these `bytes` bytes, or -1. */
+int64_t by_names_find(const struct by_names *names, const char *name, size_t bytes);
+
+#endif

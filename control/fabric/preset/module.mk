@@ -1,0 +1,7 @@
+# preset: fabrics by name.
+control_SRC += \
+	control/fabric/preset/preset.c \
+	control/fabric/preset/preset_box.c \
+	control/fabric/preset/preset_fabric.c \
+	control/fabric/preset/preset_irregular.c \
+	control/fabric/preset/preset_regular.c
