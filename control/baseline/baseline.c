@@ -2,8 +2,8 @@
 #include "control/baseline/baseline.h"
 
 #include "control/base/alloc.h"
+#include "control/base/clock.h"
 #include "control/fabric/build.h"
-#include "control/plan/clock.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"

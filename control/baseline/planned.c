@@ -5,9 +5,9 @@
  * whose links are alike both ways, the planner's trees turned to that root (by_sketch_copy_at says why no
  * trees of one root, nor of many, carry more). See baseline.h.
  */
+#include "control/base/clock.h"
 #include "control/baseline/baseline.h"
 #include "control/fabric/build.h"
-#include "control/plan/clock.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 

@@ -4,7 +4,7 @@
 #include "control/base/alloc.h"
 #include "control/base/fraction.h"
 #include "control/fabric/build.h"
-#include "control/plan/tree.h"
+#include "control/planner/pack/tree.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"

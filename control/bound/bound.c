@@ -2,11 +2,11 @@
 #include "control/bound/bound.h"
 
 #include "control/base/alloc.h"
+#include "control/base/clock.h"
 #include "control/base/fraction.h"
 #include "control/bound/cuts.h"
 #include "control/fabric/build.h"
 #include "control/fabric/vary.h"
-#include "control/plan/clock.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 

@@ -4,8 +4,8 @@
 #include "control/base/alloc.h"
 #include "control/base/fraction.h"
 #include "control/fabric/build.h"
-#include "control/flow/flow.h"
-#include "control/plan/optimum.h"
+#include "control/planner/flow/flow.h"
+#include "control/planner/optimum/optimum.h"
 #include "offload/base/errors.h"
 
 static int refuse_range(struct by_problem *problem)

@@ -6,7 +6,7 @@
 #define BY_BOUND_CUTS_H
 
 #include "control/bound/bound.h"
-#include "control/plan/graph.h"
+#include "control/planner/graph.h"
 
 /* Allgather (`graph` of direction down) or reduce-scatter (up): 1/x*, the bound and the cut. */
 int by_cuts_shared(const struct by_graph *graph, bool up, struct by_bound_shared *shared,

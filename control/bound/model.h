@@ -6,8 +6,8 @@
 #define BY_BOUND_MODEL_H
 
 #include "control/bound/program.h"
-#include "control/flow/flow.h"
-#include "control/lp/lp.h"
+#include "control/planner/flow/flow.h"
+#include "control/planner/lp/lp.h"
 
 /* An arc of the graph that has capacity. */
 struct by_model_arc {

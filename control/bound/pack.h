@@ -5,8 +5,8 @@
 #ifndef BY_BOUND_PACK_H
 #define BY_BOUND_PACK_H
 
-#include "control/plan/packing.h"
 #include "control/plan/plan.h"
+#include "control/planner/network/packing.h"
 
 /* See by_plan_forwarding_fn. Has nothing where the program is large or its numbers need too many bits. */
 by_plan_forwarding_fn by_program_pack;

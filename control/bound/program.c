@@ -2,9 +2,9 @@
 #include "control/bound/program.h"
 
 #include "control/base/alloc.h"
+#include "control/base/clock.h"
 #include "control/base/fraction.h"
 #include "control/bound/model.h"
-#include "control/plan/clock.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 

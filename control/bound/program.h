@@ -12,7 +12,7 @@
 #define BY_BOUND_PROGRAM_H
 
 #include "control/plan/certificate.h"
-#include "control/plan/graph.h"
+#include "control/planner/graph.h"
 
 /* Uses of the links: for the trees that carry down, and for those that carry up. */
 enum by_program_use { BY_PROGRAM_DOWN = 0, BY_PROGRAM_UP, BY_PROGRAM_USES };

@@ -6,13 +6,13 @@
 #include "control/bound/rate.h"
 
 #include "control/base/alloc.h"
+#include "control/base/clock.h"
 #include "control/base/fraction.h"
 #include "control/bound/program.h"
 #include "control/bound/trees.h"
 #include "control/fabric/build.h"
-#include "control/plan/clock.h"
-#include "control/plan/optimum.h"
-#include "control/plan/phases.h"
+#include "control/planner/network/phases.h"
+#include "control/planner/optimum/optimum.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 

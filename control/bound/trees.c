@@ -9,7 +9,7 @@
 #include "control/base/alloc.h"
 #include "control/base/fraction.h"
 #include "control/fabric/build.h"
-#include "control/plan/forest.h"
+#include "control/planner/pack/forest.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 

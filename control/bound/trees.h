@@ -6,7 +6,7 @@
 #define BY_BOUND_TREES_H
 
 #include "control/bound/program.h"
-#include "control/plan/tree.h"
+#include "control/planner/pack/tree.h"
 
 /*
  * Appends the trees of a program with a rate to the empty `list`: for both ways where it is mirrored, else in

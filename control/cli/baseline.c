@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "control/base/clock.h"
 #include "control/base/fraction.h"
 #include "control/bound/pack.h"
 #include "control/cli/cli.h"
 #include "control/cli/progress.h"
-#include "control/plan/clock.h"
 #include "offload/wire/types.h"
 
 const char *by_cli_algorithms(void)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/clock.h"
 #include "control/base/fraction.h"
 #include "control/bound/pack.h"
 #include "control/cli/baseline.h"
@@ -19,7 +20,6 @@
 #include "control/cli/ranks.h"
 #include "control/cli/replan.h"
 #include "control/fabric/members.h"
-#include "control/plan/clock.h"
 #include "control/plan/shares.h"
 #include "offload/wire/types.h"
 

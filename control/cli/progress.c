@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "control/base/clock.h"
 #include "control/cli/cli.h"
-#include "control/plan/clock.h"
 
 /* Work that is done sooner is not worth a bar (seconds). */
 #define QUIET_S 1.0

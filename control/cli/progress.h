@@ -11,7 +11,7 @@
 #include <semaphore.h>
 #include <stdbool.h>
 
-#include "control/plan/stage.h"
+#include "control/base/stage.h"
 
 struct by_cli_progress {
     struct by_stage stage; /* to be given to the work */

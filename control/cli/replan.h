@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "control/plan/replan.h"
+#include "control/planner/replan/replan.h"
 
 #define BY_CLI_LOST_MAX 64u
 

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/clock.h"
 #include "control/base/fraction.h"
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
 #include "control/cli/steady.h"
-#include "control/plan/clock.h"
 #include "control/series/rational.h"
 #include "offload/base/errors.h"
 

@@ -13,10 +13,10 @@
 #ifndef BY_PLAN_PLAN_H
 #define BY_PLAN_PLAN_H
 
+#include "control/base/stage.h"
 #include "control/fabric/topology.h"
 #include "control/plan/certificate.h"
 #include "control/plan/paths.h"
-#include "control/plan/stage.h"
 
 /* What a tree carries, where one plan holds trees of both kinds (allreduce on fabrics that are not
  * symmetric). */

@@ -6,7 +6,7 @@
 #ifndef BY_STEADY_PROGRAM_H
 #define BY_STEADY_PROGRAM_H
 
-#include "control/lp/lp.h"
+#include "control/planner/lp/lp.h"
 #include "control/steady/platform.h"
 #include "control/steady/steady.h"
 

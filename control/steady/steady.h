@@ -3,8 +3,8 @@
  * reductions on a fabric, and a periodic schedule that reaches it ("Optimizing the steady-state throughput of
  * scatter and reduce operations on heterogeneous platforms", Legrand, Marchal, Robert; LMR below). A node
  * sends, receives and computes at the same time (full overlap); how its links share it is by_series_ports.
- * All arithmetic is in rationals. Neighbours: control/series holds the schedules, control/lp solves the
- * programs, control/verify judges the result. One thread for each call.
+ * All arithmetic is in rationals. Neighbours: control/series holds the schedules, control/planner/lp solves
+ * the programs, control/verify judges the result. One thread for each call.
  */
 #ifndef BY_STEADY_STEADY_H
 #define BY_STEADY_STEADY_H

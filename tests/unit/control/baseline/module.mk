@@ -1,7 +1,7 @@
 # Unit tests of control/baseline.
 TESTS += baseline-trees baseline-rounds
-baseline-trees_SRC  := tests/unit/control/baseline/test_trees.c tests/unit/control/plan/rig.c
-baseline-rounds_SRC := tests/unit/control/baseline/test_rounds.c tests/unit/control/plan/rig.c
+baseline-trees_SRC  := tests/unit/control/baseline/test_trees.c tests/unit/control/planner/rig.c
+baseline-rounds_SRC := tests/unit/control/baseline/test_rounds.c tests/unit/control/planner/rig.c
 baseline-trees_LIBS  := control lp offload
 baseline-rounds_LIBS := control offload
 baseline-trees_LDLIBS  := -lcmocka -ljansson -lgmp -lClp

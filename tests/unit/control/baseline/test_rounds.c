@@ -13,7 +13,7 @@
 
 #include "control/base/fraction.h"
 #include "control/baseline/baseline.h"
-#include "tests/unit/control/plan/rig.h"
+#include "tests/unit/control/planner/rig.h"
 
 static const unsigned collectives[] = {BY_COLLECTIVE_ALLGATHER, BY_COLLECTIVE_REDUCE_SCATTER,
                                        BY_COLLECTIVE_ALLREDUCE, BY_COLLECTIVE_BROADCAST,

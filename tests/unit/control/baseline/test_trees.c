@@ -15,7 +15,7 @@
 #include "control/bound/pack.h"
 #include "control/fabric/vary.h"
 #include "offload/base/errors.h"
-#include "tests/unit/control/plan/rig.h"
+#include "tests/unit/control/planner/rig.h"
 
 #define RANDOM_COUNT 40
 

@@ -1,6 +1,6 @@
 # Unit tests of control/bound.
 TESTS += bound-rate
-bound-rate_SRC    := tests/unit/control/bound/test_rate.c tests/unit/control/plan/rig.c
+bound-rate_SRC    := tests/unit/control/bound/test_rate.c tests/unit/control/planner/rig.c
 bound-rate_LIBS   := control lp offload
 bound-rate_LDLIBS := -lcmocka -ljansson -lgmp -lClp
 bound_compare_SRC := \
@@ -18,6 +18,6 @@ bound-exhaustive_SRC    := tests/unit/control/bound/exhaustive.c $(bound_compare
 bound-exhaustive_LIBS   := control lp offload
 bound-exhaustive_LDLIBS := -ljansson -lgmp -lClp
 TESTS += bound-all
-bound-all_SRC    := tests/unit/control/bound/test_bound.c tests/unit/control/plan/rig.c
+bound-all_SRC    := tests/unit/control/bound/test_bound.c tests/unit/control/planner/rig.c
 bound-all_LIBS   := control lp offload
 bound-all_LDLIBS := -lcmocka -ljansson -lgmp -lClp

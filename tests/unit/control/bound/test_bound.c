@@ -15,7 +15,7 @@
 #include "control/bound/pack.h"
 #include "control/fabric/vary.h"
 #include "offload/base/errors.h"
-#include "tests/unit/control/plan/rig.h"
+#include "tests/unit/control/planner/rig.h"
 
 /* Every plan behind a rate goes through the verifier, as in the command. */
 static int check(const struct by_plan *plan, const struct by_topology *topology, struct by_problem *problem)

@@ -18,7 +18,7 @@
 #include "control/bound/rate.h"
 #include "control/fabric/build.h"
 #include "offload/base/prng.h"
-#include "tests/unit/control/plan/rig.h"
+#include "tests/unit/control/planner/rig.h"
 
 #define SEEDS     60u
 #define NODES_MAX 12u

@@ -5,7 +5,7 @@
 #include "control/baseline/baseline.h"
 #include "control/export/check.h"
 #include "control/export/export.h"
-#include "tests/unit/control/plan/rig.h"
+#include "tests/unit/control/planner/rig.h"
 
 /* The plan of an algorithm on a fabric, without switches that do more than forward; the last compute node is
  * the root where there is one. NULL when the algorithm does not do this collective. */

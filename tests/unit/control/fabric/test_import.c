@@ -14,7 +14,7 @@
 
 #include "control/base/fraction.h"
 #include "control/fabric/import/import.h"
-#include "tests/unit/control/plan/rig.h"
+#include "tests/unit/control/planner/rig.h"
 
 #define SAMPLES "tests/golden/import/"
 

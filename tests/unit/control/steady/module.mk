@@ -9,6 +9,6 @@ steady-check_LIBS   := steady lp control offload
 steady-figures_LDLIBS := -lcmocka -ljansson -lgmp -lClp -lm
 steady-random_LDLIBS  := -lcmocka -ljansson -lgmp -lClp
 steady-check_LDLIBS   := -lcmocka -ljansson -lgmp -lClp
-steady-plan_SRC    := tests/unit/control/steady/test_plan.c tests/unit/control/steady/rig.c tests/unit/control/plan/rig.c
+steady-plan_SRC    := tests/unit/control/steady/test_plan.c tests/unit/control/steady/rig.c tests/unit/control/planner/rig.c
 steady-plan_LIBS   := steady lp control offload
 steady-plan_LDLIBS := -lcmocka -ljansson -lgmp -lClp

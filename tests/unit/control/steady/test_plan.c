@@ -16,7 +16,7 @@
 #include "control/base/fraction.h"
 #include "control/fabric/build.h"
 #include "offload/base/prng.h"
-#include "tests/unit/control/plan/rig.h"
+#include "tests/unit/control/planner/rig.h"
 #include "tests/unit/control/steady/rig.h"
 
 #define SEEDS 24u

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "offload/base/errors.h"
-#include "tests/unit/control/plan/rig.h"
+#include "tests/unit/control/planner/rig.h"
 
 /* The fabric: leaf0 with host0, host1; leaf1 with host2, host3; spine0 above; all links 10. */
 static struct by_topology *fabric(const char *capable)

@@ -1,0 +1,49 @@
+/*
+ * The inside of a linear program: the model by columns, the basis, and the solution. Neighbours: lp.c fills
+ * it, clp.c and simplex.c read it and set the basis, check.c reads it. One thread for each program.
+ */
+#ifndef BY_PLANNER_LP_MODEL_H
+#define BY_PLANNER_LP_MODEL_H
+
+#include "control/planner/lp/lp.h"
+
+struct by_lp_entry {
+    uint32_t row;
+    mpq_t value;
+};
+
+struct by_lp_column {
+    mpq_t cost;
+    uint32_t count, room;
+    struct by_lp_entry *entries; /* in the order of their making; one for each row */
+    bool basic;
+};
+
+/* Row and its logical variable s: a x + s = limit, with s >= 0, s <= 0 or s = 0. */
+struct by_lp_row {
+    enum by_lp_sense sense;
+    mpq_t limit;
+    bool basic; /* of the logical variable */
+};
+
+struct by_lp {
+    uint32_t column_count, column_room;
+    struct by_lp_column *columns;
+    uint32_t row_count, row_room;
+    struct by_lp_row *rows;
+    enum by_lp_state state;
+    struct by_lp_work work;
+    mpq_t value;
+    uint32_t primal_count, dual_count; /* of the solution */
+    mpq_t *primal, *dual;
+};
+
+/* Sets the basis to what Clp holds for optimal. False when it has nothing to propose; the basis is then as
+ * before. */
+bool by_lp_propose(struct by_lp *lp, double deadline);
+/* Pivots from the basis on, in rationals, and fills primal and dual. Errors as by_lp_solve. */
+int by_lp_finish(struct by_lp *lp, double deadline, struct by_problem *problem);
+/* Whether primal and dual are feasible and of equal value: from the model alone, without the basis. */
+bool by_lp_verify(const struct by_lp *lp);
+
+#endif

@@ -1,0 +1,4 @@
+# planner: makes plans.
+control_SRC += \
+	control/planner/graph.c \
+	control/planner/partial.c

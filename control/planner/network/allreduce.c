@@ -1,0 +1,305 @@
+/*
+ * Planning allreduce. See allreduce.h.
+ *
+ * Three kinds of trees compete. Trees rooted at compute nodes (phases.h) need no switch to work; on balanced
+ * fabrics whose switches only forward no trees are better, and disjoint sets of nodes prove it. Trees for
+ * both ways (packing.h), on symmetric fabrics: a tree used up and down loads each of its links once each
+ * way, wherever its root is, so the question is how many (Steiner) trees fit into undirected links. Pairs of
+ * trees (pairs.h), where links or switches differ between the directions. The bound is the least of the
+ * least cut between compute nodes, which holds for every schedule, and what the kind of trees at hand allows.
+ */
+#include "control/planner/network/allreduce.h"
+
+#include "control/base/alloc.h"
+#include "control/base/clock.h"
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
+#include "control/planner/network/fill.h"
+#include "control/planner/network/joint.h"
+#include "control/planner/network/packing.h"
+#include "control/planner/network/pairs.h"
+#include "control/planner/network/phases.h"
+#include "control/planner/optimum/optimum.h"
+#include "offload/base/errors.h"
+
+/* Trees that are tried one by one (count). */
+#define ROUNDS_MAX 400u
+
+static int refuse_range(struct by_problem *problem)
+{
+    return by_problem_set(problem, BY_ERANGE, (struct by_place){0, 0},
+                          "an exact rate or weight needs more than 63 bits; round the bandwidths");
+}
+
+/* One topology and what is known about it; rates in units of capacity. */
+struct task {
+    struct by_graph *both, *up, *down;
+    double deadline;              /* a time of by_plan_clock, 0 for none */
+    struct by_stage *stage;       /* or NULL */
+    int64_t cut;                  /* the least cut */
+    struct by_fraction bound;     /* the least bound known */
+    struct by_certificate *proof; /* of the bound, NULL: the cut */
+    struct by_phases phases;
+    struct by_tree_list list;
+    struct by_fraction rate; /* of the trees in the list */
+};
+
+/* Whether some switch branches, one way at least, in these graphs. */
+static bool has_branching(const struct task *task)
+{
+    for (uint32_t i = 0; i < task->both->node_count; i++)
+        if (task->up->branch[i] || task->down->branch[i])
+            return true;
+    return false;
+}
+
+/* Whether some switch does one thing and not the other: then trees up and down may differ to advantage. */
+static bool has_half_capable(const struct task *task)
+{
+    for (uint32_t i = 0; i < task->both->node_count; i++)
+        if (task->up->branch[i] != task->down->branch[i])
+            return true;
+    return false;
+}
+
+/* The cut, and its side that data must leave. */
+static int find_cut(struct task *task, struct by_plan *plan, struct by_problem *problem)
+{
+    bool *inside = by_alloc(task->both->node_count, sizeof(*inside));
+    int error = by_optimum_allreduce(task->both, &task->cut, inside, problem);
+
+    if (!error &&
+        by_fraction_multiply(task->both->unit, (struct by_fraction){task->cut, 1}, &plan->cut_exiting) != 0)
+        error = refuse_range(problem);
+    for (uint32_t i = 0; i < task->both->node_count && !error; i++)
+        if (!inside[i])
+            plan->cut[plan->cut_count++] = i;
+    task->bound = (struct by_fraction){task->cut, 1};
+    free(inside);
+    return error;
+}
+
+/* Where no switch can branch, disjoint sets of nodes are a bound as well: what enters them, each way once for
+ * each tree that goes up and comes down. */
+static void bound_by_parts(struct task *task)
+{
+    const struct by_spanning *spanning = &task->phases.spanning;
+    const struct by_strength *strength = &task->phases.strength;
+    uint32_t n = task->both->node_count, count = spanning->part ? spanning->part_count : strength->part_count;
+
+    if (count < 2 || by_fraction_compare(task->phases.rate, task->bound) >= 0)
+        return;
+    task->bound = task->phases.rate;
+    task->proof = by_certificate_of_parts(spanning->part ? spanning->part : strength->part, n, count);
+}
+
+/* Takes over better trees and a lower bound; those that lose are freed. */
+static void offer(struct task *task, struct by_tree_list *list, struct by_packed *packed)
+{
+    if (by_fraction_compare(packed->rate, task->rate) > 0) {
+        struct by_tree_list loser = task->list;
+
+        task->list = *list;
+        task->rate = packed->rate;
+        *list = loser;
+    }
+    by_tree_list_free(list);
+    if (packed->bound.num > 0 && by_fraction_compare(packed->bound, task->bound) < 0) {
+        struct by_certificate *loser = task->proof;
+
+        task->bound = packed->bound;
+        task->proof = packed->proof;
+        packed->proof = loser;
+    }
+    by_certificate_free(packed->proof);
+}
+
+/* Whether trees for both ways may be beaten by pairs: a link or a switch differs between the directions, or
+ * additions are limited, which only trees that carry up have. */
+static bool wants_pairs(const struct task *task)
+{
+    for (uint32_t i = 0; i < task->both->node_count; i++)
+        if (task->up->branch[i] && task->up->budget[i] >= 0)
+            return true;
+    return !task->phases.symmetric || has_half_capable(task);
+}
+
+/* Trees that fill the links one by one: at once where they reach the bound, else as a start. */
+static int pack_quickly(struct task *task)
+{
+    struct by_tree_list list = {0};
+    struct by_packed packed = {.bound = {0, 1}};
+    int error = by_fill(task->both, task->up, task->down, wants_pairs(task), task->cut, ROUNDS_MAX,
+                        task->deadline, &list, &packed.rate);
+
+    if (error)
+        by_tree_list_free(&list);
+    else
+        offer(task, &list, &packed);
+    return error;
+}
+
+/* Trees by linear programs: branching at switches, or where free roots are not known to be best. */
+static int pack_programs(struct task *task)
+{
+    struct by_fraction least = task->phases.rate;
+    struct by_tree_list list = {0};
+    struct by_packed packed;
+    bool pairs = wants_pairs(task);
+    int error = 0;
+
+    if (task->phases.symmetric) {
+        error = by_packing_symmetric(task->both, task->cut, least, &list, task->deadline, &packed);
+        if (pairs) { /* what bounds trees for both ways does not bound pairs */
+            by_certificate_free(packed.proof);
+            packed.proof = NULL;
+            packed.bound.num = 0;
+        }
+        offer(task, &list, &packed);
+    }
+    if (!error && by_fraction_compare(task->rate, task->bound) < 0 && pairs) {
+        error = by_pairs_pack(task->up, task->down, task->cut, task->rate.num ? task->rate : least, &list,
+                              task->deadline, &packed);
+        offer(task, &list, &packed);
+    }
+    return error;
+}
+
+/* Trees of the two phases instead of what was found so far, which stays where there is no time for them. */
+static int pack_phases(struct task *task, struct by_plan *plan, struct by_problem *problem)
+{
+    struct by_tree_list list = {0};
+    int error = by_phases_trees(&task->phases, &list, plan, problem);
+
+    if (error == BY_ETIMEDOUT && task->rate.num > 0) {
+        by_tree_list_free(&list);
+        return 0;
+    }
+    by_tree_list_free(&task->list);
+    task->list = list;
+    task->rate = task->phases.rate;
+    return error;
+}
+
+/* Trees of parts that hang together at one node. */
+static int pack_parts(struct task *task, const struct by_plan_options *options, struct by_problem *problem)
+{
+    struct by_plan_options inner = *options;
+    struct by_tree_list list = {0};
+    struct by_packed packed;
+    int error;
+
+    if (!task->phases.symmetric || wants_pairs(task))
+        return 0;
+    if (task->deadline > 0) {
+        inner.time_limit_s = task->deadline - by_plan_clock();
+        if (inner.time_limit_s <= 0)
+            return 0;
+    }
+    error = by_joint_pack(task->both, &inner, &list, &packed, problem);
+    if (error) {
+        by_tree_list_free(&list);
+        packed.rate = (struct by_fraction){0, 1};
+    }
+    offer(task, &list, &packed);
+    return error == BY_ERANGE ? error : 0; /* else the whole is planned without parts */
+}
+
+/* Trees by means of others, where switches only forward. */
+static int pack_forwarding(struct task *task, const struct by_plan_options *options,
+                           struct by_problem *problem)
+{
+    struct by_tree_list list = {0};
+    struct by_packed packed = {.rate = {0, 1}, .bound = {0, 1}};
+    int error;
+
+    if (!options->forwarding || has_branching(task))
+        return 0;
+    error = options->forwarding(task->both, task->up, task->down, task->deadline, &list, &packed, problem);
+    if (error)
+        packed.rate = (struct by_fraction){0, 1};
+    offer(task, &list, &packed);
+    return error;
+}
+
+static int choose_trees(struct task *task, const struct by_plan_options *options, struct by_plan *plan,
+                        struct by_problem *problem)
+{
+    double start = by_plan_clock();
+    int error = 0;
+
+    if (!by_topology_capable(task->both->topology))
+        bound_by_parts(task);
+    if (has_branching(task)) {
+        by_stage_begin(task->stage, "filling links", 0);
+        error = pack_quickly(task);
+    }
+    if (!error && has_branching(task) && by_fraction_compare(task->rate, task->bound) < 0) {
+        by_stage_begin(task->stage, "planning parts", 0);
+        error = pack_parts(task, options, problem);
+    }
+    if (!error && by_fraction_compare(task->rate, task->bound) < 0 &&
+        (has_branching(task) || by_fraction_compare(task->phases.rate, task->bound) < 0)) {
+        by_stage_begin(task->stage, "improving trees", 0);
+        error = pack_forwarding(task, options, problem);
+        if (error)
+            return error;
+        if (by_fraction_compare(task->rate, task->bound) < 0)
+            error = pack_programs(task);
+    }
+    plan->seconds.pack += by_plan_clock() - start;
+    if (error)
+        return refuse_range(problem);
+    if (by_fraction_compare(task->rate, task->phases.rate) >= 0)
+        return 0;
+    return pack_phases(task, plan, problem);
+}
+
+/* Hands over what was found. */
+static int fill_plan(struct task *task, struct by_plan *plan, struct by_problem *problem)
+{
+    const struct by_fraction unit = task->both->unit;
+
+    by_tree_list_move(&task->list, plan);
+    plan->proof = task->proof;
+    if (by_fraction_multiply(task->rate, unit, &plan->achieved) != 0 ||
+        by_fraction_multiply(task->bound, unit, &plan->optimum) != 0 ||
+        by_fraction_multiply(task->phases.equal, unit, &plan->two_phases) != 0)
+        return refuse_range(problem);
+    return 0;
+}
+
+int by_allreduce_plan(const struct by_topology *topology, const struct by_plan_options *options,
+                      struct by_plan *plan, struct by_problem *problem)
+{
+    struct task task = {.both = by_graph_make(topology, BY_DIRECTION_BOTH, options->in_network),
+                        .up = by_graph_make(topology, BY_DIRECTION_UP, options->in_network),
+                        .down = by_graph_make(topology, BY_DIRECTION_DOWN, options->in_network),
+                        .rate = {0, 1}};
+    double start = by_plan_clock();
+    int error;
+
+    task.deadline = options->time_limit_s > 0 ? start + options->time_limit_s : 0;
+    task.stage = options->stage;
+    by_stage_begin(task.stage, "finding the bottleneck", 0);
+    error = find_cut(&task, plan, problem);
+    if (!error)
+        error = by_phases_find(task.both, task.up, task.down, task.deadline, &task.phases, problem);
+    task.phases.stage = task.stage;
+    plan->seconds.optimum = by_plan_clock() - start;
+    if (!error)
+        error = choose_trees(&task, options, plan, problem);
+    if (!error) {
+        error = fill_plan(&task, plan, problem);
+        plan->hurried = task.deadline > 0 && by_plan_clock() > task.deadline &&
+                        by_fraction_compare(task.rate, task.bound) < 0;
+    } else {
+        by_tree_list_free(&task.list);
+        by_certificate_free(task.proof);
+    }
+    by_phases_free(&task.phases);
+    by_graph_free(task.both);
+    by_graph_free(task.up);
+    by_graph_free(task.down);
+    return error;
+}

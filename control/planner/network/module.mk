@@ -1,0 +1,18 @@
+# network: trees that branch in switches, found by exact linear programs or by growth.
+control_SRC += \
+	control/planner/network/allreduce.c \
+	control/planner/network/arbor.c \
+	control/planner/network/arborescence.c \
+	control/planner/network/blocks.c \
+	control/planner/network/budget.c \
+	control/planner/network/fill.c \
+	control/planner/network/grow.c \
+	control/planner/network/interval.c \
+	control/planner/network/joint.c \
+	control/planner/network/ordered.c \
+	control/planner/network/packing.c \
+	control/planner/network/pairs.c \
+	control/planner/network/phases.c \
+	control/planner/network/shallow.c \
+	control/planner/network/simplex.c \
+	control/planner/network/steiner.c

@@ -1,0 +1,242 @@
+/*
+ * Packing trees into undirected links: a fractional packing of (Steiner) trees as a linear program whose
+ * columns are priced one by one (simplex.h, steiner.h). See packing.h.
+ */
+#include "control/planner/network/packing.h"
+
+#include "control/base/alloc.h"
+#include "control/base/clock.h"
+#include "control/base/fraction.h"
+#include "control/planner/network/simplex.h"
+#include "control/planner/network/steiner.h"
+#include "offload/base/assert.h"
+
+/* Links up to which the linear program is tried (count): its matrix has that many rows and columns. */
+#define PROGRAM_LINKS_MAX 512u
+/* Work after which it is left with what it has (steps x links^2): some ten seconds. */
+#define PROGRAM_WORK_MAX 100000000u
+
+struct column {
+    uint32_t root;
+    uint32_t path_count;
+    struct by_path *paths;
+    int64_t greedy_amount; /* what the first filling gave it */
+};
+
+/* The linear program and what it has found. */
+struct program {
+    const struct by_graph *graph;
+    struct by_steiner *steiner;
+    struct by_simplex *simplex;
+    struct column *columns;
+    uint32_t column_count;
+    uint32_t column_room;
+    struct by_fraction value; /* in units of capacity */
+    struct by_packed *packed;
+    bool greedy; /* the first filling reached the bound: the columns' greedy amounts are the solution */
+};
+
+/* Arrays by row. */
+struct work {
+    uint32_t rows;
+    int64_t *limits;
+    int64_t *left;
+    int64_t *prices;
+    int32_t *counts;
+};
+
+static void program_free(struct program *program)
+{
+    for (uint32_t i = 0; i < program->column_count; i++) {
+        for (uint32_t j = 0; j < program->columns[i].path_count; j++)
+            free(program->columns[i].paths[j].nodes);
+        free(program->columns[i].paths);
+    }
+    free(program->columns);
+    by_simplex_free(program->simplex);
+    by_steiner_free(program->steiner);
+}
+
+static void add_column(struct program *program, int64_t greedy_amount)
+{
+    struct column *column;
+
+    BY_GROW(program->columns, program->column_count, program->column_room);
+    column = &program->columns[program->column_count++];
+    column->paths = by_steiner_paths(program->steiner, &column->root, &column->path_count);
+    column->greedy_amount = greedy_amount;
+}
+
+/* Scarce links are dear: the price of a link while filling goes with the inverse of what it has left. */
+static void price_scarcity(struct work *work)
+{
+    int64_t largest = 1;
+
+    for (uint32_t i = 0; i < work->rows; i++)
+        largest = work->limits[i] > largest ? work->limits[i] : largest;
+    for (uint32_t i = 0; i < work->rows; i++) {
+        __int128 price = work->left[i] ? ((__int128)largest << 10) / work->left[i] : BY_PRICE_MAX;
+
+        work->prices[i] =
+            price < BY_PRICE_MAX >> 10 ? (int64_t)price : BY_PRICE_MAX >> (work->left[i] ? 10 : 0);
+    }
+}
+
+/*
+ * Fills the fabric with one cheap tree after the other, each as heavy as the links left allow. On regular
+ * fabrics this reaches the bound with the fewest trees; elsewhere its trees are the first columns of the
+ * program.
+ */
+static void fill_greedily(struct program *program, int64_t bound, struct work *work)
+{
+    int64_t filled = 0;
+
+    memcpy(work->left, work->limits, work->rows * sizeof(*work->left));
+    while (filled < bound) {
+        int64_t amount = bound - filled;
+        __int128 floor;
+
+        price_scarcity(work);
+        by_steiner_price(program->steiner, work->prices, false, work->counts, &floor);
+        for (uint32_t i = 0; i < work->rows; i++)
+            if (work->counts[i] && work->left[i] / work->counts[i] < amount)
+                amount = work->left[i] / work->counts[i];
+        if (amount == 0)
+            break;
+        for (uint32_t i = 0; i < work->rows; i++)
+            work->left[i] -= amount * work->counts[i];
+        filled += amount;
+        add_column(program, amount);
+        by_simplex_offer(program->simplex, work->counts, program->column_count - 1);
+    }
+    program->greedy = filled == bound;
+    program->value = (struct by_fraction){filled, 1};
+}
+
+/* What the prices prove: the bound, where no tree costs less than `floor`. */
+static void keep_bound(struct program *program, const struct work *work, __int128 floor)
+{
+    struct by_price *rows = by_alloc(work->rows, sizeof(*rows));
+    struct by_packed *packed = program->packed;
+    bool links_only = true;
+
+    for (uint32_t i = 0; i < work->rows; i++) {
+        uint32_t ends[2];
+
+        by_steiner_row_ends(program->steiner, i, ends);
+        rows[i] = (struct by_price){ends[0], ends[1], work->prices[i]};
+        /* A pair of different trees may add less where that costs: budgets are for pairs to prove. */
+        links_only = links_only && (ends[0] != ends[1] || work->prices[i] == 0);
+    }
+    by_certificate_free(packed->proof);
+    packed->proof =
+        links_only ? by_certificate_of_prices(rows, work->limits, work->rows, true, floor, &packed->bound)
+                   : NULL;
+    if (!packed->proof)
+        packed->bound = (struct by_fraction){0, 1};
+    free(rows);
+}
+
+/* Adds trees until none improves, the bound is reached, or the work is used up. Trees are found by a quick
+ * search first, and by a full one when that finds none that improves. */
+static void improve(struct program *program, int64_t bound, double deadline, struct work *work)
+{
+    bool prove = false;
+
+    while (!by_simplex_reaches(program->simplex, bound) && (deadline <= 0 || by_plan_clock() < deadline) &&
+           (uint64_t)by_simplex_steps(program->simplex) * work->rows * work->rows < PROGRAM_WORK_MAX) {
+        __int128 floor;
+        int64_t one;
+
+        by_simplex_prices(program->simplex, work->prices, &one);
+        by_steiner_price(program->steiner, work->prices, prove, work->counts, &floor);
+        if (by_simplex_offer(program->simplex, work->counts, program->column_count)) {
+            add_column(program, 0);
+            prove = false;
+        } else if (!prove && by_steiner_can_prove(program->steiner)) {
+            prove = true;
+        } else {
+            if (floor > 0)
+                keep_bound(program, work, floor);
+            break;
+        }
+    }
+}
+
+static void program_solve(struct program *program, int64_t bound, double deadline)
+{
+    uint32_t links = by_steiner_row_count(program->steiner);
+    struct work work = {.rows = links};
+
+    work.limits = by_alloc(links, sizeof(*work.limits));
+    work.left = by_alloc(links, sizeof(*work.left));
+    work.prices = by_alloc(links, sizeof(*work.prices));
+    work.counts = by_alloc(links, sizeof(*work.counts));
+    for (uint32_t i = 0; i < links; i++)
+        work.limits[i] = by_steiner_row_capacity(program->steiner, i);
+    program->simplex = by_simplex_new(links, work.limits);
+    fill_greedily(program, bound, &work);
+    if (!program->greedy)
+        improve(program, bound, deadline, &work);
+    free(work.limits);
+    free(work.left);
+    free(work.prices);
+    free(work.counts);
+}
+
+/* The solution as parts (room for one a link or column) with their sum. */
+static uint32_t program_parts(const struct program *program, struct by_simplex_part *parts,
+                              struct by_fraction *value)
+{
+    if (!program->greedy)
+        return by_simplex_solution(program->simplex, parts, value);
+    *value = program->value;
+    for (uint32_t i = 0; i < program->column_count; i++)
+        parts[i] = (struct by_simplex_part){i, {program->columns[i].greedy_amount, 1}};
+    return program->column_count;
+}
+
+/* Appends the trees of the solution when it reaches `least`. */
+static int program_trees(const struct program *program, struct by_fraction least, struct by_tree_list *list,
+                         struct by_fraction *rate)
+{
+    uint32_t links = by_steiner_row_count(program->steiner);
+    struct by_simplex_part *parts =
+        by_alloc(links > program->column_count ? links : program->column_count, sizeof(*parts));
+    uint32_t count = program_parts(program, parts, rate);
+    int error = 0;
+
+    BY_ASSERT(count == 0 || program->columns);
+    if (by_fraction_compare(*rate, least) < 0) {
+        *rate = (struct by_fraction){0, 1};
+        count = 0;
+    }
+    for (uint32_t i = 0; i < count && !error; i++) {
+        const struct column *column = &program->columns[parts[i].tag];
+        struct by_fraction weight;
+
+        error = by_fraction_multiply(parts[i].amount, program->graph->unit, &weight);
+        if (!error)
+            by_tree_list_add(list, program->graph, column->root, BY_TREE_BOTH, weight, column->paths,
+                             column->path_count);
+    }
+    by_tree_list_merge(list);
+    free(parts);
+    return error;
+}
+
+int by_packing_symmetric(const struct by_graph *graph, int64_t bound, struct by_fraction least,
+                         struct by_tree_list *list, double deadline, struct by_packed *packed)
+{
+    struct program program = {
+        .graph = graph, .steiner = by_steiner_new(graph), .value = {0, 1}, .packed = packed};
+    int error = 0;
+
+    *packed = (struct by_packed){.rate = {0, 1}, .bound = {0, 1}};
+    if (by_steiner_row_count(program.steiner) <= PROGRAM_LINKS_MAX) {
+        program_solve(&program, bound, deadline);
+        error = program_trees(&program, least, list, &packed->rate);
+    }
+    program_free(&program);
+    return error;
+}

@@ -1,0 +1,156 @@
+/* Packing pairs of trees into directed links: a linear program whose columns are priced one by one. See
+ * pairs.h, simplex.h, arbor.h. */
+#include "control/planner/network/pairs.h"
+
+#include "control/base/alloc.h"
+#include "control/base/clock.h"
+#include "control/base/fraction.h"
+#include "control/planner/network/arbor.h"
+#include "control/planner/network/simplex.h"
+
+/* Rows and sites up to which the program is tried (count): a price takes an arborescence for each root and
+ * each optional switch. */
+#define PAIRS_ROWS_MAX  160u
+#define PAIRS_SITES_MAX 32u
+/* Columns after which it is left with what it has (count). */
+#define PAIRS_COLUMNS_MAX 400u
+
+struct half {
+    uint32_t path_count;
+    struct by_path *paths;
+};
+
+struct column {
+    uint32_t root;
+    struct half up, down;
+};
+
+struct program {
+    struct by_arbor *arbor;
+    struct by_simplex *simplex;
+    uint32_t column_count;
+    struct column *columns;
+};
+
+static void half_free(struct half *half)
+{
+    for (uint32_t i = 0; i < half->path_count; i++)
+        free(half->paths[i].nodes);
+    free(half->paths);
+}
+
+static void program_free(struct program *program)
+{
+    for (uint32_t i = 0; i < program->column_count; i++) {
+        half_free(&program->columns[i].up);
+        half_free(&program->columns[i].down);
+    }
+    free(program->columns);
+    by_simplex_free(program->simplex);
+    by_arbor_free(program->arbor);
+}
+
+/* What the prices prove: the bound, where no pair costs less than `floor`. */
+static void keep_bound(const struct program *program, const int64_t *prices, const int64_t *limits,
+                       __int128 floor, struct by_packed *packed)
+{
+    uint32_t count = by_arbor_row_count(program->arbor);
+    struct by_price *rows = by_alloc(count, sizeof(*rows));
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t ends[2];
+
+        by_arbor_row_ends(program->arbor, i, ends);
+        rows[i] = (struct by_price){ends[0], ends[1], prices[i]};
+    }
+    packed->proof = by_certificate_of_prices(rows, limits, count, false, floor, &packed->bound);
+    if (!packed->proof)
+        packed->bound = (struct by_fraction){0, 1};
+    free(rows);
+}
+
+/* Adds pairs until none improves, the bound is reached, or there are enough. Pairs are found by a quick
+ * search first, and by a full one when that finds none that improves. */
+static void solve(struct program *program, int64_t bound, double deadline, struct by_packed *packed)
+{
+    uint32_t rows = by_arbor_row_count(program->arbor);
+    int64_t *limits = by_alloc(rows, sizeof(*limits)), *prices = by_alloc(rows, sizeof(*prices)), one;
+    int32_t *counts = by_alloc(rows, sizeof(*counts));
+    bool prove = false;
+
+    for (uint32_t i = 0; i < rows; i++)
+        limits[i] = by_arbor_row_capacity(program->arbor, i);
+    program->simplex = by_simplex_new(rows, limits);
+    program->columns = by_alloc(PAIRS_COLUMNS_MAX, sizeof(*program->columns));
+    while (program->column_count < PAIRS_COLUMNS_MAX && (deadline <= 0 || by_plan_clock() < deadline) &&
+           !by_simplex_reaches(program->simplex, bound)) {
+        struct column *column = &program->columns[program->column_count];
+        __int128 floor;
+
+        by_simplex_prices(program->simplex, prices, &one);
+        by_arbor_price(program->arbor, prices, prove, counts, &floor);
+        if (by_simplex_offer(program->simplex, counts, program->column_count)) {
+            column->up.paths = by_arbor_paths(program->arbor, true, &column->root, &column->up.path_count);
+            column->down.paths =
+                by_arbor_paths(program->arbor, false, &column->root, &column->down.path_count);
+            program->column_count++;
+            prove = false;
+        } else if (!prove && by_arbor_can_prove(program->arbor)) {
+            prove = true;
+        } else {
+            if (floor > 0)
+                keep_bound(program, prices, limits, floor, packed);
+            break;
+        }
+    }
+    free(limits);
+    free(prices);
+    free(counts);
+}
+
+static int append_pairs(const struct program *program, const struct by_graph *up, const struct by_graph *down,
+                        const struct by_simplex_part *parts, uint32_t count, struct by_tree_list *list)
+{
+    int error = 0;
+
+    for (uint32_t i = 0; i < count && !error; i++) {
+        const struct column *column = &program->columns[parts[i].tag];
+        struct by_fraction weight;
+
+        error = by_fraction_multiply(parts[i].amount, down->unit, &weight);
+        if (error)
+            break;
+        by_tree_list_add(list, up, column->root, BY_TREE_UP, weight, column->up.paths, column->up.path_count);
+        by_tree_list_add(list, down, column->root, BY_TREE_DOWN, weight, column->down.paths,
+                         column->down.path_count);
+    }
+    return error;
+}
+
+int by_pairs_pack(const struct by_graph *up, const struct by_graph *down, int64_t bound,
+                  struct by_fraction least, struct by_tree_list *list, double deadline,
+                  struct by_packed *packed)
+{
+    struct program program = {.arbor = by_arbor_new(up, down)};
+    struct by_simplex_part *parts;
+    struct by_fraction value;
+    uint32_t count;
+    int error = 0;
+
+    *packed = (struct by_packed){.rate = {0, 1}, .bound = {0, 1}};
+    if (by_arbor_row_count(program.arbor) > PAIRS_ROWS_MAX ||
+        by_arbor_site_count(program.arbor) > PAIRS_SITES_MAX) {
+        program_free(&program);
+        return 0;
+    }
+    solve(&program, bound, deadline, packed);
+    parts = by_alloc(by_arbor_row_count(program.arbor), sizeof(*parts));
+    count = by_simplex_solution(program.simplex, parts, &value);
+    if (by_fraction_compare(value, least) > 0) {
+        error = append_pairs(&program, up, down, parts, count, list);
+        packed->rate = value;
+    }
+    free(parts);
+    program_free(&program);
+    return error;
+}

@@ -1,0 +1,38 @@
+/*
+ * Allreduce by trees that start at compute nodes: sums go up to the roots and come down again, side by side.
+ * With equal shares this is reduce-scatter and allgather; on balanced fabrics roots may be free, which is
+ * never slower. One thread for each set.
+ */
+#ifndef BY_PLANNER_NETWORK_PHASES_H
+#define BY_PLANNER_NETWORK_PHASES_H
+
+#include "control/planner/optimum/spanning.h"
+#include "control/planner/optimum/strength.h"
+#include "control/planner/pack/tree.h"
+
+/* What is known of such trees on one topology. */
+struct by_phases {
+    struct by_graph *both, *up, *down;       /* the three graphs of the topology */
+    double deadline;                         /* a time of by_plan_clock, 0 for none */
+    struct by_stage *stage;                  /* or NULL */
+    bool symmetric;                          /* each link is as wide one way as the other */
+    bool balanced;                           /* each node can send as much as it receives */
+    int64_t up_p, up_q;                      /* reduce-scatter: 1/x* */
+    int64_t down_p, down_q;                  /* allgather */
+    struct by_fraction up_share, down_share; /* of the links' time, where roots have equal shares */
+    struct by_fraction equal;    /* rate with equal shares: reduce-scatter, then allgather; in capacity */
+    struct by_fraction rate;     /* the rate to plan with: the best of what follows, else the same */
+    struct by_strength strength; /* where balanced, with switches or one-way links */
+    struct by_spanning spanning; /* where symmetric and without switches */
+};
+
+/* Finds the rates. The graphs stay the caller's. Free after success and failure. */
+int by_phases_find(struct by_graph *both, struct by_graph *up, struct by_graph *down, double deadline,
+                   struct by_phases *phases, struct by_problem *problem);
+void by_phases_free(struct by_phases *phases);
+/* Fills the empty list with trees at `phases->rate`: for both ways where the fabric is symmetric, else in
+ * pairs. Switches that would add more than they may only forward in the graphs from then on. */
+int by_phases_trees(const struct by_phases *phases, struct by_tree_list *list, struct by_plan *plan,
+                    struct by_problem *problem);
+
+#endif

@@ -1,0 +1,250 @@
+/*
+ * Spanning trees in undirected links. See spanning.h.
+ *
+ * When each link is directed (in parts), the capacity entering a set T is m(T) - within(T): what enters its
+ * nodes, less what both starts and ends there. So for X out-trees from a root r only the numbers m(v) matter:
+ * m(T) >= within(T) + X for each T without r, m(T) >= within(T) for each T with it. The right side is
+ * supermodular on sets that meet, so the least m is found greedily, one flow for each node, and the tight
+ * sets, joined where they meet, are a partition. If the m add up to more than there is capacity, it gives the
+ * next, strictly smaller, X (Newton's method); if not, links can be directed so.
+ *
+ * The flow for v finds the T with v that is least in 2 m(T - v) - 2 within(T) = sum of (2 m(u) - d(u)) over
+ * T - v, plus the capacity between T and the rest, less d(v); d is the capacity at a node. Nodes not yet
+ * treated are kept out of T.
+ */
+#include "control/planner/optimum/spanning.h"
+
+#include "control/base/alloc.h"
+#include "control/base/clock.h"
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
+#include "control/planner/flow/flow.h"
+#include "offload/base/assert.h"
+#include "offload/base/errors.h"
+
+#define ROOT 0u
+
+/* The links between nodes, a source (number node_count) and a sink (the next), with arcs to and from all. */
+struct search {
+    const struct by_graph *graph;
+    struct by_spanning *spanning;
+    struct by_flow *flow;
+    uint32_t *arc; /* by arc of the graph */
+    int64_t *base; /* its capacity */
+    uint32_t arc_count;
+    uint32_t *source, *sink; /* by node: arcs */
+    int64_t *degree;         /* by node: capacity, one way */
+    int64_t whole;           /* of all links, one way */
+    bool *side;
+};
+
+static void search_make(struct search *search, const struct by_graph *graph, struct by_spanning *spanning)
+{
+    uint32_t n = graph->node_count, count = 0;
+
+    *search = (struct search){.graph = graph, .spanning = spanning};
+    for (size_t i = 0; i < (size_t)n * n; i++)
+        count += graph->capacity[i] > 0;
+    search->flow = by_flow_new(n + 2);
+    search->arc = by_alloc(count, sizeof(*search->arc));
+    search->base = by_alloc(count, sizeof(*search->base));
+    search->source = by_alloc(n, sizeof(*search->source));
+    search->sink = by_alloc(n, sizeof(*search->sink));
+    search->degree = by_alloc(n, sizeof(*search->degree));
+    search->side = by_alloc(n + 2, sizeof(*search->side));
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t j = 0; j < n; j++) {
+            if (by_graph_capacity(graph, i, j) == 0)
+                continue;
+            search->base[search->arc_count] = by_graph_capacity(graph, i, j);
+            search->arc[search->arc_count++] = by_flow_add(search->flow, i, j, 0);
+            search->degree[i] += by_graph_capacity(graph, i, j);
+        }
+        search->whole += search->degree[i];
+        search->source[i] = by_flow_add(search->flow, n, i, 0);
+        search->sink[i] = by_flow_add(search->flow, i, n + 1, 0);
+    }
+    search->whole /= 2;
+    spanning->part = by_alloc(n, sizeof(*spanning->part));
+    spanning->entering = by_alloc(n, sizeof(*spanning->entering));
+}
+
+static void search_free(struct search *search)
+{
+    by_flow_free(search->flow);
+    free(search->arc);
+    free(search->base);
+    free(search->source);
+    free(search->sink);
+    free(search->degree);
+    free(search->side);
+}
+
+/* Joins the nodes of `side` and all parts that they are in. Part numbers are those of one of their nodes. */
+static void join_parts(struct search *search, uint32_t node)
+{
+    uint32_t n = search->graph->node_count, *part = search->spanning->part;
+    bool *joined = by_alloc(n, sizeof(*joined));
+
+    for (uint32_t i = 0; i < n; i++)
+        if (search->side[i])
+            joined[part[i]] = true;
+    for (uint32_t i = 0; i < n; i++)
+        if (joined[part[i]])
+            part[i] = node;
+    free(joined);
+}
+
+/* Numbers the parts from 0 and sets the rate to (capacity between them) / (parts - 1). */
+static void rate_of_parts(struct search *search)
+{
+    struct by_spanning *spanning = search->spanning;
+    uint32_t n = search->graph->node_count, *number = by_alloc(n, sizeof(*number));
+    int64_t between = 0, divisor;
+
+    for (uint32_t i = 0; i < n; i++)
+        number[i] = UINT32_MAX;
+    spanning->part_count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (number[spanning->part[i]] == UINT32_MAX)
+            number[spanning->part[i]] = spanning->part_count++;
+        spanning->part[i] = number[spanning->part[i]];
+    }
+    free(number);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t j = 0; j < i; j++)
+            if (spanning->part[i] != spanning->part[j])
+                between += by_graph_capacity(search->graph, i, j);
+    BY_ASSERT(between > 0 && spanning->part_count > 1); /* connected, and not one tight set */
+    divisor = by_gcd(between, spanning->part_count - 1);
+    spanning->num = between / divisor;
+    spanning->den = (spanning->part_count - 1) / divisor;
+}
+
+/* Opens a node to later sets: from now on it costs 2 m - d, or brings it where that is negative. */
+static void open_node(struct search *search, uint32_t node)
+{
+    int64_t cost = 2 * search->spanning->entering[node] - search->degree[node] * search->spanning->den;
+
+    by_flow_set(search->flow, search->source[node], cost > 0 ? cost : 0);
+    by_flow_set(search->flow, search->sink[node], cost < 0 ? -cost : 0);
+}
+
+/* The least m of one node; `gain` is what open nodes bring when all of them are inside. */
+static void treat_node(struct search *search, uint32_t node, int64_t *gain)
+{
+    struct by_spanning *spanning = search->spanning;
+    uint32_t n = search->graph->node_count;
+    int64_t wanted = node == ROOT ? 0 : 2 * spanning->num, found, twice;
+
+    by_flow_set(search->flow, search->source[node], 0);
+    by_flow_set(search->flow, search->sink[node], BY_FLOW_INFINITE);
+    found = by_flow_run(search->flow, n, n + 1, BY_FLOW_INFINITE) - *gain;
+    twice = wanted + search->degree[node] * spanning->den - found;
+    BY_ASSERT(twice >= 0 && twice % 2 == 0);
+    spanning->entering[node] = twice / 2;
+    by_flow_sink_side(search->flow, search->side);
+    search->side[n] = search->side[n + 1] = false;
+    join_parts(search, node);
+    open_node(search, node);
+    twice -= search->degree[node] * spanning->den;
+    *gain += twice < 0 ? -twice : 0;
+}
+
+/* The least m for the rate; returns what they add up to. Leaves the partition that needs as much. */
+static int64_t spread(struct search *search)
+{
+    struct by_spanning *spanning = search->spanning;
+    uint32_t n = search->graph->node_count;
+    int64_t sum = 0, gain = 0, closed = (search->whole * spanning->den + spanning->num) * 4;
+
+    for (uint32_t i = 0; i < search->arc_count; i++)
+        by_flow_set(search->flow, search->arc[i], search->base[i] * spanning->den);
+    for (uint32_t i = 0; i < n; i++) {
+        spanning->part[i] = i;
+        by_flow_set(search->flow, search->source[i], closed);
+        by_flow_set(search->flow, search->sink[i], 0);
+    }
+    for (uint32_t i = n; i-- > 0;) { /* the root last */
+        treat_node(search, i, &gain);
+        sum += spanning->entering[i];
+    }
+    return sum;
+}
+
+int by_spanning_find(const struct by_graph *graph, double deadline, struct by_spanning *spanning,
+                     struct by_problem *problem)
+{
+    static const struct by_place nowhere = {0, 0};
+    struct search search;
+    int error = 0;
+
+    *spanning = (struct by_spanning){0};
+    if (by_graph_sum(graph) > BY_CAPACITY_SUM_MAX / 8 / graph->compute_count)
+        return by_problem_set(
+            problem, BY_ERANGE, nowhere,
+            "the bandwidths need more than 60 bits in their common unit; round them or use a larger unit");
+    search_make(&search, graph, spanning);
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        spanning->part[i] = i;
+    rate_of_parts(&search);
+    while (!error && spread(&search) > search.whole * spanning->den) {
+        int64_t num = spanning->num, den = spanning->den;
+
+        rate_of_parts(&search);
+        BY_ASSERT((__int128)spanning->num * den < (__int128)num * spanning->den);
+        if (deadline > 0 && by_plan_clock() > deadline)
+            error = by_problem_set(problem, BY_ETIMEDOUT, nowhere,
+                                   "the time limit passed before the bound was found; allow more time");
+    }
+    if (!error)
+        rate_of_parts(&search);
+    search_free(&search);
+    return error;
+}
+
+void by_spanning_free(struct by_spanning *spanning)
+{
+    free(spanning->part);
+    free(spanning->entering);
+    *spanning = (struct by_spanning){0};
+}
+
+/* Both directions start with half of each link; what enters a node too much is turned towards those that lack
+ * it, along the links. */
+void by_spanning_direct(const struct by_graph *graph, const struct by_spanning *spanning, int64_t *directed)
+{
+    uint32_t n = graph->node_count, *arc = by_alloc((size_t)n * n, sizeof(*arc));
+    struct by_flow *flow = by_flow_new(n + 2);
+    int64_t missing = 0, found;
+
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t excess = -2 * spanning->entering[i];
+
+        for (uint32_t j = 0; j < n; j++) {
+            size_t cell = (size_t)i * n + j;
+
+            directed[cell] = graph->capacity[cell] * spanning->den;
+            excess += directed[cell];
+            if (directed[cell])
+                arc[cell] = by_flow_add(flow, i, j, directed[cell]);
+        }
+        if (excess > 0)
+            by_flow_add(flow, n, i, excess);
+        else if (excess < 0)
+            by_flow_add(flow, i, n + 1, -excess);
+        missing += excess < 0 ? -excess : 0;
+    }
+    found = by_flow_run(flow, n, n + 1, missing);
+    BY_ASSERT(found == missing); /* m(T) >= within(T) for all T */
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t j = 0; j < n; j++) {
+            size_t cell = (size_t)i * n + j, back = (size_t)j * n + i;
+            int64_t moved = graph->capacity[cell] ? by_flow_amount(flow, arc[cell]) : 0;
+
+            directed[cell] += moved;
+            directed[back] -= moved;
+        }
+    by_flow_free(flow);
+    free(arc);
+}

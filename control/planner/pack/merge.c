@@ -1,0 +1,393 @@
+/* From packings of pieces to whole trees. See merge.h. */
+#include "control/planner/pack/merge.h"
+
+#include "control/base/alloc.h"
+#include "control/base/clock.h"
+#include "offload/base/assert.h"
+#include "offload/base/errors.h"
+
+/* One group while merging. */
+struct part {
+    const struct by_stand *stand;
+    const struct by_packing *packing;
+    uint32_t *strand_start; /* by half: where its strands begin */
+    uint32_t *strand_count; /* by half: those that are not used up */
+    uint32_t *bundle_start; /* by node, and one more: bundles rooted there, in `bundles` */
+    uint32_t *bundle_next;  /* by node: the first that is not used up */
+    uint32_t *bundles;
+    int64_t *bundle_left; /* by bundle */
+};
+
+/* What the tree being made uses: a strand of a half of the group's stand, or a bundle rooted at a node of it.
+ */
+struct pick {
+    bool is_strand;
+    uint32_t group;
+    uint32_t index; /* the strand, or the bundle */
+    uint32_t where; /* the half, or the node */
+};
+
+struct merger {
+    const struct by_nest *nest;
+    uint32_t node_count;
+    struct part *parts;
+    uint32_t *parent; /* by id (node, or node_count + group): the group that it is a child of */
+    uint32_t *slot;   /* by id: its node in that group's stand */
+    struct by_merge_strand *strands; /* sorted by group and half */
+    /* The tree being made. */
+    uint32_t *depth; /* by node: hops from the root */
+    uint32_t *ids;
+    uint32_t id_count;
+    struct pick *picks;
+    uint32_t pick_count, pick_room;
+    int64_t amount;
+};
+
+void by_stand_make(struct by_stand *stand, const struct by_piece *piece, const int64_t *capacity)
+{
+    uint32_t n = piece->count, kept = 0, count = 0, room = 0;
+    const struct by_mesh *net = piece->net;
+    struct by_mesh_arc *arcs = NULL;
+
+    stand->slot = by_alloc(n, sizeof(*stand->slot));
+    for (uint32_t i = 0; i < n; i++)
+        stand->slot[i] = piece->kind[i] == BY_PIECE_REMOVED || i == piece->outside ? UINT32_MAX : kept++;
+    stand->roots = by_alloc(kept, sizeof(*stand->roots));
+    for (uint32_t i = 0; i < n; i++)
+        if (stand->slot[i] != UINT32_MAX)
+            stand->roots[stand->slot[i]] += piece->roots[i];
+    for (size_t i = 0, end = capacity ? (size_t)n * n : 2 * (size_t)net->pair_count; i < end; i++) {
+        uint32_t from = capacity ? (uint32_t)(i / n) : net->tail[i];
+        uint32_t to = capacity ? (uint32_t)(i % n) : by_mesh_head(net, (uint32_t)i);
+        int64_t amount = capacity ? capacity[i] : net->capacity[i];
+
+        if (amount == 0 || stand->slot[to] == UINT32_MAX)
+            continue;
+        if (from == piece->outside) {
+            stand->roots[stand->slot[to]] += amount;
+            continue;
+        }
+        BY_ASSERT(stand->slot[from] != UINT32_MAX);
+        BY_GROW(arcs, count, room);
+        arcs[count++] = (struct by_mesh_arc){stand->slot[from], stand->slot[to], amount};
+    }
+    stand->net = by_mesh_new(kept, arcs, count);
+    free(arcs);
+}
+
+void by_stand_free(struct by_stand *stand)
+{
+    by_mesh_free(stand->net);
+    free(stand->roots);
+    free(stand->slot);
+    *stand = (struct by_stand){0};
+}
+
+/* ---- the picture of all groups ---- */
+
+static void place_children(struct merger *merger, const struct by_merge_group *groups)
+{
+    const struct by_nest *nest = merger->nest;
+
+    for (uint32_t g = 0; g < nest->group_count; g++)
+        for (uint32_t i = 0; i < nest->groups[g].child_count; i++) {
+            merger->parent[nest->groups[g].children[i]] = g;
+            merger->slot[nest->groups[g].children[i]] = groups[g].stand->slot[i];
+        }
+}
+
+/* Sorts strands by group and half, into an array of their own: those of one half are looked at together. */
+static void sort_strands(struct merger *merger, const struct by_merge_strand *strands, uint32_t strand_count)
+{
+    const struct by_nest *nest = merger->nest;
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < strand_count; i++)
+        merger->parts[strands[i].group].strand_count[strands[i].half]++;
+    for (uint32_t g = 0; g < nest->group_count; g++)
+        for (uint32_t h = 0; h < 2 * merger->parts[g].stand->net->pair_count; h++) {
+            merger->parts[g].strand_start[h] = at;
+            at += merger->parts[g].strand_count[h];
+            merger->parts[g].strand_count[h] = 0;
+        }
+    merger->strands = by_alloc(strand_count, sizeof(*merger->strands));
+    for (uint32_t i = 0; i < strand_count; i++) {
+        struct part *part = &merger->parts[strands[i].group];
+
+        merger->strands[part->strand_start[strands[i].half] + part->strand_count[strands[i].half]++] =
+            strands[i];
+    }
+}
+
+static void sort_bundles(struct part *part)
+{
+    const struct by_packing *packing = part->packing;
+    uint32_t n = packing->node_count, *at = by_alloc(n + 1, sizeof(*at));
+
+    part->bundle_start = by_alloc(n + 1, sizeof(*part->bundle_start));
+    part->bundle_next = by_alloc(n, sizeof(*part->bundle_next));
+    part->bundles = by_alloc(packing->count, sizeof(*part->bundles));
+    part->bundle_left = by_alloc(packing->count, sizeof(*part->bundle_left));
+    for (uint32_t i = 0; i < packing->count; i++)
+        part->bundle_start[packing->roots[i] + 1]++;
+    for (uint32_t i = 0; i < n; i++)
+        part->bundle_start[i + 1] += part->bundle_start[i];
+    memcpy(at, part->bundle_start, (n + 1) * sizeof(*at));
+    memcpy(part->bundle_next, part->bundle_start, n * sizeof(*part->bundle_next));
+    for (uint32_t i = 0; i < packing->count; i++)
+        part->bundles[at[packing->roots[i]]++] = i;
+    if (packing->count > 0)
+        memcpy(part->bundle_left, packing->counts, packing->count * sizeof(*part->bundle_left));
+    free(at);
+}
+
+static void merger_make(struct merger *merger, const struct by_nest *nest,
+                        const struct by_merge_group *groups, const struct by_merge_strand *strands,
+                        uint32_t strand_count)
+{
+    uint32_t n = nest->net->node_count;
+
+    *merger = (struct merger){.nest = nest, .node_count = n};
+    merger->parts = by_alloc(nest->group_count, sizeof(*merger->parts));
+    merger->parent = by_alloc((size_t)n + nest->group_count, sizeof(*merger->parent));
+    merger->slot = by_alloc((size_t)n + nest->group_count, sizeof(*merger->slot));
+    merger->depth = by_alloc(n, sizeof(*merger->depth));
+    merger->ids = by_alloc(n, sizeof(*merger->ids));
+    for (uint32_t g = 0; g < nest->group_count; g++) {
+        struct part *part = &merger->parts[g];
+        uint32_t halves = 2 * groups[g].stand->net->pair_count;
+
+        part->stand = groups[g].stand;
+        part->packing = groups[g].packing;
+        part->strand_start = by_alloc(halves, sizeof(*part->strand_start));
+        part->strand_count = by_alloc(halves, sizeof(*part->strand_count));
+        sort_bundles(part);
+    }
+    place_children(merger, groups);
+    sort_strands(merger, strands, strand_count);
+}
+
+static void merger_free(struct merger *merger)
+{
+    for (uint32_t g = 0; g < merger->nest->group_count; g++) {
+        struct part *part = &merger->parts[g];
+
+        free(part->strand_start);
+        free(part->strand_count);
+        free(part->bundle_start);
+        free(part->bundle_next);
+        free(part->bundles);
+        free(part->bundle_left);
+    }
+    free(merger->parts);
+    free(merger->parent);
+    free(merger->slot);
+    free(merger->strands);
+    free(merger->depth);
+    free(merger->ids);
+    free(merger->picks);
+}
+
+/* ---- one tree ---- */
+
+static void remember(struct merger *merger, bool is_strand, uint32_t group, uint32_t index, uint32_t where)
+{
+    BY_GROW(merger->picks, merger->pick_count, merger->pick_room);
+    merger->picks[merger->pick_count++] = (struct pick){is_strand, group, index, where};
+}
+
+/* Of the strands of a half, the one that starts nearest to the root. */
+static uint32_t pick_strand(const struct merger *merger, const struct part *part, uint32_t half)
+{
+    uint32_t begin = part->strand_start[half], end = begin + part->strand_count[half], best = begin;
+    uint32_t least = UINT32_MAX;
+
+    BY_ASSERT(begin < end);
+    for (uint32_t i = begin; i < end && least > 0; i++) {
+        const struct by_merge_strand *strand = &merger->strands[i];
+        uint32_t depth = merger->depth[strand->from] + strand->hops - 1;
+
+        if (depth < least) {
+            least = depth;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* The child of `group` that holds `node`. */
+static uint32_t child_with(const struct merger *merger, uint32_t group, uint32_t node)
+{
+    while (merger->parent[node] != group)
+        node = merger->node_count + merger->parent[node];
+    return node;
+}
+
+/* Goes on within a group from `node`, where the tree came in. Groups are nested only as deep as fabrics are.
+ */
+static void enter(struct merger *merger, uint32_t group, uint32_t node)
+{
+    struct part *part = &merger->parts[group];
+    uint32_t n = merger->node_count, child = child_with(merger, group, node), root = merger->slot[child];
+    uint32_t stride, bundle;
+
+    BY_ASSERT(part->packing && part->bundle_next[root] < part->bundle_start[root + 1]);
+    stride = part->packing->node_count - 1;
+    bundle = part->bundles[part->bundle_next[root]];
+    if (part->bundle_left[bundle] < merger->amount)
+        merger->amount = part->bundle_left[bundle];
+    remember(merger, false, group, bundle, root);
+    if (child >= n)
+        enter(merger, child - n, node);
+    for (uint32_t e = 0; e < stride; e++) {
+        uint32_t half = part->packing->halves[(size_t)bundle * stride + e];
+        uint32_t at = pick_strand(merger, part, half);
+        const struct by_merge_strand *strand = &merger->strands[at];
+
+        if (strand->amount < merger->amount)
+            merger->amount = strand->amount;
+        remember(merger, true, group, at, half);
+        merger->depth[strand->to] = merger->depth[strand->from] + strand->hops;
+        merger->ids[merger->id_count++] = strand->id;
+        child = child_with(merger, group, strand->to);
+        if (child >= n)
+            enter(merger, child - n, strand->to);
+    }
+}
+
+/* Takes what the tree uses off all that it picked. */
+static void take_picks(struct merger *merger)
+{
+    for (uint32_t i = 0; i < merger->pick_count; i++) {
+        const struct pick *pick = &merger->picks[i];
+        struct part *part = &merger->parts[pick->group];
+
+        if (!pick->is_strand) {
+            part->bundle_left[pick->index] -= merger->amount;
+            part->bundle_next[pick->where] += part->bundle_left[pick->index] == 0;
+            continue;
+        }
+        merger->strands[pick->index].amount -= merger->amount;
+        if (merger->strands[pick->index].amount == 0)
+            merger->strands[pick->index] =
+                merger->strands[part->strand_start[pick->where] + --part->strand_count[pick->where]];
+    }
+}
+
+int by_merge_run(const struct by_nest *nest, const struct by_merge_group *groups,
+                 const struct by_merge_strand *strands, uint32_t strand_count, double deadline,
+                 by_merge_emit *emit, void *context)
+{
+    struct merger merger;
+    uint64_t trees = 0;
+    bool late = false;
+
+    merger_make(&merger, nest, groups, strands, strand_count);
+    for (uint32_t root = 0; root < merger.node_count && !late; root++)
+        for (int64_t left = nest->roots[root]; left > 0 && !late; left -= merger.amount) {
+            merger.amount = left;
+            merger.pick_count = merger.id_count = 0;
+            merger.depth[root] = 0;
+            enter(&merger, 0, root);
+            take_picks(&merger);
+            emit(context, root, merger.amount, merger.ids, merger.id_count);
+            late = deadline > 0 && trees++ % 16 == 15 && by_plan_clock() > deadline;
+        }
+    merger_free(&merger);
+    return late ? BY_ETIMEDOUT : 0;
+}
+
+/* ---- nests without switches to remove ---- */
+
+/* Finds the group and the half of each strand. */
+static void place_strands(const struct by_nest *nest, const struct by_merge_group *groups,
+                          struct by_merge_strand *strands, uint32_t count)
+{
+    uint32_t n = nest->net->node_count;
+    uint32_t *parent = by_alloc((size_t)n + nest->group_count, sizeof(*parent)), *depth, *slot;
+
+    depth = by_alloc(nest->group_count, sizeof(*depth));
+    slot = by_alloc((size_t)n + nest->group_count, sizeof(*slot));
+    for (uint32_t g = 0; g < nest->group_count; g++) {
+        for (uint32_t i = 0; i < nest->groups[g].child_count; i++) {
+            parent[nest->groups[g].children[i]] = g;
+            slot[nest->groups[g].children[i]] = groups[g].stand->slot[i];
+        }
+        for (uint32_t at = g; at != 0; at = nest->groups[at].parent)
+            depth[g]++;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t from = strands[i].from, to = strands[i].to, a = parent[from], b = parent[to];
+
+        while (a != b) {
+            if (depth[a] >= depth[b]) {
+                from = n + a;
+                a = parent[from];
+            } else {
+                to = n + b;
+                b = parent[to];
+            }
+        }
+        BY_ASSERT(groups[a].stand);
+        BY_ASSERT(groups[a].stand != NULL);
+        strands[i].group = a;
+        strands[i].half = by_mesh_find(groups[a].stand->net, slot[from], slot[to]);
+        BY_ASSERT(strands[i].half != UINT32_MAX);
+    }
+    free(parent);
+    free(depth);
+    free(slot);
+}
+
+struct collector {
+    struct by_packing *packing;
+    uint32_t stride;
+};
+
+static void collect(void *context, uint32_t root, int64_t count, const uint32_t *ids, uint32_t id_count)
+{
+    struct collector *collector = context;
+
+    BY_ASSERT(id_count == collector->stride);
+    memcpy(by_pack_append(collector->packing, root, count), ids, id_count * sizeof(*ids));
+}
+
+int by_merge_halves(struct by_nest *nest, double deadline, struct by_packing *packing)
+{
+    const struct by_mesh *net = nest->net;
+    struct by_stand *stands = by_alloc(nest->group_count, sizeof(*stands));
+    struct by_packing *packings = by_alloc(nest->group_count, sizeof(*packings));
+    struct by_merge_group *groups = by_alloc(nest->group_count, sizeof(*groups));
+    struct by_merge_strand *strands = by_alloc(2 * (size_t)net->pair_count, sizeof(*strands));
+    struct collector collector = {packing, net->node_count - 1};
+    uint32_t count = 0;
+    int error = 0;
+
+    BY_ASSERT(nest->group_count > 0);
+    for (uint32_t g = 0; g < nest->group_count && !error; g++) {
+        struct by_piece piece;
+
+        by_piece_make(nest, g, &piece);
+        by_stand_make(&stands[g], &piece, NULL);
+        error = by_pack_run(stands[g].net, stands[g].roots, deadline, &packings[g]);
+        groups[g] = (struct by_merge_group){&stands[g], &packings[g]};
+        by_piece_free(&piece);
+    }
+    for (uint32_t half = 0; half < 2 * net->pair_count; half++)
+        if (nest->capacity[half] > 0 && !error)
+            strands[count++] = (struct by_merge_strand){
+                net->tail[half], by_mesh_head(net, half), nest->capacity[half], half, 1, 0, 0};
+    if (!error)
+        place_strands(nest, groups, strands, count);
+    if (!error)
+        error = by_merge_run(nest, groups, strands, count, deadline, collect, &collector);
+    for (uint32_t g = 0; g < nest->group_count; g++) {
+        by_stand_free(&stands[g]);
+        by_pack_free(&packings[g]);
+    }
+    free(stands);
+    free(packings);
+    free(groups);
+    free(strands);
+    return error;
+}

@@ -1,0 +1,496 @@
+/*
+ * Trees along fixed orders. See pack.h. For each root fix a key of the nodes that grows away from the root:
+ * hops first, then some tie-break. At each node, and independently of all others, decide for each root over
+ * which links its trees come in, from nodes of lower key only: a transport problem over the node's own links.
+ * Whatever is decided elsewhere, the result is free of cycles, and with keys of hops alone each tree is as
+ * shallow as can be. Where a transport has no solution, other tie-breaks are tried.
+ */
+#include "control/planner/pack/pack_order.h"
+#include "control/base/alloc.h"
+#include "control/base/clock.h"
+#include "offload/base/assert.h"
+
+/* Orders tried (count). */
+#define ATTEMPTS_MAX 5u
+/* Trees times nodes up to which trees are completed one by one (count). */
+#define UNITS_MAX ((int64_t)24 << 20)
+/* On nets of few nodes, which growth packs quickly, fewer trees (count). */
+#define SMALL_NODES     48u
+#define SMALL_UNITS_MAX 4096
+/* Keys for one hop (count): the room for tie-breaks. */
+#define KEY_STEP 8u
+
+/* Hops from each root; false when some node is too far away for a key. */
+static bool find_levels(struct by_orders *orders)
+{
+    const struct by_mesh *net = orders->net;
+    uint32_t n = net->node_count, *queue = by_alloc(n, sizeof(*queue));
+    bool right = true;
+
+    for (uint32_t c = 0; c < orders->class_count && right; c++) {
+        uint16_t *level = orders->levels + (size_t)c * n;
+        uint32_t head = 0, tail = 0;
+
+        memset(level, 0xff, n * sizeof(*level));
+        level[orders->class_node[c]] = 0;
+        queue[tail++] = orders->class_node[c];
+        while (head < tail && tail < n) {
+            uint32_t node = queue[head++];
+
+            for (uint32_t i = net->first[node]; i < net->first[node + 1]; i++) {
+                uint32_t to = net->near[i].node;
+
+                if (level[to] == UINT16_MAX && net->capacity[net->near[i].half ^ 1] > 0) {
+                    level[to] = (uint16_t)(level[node] + 1);
+                    queue[tail++] = to;
+                }
+            }
+        }
+        right = tail == n && level[queue[n - 1]] < UINT16_MAX / KEY_STEP - 4;
+    }
+    free(queue);
+    return right;
+}
+
+/* Lengths of links for keys: narrow ones are long. From LENGTH_MIN to LENGTH_MAX. */
+#define LENGTH_MIN 4u
+#define LENGTH_MAX 63u
+
+static uint32_t length_of(const struct by_mesh *net, uint32_t half, int64_t widest)
+{
+    int64_t length = (int64_t)((__int128)widest * LENGTH_MIN / net->capacity[half]);
+
+    return length < LENGTH_MAX ? (uint32_t)length : LENGTH_MAX;
+}
+
+/* Takes a node out of the bucket of its distance. */
+static bool unlink_node(uint32_t *bucket, uint32_t *next, uint32_t distance, uint32_t node)
+{
+    for (uint32_t *link = &bucket[distance % (LENGTH_MAX + 1)]; *link; link = &next[*link - 1])
+        if (*link == node + 1) {
+            *link = next[node];
+            return true;
+        }
+    return false;
+}
+
+/* Keys that are distances by such lengths: a search with a ring of buckets for each root. */
+static void find_distances(struct by_orders *orders)
+{
+    const struct by_mesh *net = orders->net;
+    uint32_t n = net->node_count, *next = by_alloc(n, sizeof(*next)), bucket[LENGTH_MAX + 1];
+    bool *done = by_alloc(n, sizeof(*done));
+    int64_t widest = 1;
+
+    for (uint32_t half = 0; half < 2 * net->pair_count; half++)
+        widest = net->capacity[half] > widest ? net->capacity[half] : widest;
+    for (uint32_t c = 0; c < orders->class_count; c++) {
+        uint16_t *key = orders->keys + (size_t)c * n;
+        uint32_t left = n, at = 0;
+
+        memset(key, 0xff, n * sizeof(*key));
+        memset(done, 0, n * sizeof(*done));
+        memset(bucket, 0,
+               sizeof(bucket)); /* node + 1, 0 is empty; a node may be in several, the first counts */
+        key[orders->class_node[c]] = 0;
+        for (uint32_t node = orders->class_node[c]; left > 0;) {
+            uint32_t idle = 0;
+
+            done[node] = true;
+            left--;
+            for (uint32_t i = net->first[node]; i < net->first[node + 1]; i++) {
+                uint32_t to = net->near[i].node, distance;
+
+                if (done[to] || net->capacity[net->near[i].half ^ 1] == 0)
+                    continue;
+                distance = at + length_of(net, net->near[i].half ^ 1, widest);
+                if (distance >= key[to] || distance >= UINT16_MAX)
+                    continue;
+                if (key[to] == UINT16_MAX || !unlink_node(bucket, next, key[to], to))
+                    BY_ASSERT(key[to] == UINT16_MAX);
+                key[to] = (uint16_t)distance;
+                next[to] = bucket[distance % (LENGTH_MAX + 1)];
+                bucket[distance % (LENGTH_MAX + 1)] = to + 1;
+            }
+            while (left > 0 && bucket[at % (LENGTH_MAX + 1)] == 0 && idle++ <= LENGTH_MAX)
+                at++;
+            if (left == 0 || bucket[at % (LENGTH_MAX + 1)] == 0)
+                break;
+            node = bucket[at % (LENGTH_MAX + 1)] - 1;
+            bucket[at % (LENGTH_MAX + 1)] = next[node];
+        }
+    }
+    free(next);
+    free(done);
+}
+
+/* Keys of attempt number `attempt`: 0 hops; 1 among the root's neighbours those first that it can serve
+ * alone; 2 hops with random ties that reach over hops; 3 distances where narrow links are long, 4 those with
+ * random ties. */
+static void find_keys(struct by_orders *orders, uint32_t attempt)
+{
+    const struct by_mesh *net = orders->net;
+    uint32_t n = net->node_count, spread = attempt == 2 ? 5 * KEY_STEP / 2 : LENGTH_MIN;
+
+    orders->prng = (struct by_prng){attempt + 1};
+    if (attempt >= 3)
+        find_distances(orders);
+    for (uint32_t c = 0; c < orders->class_count; c++) {
+        const uint16_t *level = orders->levels + (size_t)c * n;
+        uint16_t *key = orders->keys + (size_t)c * n;
+
+        for (uint32_t i = 0; i < n && attempt != 3; i++) {
+            if (attempt < 3)
+                key[i] = (uint16_t)(level[i] * KEY_STEP);
+            if (attempt >= 2 && level[i] > 0)
+                key[i] = (uint16_t)(key[i] + by_prng_below(&orders->prng, spread));
+        }
+        for (uint32_t i = net->first[orders->class_node[c]];
+             attempt == 1 && i < net->first[orders->class_node[c] + 1]; i++) {
+            const struct by_near *near = &net->near[i];
+
+            if (level[near->node] == 1 &&
+                net->capacity[near->half ^ 1] < orders->roots[orders->class_node[c]])
+                key[near->node]++;
+        }
+    }
+}
+
+static bool may_use(const struct by_orders *orders, uint32_t class, uint32_t node, uint32_t arc)
+{
+    const uint16_t *key = orders->keys + (size_t) class * orders->net->node_count;
+
+    return key[orders->arc_tail[arc]] < key[node];
+}
+
+static void add_part(struct by_orders *orders, uint32_t class, uint32_t arc, int64_t amount)
+{
+    BY_GROW(orders->parts, orders->part_count, orders->part_room);
+    orders->parts[orders->part_count] = (struct by_order_part){class, arc, amount, orders->arc_first[arc]};
+    orders->arc_first[arc] = orders->part_count++;
+}
+
+static void serve(struct by_orders *orders, uint32_t class, uint32_t arc)
+{
+    int64_t amount = orders->wanted[class];
+
+    amount = amount < orders->arc_left[arc] ? amount : orders->arc_left[arc];
+    if (amount == 0)
+        return;
+    orders->wanted[class] -= amount;
+    orders->arc_left[arc] -= amount;
+    add_part(orders, class, arc, amount);
+}
+
+/* The arcs into the node, and the trees of their tails served over them. */
+static void begin_node(struct by_orders *orders, uint32_t node)
+{
+    const struct by_mesh *net = orders->net;
+
+    orders->arc_count = orders->part_count = 0;
+    for (uint32_t i = net->first[node]; i < net->first[node + 1]; i++) {
+        const struct by_near *near = &net->near[i];
+
+        if (net->capacity[near->half] == 0)
+            continue;
+        orders->arc_half[orders->arc_count] = near->half;
+        orders->arc_tail[orders->arc_count] = near->node;
+        orders->arc_left[orders->arc_count] = net->capacity[near->half];
+        orders->arc_first[orders->arc_count++] = UINT32_MAX;
+    }
+    for (uint32_t c = 0; c < orders->class_count; c++)
+        orders->wanted[c] = orders->class_node[c] == node ? 0 : orders->roots[orders->class_node[c]];
+    for (uint32_t arc = 0; arc < orders->arc_count; arc++) {
+        uint32_t class = orders->node_class[orders->arc_tail[arc]];
+
+        if (class != UINT32_MAX)
+            serve(orders, class, arc);
+    }
+}
+
+/* Classes that still want something, those with the fewest arcs first. Returns their count. */
+static uint32_t sort_waiting(struct by_orders *orders, uint32_t node)
+{
+    uint32_t count = 0, *start = orders->arc_queue; /* free until augmentation */
+    uint32_t sorted = 0;
+
+    memset(start, 0, (orders->arc_count + 2) * sizeof(*start));
+    for (uint32_t c = 0; c < orders->class_count; c++) {
+        uint32_t options = 0;
+
+        if (orders->wanted[c] == 0)
+            continue;
+        for (uint32_t arc = 0; arc < orders->arc_count; arc++)
+            options += may_use(orders, c, node, arc);
+        orders->options[c] = options;
+        start[options + 1]++;
+        count++;
+    }
+    for (uint32_t i = 0; i <= orders->arc_count; i++)
+        start[i + 1] += start[i];
+    for (uint32_t c = 0; c < orders->class_count; c++)
+        if (orders->wanted[c] > 0) {
+            orders->waiting[start[orders->options[c]]++] = c;
+            sorted++;
+        }
+    BY_ASSERT(sorted == count);
+    return count;
+}
+
+/* Serves a class over the arcs with most left. */
+static void serve_greedily(struct by_orders *orders, uint32_t class, uint32_t node)
+{
+    while (orders->wanted[class] > 0) {
+        uint32_t best = UINT32_MAX;
+
+        for (uint32_t arc = 0; arc < orders->arc_count; arc++)
+            if (orders->arc_left[arc] > 0 &&
+                (best == UINT32_MAX || orders->arc_left[arc] > orders->arc_left[best]) &&
+                may_use(orders, class, node, arc))
+                best = arc;
+        if (best == UINT32_MAX)
+            return;
+        serve(orders, class, best);
+    }
+}
+
+/* Moves `amount` back along the way found: each part gives way to the next arc. */
+static void push_back(struct by_orders *orders, uint32_t class, uint32_t free_arc)
+{
+    int64_t amount = orders->wanted[class];
+    uint32_t arc = free_arc;
+
+    amount = amount < orders->arc_left[arc] ? amount : orders->arc_left[arc];
+    for (; orders->arc_before[arc] != UINT32_MAX; arc = orders->arc_before[arc])
+        if (orders->parts[orders->arc_part[arc]].amount < amount)
+            amount = orders->parts[orders->arc_part[arc]].amount;
+    orders->arc_left[free_arc] -= amount;
+    for (arc = free_arc; orders->arc_before[arc] != UINT32_MAX; arc = orders->arc_before[arc]) {
+        struct by_order_part *part = &orders->parts[orders->arc_part[arc]];
+        uint32_t moved = part->class;
+
+        part->amount -= amount;
+        add_part(orders, moved, arc, amount);
+    }
+    orders->wanted[class] -= amount;
+    add_part(orders, class, arc, amount);
+}
+
+/* Finds an arc that becomes free for the class when others move over; false when there is none. */
+static bool augment(struct by_orders *orders, uint32_t class, uint32_t node)
+{
+    uint32_t head = 0, tail = 0;
+
+    orders->stamp++;
+    for (uint32_t arc = 0; arc < orders->arc_count; arc++)
+        if (may_use(orders, class, node, arc)) {
+            orders->arc_seen[arc] = orders->stamp;
+            orders->arc_before[arc] = UINT32_MAX;
+            orders->arc_queue[tail++] = arc;
+        }
+    while (head < tail) {
+        uint32_t arc = orders->arc_queue[head++];
+
+        if (orders->arc_left[arc] > 0) {
+            push_back(orders, class, arc);
+            return true;
+        }
+        if (tail == orders->arc_count)
+            continue; /* all are seen: only wait for one with room */
+        for (uint32_t p = orders->arc_first[arc]; p != UINT32_MAX; p = orders->parts[p].next) {
+            const struct by_order_part *part = &orders->parts[p];
+
+            if (part->amount == 0)
+                continue;
+            for (uint32_t other = 0; other < orders->arc_count; other++)
+                if (orders->arc_seen[other] != orders->stamp && may_use(orders, part->class, node, other)) {
+                    orders->arc_seen[other] = orders->stamp;
+                    orders->arc_before[other] = arc;
+                    orders->arc_part[other] = p;
+                    orders->arc_queue[tail++] = other;
+                }
+        }
+    }
+    return false;
+}
+
+static void add_extra(struct by_orders *orders, uint32_t class, uint32_t node, uint32_t half, int64_t amount)
+{
+    BY_GROW(orders->extras, orders->extra_count, orders->extra_room);
+    orders->extras[orders->extra_count] =
+        (struct by_order_extra){node, half, amount, orders->first_extra[class]};
+    orders->first_extra[class] = orders->extra_count++;
+}
+
+/* Keeps what was decided at the node: the largest part as the main one, others as extras. What is missing is
+ * a part without a half. */
+static void keep_node(struct by_orders *orders, uint32_t node)
+{
+    uint32_t n = orders->net->node_count;
+    int64_t *most = orders->wanted;
+
+    for (uint32_t c = 0; c < orders->class_count; c++) {
+        orders->main[(size_t)c * n + node] = BY_UNIT_MISSING;
+        if (most[c] > 0) {
+            add_extra(orders, c, node, BY_UNIT_MISSING, most[c]);
+            orders->missing += most[c];
+            most[c] = 0;
+        }
+    }
+    for (uint32_t p = 0; p < orders->part_count; p++) {
+        const struct by_order_part *part = &orders->parts[p];
+
+        if (part->amount > most[part->class]) {
+            most[part->class] = part->amount;
+            orders->main[(size_t)part->class * n + node] = orders->arc_half[part->arc];
+        }
+    }
+    for (uint32_t p = 0; p < orders->part_count; p++) {
+        const struct by_order_part *part = &orders->parts[p];
+
+        if (part->amount > 0 && orders->main[(size_t)part->class * n + node] != orders->arc_half[part->arc])
+            add_extra(orders, part->class, node, orders->arc_half[part->arc], part->amount);
+    }
+}
+
+static void solve_node(struct by_orders *orders, uint32_t node)
+{
+    uint32_t count;
+
+    begin_node(orders, node);
+    count = sort_waiting(orders, node);
+    for (uint32_t i = 0; i < count; i++)
+        serve_greedily(orders, orders->waiting[i], node);
+    for (uint32_t i = 0; i < count; i++)
+        while (orders->wanted[orders->waiting[i]] > 0)
+            if (!augment(orders, orders->waiting[i], node))
+                break;
+    keep_node(orders, node);
+}
+
+/* Decides everywhere; gives up when more than `limit` trees are missing somewhere, or it is too late. */
+static void solve(struct by_orders *orders, int64_t limit)
+{
+    orders->extra_count = 0;
+    orders->missing = 0;
+    for (uint32_t c = 0; c < orders->class_count; c++)
+        orders->first_extra[c] = UINT32_MAX;
+    for (uint32_t node = 0; node < orders->net->node_count && orders->missing <= limit && !orders->late;
+         node++) {
+        solve_node(orders, node);
+        orders->late = orders->deadline > 0 && by_plan_clock() > orders->deadline;
+    }
+}
+
+static void orders_make(struct by_orders *orders, const struct by_mesh *net, const int64_t *roots)
+{
+    uint32_t n = net->node_count, degree = 0;
+    size_t cells;
+
+    *orders = (struct by_orders){.net = net, .roots = roots, .prng = {1}};
+    orders->class_node = by_alloc(n, sizeof(*orders->class_node));
+    orders->node_class = by_alloc(n, sizeof(*orders->node_class));
+    for (uint32_t i = 0; i < n; i++) {
+        orders->node_class[i] = UINT32_MAX;
+        if (roots[i] > 0) {
+            orders->node_class[i] = orders->class_count;
+            orders->class_node[orders->class_count++] = i;
+        }
+        degree = net->first[i + 1] - net->first[i] > degree ? net->first[i + 1] - net->first[i] : degree;
+    }
+    cells = (size_t)n * orders->class_count;
+    orders->levels = by_alloc(cells, sizeof(*orders->levels));
+    orders->keys = by_alloc(cells, sizeof(*orders->keys));
+    orders->main = by_alloc(cells, sizeof(*orders->main));
+    orders->first_extra = by_alloc(orders->class_count, sizeof(*orders->first_extra));
+    orders->wanted = by_alloc(orders->class_count, sizeof(*orders->wanted));
+    orders->waiting = by_alloc(orders->class_count, sizeof(*orders->waiting));
+    orders->options = by_alloc(orders->class_count, sizeof(*orders->options));
+    orders->arc_half = by_alloc(degree, sizeof(*orders->arc_half));
+    orders->arc_tail = by_alloc(degree, sizeof(*orders->arc_tail));
+    orders->arc_left = by_alloc(degree, sizeof(*orders->arc_left));
+    orders->arc_first = by_alloc(degree, sizeof(*orders->arc_first));
+    orders->arc_seen = by_alloc(degree, sizeof(*orders->arc_seen));
+    orders->arc_before = by_alloc(degree, sizeof(*orders->arc_before));
+    orders->arc_part = by_alloc(degree, sizeof(*orders->arc_part));
+    orders->arc_queue = by_alloc(degree + 2, sizeof(*orders->arc_queue));
+}
+
+static void orders_free(struct by_orders *orders)
+{
+    free(orders->class_node);
+    free(orders->node_class);
+    free(orders->levels);
+    free(orders->keys);
+    free(orders->main);
+    free(orders->first_extra);
+    free(orders->extras);
+    free(orders->wanted);
+    free(orders->waiting);
+    free(orders->options);
+    free(orders->arc_half);
+    free(orders->arc_tail);
+    free(orders->arc_left);
+    free(orders->arc_first);
+    free(orders->arc_seen);
+    free(orders->arc_before);
+    free(orders->arc_part);
+    free(orders->arc_queue);
+    free(orders->parts);
+}
+
+/* Completes the best attempt tree by tree. */
+static bool repair(struct by_orders *orders, struct by_packing *packing)
+{
+    struct by_units units = {0};
+    int64_t count = 0;
+    bool found;
+
+    for (uint32_t c = 0; c < orders->class_count; c++)
+        if (__builtin_add_overflow(count, orders->roots[orders->class_node[c]], &count))
+            return false;
+    if (count > UNITS_MAX / orders->net->node_count ||
+        (orders->net->node_count <= SMALL_NODES && count > SMALL_UNITS_MAX))
+        return false;
+    units.count = (uint32_t)count;
+    by_order_units(orders, &units);
+    found = by_pack_repair(&units, orders->deadline);
+    if (found)
+        by_order_write_units(orders, &units, packing);
+    free(units.root);
+    free(units.parent);
+    return found;
+}
+
+bool by_pack_order(const struct by_mesh *net, const int64_t *roots, double deadline,
+                   struct by_packing *packing)
+{
+    struct by_orders orders;
+    bool found = false;
+
+    orders_make(&orders, net, roots);
+    orders.deadline = deadline;
+    if (find_levels(&orders)) {
+        uint32_t attempt, best = 0;
+        int64_t least = INT64_MAX;
+
+        for (attempt = 0; attempt < ATTEMPTS_MAX && !found && !orders.late; attempt++) {
+            find_keys(&orders, attempt);
+            solve(&orders, least);
+            if (orders.missing < least) {
+                least = orders.missing;
+                best = attempt;
+            }
+            found = orders.missing == 0 && !orders.late;
+        }
+        if (!found && !orders.late) {
+            find_keys(&orders, best);
+            solve(&orders, INT64_MAX);
+            found = !orders.late && repair(&orders, packing);
+        } else if (found) {
+            by_order_write(&orders, packing);
+        }
+    }
+    orders_free(&orders);
+    return found;
+}

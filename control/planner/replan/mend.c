@@ -1,0 +1,538 @@
+/* Hanging branches elsewhere. See mend.h. */
+#include "control/planner/replan/mend.h"
+
+#include "control/base/alloc.h"
+#include "offload/base/assert.h"
+
+/* Nodes of a branch that are tried as its new first node (count). */
+#define STARTS_MAX 64u
+/* Hops of a new path. */
+#define HOPS_MAX 8u
+
+struct work {
+    struct by_mend *mend;
+    uint32_t n;
+    uint32_t *first_child, *next_child; /* of the tree at work */
+    uint32_t *depth;                    /* by node in the main part; UINT32_MAX elsewhere */
+    uint32_t *queue, *branch;           /* walks */
+    uint32_t *seen, round;              /* of a search */
+    uint32_t *towards;                  /* by node: the next one on the way to the branch */
+    int64_t *wide;                      /* by node: room on that way */
+    uint32_t *full;                     /* by node: the fullest hop on that way */
+};
+
+/* The best place found for a branch. */
+struct move {
+    int64_t amount;
+    uint32_t turns; /* edges of the branch that are turned round */
+    uint32_t start; /* node of the branch */
+    uint32_t cost;
+    uint32_t node_count;
+    uint32_t nodes[HOPS_MAX + 2]; /* the path: from a node of the tree to `start` */
+};
+
+static uint32_t parent_of(const struct by_mend *mend, const struct by_mended *tree, uint32_t node)
+{
+    return by_paths_from(&mend->paths, tree->parent[node]);
+}
+
+static bool hangs(const struct by_mended *tree, uint32_t node)
+{
+    return tree->parent[node] != BY_MEND_OUTSIDE && tree->parent[node] != BY_MEND_LOOSE;
+}
+
+/* How full a hop is, in eighths: rooms are not spent evenly, so the emptier way is the better one. */
+static uint32_t hop_fullness(const struct by_mend *mend, uint32_t half)
+{
+    int64_t capacity = mend->capacity[half], used = capacity - mend->room[half];
+
+    return capacity > 0 && used > 0 ? (uint32_t)((__int128)used * 8 / capacity) : 0;
+}
+
+/* Whether a tree of this use loads the half that runs from parent to child, and the one that runs back. */
+static bool runs_down(enum by_tree_use use)
+{
+    return use != BY_TREE_UP;
+}
+
+static bool runs_up(enum by_tree_use use)
+{
+    return use != BY_TREE_DOWN;
+}
+
+/* Room on a hop from parent to child, in the directions that the tree uses. */
+static int64_t hop_room(const struct by_mend *mend, enum by_tree_use use, uint32_t half)
+{
+    int64_t down = mend->room[half], up = mend->room[half ^ 1];
+
+    if (!runs_down(use))
+        return up;
+    return runs_up(use) && up < down ? up : down;
+}
+
+/* Takes `amount` from the room of every hop of a path (gives it back when negative). */
+static void load_path(struct by_mend *mend, enum by_tree_use use, const uint32_t *nodes, uint32_t count,
+                      int64_t amount)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        uint32_t half = by_mesh_find(mend->graph->net, nodes[i - 1], nodes[i]);
+
+        if (half == UINT32_MAX)
+            continue; /* the link is gone */
+        mend->room[half] -= runs_down(use) ? amount : 0;
+        mend->room[half ^ 1] -= runs_up(use) ? amount : 0;
+    }
+}
+
+static void load_edge(struct by_mend *mend, enum by_tree_use use, uint32_t path, int64_t amount)
+{
+    struct by_path view = by_paths_get(&mend->paths, path);
+
+    load_path(mend, use, view.nodes, view.node_count, amount);
+}
+
+/* Whether a hop from parent to child is there, in the directions that the tree uses. */
+static bool hop_stands(const struct by_mend *mend, enum by_tree_use use, uint32_t half)
+{
+    return half != UINT32_MAX && (!runs_down(use) || mend->capacity[half] > 0) &&
+           (!runs_up(use) || mend->capacity[half ^ 1] > 0);
+}
+
+/* Least room on a path walked from its end to its start. */
+static int64_t room_back(const struct by_mend *mend, enum by_tree_use use, uint32_t path)
+{
+    struct by_path view = by_paths_get(&mend->paths, path);
+    int64_t least = INT64_MAX;
+
+    for (uint32_t i = 1; i < view.node_count; i++) {
+        uint32_t half = by_mesh_find(mend->graph->net, view.nodes[i], view.nodes[i - 1]);
+        int64_t room = !hop_stands(mend, use, half) ? 0
+                       : use == BY_TREE_BOTH        ? INT64_MAX /* loaded already */
+                                                    : hop_room(mend, use, half);
+
+        least = room < least ? room : least;
+    }
+    return least;
+}
+
+/* Whether the path stands: all its hops are there. */
+static bool stands(const struct by_mend *mend, enum by_tree_use use, uint32_t path)
+{
+    struct by_path view = by_paths_get(&mend->paths, path);
+
+    for (uint32_t i = 1; i < view.node_count; i++)
+        if (!hop_stands(mend, use, by_mesh_find(mend->graph->net, view.nodes[i - 1], view.nodes[i])))
+            return false;
+    return true;
+}
+
+static bool is_overloaded(const struct by_mend *mend, enum by_tree_use use, uint32_t path)
+{
+    struct by_path view = by_paths_get(&mend->paths, path);
+
+    for (uint32_t i = 1; i < view.node_count; i++) {
+        uint32_t half = by_mesh_find(mend->graph->net, view.nodes[i - 1], view.nodes[i]);
+
+        if (half != UINT32_MAX && hop_room(mend, use, half) < 0)
+            return true;
+    }
+    return false;
+}
+
+/* Lists of children, and the depth of every node that hangs on the root. */
+static void survey(struct work *work, const struct by_mended *tree)
+{
+    uint32_t head = 0, tail = 0;
+
+    for (uint32_t v = 0; v < work->n; v++) {
+        work->first_child[v] = UINT32_MAX;
+        work->depth[v] = UINT32_MAX;
+    }
+    for (uint32_t v = work->n; v-- > 0;)
+        if (hangs(tree, v)) {
+            uint32_t parent = parent_of(work->mend, tree, v);
+
+            work->next_child[v] = work->first_child[parent];
+            work->first_child[parent] = v;
+        }
+    work->queue[tail++] = tree->root;
+    work->depth[tree->root] = 0;
+    while (head < tail) {
+        uint32_t node = work->queue[head++];
+
+        for (uint32_t c = work->first_child[node]; c != UINT32_MAX; c = work->next_child[c]) {
+            work->depth[c] = work->depth[node] + by_paths_hops(&work->mend->paths, tree->parent[c]);
+            work->queue[tail++] = c;
+        }
+    }
+}
+
+/* Whether a new edge to `start` may begin at this node of the tree. */
+static bool may_feed(const struct work *work, const struct by_mended *tree, uint32_t start, uint32_t node)
+{
+    const struct by_graph *graph = work->mend->graph;
+
+    return work->depth[node] != UINT32_MAX && (!tree->above || tree->above[start] == node) &&
+           (graph->compute[node] || (work->mend->branch[tree->use - 1][node] && graph->budget[node] < 0) ||
+            tree->above);
+}
+
+static bool better(const struct move *move, const struct move *best, int64_t want)
+{
+    bool full = move->amount >= want, best_full = best->amount >= want;
+
+    if (full != best_full)
+        return full;
+    if (!full && move->amount != best->amount)
+        return move->amount > best->amount;
+    return move->turns != best->turns ? move->turns < best->turns : move->cost < best->cost;
+}
+
+/* Searches backwards from `start` through switches for a node of the tree; `limit` is the room for turning.
+ */
+static void search_from(struct work *work, const struct by_mended *tree, uint32_t start, uint32_t turns,
+                        int64_t limit, struct move *best)
+{
+    const struct by_mesh *net = work->mend->graph->net;
+    uint32_t head = 0, tail = 0, hops = 1, level_end = 1;
+    int64_t want = tree->amount;
+
+    work->round++;
+    work->seen[start] = work->round;
+    work->wide[start] = limit;
+    work->full[start] = 0;
+    work->queue[tail++] = start;
+    for (; head < tail && hops <= HOPS_MAX; head++) {
+        uint32_t node = work->queue[head];
+
+        if (head == level_end) {
+            if (best->amount >= want && best->start == start)
+                return; /* nearer ones were found */
+            hops++;
+            level_end = tail;
+        }
+        for (uint32_t i = net->first[node]; i < net->first[node + 1]; i++) {
+            uint32_t other = net->near[i].node;
+            int64_t room = hop_room(work->mend, tree->use, net->near[i].half);
+            struct move move = {.turns = turns, .start = start};
+            uint32_t full = hop_fullness(work->mend, net->near[i].half);
+
+            full = full > work->full[node] ? full : work->full[node];
+            room = room < work->wide[node] ? room : work->wide[node];
+            if (room <= 0 || work->seen[other] == work->round)
+                continue;
+            if (may_feed(work, tree, start, other)) {
+                move.amount = room < want ? room : want;
+                move.cost = work->depth[other] + hops + work->mend->full_cost * full;
+                if (better(&move, best, want)) {
+                    move.nodes[move.node_count++] = other;
+                    for (uint32_t v = node;; v = work->towards[v]) {
+                        move.nodes[move.node_count++] = v;
+                        if (v == start)
+                            break;
+                    }
+                    *best = move;
+                }
+            }
+            if (work->mend->graph->compute[other] || hops == HOPS_MAX)
+                continue;
+            work->seen[other] = work->round;
+            work->wide[other] = room;
+            work->full[other] = full;
+            work->towards[other] = node;
+            work->queue[tail++] = other;
+        }
+    }
+}
+
+/* Finds a place for the branch at `loose`. The tree must have been surveyed. */
+static struct move find_move(struct work *work, const struct by_mended *tree, uint32_t loose)
+{
+    const struct by_mend *mend = work->mend;
+    struct move best = {.amount = 0};
+    uint32_t head = 0, tail = 0;
+    uint32_t *turns = by_alloc(work->n, sizeof(*turns));
+    int64_t *limit = by_alloc(work->n, sizeof(*limit));
+
+    work->branch[tail++] = loose;
+    limit[loose] = INT64_MAX;
+    while (head < tail && head < STARTS_MAX) {
+        uint32_t node = work->branch[head++];
+        bool sound = mend->graph->compute[node] || mend->graph->budget[node] < 0;
+
+        if (limit[node] > 0 && sound)
+            search_from(work, tree, node, turns[node], limit[node], &best);
+        if (tree->above)
+            break; /* a branch that is turned round hangs below another node */
+        if (best.amount >= tree->amount && best.turns <= turns[node])
+            break; /* later nodes only turn more */
+        for (uint32_t c = work->first_child[node]; c != UINT32_MAX; c = work->next_child[c]) {
+            int64_t back = room_back(mend, tree->use, tree->parent[c]);
+
+            turns[c] = turns[node] + 1;
+            limit[c] = back < limit[node] ? back : limit[node];
+            work->branch[tail++] = c;
+        }
+    }
+    free(limit);
+    free(turns);
+    return best;
+}
+
+/* Turns the branch at `loose` round, so that it starts at `start`; loads move with it. */
+static void turn(struct by_mend *mend, struct by_mended *tree, uint32_t loose, uint32_t start)
+{
+    uint32_t carried = BY_MEND_LOOSE, node = start;
+
+    while (node != loose) {
+        uint32_t path = tree->parent[node], parent = parent_of(mend, tree, node), count;
+        struct by_path view = by_paths_get(&mend->paths, path);
+        uint32_t *nodes = by_alloc(view.node_count, sizeof(*nodes));
+
+        count = view.node_count;
+        for (uint32_t i = 0; i < count; i++)
+            nodes[i] = view.nodes[count - 1 - i];
+        load_edge(mend, tree->use, path, -tree->amount);
+        load_path(mend, tree->use, nodes, count, tree->amount);
+        tree->parent[node] = carried;
+        carried = by_paths_add(&mend->paths, nodes, count);
+        free(nodes);
+        node = parent;
+    }
+    tree->parent[loose] = carried;
+}
+
+static struct by_mended *append(struct by_mended_list *trees, struct by_mended tree)
+{
+    BY_GROW(trees->trees, trees->count, trees->room);
+    trees->trees[trees->count] = tree;
+    return &trees->trees[trees->count++];
+}
+
+/* Splits `amount` off tree number `number` into a copy at the end of the list. */
+static void split(struct work *work, struct by_mended_list *trees, uint32_t number, int64_t amount)
+{
+    struct by_mended copy = trees->trees[number];
+
+    copy.parent = by_alloc(work->n, sizeof(*copy.parent));
+    memcpy(copy.parent, trees->trees[number].parent, work->n * sizeof(*copy.parent));
+    if (copy.above) {
+        copy.above = by_alloc(work->n, sizeof(*copy.above));
+        memcpy(copy.above, trees->trees[number].above, work->n * sizeof(*copy.above));
+    }
+    copy.amount = amount;
+    copy.copy = true;
+    trees->trees[number].amount -= amount;
+    append(trees, copy);
+}
+
+/* Hangs the branch at `loose` as `move` says; where that has no room for the whole tree, it splits. */
+static void hang(struct work *work, struct by_mended_list *trees, uint32_t number, uint32_t loose,
+                 const struct move *move)
+{
+    struct by_mend *mend = work->mend;
+    struct by_mended *tree;
+
+    if (move->amount < trees->trees[number].amount)
+        split(work, trees, number, trees->trees[number].amount - move->amount);
+    tree = &trees->trees[number];
+    turn(mend, tree, loose, move->start);
+    load_path(mend, tree->use, move->nodes, move->node_count, tree->amount);
+    tree->parent[move->start] = by_paths_add(&mend->paths, move->nodes, move->node_count);
+    mend->moves++;
+}
+
+/*
+ * Hangs every loose branch of the tree. A branch that finds no place may find one below another branch, once
+ * that hangs again; and a tree is split only when no branch can be hung whole.
+ */
+static bool hang_all(struct work *work, struct by_mended_list *trees, uint32_t number)
+{
+    bool loose = true, progress = true;
+
+    while (loose) {
+        struct move part = {.amount = 0};
+        uint32_t part_at = 0;
+
+        if (!progress)
+            return false;
+        loose = progress = false;
+        for (uint32_t v = 0; v < work->n; v++) {
+            struct move move;
+
+            if (trees->trees[number].parent[v] != BY_MEND_LOOSE)
+                continue;
+            survey(work, &trees->trees[number]);
+            move = find_move(work, &trees->trees[number], v);
+            if (move.amount == trees->trees[number].amount) {
+                hang(work, trees, number, v, &move);
+                progress = true;
+            } else {
+                loose = true;
+                part_at = move.amount > part.amount ? v : part_at;
+                part = move.amount > part.amount ? move : part;
+            }
+        }
+        if (!progress && part.amount > 0) {
+            hang(work, trees, number, part_at, &part);
+            progress = true;
+        }
+    }
+    return true;
+}
+
+/* Drops switches that lead nowhere any more. */
+static void prune(struct work *work, struct by_mended *tree)
+{
+    const struct by_graph *graph = work->mend->graph;
+    bool changed = true;
+
+    while (changed) {
+        changed = false;
+        survey(work, tree);
+        for (uint32_t v = 0; v < work->n; v++) {
+            if (graph->compute[v] || v == tree->root || tree->parent[v] == BY_MEND_OUTSIDE ||
+                work->first_child[v] != UINT32_MAX)
+                continue;
+            if (hangs(tree, v))
+                load_edge(work->mend, tree->use, tree->parent[v], -tree->amount);
+            tree->parent[v] = BY_MEND_OUTSIDE;
+            changed = true;
+        }
+    }
+}
+
+/* Takes off what cannot stay: edges over lost links and, where `overloads`, those on links that carry too
+ * much. Returns whether there was any. */
+static bool take_off(struct work *work, struct by_mended *tree, bool overloads)
+{
+    bool any = false;
+
+    for (uint32_t v = 0; v < work->n; v++) {
+        if (!hangs(tree, v))
+            continue;
+        if (stands(work->mend, tree->use, tree->parent[v]) &&
+            !(overloads && is_overloaded(work->mend, tree->use, tree->parent[v])))
+            continue;
+        load_edge(work->mend, tree->use, tree->parent[v], -tree->amount);
+        tree->parent[v] = BY_MEND_LOOSE;
+        any = true;
+    }
+    return any;
+}
+
+static bool has_loose(const struct work *work, const struct by_mended *tree)
+{
+    for (uint32_t v = 0; v < work->n; v++)
+        if (tree->parent[v] == BY_MEND_LOOSE)
+            return true;
+    return false;
+}
+
+/* Paths that are lost to trees of some use, or run over a link that carries too much: by path, a bit for each
+ * use that there is. */
+static void flag_paths(const struct by_mend *mend, const struct by_mended_list *trees, bool overloads,
+                       uint8_t *flags)
+{
+    uint8_t uses = 0;
+
+    for (uint32_t i = 0; i < trees->count; i++)
+        uses |= (uint8_t)(1 << trees->trees[i].use);
+    for (uint32_t p = 0; p < mend->paths.count; p++)
+        for (enum by_tree_use use = BY_TREE_BOTH; use <= BY_TREE_DOWN; use++)
+            if ((uses >> use & 1) && (!stands(mend, use, p) || (overloads && is_overloaded(mend, use, p))))
+                flags[p] |= (uint8_t)(1 << use);
+}
+
+static bool any_flagged(const struct work *work, const struct by_mended *tree, const uint8_t *flags,
+                        uint32_t flag_count)
+{
+    for (uint32_t v = 0; v < work->n; v++)
+        if (hangs(tree, v) && (tree->parent[v] >= flag_count || flags[tree->parent[v]] >> tree->use & 1))
+            return true;
+    return false;
+}
+
+static void find_room(struct by_mend *mend, const struct by_mended_list *trees, uint32_t n)
+{
+    size_t count = mend->paths.count;
+    int64_t *uses = by_alloc(4 * count, sizeof(*uses)); /* [use * paths + path] */
+
+    memcpy(mend->room, mend->capacity, 2 * (size_t)mend->graph->net->pair_count * sizeof(*mend->room));
+    for (uint32_t i = 0; i < trees->count; i++)
+        for (uint32_t v = 0; v < n; v++)
+            if (hangs(&trees->trees[i], v))
+                uses[trees->trees[i].use * count + trees->trees[i].parent[v]] += trees->trees[i].amount;
+    for (enum by_tree_use use = BY_TREE_BOTH; use <= BY_TREE_DOWN; use++)
+        for (uint32_t p = 0; p < count; p++)
+            if (uses[use * count + p])
+                load_edge(mend, use, p, uses[use * count + p]);
+    free(uses);
+}
+
+/* One pass over all trees: lost links first, then overloads (of the moment, so that little is moved). */
+static bool pass(struct work *work, struct by_mended_list *trees, bool overloads)
+{
+    uint32_t flag_count = work->mend->paths.count, first_count = trees->count;
+    uint8_t *flags = by_alloc(flag_count, sizeof(*flags));
+    bool right = true;
+
+    flag_paths(work->mend, trees, overloads, flags);
+    for (uint32_t k = 0; k < trees->count && right; k++) { /* copies come at the end and have their turn */
+        uint32_t i = work->mend->backwards && k < first_count ? first_count - 1 - k : k;
+        bool touched = has_loose(work, &trees->trees[i]);
+
+        if (any_flagged(work, &trees->trees[i], flags, flag_count))
+            touched |= take_off(work, &trees->trees[i], overloads);
+        if (!touched)
+            continue;
+        trees->trees[i].touched = true;
+        prune(work, &trees->trees[i]);
+        right = hang_all(work, trees, i);
+        if (right)
+            prune(work, &trees->trees[i]);
+    }
+    free(flags);
+    return right;
+}
+
+bool by_mend(struct by_mend *mend, struct by_mended_list *trees)
+{
+    uint32_t n = mend->graph->node_count;
+    struct work work = {.mend = mend, .n = n};
+    bool right;
+
+    work.first_child = by_alloc(n, sizeof(*work.first_child));
+    work.next_child = by_alloc(n, sizeof(*work.next_child));
+    work.depth = by_alloc(n, sizeof(*work.depth));
+    work.queue = by_alloc(n + 1, sizeof(*work.queue));
+    work.branch = by_alloc(n + 1, sizeof(*work.branch));
+    work.seen = by_alloc(n, sizeof(*work.seen));
+    work.towards = by_alloc(n, sizeof(*work.towards));
+    work.wide = by_alloc(n, sizeof(*work.wide));
+    work.full = by_alloc(n, sizeof(*work.full));
+    find_room(mend, trees, n);
+    right = pass(&work, trees, false) && pass(&work, trees, true);
+    for (uint32_t h = 0; h < 2 * mend->graph->net->pair_count && right; h++)
+        right = mend->room[h] >= 0;
+    free(work.first_child);
+    free(work.next_child);
+    free(work.depth);
+    free(work.queue);
+    free(work.branch);
+    free(work.seen);
+    free(work.towards);
+    free(work.wide);
+    free(work.full);
+    return right;
+}
+
+void by_mended_free(struct by_mended_list *trees)
+{
+    for (uint32_t i = 0; i < trees->count; i++) {
+        free(trees->trees[i].parent);
+        free(trees->trees[i].above);
+    }
+    free(trees->trees);
+    *trees = (struct by_mended_list){0};
+}

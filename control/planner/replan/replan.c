@@ -1,0 +1,455 @@
+/*
+ * From an old plan to a new one. See replan.h. Trees are counted in units of which each root has k: the old k
+ * times what the new optimum needs, so that every old tree is a whole number of them. The capacity of a link
+ * is how many units it carries at the rate that is tried: the optimum first, then a little less.
+ */
+#include "control/planner/replan/replan_job.h"
+
+#include "control/base/alloc.h"
+#include "control/base/clock.h"
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
+#include "control/fabric/names.h"
+#include "control/planner/network/budget.h"
+#include "control/planner/network/ordered.h"
+#include "control/planner/optimum/optimum.h"
+#include "offload/base/errors.h"
+#include "offload/wire/types.h"
+
+/* Units for each root: beyond this a plan of fewer, a little slower, is made instead. */
+#define UNITS_MAX 1000000
+
+/* Ways of mending that are tried at the bound: they differ in what is hung first, and where. */
+#define WAYS_MAX 4u
+
+static const struct by_place nowhere = {0, 0};
+
+static int refuse_range(struct by_problem *problem)
+{
+    return by_problem_set(problem, BY_ERANGE, nowhere,
+                          "the mended trees need numbers of more than 63 bits; plan it anew without --from");
+}
+
+static int check(const struct by_replan_job *job, struct by_problem *problem)
+{
+    const struct by_plan *from = job->from;
+
+    if (from->shares || from->member)
+        return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
+                              "the old plan is for %s, and such plans are not mended; plan it anew without "
+                              "--from",
+                              from->shares ? "shards of unequal size" : "some of the compute nodes");
+    if (by_replan_is_rooted(job) && (from->root < 0 || job->now[from->root] == UINT32_MAX))
+        return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
+                              "the root of the old plan is lost; plan another root without --from");
+    for (uint32_t i = 0; i < job->topology->node_count && by_replan_is_shared(job); i++)
+        if (job->topology->nodes[i].compute && !job->known[i])
+            return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
+                                  "compute node '%s' is not in the old plan; plan it anew without --from",
+                                  job->topology->nodes[i].name);
+    return 0;
+}
+
+static void map_nodes(struct by_replan_job *job)
+{
+    uint32_t *nodes = by_alloc(job->before->node_count + 1, sizeof(*nodes));
+    struct by_names *names = by_names_new(job->topology);
+
+    job->known = by_alloc(job->topology->node_count, sizeof(*job->known));
+    job->now = by_alloc(job->before->node_count, sizeof(*job->now));
+    for (uint32_t i = 0; i < job->before->node_count; i++) {
+        const char *name = job->before->nodes[i].name;
+        int64_t found = by_names_find(names, name, strlen(name));
+
+        job->now[i] = found < 0 ? UINT32_MAX : (uint32_t)found;
+        if (found >= 0)
+            job->known[found] = true;
+    }
+    by_names_free(names);
+    job->same_nodes = job->before->node_count == job->topology->node_count;
+    for (uint32_t i = 0; i < job->before->node_count && job->same_nodes; i++)
+        job->same_nodes = job->now[i] == i;
+    job->path_now = by_alloc(job->from->paths.count, sizeof(*job->path_now));
+    if (job->same_nodes)
+        by_paths_copy(&job->mend.paths, &job->from->paths);
+    for (uint32_t p = 0; p < job->from->paths.count; p++) {
+        struct by_path view = by_paths_get(&job->from->paths, p);
+        bool whole = true;
+
+        if (job->same_nodes) {
+            job->path_now[p] = p;
+            continue;
+        }
+        for (uint32_t i = 0; i < view.node_count; i++) {
+            nodes[i] = job->now[view.nodes[i]];
+            whole &= nodes[i] != UINT32_MAX;
+        }
+        job->path_now[p] = whole ? by_paths_add(&job->mend.paths, nodes, view.node_count) : UINT32_MAX;
+    }
+    free(nodes);
+}
+
+/* Whether a tree counts towards the rate: of a pair the one that goes up does. */
+static bool counts(const struct by_tree *tree, bool pairs)
+{
+    return !pairs || tree->use != BY_TREE_DOWN;
+}
+
+/* Sum of the weights of the trees of one root (of all trees when `root` is none). */
+static int sum_weights(const struct by_plan *from, bool pairs, uint32_t root, struct by_fraction *sum)
+{
+    *sum = (struct by_fraction){0, 1};
+    for (uint32_t i = 0; i < from->tree_count; i++)
+        if ((root == UINT32_MAX || from->trees[i].root == root) && counts(&from->trees[i], pairs) &&
+            by_fraction_add(*sum, from->trees[i].weight, sum) != 0)
+            return BY_ERANGE;
+    return 0;
+}
+
+/* The least number of units of which all trees are whole numbers: of a root, of the plan. */
+static int old_units(const struct by_replan_job *job, int64_t *units)
+{
+    struct by_fraction sum, part;
+
+    *units = 1;
+    if (by_replan_is_shared(job) && job->from->k > 0) {
+        *units = job->from->k;
+        return 0;
+    }
+    if (sum_weights(job->from, job->pairs, UINT32_MAX, &sum) != 0)
+        return BY_ERANGE;
+    for (uint32_t i = 0; i < job->from->tree_count; i++) {
+        int64_t factor;
+
+        if (by_fraction_divide(job->from->trees[i].weight, sum, &part) != 0)
+            return BY_ERANGE;
+        factor = part.den / by_gcd(*units, part.den);
+        if (__builtin_mul_overflow(*units, factor, units))
+            return BY_ERANGE;
+    }
+    return 0;
+}
+
+/* Least common multiple where it is small enough, else `a`. */
+static int64_t common_units(int64_t a, int64_t b)
+{
+    int64_t factor = b / by_gcd(a, b), product;
+
+    return __builtin_mul_overflow(a, factor, &product) || product > UNITS_MAX ? a : product;
+}
+
+/* The new bound with its cut, the units, and how many of them a unit of capacity carries at the bound. */
+static int find_bound(struct by_replan_job *job, struct by_problem *problem)
+{
+    struct by_graph *graph = job->graph;
+    struct by_plan *plan = job->plan;
+    bool *inside = by_alloc(graph->node_count, sizeof(*inside)), leaving = by_replan_goes_up(job);
+    int64_t *shares = by_alloc(graph->node_count, sizeof(*shares)), p = 1, q = 1, rate = 0, units = 1,
+            need = 1;
+    struct by_fraction bound = {0, 1};
+    int error = old_units(job, &units);
+
+    if (error)
+        error = refuse_range(problem);
+    else if (by_replan_is_shared(job))
+        error = by_optimum_allgather(graph, &p, &q, inside, problem);
+    else if (by_replan_is_rooted(job))
+        error = by_optimum_broadcast(graph, job->now[job->from->root], &rate, inside, problem);
+    else
+        error = by_optimum_allreduce(graph, &rate, inside, problem);
+    if (!error && by_replan_is_shared(job)) {
+        for (uint32_t i = 0; i < graph->node_count; i++)
+            shares[i] = graph->compute[i];
+        need = by_optimum_least_k(graph, shares, p, q, inside, false, job->capacity);
+        if (by_fraction_divide((struct by_fraction){p, q}, graph->unit, &plan->inv_x) != 0 ||
+            by_fraction_set((__int128)graph->compute_count * q, p, &bound) != 0)
+            error = refuse_range(problem);
+    } else if (!error) {
+        p = 1;
+        q = need = rate;
+        bound = (struct by_fraction){rate, 1};
+    }
+    job->units = common_units(units, need);
+    if (!error &&
+        (by_fraction_multiply(bound, graph->unit, &plan->optimum) != 0 ||
+         by_fraction_set((__int128)p * job->units, q, &job->scale) != 0 ||
+         by_fraction_multiply(graph->unit, (struct by_fraction){by_graph_entering_set(graph, inside), 1},
+                              &plan->cut_exiting) != 0))
+        error = refuse_range(problem);
+    for (uint32_t i = 0; i < graph->node_count && !error; i++)
+        if (inside[i] == leaving)
+            plan->cut[plan->cut_count++] = i;
+    free(shares);
+    free(inside);
+    return error;
+}
+
+/* The root, or where it is lost and may be any node, the first node below it that is there. The trees of a
+ * pair have one root, a compute node then. */
+static uint32_t root_now(const struct by_replan_job *job, uint32_t number)
+{
+    const struct by_tree *old = &job->from->trees[number];
+    uint32_t root = job->now[old->root];
+    bool pair = old->use != BY_TREE_BOTH;
+
+    if (root == UINT32_MAX && job->pairs && old->use == BY_TREE_DOWN && number > 0)
+        old--; /* the one that goes up stands before it */
+    for (uint32_t e = 0;
+         e < old->edge_count && root == UINT32_MAX && !by_replan_is_shared(job) && !by_replan_is_rooted(job);
+         e++) {
+        root = job->now[by_paths_to(&job->from->paths, job->from->edges[old->first_edge + e])];
+        if (root != UINT32_MAX && pair && !job->graph->compute[root])
+            root = UINT32_MAX;
+    }
+    return root;
+}
+
+/* Whom each node hung below; the root stands in for those that are lost. */
+static void note_parents(const struct by_replan_job *job, const struct by_tree *old, struct by_mended *tree)
+{
+    uint32_t n = job->graph->node_count;
+
+    tree->above = by_alloc(n, sizeof(*tree->above));
+    for (uint32_t v = 0; v < n; v++)
+        tree->above[v] = tree->root;
+    for (uint32_t e = 0; e < old->edge_count; e++) {
+        uint32_t path = job->from->edges[old->first_edge + e];
+        uint32_t child = job->now[by_paths_to(&job->from->paths, path)];
+        uint32_t parent = job->now[by_paths_from(&job->from->paths, path)];
+
+        if (child != UINT32_MAX && parent != UINT32_MAX)
+            tree->above[child] = parent;
+    }
+}
+
+/* The tree as it was, in the numbers of now: nodes under lost ones hang loose, new compute nodes too. */
+static int copy_tree(const struct by_replan_job *job, uint32_t number, int64_t units,
+                     struct by_fraction whole, struct by_mended *tree)
+{
+    const struct by_tree *old = &job->from->trees[number];
+    uint32_t n = job->graph->node_count;
+    struct by_fraction part;
+
+    *tree = (struct by_mended){.root = root_now(job, number), .origin = number};
+    tree->use = by_replan_is_shared(job) || by_replan_is_rooted(job)
+                    ? BY_TREE_DOWN
+                    : old->use; /* the graph runs as data does */
+    if (by_fraction_divide(old->weight, whole, &part) != 0 ||
+        by_fraction_multiply(part, (struct by_fraction){units, 1}, &part) != 0 || part.den != 1)
+        return BY_ERANGE;
+    tree->amount = part.num;
+    tree->parent = by_alloc(n, sizeof(*tree->parent));
+    for (uint32_t v = 0; v < n; v++)
+        tree->parent[v] = job->graph->compute[v] && v != tree->root ? BY_MEND_LOOSE : BY_MEND_OUTSIDE;
+    for (uint32_t e = 0; e < old->edge_count; e++) {
+        uint32_t path = job->from->edges[old->first_edge + e];
+        uint32_t child = job->now[by_paths_to(&job->from->paths, path)];
+
+        if (child != UINT32_MAX && child != tree->root)
+            tree->parent[child] = job->path_now[path] == UINT32_MAX ? BY_MEND_LOOSE : job->path_now[path];
+    }
+    if (job->keep_parents)
+        note_parents(job, old, tree);
+    return 0;
+}
+
+/* All old trees whose root is there; the others are gone. */
+static int copy_trees(const struct by_replan_job *job, struct by_mended_list *trees,
+                      struct by_replan_report *report)
+{
+    struct by_fraction whole = {0, 1}, *of_root = by_alloc(job->before->node_count, sizeof(*of_root));
+    int error = 0;
+
+    report->trees_gone = 0;
+    for (uint32_t i = 0; i < job->before->node_count; i++)
+        of_root[i] = (struct by_fraction){0, 1};
+    for (uint32_t i = 0; i < job->from->tree_count && !error; i++) {
+        const struct by_tree *tree = &job->from->trees[i];
+
+        error = by_fraction_add(of_root[tree->root], tree->weight, &of_root[tree->root]);
+        if (!error && counts(tree, job->pairs))
+            error = by_fraction_add(whole, tree->weight, &whole);
+    }
+    for (uint32_t i = 0; i < job->from->tree_count && !error; i++) {
+        uint32_t root = job->from->trees[i].root;
+        struct by_mended tree;
+
+        if (root_now(job, i) == UINT32_MAX) {
+            report->trees_gone++;
+            continue;
+        }
+        error = copy_tree(job, i, job->units, by_replan_is_shared(job) ? of_root[root] : whole, &tree);
+        if (error)
+            break;
+        BY_GROW(trees->trees, trees->count, trees->room);
+        trees->trees[trees->count++] = tree;
+    }
+    free(of_root);
+    return error;
+}
+
+/* Capacities in units, when the rate is 1/`slower` of the bound. */
+static int set_capacity(struct by_replan_job *job, struct by_fraction slower)
+{
+    struct by_fraction scale;
+
+    if (by_fraction_multiply(job->scale, slower, &scale) != 0)
+        return BY_ERANGE;
+    for (uint32_t h = 0; h < 2 * job->graph->net->pair_count; h++) {
+        __int128 units = (__int128)job->graph->net->capacity[h] * scale.num / scale.den;
+
+        if (units > INT64_MAX / 4)
+            return BY_ERANGE;
+        job->capacity[h] = (int64_t)units;
+    }
+    return 0;
+}
+
+/* Tries to mend at 1/`slower` of the bound. BY_EUNSUPPORTED when a branch finds no place. Ordered trees are
+ * tried with other paths between the same nodes as well, which keeps the order. */
+static int try_rate(struct by_replan_job *job, struct by_fraction slower, unsigned ways,
+                    struct by_replan_report *report)
+{
+    static const struct {
+        uint32_t full_cost;
+        bool backwards;
+    } how[WAYS_MAX] = {{4, false}, {16, true}, {1, false}, {4, true}};
+
+    for (unsigned way = 0; way < ways * (job->from->ordered ? 2 : 1); way++) {
+        struct by_mended_list trees = {0};
+        int error = BY_EUNSUPPORTED;
+
+        job->keep_parents = job->from->ordered && way % 2 == 0;
+        job->mend.full_cost = how[way % ways].full_cost;
+        job->mend.backwards = how[way % ways].backwards;
+        if (set_capacity(job, slower) != 0 || copy_trees(job, &trees, report) != 0) {
+            error = BY_ERANGE;
+        } else if (by_mend(&job->mend, &trees)) {
+            report->optimal = slower.num == slower.den;
+            error = by_replan_write(job, &trees, slower, report);
+        }
+        by_mended_free(&trees);
+        if (error != BY_EUNSUPPORTED)
+            return error;
+    }
+    return BY_EUNSUPPORTED;
+}
+
+/* Tries the bound in several ways, then rates below it; among them that of the old plan, which stands where
+ * nothing was lost. */
+static int mend_trees(struct by_replan_job *job, struct by_replan_report *report, struct by_problem *problem)
+{
+    static const struct by_fraction tries[] = {{1, 1}, {1025, 1024}, {257, 256}, {65, 64}, {33, 32}, {17, 16},
+                                               {9, 8}, {5, 4},       {3, 2},     {2, 1},   {4, 1},   {8, 1}};
+    struct by_fraction old;
+    int error = BY_EUNSUPPORTED;
+    bool known = by_fraction_divide(job->plan->optimum, job->from->achieved, &old) == 0 &&
+                 by_fraction_compare(old, tries[0]) > 0;
+
+    for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]) && error == BY_EUNSUPPORTED; i++) {
+        if (known && by_fraction_compare(old, tries[i]) <= 0) {
+            error = try_rate(job, old, 1, report);
+            known = false;
+        }
+        if (error == BY_EUNSUPPORTED)
+            error = try_rate(job, tries[i], i == 0 ? WAYS_MAX : 1, report);
+    }
+    if (error == BY_EUNSUPPORTED)
+        return by_problem_set(problem, error, nowhere,
+                              "the old trees cannot be mended on this fabric; plan it anew without --from");
+    return error ? refuse_range(problem) : 0;
+}
+
+/* An ordered plan that cannot be mended in order: made anew. */
+static int plan_anew(struct by_replan_job *job, bool in_network, struct by_replan_report *report,
+                     struct by_problem *problem)
+{
+    struct by_plan_options options = {.collective = job->from->collective,
+                                      .root = job->plan->root,
+                                      .in_network = in_network,
+                                      .ordered = true};
+    struct by_plan *made;
+    int error = by_plan_make(job->topology, &options, &made, problem);
+
+    if (error)
+        return error;
+    by_plan_free(job->plan);
+    job->plan = made;
+    *report = (struct by_replan_report){.trees_before = job->from->tree_count,
+                                        .trees_gone = job->from->tree_count,
+                                        .trees_new = made->tree_count,
+                                        .anew = true};
+    report->optimal = by_fraction_compare(made->achieved, made->optimum) == 0;
+    for (uint32_t i = 0; i < made->tree_count; i++) {
+        report->entries++;
+        for (uint32_t e = 0; e < made->trees[i].edge_count; e++)
+            report->entries += by_paths_hops(&made->paths, made->edges[made->trees[i].first_edge + e]);
+    }
+    report->entries_changed = report->entries;
+    return 0;
+}
+
+int by_replan(const struct by_topology *before, const struct by_plan *from,
+              const struct by_topology *topology, bool in_network, struct by_plan **plan,
+              struct by_replan_report *report, struct by_problem *problem)
+{
+    struct by_replan_job job = {.before = before, .topology = topology, .from = from};
+    double start = by_plan_clock();
+    int error;
+
+    *report = (struct by_replan_report){0};
+    *plan = NULL;
+    map_nodes(&job);
+    job.plan = by_alloc(1, sizeof(*job.plan));
+    job.plan->topology_name = by_copy_text(topology->name);
+    job.plan->unit = by_copy_text(topology->unit);
+    job.plan->collective = from->collective;
+    job.plan->root = by_replan_is_rooted(&job) && from->root >= 0 ? (int64_t)job.now[from->root] : -1;
+    job.plan->hosts_only = !in_network && by_topology_capable(topology);
+    job.plan->compute_count = by_topology_compute_count(topology);
+    job.plan->inv_x = job.plan->two_phases = (struct by_fraction){0, 1};
+    job.plan->cut = by_alloc(topology->node_count, sizeof(*job.plan->cut));
+    job.graph = by_graph_make_sparse(topology,
+                                     by_replan_is_shared(&job) || by_replan_is_rooted(&job)
+                                         ? (by_replan_goes_up(&job) ? BY_DIRECTION_UP : BY_DIRECTION_DOWN)
+                                         : BY_DIRECTION_BOTH,
+                                     in_network);
+    job.capacity = by_alloc(2 * (size_t)job.graph->net->pair_count, sizeof(*job.capacity));
+    job.mend.graph = job.graph;
+    job.mend.capacity = job.capacity;
+    job.mend.room = by_alloc(2 * (size_t)job.graph->net->pair_count, sizeof(*job.mend.room));
+    job.up = by_graph_make_sparse(topology, BY_DIRECTION_UP, in_network);
+    job.down = by_graph_make_sparse(topology, BY_DIRECTION_DOWN, in_network);
+    job.mend.branch[BY_TREE_BOTH - 1] = job.graph->branch;
+    job.mend.branch[BY_TREE_UP - 1] = job.up->branch;
+    job.mend.branch[BY_TREE_DOWN - 1] =
+        by_replan_is_shared(&job) || by_replan_is_rooted(&job) ? job.graph->branch : job.down->branch;
+    for (uint32_t i = 0; i < from->tree_count && !by_replan_is_shared(&job) && !by_replan_is_rooted(&job);
+         i++)
+        job.pairs |= from->trees[i].use != BY_TREE_BOTH;
+    error = check(&job, problem);
+    if (!error)
+        error = find_bound(&job, problem);
+    job.plan->seconds.optimum = by_plan_clock() - start;
+    if (!error)
+        error = mend_trees(&job, report, problem);
+    if (error == BY_EUNSUPPORTED && from->ordered && job.path_now && job.plan->cut_count > 0)
+        error = plan_anew(&job, in_network, report, problem);
+    job.plan->seconds.total = report->seconds = by_plan_clock() - start;
+    job.plan->seconds.pack = job.plan->seconds.total - job.plan->seconds.optimum;
+    by_paths_free(&job.mend.paths);
+    free(job.mend.room);
+    free(job.capacity);
+    by_graph_free(job.graph);
+    by_graph_free(job.up);
+    by_graph_free(job.down);
+    free(job.path_now);
+    free(job.known);
+    free(job.now);
+    if (error) {
+        by_plan_free(job.plan);
+        return error;
+    }
+    *plan = job.plan;
+    return 0;
+}

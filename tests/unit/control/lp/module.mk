@@ -1,5 +1,0 @@
-# Unit tests of control/lp.
-TESTS += lp-solve
-lp-solve_SRC    := tests/unit/control/lp/test_lp.c
-lp-solve_LIBS   := lp control offload
-lp-solve_LDLIBS := -lcmocka -ljansson -lgmp -lClp

@@ -1,0 +1,104 @@
+/* Heights: trees are made lower where that costs nothing, and stay right. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "control/fabric/vary.h"
+#include "tests/unit/control/planner/rig.h"
+
+/* A preset that has lost a part of its links. */
+static struct by_topology *damaged(struct by_topology *whole, int64_t percent, uint64_t seed)
+{
+    struct by_variation variation = {.name = "damaged", .fail = {percent, 100}, .seed = seed};
+    struct by_topology *topology = NULL;
+    struct by_problem problem = {0};
+
+    if (by_vary(whole, &variation, &topology, &problem) != 0)
+        fail_msg("%s: %s", whole->name, problem.text);
+    by_topology_free(whole);
+    return topology;
+}
+
+static void a_fat_tree_is_entered_once_in_each_pod_and_leaf(void **state)
+{
+    /* From root to pod 6 hops, to leaf 4, to host 2, and one detour within a leaf. */
+    struct by_topology *topology = rig_preset("fattree", "none", "8", "10", NULL);
+    struct by_plan *plan = rig_verified(topology, BY_COLLECTIVE_ALLGATHER, -1, 0, true, BY_VERDICT_OPTIMAL);
+
+    (void)state;
+    assert_true(by_plan_heights(plan, topology->node_count).max <= 14);
+    by_plan_free(plan);
+    by_topology_free(topology);
+}
+
+static void lost_links_do_not_make_towers(void **state)
+{
+    static const struct {
+        unsigned collective;
+        uint32_t most;
+    } cases[] = {{BY_COLLECTIVE_ALLGATHER, 10}, {BY_COLLECTIVE_REDUCE_SCATTER, 10}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct by_topology *topology = damaged(rig_preset("a100", "none", "16", NULL), 5, 3);
+        struct by_plan *plan = rig_verified(topology, cases[i].collective, -1, 0, true, BY_VERDICT_OPTIMAL);
+        struct by_heights heights = by_plan_heights(plan, topology->node_count);
+
+        assert_true(plan->packed.max > heights.max);
+        assert_true(plan->packed.mean > heights.mean);
+        assert_true(heights.max <= cases[i].most);
+        by_plan_free(plan);
+        by_topology_free(topology);
+    }
+}
+
+static void lowered_trees_are_right_on_many_fabrics(void **state)
+{
+    static const struct {
+        const char *name, *capable, *parameters[4];
+    } cases[] = {{"a100", "none", {"6"}},
+                 {"mi250", "none", {"3"}},
+                 {"fattree", "none", {"4", "10"}},
+                 {"fattree", "all", {"4", "10"}},
+                 {"leafspine", "all", {"6", "4", "5", "10"}},
+                 {"leafspine", "leaf", {"6", "4", "5", "10"}},
+                 {"torus", NULL, {"5x5", "10"}}};
+    static const unsigned collectives[] = {BY_COLLECTIVE_ALLGATHER, BY_COLLECTIVE_REDUCE_SCATTER,
+                                           BY_COLLECTIVE_BROADCAST, BY_COLLECTIVE_REDUCE};
+    uint32_t lowered = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        for (uint64_t seed = 1; seed <= 4; seed++)
+            for (size_t c = 0; c < sizeof(collectives) / sizeof(collectives[0]); c++) {
+                const char *list[5] = {cases[i].parameters[0], cases[i].parameters[1], cases[i].parameters[2],
+                                       cases[i].parameters[3], NULL};
+                struct by_topology *topology =
+                    damaged(rig_preset_list(cases[i].name, cases[i].capable, list), 8, seed);
+                bool rooted =
+                    collectives[c] == BY_COLLECTIVE_BROADCAST || collectives[c] == BY_COLLECTIVE_REDUCE;
+                struct by_plan *plan = rig_plan(topology, collectives[c], rooted ? 0 : -1, 0, true);
+                struct by_heights heights = by_plan_heights(plan, topology->node_count);
+
+                rig_verify(plan, topology, BY_VERDICT_OPTIMAL);
+                assert_true(plan->packed.max == 0 || heights.max <= plan->packed.max);
+                lowered += plan->packed.max > 0 && heights.mean < plan->packed.mean;
+                by_plan_free(plan);
+                by_topology_free(topology);
+            }
+    assert_true(lowered >= 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_fat_tree_is_entered_once_in_each_pod_and_leaf),
+        cmocka_unit_test(lost_links_do_not_make_towers),
+        cmocka_unit_test(lowered_trees_are_right_on_many_fabrics),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
