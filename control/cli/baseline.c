@@ -7,9 +7,9 @@
 
 #include "control/base/clock.h"
 #include "control/base/fraction.h"
-#include "control/bound/pack.h"
 #include "control/cli/cli.h"
 #include "control/cli/progress.h"
+#include "control/study/bound/pack.h"
 #include "offload/wire/types.h"
 
 const char *by_cli_algorithms(void)

@@ -2,7 +2,7 @@
 #ifndef BY_CLI_BASELINE_H
 #define BY_CLI_BASELINE_H
 
-#include "control/baseline/baseline.h"
+#include "control/study/baseline/baseline.h"
 
 /*
  * Replaces `*plan`, which is the best plan, by that of `algorithm` with the same bound; or, for an algorithm

@@ -1,6 +1,6 @@
 /* banyan bound: what no schedule can beat, for each collective, beside the rates that trees reach; every tree
  * is verified before its rate counts. Single-threaded. */
-#include "control/bound/bound.h"
+#include "control/study/bound/bound.h"
 
 #include <errno.h>
 #include <getopt.h>

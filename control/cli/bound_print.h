@@ -2,7 +2,7 @@
 #ifndef BY_CLI_BOUND_PRINT_H
 #define BY_CLI_BOUND_PRINT_H
 
-#include "control/bound/bound.h"
+#include "control/study/bound/bound.h"
 
 void by_bound_print_people(const struct by_bound *bound, const struct by_topology *topology);
 void by_bound_print_json(const struct by_bound *bound, const struct by_topology *topology);

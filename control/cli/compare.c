@@ -7,10 +7,10 @@
 #include "control/base/alloc.h"
 #include "control/base/clock.h"
 #include "control/base/fraction.h"
-#include "control/bound/pack.h"
 #include "control/cli/baseline.h"
 #include "control/cli/cli.h"
 #include "control/cli/progress.h"
+#include "control/study/bound/pack.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 

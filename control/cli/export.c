@@ -1,6 +1,6 @@
 /* banyan export: writes a plan in the formats of others, and checks such schedules by executing them. What is
  * written has been checked before. Single-threaded. */
-#include "control/export/export.h"
+#include "control/study/export/export.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -12,8 +12,8 @@
 #include "control/cli/cli.h"
 #include "control/cli/export_moves.h"
 #include "control/cli/number.h"
-#include "control/export/check.h"
 #include "control/fabric/members.h"
+#include "control/study/export/check.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 

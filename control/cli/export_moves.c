@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "control/base/json.h"
-#include "control/export/moves.h"
+#include "control/study/export/moves.h"
 #include "control/verify/series.h"
 #include "offload/base/errors.h"
 

@@ -10,7 +10,6 @@
 
 #include "control/base/clock.h"
 #include "control/base/fraction.h"
-#include "control/bound/pack.h"
 #include "control/cli/baseline.h"
 #include "control/cli/check.h"
 #include "control/cli/cli.h"
@@ -21,6 +20,7 @@
 #include "control/cli/replan.h"
 #include "control/fabric/members.h"
 #include "control/plan/shares.h"
+#include "control/study/bound/pack.h"
 #include "offload/wire/types.h"
 
 /* Names of the bottleneck that are listed for people (count). */

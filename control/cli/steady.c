@@ -1,6 +1,6 @@
 /* banyan steady: the best throughput of a series of scatters, gossips or reductions, and a periodic schedule
  * that reaches it; checked by the verifier, executed, written. Single-threaded. */
-#include "control/steady/steady.h"
+#include "control/study/steady/steady.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -12,7 +12,7 @@
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
 #include "control/cli/steady.h"
-#include "control/series/rational.h"
+#include "control/study/series/rational.h"
 #include "offload/base/errors.h"
 
 /* Sizes on one command line (count). */

@@ -2,8 +2,8 @@
 #ifndef BY_CLI_STEADY_H
 #define BY_CLI_STEADY_H
 
-#include "control/series/run.h"
-#include "control/series/series.h"
+#include "control/study/series/run.h"
+#include "control/study/series/series.h"
 #include "control/verify/series.h"
 
 struct by_cli_steady {

@@ -3,7 +3,7 @@
 
 #include "control/cli/check.h"
 #include "control/cli/cli.h"
-#include "control/series/rational.h"
+#include "control/study/series/rational.h"
 
 /* Lanes and slots that are listed for people (count). */
 #define LISTED_MAX 12u

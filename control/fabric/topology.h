@@ -26,7 +26,7 @@ struct by_node {
     uint16_t ops;       /* switches: bit 1 << enum by_op: operators that it reduces by; 0 = not given (all) */
     uint16_t dtypes;    /* bit 1 << enum by_dtype: of which types; 0 = not given (all) */
     bool has_task_time; /* whether task_time was given */
-    struct by_fraction task_time; /* of one reduction, in steady states (control/steady); may be 0 */
+    struct by_fraction task_time; /* of one reduction, in steady states (control/study/steady); may be 0 */
 };
 
 /* One direction of a link. Parallel links of the file are kept apart here (each is a cable of the lab);

@@ -10,7 +10,7 @@
 /* Whether a topology may have this unit, and those that it may have, for messages: "B/s, kB/s, ...". */
 bool by_unit_is_known(const char *unit);
 const char *by_unit_list(void);
-/* Whether it counts bytes: "messages", the unit of abstract platforms (control/steady), does not. */
+/* Whether it counts bytes: "messages", the unit of abstract platforms (control/study/steady), does not. */
 bool by_unit_has_bytes(const char *unit);
 /* `rate` of the unit in bytes a second. BY_EUNSUPPORTED where it counts no bytes, BY_ERANGE. */
 int by_unit_bytes(const char *unit, struct by_fraction rate, struct by_fraction *bytes);

@@ -85,9 +85,9 @@ struct by_tree_list;
 
 /*
  * Trees of allreduce on a fabric whose switches only forward, by means that the planner itself has not
- * (control/bound/pack.h): appends the best to the empty list and fills `packed`, rate 0 where it has none.
- * The graphs are those of the fabric for both directions, up and down. 0, or a negative BY_E* with `problem`
- * filled.
+ * (control/study/bound/pack.h): appends the best to the empty list and fills `packed`, rate 0 where it has
+ * none. The graphs are those of the fabric for both directions, up and down. 0, or a negative BY_E* with
+ * `problem` filled.
  */
 typedef int by_plan_forwarding_fn(const struct by_graph *both, const struct by_graph *up,
                                   const struct by_graph *down, double deadline, struct by_tree_list *list,

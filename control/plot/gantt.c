@@ -4,7 +4,7 @@
 #include "control/plot/layout.h"
 #include "control/plot/panel.h"
 #include "control/plot/picture.h"
-#include "control/series/rational.h"
+#include "control/study/series/rational.h"
 
 /* Rows that one chart shows (count): what a page holds; the busiest are taken. */
 #define ROWS_MAX    160u

@@ -3,7 +3,7 @@
 
 #include <stdarg.h>
 
-#include "control/series/rational.h"
+#include "control/study/series/rational.h"
 #include "control/verify/series_inside.h"
 
 /* Values of an operator that commutes (count): all their sets are messages, and are priced here. */

@@ -4,7 +4,7 @@
  * gossips take their cheapest path, a reduction the cheapest way to bring and combine values. So throughput x
  * c cannot exceed the sum of all prices. See series.h.
  */
-#include "control/series/rational.h"
+#include "control/study/series/rational.h"
 #include "control/verify/series_inside.h"
 #include "offload/base/assert.h"
 

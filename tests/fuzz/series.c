@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/export/moves.h"
 #include "control/plot/gantt.h"
-#include "control/series/run.h"
+#include "control/study/export/moves.h"
+#include "control/study/series/run.h"
 #include "control/verify/series.h"
 #include "tests/fuzz/input.h"
 

@@ -3,7 +3,7 @@
  * floating point (Clp, clp.h) proposes a basis; rational arithmetic decides (simplex.h): it solves for that
  * basis, pivots on from it until it is optimal, and at last checks primal and dual feasibility and the equal
  * values of both, from the model alone. Nothing that was not checked so is handed out. Neighbours: whoever
- * needs a program (control/bound, control/steady). One thread for each program.
+ * needs a program (control/study/bound, control/study/steady). One thread for each program.
  *
  * Rows and columns may be added after a solution; the next one starts from the last basis, so programs whose
  * rows are found one by one (cuts) or whose columns are (trees) cost little more than their last version.

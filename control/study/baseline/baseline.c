@@ -1,0 +1,137 @@
+/* Baselines by name. See baseline.h. */
+#include "control/study/baseline/baseline.h"
+
+#include "control/base/alloc.h"
+#include "control/base/clock.h"
+#include "control/fabric/build.h"
+#include "offload/base/assert.h"
+#include "offload/base/errors.h"
+#include "offload/wire/types.h"
+
+/* Rings of one plan (count): NCCL has as many channels by default. */
+#define RINGS_MAX 16u
+
+static const struct by_place nowhere = {0, 0};
+
+static const char *const names[] = {"?",
+#define X(name, text, summary) text,
+                                    BY_ALGORITHM_LIST(X)
+#undef X
+};
+
+static const char *const summaries[] = {"?",
+#define X(name, text, summary) summary,
+                                        BY_ALGORITHM_LIST(X)
+#undef X
+};
+
+const char *by_algorithm_name(enum by_algorithm algorithm)
+{
+    return names[algorithm < BY_ALGORITHM_COUNT ? algorithm : 0];
+}
+
+const char *by_algorithm_summary(enum by_algorithm algorithm)
+{
+    return summaries[algorithm < BY_ALGORITHM_COUNT ? algorithm : 0];
+}
+
+enum by_algorithm by_algorithm_from_name(const char *name)
+{
+    for (unsigned i = BY_ALGORITHM_NONE + 1; i < BY_ALGORITHM_COUNT; i++)
+        if (strcmp(name, names[i]) == 0)
+            return (enum by_algorithm)i;
+    return BY_ALGORITHM_NONE;
+}
+
+bool by_task_late(const struct by_baseline_task *task)
+{
+    if (task->deadline <= 0 || by_plan_clock() < task->deadline)
+        return false;
+    by_problem_set(task->problem, BY_ETIMEDOUT, nowhere,
+                   "it did not end within its time limit; --time-limit gives it more");
+    return true;
+}
+
+static int make_trees(struct by_baseline_task *task, enum by_algorithm algorithm)
+{
+    switch (algorithm) {
+    case BY_ALGORITHM_RING:
+        return by_baseline_ring(task, 1);
+    case BY_ALGORITHM_RINGS:
+        return by_baseline_ring(task, RINGS_MAX);
+    case BY_ALGORITHM_DOUBLE_BINARY:
+        return by_baseline_double_binary(task, RINGS_MAX);
+    case BY_ALGORITHM_MULTITREE:
+        return by_baseline_multitree(task);
+    default:
+        return by_baseline_blink(task);
+    }
+}
+
+static int make_rounds(struct by_baseline_task *task, bool keep, struct by_baseline *result)
+{
+    struct by_rounds *rounds = NULL;
+    int error = by_baseline_recursive(task, &rounds);
+
+    if (!error && task->net->compute_count <= BY_ROUNDS_CHECK_MAX && !by_rounds_check(rounds, task->problem))
+        error = BY_EINVAL;
+    if (!error) {
+        result->facts.achieved = rounds->achieved;
+        result->facts.height_max = rounds->hops_max;
+        result->round_count = rounds->round_count;
+    }
+    if (!error && keep) {
+        result->rounds = rounds;
+        rounds = NULL;
+    }
+    by_rounds_free(rounds);
+    return error;
+}
+
+int by_baseline_make(const struct by_topology *topology, const struct by_baseline_options *options,
+                     const struct by_plan *reference, struct by_baseline *result, struct by_problem *problem)
+{
+    bool rooted =
+        options->collective == BY_COLLECTIVE_BROADCAST || options->collective == BY_COLLECTIVE_REDUCE;
+    struct by_baseline_task task = {
+        .collective = options->collective,
+        .root = rooted ? options->root : -1,
+        .deadline = options->time_limit_s > 0 ? by_plan_clock() + options->time_limit_s : 0,
+        .stage = options->stage,
+        .forwarding = options->forwarding,
+        .problem = problem};
+    int error;
+
+    *result = (struct by_baseline){0};
+    BY_ASSERT(reference && reference->collective == options->collective);
+    BY_ASSERT(options->algorithm > BY_ALGORITHM_FOREST && options->algorithm < BY_ALGORITHM_COUNT);
+    if (options->collective == BY_COLLECTIVE_BARRIER)
+        return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
+                              "a barrier carries no data, so %s has no rate; compare allreduce",
+                              by_algorithm_name(options->algorithm));
+    by_stage_begin(options->stage, by_algorithm_name(options->algorithm), 0);
+    task.net = by_net_new(topology, false);
+    if (options->algorithm == BY_ALGORITHM_RECURSIVE) {
+        error = make_rounds(&task, options->keep, result);
+    } else {
+        task.sketch = by_sketch_new(task.net, options->keep);
+        error = make_trees(&task, options->algorithm);
+        if (!error)
+            error = by_sketch_finish(task.sketch, options->collective, &result->facts, problem);
+        if (!error && options->keep) {
+            result->plan = by_sketch_plan(task.sketch, reference);
+            result->plan->achieved = result->facts.achieved;
+        }
+        by_sketch_free(task.sketch);
+    }
+    by_net_free(task.net);
+    return error;
+}
+
+void by_baseline_free(struct by_baseline *result)
+{
+    by_plan_free(result->plan);
+    by_rounds_free(result->rounds);
+    result->plan = NULL;
+    result->rounds = NULL;
+}

@@ -1,0 +1,11 @@
+# bound: what no schedule can beat, and the rates that trees reach.
+control_SRC += \
+	control/study/bound/bound.c \
+	control/study/bound/cuts.c \
+	control/study/bound/model.c \
+	control/study/bound/pack.c \
+	control/study/bound/program.c \
+	control/study/bound/rate.c \
+	control/study/bound/separate.c \
+	control/study/bound/trees.c
+banyan_SRC += control/cli/bound.c control/cli/bound_print.c

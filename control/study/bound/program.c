@@ -1,0 +1,301 @@
+/* The program's cuts, its solution, and the ways that data take in it. See program.h. */
+#include "control/study/bound/program.h"
+
+#include "control/base/alloc.h"
+#include "control/base/clock.h"
+#include "control/base/fraction.h"
+#include "control/study/bound/model.h"
+#include "offload/base/assert.h"
+#include "offload/base/errors.h"
+
+uint64_t by_program_size(const struct by_graph *graph)
+{
+    const struct by_mesh *net = graph->net;
+    uint64_t direct = 0, behind = 0;
+
+    for (uint32_t half = 0; half < 2 * net->pair_count; half++) {
+        if (net->capacity[half] == 0)
+            continue;
+        direct += graph->compute[net->tail[half]];
+        behind += !graph->compute[net->tail[half]];
+    }
+    direct += behind * graph->compute_count;
+    return graph->compute_count + (by_graph_is_symmetric(graph) ? direct : 2 * direct);
+}
+
+/* What every tree pair needs at each compute node: the first cuts. */
+static void first_cuts(struct by_model *model)
+{
+    uint32_t n = model->compute_count;
+    bool *inside = by_alloc(n, sizeof(*inside));
+
+    for (uint32_t use = 0; use < (model->mirrored ? 1 : BY_PROGRAM_USES); use++)
+        for (uint32_t i = 0; i < n; i++) {
+            memset(inside, 0, n * sizeof(*inside));
+            inside[i] = true;
+            by_model_cut(model, (enum by_program_use)use, inside);
+            for (uint32_t j = 0; j < n; j++)
+                inside[j] = j != i;
+            by_model_cut(model, (enum by_program_use)use, inside);
+        }
+    free(inside);
+}
+
+/*
+ * Solves with more and more cuts until none is violated: first by amounts rounded down, whose flows are
+ * quick, then by the exact ones. `*amounts` then holds these; false where they need too many bits.
+ */
+static int find_cuts(struct by_model *model, double deadline, struct by_program *program,
+                     struct by_model_amounts *amounts, bool *exact, struct by_problem *problem)
+{
+    struct by_lp_options options = {.deadline = deadline};
+    uint32_t added = 1;
+    int error = 0;
+
+    *exact = true;
+    while (!error && added > 0 && *exact) {
+        error = by_lp_solve(model->lp, &options, problem);
+        program->rounds++;
+        if (error)
+            break;
+        program->pivots += by_lp_work(model->lp).pivots;
+        by_model_amounts(model, false, amounts);
+        added = by_model_separate(model, amounts);
+        if (added == 0) {
+            by_model_amounts_free(amounts);
+            *exact = by_model_amounts(model, true, amounts);
+            if (*exact)
+                added = by_model_separate(model, amounts);
+        }
+        if (added > 0)
+            by_model_amounts_free(amounts);
+    }
+    return error;
+}
+
+/*
+ * The same rate with as little traffic as possible: what the program leaves open is decided so that trees are
+ * short, and numbers mostly, too. Where rounding had hidden a cut, the rate is not to be had: `*exact` says
+ * no. Errors are as of find_cuts.
+ */
+static int spare(struct by_model *model, double deadline, struct by_program *program,
+                 struct by_model_amounts *amounts, bool *exact, struct by_problem *problem)
+{
+    uint32_t row;
+    mpq_t rate;
+    int error;
+
+    mpq_init(rate);
+    by_lp_value(model->lp, rate);
+    row = by_lp_row_q(model->lp, BY_LP_EQUAL, rate);
+    mpq_clear(rate);
+    for (uint32_t i = 0; i < model->compute_count; i++) {
+        by_lp_cost(model->lp, model->root[i], 0, 1);
+        by_lp_add(model->lp, row, model->root[i], 1, 1);
+    }
+    for (uint32_t i = 0; i < model->share_count; i++)
+        by_lp_cost(model->lp, model->shares[i].column, -1, 1);
+    by_model_amounts_free(amounts);
+    error = find_cuts(model, deadline, program, amounts, exact, problem);
+    if (error != BY_EINVAL || by_lp_state(model->lp) != BY_LP_INFEASIBLE)
+        return error;
+    *exact = false;
+    return 0;
+}
+
+/* The bound and its proof: prices of arcs, from the rows of their capacities. */
+static void keep_proof(const struct by_model *model, struct by_program *program)
+{
+    const mpq_t *duals = by_lp_duals(model->lp);
+    struct by_price *rows = by_alloc(model->arc_count, sizeof(*rows));
+    int64_t *capacity = by_alloc(model->arc_count, sizeof(*capacity));
+    uint32_t count = 0;
+    bool fits = true;
+    mpz_t scale, scratch;
+
+    mpz_init_set_ui(scale, 1);
+    mpz_init(scratch);
+    for (uint32_t i = 0; i < model->arc_count; i++)
+        mpz_lcm(scale, scale, mpq_denref(duals[model->arcs[i].row]));
+    for (uint32_t i = 0; i < model->arc_count && fits; i++) {
+        const struct by_model_arc *arc = &model->arcs[i];
+
+        if (model->mirrored && arc->reverse < i)
+            continue; /* the row of its reverse */
+        mpz_mul(scratch, scale, mpq_numref(duals[arc->row]));
+        mpz_divexact(scratch, scratch, mpq_denref(duals[arc->row]));
+        fits = mpz_fits_slong_p(scratch);
+        rows[count] = (struct by_price){arc->from, arc->to, mpz_get_si(scratch)};
+        capacity[count++] = arc->capacity;
+    }
+    if (fits && mpz_fits_slong_p(scale))
+        program->proof = by_certificate_of_prices(rows, capacity, count, model->mirrored, mpz_get_si(scale),
+                                                  &program->bound);
+    if (!program->proof)
+        program->bound = (struct by_fraction){0, 1};
+    mpz_clears(scale, scratch, NULL);
+    free(rows);
+    free(capacity);
+}
+
+static void add_way(struct by_program_ways *ways, const uint32_t *nodes, uint32_t count, int64_t amount)
+{
+    struct by_program_way *way;
+
+    BY_GROW(ways->ways, ways->count, ways->room);
+    way = &ways->ways[ways->count++];
+    *way = (struct by_program_way){count, by_alloc(count, sizeof(*nodes)), amount};
+    memcpy(way->nodes, nodes, count * sizeof(*nodes));
+}
+
+/* The flow of one compute node for one use, taken apart into ways; what goes round and round stays. */
+struct walk {
+    const struct by_model *model;
+    const struct by_model_amounts *amounts;
+    int64_t *left;         /* by share */
+    uint32_t first, count; /* the shares of this flow */
+    uint32_t *nodes, *shares;
+    bool *visited; /* by node */
+};
+
+/* A share of the flow that leaves `node` with something left, or UINT32_MAX. */
+static uint32_t next_share(const struct walk *walk, uint32_t node)
+{
+    for (uint32_t i = walk->first; i < walk->first + walk->count; i++)
+        if (walk->left[i] > 0 && walk->model->arcs[walk->model->shares[i].arc].from == node)
+            return i;
+    return UINT32_MAX;
+}
+
+/* One way from the source to a compute node; false when nothing is left. */
+static bool walk_way(const struct walk *walk, uint32_t source, struct by_program_ways *ways)
+{
+    const struct by_model *model = walk->model;
+    uint32_t at = source, length = 0;
+    int64_t amount = INT64_MAX;
+
+    memset(walk->visited, 0, model->graph->node_count * sizeof(*walk->visited));
+    walk->nodes[0] = source;
+    walk->visited[source] = true;
+    while (at == source || model->number[at] == UINT32_MAX) {
+        uint32_t share = next_share(walk, at);
+
+        if (share == UINT32_MAX) {
+            BY_ASSERT(at == source); /* flows are kept at switches */
+            return false;
+        }
+        at = model->arcs[model->shares[share].arc].to;
+        if (walk->visited[at]) { /* a circle: it brings nothing to anybody */
+            uint32_t start = length;
+            int64_t least = walk->left[share];
+
+            while (walk->nodes[start] != at) {
+                start--;
+                least = walk->left[walk->shares[start]] < least ? walk->left[walk->shares[start]] : least;
+            }
+            walk->left[share] -= least;
+            for (uint32_t i = start; i < length; i++)
+                walk->left[walk->shares[i]] -= least;
+            return true;
+        }
+        walk->visited[at] = true;
+        walk->shares[length++] = share;
+        walk->nodes[length] = at;
+    }
+    for (uint32_t i = 0; i < length; i++)
+        amount = walk->left[walk->shares[i]] < amount ? walk->left[walk->shares[i]] : amount;
+    for (uint32_t i = 0; i < length; i++)
+        walk->left[walk->shares[i]] -= amount;
+    add_way(ways, walk->nodes, length + 1, amount);
+    return true;
+}
+
+static int compare_ways(const void *left, const void *right)
+{
+    const struct by_program_way *a = left, *b = right;
+    uint32_t last = a->nodes[a->node_count - 1], other = b->nodes[b->node_count - 1];
+
+    if (a->nodes[0] != b->nodes[0])
+        return a->nodes[0] < b->nodes[0] ? -1 : 1;
+    return last < other ? -1 : last > other;
+}
+
+static void find_ways(const struct by_model *model, const struct by_model_amounts *amounts,
+                      struct by_program *program)
+{
+    uint32_t n = model->graph->node_count;
+    struct walk walk = {.model = model, .amounts = amounts};
+
+    walk.left = by_alloc(model->share_count, sizeof(*walk.left));
+    memcpy(walk.left, amounts->shares, model->share_count * sizeof(*walk.left));
+    walk.nodes = by_alloc((size_t)n + 1, sizeof(*walk.nodes));
+    walk.shares = by_alloc((size_t)n + 1, sizeof(*walk.shares));
+    walk.visited = by_alloc(n, sizeof(*walk.visited));
+    while (walk.first < model->share_count) {
+        const struct by_model_share *share = &model->shares[walk.first];
+
+        for (walk.count = 0; walk.first + walk.count < model->share_count &&
+                             model->shares[walk.first + walk.count].use == share->use &&
+                             model->shares[walk.first + walk.count].source == share->source;)
+            walk.count++;
+        while (walk_way(&walk, model->node[share->source], &program->ways[share->use]))
+            ;
+        walk.first += walk.count;
+    }
+    for (uint32_t use = 0; use < BY_PROGRAM_USES; use++)
+        if (program->ways[use].count > 1)
+            qsort(program->ways[use].ways, program->ways[use].count, sizeof(struct by_program_way),
+                  compare_ways);
+    free(walk.left);
+    free(walk.nodes);
+    free(walk.shares);
+    free(walk.visited);
+}
+
+int by_program_solve(const struct by_graph *graph, double deadline, struct by_program *program,
+                     struct by_problem *problem)
+{
+    struct by_model *model;
+    struct by_model_amounts amounts = {0};
+    bool exact = false;
+    int error;
+
+    *program = (struct by_program){.bound = {0, 1}, .rate = {0, 1}};
+    if (by_graph_sum(graph) > BY_CAPACITY_SUM_MAX / 8)
+        return by_problem_set(
+            problem, BY_ERANGE, (struct by_place){0, 0},
+            "the bandwidths need more than 57 bits in their common unit; round them or use a larger unit");
+    model = by_model_new(graph);
+    program->mirrored = model->mirrored;
+    first_cuts(model);
+    error = find_cuts(model, deadline, program, &amounts, &exact, problem);
+    if (!error) {
+        program->cuts = model->cut_count;
+        program->columns = by_lp_column_count(model->lp);
+        keep_proof(model, program);
+    }
+    if (!error && !exact)
+        error = spare(model, deadline, program, &amounts, &exact, problem);
+    if (!error && exact && by_fraction_set(amounts.total, amounts.scale, &program->rate) == 0) {
+        program->scale = amounts.scale;
+        program->roots = by_alloc(graph->node_count, sizeof(*program->roots));
+        for (uint32_t i = 0; i < model->compute_count; i++)
+            program->roots[model->node[i]] = amounts.roots[i];
+        find_ways(model, &amounts, program);
+    }
+    by_model_amounts_free(&amounts);
+    by_model_free(model);
+    return error;
+}
+
+void by_program_free(struct by_program *program)
+{
+    for (uint32_t use = 0; use < BY_PROGRAM_USES; use++) {
+        for (uint32_t i = 0; i < program->ways[use].count; i++)
+            free(program->ways[use].ways[i].nodes);
+        free(program->ways[use].ways);
+    }
+    by_certificate_free(program->proof);
+    free(program->roots);
+    *program = (struct by_program){0};
+}

@@ -1,0 +1,127 @@
+/*
+ * Solutions as integers, and the cuts that they violate: for each use and each compute node a maximum flow
+ * from all roots, which must bring all trees. See model.h.
+ */
+#include "control/study/bound/model.h"
+
+#include "control/base/alloc.h"
+
+/* Sums of amounts stay below 2^this, so that flows and their sums fit. */
+#define AMOUNT_BITS 58
+/* Rounded amounts: sums stay below 2^this. */
+#define ROUNDED_BITS 44
+
+/* floor(value * scale); false where that has more bits than `bits`. */
+static bool to_integer(const mpq_t value, const mpz_t scale, mpz_t scratch, uint32_t bits, int64_t *result)
+{
+    mpz_mul(scratch, mpq_numref(value), scale);
+    mpz_fdiv_q(scratch, scratch, mpq_denref(value));
+    if (mpz_sizeinbase(scratch, 2) > bits)
+        return false;
+    *result = mpz_get_si(scratch);
+    return true;
+}
+
+/* The scale: exact, or a power of two for which sums of amounts have ROUNDED_BITS. */
+static void choose_scale(const struct by_model *model, bool exact, mpz_t scale)
+{
+    int64_t whole = by_graph_sum(model->graph);
+    uint32_t bits = 0;
+
+    if (exact) {
+        by_lp_denominator(by_lp_primals(model->lp), by_lp_column_count(model->lp), scale);
+        return;
+    }
+    while (bits < ROUNDED_BITS && whole >> bits > 0)
+        bits++;
+    mpz_set_ui(scale, 1);
+    mpz_mul_2exp(scale, scale, ROUNDED_BITS - bits);
+}
+
+bool by_model_amounts(const struct by_model *model, bool exact, struct by_model_amounts *amounts)
+{
+    size_t n = model->compute_count;
+    const mpq_t *values = by_lp_primals(model->lp);
+    bool fits = true;
+    mpz_t scale, scratch;
+    int64_t sum = 0;
+
+    *amounts = (struct by_model_amounts){.exact = exact};
+    amounts->roots = by_alloc(n, sizeof(*amounts->roots));
+    amounts->shares = by_alloc(model->share_count, sizeof(*amounts->shares));
+    amounts->capacity = by_alloc(BY_PROGRAM_USES * n * n, sizeof(*amounts->capacity));
+    mpz_inits(scale, scratch, NULL);
+    choose_scale(model, exact, scale);
+    fits = mpz_sizeinbase(scale, 2) <= AMOUNT_BITS;
+    amounts->scale = fits ? mpz_get_si(scale) : 0;
+    for (uint32_t i = 0; i < n && fits; i++) {
+        fits = to_integer(values[model->root[i]], scale, scratch, AMOUNT_BITS, &amounts->roots[i]);
+        amounts->total += amounts->roots[i];
+        fits = fits && amounts->total >> AMOUNT_BITS == 0;
+    }
+    for (uint32_t i = 0; i < model->share_count && fits; i++) {
+        const struct by_model_share *share = &model->shares[i];
+        uint32_t to = model->number[model->arcs[share->arc].to];
+
+        fits = to_integer(values[share->column], scale, scratch, AMOUNT_BITS, &amounts->shares[i]);
+        sum += amounts->shares[i];
+        fits = fits && sum >> AMOUNT_BITS == 0;
+        if (to != UINT32_MAX)
+            amounts->capacity[(share->use * n + share->source) * n + to] += amounts->shares[i];
+    }
+    mpz_clears(scale, scratch, NULL);
+    return fits;
+}
+
+void by_model_amounts_free(struct by_model_amounts *amounts)
+{
+    free(amounts->roots);
+    free(amounts->shares);
+    free(amounts->capacity);
+    *amounts = (struct by_model_amounts){0};
+}
+
+/* The flows of one use: for each compute node, from all roots. */
+static uint32_t separate_use(struct by_model *model, const struct by_model_amounts *amounts,
+                             enum by_program_use use)
+{
+    uint32_t n = model->compute_count, added = 0;
+    const int64_t *capacity = amounts->capacity + (size_t)use * n * n;
+    struct by_flow *flow = by_flow_new(n + 1);
+    bool *side = by_alloc((size_t)n + 1, sizeof(*side));
+    int64_t wanted = amounts->total - (amounts->exact ? 0 : (int64_t)model->share_count + n);
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (amounts->roots[i] > 0)
+            by_flow_add(flow, n, i, amounts->roots[i]);
+        for (uint32_t j = 0; j < n; j++) {
+            int64_t amount =
+                use == BY_PROGRAM_DOWN ? capacity[(size_t)i * n + j] : capacity[(size_t)j * n + i];
+
+            if (amount > 0)
+                by_flow_add(flow, i, j, amount);
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (by_flow_run(flow, n, i, wanted) >= wanted)
+            continue;
+        by_flow_sink_side(flow, side);
+        added += by_model_cut(model, use, side);
+        by_flow_source_side(flow, side);
+        for (uint32_t j = 0; j < n; j++)
+            side[j] = !side[j];
+        added += by_model_cut(model, use, side);
+    }
+    by_flow_free(flow);
+    free(side);
+    return added;
+}
+
+uint32_t by_model_separate(struct by_model *model, const struct by_model_amounts *amounts)
+{
+    uint32_t added = separate_use(model, amounts, BY_PROGRAM_DOWN);
+
+    if (!model->mirrored)
+        added += separate_use(model, amounts, BY_PROGRAM_UP);
+    return added;
+}

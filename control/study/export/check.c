@@ -1,0 +1,98 @@
+/* Which schedule a file holds, and its check. See check.h. */
+#include "control/study/export/check.h"
+
+#include <string.h>
+
+#include "control/base/xml.h"
+#include "control/study/export/forestcoll.h"
+#include "control/study/export/msccl.h"
+#include "offload/base/errors.h"
+
+/* A schedule's file (bytes). */
+#define FILE_BYTES_MAX ((size_t)1 << 30)
+
+struct reader {
+    bool trees;
+    struct by_msccl_reader *msccl;
+    struct by_forestcoll *forestcoll;
+};
+
+static int on_start(void *context, const struct by_xml_element *element, struct by_problem *problem)
+{
+    struct reader *reader = context;
+
+    if (element->depth == 0) {
+        reader->trees = strcmp(element->name, "Algo") == 0;
+        if (!reader->trees && strcmp(element->name, "algo") != 0)
+            return by_problem_set(
+                problem, BY_EFORMAT, element->place,
+                "the file begins with <%.40s>; MSCCL XML begins with <algo>, ForestColl's trees with "
+                "<Algo>",
+                element->name);
+    }
+    return reader->trees ? by_forestcoll_start(reader->forestcoll, element, problem)
+                         : by_msccl_reader_start(reader->msccl, element, problem);
+}
+
+static int check_msccl(struct by_msccl_reader *reader, const struct by_topology *topology, uint32_t slots,
+                       struct by_check_report *report, struct by_problem *problem)
+{
+    struct by_msccl *msccl = NULL;
+    int error = by_msccl_reader_finish(reader, &msccl, problem);
+
+    if (error)
+        return error;
+    *report = (struct by_check_report){.format = "MSCCL",
+                                       .collective = msccl->collective,
+                                       .rank_count = msccl->gpu_count,
+                                       .chunk_count = msccl->chunk_count,
+                                       .step_count = msccl->step_count,
+                                       .unit_count = msccl->block_count,
+                                       .in_place = msccl->in_place,
+                                       .out_of_place = msccl->out_of_place};
+    for (uint32_t g = 0; g < msccl->gpu_count; g++)
+        if (msccl->gpus[g].block_count > report->blocks_max)
+            report->blocks_max = msccl->gpus[g].block_count;
+    if (topology && by_topology_compute_count(topology) != msccl->gpu_count)
+        error = by_problem_set(problem, BY_EINVAL, (struct by_place){0, 0},
+                               "the schedule has %u GPUs, the topology %u compute nodes", msccl->gpu_count,
+                               by_topology_compute_count(topology));
+    if (!error && msccl->out_of_place)
+        error = by_msccl_execute(msccl, false, slots, problem);
+    if (!error && msccl->in_place)
+        error = by_msccl_execute(msccl, true, slots, problem);
+    by_msccl_free(msccl);
+    return error;
+}
+
+static int finish(struct reader *reader, int error, const struct by_topology *topology, uint32_t slots,
+                  struct by_check_report *report, struct by_problem *problem)
+{
+    *report = (struct by_check_report){0};
+    if (!error)
+        error = reader->trees ? by_forestcoll_check(reader->forestcoll, topology, report, problem)
+                              : check_msccl(reader->msccl, topology, slots, report, problem);
+    by_msccl_reader_free(reader->msccl);
+    by_forestcoll_free(reader->forestcoll);
+    return error;
+}
+
+int by_check_file(const char *path, const struct by_topology *topology, uint32_t slots,
+                  struct by_check_report *report, struct by_problem *problem)
+{
+    struct reader reader = {.msccl = by_msccl_reader_new(), .forestcoll = by_forestcoll_new()};
+    struct by_xml_handler handler = {on_start, NULL, &reader};
+    int error = by_xml_read(path, FILE_BYTES_MAX, &handler, problem);
+
+    return finish(&reader, error, topology, slots, report, problem);
+}
+
+int by_check_text(const char *text, size_t bytes, const struct by_topology *topology, uint32_t slots,
+                  struct by_check_report *report, struct by_problem *problem)
+{
+    struct reader reader = {.msccl = by_msccl_reader_new(), .forestcoll = by_forestcoll_new()};
+    struct by_xml_handler handler = {on_start, NULL, &reader};
+    int error = by_xml_parse(text, bytes, &handler, problem);
+
+    return finish(&reader, error, topology, slots, report, problem);
+}

@@ -1,0 +1,6 @@
+# series: periodic schedules of series of operations, their file, and how they run.
+control_SRC += \
+	control/study/series/read.c \
+	control/study/series/run.c \
+	control/study/series/series.c \
+	control/study/series/write.c

@@ -1,0 +1,33 @@
+/* Arrays of GMP's rationals, for the rooms that compute steady states in them. Any thread. */
+#ifndef BY_STUDY_SERIES_RATIONAL_H
+#define BY_STUDY_SERIES_RATIONAL_H
+
+#include <gmp.h>
+
+#include "control/base/alloc.h"
+#include "control/fabric/topology.h"
+
+/* `count` zeros; release with by_rationals_free. */
+static inline mpq_t *by_rationals_new(size_t count)
+{
+    mpq_t *numbers = by_alloc(count, sizeof(*numbers));
+
+    for (size_t i = 0; i < count; i++)
+        mpq_init(numbers[i]);
+    return numbers;
+}
+
+static inline void by_rationals_free(mpq_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < count && numbers; i++)
+        mpq_clear(numbers[i]);
+    free(numbers);
+}
+
+static inline void by_rational_set(mpq_t number, struct by_fraction value)
+{
+    mpq_set_si(number, value.num, (unsigned long)value.den);
+    mpq_canonicalize(number);
+}
+
+#endif

@@ -1,0 +1,14 @@
+# steady: the best throughput of series of scatters, gossips and reduces. A library of its own, since its programs are linked with Clp.
+LIBS += steady
+steady_SRC := \
+	control/study/steady/colour.c \
+	control/study/steady/platform.c \
+	control/study/steady/program.c \
+	control/study/steady/program_flows.c \
+	control/study/steady/program_reduce.c \
+	control/study/steady/reduction_tree.c \
+	control/study/steady/room.c \
+	control/study/steady/schedule.c \
+	control/study/steady/steady.c
+banyan_LIBS += steady
+banyan_SRC += control/cli/steady.c control/cli/steady_print.c

@@ -1,0 +1,398 @@
+/*
+ * Reductions: the program SSR of LMR section 4.2. A message is a partial result: of neighbours in the
+ * operator's order, or, where the operator commutes, of any set of values (LMR note 1 leaves that open; there
+ * are 2^n sets, so n is small). Values may be taken from their holders without limit, and the whole result
+ * ends at the target; everything else that reaches a node, or is made there, is used there or sent on. See
+ * program.h; the reduction trees are taken out in reduction_tree.c.
+ */
+#include "control/study/steady/program_reduce.h"
+
+#include "control/study/series/rational.h"
+#include "offload/base/errors.h"
+
+static const struct by_place nowhere = {0, 0};
+
+/* ---- messages and combinations ---- */
+
+uint32_t by_reduction_message(const struct by_reduction *reduction, uint64_t values)
+{
+    uint32_t first = (uint32_t)__builtin_ctzll(values), count = (uint32_t)__builtin_popcountll(values);
+    uint32_t n = reduction->problem->holder_count;
+
+    if (reduction->problem->commutative)
+        return (uint32_t)values - 1;
+    /* intervals by their length, then by their first value */
+    return (count - 1) * n - (count - 1) * (count - 2) / 2 + first;
+}
+
+uint32_t by_reduction_split(const struct by_reduction *reduction, uint32_t message, uint32_t left)
+{
+    for (uint32_t s = reduction->first_split[message]; s < reduction->first_split[message + 1]; s++)
+        if (reduction->splits[s].left == left)
+            return s;
+    return BY_SERIES_NONE;
+}
+
+static void list_messages(struct by_reduction *reduction)
+{
+    uint32_t n = reduction->problem->holder_count, m = 0;
+    uint64_t all = UINT64_MAX >> (64 - n);
+
+    reduction->message_count = reduction->problem->commutative ? (uint32_t)all : n * (n + 1) / 2;
+    reduction->values = by_alloc(reduction->message_count, sizeof(*reduction->values));
+    reduction->size = by_rationals_new(reduction->message_count);
+    if (reduction->problem->commutative)
+        for (; m < reduction->message_count; m++)
+            reduction->values[m] = m + 1;
+    for (uint32_t length = 1; length <= n && m < reduction->message_count; length++)
+        for (uint32_t first = 0; first + length <= n; first++)
+            reduction->values[m++] = (all >> (n - length)) << first;
+    for (m = 0; m < reduction->message_count; m++)
+        by_steady_message_size(reduction->problem, (uint32_t)__builtin_ctzll(reduction->values[m]),
+                               63 - (uint32_t)__builtin_clzll(reduction->values[m]), reduction->size[m]);
+    reduction->whole = by_reduction_message(reduction, all);
+}
+
+/* The left parts of a message, one after the other, from 0 until 0: of an interval what stands before a cut,
+ * of a set all parts with its lowest value. */
+static uint64_t next_left(const struct by_reduction *reduction, uint64_t values, uint64_t left)
+{
+    uint64_t lowest = values & -values;
+
+    if (!reduction->problem->commutative) {
+        left |= left ? left << 1 : lowest;
+        return left == values ? 0 : left;
+    }
+    left = left ? (left - 1) & values : (values - 1) & values;
+    while (left && !(left & lowest))
+        left = (left - 1) & values;
+    return left;
+}
+
+static void list_splits(struct by_reduction *reduction)
+{
+    uint32_t room = 0;
+
+    reduction->first_split = by_alloc((size_t)reduction->message_count + 1, sizeof(uint32_t));
+    for (uint32_t m = 0; m < reduction->message_count; m++) {
+        uint64_t values = reduction->values[m], left = 0;
+
+        reduction->first_split[m] = reduction->split_count;
+        if (!(values & (values - 1)))
+            continue;
+        while ((left = next_left(reduction, values, left)) != 0) {
+            BY_GROW(reduction->splits, reduction->split_count, room);
+            reduction->splits[reduction->split_count++] = (struct by_split){
+                m, by_reduction_message(reduction, left), by_reduction_message(reduction, values & ~left)};
+        }
+    }
+    reduction->first_split[reduction->message_count] = reduction->split_count;
+}
+
+void by_reduction_make(struct by_reduction *reduction, const struct by_steady_problem *problem,
+                       const struct by_platform *platform)
+{
+    *reduction = (struct by_reduction){.problem = problem, .platform = platform};
+    mpq_init(reduction->throughput);
+    list_messages(reduction);
+    list_splits(reduction);
+    reduction->sends = by_rationals_new((size_t)platform->links->count * reduction->message_count);
+    reduction->makes = by_rationals_new((size_t)platform->topology->node_count * reduction->split_count);
+}
+
+void by_reduction_free(struct by_reduction *reduction)
+{
+    by_rationals_free(reduction->sends, (size_t)reduction->platform->links->count * reduction->message_count);
+    by_rationals_free(reduction->makes,
+                      (size_t)reduction->platform->topology->node_count * reduction->split_count);
+    by_rationals_free(reduction->size, reduction->message_count);
+    mpq_clear(reduction->throughput);
+    free(reduction->values);
+    free(reduction->splits);
+    free(reduction->first_split);
+}
+
+/* ---- the program ---- */
+
+struct program {
+    struct by_reduction *reduction;
+    struct by_lp *lp;
+    struct by_resources resources;
+    uint32_t throughput; /* column */
+    uint32_t *row;       /* by node and message: conservation, or NONE */
+    uint32_t *sends;     /* columns, as in by_reduction */
+    uint32_t *makes;
+};
+
+/* Whether the value is there for the taking. */
+static bool is_held(const struct by_reduction *reduction, uint32_t message, uint32_t node)
+{
+    uint64_t values = reduction->values[message];
+
+    return !(values & (values - 1)) && reduction->problem->holders[__builtin_ctzll(values)] == node;
+}
+
+static void add_rows(struct program *program)
+{
+    const struct by_reduction *reduction = program->reduction;
+    uint32_t n = reduction->platform->topology->node_count, count = reduction->message_count;
+
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t m = 0; m < count; m++)
+            program->row[(size_t)i * count + m] =
+                is_held(reduction, m, i) ? BY_SERIES_NONE : by_lp_row(program->lp, BY_LP_EQUAL, 0, 1);
+    by_lp_add(program->lp, program->row[(size_t)reduction->problem->targets[0] * count + reduction->whole],
+              program->throughput, -1, 1);
+}
+
+/* `amount` of a message more (or less) at a node for each unit of a column. */
+static void change(struct program *program, uint32_t node, uint32_t message, uint32_t column, int64_t amount)
+{
+    uint32_t row = program->row[(size_t)node * program->reduction->message_count + message];
+
+    if (row != BY_SERIES_NONE)
+        by_lp_add(program->lp, row, column, amount, 1);
+}
+
+static void add_sends(struct program *program)
+{
+    struct by_reduction *reduction = program->reduction;
+    const struct by_links *links = reduction->platform->links;
+    uint32_t count = reduction->message_count;
+
+    for (uint32_t l = 0; l < links->count; l++)
+        for (uint32_t m = 0; m < count; m++) {
+            uint32_t *column = &program->sends[(size_t)l * count + m];
+
+            *column = BY_SERIES_NONE;
+            if (is_held(reduction, m, links->to[l]) ||
+                (m == reduction->whole && links->from[l] == reduction->problem->targets[0]))
+                continue;
+            *column = by_lp_column(program->lp, 0, 1);
+            by_resources_charge(&program->resources, reduction->platform, program->lp, l, *column,
+                                reduction->size[m]);
+            change(program, links->to[l], m, *column, 1);
+            change(program, links->from[l], m, *column, -1);
+        }
+}
+
+static void add_makes(struct program *program)
+{
+    struct by_reduction *reduction = program->reduction;
+    uint32_t n = reduction->platform->topology->node_count;
+    mpq_t time;
+
+    mpq_init(time);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t s = 0; s < reduction->split_count; s++) {
+            const struct by_split *split = &reduction->splits[s];
+            uint32_t *column = &program->makes[(size_t)i * reduction->split_count + s];
+
+            *column = BY_SERIES_NONE;
+            if (!by_platform_computes(reduction->platform, i))
+                continue;
+            *column = by_lp_column(program->lp, 0, 1);
+            by_platform_task_time(reduction->platform, i, reduction->size[split->message], time);
+            if (mpq_sgn(time) != 0)
+                by_lp_add_q(program->lp, program->resources.computes[i], *column, time);
+            change(program, i, split->message, *column, 1);
+            change(program, i, split->left, *column, -1);
+            change(program, i, split->right, *column, -1);
+        }
+    mpq_clear(time);
+}
+
+/* Of all solutions that reach `optimum`, one that leaves most of the busiest processor's time. */
+static void add_balance(struct program *program, const mpq_t optimum)
+{
+    uint32_t least = by_lp_row_q(program->lp, BY_LP_AT_LEAST, optimum);
+    uint32_t spare = by_lp_column(program->lp, 1, 1);
+
+    by_lp_add(program->lp, least, program->throughput, 1, 1);
+    for (uint32_t r = 0; r < program->resources.count; r++)
+        if (program->resources.list[r].kind == BY_SERIES_COMPUTES)
+            by_lp_add(program->lp, program->resources.list[r].row, spare, 1, 1);
+}
+
+/* Builds the program: of the best throughput, or, given that, of the best balance. */
+static void program_make(struct program *program, struct by_reduction *reduction, const mpq_t *optimum)
+{
+    const struct by_platform *platform = reduction->platform;
+    size_t places = (size_t)platform->topology->node_count * reduction->message_count;
+
+    *program = (struct program){.reduction = reduction, .lp = by_lp_new()};
+    program->row = by_alloc(places, sizeof(uint32_t));
+    program->sends = by_alloc((size_t)platform->links->count * reduction->message_count, sizeof(uint32_t));
+    program->makes =
+        by_alloc((size_t)platform->topology->node_count * reduction->split_count, sizeof(uint32_t));
+    by_resources_make(&program->resources, platform, program->lp);
+    program->throughput = by_lp_column(program->lp, optimum ? 0 : 1, 1);
+    add_rows(program);
+    add_sends(program);
+    add_makes(program);
+    if (optimum)
+        add_balance(program, *optimum);
+}
+
+static void program_free(struct program *program)
+{
+    by_resources_free(&program->resources);
+    by_lp_free(program->lp);
+    free(program->row);
+    free(program->sends);
+    free(program->makes);
+}
+
+/* Into an empty solution: taking trees out leaves nothing. */
+static void take_solution(const struct program *program)
+{
+    struct by_reduction *reduction = program->reduction;
+    size_t sends = (size_t)reduction->platform->links->count * reduction->message_count;
+    size_t makes = (size_t)reduction->platform->topology->node_count * reduction->split_count;
+
+    by_lp_primal(program->lp, program->throughput, reduction->throughput);
+    for (size_t i = 0; i < sends; i++)
+        if (program->sends[i] != BY_SERIES_NONE)
+            by_lp_primal(program->lp, program->sends[i], reduction->sends[i]);
+    for (size_t i = 0; i < makes; i++)
+        if (program->makes[i] != BY_SERIES_NONE)
+            by_lp_primal(program->lp, program->makes[i], reduction->makes[i]);
+}
+
+/* Solves for the throughput, or, with `optimum`, for the balance at that throughput; takes trees out of the
+ * solution. */
+static int solve(struct by_reduction *reduction, const mpq_t *optimum, struct by_series *series,
+                 struct by_lanes *lanes, struct by_problem *trouble)
+{
+    const struct by_steady_problem *problem = reduction->problem;
+    struct by_lp_options options = {.deadline = problem->deadline};
+    struct program program;
+    int error;
+
+    program_make(&program, reduction, optimum);
+    error = by_lp_solve(program.lp, &options, trouble);
+    if (!error && !optimum) {
+        by_lp_value(program.lp, series->throughput);
+        by_program_prices(&program.resources, program.lp, series);
+    }
+    if (!error)
+        take_solution(&program);
+    program_free(&program);
+    if (!error && mpq_sgn(reduction->throughput) == 0)
+        return by_problem_set(trouble, BY_EINVAL, nowhere,
+                              "no reduction is possible: a value cannot reach a node that computes and then "
+                              "'%s'; give nodes a \"task_time\", or links",
+                              problem->topology->nodes[problem->targets[0]].name);
+    if (!error && !by_reduction_trees(reduction, lanes))
+        error = by_problem_set(trouble, BY_ESTATE, nowhere,
+                               "the program's solution has no reduction trees, please report it");
+    return error;
+}
+
+/* The least period of these lanes. */
+static void period_of(const struct by_lanes *lanes, mpz_t period)
+{
+    mpz_set_ui(period, 1);
+    for (uint32_t l = 0; l < lanes->count; l++)
+        mpz_lcm(period, period, mpq_denref(lanes->list[l].weight));
+}
+
+/* Puts balanced trees in place of those at hand, where that is asked for or costs little. A second program
+ * that takes too long for what is only an improvement is left. */
+static int balance(struct by_reduction *reduction, struct by_series *series, struct by_lanes *lanes,
+                   struct by_problem *trouble)
+{
+    bool always = reduction->problem->balance == BY_BALANCE_ALWAYS;
+    struct by_lanes balanced = {.count = 0};
+    int error = solve(reduction, (const mpq_t *)&series->throughput, series, &balanced, trouble);
+    mpz_t limit, period;
+
+    mpz_inits(limit, period, NULL);
+    period_of(lanes, limit);
+    period_of(&balanced, period);
+    mpz_mul_ui(limit, limit, BY_STEADY_BALANCE_PERIODS);
+    if (!error && (always || mpz_cmp(period, limit) <= 0)) {
+        struct by_lanes kept = *lanes;
+
+        *lanes = balanced;
+        balanced = kept;
+    }
+    by_lanes_free(&balanced);
+    mpz_clears(limit, period, NULL);
+    return always || error != BY_ETIMEDOUT ? error : 0;
+}
+
+static void list_series_messages(const struct by_reduction *reduction, struct by_series *series)
+{
+    const struct by_steady_problem *problem = reduction->problem;
+
+    series->target = problem->targets[0];
+    series->commutative = problem->commutative;
+    series->holder_count = problem->holder_count;
+    series->holders = by_alloc(problem->holder_count, sizeof(*series->holders));
+    memcpy(series->holders, problem->holders, problem->holder_count * sizeof(*series->holders));
+    series->message_count = reduction->message_count;
+    series->messages = by_alloc(reduction->message_count, sizeof(*series->messages));
+    for (uint32_t m = 0; m < reduction->message_count; m++) {
+        series->messages[m].from = series->messages[m].to = BY_SERIES_NONE;
+        series->messages[m].values = reduction->values[m];
+        mpq_init(series->messages[m].size);
+        mpq_set(series->messages[m].size, reduction->size[m]);
+    }
+}
+
+/* The variables of the program, before any memory is taken for them. */
+static double count_variables(const struct by_steady_problem *problem, const struct by_platform *platform)
+{
+    double n = problem->holder_count, messages = n * (n + 1) / 2, splits = n * (n * n - 1) / 6;
+    uint32_t computing = 0;
+
+    for (uint32_t i = 0; i < platform->topology->node_count; i++)
+        computing += by_platform_computes(platform, i);
+    if (problem->commutative) {
+        messages = splits = 1;
+        for (uint32_t i = 0; i < problem->holder_count; i++) {
+            messages *= 2;
+            splits *= 3;
+        }
+        splits /= 2;
+    }
+    return platform->links->count * messages + computing * splits;
+}
+
+static int check_limits(const struct by_steady_problem *problem, const struct by_platform *platform,
+                        struct by_problem *trouble)
+{
+    double variables = count_variables(problem, platform);
+
+    if (problem->commutative && problem->holder_count > BY_STEADY_COMMUTATIVE_MAX)
+        return by_problem_set(
+            trouble, BY_ELIMIT, nowhere,
+            "%u values of an operator that commutes have 2^%u partial results; the limit is "
+            "%u values: leave out --commutative, or reduce fewer values",
+            problem->holder_count, problem->holder_count, BY_STEADY_COMMUTATIVE_MAX);
+    if (variables > BY_STEADY_VARIABLES_MAX)
+        return by_problem_set(
+            trouble, BY_ELIMIT, nowhere,
+            "%u values on %u links are %.0f variables; the limit is %u: reduce fewer values",
+            problem->holder_count, platform->links->count, variables, BY_STEADY_VARIABLES_MAX);
+    return 0;
+}
+
+int by_program_reduce(const struct by_steady_problem *problem, const struct by_platform *platform,
+                      struct by_series *series, struct by_lanes *lanes, struct by_problem *trouble)
+{
+    struct by_reduction reduction;
+    int error = check_limits(problem, platform, trouble);
+
+    if (error)
+        return error;
+    by_reduction_make(&reduction, problem, platform);
+    error = solve(&reduction, NULL, series, lanes, trouble);
+    if (!error && (problem->balance == BY_BALANCE_ALWAYS || problem->balance == BY_BALANCE_CHEAP))
+        error = balance(&reduction, series, lanes, trouble);
+    if (!error)
+        list_series_messages(&reduction, series);
+    by_reduction_free(&reduction);
+    return error;
+}

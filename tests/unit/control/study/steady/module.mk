@@ -1,0 +1,14 @@
+# Unit tests of control/study/steady, control/study/series and the check of schedules.
+TESTS += steady-figures steady-random steady-check steady-plan
+steady-figures_SRC := tests/unit/control/study/steady/test_figures.c tests/unit/control/study/steady/rig.c
+steady-random_SRC  := tests/unit/control/study/steady/test_random.c tests/unit/control/study/steady/rig.c tests/unit/control/study/steady/oracle.c
+steady-check_SRC   := tests/unit/control/study/steady/test_check.c tests/unit/control/study/steady/rig.c
+steady-figures_LIBS := steady lp control offload
+steady-random_LIBS  := steady lp control offload
+steady-check_LIBS   := steady lp control offload
+steady-figures_LDLIBS := -lcmocka -ljansson -lgmp -lClp -lm
+steady-random_LDLIBS  := -lcmocka -ljansson -lgmp -lClp
+steady-check_LDLIBS   := -lcmocka -ljansson -lgmp -lClp
+steady-plan_SRC    := tests/unit/control/study/steady/test_plan.c tests/unit/control/study/steady/rig.c tests/unit/control/planner/rig.c
+steady-plan_LIBS   := steady lp control offload
+steady-plan_LDLIBS := -lcmocka -ljansson -lgmp -lClp
