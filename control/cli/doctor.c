@@ -15,7 +15,7 @@
 #include "control/cli/target.h"
 #include "control/controller/http.h"
 #include "control/doctor/doctor.h"
-#include "control/lower/file.h"
+#include "control/tables/file.h"
 
 /* How long a peer may take to answer (ms). */
 #define PEER_MS 900u

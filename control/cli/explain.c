@@ -16,8 +16,8 @@
 #include "control/base/fraction.h"
 #include "control/cli/cli.h"
 #include "control/fabric/unit.h"
-#include "control/lower/lower.h"
 #include "control/plan/plan.h"
+#include "control/tables/lower.h"
 #include "offload/wire/types.h"
 
 static const char help[] =

@@ -12,7 +12,7 @@
 #include "control/cli/cli.h"
 #include "control/cli/http.h"
 #include "control/cli/number.h"
-#include "control/lower/file.h"
+#include "control/tables/file.h"
 #include "offload/base/limits.h"
 
 /* Planning a large fabric takes its time (seconds). */

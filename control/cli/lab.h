@@ -18,8 +18,8 @@
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
 #include "control/controller/session.h"
-#include "control/lower/lower.h"
 #include "control/plan/plan.h"
+#include "control/tables/lower.h"
 #include "offload/wire/types.h"
 
 #define LAB_JOBS_MAX 8u

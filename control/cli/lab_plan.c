@@ -6,8 +6,8 @@
 
 #include "control/base/alloc.h"
 #include "control/cli/lab.h"
-#include "control/lower/dump.h"
-#include "control/lower/file.h"
+#include "control/tables/dump.h"
+#include "control/tables/file.h"
 #include "control/verify/verify.h"
 #include "offload/base/errors.h"
 

@@ -13,7 +13,7 @@
 #include "control/base/alloc.h"
 #include "control/base/fraction.h"
 #include "control/cli/lab.h"
-#include "control/lower/traffic.h"
+#include "control/tables/traffic.h"
 #include "offload/reduce/exact.h"
 #include "offload/reduce/reduce.h"
 

@@ -9,7 +9,7 @@
 #include "control/base/alloc.h"
 #include "control/cli/lab.h"
 #include "control/controller/push.h"
-#include "control/lower/file.h"
+#include "control/tables/file.h"
 
 #define ARGUMENTS_MAX 192
 /* Longest wait for carriers (seconds). */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "control/cli/cli.h"
-#include "control/lower/keyed.h"
+#include "control/tables/keyed.h"
 #include "offload/base/errors.h"
 
 static int refuse(const char *option, const char *text, uint64_t low, uint64_t high)

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "control/lower/lower.h"
+#include "control/tables/lower.h"
 
 /* A decimal number in [low, high]. 0, or BY_EXIT_USAGE after an error was printed. */
 int by_cli_number(const char *option, const char *text, uint64_t low, uint64_t high, uint64_t *value);

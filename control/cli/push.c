@@ -17,8 +17,8 @@
 #include "control/cli/number.h"
 #include "control/cli/target.h"
 #include "control/controller/push.h"
-#include "control/lower/file.h"
-#include "control/lower/renew.h"
+#include "control/tables/file.h"
+#include "control/tables/renew.h"
 #include "offload/base/errors.h"
 #include "offload/table/image.h"
 

@@ -1,6 +1,6 @@
 /*
  * banyan show and banyan diff: a table read back from a switch or from a file, for people and programs; and
- * what differs between two. Neighbours: control/controller reads, control/lower prints. Single-threaded.
+ * what differs between two. Neighbours: control/controller reads, control/tables prints. Single-threaded.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -14,8 +14,8 @@
 #include "control/cli/number.h"
 #include "control/controller/counters.h"
 #include "control/controller/session.h"
-#include "control/lower/dump.h"
-#include "control/lower/file.h"
+#include "control/tables/dump.h"
+#include "control/tables/file.h"
 #include "offload/base/errors.h"
 
 static const char show_help[] =

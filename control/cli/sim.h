@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 #include "control/cli/cli.h"
-#include "control/lower/lower.h"
-#include "control/lower/traffic.h"
 #include "control/plan/plan.h"
+#include "control/tables/lower.h"
+#include "control/tables/traffic.h"
 #include "offload/wire/types.h"
 
 #define SIM_PLANS_MAX 16u

@@ -9,7 +9,7 @@
 
 #include "control/base/fraction.h"
 #include "control/cli/sim.h"
-#include "control/lower/file.h"
+#include "control/tables/file.h"
 
 #define PS UINT64_C(1000000000000)
 

@@ -1,6 +1,6 @@
 /*
- * banyan tables: plans to a table image and a readable dump for each node. Neighbours: control/lower does the
- * work; `push` and banyan-switchd take the files. Single-threaded.
+ * banyan tables: plans to a table image and a readable dump for each node. Neighbours: control/tables does
+ * the work; `push` and banyan-switchd take the files. Single-threaded.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -16,9 +16,9 @@
 #include "control/base/fraction.h"
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
-#include "control/lower/dump.h"
-#include "control/lower/file.h"
-#include "control/lower/lower.h"
+#include "control/tables/dump.h"
+#include "control/tables/file.h"
+#include "control/tables/lower.h"
 #include "offload/base/limits.h"
 
 static const char help[] =

@@ -11,7 +11,7 @@
 #include "control/daemon/heal.h"
 #include "control/daemon/state.h"
 #include "control/fabric/build.h"
-#include "control/lower/keyed.h"
+#include "control/tables/keyed.h"
 #include "offload/base/errors.h"
 
 static double seconds_now(void)

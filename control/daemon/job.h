@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "control/lower/lower.h"
 #include "control/plan/plan.h"
+#include "control/tables/lower.h"
 #include "offload/base/siphash.h"
 #include "offload/wire/types.h"
 

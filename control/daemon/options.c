@@ -11,7 +11,7 @@
 #include "control/daemon/daemon.h"
 #include "control/daemon/http.h"
 #include "control/daemon/renew.h"
-#include "control/lower/keyed.h"
+#include "control/tables/keyed.h"
 #include "offload/base/errors.h"
 
 enum {

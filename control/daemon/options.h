@@ -7,7 +7,7 @@
 
 #include "control/controller/http.h"
 #include "control/controller/session.h"
-#include "control/lower/lower.h"
+#include "control/tables/lower.h"
 
 /* Jobs on the command line, switches with --to, and listeners for hosts (counts). */
 #define BY_OPTIONS_JOBS_MAX    64u

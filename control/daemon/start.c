@@ -12,7 +12,7 @@
 #include "control/daemon/daemon.h"
 #include "control/daemon/jobs.h"
 #include "control/daemon/state.h"
-#include "control/lower/file.h"
+#include "control/tables/file.h"
 
 /* How long a writer's requests are counted (milliseconds): longer than the longest heartbeat. */
 #define LOOK_MS 1200u

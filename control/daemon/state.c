@@ -21,7 +21,7 @@
 #include "control/daemon/daemon.h"
 #include "control/daemon/state_inside.h"
 #include "control/fabric/build.h"
-#include "control/lower/keyed.h"
+#include "control/tables/keyed.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 

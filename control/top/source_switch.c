@@ -9,7 +9,7 @@
 #include "control/controller/http.h"
 #include "control/fabric/build.h"
 #include "control/fabric/unit.h"
-#include "control/lower/address.h"
+#include "control/tables/address.h"
 #include "control/top/source.h"
 #include "offload/base/errors.h"
 #include "offload/table/image.h"

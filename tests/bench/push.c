@@ -13,7 +13,7 @@
 
 #include "control/base/alloc.h"
 #include "control/controller/push.h"
-#include "control/lower/file.h"
+#include "control/tables/file.h"
 #include "offload/table/image.h"
 #include "tests/unit/control/controller/fake.h"
 

@@ -31,7 +31,7 @@
 #include "offload/base/errors.h"
 #include "offload/base/prng.h"
 #include "tests/unit/control/controller/fake.h"
-#include "tests/unit/control/lower/bench.h"
+#include "tests/unit/control/tables/bench.h"
 
 #define IMAGE_MAX 65536u
 #define TIMEOUT   2000u

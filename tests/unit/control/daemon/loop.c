@@ -13,7 +13,7 @@
 
 #include "control/base/alloc.h"
 #include "control/daemon/jobs.h"
-#include "tests/unit/control/lower/bench.h"
+#include "tests/unit/control/tables/bench.h"
 
 static struct by_daemon *daemon_of_test;
 

@@ -20,20 +20,20 @@ daemon-apart_LIBS   := control offload
 daemon-apart_LDLIBS := -lcmocka -ljansson -lgmp
 
 # The daemon as a whole, and its parts that plan, admit and remember.
-DAEMON_RIG := tests/unit/control/daemon/rig.c tests/unit/control/controller/fake.c tests/unit/control/lower/bench.c
+DAEMON_RIG := tests/unit/control/daemon/rig.c tests/unit/control/controller/fake.c tests/unit/control/tables/bench.c
 DAEMON_LDLIBS := -lcmocka -lsqlite3 -lmicrohttpd -ljansson -lexpat -lgmp -lm -lprotobuf-nanopb -lssl -lcrypto -lpthread
 TESTS += daemon-whole
 daemon-whole_SRC    := tests/unit/control/daemon/test_daemon.c $(DAEMON_RIG)
 daemon-whole_LIBS   := daemon control agent secure offload
 daemon-whole_LDLIBS := $(DAEMON_LDLIBS)
 TESTS += daemon-tables
-daemon-tables_SRC    := tests/unit/control/daemon/test_tables.c tests/unit/control/lower/bench.c
+daemon-tables_SRC    := tests/unit/control/daemon/test_tables.c tests/unit/control/tables/bench.c
 daemon-tables_LIBS   := daemon control secure offload
 daemon-tables_LDLIBS := $(DAEMON_LDLIBS)
 
 # The server of hosts; over TLS with libbanyan's end of the connection.
 TESTS += daemon-members daemon-members-tls
-MEMBERS_RIG := tests/unit/control/daemon/loop.c tests/unit/control/lower/bench.c
+MEMBERS_RIG := tests/unit/control/daemon/loop.c tests/unit/control/tables/bench.c
 daemon-members_SRC        := tests/unit/control/daemon/test_members.c $(MEMBERS_RIG)
 daemon-members_LIBS       := $(banyand_LIBS)
 daemon-members_LDLIBS      = -lcmocka $(banyand_LDLIBS) -Wl,--wrap=by_heal_rank

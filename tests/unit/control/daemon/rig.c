@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "control/daemon/daemon.h"
-#include "tests/unit/control/lower/bench.h"
+#include "tests/unit/control/tables/bench.h"
 
 #define IMAGE_MAX     65536u
 #define ARGUMENTS_MAX 32

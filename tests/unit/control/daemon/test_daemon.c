@@ -18,7 +18,7 @@
 
 #include "control/controller/http.h"
 #include "control/daemon/state.h"
-#include "control/lower/keyed.h"
+#include "control/tables/keyed.h"
 #include "offload/base/bytes.h"
 #include "offload/table/image.h"
 #include "offload/wire/seal.h"

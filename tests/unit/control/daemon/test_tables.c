@@ -17,7 +17,7 @@
 #include "control/daemon/fabric.h"
 #include "control/daemon/state.h"
 #include "offload/base/errors.h"
-#include "tests/unit/control/lower/bench.h"
+#include "tests/unit/control/tables/bench.h"
 
 /* Two leaves, two spines, two cables between l0 and s0. */
 static struct by_topology *make_fabric(void)

@@ -1,0 +1,23 @@
+/* What all inner nodes of a tree can do; see able.h. */
+#include "control/tables/able.h"
+
+void by_lower_able(const struct by_lowering *lowering, struct by_lowered_tree *tree)
+{
+    tree->modes = (1u << BY_MODE_COUNT) - 2;
+    tree->ops = BY_LOWER_OPS;
+    tree->dtypes = BY_LOWER_DTYPES;
+    for (uint32_t i = 0; i < tree->hop_count; i++) {
+        const struct by_hop *hop = &tree->hops[i];
+        const struct by_node *node = &lowering->topology->nodes[hop->node];
+
+        if (hop->child_count == 0)
+            continue;
+        if (by_lower_depth(lowering, hop) < by_image_det_depth(hop->child_count))
+            tree->modes &= (uint8_t) ~(1u << BY_MODE_DET);
+        /* What is only copied, and the roll call, travel as bor of u8: every node has these. */
+        if (node->ops != 0)
+            tree->ops &= (uint16_t)(node->ops | 1u << BY_OP_BOR);
+        if (node->dtypes != 0)
+            tree->dtypes &= (uint16_t)(node->dtypes | 1u << BY_DTYPE_U8);
+    }
+}

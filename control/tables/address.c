@@ -1,0 +1,138 @@
+/* Addresses, ports and ranks of a fabric. Neighbours: lower.c and the lab use them. Pure; any thread. */
+#include "control/tables/address.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "control/base/alloc.h"
+#include "offload/base/errors.h"
+#include "offload/base/limits.h"
+
+static int refuse(struct by_problem *problem, const char *text)
+{
+    problem->line = 0;
+    problem->column = 0;
+    snprintf(problem->text, sizeof(problem->text), "%s", text);
+    return BY_ELIMIT;
+}
+
+static int check_sizes(const struct by_topology *topology, struct by_problem *problem)
+{
+    char text[400];
+
+    /* Node ids are 16 bits, and 0xffff means none. */
+    if (topology->node_count >= 0xffffu) {
+        snprintf(text, sizeof(text), "the fabric has %u nodes; a table can name 65534: split the fabric",
+                 topology->node_count);
+        return refuse(problem, text);
+    }
+    if (topology->link_count > BY_ADDRESS_LINKS_MAX) {
+        snprintf(text, sizeof(text),
+                 "the fabric has %u links; the address range 198.18.0.0/15 holds %u: merge parallel links",
+                 topology->link_count, BY_ADDRESS_LINKS_MAX);
+        return refuse(problem, text);
+    }
+    for (uint32_t i = 0; i < topology->node_count; i++) {
+        if (strlen(topology->nodes[i].name) > BY_NAME_MAX) {
+            snprintf(text, sizeof(text),
+                     "node '%.60s...': the name is %zu bytes long, a table holds %u: shorten it",
+                     topology->nodes[i].name, strlen(topology->nodes[i].name), BY_NAME_MAX);
+            return refuse(problem, text);
+        }
+    }
+    return 0;
+}
+
+int by_address_map_make(const struct by_topology *topology, struct by_address_map *map,
+                        struct by_problem *problem)
+{
+    int error = check_sizes(topology, problem);
+    uint32_t next = 0;
+
+    memset(map, 0, sizeof(*map));
+    if (error != 0)
+        return error;
+    map->topology = topology;
+    map->port_a = by_alloc(topology->link_count, sizeof(uint32_t));
+    map->port_b = by_alloc(topology->link_count, sizeof(uint32_t));
+    map->port_count = by_alloc(topology->node_count, sizeof(uint32_t));
+    map->first_port = by_alloc(topology->node_count, sizeof(uint32_t));
+    map->ports = by_alloc(2 * (size_t)topology->link_count, sizeof(uint32_t));
+    map->rank = by_alloc(topology->node_count, sizeof(uint32_t));
+    for (uint32_t i = 0; i < topology->link_count; i++) {
+        map->port_a[i] = map->port_count[topology->links[i].a]++;
+        map->port_b[i] = map->port_count[topology->links[i].b]++;
+    }
+    for (uint32_t i = 0; i < topology->node_count; i++) {
+        map->first_port[i] = next;
+        next += map->port_count[i];
+        map->rank[i] = topology->nodes[i].compute ? map->rank_count++ : UINT32_MAX;
+        if (map->port_count[i] > BY_TABLE_PORTS_MAX) {
+            char text[400];
+            snprintf(text, sizeof(text),
+                     "node '%s' has %u links; a node has at most %u ports: use fewer, wider links",
+                     topology->nodes[i].name, map->port_count[i], BY_TABLE_PORTS_MAX);
+            by_address_map_free(map);
+            return refuse(problem, text);
+        }
+    }
+    for (uint32_t i = 0; i < topology->link_count; i++) {
+        map->ports[map->first_port[topology->links[i].a] + map->port_a[i]] = i;
+        map->ports[map->first_port[topology->links[i].b] + map->port_b[i]] = i;
+    }
+    return 0;
+}
+
+void by_address_map_free(struct by_address_map *map)
+{
+    free(map->port_a);
+    free(map->port_b);
+    free(map->port_count);
+    free(map->first_port);
+    free(map->ports);
+    free(map->rank);
+    memset(map, 0, sizeof(*map));
+}
+
+uint32_t by_address_ip(const struct by_topology *topology, uint32_t link, uint32_t node)
+{
+    return BY_ADDRESS_BASE + 2 * link + (topology->links[link].a == node ? 0 : 1);
+}
+
+void by_address_mac(uint32_t ip, uint8_t mac[6])
+{
+    mac[0] = 0x02;
+    mac[1] = 0x62;
+    mac[2] = (uint8_t)(ip >> 24);
+    mac[3] = (uint8_t)(ip >> 16);
+    mac[4] = (uint8_t)(ip >> 8);
+    mac[5] = (uint8_t)ip;
+}
+
+uint32_t by_address_peer(const struct by_topology *topology, uint32_t link, uint32_t node)
+{
+    const struct by_link *cable = &topology->links[link];
+
+    return cable->a == node ? cable->b : cable->a;
+}
+
+uint32_t by_address_port(const struct by_address_map *map, uint32_t link, uint32_t node)
+{
+    return map->topology->links[link].a == node ? map->port_a[link] : map->port_b[link];
+}
+
+uint32_t by_address_link(const struct by_address_map *map, uint32_t node, uint32_t port)
+{
+    return map->ports[map->first_port[node] + port];
+}
+
+void by_address_interface(const struct by_topology *topology, uint32_t node, uint32_t port, char name[16])
+{
+    snprintf(name, 16, "%s%u", topology->nodes[node].compute ? "eth" : "p", port);
+}
+
+char *by_address_text(uint32_t ip, char text[BY_ADDRESS_TEXT])
+{
+    snprintf(text, BY_ADDRESS_TEXT, "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255);
+    return text;
+}

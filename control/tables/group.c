@@ -1,0 +1,382 @@
+/*
+ * Plans of one job to groups of trees: who owns them, in which proportions they share the data, and which
+ * collectives can use the same trees. Shares are exact wherever they fit 32 bits. Internal to lower/.
+ */
+#include "control/tables/group.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "control/base/alloc.h"
+#include "control/fabric/build.h"
+#include "control/fabric/members.h"
+#include "offload/base/errors.h"
+#include "offload/wire/types.h"
+
+#define BIT(collective) ((uint16_t)(1u << (collective)))
+
+void by_group_note(struct by_groups *groups, const char *format, ...)
+{
+    char text[400];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    BY_GROW(groups->notes, groups->note_count, groups->note_room);
+    groups->notes[groups->note_count++] = by_copy_text(text);
+}
+
+static struct by_group *find_group(struct by_groups *groups, uint16_t collectives, uint16_t owner)
+{
+    for (uint32_t i = 0; i < groups->count; i++)
+        if (groups->groups[i].collectives == collectives && groups->groups[i].owner == owner)
+            return &groups->groups[i];
+    BY_GROW(groups->groups, groups->count, groups->room);
+    groups->groups[groups->count] = (struct by_group){.collectives = collectives, .owner = owner};
+    return &groups->groups[groups->count++];
+}
+
+/* What a tree of this plan is for: the bit of its group, and which way its data run. */
+static uint16_t role(const struct by_plan *plan, const struct by_tree *tree, enum by_flow *flow)
+{
+    switch (plan->collective) {
+    case BY_COLLECTIVE_ALLGATHER:
+    case BY_COLLECTIVE_BROADCAST:
+        *flow = BY_FLOW_DOWN;
+        return BIT(plan->collective);
+    case BY_COLLECTIVE_REDUCE_SCATTER:
+    case BY_COLLECTIVE_REDUCE:
+        *flow = BY_FLOW_UP;
+        return BIT(plan->collective);
+    default:
+        break;
+    }
+    if (tree->use == BY_TREE_UP) {
+        *flow = BY_FLOW_UP;
+        return BIT(BY_COLLECTIVE_REDUCE_SCATTER);
+    }
+    if (tree->use == BY_TREE_DOWN) {
+        *flow = BY_FLOW_DOWN;
+        return BIT(BY_COLLECTIVE_ALLGATHER);
+    }
+    *flow = BY_FLOW_BOTH;
+    return BIT(plan->collective);
+}
+
+static int find_owner(const struct by_address_map *map, const struct by_plan *plan,
+                      const struct by_tree *tree, uint16_t bit, const char *where, uint16_t *owner,
+                      struct by_problem *problem)
+{
+    uint32_t node = tree->root;
+
+    *owner = BY_RANK_NONE;
+    if (bit == BIT(BY_COLLECTIVE_ALLREDUCE) || bit == BIT(BY_COLLECTIVE_BARRIER))
+        return 0;
+    if (plan->collective == BY_COLLECTIVE_BROADCAST || plan->collective == BY_COLLECTIVE_REDUCE)
+        node = plan->root >= 0 && plan->root < map->topology->node_count ? (uint32_t)plan->root : UINT32_MAX;
+    if (node >= map->topology->node_count || map->rank[node] == UINT32_MAX)
+        return by_problem_say(
+            problem, BY_EINVAL,
+            "%s: '%s' owns the data but is not a compute node: root one-way trees at compute nodes", where,
+            node < map->topology->node_count ? map->topology->nodes[node].name : "?");
+    *owner = (uint16_t)map->rank[node];
+    return 0;
+}
+
+static int plans_have(const struct by_lower_job *job, unsigned collective)
+{
+    for (uint32_t i = 0; i < job->plan_count; i++)
+        if (job->plans[i]->collective == collective)
+            return 1;
+    return 0;
+}
+
+static int add_plan(const struct by_address_map *map, const struct by_lower_job *job,
+                    const struct by_plan *plan, struct by_groups *groups, struct by_problem *problem)
+{
+    struct by_lower_load load = {.arc = by_alloc(map->topology->arc_count, sizeof(uint64_t))};
+    int error = 0;
+
+    for (uint32_t i = 0; i < plan->tree_count && error == 0; i++) {
+        const struct by_tree *tree = &plan->trees[i];
+        struct by_hops hops = {0};
+        char where[64];
+        enum by_flow flow;
+        uint16_t bit = role(plan, tree, &flow), owner = BY_RANK_NONE;
+
+        /* One-way trees of an allreduce give way to a reduce-scatter's or an allgather's own plan. */
+        if (plan->collective == BY_COLLECTIVE_ALLREDUCE && flow != BY_FLOW_BOTH &&
+            plans_have(job, flow == BY_FLOW_UP ? BY_COLLECTIVE_REDUCE_SCATTER : BY_COLLECTIVE_ALLGATHER))
+            continue;
+        snprintf(where, sizeof(where), "job %u, %s tree %u", job->job, by_collective_name(plan->collective),
+                 i);
+        if (tree->weight.num <= 0 || tree->weight.den <= 0)
+            error = by_problem_say(problem, BY_EINVAL, "%s: its weight is not above zero: leave the tree out",
+                                   where);
+        if (error == 0)
+            error = by_hops_make(map, plan, tree, flow, &load, where, &hops, problem);
+        if (error == 0) {
+            error = find_owner(map, plan, tree, bit, where, &owner, problem);
+            if (error != 0)
+                by_hops_free(&hops);
+        }
+        if (error != 0)
+            break;
+        struct by_group *group = find_group(groups, bit, owner);
+        BY_GROW(group->trees, group->count, group->room);
+        struct by_group_tree *added = &group->trees[group->count++];
+        added->hops = hops;
+        mpq_init(added->weight);
+        mpq_set_si(added->weight, tree->weight.num, (unsigned long)tree->weight.den);
+        mpq_canonicalize(added->weight);
+    }
+    free(load.arc);
+    return error;
+}
+
+static int order_trees(const void *a, const void *b)
+{
+    const struct by_group_tree *x = a, *y = b;
+
+    return by_hops_compare(&x->hops, &y->hops);
+}
+
+/* Equal trees of a group become one of their summed weight. */
+static void merge_trees(struct by_group *group)
+{
+    uint32_t kept = 0;
+
+    qsort(group->trees, group->count, sizeof(*group->trees), order_trees);
+    for (uint32_t i = 1; i < group->count; i++) {
+        if (by_hops_compare(&group->trees[kept].hops, &group->trees[i].hops) == 0) {
+            mpq_add(group->trees[kept].weight, group->trees[kept].weight, group->trees[i].weight);
+            mpq_clear(group->trees[i].weight);
+            by_hops_free(&group->trees[i].hops);
+        } else {
+            group->trees[++kept] = group->trees[i];
+        }
+    }
+    if (group->count > 0)
+        group->count = kept + 1;
+}
+
+/* Weights to whole numbers without a common divisor; rounded, never to zero, when they do not fit 32 bits. 1
+ * when it rounded. */
+static int share_out(struct by_group *group)
+{
+    mpz_t lcm, divisor, value, largest;
+    int rounded;
+
+    mpz_inits(lcm, divisor, value, largest, NULL);
+    mpz_set_ui(lcm, 1);
+    for (uint32_t i = 0; i < group->count; i++)
+        mpz_lcm(lcm, lcm, mpq_denref(group->trees[i].weight));
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < group->count; i++) {
+            mpz_mul(value, lcm, mpq_numref(group->trees[i].weight));
+            mpz_divexact(value, value, mpq_denref(group->trees[i].weight));
+            if (pass == 0) {
+                mpz_gcd(divisor, divisor, value);
+                if (mpz_cmp(value, largest) > 0)
+                    mpz_set(largest, value);
+                continue;
+            }
+            mpz_tdiv_q(value, value, divisor);
+            if (mpz_sizeinbase(largest, 2) > 32)
+                mpz_tdiv_q_2exp(value, value, mpz_sizeinbase(largest, 2) - 32);
+            group->trees[i].share = mpz_sgn(value) ? (uint32_t)mpz_get_ui(value) : 1;
+        }
+        if (pass == 0)
+            mpz_divexact(largest, largest, divisor);
+    }
+    rounded = mpz_sizeinbase(largest, 2) > 32;
+    mpz_clears(lcm, divisor, value, largest, NULL);
+    return rounded;
+}
+
+static int same_trees(const struct by_group *a, const struct by_group *b)
+{
+    if (a->owner != b->owner || a->count != b->count)
+        return 0;
+    for (uint32_t i = 0; i < a->count; i++)
+        if (a->trees[i].share != b->trees[i].share ||
+            by_hops_compare(&a->trees[i].hops, &b->trees[i].hops) != 0)
+            return 0;
+    return 1;
+}
+
+static void free_group(struct by_group *group)
+{
+    for (uint32_t i = 0; i < group->count; i++) {
+        by_hops_free(&group->trees[i].hops);
+        mpq_clear(group->trees[i].weight);
+    }
+    free(group->trees);
+    memset(group, 0, sizeof(*group));
+}
+
+static void remove_group(struct by_groups *groups, uint32_t index)
+{
+    free_group(&groups->groups[index]);
+    memmove(&groups->groups[index], &groups->groups[index + 1],
+            (groups->count - index - 1) * sizeof(*groups->groups));
+    groups->count--;
+}
+
+/* Groups with the same trees, shares and owner serve all their collectives together. */
+static void merge_groups(struct by_groups *groups)
+{
+    uint32_t shared = 0;
+
+    for (uint32_t i = 0; i < groups->count; i++) {
+        for (uint32_t j = i + 1; j < groups->count;) {
+            if (!same_trees(&groups->groups[i], &groups->groups[j])) {
+                j++;
+                continue;
+            }
+            groups->groups[i].collectives |= groups->groups[j].collectives;
+            shared += groups->groups[j].count;
+            remove_group(groups, j);
+        }
+    }
+    if (shared > 0)
+        by_group_note(groups, "%u trees serve several collectives, because their plans are the same", shared);
+}
+
+/* Rules over the plans of a job: none twice; an allreduce of one-way trees needs reduce-scatter and allgather
+ * for itself. */
+static int check_plans(const struct by_address_map *map, const struct by_lower_job *job,
+                       struct by_problem *problem)
+{
+    for (uint32_t i = 0; i < job->plan_count; i++) {
+        const struct by_plan *plan = job->plans[i];
+        if (plan->compute_count != map->rank_count)
+            return by_problem_say(problem, BY_EINVAL,
+                                  "job %u: the %s plan is for %u compute nodes, this fabric has %u: plan "
+                                  "again for this topology",
+                                  job->job, by_collective_name(plan->collective), plan->compute_count,
+                                  map->rank_count);
+        for (uint32_t node = 0; node < map->topology->node_count; node++)
+            if (by_members_have(map->topology, plan->member, node) !=
+                by_members_have(map->topology, job->plans[0]->member, node))
+                return by_problem_say(
+                    problem, BY_EINVAL,
+                    "job %u: '%s' is a rank in some of its plans and not in others: plan all "
+                    "for the same --ranks",
+                    job->job, map->topology->nodes[node].name);
+        if (plan->tree_count == 0)
+            return by_problem_say(problem, BY_EINVAL, "job %u: the %s plan has no trees: plan again",
+                                  job->job, by_collective_name(plan->collective));
+        for (uint32_t j = 0; j < i; j++)
+            if (job->plans[j]->collective == plan->collective && job->plans[j]->root == plan->root)
+                return by_problem_say(problem, BY_EINVAL, "job %u: two %s plans%s: give one", job->job,
+                                      by_collective_name(plan->collective),
+                                      plan->root >= 0 ? " for the same root" : "");
+    }
+    return 0;
+}
+
+/* Whether a plan says that the node has no data in this collective. */
+static bool has_no_share(const struct by_lower_job *job, unsigned collective, uint32_t node)
+{
+    for (uint32_t i = 0; i < job->plan_count; i++)
+        if (job->plans[i]->collective == collective && job->plans[i]->shares)
+            return job->plans[i]->shares[node] == 0;
+    return false;
+}
+
+/* Each rank's shard needs trees, or a call could not be served; but for those that are planned to be empty.
+ */
+static int check_owners(const struct by_address_map *map, const struct by_lower_job *job,
+                        const struct by_groups *groups, unsigned collective, struct by_problem *problem)
+{
+    const struct by_topology *topology = map->topology;
+    uint8_t *served = by_alloc(map->rank_count, 1);
+    uint32_t count = 0;
+    int error = 0;
+
+    for (uint32_t i = 0; i < groups->count; i++) {
+        if (!(groups->groups[i].collectives & BIT(collective)) || groups->groups[i].owner >= map->rank_count)
+            continue;
+        served[groups->groups[i].owner] = 1;
+        count++;
+    }
+    for (uint32_t i = 0; i < topology->node_count && count > 0 && error == 0; i++)
+        if (map->rank[i] != UINT32_MAX && !served[map->rank[i]] && !has_no_share(job, collective, i))
+            error = by_problem_say(
+                problem, BY_EUNSUPPORTED,
+                "job %u: no %s tree is rooted at '%s', so its shard could not move: add a plan for %s",
+                job->job, by_collective_name(collective), topology->nodes[i].name,
+                by_collective_name(collective));
+    free(served);
+    return error;
+}
+
+/*
+ * A job that has only one-way trees must still serve allreduce and barrier. Every tree can run both ways, so
+ * those of reduce-scatter do: right, though the way down was not planned for data.
+ */
+static void lend_allreduce(const struct by_lower_job *job, struct by_groups *groups)
+{
+    const uint16_t wanted = BIT(BY_COLLECTIVE_ALLREDUCE), lent = wanted | BIT(BY_COLLECTIVE_BARRIER);
+    int found = 0;
+
+    for (uint32_t i = 0; i < groups->count; i++)
+        if (groups->groups[i].collectives & wanted)
+            return;
+    for (uint32_t i = 0; i < groups->count && plans_have(job, BY_COLLECTIVE_ALLREDUCE); i++) {
+        if (!(groups->groups[i].collectives & BIT(BY_COLLECTIVE_REDUCE_SCATTER)))
+            continue;
+        groups->groups[i].collectives |= lent;
+        found = 1;
+    }
+    if (found)
+        by_group_note(groups,
+                      "job %u: the fabric is not symmetric: allreduce runs up and down the reduce-scatter "
+                      "trees, whose way down was "
+                      "not planned for it",
+                      job->job);
+}
+
+int by_groups_make(const struct by_address_map *map, const struct by_lower_job *job, struct by_groups *groups,
+                   struct by_problem *problem)
+{
+    int error;
+
+    memset(groups, 0, sizeof(*groups));
+    error = check_plans(map, job, problem);
+    for (uint32_t i = 0; i < job->plan_count && error == 0; i++)
+        error = add_plan(map, job, job->plans[i], groups, problem);
+    if (error == 0)
+        error = check_owners(map, job, groups, BY_COLLECTIVE_REDUCE_SCATTER, problem);
+    if (error == 0)
+        error = check_owners(map, job, groups, BY_COLLECTIVE_ALLGATHER, problem);
+    if (error != 0) {
+        by_groups_free(groups);
+        return error;
+    }
+    for (uint32_t i = 0; i < groups->count; i++) {
+        merge_trees(&groups->groups[i]);
+        if (share_out(&groups->groups[i]))
+            by_group_note(groups, "job %u: shares of the %s trees were rounded to 32 bits", job->job,
+                          groups->groups[i].owner == BY_RANK_NONE ? "common" : "owners'");
+        if (groups->groups[i].collectives == BIT(BY_COLLECTIVE_ALLREDUCE) &&
+            !plans_have(job, BY_COLLECTIVE_BARRIER))
+            groups->groups[i].collectives |= BIT(BY_COLLECTIVE_BARRIER);
+    }
+    merge_groups(groups);
+    lend_allreduce(job, groups);
+    return 0;
+}
+
+void by_groups_free(struct by_groups *groups)
+{
+    for (uint32_t i = 0; i < groups->count; i++)
+        free_group(&groups->groups[i]);
+    for (uint32_t i = 0; i < groups->note_count; i++)
+        free(groups->notes[i]);
+    free(groups->groups);
+    free(groups->notes);
+    memset(groups, 0, sizeof(*groups));
+}

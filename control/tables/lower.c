@@ -1,0 +1,493 @@
+/*
+ * Lowering as a whole: groups of trees of every job are numbered, windows are chosen so that every node's
+ * slots suffice, relays are collected. The images are written by emit.c. Pure but for memory.
+ */
+#include "control/tables/lower.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "control/base/alloc.h"
+#include "control/fabric/build.h"
+#include "control/fabric/members.h"
+#include "control/tables/able.h"
+#include "control/tables/group.h"
+#include "control/tables/keyed.h"
+#include "offload/base/bytes.h"
+#include "offload/base/errors.h"
+#include "offload/wire/types.h"
+
+uint32_t by_lower_payload(uint32_t mtu)
+{
+    uint32_t headers = BY_LOWER_HEADER_BYTES - 14; /* the MTU does not count the Ethernet header */
+    uint32_t payload = mtu > headers ? (mtu - headers) / 64 * 64 : 0;
+
+    return payload > BY_PAYLOAD_MAX ? BY_PAYLOAD_MAX : payload;
+}
+
+static void add_note(struct by_lowering *lowering, const char *text)
+{
+    lowering->notes = by_realloc(lowering->notes, lowering->note_count + 1, sizeof(char *));
+    lowering->notes[lowering->note_count++] = by_copy_text(text);
+}
+
+static int check_options(const struct by_lower_options *given, struct by_lower_options *options,
+                         struct by_problem *problem)
+{
+    *options = *given;
+    options->window = options->window ? options->window : BY_LOWER_WINDOW;
+    options->slots = options->slots ? options->slots : BY_LOWER_SLOTS;
+    options->mtu = options->mtu ? options->mtu : BY_LOWER_MTU;
+    options->gen = options->gen ? options->gen : 1;
+    if ((options->window & (options->window - 1)) != 0 || options->window > BY_WINDOW_MAX)
+        return by_problem_say(problem, BY_EINVAL,
+                              "a window of %u slots: it must be a power of two, at most %u", options->window,
+                              BY_WINDOW_MAX);
+    if (by_lower_payload(options->mtu) == 0 || options->mtu > 65535)
+        return by_problem_say(problem, BY_EINVAL,
+                              "an MTU of %u: it must be between 132 (headers and 64 bytes) and 65535",
+                              options->mtu);
+    return 0;
+}
+
+/* Moves the trees of a job's groups into the lowering, numbered from 0. */
+static int take_trees(struct by_lowering *lowering, uint16_t job, struct by_groups *groups,
+                      struct by_problem *problem)
+{
+    uint32_t n = lowering->node_count, count = 0;
+
+    for (uint32_t i = 0; i < groups->count; i++)
+        count += groups->groups[i].count;
+    if (count > BY_TREES_MAX)
+        return by_problem_say(
+            problem, BY_ELIMIT,
+            "job %u: %u trees; a job can have %u: plan with a smaller --fixed-k, or fewer collectives", job,
+            count, BY_TREES_MAX);
+    lowering->trees = by_realloc(lowering->trees, lowering->tree_count + count + 1, sizeof(*lowering->trees));
+    for (uint32_t i = 0, tree = 0; i < groups->count; i++) {
+        struct by_group *group = &groups->groups[i];
+        for (uint32_t j = 0; j < group->count; j++, tree++) {
+            struct by_lowered_tree *out = &lowering->trees[lowering->tree_count++];
+            *out = (struct by_lowered_tree){.job = job,
+                                            .tree = (uint16_t)tree,
+                                            .collectives = group->collectives,
+                                            .owner = group->owner,
+                                            .share = group->trees[j].share,
+                                            .hop_count = group->trees[j].hops.count,
+                                            .hops = group->trees[j].hops.hop};
+            group->trees[j].hops = (struct by_hops){0};
+            out->hop_of = by_alloc(n, sizeof(uint32_t));
+            memset(out->hop_of, 0xff, n * sizeof(uint32_t));
+            for (uint32_t k = 0; k < out->hop_count; k++)
+                out->hop_of[out->hops[k].node] = k;
+        }
+    }
+    for (uint32_t i = 0; i < groups->note_count; i++)
+        add_note(lowering, groups->notes[i]);
+    return 0;
+}
+
+/* The ranks of a job, as its first plan has them; the others must agree (group.c). */
+static void number_ranks(struct by_lowering *lowering, const struct by_lower_job *job,
+                         struct by_address_map *map)
+{
+    const bool *member = job->plans[0]->member;
+
+    *map = lowering->map;
+    map->rank = by_alloc(lowering->node_count, sizeof(*map->rank));
+    map->rank_count = 0;
+    for (uint32_t i = 0; i < lowering->node_count; i++)
+        map->rank[i] = by_members_have(lowering->topology, member, i) ? map->rank_count++ : UINT32_MAX;
+    lowering->ranks[lowering->job_count] = map->rank;
+}
+
+/* Where the job's slots begin at each node, if the caller says. */
+static uint32_t *copy_bases(const struct by_lowering *lowering, const struct by_lower_job *job)
+{
+    uint32_t *bases = NULL;
+
+    if (job->slot_base != NULL) {
+        bases = by_alloc(lowering->node_count, sizeof(*bases));
+        memcpy(bases, job->slot_base, lowering->node_count * sizeof(*bases));
+    }
+    return bases;
+}
+
+static int add_job(struct by_lowering *lowering, const struct by_lower_job *job, uint16_t gen,
+                   struct by_problem *problem)
+{
+    struct by_address_map map;
+    struct by_groups groups;
+    uint32_t before = lowering->tree_count;
+    int error;
+
+    if (job->job == 0 || job->job >= BY_JOBS_MAX)
+        return by_problem_say(problem, BY_EINVAL, "job %u: a job's number is between 1 and %u", job->job,
+                              BY_JOBS_MAX - 1);
+    if ((job->window & (job->window - 1)) != 0 || job->window > BY_WINDOW_MAX)
+        return by_problem_say(problem, BY_EINVAL,
+                              "job %u: a window of %u slots: it must be a power of two, at most %u", job->job,
+                              job->window, BY_WINDOW_MAX);
+    if (job->plan_count == 0)
+        return by_problem_say(problem, BY_EINVAL, "job %u has no plan: give at least one", job->job);
+    for (uint32_t i = 0; i < lowering->job_count; i++)
+        if (lowering->jobs[i].job >= job->job)
+            return by_problem_say(problem, BY_EINVAL,
+                                  "job %u comes after job %u: give jobs once, in ascending order", job->job,
+                                  lowering->jobs[i].job);
+    lowering->sharers += job->share > 0;
+    if (lowering->sharers > BY_SHARES_MAX)
+        return by_problem_say(problem, BY_ELIMIT,
+                              "job %u: %u jobs before it have a share, and a switch keeps no more: give it "
+                              "none, or one of them",
+                              job->job, BY_SHARES_MAX);
+    number_ranks(lowering, job, &map);
+    map.lost_links = job->lost_links;
+    error = by_groups_make(&map, job, &groups, problem);
+    if (error == 0) {
+        error = take_trees(lowering, job->job, &groups, problem);
+        by_groups_free(&groups);
+    }
+    if (error != 0) {
+        free(map.rank);
+        return error;
+    }
+    for (uint32_t i = before; i < lowering->tree_count; i++)
+        lowering->trees[i].window = job->window;
+    lowering->slot_base[lowering->job_count] = copy_bases(lowering, job);
+    lowering->jobs[lowering->job_count++] = (struct by_image_job){
+        .job = job->job,
+        .gen = job->gen ? job->gen : gen,
+        .share = job->share,
+        .rank_count = (uint16_t)map.rank_count,
+        .rank = BY_RANK_NONE,
+        .tree_count = (uint16_t)(lowering->tree_count - before),
+        .udp_port = (uint16_t)(BY_UDP_PORT + job->job - 1),
+    };
+    return 0;
+}
+
+/* What one node needs: slots of jobs whose window is given, and slots for each place of the other windows. */
+struct need {
+    uint64_t fixed;
+    uint32_t places;
+};
+
+/* What every node needs; the one with most places (of those whose windows are free) goes to `*fullest`. */
+static struct need *count_needs(const struct by_lowering *lowering, uint32_t *fullest)
+{
+    struct need *needs = by_alloc(lowering->node_count, sizeof(*needs));
+
+    for (uint32_t i = 0; i < lowering->tree_count; i++)
+        for (uint32_t j = 0; j < lowering->trees[i].hop_count; j++) {
+            const struct by_hop *hop = &lowering->trees[i].hops[j];
+            uint32_t depth = hop->child_count > 0 ? by_lower_depth(lowering, hop) : 0;
+
+            if (lowering->trees[i].window > 0)
+                needs[hop->node].fixed += (uint64_t)depth * lowering->trees[i].window;
+            else
+                needs[hop->node].places += depth;
+        }
+    *fullest = 0;
+    for (uint32_t i = 1; i < lowering->node_count; i++)
+        if (needs[i].places > needs[*fullest].places)
+            *fullest = i;
+    return needs;
+}
+
+/* Whether every node holds the trees with this window where none is given; else *node is one that does not.
+ */
+static bool windows_fit(const struct need *needs, uint32_t count, uint32_t window, uint32_t slots,
+                        uint32_t *node)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (needs[i].fixed + (uint64_t)needs[i].places * window > slots) {
+            *node = i;
+            return false;
+        }
+    return true;
+}
+
+/* Windows that are not given are alike in all trees and at all nodes: a tree runs no faster than its smallest
+ * window. */
+static int set_windows(struct by_lowering *lowering, const struct by_lower_options *options,
+                       struct by_problem *problem)
+{
+    uint32_t node, full, window = options->window;
+    struct need *needs = count_needs(lowering, &full);
+    /* Where each tree counts as often as it needs slots. */
+    const char *pairs = options->det ? " (for --det counted once for each two children)" : "";
+    char text[300];
+
+    node = full;
+    if (needs[full].places > BY_ENTRIES_MAX ||
+        !windows_fit(needs, lowering->node_count, 1, options->slots, &node)) {
+        by_problem_say(problem, BY_ELIMIT,
+                       "'%s' takes part in %u trees%s, and has %u slots%s: raise --slots, or plan with a "
+                       "smaller --fixed-k, or fewer collectives",
+                       lowering->topology->nodes[node].name, needs[node].places, pairs, options->slots,
+                       needs[node].fixed > 0 ? ", of which jobs with a window of their own take some" : "");
+        free(needs);
+        return BY_ELIMIT;
+    }
+    while (!windows_fit(needs, lowering->node_count, window, options->slots, &node))
+        window /= 2;
+    if (window < options->window) {
+        snprintf(
+            text, sizeof(text),
+            "windows are %u slots instead of %u, because '%s' is in %u trees%s and has %u slots: --slots "
+            "gives it more",
+            window, options->window, lowering->topology->nodes[node].name, needs[node].places, pairs,
+            options->slots);
+        add_note(lowering, text);
+    }
+    for (uint32_t i = 0; i < lowering->tree_count; i++)
+        if (lowering->trees[i].window == 0)
+            lowering->trees[i].window = window;
+    lowering->window = window;
+    for (uint32_t i = 0; i < lowering->node_count; i++) {
+        uint64_t slots = needs[i].fixed + (uint64_t)needs[i].places * window;
+
+        lowering->slots = slots > lowering->slots ? (uint32_t)slots : lowering->slots;
+    }
+    free(needs);
+    return 0;
+}
+
+/* Relays along one way of `count` cables that starts at `from`. */
+static void add_relays(struct by_lowering *lowering, const struct by_lowered_tree *tree, uint32_t from,
+                       const struct by_hop_step *way, uint32_t count, uint32_t *room)
+{
+    const struct by_topology *topology = lowering->topology;
+
+    for (uint32_t i = 0; i + 1 < count; i++) {
+        BY_GROW(lowering->relays, lowering->relay_count, *room);
+        lowering->relays[lowering->relay_count++] = (struct by_lowered_relay){
+            .node = way[i].to,
+            .job = tree->job,
+            .tree = tree->tree,
+            .src_ip = by_address_ip(topology, way[0].link, from),
+            .dst_ip = by_address_ip(topology, way[count - 1].link, way[count - 1].to),
+            .port = (uint16_t)by_address_port(&lowering->map, way[i + 1].link, way[i].to),
+            .from = (uint16_t)by_address_port(&lowering->map, way[i].link, way[i].to),
+        };
+    }
+}
+
+static int order_relays(const void *a, const void *b)
+{
+    const struct by_lowered_relay *x = a, *y = b;
+    uint64_t high_x = (uint64_t)x->node << 32 | (uint32_t)x->job << 16 | x->tree;
+    uint64_t high_y = (uint64_t)y->node << 32 | (uint32_t)y->job << 16 | y->tree;
+    uint64_t low_x = (uint64_t)x->src_ip << 32 | x->dst_ip, low_y = (uint64_t)y->src_ip << 32 | y->dst_ip;
+
+    if (high_x != high_y)
+        return high_x < high_y ? -1 : 1;
+    return low_x < low_y ? -1 : low_x > low_y;
+}
+
+static void collect_relays(struct by_lowering *lowering)
+{
+    uint32_t room = 0;
+
+    for (uint32_t i = 0; i < lowering->tree_count; i++) {
+        const struct by_lowered_tree *tree = &lowering->trees[i];
+        for (uint32_t j = 1; j < tree->hop_count; j++) {
+            const struct by_hop *hop = &tree->hops[j];
+            add_relays(lowering, tree, hop->parent, hop->down, hop->down_count, &room);
+            add_relays(lowering, tree, hop->node, hop->up, hop->up_count, &room);
+        }
+    }
+    if (lowering->relay_count > 0)
+        qsort(lowering->relays, lowering->relay_count, sizeof(*lowering->relays), order_relays);
+}
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
+{
+    /* FNV-1a, 64 bits. */
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* A host that forwards for a job is a rank of none: its program would have to be in all of them. */
+static int check_relays(const struct by_lowering *lowering, struct by_problem *problem)
+{
+    for (uint32_t i = 0; i < lowering->relay_count; i++)
+        for (uint32_t j = 0; j < lowering->job_count; j++)
+            if (lowering->ranks[j][lowering->relays[i].node] != UINT32_MAX)
+                return by_problem_say(
+                    problem, BY_EUNSUPPORTED,
+                    "'%s' would forward for job %u and is a rank of job %u: hosts cannot do "
+                    "both; plan job %u without it",
+                    lowering->topology->nodes[lowering->relays[i].node].name, lowering->relays[i].job,
+                    lowering->jobs[j].job, lowering->relays[i].job);
+    return 0;
+}
+
+static uint32_t index_of(const struct by_lowering *lowering, uint16_t job)
+{
+    uint32_t i = 0;
+
+    while (i + 1 < lowering->job_count && lowering->jobs[i].job != job)
+        i++;
+    return i;
+}
+
+struct by_lower_need by_lowering_need(const struct by_lowering *lowering, uint16_t job, uint32_t node)
+{
+    struct by_lower_need need = {0};
+
+    for (uint32_t i = 0; i < lowering->tree_count; i++) {
+        const struct by_lowered_tree *tree = &lowering->trees[i];
+        uint32_t hop = tree->hop_of[node];
+
+        if (tree->job != job || hop == BY_LOWER_NODE_NONE || tree->hops[hop].child_count == 0)
+            continue;
+        need.entries++;
+        need.slots += tree->window * by_lower_depth(lowering, &tree->hops[hop]);
+    }
+    return need;
+}
+
+uint32_t by_lowering_rank(const struct by_lowering *lowering, uint16_t job, uint32_t node)
+{
+    return lowering->ranks[index_of(lowering, job)][node];
+}
+
+uint32_t by_lowering_rank_count(const struct by_lowering *lowering, uint16_t job)
+{
+    return lowering->jobs[index_of(lowering, job)].rank_count;
+}
+
+static uint64_t mix_number(uint64_t hash, uint64_t number)
+{
+    uint8_t bytes[8];
+
+    by_put64(bytes, number);
+    return mix(hash, bytes, sizeof(bytes));
+}
+
+/* Names what was lowered: jobs, generation, trees with their cables, sizes. The same on all nodes; never
+ * zero. */
+static uint64_t cookie_of(const struct by_lowering *lowering)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+
+    for (uint32_t i = 0; i < lowering->node_count; i++)
+        hash = mix(hash, lowering->topology->nodes[i].name, strlen(lowering->topology->nodes[i].name) + 1);
+    hash = mix_number(hash, (uint64_t)lowering->window << 32 | lowering->payload_max);
+    if (lowering->det)
+        hash = mix_number(hash, BY_MODE_DET);
+    for (uint32_t i = 0; i < lowering->job_count; i++)
+        hash = mix_number(hash, (uint64_t)lowering->jobs[i].job << 16 | lowering->jobs[i].gen);
+    for (uint32_t i = 0; i < lowering->tree_count; i++) {
+        const struct by_lowered_tree *tree = &lowering->trees[i];
+        hash = mix_number(hash, (uint64_t)tree->job << 48 | (uint64_t)tree->collectives << 32 | tree->share);
+        hash = mix_number(hash, tree->owner);
+        if (tree->window != lowering->window)
+            hash = mix_number(hash, tree->window);
+        if (tree->ops != BY_LOWER_OPS || tree->dtypes != BY_LOWER_DTYPES)
+            hash = mix_number(hash, (uint64_t)tree->ops << 16 | tree->dtypes);
+        for (uint32_t j = 0; j < tree->hop_count; j++) {
+            hash = mix_number(hash, (uint64_t)tree->hops[j].node << 32 | tree->hops[j].parent);
+            for (uint32_t k = 0; k < tree->hops[j].down_count; k++)
+                hash = mix_number(hash, tree->hops[j].down[k].link);
+            for (uint32_t k = 0; k < tree->hops[j].up_count; k++)
+                hash = mix_number(hash, tree->hops[j].up[k].link);
+        }
+    }
+    return hash ? hash : 1;
+}
+
+/* Whether hosts can know all trees as a whole. */
+static void count_hops(struct by_lowering *lowering)
+{
+    uint64_t hops = 0;
+    char text[160];
+
+    for (uint32_t i = 0; i < lowering->tree_count; i++)
+        hops += by_lower_hop_records(&lowering->trees[i]);
+    lowering->brief = hops > BY_LOWER_HOPS_MAX;
+    if (!lowering->brief || lowering->bare)
+        return;
+    snprintf(text, sizeof(text),
+             "%" PRIu64
+             " hops in all trees, more than the %u that hosts' tables hold: their errors name neighbours "
+             "alone",
+             hops, BY_LOWER_HOPS_MAX);
+    add_note(lowering, text);
+}
+
+int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs, uint32_t job_count,
+             const struct by_lower_options *given, struct by_lowering **result, struct by_problem *problem)
+{
+    struct by_lowering *lowering = by_alloc(1, sizeof(*lowering));
+    struct by_lower_options options;
+    int error = check_options(given, &options, problem);
+
+    lowering->topology = topology;
+    lowering->node_count = topology->node_count;
+    lowering->jobs = by_alloc(job_count, sizeof(*lowering->jobs));
+    lowering->ranks = by_alloc(job_count, sizeof(*lowering->ranks));
+    lowering->slot_base = by_alloc(job_count, sizeof(*lowering->slot_base));
+    if (error == 0)
+        error = by_address_map_make(topology, &lowering->map, problem);
+    lowering->det = options.det;
+    lowering->bare = options.bare;
+    lowering->mtu = options.mtu;
+    lowering->payload_max = by_lower_payload(options.mtu);
+    for (uint32_t i = 0; i < job_count && error == 0; i++)
+        error = add_job(lowering, &jobs[i], options.gen, problem);
+    if (error == 0)
+        count_hops(lowering);
+    if (error == 0)
+        error = set_windows(lowering, &options, problem);
+    if (error == 0) {
+        for (uint32_t i = 0; i < lowering->tree_count; i++)
+            by_lower_able(lowering, &lowering->trees[i]);
+        collect_relays(lowering);
+        error = check_relays(lowering, problem);
+    }
+    if (error != 0) {
+        by_lowering_free(lowering);
+        return error;
+    }
+    lowering->cookie = cookie_of(lowering);
+    if (options.cover != 0) {
+        lowering->keys = by_alloc(job_count, sizeof(*lowering->keys));
+        for (uint32_t i = 0; i < job_count; i++)
+            by_lower_key(&options, &lowering->jobs[i], jobs[i].secret, &lowering->keys[i]);
+    }
+    *result = lowering;
+    return 0;
+}
+
+void by_lowering_free(struct by_lowering *lowering)
+{
+    if (lowering == NULL)
+        return;
+    for (uint32_t i = 0; i < lowering->tree_count; i++) {
+        struct by_hops hops = {.count = lowering->trees[i].hop_count, .hop = lowering->trees[i].hops};
+        by_hops_free(&hops);
+        free(lowering->trees[i].hop_of);
+    }
+    for (uint32_t i = 0; i < lowering->note_count; i++)
+        free(lowering->notes[i]);
+    by_address_map_free(&lowering->map);
+    for (uint32_t i = 0; i < lowering->job_count; i++) {
+        free(lowering->ranks[i]);
+        free(lowering->slot_base[i]);
+    }
+    free(lowering->ranks);
+    free(lowering->slot_base);
+    if (lowering->keys != NULL)
+        explicit_bzero(lowering->keys, lowering->job_count * sizeof(*lowering->keys));
+    free(lowering->keys);
+    free(lowering->notes);
+    free(lowering->trees);
+    free(lowering->relays);
+    free(lowering->jobs);
+    free(lowering);
+}

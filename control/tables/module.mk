@@ -1,0 +1,15 @@
+# lower: plans to table images, and what they predict.
+control_SRC += \
+	control/tables/able.c \
+	control/tables/address.c \
+	control/tables/dump.c \
+	control/tables/dump_json.c \
+	control/tables/emit.c \
+	control/tables/file.c \
+	control/tables/group.c \
+	control/tables/keyed.c \
+	control/tables/lower.c \
+	control/tables/path.c \
+	control/tables/renew.c \
+	control/tables/traffic.c \
+	control/tables/tree.c

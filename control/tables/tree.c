@@ -1,0 +1,271 @@
+/*
+ * A plan's tree as hops from the root outwards: checks that it is a tree that spans the compute nodes, takes
+ * switches with one child out of it (they need no slots: they relay), numbers children, and lays each edge on
+ * cables. Internal to lower/; pure.
+ */
+#include "control/tables/tree.h"
+
+#include <string.h>
+
+#include "control/base/alloc.h"
+#include "control/fabric/build.h"
+#include "offload/base/errors.h"
+
+/* A tree while it is being read: by node. */
+struct draft {
+    const struct by_address_map *map;
+    const struct by_plan *plan;
+    const struct by_tree *tree;
+    const char *where;
+    struct by_problem *problem;
+    uint32_t *parent;   /* BY_LOWER_NODE_NONE: the root, or not in the tree */
+    uint32_t *edge;     /* the edge that leads to the node */
+    uint32_t *children; /* nodes below, its own leaf not counted */
+    uint8_t *seen;
+};
+
+static const char *name_of(const struct draft *draft, uint32_t node)
+{
+    return draft->map->topology->nodes[node].name;
+}
+
+static int read_edges(struct draft *draft)
+{
+    const struct by_topology *topology = draft->map->topology;
+    const struct by_tree *tree = draft->tree;
+
+    if (tree->root >= topology->node_count)
+        return by_problem_say(draft->problem, BY_EINVAL,
+                              "%s: the root is not a node of this fabric: plan again for this topology",
+                              draft->where);
+    draft->seen[tree->root] = 1;
+    for (uint32_t i = 0; i < tree->edge_count; i++) {
+        const struct by_path path = by_plan_edge(draft->plan, tree, i);
+        for (uint32_t j = 0; j < path.node_count; j++)
+            if (path.nodes[j] >= topology->node_count)
+                return by_problem_say(
+                    draft->problem, BY_EINVAL,
+                    "%s: edge %u names a node that this fabric does not have: plan again for this topology",
+                    draft->where, i);
+        uint32_t parent = path.nodes[0];
+        uint32_t child = path.nodes[path.node_count - 1];
+        if (!draft->seen[parent] || draft->seen[child])
+            return by_problem_say(draft->problem, BY_EINVAL,
+                                  "%s: edge %u from '%s' to '%s' does not extend the tree: it must start at "
+                                  "a node reached before and "
+                                  "end at a new one",
+                                  draft->where, i, name_of(draft, parent), name_of(draft, child));
+        draft->seen[child] = 1;
+        draft->parent[child] = parent;
+        draft->edge[child] = i;
+        draft->children[parent]++;
+    }
+    return 0;
+}
+
+/* Every compute node is in the tree, switches are not its leaves, and who branches can. */
+static int check_nodes(const struct draft *draft, enum by_flow flow)
+{
+    const struct by_topology *topology = draft->map->topology;
+
+    for (uint32_t i = 0; i < topology->node_count; i++) {
+        const struct by_node *node = &topology->nodes[i];
+        bool rank = draft->map->rank[i] != UINT32_MAX;
+        uint32_t below = draft->children[i] + (rank ? 1 : 0);
+        if (rank && !draft->seen[i])
+            return by_problem_say(draft->problem, BY_EINVAL,
+                                  "%s: does not reach '%s': plan again for this topology", draft->where,
+                                  node->name);
+        if (!draft->seen[i])
+            continue;
+        if (below == 0)
+            return by_problem_say(draft->problem, BY_EINVAL,
+                                  "%s: the switch '%s' has no children in the tree", draft->where,
+                                  node->name);
+        if (below > BY_CHILDREN_MAX)
+            return by_problem_say(draft->problem, BY_ELIMIT,
+                                  "%s: '%s' has %u children in the tree; a table entry holds %u: use a "
+                                  "deeper tree (more switches, or "
+                                  "plan with --in-network none)",
+                                  draft->where, node->name, below, BY_CHILDREN_MAX);
+        if (rank || below == 1)
+            continue;
+        if ((flow & BY_FLOW_UP) && !node->aggregate)
+            return by_problem_say(
+                draft->problem, BY_EUNSUPPORTED,
+                "%s: '%s' joins %u branches but cannot aggregate: plan again for this topology", draft->where,
+                node->name, below);
+        if ((flow & BY_FLOW_DOWN) && !node->multicast)
+            return by_problem_say(
+                draft->problem, BY_EUNSUPPORTED,
+                "%s: '%s' feeds %u branches but cannot multicast: plan again for this topology", draft->where,
+                node->name, below);
+    }
+    return 0;
+}
+
+/* A switch with one child and a parent adds nothing and copies nothing. */
+static int passes(const struct draft *draft, uint32_t node)
+{
+    return draft->map->rank[node] == UINT32_MAX && draft->children[node] == 1 &&
+           draft->parent[node] != BY_LOWER_NODE_NONE;
+}
+
+/* The nodes from the nearest ancestor that stays in the tree down to `node`. The caller frees. */
+static uint32_t *whole_path(const struct draft *draft, uint32_t node, uint32_t *count)
+{
+    uint32_t top = node, total = 1, *nodes;
+
+    do {
+        total += by_plan_edge(draft->plan, draft->tree, draft->edge[top]).node_count - 1;
+        top = draft->parent[top];
+    } while (passes(draft, top));
+    nodes = by_alloc(total, sizeof(uint32_t));
+    *count = total;
+    for (uint32_t at = node, end = total; at != top; at = draft->parent[at]) {
+        const struct by_path path = by_plan_edge(draft->plan, draft->tree, draft->edge[at]);
+        end -= path.node_count - 1;
+        memcpy(&nodes[end - 1], path.nodes, path.node_count * sizeof(uint32_t));
+    }
+    return nodes;
+}
+
+/* The ancestor of `node` that stays in the tree. */
+static uint32_t real_parent(const struct draft *draft, uint32_t node)
+{
+    uint32_t parent = draft->parent[node];
+
+    while (parent != BY_LOWER_NODE_NONE && passes(draft, parent))
+        parent = draft->parent[parent];
+    return parent;
+}
+
+/* Hops breadth first, children by node index, bits in that order after the node's own leaf. */
+static int lay_hops(const struct draft *draft, enum by_flow flow, struct by_lower_load *load,
+                    struct by_hops *hops)
+{
+    uint32_t n = draft->map->topology->node_count;
+    uint32_t *first = by_alloc(n, sizeof(uint32_t)),
+             *next = by_alloc(n, sizeof(uint32_t)); /* children lists, 0 = end */
+    int error = 0;
+
+    for (uint32_t i = n; i-- > 0;) {
+        uint32_t parent = draft->seen[i] && !passes(draft, i) ? real_parent(draft, i) : BY_LOWER_NODE_NONE;
+        if (parent == BY_LOWER_NODE_NONE)
+            continue;
+        next[i] = first[parent];
+        first[parent] = i + 1;
+    }
+    hops->hop = by_alloc(n, sizeof(*hops->hop));
+    hops->hop[0] = (struct by_hop){.node = draft->tree->root, .parent = BY_LOWER_NODE_NONE};
+    hops->count = 1;
+    for (uint32_t i = 0; i < hops->count && error == 0; i++) {
+        struct by_hop *hop = &hops->hop[i];
+        /* A host that is the root, or has others below it, adds its own leaf to its own engine. */
+        if (draft->map->rank[hop->node] != UINT32_MAX && (i == 0 || first[hop->node]))
+            hop->child_count = 1;
+        hop->first_child = hops->count;
+        for (uint32_t child = first[hop->node]; child && error == 0; child = next[child - 1]) {
+            struct by_hop *below = &hops->hop[hops->count];
+            uint32_t count, *nodes = whole_path(draft, child - 1, &count);
+            below->node = child - 1;
+            below->parent = hop->node;
+            below->child = hop->child_count++;
+            error = by_path_lay(draft->map, nodes, count, flow, draft->tree->weight, load, draft->where,
+                                below, draft->problem);
+            hops->count++;
+            free(nodes);
+        }
+    }
+    free(first);
+    free(next);
+    return error;
+}
+
+static void count_leaves(const struct by_address_map *map, struct by_hops *hops)
+{
+    for (uint32_t i = hops->count; i-- > 0;) {
+        struct by_hop *hop = &hops->hop[i];
+        uint32_t own = map->rank[hop->node] != UINT32_MAX ? 1 : 0;
+        uint32_t below = hop->child_count ? hop->child_count - own : 0;
+        hop->nleaf = own;
+        for (uint32_t j = 0; j < below; j++)
+            hop->nleaf += hops->hop[hop->first_child + j].nleaf;
+    }
+}
+
+int by_hops_make(const struct by_address_map *map, const struct by_plan *plan, const struct by_tree *tree,
+                 enum by_flow flow, struct by_lower_load *load, const char *where, struct by_hops *hops,
+                 struct by_problem *problem)
+{
+    uint32_t n = map->topology->node_count;
+    struct draft draft = {.map = map, .plan = plan, .tree = tree, .where = where, .problem = problem};
+    int error;
+
+    memset(hops, 0, sizeof(*hops));
+    draft.parent = by_alloc(n, sizeof(uint32_t));
+    draft.edge = by_alloc(n, sizeof(uint32_t));
+    draft.children = by_alloc(n, sizeof(uint32_t));
+    draft.seen = by_alloc(n, 1);
+    for (uint32_t i = 0; i < n; i++)
+        draft.parent[i] = BY_LOWER_NODE_NONE;
+    error = read_edges(&draft);
+    if (error == 0)
+        error = check_nodes(&draft, flow);
+    if (error == 0)
+        error = lay_hops(&draft, flow, load, hops);
+    if (error == 0)
+        count_leaves(map, hops);
+    else
+        by_hops_free(hops);
+    free(draft.parent);
+    free(draft.edge);
+    free(draft.children);
+    free(draft.seen);
+    return error;
+}
+
+void by_hops_free(struct by_hops *hops)
+{
+    for (uint32_t i = 0; i < hops->count; i++) {
+        free(hops->hop[i].down);
+        free(hops->hop[i].up);
+    }
+    free(hops->hop);
+    memset(hops, 0, sizeof(*hops));
+}
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int compare_steps(const struct by_hop_step *a, uint32_t a_count, const struct by_hop_step *b,
+                         uint32_t b_count)
+{
+    int order = compare_numbers(a_count, b_count);
+
+    for (uint32_t i = 0; i < a_count && order == 0; i++) {
+        order = compare_numbers(a[i].link, b[i].link);
+        if (order == 0)
+            order = compare_numbers(a[i].to, b[i].to);
+    }
+    return order;
+}
+
+int by_hops_compare(const struct by_hops *a, const struct by_hops *b)
+{
+    int order = compare_numbers(a->count, b->count);
+
+    for (uint32_t i = 0; i < a->count && order == 0; i++) {
+        const struct by_hop *x = &a->hop[i], *y = &b->hop[i];
+        order = compare_numbers(x->node, y->node);
+        if (order == 0)
+            order = compare_numbers(x->parent, y->parent);
+        if (order == 0)
+            order = compare_steps(x->down, x->down_count, y->down, y->down_count);
+        if (order == 0)
+            order = compare_steps(x->up, x->up_count, y->up, y->up_count);
+    }
+    return order;
+}

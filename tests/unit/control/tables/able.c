@@ -1,0 +1,66 @@
+/* What hosts' tables say that the nodes of a tree can do. Single-threaded. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "offload/base/bytes.h"
+#include "offload/wire/types.h"
+#include "tests/unit/control/tables/bench.h"
+
+/* By the slots of its entries and by what their switches know; what all need is always there. */
+static void a_leaf_says_what_all_nodes_of_its_tree_can_do(void **state)
+{
+    static const char *const trees[] = {"10 sw0: sw0>h0 sw0>h1 sw0>h2 sw0>h3", NULL};
+    static const struct {
+        uint16_t ops, dtypes, said_ops, said_dtypes;
+        uint8_t det, modes;
+    } cases[] = {
+        {0, 0, 0xfe, 0x7fe, 0, 1u << BY_MODE_FAST | 1u << BY_MODE_EXACT},
+        {0, 0, 0xfe, 0x7fe, 1, 1u << BY_MODE_FAST | 1u << BY_MODE_DET | 1u << BY_MODE_EXACT},
+        {1u << BY_OP_SUM, 1u << BY_DTYPE_I32, 1u << BY_OP_SUM | 1u << BY_OP_BOR,
+         1u << BY_DTYPE_I32 | 1u << BY_DTYPE_U8, 0, 1u << BY_MODE_FAST | 1u << BY_MODE_EXACT},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct by_topology *topology = bench_topology("h0 h1 h2 h3 sw0*", "h0-sw0 h1-sw0 h2-sw0 h3-sw0");
+        struct by_plan *plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
+        struct by_lower_job job = {.job = 1, .plan_count = 1, .plans = (const struct by_plan *const *)&plan};
+        struct by_problem problem = {0};
+        struct by_lowering *lowering;
+        struct bench_images images;
+        struct by_image_leaf leaf;
+
+        topology->nodes[4].ops = cases[i].ops;
+        topology->nodes[4].dtypes = cases[i].dtypes;
+        assert_int_equal(
+            by_lower(topology, &job, 1, &(struct by_lower_options){.det = cases[i].det}, &lowering, &problem),
+            0);
+        bench_plan_free(plan);
+        images = bench_images(lowering);
+        for (uint32_t host = 0; host < 4; host++) {
+            by_image_leaf(images.bytes[host], 0, &leaf);
+            assert_int_equal(leaf.modes, cases[i].modes);
+            assert_int_equal(leaf.ops, cases[i].said_ops);
+            assert_int_equal(leaf.dtypes, cases[i].said_dtypes);
+            assert_int_equal(by_get16(images.bytes[host] + 4), BY_IMAGE_VERSION_ABLE);
+        }
+        assert_int_equal(by_get16(images.bytes[4] + 4), BY_IMAGE_VERSION); /* switches learn nothing new */
+        bench_images_free(&images);
+        by_lowering_free(lowering);
+        by_topology_free(topology);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_leaf_says_what_all_nodes_of_its_tree_can_do),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,23 @@
+# Unit tests of control/tables.
+TESTS += unit-lower unit-traffic lower-ranks
+lower-ranks_SRC    := tests/unit/control/tables/ranks.c tests/unit/control/tables/bench.c tests/unit/control/tables/walk.c
+lower-ranks_LIBS   := control offload
+lower-ranks_LDLIBS := -lcmocka -ljansson -lgmp
+unit-lower_SRC   := tests/unit/control/tables/lower.c tests/unit/control/tables/bench.c tests/unit/control/tables/walk.c
+unit-traffic_SRC := tests/unit/control/tables/traffic.c tests/unit/control/tables/bench.c tests/unit/control/tables/walk.c
+unit-lower_LIBS   := control offload
+unit-traffic_LIBS := control offload
+unit-lower_LDLIBS   := -lcmocka -ljansson -lgmp
+unit-traffic_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += lower-keyed
+lower-keyed_SRC    := tests/unit/control/tables/keyed.c tests/unit/control/tables/bench.c tests/unit/control/tables/walk.c
+lower-keyed_LIBS   := control offload
+lower-keyed_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += lower-able
+lower-able_SRC    := tests/unit/control/tables/able.c tests/unit/control/tables/bench.c tests/unit/control/tables/walk.c
+lower-able_LIBS   := control offload
+lower-able_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += lower-share
+lower-share_SRC    := tests/unit/control/tables/share.c tests/unit/control/tables/bench.c tests/unit/control/tables/walk.c
+lower-share_LIBS   := control offload
+lower-share_LDLIBS := -lcmocka -ljansson -lgmp
