@@ -148,7 +148,7 @@ deps: ## install the Debian packages that are missing (needs root, else names th
 	$(Q)tests/deps.sh $(if $(filter 1,$(V)),-v)
 
 # Packagers: DESTDIR is where files go now, PREFIX where they will live. Manual pages and units follow PREFIX.
-INSTALL_UNITS := $(wildcard firmware/linux/*.service control/daemon/*.service)
+INSTALL_UNITS := $(wildcard firmware/linux/*.service control/service/daemon/*.service)
 .PHONY: install
 install: build-all ## install programs, library, header, pkg-config file, manuals and units under PREFIX
 	$(Q)install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/pkgconfig include/banyan lib/systemd/system)

@@ -2,8 +2,8 @@
  * Takes connections over TLS in a thread of its own: accepts them, goes through their handshakes, and hands
  * over the streams whose other ends have shown who they are. A handshake costs about a millisecond of a
  * processor, and whoever comes may let it last: the loops that move packets (firmware/linux/server.c) or keep
- * jobs running (control/daemon/members.c) see neither. Functions are the owner's, one thread's; the thread is
- * started by open and ended by close.
+ * jobs running (control/service/daemon/members.c) see neither. Functions are the owner's, one thread's; the
+ * thread is started by open and ended by close.
  *
  * So many may be at it at a time. When that many are, whoever has been at it for longer than
  * BY_GREETER_GRACE_MS makes room for who comes; until then those who come wait at the listener.

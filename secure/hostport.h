@@ -1,7 +1,7 @@
 /*
- * Hosts and ports as text, the same at all ends of control channels. Neighbours: control/controller/dial.c
- * and host-driver/line.c connect, firmware/linux/server.c and control/daemon/listen.c listen. Pure; any
- * thread.
+ * Hosts and ports as text, the same at all ends of control channels. Neighbours:
+ * control/service/controller/dial.c and host-driver/line.c connect, firmware/linux/server.c and
+ * control/service/daemon/listen.c listen. Pure; any thread.
  */
 #ifndef BY_SECURE_HOSTPORT_H
 #define BY_SECURE_HOSTPORT_H

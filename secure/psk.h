@@ -3,8 +3,8 @@
  * the key, and each message carries a tag and a number, so that nobody else's, and none a second time, is
  * taken. Nothing is encrypted. Sans-I/O: bodies of frames in, bodies of frames out; the length in front of
  * them is the channel's. Why 64 bits of tag are enough is said in docs/decisions/0221. Neighbours:
- * firmware/agent/guard.c is the switch's end, control/controller/stream.c the controller's. Pure; a session
- * belongs to one thread.
+ * firmware/agent/guard.c is the switch's end, control/service/controller/stream.c the controller's. Pure; a
+ * session belongs to one thread.
  *
  *   controller -> switch   open:    "BYK1", nonce of the controller (16)
  *   switch -> controller   welcome: "BYK2", nonce of the switch (16), tag (8)

@@ -1,8 +1,8 @@
 /*
  * Lines of a log about people that nobody knows: whoever can reach a port makes one, as often as it is let
  * in. The first few are said as they come, then one a second, which says how many more there were; so does a
- * last one when nobody comes any more. Neighbours: firmware/linux/server.c, control/daemon/members.c. Pure:
- * time is an argument, the lines are the caller's; one thread for each.
+ * last one when nobody comes any more. Neighbours: firmware/linux/server.c, control/service/daemon/members.c.
+ * Pure: time is an argument, the lines are the caller's; one thread for each.
  */
 #ifndef BY_SECURE_STRANGERS_H
 #define BY_SECURE_STRANGERS_H

@@ -2,7 +2,7 @@
  * Control channels made private and mutual: TLS 1.3 over a connected stream, where each end shows a
  * certificate of the same authority and neither goes on without the other's. All ends live here, so that
  * there is one place to audit: a switch's (firmware/linux/server.c), the controller's towards switches
- * (control/controller/session.c) and towards hosts (control/daemon/members.c), and a host's
+ * (control/service/controller/session.c) and towards hosts (control/service/daemon/members.c), and a host's
  * (host-driver/line.c). Nothing blocks: calls on a socket that would wait return BY_EAGAIN and say for what.
  * Made by OpenSSL 3. An identity may be shared by threads once it is open; a stream belongs to one thread at
  * a time.

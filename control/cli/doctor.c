@@ -13,8 +13,8 @@
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
 #include "control/cli/target.h"
-#include "control/controller/http.h"
 #include "control/doctor/doctor.h"
+#include "control/service/controller/http.h"
 #include "control/tables/file.h"
 
 /* How long a peer may take to answer (ms). */

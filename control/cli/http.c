@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "control/cli/cli.h"
-#include "control/controller/http.h"
+#include "control/service/controller/http.h"
 #include "offload/base/errors.h"
 
 int by_cli_ask(const char *address, const char *method, const char *path, const char *body, unsigned seconds,

@@ -1,6 +1,6 @@
 /*
  * banyan keys: an authority of one's own, and certificates for switches, controllers and hosts; or a
- * pre-shared key. Neighbours: control/controller/keys.c and psk_file.c make them. Single-threaded.
+ * pre-shared key. Neighbours: control/service/controller/keys.c and psk_file.c make them. Single-threaded.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -9,8 +9,8 @@
 #include "control/base/alloc.h"
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
-#include "control/controller/keys.h"
-#include "control/controller/psk_file.h"
+#include "control/service/controller/keys.h"
+#include "control/service/controller/psk_file.h"
 #include "offload/base/errors.h"
 
 #define DAYS 365u

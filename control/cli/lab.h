@@ -17,8 +17,8 @@
 
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
-#include "control/controller/session.h"
 #include "control/plan/plan.h"
+#include "control/service/controller/session.h"
 #include "control/tables/lower.h"
 #include "offload/wire/types.h"
 

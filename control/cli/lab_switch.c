@@ -8,7 +8,7 @@
 
 #include "control/base/alloc.h"
 #include "control/cli/lab.h"
-#include "control/controller/push.h"
+#include "control/service/controller/push.h"
 #include "control/tables/file.h"
 
 #define ARGUMENTS_MAX 192

@@ -1,6 +1,6 @@
 /*
- * banyan push: table images onto running switches, all or none. Neighbours: control/controller talks to them;
- * `tables` made the files. Single-threaded.
+ * banyan push: table images onto running switches, all or none. Neighbours: control/service/controller talks
+ * to them; `tables` made the files. Single-threaded.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
 #include "control/cli/target.h"
-#include "control/controller/push.h"
+#include "control/service/controller/push.h"
 #include "control/tables/file.h"
 #include "control/tables/renew.h"
 #include "offload/base/errors.h"

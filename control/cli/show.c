@@ -1,6 +1,7 @@
 /*
  * banyan show and banyan diff: a table read back from a switch or from a file, for people and programs; and
- * what differs between two. Neighbours: control/controller reads, control/tables prints. Single-threaded.
+ * what differs between two. Neighbours: control/service/controller reads, control/tables prints.
+ * Single-threaded.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -12,8 +13,8 @@
 
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
-#include "control/controller/counters.h"
-#include "control/controller/session.h"
+#include "control/service/controller/counters.h"
+#include "control/service/controller/session.h"
 #include "control/tables/dump.h"
 #include "control/tables/file.h"
 #include "offload/base/errors.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "control/cli/cli.h"
-#include "control/controller/target.h"
+#include "control/service/controller/target.h"
 
 int by_cli_target(const char *text, by_cli_target_fn *add, void *context)
 {

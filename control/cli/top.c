@@ -13,7 +13,7 @@
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
 #include "control/cli/target.h"
-#include "control/controller/http.h"
+#include "control/service/controller/http.h"
 #include "control/top/draw.h"
 #include "control/top/screen.h"
 #include "control/top/source.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/controller/http.h"
 #include "control/doctor/doctor.h"
+#include "control/service/controller/http.h"
 
 #define TIMEOUT_MS 3000u
 

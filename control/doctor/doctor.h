@@ -40,7 +40,7 @@ struct by_doctor {
     const char *joins;           /* the controller that hosts of jobs join from here, or NULL */
     const char *node;            /* this host's name there */
     const char *controller;      /* address of one that is asked for its status, or NULL */
-    char *status;                /* what it answered (control/daemon/status.h), or NULL */
+    char *status;                /* what it answered (control/service/daemon/status.h), or NULL */
     struct by_problem no_status; /* why not */
     struct by_report report;
     bool rings; /* hosts take frames out of rings (BANYAN_RING) */

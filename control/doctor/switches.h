@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "control/controller/session.h"
+#include "control/service/controller/session.h"
 
 struct by_switch_facts {
     char *name; /* as it was asked for */

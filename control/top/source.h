@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "control/controller/session.h"
+#include "control/service/controller/session.h"
 #include "control/top/view.h"
 
 /* A switch that is asked directly, its connection, and what is kept of its table. */
@@ -32,7 +32,7 @@ struct by_top_source {
 /* Takes a sample into an empty view. 0, or why there is none in `problem`: a switch that does not answer is
  * no error, but in the view. */
 int by_top_sample(struct by_top_source *source, struct by_top_view *view, struct by_problem *problem);
-/* The part of it that reads a status (control/daemon/status.h), a text in JSON. 0 or BY_EFORMAT. */
+/* The part of it that reads a status (control/service/daemon/status.h), a text in JSON. 0 or BY_EFORMAT. */
 int by_top_read_status(const char *text, struct by_top_view *view, struct by_problem *problem);
 /* What one switch told, with its active image or NULL, added to a view. */
 void by_top_read_switch(struct by_top_view *view, const char *name, const by_HelloReply *hello,

@@ -6,9 +6,9 @@
 #include <time.h>
 
 #include "control/base/fraction.h"
-#include "control/controller/http.h"
 #include "control/fabric/build.h"
 #include "control/fabric/unit.h"
+#include "control/service/controller/http.h"
 #include "control/tables/address.h"
 #include "control/top/source.h"
 #include "offload/base/errors.h"

@@ -1,7 +1,7 @@
 /*
  * What a host and the controller say to each other: frames on a stream (PROTOCOL.md, "Members"). A host that
  * is told of a fault goes on in other trees, and gives its word to the other ranks through the controller.
- * Neighbours: host-driver/member.c, control/daemon/members.c. Pure; any thread.
+ * Neighbours: host-driver/member.c, control/service/daemon/members.c. Pure; any thread.
  */
 #ifndef BY_WIRE_MEMBER_H
 #define BY_WIRE_MEMBER_H

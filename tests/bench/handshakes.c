@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-#include "control/controller/session.h"
+#include "control/service/controller/session.h"
 #include "firmware/linux/server.h"
 #include "offload/base/errors.h"
 #include "tests/unit/firmware/agent/rig.h"

@@ -39,7 +39,7 @@ bench-modes_LIBS   := host-driver offload
 bench-modes_LDLIBS = $(host-driver_LDLIBS)
 
 TOOLS += bench-push
-bench-push_SRC    := tests/bench/push.c tests/unit/control/controller/fake.c
+bench-push_SRC    := tests/bench/push.c tests/unit/control/service/controller/fake.c
 bench-push_LIBS   := control agent secure offload
 bench-push_LDLIBS := -ljansson -lgmp -lprotobuf-nanopb -lssl -lcrypto -lpthread
 $(B)/obj/tests/bench/push.o: | $(GEN)/proto/control.pb.h

@@ -12,10 +12,10 @@
 #include <time.h>
 
 #include "control/base/alloc.h"
-#include "control/controller/push.h"
+#include "control/service/controller/push.h"
 #include "control/tables/file.h"
 #include "offload/table/image.h"
-#include "tests/unit/control/controller/fake.h"
+#include "tests/unit/control/service/controller/fake.h"
 
 #define SWITCHES_MAX 1024u
 /* A switch that is far away, or slow, for the last rows (microseconds for each request). */

@@ -1,6 +1,6 @@
 /* Answers of any bytes from a switch, in pieces of any size: the controller takes them, asks for more, or
  * refuses them, and never reads beyond what has come. */
-#include "control/controller/message.h"
+#include "control/service/controller/message.h"
 #include "offload/base/errors.h"
 #include "tests/fuzz/input.h"
 

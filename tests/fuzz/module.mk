@@ -13,7 +13,7 @@ fuzz-engine_SRC   := tests/fuzz/engine.c $(FUZZ_FABRIC)
 fuzz-endpoint_SRC := tests/fuzz/endpoint.c $(FUZZ_FABRIC)
 fuzz-cluster_SRC  := tests/fuzz/cluster.c tests/sim/flip.c $(FUZZ_FABRIC)
 fuzz-agent_SRC    := tests/fuzz/agent.c
-fuzz-message_SRC  := tests/fuzz/message.c control/controller/message.c $(GEN)/proto/control.pb.c
+fuzz-message_SRC  := tests/fuzz/message.c control/service/controller/message.c $(GEN)/proto/control.pb.c
 $(B)/obj/tests/fuzz/message.o: | $(GEN)/proto/control.pb.h
 fuzz-topology_SRC := tests/fuzz/topology.c
 fuzz-plan_SRC     := tests/fuzz/plan.c

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "control/controller/keys.h"
+#include "control/service/controller/keys.h"
 
 /* Bytes of a path that keys_path makes. */
 #define KEYS_PATH 128

@@ -14,11 +14,11 @@
 #include <cmocka.h>
 
 #include "control/base/alloc.h"
-#include "control/controller/keys.h"
+#include "control/service/controller/keys.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
-#include "tests/unit/control/controller/fake.h"
 #include "tests/unit/control/doctor/sound.h"
+#include "tests/unit/control/service/controller/fake.h"
 
 static void nothing_is_found_where_nothing_is_wrong(void **state)
 {

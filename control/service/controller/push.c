@@ -1,0 +1,275 @@
+/* Two-phase push, and what settles one that was interrupted. Neighbours: session.c talks to one switch;
+ * `banyan push` and the lab call this. */
+#include "control/service/controller/push.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "control/base/alloc.h"
+#include "control/service/controller/parallel.h"
+#include "offload/base/errors.h"
+#include "offload/table/image.h"
+
+uint64_t by_push_election(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Puts the switch's name in front of what went wrong with it, and what it means for the others behind. */
+static int blame(struct by_problem *problem, int error, const char *name, const char *consequence)
+{
+    char text[sizeof(problem->text)];
+
+    snprintf(text, sizeof(text), "%s", problem->text);
+    snprintf(problem->text, sizeof(problem->text), "switch %.40s: %.200s%.150s", name, text, consequence);
+    return error;
+}
+
+/* The switch is who we think it is; whether it is large enough it says itself, and who holds what of it.
+ * `*over`: what it has is the target's base. */
+static int greet(struct by_push_target *target, struct by_session *session, bool *over,
+                 struct by_problem *problem)
+{
+    struct by_image_header header;
+    by_HelloReply hello;
+    int error = by_session_hello(session, &hello, problem);
+
+    if (error != 0)
+        return error;
+    problem->text[0] = 0;
+    *over = target->base != NULL && hello.table_hash == by_image_hash(target->base, target->base_bytes);
+    if (target->image == NULL) {
+        target->hash = hello.saved_hash;
+        if (strcmp(hello.name, target->name) != 0)
+            snprintf(problem->text, sizeof(problem->text), "%s answers as '%s': check the addresses",
+                     target->address, hello.name);
+        else if (hello.saved_hash == 0)
+            snprintf(problem->text, sizeof(problem->text),
+                     "%s offers no table of an earlier life (it needs --state, and no table pushed since its "
+                     "start): "
+                     "push its image",
+                     target->address);
+        return problem->text[0] ? BY_ENOENT : 0;
+    }
+    by_image_header(target->image, &header);
+    if (strcmp(hello.name, target->name) != 0 || strcmp(header.name, target->name) != 0)
+        snprintf(problem->text, sizeof(problem->text),
+                 "%s answers as '%s', and the image is for '%s': check the addresses", target->address,
+                 hello.name, header.name);
+    else if (header.kind != BY_NODE_SWITCH)
+        snprintf(problem->text, sizeof(problem->text),
+                 "the image is a host's: give it to libbanyan as BANYAN_TABLE");
+    return problem->text[0] ? BY_ELIMIT : 0;
+}
+
+static int prepare(struct by_push_target *target, const struct by_session_options *options,
+                   struct by_session **session, struct by_problem *problem)
+{
+    int error = by_session_open(target->address, options, session, problem);
+    bool over = false;
+
+    if (error == 0)
+        error = greet(target, *session, &over, problem);
+    if (error == 0 && target->image == NULL)
+        error = by_session_restore(*session, target->hash, problem);
+    else if (error == 0 && over)
+        error = by_session_stage_over(*session, target->base, target->base_bytes, target->image,
+                                      target->bytes, problem);
+    else if (error == 0)
+        error = by_session_stage(*session, target->image, target->bytes, problem);
+    if (error == 0)
+        error = by_session_validate(*session, target->hash, problem);
+    return error;
+}
+
+/* A push, or what settles one, at all its switches: what one of them needs is its own. */
+struct work {
+    struct by_push_target *targets;
+    struct by_session_options options;
+    uint32_t count;
+    uint64_t open; /* the push that is settled, or 0 */
+    struct each {
+        struct by_session *session;
+        by_HelloReply hello;
+        int error;
+        struct by_problem problem;
+    } * each; /* by switch */
+};
+
+static void work_open(struct work *work, struct by_push_target *targets, uint32_t count,
+                      const struct by_session_options *options)
+{
+    *work = (struct work){.targets = targets,
+                          .options = *options,
+                          .count = count,
+                          .each = by_alloc(count, sizeof(*work->each))};
+    if (work->options.election_id == 0)
+        work->options.election_id = by_push_election();
+}
+
+static void work_close(struct work *work)
+{
+    for (uint32_t i = 0; i < work->count; i++)
+        by_session_close(work->each[i].session);
+    free(work->each);
+}
+
+/* One step at all switches at once. 0, or the error of the first of those that it failed at, which `problem`
+ * names, with `consequence` behind. */
+static int work_do(struct work *work, by_parallel_fn *step, const char *consequence,
+                   struct by_problem *problem)
+{
+    const uint32_t most = work->options.at_once > 0 ? work->options.at_once : BY_PUSH_AT_ONCE;
+    uint32_t failed = 0, first = 0;
+    char text[150];
+
+    by_parallel(work->count, most, step, work);
+    for (uint32_t i = work->count; i-- > 0;)
+        if (work->each[i].error != 0) {
+            failed++;
+            first = i;
+        }
+    if (failed == 0)
+        return 0;
+    *problem = work->each[first].problem;
+    if (failed > 1)
+        snprintf(text, sizeof(text), " (%u more of %u switches fail)%s", failed - 1, work->count,
+                 consequence);
+    else
+        snprintf(text, sizeof(text), "%s", consequence);
+    return blame(problem, work->each[first].error, work->targets[first].name, text);
+}
+
+static void do_prepare(void *context, uint32_t i)
+{
+    struct work *work = context;
+    struct by_push_target *target = &work->targets[i];
+
+    target->hash = target->image ? by_image_hash(target->image, target->bytes) : 0;
+    work->each[i].error = prepare(target, &work->options, &work->each[i].session, &work->each[i].problem);
+}
+
+static void do_abort(void *context, uint32_t i)
+{
+    struct work *work = context;
+
+    if (work->each[i].session != NULL)
+        work->each[i].error = by_session_abort(work->each[i].session, &work->each[i].problem);
+}
+
+static void do_commit(void *context, uint32_t i)
+{
+    struct work *work = context;
+
+    work->each[i].error =
+        by_session_commit(work->each[i].session, work->targets[i].hash, &work->each[i].problem);
+}
+
+int by_push(struct by_push_target *targets, uint32_t count, const struct by_session_options *options,
+            struct by_problem *problem)
+{
+    struct by_problem ignored;
+    struct work work;
+    uint32_t done = 0;
+    char text[96];
+    int error;
+
+    work_open(&work, targets, count, options);
+    error = work_do(&work, do_prepare, "; no table was changed", problem);
+    if (error != 0) {
+        work_do(&work, do_abort, "", &ignored);
+    } else {
+        error = work_do(&work, do_commit, "", problem);
+        for (uint32_t i = 0; i < count; i++)
+            done += work.each[i].error == 0;
+        snprintf(text, sizeof(text), "; %u of %u have the new table: push again, or banyan push --settle",
+                 done, count);
+        if (error != 0)
+            strncat(problem->text, text, sizeof(problem->text) - strlen(problem->text) - 1);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        targets[i].sent = work.each[i].session ? by_session_sent(work.each[i].session) : 0;
+    work_close(&work);
+    return error;
+}
+
+/* Each Hello fences older writers off, so what is read stays true. */
+static void do_greet(void *context, uint32_t i)
+{
+    struct work *work = context;
+    struct each *each = &work->each[i];
+
+    each->error = by_session_open(work->targets[i].address, &work->options, &each->session, &each->problem);
+    if (each->error == 0)
+        each->error = by_session_hello(each->session, &each->hello, &each->problem);
+}
+
+/* The newest push that some switch has validated and not yet committed; 0 = none. */
+static uint64_t find_open(const struct work *work)
+{
+    uint64_t open = 0;
+
+    for (uint32_t i = 0; i < work->count; i++)
+        if (work->each[i].hello.validated_hash != 0 && work->each[i].hello.validated_push > open)
+            open = work->each[i].hello.validated_push;
+    return open;
+}
+
+/* Where it has not been done. */
+static void do_complete(void *context, uint32_t i)
+{
+    struct work *work = context;
+    struct each *each = &work->each[i];
+
+    if (each->hello.table_push != work->open)
+        each->error = by_session_commit(each->session, each->hello.validated_hash, &each->problem);
+}
+
+/* Completes a push that somebody has committed. */
+static int settle_forward(struct work *work, struct by_problem *problem)
+{
+    const uint64_t open = work->open;
+
+    for (uint32_t i = 0; i < work->count; i++) {
+        const by_HelloReply *hello = &work->each[i].hello;
+
+        if (hello->table_push == open || (hello->validated_hash != 0 && hello->validated_push == open))
+            continue;
+        snprintf(problem->text, sizeof(problem->text),
+                 "has restarted, and knows nothing of the push that others have made active: push again");
+        return blame(problem, BY_ESTATE, work->targets[i].name, "");
+    }
+    return work_do(work, do_complete, "; settle again", problem);
+}
+
+int by_push_settle(struct by_push_target *targets, uint32_t count, const struct by_session_options *options,
+                   enum by_push_settled *settled, struct by_problem *problem)
+{
+    bool begun = false;
+    struct work work;
+    uint64_t open;
+    int error;
+
+    work_open(&work, targets, count, options);
+    error = work_do(&work, do_greet, "; nothing was settled", problem);
+    open = work.open = error == 0 ? find_open(&work) : 0;
+    for (uint32_t i = 0; i < count && open != 0; i++)
+        begun |= work.each[i].hello.table_push == open;
+    *settled = open == 0 ? BY_PUSH_CLEAR : begun ? BY_PUSH_FORWARD : BY_PUSH_BACK;
+    if (begun)
+        error = settle_forward(&work, problem);
+    else if (error == 0) /* bytes that were staged and not validated tell nothing; they go as well */
+        error = work_do(&work, do_abort, "; settle again", problem);
+    for (uint32_t i = 0; i < count && error == 0; i++) {
+        const by_HelloReply *hello = &work.each[i].hello;
+
+        targets[i].hash = !begun || hello->table_push == open ? hello->table_hash : hello->validated_hash;
+    }
+    work_close(&work);
+    return error;
+}

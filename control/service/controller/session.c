@@ -1,0 +1,380 @@
+/* One connection of the controller: one request at a time, each with a deadline. Neighbours: stream.c moves
+ * messages, message.c codes them; push.c uses many sessions. */
+#include "control/service/controller/session.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/base/alloc.h"
+#include "control/fabric/build.h"
+#include "control/service/controller/delta.h"
+#include "control/service/controller/stream.h"
+#include "offload/base/errors.h"
+#include "offload/base/limits.h"
+#include "offload/table/image.h"
+
+#define CHUNK_BYTES 16384u
+#define PIECES_MAX  (sizeof(((by_Stage *)0)->pieces) / sizeof(by_Piece))
+
+struct by_session {
+    struct by_stream *stream;
+    struct by_session_options options;
+    uint64_t next_id;
+    uint64_t sent; /* bytes of requests */
+    bool refused;  /* the last call, by the switch's own word */
+    by_Response response;
+};
+
+int by_session_open(const char *address, const struct by_session_options *options, struct by_session **result,
+                    struct by_problem *problem)
+{
+    struct by_session *session = by_alloc(1, sizeof(*session));
+    int error = by_stream_open(address, options, &session->stream, problem);
+
+    session->options = *options;
+    session->next_id = 1;
+    if (error != 0) {
+        by_session_close(session);
+        return error;
+    }
+    *result = session;
+    return 0;
+}
+
+void by_session_close(struct by_session *session)
+{
+    if (session == NULL)
+        return;
+    by_stream_close(session->stream);
+    free(session);
+}
+
+void by_session_access_complete(struct by_session_options *access)
+{
+    if (access->keys == NULL)
+        access->keys = getenv("BANYAN_KEYS");
+    if (access->psk == NULL)
+        access->psk = getenv("BANYAN_PSK");
+}
+
+bool by_session_is_address(const char *text)
+{
+    static const char *const schemes[] = {"unix:", "tcp:", "tls:", "psk+unix:", "psk+tcp:"};
+
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+        if (strncmp(text, schemes[i], strlen(schemes[i])) == 0)
+            return true;
+    return false;
+}
+
+int by_session_fd(const struct by_session *session)
+{
+    return by_stream_fd(session->stream);
+}
+
+bool by_session_refused(const struct by_session *session)
+{
+    return session->refused;
+}
+
+uint64_t by_session_leader(const struct by_session *session)
+{
+    return session->refused ? session->response.leader : 0;
+}
+
+const char *by_session_address(const struct by_session *session)
+{
+    return by_stream_address(session->stream);
+}
+
+uint64_t by_session_sent(const struct by_session *session)
+{
+    return session->sent;
+}
+
+/* Takes the next response from the stream. */
+static int receive(struct by_session *session, int64_t deadline, struct by_problem *problem)
+{
+    const uint8_t *message;
+    size_t bytes, used;
+    int error = by_stream_receive(session->stream, deadline, &message, &bytes, problem);
+
+    if (error != 0)
+        return error;
+    error = by_message_decode(message, bytes, &session->response, &used);
+    return error == 0 ? 0
+                      : by_problem_say(problem, error, "%s: the answer is not a banyan switch's: %s",
+                                       by_session_address(session), by_error_text(error));
+}
+
+/* Sends a request (version, id and election id are filled in here) and takes its response into
+ * session->response. */
+static int call(struct by_session *session, by_Request *request, struct by_problem *problem)
+{
+    int64_t deadline = by_stream_deadline(session->stream);
+    size_t bytes;
+    int error;
+
+    session->refused = false;
+    request->version = BY_MESSAGE_VERSION;
+    request->id = session->next_id++;
+    request->election_id = session->options.election_id;
+    bytes = by_message_encode(request, by_stream_room(session->stream),
+                              BY_MESSAGE_LENGTH_BYTES + BY_MESSAGE_BYTES_MAX);
+    if (bytes == 0)
+        return by_problem_say(problem, BY_EINVAL, "%s: the request cannot be coded",
+                              by_session_address(session));
+    session->sent += bytes;
+    error = by_stream_send(session->stream, bytes, deadline, problem);
+    if (error == 0)
+        error = receive(session, deadline, problem);
+    if (error != 0)
+        return error;
+    if (session->response.id != request->id && session->response.error == 0)
+        return by_problem_say(problem, BY_EFORMAT, "%s: answers request %" PRIu64 " instead of %" PRIu64,
+                              by_session_address(session), (uint64_t)session->response.id,
+                              (uint64_t)request->id);
+    session->refused = session->response.error != 0;
+    if (session->refused)
+        return by_problem_say(problem, session->response.error, "%s: %s", by_session_address(session),
+                              session->response.text[0] ? session->response.text
+                                                        : by_error_text(session->response.error));
+    return 0;
+}
+
+/* A call whose answer must have the given body. */
+static int call_for(struct by_session *session, by_Request *request, pb_size_t body,
+                    struct by_problem *problem)
+{
+    int error = call(session, request, problem);
+
+    if (error == 0 && session->response.which_body != body)
+        error = by_problem_say(problem, BY_EFORMAT, "%s: the answer is of another kind than the request",
+                               by_session_address(session));
+    return error;
+}
+
+int by_session_hello(struct by_session *session, by_HelloReply *reply, struct by_problem *problem)
+{
+    by_Request request = {.which_body = by_Request_hello_tag};
+    const char *peer = by_stream_peer(session->stream);
+    int error = call_for(session, &request, by_Response_hello_tag, problem);
+
+    if (error != 0)
+        return error;
+    *reply = session->response.body.hello;
+    if (peer != NULL && strcmp(reply->name, peer) != 0)
+        return by_problem_say(
+            problem, BY_EPERM,
+            "%s: calls itself '%s', but its certificate is that of '%s': give it its own keys",
+            by_session_address(session), reply->name, peer);
+    return 0;
+}
+
+/* May this image go to this switch as it is? */
+static int check_exposure(const struct by_session *session, const uint8_t *image, size_t bytes,
+                          struct by_problem *problem)
+{
+    struct by_image_header header = {0};
+
+    if (bytes >= BY_IMAGE_HEADER_BYTES)
+        by_image_header(image, &header);
+    if (header.count[BY_SECTION_KEY] == 0 || session->options.plain_keys ||
+        !by_stream_is_exposed(session->stream))
+        return 0;
+    return by_problem_say(
+        problem, BY_EPERM,
+        "%s: the table holds keys of jobs, which TCP without TLS would show: use tls: or unix:, or "
+        "--plain-keys where nobody else listens",
+        by_session_address(session));
+}
+
+int by_session_stage(struct by_session *session, const uint8_t *image, size_t bytes,
+                     struct by_problem *problem)
+{
+    by_Request *request = by_alloc(1, sizeof(*request));
+    int error = check_exposure(session, image, bytes, problem);
+
+    if (error == 0 && bytes > BY_IMAGE_BYTES_MAX)
+        error = by_problem_say(problem, BY_ELIMIT, "%s: an image of %zu bytes; at most %u",
+                               by_session_address(session), bytes, BY_IMAGE_BYTES_MAX);
+    for (size_t offset = 0; offset < bytes && error == 0; offset += CHUNK_BYTES) {
+        size_t count = bytes - offset < CHUNK_BYTES ? bytes - offset : CHUNK_BYTES;
+        request->which_body = by_Request_stage_tag;
+        request->body.stage.total = (uint32_t)bytes;
+        request->body.stage.offset = (uint32_t)offset;
+        request->body.stage.data.size = (pb_size_t)count;
+        memcpy(request->body.stage.data.bytes, image + offset, count);
+        error = call_for(session, request, by_Response_stage_tag, problem);
+        if (error == 0 && session->response.body.stage.received != offset + count)
+            error = by_problem_say(problem, BY_EFORMAT, "%s: took %u bytes instead of %zu",
+                                   by_session_address(session),
+                                   (unsigned)session->response.body.stage.received, offset + count);
+    }
+    free(request);
+    return error;
+}
+
+/* Moves as much of the pieces into a request as it holds; `at` is where its literals come from. Returns how
+ * many bytes of the image it adds. */
+static size_t fill_stage(by_Stage *stage, struct by_delta_piece *pieces, uint32_t count, uint32_t *next,
+                         const uint8_t *image)
+{
+    size_t added = 0;
+
+    stage->pieces_count = 0;
+    stage->data.size = 0;
+    while (*next < count && stage->pieces_count < PIECES_MAX && stage->data.size < CHUNK_BYTES) {
+        struct by_delta_piece *piece = &pieces[*next];
+        uint32_t room = CHUNK_BYTES - stage->data.size;
+        by_Piece *out = &stage->pieces[stage->pieces_count++];
+
+        *out = (by_Piece){.literal = piece->literal < room ? piece->literal : room};
+        memcpy(stage->data.bytes + stage->data.size, image + added, out->literal);
+        stage->data.size += (pb_size_t)out->literal;
+        added += out->literal;
+        piece->literal -= out->literal;
+        if (piece->literal > 0)
+            break;
+        out->from = piece->from;
+        out->copy = piece->copy;
+        added += piece->copy;
+        ++*next;
+    }
+    return added;
+}
+
+int by_session_stage_over(struct by_session *session, const uint8_t *base, size_t base_bytes,
+                          const uint8_t *image, size_t bytes, struct by_problem *problem)
+{
+    by_Request *request = by_alloc(1, sizeof(*request));
+    struct by_delta_piece *pieces;
+    uint32_t count = by_delta_make(base, base_bytes, image, bytes, &pieces), next = 0;
+    uint64_t hash = by_image_hash(base, base_bytes);
+    size_t offset = 0;
+    int error = check_exposure(session, image, bytes, problem);
+
+    while (next < count && error == 0) {
+        by_Stage *stage = &request->body.stage;
+
+        request->which_body = by_Request_stage_tag;
+        stage->total = (uint32_t)bytes;
+        stage->offset = (uint32_t)offset;
+        stage->base = hash;
+        offset += fill_stage(stage, pieces, count, &next, image + offset);
+        error = call_for(session, request, by_Response_stage_tag, problem);
+        if (error == 0 && session->response.body.stage.received != offset)
+            error = by_problem_say(problem, BY_EFORMAT, "%s: took %u bytes instead of %zu",
+                                   by_session_address(session),
+                                   (unsigned)session->response.body.stage.received, offset);
+    }
+    free(pieces);
+    free(request);
+    return error;
+}
+
+int by_session_restore(struct by_session *session, uint64_t hash, struct by_problem *problem)
+{
+    by_Request request = {.which_body = by_Request_restore_tag, .body.restore.hash = hash};
+
+    return call_for(session, &request, by_Response_stage_tag, problem);
+}
+
+int by_session_validate(struct by_session *session, uint64_t hash, struct by_problem *problem)
+{
+    by_Request request = {.which_body = by_Request_validate_tag,
+                          .body.validate = {.hash = hash,
+                                            .push = session->options.push_id ? session->options.push_id
+                                                                             : session->options.election_id}};
+
+    return call_for(session, &request, by_Response_validate_tag, problem);
+}
+
+int by_session_commit(struct by_session *session, uint64_t hash, struct by_problem *problem)
+{
+    by_Request request = {.which_body = by_Request_commit_tag, .body.commit.hash = hash};
+
+    return call_for(session, &request, by_Response_commit_tag, problem);
+}
+
+int by_session_abort(struct by_session *session, struct by_problem *problem)
+{
+    by_Request request = {.which_body = by_Request_abort_tag};
+
+    return call(session, &request, problem);
+}
+
+int by_session_read(struct by_session *session, uint8_t **image, size_t *bytes, struct by_problem *problem)
+{
+    const by_ReadReply *reply = &session->response.body.read;
+    uint64_t hash = 0;
+    size_t total = 0, have = 0;
+    int error;
+
+    *image = NULL;
+    do {
+        by_Request request = {.which_body = by_Request_read_tag,
+                              .body.read = {.offset = (uint32_t)have, .bytes = CHUNK_BYTES}};
+        error = call_for(session, &request, by_Response_read_tag, problem);
+        if (error == 0 && *image == NULL) {
+            total = reply->total;
+            hash = reply->hash;
+            *image = by_alloc(total <= BY_IMAGE_BYTES_MAX ? total : 0, 1);
+        }
+        if (error == 0 && (reply->total != total || reply->hash != hash))
+            error =
+                by_problem_say(problem, BY_EAGAIN, "%s: the table changed while it was read: read it again",
+                               by_session_address(session));
+        if (error == 0 && (total > BY_IMAGE_BYTES_MAX || reply->offset != have || reply->data.size == 0 ||
+                           reply->data.size > total - have))
+            error = by_problem_say(problem, BY_EFORMAT, "%s: sends a piece of the table that does not fit",
+                                   by_session_address(session));
+        if (error == 0) {
+            memcpy(*image + have, reply->data.bytes, reply->data.size);
+            have += reply->data.size;
+        }
+    } while (error == 0 && have < total);
+    if (error == 0 && by_image_hash(*image, total) != hash)
+        error =
+            by_problem_say(problem, BY_ECHECKSUM,
+                           "%s: what was read does not have the hash that the switch names: read it again",
+                           by_session_address(session));
+    if (error != 0) {
+        free(*image);
+        *image = NULL;
+        return error;
+    }
+    *bytes = total;
+    return 0;
+}
+
+int by_session_counters(struct by_session *session, by_CountersReply *reply, struct by_problem *problem)
+{
+    by_Request request = {.which_body = by_Request_counters_tag};
+    int error = call_for(session, &request, by_Response_counters_tag, problem);
+
+    if (error == 0)
+        *reply = session->response.body.counters;
+    return error;
+}
+
+int by_session_waiting(struct by_session *session, by_WaitingReply *reply, struct by_problem *problem)
+{
+    by_Request request = {.which_body = by_Request_waiting_tag};
+    int error = call_for(session, &request, by_Response_waiting_tag, problem);
+
+    if (error == 0)
+        *reply = session->response.body.waiting;
+    return error;
+}
+
+int by_session_log(struct by_session *session, uint64_t from, by_LogReply *reply, struct by_problem *problem)
+{
+    by_Request request = {.which_body = by_Request_log_tag, .body.log.from = from};
+    int error = call_for(session, &request, by_Response_log_tag, problem);
+
+    if (error == 0)
+        *reply = session->response.body.log;
+    return error;
+}

@@ -1,0 +1,156 @@
+/* Work in a process of its own. See apart.h. */
+#include "control/service/daemon/apart.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "control/base/alloc.h"
+#include "control/fabric/build.h"
+#include "offload/base/errors.h"
+
+/* What comes first on the pipe; the result follows. */
+struct head {
+    int error;
+    struct by_problem problem;
+};
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static bool write_all(int fd, const void *bytes, size_t count)
+{
+    const char *at = bytes;
+
+    while (count > 0) {
+        ssize_t written = write(fd, at, count);
+
+        if (written <= 0)
+            return false;
+        at += written;
+        count -= (size_t)written;
+    }
+    return true;
+}
+
+/* The child, which must not outlive the thread that waits for it, nor hold what others listen at. */
+static _Noreturn void be_child(int fd, pid_t parent, by_apart_fn *run, void *context)
+{
+    struct head head = {0};
+    char *bytes = NULL;
+    size_t size = 0;
+    FILE *out;
+
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+        _exit(1);
+    close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0);
+    close_range((unsigned)fd + 1, UINT_MAX, 0);
+    out = open_memstream(&bytes, &size);
+    head.error = out != NULL ? run(context, out, &head.problem)
+                             : by_problem_say(&head.problem, BY_EIO, "no memory for the result");
+    if (out != NULL && fclose(out) != 0 && head.error == 0)
+        head.error = by_problem_say(&head.problem, BY_EIO, "no memory for the result");
+    _exit(write_all(fd, &head, sizeof(head)) && write_all(fd, bytes, head.error == 0 ? size : 0) ? 0 : 1);
+}
+
+/* What has come by the pipe. */
+struct received {
+    char *bytes;
+    size_t size, room;
+};
+
+/* Reads until the child closes its end. 0, BY_ETIMEDOUT, BY_EABORTED. */
+static int receive(const struct by_apart *apart, int fd, struct received *received)
+{
+    uint64_t end = now_ms() + apart->limit_ms, now;
+    struct pollfd fds[2] = {{.fd = apart->stop_fd, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
+    ssize_t count = 1;
+
+    while (count != 0) {
+        now = now_ms();
+        if (now >= end)
+            return BY_ETIMEDOUT;
+        if (poll(fds, 2, (int)(end - now)) < 0)
+            continue;
+        if (fds[0].revents != 0)
+            return BY_EABORTED;
+        if (fds[1].revents == 0)
+            continue;
+        if (received->room - received->size < 4096) {
+            received->room = 2 * received->room + 65536;
+            received->bytes = by_realloc(received->bytes, received->room, 1);
+        }
+        count = read(fd, received->bytes + received->size, received->room - received->size);
+        received->size += count > 0 ? (size_t)count : 0;
+    }
+    return 0;
+}
+
+/* Takes head and result apart. */
+static int take(const struct received *received, int status, char **bytes, size_t *size,
+                struct by_problem *problem)
+{
+    struct head head;
+
+    if (status != 0 || received->size < sizeof(head))
+        return WIFSIGNALED(status)
+                   ? by_problem_say(problem, BY_EIO, "its process was ended by signal %d (%s)",
+                                    WTERMSIG(status), strsignal(WTERMSIG(status)))
+                   : by_problem_say(problem, BY_EIO, "its process has failed");
+    memcpy(&head, received->bytes, sizeof(head));
+    *problem = head.problem;
+    if (head.error != 0)
+        return head.error;
+    *size = received->size - sizeof(head);
+    *bytes = by_alloc(*size + 1, 1);
+    memcpy(*bytes, received->bytes + sizeof(head), *size);
+    return 0;
+}
+
+int by_apart_run(const struct by_apart *apart, by_apart_fn *run, void *context, char **bytes, size_t *size,
+                 struct by_problem *problem)
+{
+    struct received received = {0};
+    pid_t parent = getpid(), child;
+    int ends[2], status = 0, error;
+
+    *bytes = NULL;
+    *size = 0;
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return by_problem_say(problem, BY_EIO, "no pipe: %s", strerror(errno));
+    child = fork();
+    if (child == 0)
+        be_child(ends[1], parent, run, context);
+    error = child < 0 ? by_problem_say(problem, BY_EIO, "no process: %s", strerror(errno)) : 0;
+    close(ends[1]);
+    if (error == 0) {
+        error = receive(apart, ends[0], &received);
+        if (error != 0)
+            kill(child, SIGKILL);
+        while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+            ;
+        if (error == BY_ETIMEDOUT)
+            by_problem_say(problem, error, "not done within %u s", apart->limit_ms / 1000);
+        else if (error == BY_EABORTED)
+            by_problem_say(problem, error, "given up, as banyand ends");
+        else
+            error = take(&received, status, bytes, size, problem);
+    }
+    close(ends[0]);
+    free(received.bytes);
+    return error;
+}

@@ -1,0 +1,367 @@
+/* Changes: the worker's half and the loop's. See change.h. */
+#include "control/service/daemon/change.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "control/base/alloc.h"
+#include "control/fabric/build.h"
+#include "control/service/daemon/daemon.h"
+#include "control/service/daemon/heal.h"
+#include "control/service/daemon/state.h"
+#include "control/tables/keyed.h"
+#include "offload/base/errors.h"
+
+static double seconds_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+struct by_change *by_change_new(struct by_daemon *daemon)
+{
+    struct by_change *change = by_alloc(1, sizeof(*change));
+    uint32_t n = daemon->topology->node_count;
+    struct by_fabric_loss loss;
+
+    by_fabric_loss_copy(&loss, &daemon->loss, daemon->topology);
+    change->topology = daemon->topology;
+    change->lower = daemon->options.lower;
+    change->state = daemon->state;
+    change->access = daemon->options.access;
+    change->access.election_id = daemon->election_id;
+    change->apart = (struct by_apart){.limit_ms = daemon->options.plan_limit_s * 1000,
+                                      .stop_fd = by_work_stop_fd(daemon->work)};
+    by_heal_avoid(daemon, &loss);
+    by_fabric_loss_copy(&change->loss, &loss, daemon->topology);
+    by_fabric_loss_free(&loss);
+    change->limits = by_alloc(n, sizeof(*change->limits));
+    change->images = by_alloc(n, sizeof(*change->images));
+    for (uint32_t i = 0; i < daemon->switch_count; i++) {
+        const by_HelloReply *hello = &daemon->switches[i].hello;
+
+        change->limits[daemon->switches[i].node] = (struct by_admit_limits){.ports = hello->port_count,
+                                                                            .slots = hello->slot_count,
+                                                                            .entries = hello->entry_max,
+                                                                            .payload_max = hello->payload_max,
+                                                                            .shares = hello->share_max};
+    }
+    change->jobs = by_alloc(BY_DAEMON_JOBS_MAX, sizeof(*change->jobs));
+    for (uint32_t i = 0; i < daemon->job_count; i++)
+        if (daemon->jobs[i]->tables != NULL && daemon->jobs[i]->state != BY_JOB_FAILED)
+            change->jobs[change->job_count++] = (struct by_change_job){.job = daemon->jobs[i]};
+    return change;
+}
+
+struct by_change_job *by_change_find(const struct by_change *change, uint16_t job)
+{
+    for (uint32_t i = 0; i < change->job_count; i++)
+        if (change->jobs[i].job->spec.job == job)
+            return &change->jobs[i];
+    return NULL;
+}
+
+void by_change_touch(struct by_change *change, struct by_job *job, bool mend)
+{
+    struct by_change_job *entry = by_change_find(change, job->spec.job);
+    uint32_t at = 0;
+
+    if (entry == NULL) {
+        while (at < change->job_count && change->jobs[at].job->spec.job < job->spec.job)
+            at++;
+        memmove(&change->jobs[at + 1], &change->jobs[at], (change->job_count - at) * sizeof(*change->jobs));
+        change->job_count++;
+        entry = &change->jobs[at];
+        *entry = (struct by_change_job){.job = job};
+    }
+    job->gen_last = by_job_gen_next(job->gen_last);
+    entry->anew = true;
+    entry->mend = mend;
+    entry->gen = job->gen_last;
+}
+
+void by_change_leave(struct by_change *change, const struct by_job *job)
+{
+    struct by_change_job *entry = by_change_find(change, job->spec.job);
+
+    change->ended = job->spec.job;
+    if (entry == NULL)
+        return;
+    memmove(entry, entry + 1, (size_t)(change->jobs + change->job_count - (entry + 1)) * sizeof(*entry));
+    change->job_count--;
+}
+
+static struct by_job_tables *tables_of(const struct by_change_job *entry)
+{
+    return entry->anew ? entry->tables : entry->job->tables;
+}
+
+/* Says why the windows are smaller than they could be: a switch is too small for them, or others have slots.
+ */
+static void note_window(const struct by_change *change, const struct by_job_tables *tables, uint32_t full,
+                        char *note, size_t bytes)
+{
+    for (uint32_t i = 0; i < change->topology->node_count; i++) {
+        uint64_t need = (uint64_t)tables->need[i].slots / tables->window * full;
+
+        if (change->topology->nodes[i].compute || change->limits[i].slots == 0 ||
+            need <= change->limits[i].slots)
+            continue;
+        snprintf(note, bytes,
+                 "its windows are %u slots instead of %u, which would take %llu of the %u slots of %s",
+                 tables->window, full, (unsigned long long)need, change->limits[i].slots,
+                 change->topology->nodes[i].name);
+        return;
+    }
+    snprintf(note, bytes, "its windows are %u slots instead of %u: more do not fit beside the other jobs",
+             tables->window, full);
+}
+
+/* Finds place for the job beside all that are settled by now. */
+static int admit(struct by_change *change, struct by_change_job *entry, bool shrink)
+{
+    struct by_admit_job job = {.spec = &entry->job->spec, .tables = entry->tables};
+    struct by_admit_job *others = by_alloc(change->job_count, sizeof(*others));
+    uint32_t count = 0, fits = 0, asked = entry->tables->window;
+    int error;
+
+    for (uint32_t i = 0; i < change->job_count; i++) {
+        struct by_change_job *other = &change->jobs[i];
+
+        if (other != entry && other->error == 0 && tables_of(other) != NULL)
+            others[count++] = (struct by_admit_job){.spec = &other->job->spec, .tables = tables_of(other)};
+    }
+    error = by_admit_fabric(change->topology, entry->tables->lowering, change->limits, &entry->problem);
+    if (error == 0)
+        error = by_admit_slots(change->topology, &job, others, count, change->limits, &fits, &entry->problem);
+    if (error != 0 && fits > 0 && shrink) {
+        entry->tables->window = fits;
+        error = by_fabric_lower(change->topology, entry->job->spec.job, &change->lower, entry->tables,
+                                &entry->problem);
+        if (error == 0)
+            error =
+                by_admit_slots(change->topology, &job, others, count, change->limits, &fits, &entry->problem);
+        if (error == 0)
+            note_window(change, entry->tables, asked, entry->tables->note, sizeof(entry->tables->note));
+    }
+    if (error == 0)
+        error = by_admit_share(change->topology, &job, others, count, change->limits, &entry->problem);
+    free(others);
+    return error;
+}
+
+/* Tables for one job. */
+static int make_job(struct by_change *change, struct by_change_job *entry)
+{
+    const struct by_job_spec *spec = &entry->job->spec;
+    const struct by_job_tables *old = entry->job->tables;
+    struct by_job_tables *tables = by_alloc(1, sizeof(*tables));
+    bool shrink = old != NULL || spec->window == 0;
+    int error;
+
+    entry->tables = tables;
+    tables->gen = entry->gen;
+    tables->window = old != NULL ? old->window : spec->window;
+    tables->lost_links = by_alloc(change->topology->link_count, sizeof(*tables->lost_links));
+    memcpy(tables->lost_links, change->loss.links,
+           change->topology->link_count * sizeof(*tables->lost_links));
+    error = by_lower_draw(tables->secret, &entry->problem);
+    if (error == 0)
+        error = by_fabric_plan(change->topology, spec, &change->loss, entry->mend ? old : NULL,
+                               &change->apart, tables, &entry->problem);
+    if (error == 0)
+        error = by_fabric_lower(change->topology, spec->job, &change->lower, tables, &entry->problem);
+    if (error == 0)
+        error = admit(change, entry, shrink);
+    if (error != 0) {
+        by_job_tables_free(tables);
+        entry->tables = NULL;
+    }
+    return error;
+}
+
+/* Images of all switches with all jobs that have tables. */
+static int make_images(struct by_change *change)
+{
+    struct by_lower_job *jobs = by_alloc(change->job_count, sizeof(*jobs));
+    struct by_lower_options options = change->lower;
+    struct by_lowering *lowering = NULL;
+    uint32_t count = 0;
+    int error;
+
+    options.slots = UINT32_MAX; /* admission has looked at each switch */
+    for (uint32_t i = 0; i < change->job_count; i++) {
+        const struct by_job_tables *tables = change->jobs[i].error == 0 ? tables_of(&change->jobs[i]) : NULL;
+
+        if (tables != NULL)
+            jobs[count++] = (struct by_lower_job){.job = change->jobs[i].job->spec.job,
+                                                  .plan_count = tables->plan_count,
+                                                  .plans = (const struct by_plan *const *)tables->plans,
+                                                  .gen = tables->gen,
+                                                  .window = tables->window,
+                                                  .slot_base = tables->slot_base,
+                                                  .lost_links = tables->lost_links,
+                                                  .secret = tables->secret,
+                                                  .share = by_lower_share(change->jobs[i].job->spec.share)};
+    }
+    error = by_lower(change->topology, jobs, count, &options, &lowering, &change->problem);
+    for (uint32_t i = 0; i < change->topology->node_count && error == 0; i++) {
+        struct by_change_image *image = &change->images[i];
+
+        if (change->topology->nodes[i].compute)
+            continue;
+        error = by_lowering_image(lowering, i, &image->bytes, &image->size, &change->problem);
+        if (error == 0)
+            image->hash = by_image_hash(image->bytes, image->size);
+    }
+    by_lowering_free(lowering);
+    free(jobs);
+    return error;
+}
+
+static void run_plan(struct by_task *task)
+{
+    struct by_change *change = (struct by_change *)task;
+    double start = seconds_now();
+
+    for (uint32_t i = 0; i < change->job_count && change->error == 0; i++) {
+        struct by_change_job *entry = &change->jobs[i];
+
+        if (entry->anew)
+            entry->error = make_job(change, entry);
+        if (entry->error == BY_EABORTED)
+            change->error = entry->error;
+    }
+    if (change->error == 0)
+        change->error = make_images(change);
+    change->plan_seconds = seconds_now() - start;
+}
+
+static void plan_done(struct by_daemon *daemon, struct by_task *task)
+{
+    struct by_change *change = (struct by_change *)task;
+
+    daemon->counts.plan_seconds += change->plan_seconds;
+    change->planned(daemon, change);
+}
+
+void by_change_plan(struct by_daemon *daemon, struct by_change *change, by_change_fn *planned)
+{
+    daemon->change = change;
+    change->planned = planned;
+    change->task = (struct by_task){.run = run_plan, .done = plan_done};
+    by_work_do(daemon->work, &change->task);
+}
+
+static void run_push(struct by_task *task)
+{
+    struct by_change *change = (struct by_change *)task;
+    enum by_push_settled settled;
+    double start = seconds_now();
+
+    change->error = by_state_begin(change->state, change, &change->problem);
+    change->settled = true;
+    if (change->error == 0 && change->target_count > 0) {
+        change->error = by_push(change->targets, change->target_count, &change->access, &change->problem);
+        if (change->error != 0) {
+            struct by_problem ignored = {0};
+
+            change->settled = by_push_settle(change->targets, change->target_count, &change->access, &settled,
+                                             &ignored) == 0;
+            if (change->settled && settled == BY_PUSH_FORWARD)
+                change->error = 0;
+        }
+    }
+    by_state_finish(change->state, change->error == 0, change->settled);
+    change->push_seconds = seconds_now() - start;
+    for (uint32_t i = 0; i < change->target_count; i++)
+        change->sent += change->targets[i].sent;
+}
+
+static void push_done(struct by_daemon *daemon, struct by_task *task)
+{
+    struct by_change *change = (struct by_change *)task;
+    int error = change->error;
+
+    daemon->counts.pushes++;
+    daemon->counts.push_errors += error != 0;
+    daemon->counts.push_seconds += change->push_seconds;
+    for (uint32_t i = 0; i < change->target_count && error == 0; i++) {
+        struct by_switch *device = by_switch_find(daemon, change->target_nodes[i]);
+
+        device->hello.table_hash = change->targets[i].hash; /* until its next answer says so */
+    }
+    change->pushed(daemon, change);
+    by_daemon_tell(daemon, &(struct by_event){.kind = BY_EVENT_PUSHED, .error = error});
+}
+
+void by_change_push(struct by_daemon *daemon, struct by_change *change, by_change_fn *pushed)
+{
+    daemon->change = change;
+    change->pushed = pushed;
+    change->task = (struct by_task){.run = run_push, .done = push_done};
+    change->push_id = change->access.push_id = by_push_election();
+    change->targets = by_alloc(daemon->switch_count, sizeof(*change->targets));
+    change->target_nodes = by_alloc(daemon->switch_count, sizeof(*change->target_nodes));
+    change->nonces = by_alloc(daemon->topology->node_count, sizeof(*change->nonces));
+    change->target_count = 0;
+    for (uint32_t i = 0; i < daemon->switch_count; i++) {
+        const struct by_switch *device = &daemon->switches[i];
+        const struct by_change_image *image = &change->images[device->node];
+
+        change->nonces[device->node] = device->hello.boot_nonce;
+        if (device->state != BY_SWITCH_UP || device->partitioned || device->hello.table_hash == image->hash)
+            continue;
+        change->target_nodes[change->target_count] = device->node;
+        change->targets[change->target_count++] = (struct by_push_target){.name = device->name,
+                                                                          .address = device->address,
+                                                                          .image = image->bytes,
+                                                                          .bytes = image->size,
+                                                                          .base = device->image.bytes,
+                                                                          .base_bytes = device->image.size};
+    }
+    by_work_do(daemon->work, &change->task);
+}
+
+void by_change_adopt(struct by_daemon *daemon, struct by_change *change)
+{
+    for (uint32_t i = 0; i < change->job_count; i++) {
+        struct by_change_job *entry = &change->jobs[i];
+
+        if (!entry->anew || entry->tables == NULL)
+            continue;
+        by_job_tables_free(entry->job->tables);
+        entry->job->tables = entry->tables;
+        entry->tables = NULL;
+    }
+    for (uint32_t i = 0; i < daemon->switch_count; i++) {
+        struct by_switch *device = &daemon->switches[i];
+
+        free(device->image.bytes);
+        device->image = change->images[device->node];
+        change->images[device->node] = (struct by_change_image){0};
+    }
+}
+
+void by_change_free(struct by_change *change)
+{
+    if (change == NULL)
+        return;
+    for (uint32_t i = 0; i < change->job_count; i++)
+        if (change->jobs[i].anew)
+            by_job_tables_free(change->jobs[i].tables);
+    for (uint32_t i = 0; i < change->topology->node_count; i++)
+        free(change->images[i].bytes);
+    by_fabric_loss_free(&change->loss);
+    free(change->limits);
+    free(change->images);
+    free(change->jobs);
+    free(change->targets);
+    free(change->target_nodes);
+    free(change->nonces);
+    free(change);
+}

@@ -1,0 +1,230 @@
+/*
+ * The whole of banyand: reads the command line and the topology, finds the switches' addresses, and runs the
+ * loop until a signal. What was made is undone in the opposite order; tables on the switches stay. The
+ * calling thread is the loop's.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "control/base/alloc.h"
+#include "control/service/daemon/daemon.h"
+#include "control/service/daemon/heal.h"
+#include "control/service/daemon/http.h"
+#include "control/service/daemon/jobs.h"
+#include "control/service/daemon/members.h"
+#include "control/service/daemon/notice.h"
+#include "control/service/daemon/state.h"
+#include "control/service/daemon/thread.h"
+#include "offload/base/errors.h"
+
+#define EXIT_USAGE       2
+#define EXIT_ENVIRONMENT 3
+
+static int refuse(const char *file, const struct by_problem *problem)
+{
+    if (problem->line > 0)
+        fprintf(stderr, "banyand: %s:%d:%d: %s\n", file, problem->line, problem->column, problem->text);
+    else
+        fprintf(stderr, "banyand: %s: %s\n", file, problem->text);
+    return EXIT_USAGE;
+}
+
+/* The address of a switch: of --to, else in --sockets. 0 or EXIT_USAGE. */
+static int find_address(const struct by_options *options, struct by_switch *device)
+{
+    size_t length = strlen(device->name);
+    int used = 0;
+
+    for (uint32_t i = 0; i < options->to_count; i++)
+        if (strncmp(options->to[i], device->name, length) == 0 && options->to[i][length] == '=')
+            used = snprintf(device->address, sizeof(device->address), "%s", options->to[i] + length + 1);
+    if (used == 0 && options->sockets != NULL)
+        used = snprintf(device->address, sizeof(device->address), "unix:%s/%s.sock", options->sockets,
+                        device->name);
+    if (used == 0)
+        fprintf(stderr, "banyand: %s: no address for switch %s: add --to %s=ADDR\n", options->topology,
+                device->name, device->name);
+    else if (used >= (int)sizeof(device->address))
+        fprintf(stderr, "banyand: the address of switch %s has %d characters; at most %zu\n", device->name,
+                used, sizeof(device->address) - 1);
+    return used > 0 && used < (int)sizeof(device->address) ? 0 : EXIT_USAGE;
+}
+
+/* Every --to names a switch of the fabric. */
+static int check_to(const struct by_daemon *daemon)
+{
+    const struct by_options *options = &daemon->options;
+
+    for (uint32_t i = 0; i < options->to_count; i++) {
+        int length = (int)strcspn(options->to[i], "=");
+        char name[BY_NAME_MAX + 1];
+        int64_t node;
+
+        snprintf(name, sizeof(name), "%.*s", length, options->to[i]);
+        node = by_topology_find(daemon->topology, name);
+        if (node >= 0 && !daemon->topology->nodes[node].compute)
+            continue;
+        fprintf(stderr, "banyand: --to %s: no switch '%.*s' in %s\n", options->to[i], (int)length,
+                options->to[i], options->topology);
+        return EXIT_USAGE;
+    }
+    return 0;
+}
+
+static int find_switches(struct by_daemon *daemon)
+{
+    const struct by_topology *topology = daemon->topology;
+    const struct by_options *options = &daemon->options;
+    int status = 0;
+
+    daemon->switches = by_alloc(topology->node_count, sizeof(*daemon->switches));
+    daemon->switch_of = by_alloc(topology->node_count, sizeof(*daemon->switch_of));
+    for (uint32_t i = 0; i < topology->node_count && status == 0; i++) {
+        struct by_switch *device = &daemon->switches[daemon->switch_count];
+
+        daemon->switch_of[i] = UINT32_MAX;
+        if (topology->nodes[i].compute)
+            continue;
+        daemon->switch_of[i] = daemon->switch_count++;
+        device->node = i;
+        device->name = topology->nodes[i].name;
+        status = find_address(options, device);
+    }
+    return status == 0 ? check_to(daemon) : status;
+}
+
+/* Jobs that cannot be parsed are an error before anything has begun. */
+static int check_jobs(const struct by_daemon *daemon)
+{
+    for (uint32_t i = 0; i < daemon->options.job_count; i++) {
+        struct by_job_spec spec;
+        struct by_problem problem = {0};
+
+        if (by_job_parse(daemon->options.jobs[i], daemon->topology, &spec, &problem) != 0)
+            return refuse("--job", &problem);
+        by_job_spec_free(&spec);
+    }
+    return 0;
+}
+
+static int open_http(struct by_daemon *daemon)
+{
+    struct by_problem problem = {0};
+
+    if (by_http_open(daemon, &problem) == 0)
+        return 0;
+    fprintf(stderr, "banyand: %s\n", problem.text);
+    return EXIT_ENVIRONMENT;
+}
+
+static int open_daemon(struct by_daemon *daemon)
+{
+    struct by_problem problem = {0};
+    int status;
+
+    if (by_topology_read(daemon->options.topology, &daemon->topology, &problem) != 0 ||
+        by_address_map_make(daemon->topology, &daemon->map, &problem) != 0)
+        return refuse(daemon->options.topology, &problem);
+    status = find_switches(daemon);
+    if (status == 0)
+        status = check_jobs(daemon);
+    if (status != 0)
+        return status;
+    if (daemon->options.state != NULL &&
+        by_state_open(daemon->options.state, daemon->topology, &daemon->options.lower, &daemon->state,
+                      &problem) != 0) {
+        fprintf(stderr, "banyand: %s\n", problem.text);
+        return EXIT_ENVIRONMENT;
+    }
+    daemon->links = by_alloc(daemon->topology->link_count, sizeof(*daemon->links));
+    by_fabric_loss_init(&daemon->loss, daemon->topology);
+    daemon->epoll = epoll_create1(EPOLL_CLOEXEC);
+    daemon->events = by_event_queue_open();
+    daemon->work = by_work_start(daemon->events);
+    daemon->requests = by_jobs_open();
+    by_heal_open(daemon);
+    by_notice_open(daemon);
+    switch (by_members_open(daemon)) {
+    case 0:
+        break;
+    case BY_EINVAL:
+        return EXIT_USAGE;
+    default:
+        return EXIT_ENVIRONMENT;
+    }
+    return open_http(daemon);
+}
+
+/* How long threads are waited for at the end (milliseconds). */
+#define END_MS 1500u
+
+/* Ends the process when threads take longer. What they do is whole or not there: the store's transactions,
+ * and pushes, which the next life settles. */
+static void *end_anyway(void *argument)
+{
+    const struct by_daemon *daemon = argument;
+    int status = daemon->status;
+
+    usleep(END_MS * 1000);
+    by_daemon_say("does not wait for what is still on its way: the next start settles it");
+    _exit(status);
+}
+
+static void close_daemon(struct by_daemon *daemon)
+{
+    pthread_t thread;
+
+    by_start_close(daemon);
+    if (daemon->events != NULL) {
+        by_http_close(daemon);
+        by_members_close(daemon);
+        by_thread_start(&thread, end_anyway, daemon);
+        by_switches_stop(daemon);
+        by_work_stop(daemon->work);
+        pthread_cancel(thread);
+        pthread_join(thread, NULL);
+        by_notice_close(daemon);
+        by_heal_close(daemon);
+        by_change_free(daemon->change);
+        by_jobs_close(daemon);
+        by_event_queue_close(daemon->events);
+        close(daemon->epoll);
+    }
+    for (uint32_t i = 0; i < daemon->switch_count; i++)
+        free(daemon->switches[i].image.bytes);
+    by_state_close(daemon->state);
+    by_fabric_loss_free(&daemon->loss);
+    by_address_map_free(&daemon->map);
+    free(daemon->links);
+    free(daemon->switches);
+    free(daemon->switch_of);
+    by_topology_free(daemon->topology);
+    free(daemon);
+}
+
+int by_daemon_main(int argc, char **argv)
+{
+    struct by_daemon *daemon = by_alloc(1, sizeof(*daemon));
+    mode_t before = umask(0077); /* what it writes holds keys */
+    int status = by_options_parse(&daemon->options, argc, argv);
+
+    if (status >= 0) {
+        free(daemon);
+        umask(before);
+        return status;
+    }
+    status = open_daemon(daemon);
+    if (status == 0) {
+        by_start_open(daemon);
+        by_daemon_run(daemon);
+        status = daemon->status;
+    }
+    close_daemon(daemon);
+    umask(before);
+    return status;
+}

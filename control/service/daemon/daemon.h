@@ -1,0 +1,135 @@
+/*
+ * banyand, the controller: what it knows, and who reacts to what. One thread, the loop's, owns struct
+ * by_daemon and all that hangs on it. Beside it there is a thread for each switch (watch.c) and one for work
+ * that takes long (work.c); they get copies or what is left alone meanwhile, and answer by events (event.h).
+ *
+ * The way of an event: loop.c takes it from the queue; a switch's heartbeat goes to switches.c, which knows
+ * what is up, down, rebooted or without carrier, and tells by by_daemon_tell(); so do members.c of hosts and
+ * change.c of pushes. by_daemon_tell (react.c) hands each to those who react: recover.c decides what is
+ * planned anew, jobs.c makes and ends jobs.
+ */
+#ifndef BY_SERVICE_DAEMON_DAEMON_H
+#define BY_SERVICE_DAEMON_DAEMON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "control/fabric/topology.h"
+#include "control/service/daemon/change.h"
+#include "control/service/daemon/event.h"
+#include "control/service/daemon/job.h"
+#include "control/service/daemon/options.h"
+#include "control/service/daemon/watch.h"
+#include "offload/base/limits.h"
+
+/* Jobs at a time (count): slots of a fabric hold far fewer. */
+#define BY_DAEMON_JOBS_MAX 64u
+
+enum by_switch_state {
+    BY_SWITCH_UNKNOWN = 1, /* has not answered yet, nor been given up */
+    BY_SWITCH_UP,
+    BY_SWITCH_DOWN, /* no answer for three heartbeats; what it would be without: lost */
+};
+
+struct by_switch {
+    uint32_t node;
+    const char *name; /* the topology's */
+    char address[256];
+    enum by_switch_state state;
+    bool partitioned; /* down, while hosts of its trees go on: alive, and not to be pushed to (recover.c) */
+    uint64_t silent_ms;
+    char text[400]; /* why there was no answer, last */
+    struct by_watch *watch;
+    bool restarted;       /* since the last controller ended (start.c) */
+    uint32_t stray_beats; /* heartbeats since its table is not `image` */
+    by_HelloReply hello;  /* of its last answer: boot nonce, active table, limits */
+    by_CountersReply counters;
+    uint64_t chunks; /* that these counters say have passed (renew.h) */
+    by_WaitingReply waiting;
+    uint64_t waiting_table;       /* the hash of the table that it had then */
+    struct by_change_image image; /* the table that it shall have; bytes NULL: none yet */
+};
+
+/* What the switches at the two ends of a link report of its carrier. */
+struct by_link_state {
+    bool down; /* a port at one end has no carrier; unchanged while the switches at both ends are down */
+};
+
+struct by_daemon {
+    struct by_options options;
+    struct by_topology *topology;
+    struct by_address_map map; /* ports of its links */
+    int epoll;
+    struct by_event_queue *events;
+    struct by_work *work;
+    uint64_t now_ms; /* monotonic, of this turn of the loop */
+    bool ending;
+    int status; /* to exit with */
+
+    uint32_t switch_count;
+    struct by_switch *switches;
+    uint32_t *switch_of; /* by node: index of its switch, or UINT32_MAX */
+    struct by_link_state *links;
+    struct by_fabric_loss loss; /* what planning must do without */
+
+    uint32_t job_count;
+    struct by_job *jobs[BY_DAEMON_JOBS_MAX]; /* ascending by number */
+    struct by_change *change;                /* on its way, or NULL */
+    uint16_t gen_seen[BY_JOBS_MAX]; /* by number: the last generation of jobs that are gone, 0 = none; a new
+                                       job goes on from there, as packets of old ones may still be about */
+
+    uint64_t election_id;
+    struct by_state *state;     /* state.c: or NULL, when nothing is kept */
+    struct by_http *http;       /* http.c: or NULL */
+    struct by_start *start;     /* start.c: NULL once the daemon leads */
+    struct by_jobs *requests;   /* jobs.c: those that wait for their turn */
+    struct by_members *members; /* members.c: the server of hosts */
+    struct by_heal *heal;       /* heal.c: recovery */
+    struct by_notice *notice;   /* notice.c: what counters show */
+    bool renews;                /* renew.c has looked at the jobs that were there before */
+    struct {
+        uint64_t pushes, push_errors, switch_downs, switch_reboots, link_downs, swallows;
+        double push_seconds, plan_seconds; /* of all */
+    } counts;
+};
+
+/* A file descriptor of the loop: `ready` is called while it has `events` (EPOLLIN...). */
+struct by_watcher {
+    int fd;
+    void (*ready)(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events);
+    void *context;
+};
+
+/* Adds, changes, removes a descriptor. The watcher must stay where it is until removed; 0 or BY_EIO. */
+int by_daemon_watch(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events);
+int by_daemon_rewatch(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events);
+void by_daemon_unwatch(struct by_daemon *daemon, struct by_watcher *watcher);
+
+/* The program, from its command line to its exit status. One at a time in a process. */
+int by_daemon_main(int argc, char **argv);
+/* Runs until daemon->ending. Ticks every heartbeat. */
+void by_daemon_run(struct by_daemon *daemon);
+/* Ends with this exit status and a line on stderr. */
+void by_daemon_end(struct by_daemon *daemon, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Tells those who react. The loop's thread. */
+void by_daemon_tell(struct by_daemon *daemon, const struct by_event *event);
+
+/* "banyand: ..." on stderr, with the time. Any thread. */
+void by_daemon_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* start.c: from the first heartbeats to leading. */
+void by_start_open(struct by_daemon *daemon);
+void by_start_tick(struct by_daemon *daemon);
+void by_start_close(struct by_daemon *daemon);
+
+/* switches.c: start and stop watching; what a heartbeat means. */
+void by_switches_start(struct by_daemon *daemon);
+void by_switches_lead(struct by_daemon *daemon);
+void by_switches_stop(struct by_daemon *daemon);
+void by_switches_beat(struct by_daemon *daemon, struct by_beat *beat);
+struct by_switch *by_switch_find(struct by_daemon *daemon, uint32_t node);
+/* The link of a switch's port, or UINT32_MAX. */
+uint32_t by_switch_link(const struct by_daemon *daemon, const struct by_switch *device, uint32_t port);
+
+#endif

@@ -1,0 +1,531 @@
+/* Recovery at work; see heal.h. The loop's thread. */
+#include "control/service/daemon/heal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/base/alloc.h"
+#include "control/service/daemon/jobs.h"
+#include "control/service/daemon/members.h"
+#include "offload/base/errors.h"
+
+/* A job that recover.c knows. */
+struct patient {
+    uint16_t job; /* 0: the place is free */
+    uint32_t rank_count;
+    uint64_t since_ms;                /* its attempt began */
+    struct by_change_image *image_of; /* by rank: of the generation that ranks who are not there begin with */
+};
+
+struct by_heal {
+    struct by_recover *recover;
+    uint32_t place_count;
+    struct patient *places;   /* as recover.c numbers them */
+    struct by_change *change; /* ours, from PLAN until it is pushed */
+    bool plan_wanted, push_wanted;
+    bool begun; /* knows what was down when the daemon began to lead */
+};
+
+static struct by_job *job_at(struct by_daemon *daemon, uint32_t place)
+{
+    return by_jobs_find(daemon, daemon->heal->places[place].job);
+}
+
+static uint32_t place_of(const struct by_heal *heal, uint16_t job)
+{
+    for (uint32_t i = 0; i < heal->place_count; i++)
+        if (heal->places[i].job == job)
+            return i;
+    return UINT32_MAX;
+}
+
+static void give(struct by_daemon *daemon, struct by_recover_event event)
+{
+    event.now_ns = daemon->now_ms * 1000000;
+    by_recover_event(daemon->heal->recover, &event);
+}
+
+/* ---- what recover.c asks ---- */
+
+static bool uses(void *user, uint32_t place, bool is_link, uint32_t what)
+{
+    struct by_daemon *daemon = user;
+    const struct by_job *job = job_at(daemon, place);
+    struct by_fabric_loss one;
+    bool hit;
+
+    if (job == NULL || job->tables == NULL)
+        return false;
+    by_fabric_loss_init(&one, daemon->topology);
+    (is_link ? one.links : one.nodes)[what] = true;
+    hit = by_fabric_is_hit(daemon->topology, job->tables, &one);
+    by_fabric_loss_free(&one);
+    return hit;
+}
+
+static void name_part(void *user, bool is_link, uint32_t what, char *text, size_t bytes)
+{
+    const struct by_topology *topology = ((struct by_daemon *)user)->topology;
+
+    if (is_link)
+        snprintf(text, bytes, "link %s - %s", topology->nodes[topology->links[what].a].name,
+                 topology->nodes[topology->links[what].b].name);
+    else
+        snprintf(text, bytes, "switch %s", topology->nodes[what].name);
+}
+
+static void name_rank(void *user, uint32_t place, uint16_t rank, char *text, size_t bytes)
+{
+    struct by_daemon *daemon = user;
+    const struct by_job *job = job_at(daemon, place);
+    int64_t node = job != NULL ? by_job_node(&job->spec, daemon->topology, rank) : -1;
+
+    snprintf(text, bytes, "rank %u (%s)", rank, node >= 0 ? daemon->topology->nodes[node].name : "?");
+}
+
+/* ---- images of hosts ---- */
+
+/* Of tables that must be of generation `gen`: nobody is ever given another one under its number. */
+static int image_from(struct by_daemon *daemon, const struct by_job *job, const struct by_job_tables *tables,
+                      uint16_t gen, uint16_t rank, struct by_change_image *image)
+{
+    int64_t node = by_job_node(&job->spec, daemon->topology, rank);
+    struct by_problem problem = {0};
+    int error = BY_ESTATE;
+
+    *image = (struct by_change_image){0};
+    if (tables != NULL && tables->gen == gen && node >= 0)
+        error = by_lowering_image(tables->lowering, (uint32_t)node, &image->bytes, &image->size, &problem);
+    if (error != 0)
+        by_daemon_say("job %u: no table of generation %u for rank %u: %s", job->spec.job, gen, rank,
+                      problem.text[0] != 0 ? problem.text : by_error_text(error));
+    return error;
+}
+
+/* The tables that are coming: of the change at hand, or those on the switches already. */
+static const struct by_job_tables *next_tables(const struct by_heal *heal, const struct by_job *job)
+{
+    const struct by_change_job *entry =
+        heal->change != NULL ? by_change_find(heal->change, job->spec.job) : NULL;
+
+    return entry != NULL && entry->anew ? entry->tables : job->tables;
+}
+
+/* Before tables are exchanged: ranks that are not there may still come, and begin where the others did. */
+static void keep_base(struct by_daemon *daemon)
+{
+    struct by_heal *heal = daemon->heal;
+
+    for (uint32_t i = 0; i < heal->place_count; i++) {
+        struct patient *patient = &heal->places[i];
+        const struct by_job *job = patient->job != 0 ? job_at(daemon, i) : NULL;
+        uint16_t base = by_recover_base(heal->recover, i);
+
+        if (job == NULL || base == by_recover_next(heal->recover, i) || job->tables == NULL ||
+            job->tables->gen != base)
+            continue;
+        for (uint32_t k = 0; k < patient->rank_count; k++)
+            if (patient->image_of[k].bytes == NULL)
+                image_from(daemon, job, job->tables, base, (uint16_t)k, &patient->image_of[k]);
+    }
+}
+
+static void forget_base(struct patient *patient)
+{
+    for (uint32_t k = 0; k < patient->rank_count; k++) {
+        free(patient->image_of[k].bytes);
+        patient->image_of[k] = (struct by_change_image){0};
+    }
+}
+
+/* ---- actions ---- */
+
+static void send_frame(struct by_daemon *daemon, const struct by_recover_action *action, uint8_t type,
+                       uint16_t gen, const struct by_change_image *image)
+{
+    struct by_member_frame frame = {.type = type, .gen = gen};
+
+    if (image != NULL && image->bytes != NULL) {
+        frame.data = image->bytes;
+        frame.bytes = (uint32_t)image->size;
+    }
+    by_members_send(daemon, daemon->heal->places[action->job].job, action->rank, frame);
+}
+
+static void do_welcome(struct by_daemon *daemon, const struct by_recover_action *action)
+{
+    struct by_heal *heal = daemon->heal;
+    const struct by_job *job = job_at(daemon, action->job);
+    struct by_change_image own = {0}, *image = &heal->places[action->job].image_of[action->rank];
+
+    if (job == NULL)
+        return;
+    if (action->image && image->bytes == NULL &&
+        image_from(daemon, job, job->tables, by_recover_base(heal->recover, action->job), action->rank,
+                   &own) == 0)
+        image = &own;
+    send_frame(daemon, action, BY_MEMBER_WELCOME, by_recover_base(heal->recover, action->job),
+               action->image ? image : NULL);
+    free(own.bytes);
+}
+
+static void do_freeze(struct by_daemon *daemon, const struct by_recover_action *action)
+{
+    struct by_heal *heal = daemon->heal;
+    const struct by_job *job = job_at(daemon, action->job);
+    struct by_change_image image = {0};
+
+    if (job == NULL ||
+        (action->image && image_from(daemon, job, next_tables(heal, job),
+                                     by_recover_next(heal->recover, action->job), action->rank, &image) != 0))
+        return;
+    send_frame(daemon, action, BY_MEMBER_FREEZE, by_recover_next(heal->recover, action->job), &image);
+    free(image.bytes);
+}
+
+static void do_fail(struct by_daemon *daemon, const struct by_recover_action *action)
+{
+    size_t bytes = strlen(action->text);
+
+    by_members_send(daemon, daemon->heal->places[action->job].job, action->rank,
+                    (struct by_member_frame){
+                        .type = BY_MEMBER_FAIL,
+                        .code = action->error,
+                        .data = (const uint8_t *)action->text,
+                        .bytes = (uint32_t)(bytes < BY_MEMBER_TEXT_MAX ? bytes : BY_MEMBER_TEXT_MAX)});
+}
+
+static void do_settled(struct by_daemon *daemon, const struct by_recover_action *action)
+{
+    struct patient *patient = &daemon->heal->places[action->job];
+    struct by_job *job = job_at(daemon, action->job);
+
+    forget_base(patient);
+    if (job == NULL)
+        return;
+    job->state = BY_JOB_RUNNING;
+    by_daemon_say("job %u is in generation %u, %" PRIu64 " ms after the planning began", patient->job,
+                  by_recover_base(daemon->heal->recover, action->job), daemon->now_ms - patient->since_ms);
+}
+
+static void act(void *user, const struct by_recover_action *action)
+{
+    struct by_daemon *daemon = user;
+
+    switch (action->what) {
+    case BY_DO_PLAN:
+        daemon->heal->plan_wanted = true;
+        daemon->heal->push_wanted = false;
+        break;
+    case BY_DO_PUSH:
+        daemon->heal->push_wanted = true;
+        break;
+    case BY_DO_WELCOME:
+        do_welcome(daemon, action);
+        break;
+    case BY_DO_FREEZE:
+        do_freeze(daemon, action);
+        break;
+    case BY_DO_GO:
+        send_frame(daemon, action, BY_MEMBER_GO, by_recover_next(daemon->heal->recover, action->job), NULL);
+        break;
+    case BY_DO_FAIL:
+        do_fail(daemon, action);
+        break;
+    case BY_DO_SETTLED:
+        do_settled(daemon, action);
+        break;
+    case BY_DO_LOG:
+        by_daemon_say("%s", action->text);
+        break;
+    }
+}
+
+/* ---- changes ---- */
+
+static void step(struct by_daemon *daemon);
+
+static void forget_change(struct by_daemon *daemon)
+{
+    by_change_free(daemon->heal->change);
+    daemon->heal->change = NULL;
+    daemon->change = NULL;
+}
+
+static void on_pushed(struct by_daemon *daemon, struct by_change *change)
+{
+    struct by_heal *heal = daemon->heal;
+    struct by_problem problem = change->problem;
+    int error = change->error;
+
+    free(change->targets);
+    free(change->target_nodes);
+    change->targets = NULL;
+    change->target_nodes = NULL;
+    change->target_count = 0;
+    if (error == 0) {
+        keep_base(daemon);
+        by_change_adopt(daemon, change);
+        forget_change(daemon);
+    }
+    give(daemon, (struct by_recover_event){.type = BY_RECOVER_PUSHED, .error = error, .text = problem.text});
+    if (error != 0 && heal->plan_wanted)
+        forget_change(daemon);
+    step(daemon);
+}
+
+static void on_planned(struct by_daemon *daemon, struct by_change *change)
+{
+    struct by_heal *heal = daemon->heal;
+
+    for (uint32_t i = 0; i < heal->place_count; i++) {
+        const struct by_change_job *entry =
+            heal->places[i].job != 0 ? by_change_find(change, heal->places[i].job) : NULL;
+        struct by_job *job = entry != NULL ? job_at(daemon, i) : NULL;
+
+        if (job == NULL || !entry->anew || entry->error == 0)
+            continue;
+        job->state = BY_JOB_FAILED;
+        snprintf(job->text, sizeof(job->text), "%s", entry->problem.text);
+        give(daemon,
+             (struct by_recover_event){
+                 .type = BY_RECOVER_NO_PLAN, .job = i, .error = entry->error, .text = entry->problem.text});
+    }
+    give(daemon, (struct by_recover_event){
+                     .type = BY_RECOVER_PLANNED, .error = change->error, .text = change->problem.text});
+    if (!heal->push_wanted)
+        forget_change(daemon);
+    step(daemon);
+}
+
+static void start_plan(struct by_daemon *daemon)
+{
+    struct by_heal *heal = daemon->heal;
+    struct by_change *change = by_change_new(daemon);
+    const bool *nodes = by_recover_lost_nodes(heal->recover), *links = by_recover_lost_links(heal->recover);
+    struct by_fabric_loss loss;
+    bool whole = true;
+
+    /* What is back, but not for long, is still to be avoided; what has gone since is, too. */
+    for (uint32_t n = 0; n < daemon->topology->node_count; n++)
+        whole &= !(change->loss.nodes[n] |= nodes[n]);
+    for (uint32_t l = 0; l < daemon->topology->link_count; l++)
+        whole &= !(change->loss.links[l] |= links[l]);
+    by_fabric_loss_copy(&loss, &change->loss, daemon->topology);
+    by_fabric_loss_free(&change->loss);
+    change->loss = loss;
+    for (uint32_t i = 0; i < heal->place_count; i++) {
+        struct by_job *job = heal->places[i].job != 0 ? job_at(daemon, i) : NULL;
+
+        if (job == NULL || !by_recover_planning(heal->recover, i))
+            continue;
+        by_change_touch(change, job, !whole);
+        job->gen_last = by_change_find(change, job->spec.job)->gen = by_recover_next(heal->recover, i);
+        if (job->state == BY_JOB_RUNNING)
+            heal->places[i].since_ms = daemon->now_ms;
+        job->state = BY_JOB_RECOVERING;
+    }
+    heal->change = change;
+    by_change_plan(daemon, change, on_planned);
+}
+
+/* Begins what is wanted, as soon as no change of somebody else is on its way. */
+static void step(struct by_daemon *daemon)
+{
+    struct by_heal *heal = daemon->heal;
+
+    if (heal->change != NULL && heal->push_wanted) {
+        heal->push_wanted = false;
+        by_change_push(daemon, heal->change, on_pushed);
+    } else if (heal->plan_wanted && daemon->change == NULL && daemon->start == NULL) {
+        heal->plan_wanted = false;
+        start_plan(daemon);
+    }
+}
+
+/* ---- jobs that came and went ---- */
+
+/* Of a job that was there before this daemon nobody knows whether a run has begun: then one has. */
+static void add(struct by_daemon *daemon, const struct by_job *job)
+{
+    struct by_heal *heal = daemon->heal;
+    uint32_t ranks = by_job_rank_count(&job->spec, daemon->topology);
+    uint32_t place = by_recover_add(heal->recover, &(struct by_recover_job){.job = job->spec.job,
+                                                                            .rank_count = (uint16_t)ranks,
+                                                                            .gen = job->tables->gen,
+                                                                            .used = !heal->begun});
+
+    if (place == UINT32_MAX)
+        return;
+    if (place >= heal->place_count) {
+        heal->places = by_realloc(heal->places, place + 1, sizeof(*heal->places));
+        heal->place_count = place + 1;
+    }
+    heal->places[place] = (struct patient){.job = job->spec.job,
+                                           .rank_count = ranks,
+                                           .image_of = by_alloc(ranks, sizeof(struct by_change_image))};
+}
+
+static void sync_jobs(struct by_daemon *daemon)
+{
+    struct by_heal *heal = daemon->heal;
+
+    for (uint32_t i = 0; i < heal->place_count; i++) {
+        struct patient *patient = &heal->places[i];
+        const struct by_job *job = patient->job != 0 ? job_at(daemon, i) : NULL;
+
+        if (patient->job == 0 || (job != NULL && job->state != BY_JOB_ENDING))
+            continue;
+        by_recover_remove(heal->recover, i);
+        forget_base(patient);
+        free(patient->image_of);
+        *patient = (struct patient){0};
+    }
+    for (uint32_t i = 0; i < daemon->job_count; i++) {
+        const struct by_job *job = daemon->jobs[i];
+
+        if (job->tables != NULL && job->state == BY_JOB_RUNNING &&
+            place_of(heal, job->spec.job) == UINT32_MAX)
+            add(daemon, job);
+    }
+}
+
+/* ---- what swallows packets ---- */
+
+bool by_heal_waiting(struct by_daemon *daemon, bool *used)
+{
+    const struct by_heal *heal = daemon->heal;
+    bool some = false;
+
+    if (heal == NULL || !heal->begun)
+        return false;
+    memset(used, 0, daemon->topology->link_count * sizeof(*used));
+    for (uint32_t i = 0; i < heal->place_count; i++) {
+        const struct by_job *job = heal->places[i].job != 0 ? job_at(daemon, i) : NULL;
+
+        if (job == NULL || job->tables == NULL || !by_recover_waits(heal->recover, i))
+            continue;
+        some = true;
+        for (uint32_t l = 0; l < daemon->topology->link_count; l++)
+            used[l] |= job->tables->uses_link[l];
+    }
+    return some;
+}
+
+void by_heal_swallows(struct by_daemon *daemon, bool is_link, uint32_t what, const char *text)
+{
+    give(daemon,
+         (struct by_recover_event){.type = is_link ? BY_RECOVER_LINK_SWALLOWS : BY_RECOVER_SWITCH_SWALLOWS,
+                                   .what = what,
+                                   .text = text});
+    step(daemon);
+}
+
+void by_heal_avoid(const struct by_daemon *daemon, struct by_fabric_loss *loss)
+{
+    const struct by_recover *recover = daemon->heal != NULL ? daemon->heal->recover : NULL;
+    const struct by_topology *topology = daemon->topology;
+
+    for (uint32_t n = 0; recover != NULL && n < topology->node_count; n++)
+        loss->nodes[n] |= by_recover_held(recover, false, n);
+    for (uint32_t l = 0; recover != NULL && l < topology->link_count; l++)
+        loss->links[l] |= by_recover_held(recover, true, l);
+}
+
+/* ---- events ---- */
+
+/* What was down before anybody was told. */
+static void begin(struct by_daemon *daemon)
+{
+    daemon->heal->begun = true;
+    for (uint32_t i = 0; i < daemon->switch_count; i++)
+        if (daemon->switches[i].state != BY_SWITCH_UP)
+            give(daemon,
+                 (struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = daemon->switches[i].node});
+    for (uint32_t l = 0; l < daemon->topology->link_count; l++)
+        if (daemon->links[l].down)
+            give(daemon, (struct by_recover_event){.type = BY_RECOVER_LINK_DOWN, .what = l});
+}
+
+void by_heal_event(struct by_daemon *daemon, const struct by_event *event)
+{
+    static const enum by_recover_type types[] = {[BY_EVENT_SWITCH_UP] = BY_RECOVER_SWITCH_UP,
+                                                 [BY_EVENT_SWITCH_DOWN] = BY_RECOVER_SWITCH_DOWN,
+                                                 [BY_EVENT_SWITCH_GONE] = BY_RECOVER_SWITCH_GONE,
+                                                 [BY_EVENT_SWITCH_REBOOTED] = BY_RECOVER_SWITCH_REBOOTED,
+                                                 [BY_EVENT_LINK_DOWN] = BY_RECOVER_LINK_DOWN,
+                                                 [BY_EVENT_LINK_UP] = BY_RECOVER_LINK_UP,
+                                                 [BY_EVENT_TICK] = BY_RECOVER_TICK};
+    bool is_link = event->kind == BY_EVENT_LINK_DOWN || event->kind == BY_EVENT_LINK_UP;
+
+    if (daemon->heal == NULL || event->kind >= sizeof(types) / sizeof(types[0]) || types[event->kind] == 0)
+        return;
+    sync_jobs(daemon);
+    if (!daemon->heal->begun)
+        begin(daemon);
+    give(daemon,
+         (struct by_recover_event){.type = types[event->kind], .what = is_link ? event->link : event->node});
+    if (event->kind == BY_EVENT_TICK)
+        by_members_tick(daemon);
+    step(daemon);
+}
+
+/* An event of a job by its number; a job that is not healed has none. */
+static void take(struct by_daemon *daemon, uint16_t job, struct by_recover_event event)
+{
+    if (daemon->heal == NULL)
+        return;
+    sync_jobs(daemon);
+    event.job = place_of(daemon->heal, job);
+    if (event.job == UINT32_MAX)
+        return;
+    give(daemon, event);
+    step(daemon);
+}
+
+void by_heal_rank(struct by_daemon *daemon, enum by_recover_type type, uint16_t job, uint16_t rank,
+                  uint16_t gen, uint64_t number)
+{
+    take(daemon, job, (struct by_recover_event){.type = type, .rank = rank, .gen = gen, .number = number});
+}
+
+void by_heal_renew(struct by_daemon *daemon, uint16_t job, const char *why)
+{
+    take(daemon, job, (struct by_recover_event){.type = BY_RECOVER_RENEW, .text = why});
+}
+
+void by_heal_open(struct by_daemon *daemon)
+{
+    struct by_recover_config config = {.node_count = daemon->topology->node_count,
+                                       .link_count = daemon->topology->link_count,
+                                       .trust_ns = daemon->options.trust_ms * UINT64_C(1000000),
+                                       .quiet_ns = daemon->options.quiet_ms * UINT64_C(1000000),
+                                       .uses = uses,
+                                       .name_part = name_part,
+                                       .name_rank = name_rank,
+                                       .act = act,
+                                       .user = daemon};
+
+    daemon->heal = by_alloc(1, sizeof(*daemon->heal));
+    daemon->heal->recover = by_recover_open(&config);
+    if (daemon->heal->recover == NULL)
+        by_daemon_end(daemon, 3, "no memory for %u nodes", daemon->topology->node_count);
+}
+
+void by_heal_close(struct by_daemon *daemon)
+{
+    struct by_heal *heal = daemon->heal;
+
+    if (heal == NULL)
+        return;
+    for (uint32_t i = 0; i < heal->place_count; i++) {
+        forget_base(&heal->places[i]);
+        free(heal->places[i].image_of);
+    }
+    free(heal->places);
+    by_recover_close(heal->recover);
+    free(heal);
+    daemon->heal = NULL;
+}

@@ -1,0 +1,402 @@
+/* The server: requests of libmicrohttpd on the daemon's loop. See http.h; http_jobs.c answers what is about
+ * jobs. */
+#include "control/service/daemon/http.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "control/base/alloc.h"
+#include "control/fabric/build.h"
+#include "control/service/daemon/http_inside.h"
+#include "control/service/daemon/listen.h"
+#include "control/service/daemon/status.h"
+#include "offload/base/errors.h"
+
+/* Turns of the server in one turn of the loop (count): then heartbeats come first again. */
+#define TURNS_MAX 16
+
+struct by_http {
+    struct by_http_door socket, port;
+    bool has_socket;               /* its file is ours to remove */
+    struct by_http_request *first; /* all that are there */
+};
+
+/* Who is not on this machine does not come in, whatever the socket is bound to. */
+static enum MHD_Result accept_local(void *context, const struct sockaddr *address, socklen_t bytes)
+{
+    const struct sockaddr_in *from = (const struct sockaddr_in *)(const void *)address;
+
+    (void)context;
+    if (address == NULL || bytes < sizeof(address->sa_family) || address->sa_family == AF_UNIX)
+        return MHD_YES; /* the file's mode says who may */
+    return bytes >= sizeof(*from) && address->sa_family == AF_INET &&
+                   ntohl(from->sin_addr.s_addr) >> 24 == 127
+               ? MHD_YES
+               : MHD_NO;
+}
+
+enum MHD_Result by_http_answer(struct by_http_request *request, unsigned status, const char *type,
+                               void *bytes, size_t size)
+{
+    struct MHD_Response *response = MHD_create_response_from_buffer(size, bytes, MHD_RESPMEM_MUST_FREE);
+    enum MHD_Result result;
+
+    if (response == NULL) {
+        free(bytes);
+        return MHD_NO;
+    }
+    MHD_add_response_header(response, "Content-Type", type);
+    MHD_add_response_header(response, "Cache-Control", "no-store");
+    result = MHD_queue_response(request->connection, status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+enum MHD_Result by_http_answer_json(struct by_http_request *request, unsigned status, json_t *object)
+{
+    char *text = json_dumps(object, JSON_INDENT(1));
+
+    json_decref(object);
+    if (text == NULL)
+        return MHD_NO;
+    return by_http_answer(request, status, "application/json", text, strlen(text));
+}
+
+enum MHD_Result by_http_refuse(struct by_http_request *request, unsigned status, const char *text)
+{
+    return by_http_answer_json(request, status, json_pack("{s:s}", "error", text));
+}
+
+/* A page of a browser may not speak to us: neither by a name that it has made to mean this machine, nor as
+ * another origin. */
+static bool is_page(struct MHD_Connection *connection)
+{
+    static const char *const names[] = {"localhost", "127.0.0.1"};
+    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+
+    if (MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Origin") != NULL)
+        return true;
+    for (size_t i = 0; host != NULL && i < sizeof(names) / sizeof(names[0]); i++) {
+        size_t bytes = strlen(names[i]);
+
+        if (strncmp(host, names[i], bytes) == 0 && (host[bytes] == 0 || host[bytes] == ':'))
+            return false;
+    }
+    return host != NULL;
+}
+
+static enum MHD_Result answer_metrics(struct by_http_request *request)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+
+    if (stream == NULL)
+        return MHD_NO;
+    by_status_metrics(request->daemon, stream);
+    fclose(stream);
+    return by_http_answer(request, MHD_HTTP_OK, "text/plain; version=0.0.4", text, bytes);
+}
+
+static enum MHD_Result route(struct by_http_request *request, const char *path, const char *method)
+{
+    bool get = strcmp(method, "GET") == 0;
+
+    if (is_page(request->connection))
+        return by_http_refuse(request, MHD_HTTP_FORBIDDEN,
+                              "requests come from programs on this machine: leave out Origin, and say Host: "
+                              "localhost");
+    if (!get && !request->door->may_change)
+        return by_http_refuse(request, MHD_HTTP_FORBIDDEN,
+                              "this port is open to every user of the machine, and only tells: jobs are made "
+                              "and ended through banyand's socket (banyan job --controller unix:PATH), or "
+                              "here after banyand --http-open");
+    if (request->too_large)
+        return by_http_refuse(request, MHD_HTTP_CONTENT_TOO_LARGE, "a body has at most 1 MiB");
+    if (get && strcmp(path, "/metrics") == 0)
+        return answer_metrics(request);
+    if (get && strcmp(path, "/v1/status") == 0)
+        return by_http_answer_json(request, MHD_HTTP_OK, by_status_json(request->daemon));
+    if (strncmp(path, "/v1/jobs", 8) == 0 && (path[8] == 0 || path[8] == '/'))
+        return by_http_jobs(request, path + 8, method);
+    return by_http_refuse(request, MHD_HTTP_NOT_FOUND,
+                          "there are GET /v1/status, GET /metrics, GET and POST /v1/jobs, GET and DELETE "
+                          "/v1/jobs/N, GET /v1/jobs/N/tables/HOST");
+}
+
+static void take_body(struct by_http_request *request, const char *bytes, size_t count)
+{
+    if (request->body_bytes + count > BY_HTTP_BODY_MAX) {
+        request->too_large = true;
+        return;
+    }
+    request->body = by_realloc(request->body, request->body_bytes + count + 1, 1);
+    memcpy(request->body + request->body_bytes, bytes, count);
+    request->body_bytes += count;
+    request->body[request->body_bytes] = 0;
+}
+
+/* libmicrohttpd calls this with the head, with pieces of the body, at its end, and again when it is resumed.
+ */
+static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path,
+                              const char *method, const char *version, const char *upload,
+                              size_t *upload_bytes, void **state)
+{
+    struct by_http_door *door = context;
+    struct by_daemon *daemon = door->daemon;
+    struct by_http_request *request = *state;
+
+    (void)version;
+    if (request == NULL) {
+        request = by_alloc(1, sizeof(*request));
+        request->daemon = daemon;
+        request->door = door;
+        request->connection = connection;
+        request->next = daemon->http->first;
+        daemon->http->first = request;
+        *state = request;
+        return MHD_YES;
+    }
+    if (*upload_bytes > 0) {
+        take_body(request, upload, *upload_bytes);
+        *upload_bytes = 0;
+        return MHD_YES;
+    }
+    if (request->phase == BY_HTTP_DONE)
+        return by_http_answer_json(request, request->status, json_incref(request->result));
+    return route(request, path, method);
+}
+
+/* Puts a connection behind all others of its door, or takes it out. */
+static void append(struct by_http_door *door, struct by_http_connection *connection)
+{
+    struct by_http_connection **at = &door->oldest;
+
+    while (*at != NULL)
+        at = &(*at)->next;
+    *at = connection;
+    connection->next = NULL;
+    door->connection_count++;
+}
+
+/* False when it is not there any more: it has been ended. */
+static bool take_out(struct by_http_door *door, const struct by_http_connection *connection)
+{
+    struct by_http_connection **at = &door->oldest;
+
+    while (*at != NULL && *at != connection)
+        at = &(*at)->next;
+    if (*at == NULL)
+        return false;
+    *at = connection->next;
+    door->connection_count--;
+    return true;
+}
+
+/* Ends the connection that has asked for nothing for longest; not one that waits for an answer of ours. */
+static void end_oldest(struct by_http_door *door)
+{
+    for (struct by_http_connection *at = door->oldest; at != NULL; at = at->next) {
+        if (MHD_get_connection_info(at->connection, MHD_CONNECTION_INFO_CONNECTION_SUSPENDED)->suspended)
+            continue;
+        shutdown(MHD_get_connection_info(at->connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
+                 SHUT_RDWR); /* the server sees its end, and closes it */
+        take_out(door, at);
+        return;
+    }
+}
+
+static void on_connection(void *context, struct MHD_Connection *connection, void **state,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct by_http_door *door = context;
+
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        struct by_http_connection *own = by_alloc(1, sizeof(*own));
+
+        own->connection = connection;
+        *state = own;
+        if (door->connection_count >= BY_HTTP_CONNECTIONS_KEPT)
+            end_oldest(door);
+        append(door, own);
+    } else if (*state != NULL) {
+        take_out(door, *state);
+        free(*state);
+        *state = NULL;
+    }
+}
+
+/* A request is done: its connection is the newest. */
+static void renew(struct by_http_door *door, struct MHD_Connection *connection)
+{
+    struct by_http_connection *own =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+
+    if (own != NULL && take_out(door, own))
+        append(door, own);
+}
+
+static void forget(void *context, struct MHD_Connection *connection, void **state,
+                   enum MHD_RequestTerminationCode code)
+{
+    struct by_daemon *daemon = context;
+    struct by_http_request *request = *state, **at = &daemon->http->first;
+
+    (void)code;
+    if (request == NULL)
+        return;
+    renew(request->door, connection);
+    while (*at != request)
+        at = &(*at)->next;
+    *at = request->next;
+    json_decref(request->result);
+    free(request->body);
+    free(request);
+    *state = NULL;
+}
+
+static void run(const struct by_http_door *door)
+{
+    MHD_UNSIGNED_LONG_LONG wait;
+
+    if (door->server == NULL)
+        return;
+    MHD_run(door->server);
+    for (unsigned i = 0; i < TURNS_MAX && MHD_get_timeout(door->server, &wait) == MHD_YES && wait == 0; i++)
+        MHD_run(door->server);
+}
+
+static void on_ready(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
+{
+    (void)daemon;
+    (void)events;
+    run(watcher->context);
+}
+
+void by_http_tick(struct by_daemon *daemon)
+{
+    if (daemon->http == NULL)
+        return;
+    run(&daemon->http->socket);
+    run(&daemon->http->port);
+}
+
+/* Opens one door: at `fd`, which listens, or, when it is -1, at the loopback port of the options. */
+static int open_door(struct by_daemon *daemon, struct by_http_door *door, int fd)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons(daemon->options.http_port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct MHD_OptionItem where[] = {
+        {fd >= 0 ? MHD_OPTION_LISTEN_SOCKET : MHD_OPTION_SOCK_ADDR, fd, fd >= 0 ? NULL : (void *)&address},
+        {MHD_OPTION_END, 0, NULL}};
+
+    door->daemon = daemon;
+    door->server = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, daemon->options.http_port, accept_local, NULL, handle, door,
+        MHD_OPTION_ARRAY, where, MHD_OPTION_CONNECTION_LIMIT, BY_HTTP_CONNECTIONS_MAX,
+        MHD_OPTION_CONNECTION_TIMEOUT, BY_HTTP_IDLE_S, MHD_OPTION_NOTIFY_COMPLETED, forget, daemon,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, door, MHD_OPTION_END);
+    if (door->server == NULL)
+        return BY_EIO;
+    door->watcher =
+        (struct by_watcher){.fd = MHD_get_daemon_info(door->server, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
+                            .ready = on_ready,
+                            .context = door};
+    return by_daemon_watch(daemon, &door->watcher, EPOLLIN);
+}
+
+/* The folder of the default path, which others may look into. Whether it is there then, the socket shows. */
+static void make_folder(const char *path)
+{
+    char folder[BY_HTTP_PATH_MAX];
+
+    snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
+    if (mkdir(folder, 0755) == 0 && chmod(folder, 0755) != 0) /* the umask is narrower */
+        by_daemon_say("%s: others cannot look into it: %s", folder, strerror(errno));
+}
+
+static int open_socket(struct by_daemon *daemon, struct by_problem *problem)
+{
+    const char *path = daemon->options.socket;
+    int fd, number;
+
+    if (path == daemon->options.socket_default)
+        make_folder(path);
+    fd = by_listen_unix(path);
+    number = errno;
+    if (fd < 0)
+        return by_problem_say(problem, BY_EIO, "--socket %s: %s: %s", path, strerror(number),
+                              number == EADDRINUSE ? "another banyand listens there: give this one another"
+                                                   : "choose another path, or --socket off");
+    daemon->http->has_socket = true;
+    daemon->http->socket.may_change = true;
+    if (open_door(daemon, &daemon->http->socket, fd) == 0)
+        return 0;
+    return by_problem_say(problem, BY_EIO, "--socket %s: HTTP cannot be served there", path);
+}
+
+static int open_port(struct by_daemon *daemon, struct by_problem *problem)
+{
+    struct by_http_door *door = &daemon->http->port;
+    const union MHD_DaemonInfo *info;
+
+    door->may_change = daemon->options.http_open;
+    if (open_door(daemon, door, -1) != 0)
+        return by_problem_say(
+            problem, BY_EIO,
+            "--http %u: cannot listen on 127.0.0.1: %s; another port, or 0 for any that is free",
+            daemon->options.http_port, strerror(errno));
+    info = MHD_get_daemon_info(door->server, MHD_DAEMON_INFO_BIND_PORT);
+    if (info != NULL)
+        daemon->options.http_port = info->port;
+    return 0;
+}
+
+int by_http_open(struct by_daemon *daemon, struct by_problem *problem)
+{
+    int error = 0;
+
+    if (daemon->options.socket == NULL && !daemon->options.http)
+        return 0;
+    daemon->http = by_alloc(1, sizeof(*daemon->http));
+    if (daemon->options.socket != NULL)
+        error = open_socket(daemon, problem);
+    if (error == 0 && daemon->options.http)
+        error = open_port(daemon, problem);
+    return error;
+}
+
+static void close_door(struct by_http_door *door)
+{
+    if (door->server == NULL)
+        return;
+    run(door);
+    by_daemon_unwatch(door->daemon, &door->watcher);
+    MHD_stop_daemon(door->server); /* and closes what it listened at */
+}
+
+void by_http_close(struct by_daemon *daemon)
+{
+    struct by_http *http = daemon->http;
+
+    if (http == NULL)
+        return;
+    for (struct by_http_request *request = http->first; request != NULL; request = request->next)
+        if (request->phase == BY_HTTP_WAITS)
+            by_http_finish(request, MHD_HTTP_SERVICE_UNAVAILABLE,
+                           json_pack("{s:s}", "error", "banyand ends"));
+    close_door(&http->socket);
+    close_door(&http->port);
+    if (http->has_socket)
+        unlink(daemon->options.socket);
+    free(http);
+    daemon->http = NULL;
+}

@@ -1,0 +1,57 @@
+/* What the files of the HTTP server share: see http.h. */
+#ifndef BY_SERVICE_DAEMON_HTTP_INSIDE_H
+#define BY_SERVICE_DAEMON_HTTP_INSIDE_H
+
+#include <jansson.h>
+#include <microhttpd.h>
+
+#include "control/service/daemon/daemon.h"
+
+enum by_http_phase {
+    BY_HTTP_COMES = 0, /* its body does */
+    BY_HTTP_ASKED,     /* jobs.c has it, and may answer at once */
+    BY_HTTP_WAITS,     /* the connection sleeps until it does */
+    BY_HTTP_DONE,      /* `status` and `result` are there */
+};
+
+/* A connection at a door. */
+struct by_http_connection {
+    struct MHD_Connection *connection;
+    struct by_http_connection *next;
+};
+
+/* One of the two doors: the socket of the daemon's user, or the loopback port. */
+struct by_http_door {
+    struct by_daemon *daemon;
+    struct MHD_Daemon *server; /* NULL: it is shut */
+    struct by_watcher watcher;
+    bool may_change; /* who comes here may make and end jobs */
+    uint32_t connection_count;
+    struct by_http_connection *oldest; /* by their last request, or since they came: those not yet ended */
+};
+
+struct by_http_request {
+    struct by_daemon *daemon;
+    struct by_http_door *door;
+    struct MHD_Connection *connection;
+    enum by_http_phase phase;
+    unsigned status;
+    json_t *result;
+    bool too_large;
+    char *body;
+    size_t body_bytes;
+    struct by_http_request *next;
+};
+
+/* Answers; `bytes` and `object` are taken over. */
+enum MHD_Result by_http_answer(struct by_http_request *request, unsigned status, const char *type,
+                               void *bytes, size_t size);
+enum MHD_Result by_http_answer_json(struct by_http_request *request, unsigned status, json_t *object);
+enum MHD_Result by_http_refuse(struct by_http_request *request, unsigned status, const char *text);
+/* The answer of a request that waits, or was just asked. */
+void by_http_finish(struct by_http_request *request, unsigned status, json_t *result);
+
+/* Everything below /v1/jobs: `rest` is what follows that. */
+enum MHD_Result by_http_jobs(struct by_http_request *request, const char *rest, const char *method);
+
+#endif

@@ -1,0 +1,280 @@
+/* The requests and their changes. See jobs.h; neighbours: change.c does the work, http.c asks. */
+#include "control/service/daemon/jobs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/base/alloc.h"
+#include "offload/base/errors.h"
+#include "offload/base/limits.h"
+
+/* Heartbeats that a switch may have another table than it shall have, before it gets that again (count): an
+ * answer from before the push may still be on its way. */
+#define STRAY_BEATS 3u
+
+struct request {
+    bool create; /* else: end */
+    uint16_t job;
+    struct by_job_spec spec;
+    by_jobs_reply_fn *reply;
+    void *context;
+};
+
+struct by_jobs {
+    uint32_t count;
+    struct request waiting[BY_JOBS_REQUESTS_MAX];
+    struct request current; /* the one whose change is on its way */
+};
+
+struct by_job *by_jobs_find(struct by_daemon *daemon, uint16_t job)
+{
+    for (uint32_t i = 0; i < daemon->job_count; i++)
+        if (daemon->jobs[i]->spec.job == job)
+            return daemon->jobs[i];
+    return NULL;
+}
+
+void by_jobs_insert(struct by_daemon *daemon, struct by_job *job)
+{
+    uint32_t at = daemon->job_count++;
+
+    for (; at > 0 && daemon->jobs[at - 1]->spec.job > job->spec.job; at--)
+        daemon->jobs[at] = daemon->jobs[at - 1];
+    daemon->jobs[at] = job;
+}
+
+void by_jobs_remove(struct by_daemon *daemon, struct by_job *job)
+{
+    uint32_t at = 0;
+
+    while (at < daemon->job_count && daemon->jobs[at] != job)
+        at++;
+    if (at == daemon->job_count)
+        return;
+    memmove(&daemon->jobs[at], &daemon->jobs[at + 1], (daemon->job_count - at - 1) * sizeof(daemon->jobs[0]));
+    daemon->job_count--;
+    daemon->gen_seen[job->spec.job] = job->gen_last;
+    by_job_tables_free(job->tables);
+    by_job_spec_free(&job->spec);
+    free(job->renew_from);
+    free(job);
+}
+
+static void answer(struct by_daemon *daemon, struct request *request, int error, const struct by_job *job,
+                   const char *text)
+{
+    if (error != 0)
+        by_daemon_say("%s", text);
+    if (request->reply != NULL)
+        request->reply(daemon, request->context, error, job, text);
+    request->reply = NULL;
+}
+
+/* Ends the change of the current request, and says how it came out. */
+static void finish(struct by_daemon *daemon, struct by_change *change, int error, const char *text)
+{
+    struct request *request = &daemon->requests->current;
+    struct by_job *job = by_jobs_find(daemon, request->job);
+    char copy[500];
+
+    snprintf(copy, sizeof(copy), "%s", text);
+    by_change_free(change);
+    daemon->change = NULL;
+    if (request->create && error != 0 && job != NULL) {
+        by_jobs_remove(daemon, job);
+        job = NULL;
+    } else if (request->create && job != NULL) {
+        job->state = BY_JOB_RUNNING;
+        by_daemon_say("job %u runs, generation %u%s%s", job->spec.job, job->tables->gen,
+                      job->tables->note[0] ? ": " : "", job->tables->note);
+    } else if (error == 0 && job != NULL) {
+        by_daemon_say("job %u has ended", job->spec.job);
+        by_jobs_remove(daemon, job);
+        job = NULL;
+    } else if (job != NULL) {
+        job->state = BY_JOB_RUNNING;
+    }
+    answer(daemon, request, error, job, copy);
+}
+
+static void on_pushed(struct by_daemon *daemon, struct by_change *change)
+{
+    if (change->error == 0)
+        by_change_adopt(daemon, change);
+    finish(daemon, change, change->error, change->problem.text);
+}
+
+static void on_planned(struct by_daemon *daemon, struct by_change *change)
+{
+    struct request *request = &daemon->requests->current;
+    struct by_change_job *entry = by_change_find(change, request->job);
+
+    if (request->create && entry->error != 0)
+        finish(daemon, change, entry->error, entry->problem.text);
+    else if (change->error != 0)
+        finish(daemon, change, change->error, change->problem.text);
+    else
+        by_change_push(daemon, change, on_pushed);
+}
+
+static void start_create(struct by_daemon *daemon, struct request *request)
+{
+    struct by_job *job = by_alloc(1, sizeof(*job));
+    struct by_change *change;
+
+    job->spec = request->spec;
+    request->spec.member = NULL;
+    job->state = BY_JOB_STARTING;
+    job->gen_last = daemon->gen_seen[job->spec.job];
+    by_jobs_insert(daemon, job);
+    change = by_change_new(daemon);
+    by_change_touch(change, job, false);
+    by_change_plan(daemon, change, on_planned);
+}
+
+static void start_end(struct by_daemon *daemon, struct by_job *job)
+{
+    struct by_change *change = by_change_new(daemon);
+
+    job->state = BY_JOB_ENDING;
+    by_change_leave(change, job);
+    by_change_plan(daemon, change, on_planned);
+}
+
+static void start_request(struct by_daemon *daemon)
+{
+    struct by_jobs *jobs = daemon->requests;
+    struct by_job *job;
+    char text[120];
+
+    jobs->current = jobs->waiting[0];
+    memmove(&jobs->waiting[0], &jobs->waiting[1], --jobs->count * sizeof(jobs->waiting[0]));
+    job = by_jobs_find(daemon, jobs->current.job);
+    if (jobs->current.create && job == NULL && daemon->job_count < BY_DAEMON_JOBS_MAX) {
+        start_create(daemon, &jobs->current);
+    } else if (jobs->current.create) {
+        snprintf(text, sizeof(text),
+                 job != NULL ? "job %u is there already: end it first, or choose another number"
+                             : "job %u: the most jobs are there already: end one first",
+                 jobs->current.job);
+        by_job_spec_free(&jobs->current.spec);
+        answer(daemon, &jobs->current, job != NULL ? BY_EEXIST : BY_ELIMIT, NULL, text);
+    } else if (job != NULL) {
+        start_end(daemon, job);
+    } else {
+        snprintf(text, sizeof(text), "there is no job %u", jobs->current.job);
+        answer(daemon, &jobs->current, BY_ENOENT, NULL, text);
+    }
+}
+
+static void on_restored(struct by_daemon *daemon, struct by_change *change)
+{
+    if (change->error != 0)
+        by_daemon_say("tables could not be set right: %s", change->problem.text);
+    else
+        by_change_adopt(daemon, change);
+    by_change_free(change);
+    daemon->change = NULL;
+}
+
+static void on_restore_planned(struct by_daemon *daemon, struct by_change *change)
+{
+    if (change->error == 0) {
+        by_change_push(daemon, change, on_restored);
+        return;
+    }
+    by_daemon_say("tables could not be set right: %s", change->problem.text);
+    by_change_free(change);
+    daemon->change = NULL;
+}
+
+/* Gives switches that have another table the one that they shall have. */
+static void restore(struct by_daemon *daemon)
+{
+    bool stray = false;
+
+    for (uint32_t i = 0; i < daemon->switch_count; i++) {
+        struct by_switch *device = &daemon->switches[i];
+
+        if (device->state == BY_SWITCH_UP && device->stray_beats >= STRAY_BEATS) {
+            by_daemon_say("switch %s has table %016llx instead of %016llx: it gets that again", device->name,
+                          (unsigned long long)device->hello.table_hash,
+                          (unsigned long long)device->image.hash);
+            device->stray_beats = 0;
+            stray = true;
+        }
+    }
+    if (stray)
+        by_change_plan(daemon, by_change_new(daemon), on_restore_planned);
+}
+
+void by_jobs_step(struct by_daemon *daemon)
+{
+    if (daemon->change != NULL || daemon->start != NULL)
+        return;
+    while (daemon->requests->count > 0 && daemon->change == NULL)
+        start_request(daemon);
+    if (daemon->change == NULL)
+        restore(daemon);
+}
+
+static void add_request(struct by_daemon *daemon, struct request *request)
+{
+    struct by_jobs *jobs = daemon->requests;
+
+    if (jobs->count == BY_JOBS_REQUESTS_MAX) {
+        by_job_spec_free(&request->spec);
+        answer(daemon, request, BY_EBUSY, NULL, "too many requests wait for their turn: ask again later");
+        return;
+    }
+    jobs->waiting[jobs->count++] = *request;
+    by_jobs_step(daemon);
+}
+
+/* The lowest number that no job has and no request waits for. */
+static uint16_t find_number(struct by_daemon *daemon)
+{
+    for (uint16_t number = 1; number < BY_JOBS_MAX; number++) {
+        bool taken = by_jobs_find(daemon, number) != NULL;
+
+        for (uint32_t i = 0; i < daemon->requests->count; i++)
+            taken |= daemon->requests->waiting[i].create && daemon->requests->waiting[i].job == number;
+        if (!taken)
+            return number;
+    }
+    return BY_JOBS_MAX - 1; /* never: jobs are fewer than numbers */
+}
+
+void by_jobs_create(struct by_daemon *daemon, struct by_job_spec *spec, by_jobs_reply_fn *reply,
+                    void *context)
+{
+    struct request request = {.create = true, .spec = *spec, .reply = reply, .context = context};
+
+    spec->member = NULL;
+    if (request.spec.job == 0)
+        request.spec.job = find_number(daemon);
+    request.job = request.spec.job;
+    add_request(daemon, &request);
+}
+
+void by_jobs_end(struct by_daemon *daemon, uint16_t job, by_jobs_reply_fn *reply, void *context)
+{
+    struct request request = {.job = job, .reply = reply, .context = context};
+
+    add_request(daemon, &request);
+}
+
+void by_jobs_close(struct by_daemon *daemon)
+{
+    for (uint32_t i = 0; i < daemon->requests->count; i++)
+        by_job_spec_free(&daemon->requests->waiting[i].spec);
+    while (daemon->job_count > 0)
+        by_jobs_remove(daemon, daemon->jobs[0]);
+    free(daemon->requests);
+}
+
+struct by_jobs *by_jobs_open(void)
+{
+    return by_alloc(1, sizeof(struct by_jobs));
+}

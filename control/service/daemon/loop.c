@@ -1,0 +1,171 @@
+/*
+ * The loop: one epoll for the event queue, a timer of one heartbeat, signals, and whatever others add
+ * (by_daemon_watch: hosts' connections, HTTP). Everything that owns struct by_daemon runs from here.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "control/service/daemon/daemon.h"
+#include "offload/base/errors.h"
+
+/* Descriptors that one wait tells of (count). */
+#define EVENTS_MAX 64
+
+void by_daemon_say(const char *format, ...)
+{
+    struct timespec now;
+    struct tm parts;
+    char text[700], when[32];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    clock_gettime(CLOCK_REALTIME, &now);
+    strftime(when, sizeof(when), "%H:%M:%S", localtime_r(&now.tv_sec, &parts));
+    fprintf(stderr, "banyand: %s.%03ld %s\n", when, now.tv_nsec / 1000000, text);
+}
+
+void by_daemon_end(struct by_daemon *daemon, int status, const char *format, ...)
+{
+    char text[700];
+    va_list arguments;
+
+    if (daemon->ending)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    by_daemon_say("%s", text);
+    daemon->ending = true;
+    daemon->status = status;
+}
+
+static int control(struct by_daemon *daemon, int operation, struct by_watcher *watcher, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data.ptr = watcher};
+
+    return epoll_ctl(daemon->epoll, operation, watcher->fd, &event) == 0 ? 0 : BY_EIO;
+}
+
+int by_daemon_watch(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
+{
+    return control(daemon, EPOLL_CTL_ADD, watcher, events);
+}
+
+int by_daemon_rewatch(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
+{
+    return control(daemon, EPOLL_CTL_MOD, watcher, events);
+}
+
+void by_daemon_unwatch(struct by_daemon *daemon, struct by_watcher *watcher)
+{
+    control(daemon, EPOLL_CTL_DEL, watcher, 0);
+}
+
+static void update_clock(struct by_daemon *daemon)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    daemon->now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* What the other threads have told. */
+static void on_queue(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
+{
+    struct by_event event;
+
+    (void)watcher;
+    (void)events;
+    while (by_event_take(daemon->events, &event)) {
+        if (event.kind == BY_EVENT_BEAT)
+            by_switches_beat(daemon, event.beat);
+        else if (event.kind == BY_EVENT_WORKED)
+            event.task->done(daemon, event.task);
+        else
+            by_daemon_tell(daemon, &event);
+    }
+}
+
+static void on_timer(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
+{
+    uint64_t count;
+
+    (void)events;
+    if (read(watcher->fd, &count, sizeof(count)) != (ssize_t)sizeof(count))
+        return;
+    if (daemon->start != NULL)
+        by_start_tick(daemon);
+    else
+        by_daemon_tell(daemon, &(struct by_event){.kind = BY_EVENT_TICK});
+}
+
+static void on_signal(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
+{
+    struct signalfd_siginfo info;
+
+    (void)events;
+    if (read(watcher->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+        by_daemon_end(daemon, 0, "ends by %s; jobs and tables stay as they are",
+                      strsignal((int)info.ssi_signo));
+}
+
+static int timer_open(uint32_t period_ms)
+{
+    int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    struct timespec period = {.tv_sec = period_ms / 1000, .tv_nsec = (long)(period_ms % 1000) * 1000000};
+
+    if (fd >= 0)
+        timerfd_settime(fd, 0, &(struct itimerspec){.it_interval = period, .it_value = period}, NULL);
+    return fd;
+}
+
+static int signal_open(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+void by_daemon_run(struct by_daemon *daemon)
+{
+    struct by_watcher own[] = {{.fd = by_event_queue_fd(daemon->events), .ready = on_queue},
+                               {.fd = timer_open(daemon->options.heartbeat_ms), .ready = on_timer},
+                               {.fd = signal_open(), .ready = on_signal}};
+    struct epoll_event events[EVENTS_MAX];
+
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+        if (own[i].fd < 0 || by_daemon_watch(daemon, &own[i], EPOLLIN) != 0)
+            by_daemon_end(daemon, 3, "cannot wait for events: %s", strerror(errno));
+    update_clock(daemon);
+    while (!daemon->ending) {
+        int count = epoll_wait(daemon->epoll, events, EVENTS_MAX, -1);
+
+        update_clock(daemon);
+        for (int i = 0; i < count && !daemon->ending; i++) {
+            struct by_watcher *watcher = events[i].data.ptr;
+
+            watcher->ready(daemon, watcher, events[i].events);
+        }
+    }
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+        by_daemon_unwatch(daemon, &own[i]);
+        if (i > 0 && own[i].fd >= 0)
+            close(own[i].fd);
+    }
+}

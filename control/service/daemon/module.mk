@@ -1,0 +1,37 @@
+# daemon: banyand, the controller of a fabric. A library for its tests, and the program.
+LIBS += daemon
+daemon_SRC := \
+	control/service/daemon/admit.c \
+	control/service/daemon/apart.c \
+	control/service/daemon/change.c \
+	control/service/daemon/daemon.c \
+	control/service/daemon/event.c \
+	control/service/daemon/fabric.c \
+	control/service/daemon/heal.c \
+	control/service/daemon/http.c \
+	control/service/daemon/http_jobs.c \
+	control/service/daemon/job.c \
+	control/service/daemon/jobs.c \
+	control/service/daemon/listen.c \
+	control/service/daemon/loop.c \
+	control/service/daemon/members.c \
+	control/service/daemon/notice.c \
+	control/service/daemon/options.c \
+	control/service/daemon/react.c \
+	control/service/daemon/recover.c \
+	control/service/daemon/recover_job.c \
+	control/service/daemon/recover_part.c \
+	control/service/daemon/renew.c \
+	control/service/daemon/start.c \
+	control/service/daemon/state.c \
+	control/service/daemon/state_jobs.c \
+	control/service/daemon/status.c \
+	control/service/daemon/swallow.c \
+	control/service/daemon/switches.c \
+	control/service/daemon/watch.c \
+	control/service/daemon/work.c
+PROGS += banyand
+banyand_SRC    := control/service/daemon/main.c
+banyand_LIBS   := daemon control secure offload
+daemon_LDLIBS  := -lsqlite3 -lmicrohttpd
+banyand_LDLIBS := $(daemon_LDLIBS) -ljansson -lexpat -lgmp -lm -lprotobuf-nanopb -lssl -lcrypto -lpthread

@@ -1,0 +1,556 @@
+/*
+ * The store. Set 0 of tables, plans and images is what the switches have, set 1 what an open push brings.
+ * Neighbours: state_jobs.c reads jobs back; change.c writes before and after a push. See state.h.
+ */
+#include "control/service/daemon/state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
+#include "control/service/daemon/daemon.h"
+#include "control/service/daemon/state_inside.h"
+#include "control/tables/keyed.h"
+#include "offload/base/bytes.h"
+#include "offload/base/errors.h"
+
+/* Of the tables below. */
+#define STATE_VERSION 2
+/* How long another process may hold the database (milliseconds): someone who looks at it by hand. */
+#define BUSY_MS 2000
+/* How long the folder's lock is asked for (milliseconds): a daemon that was killed is gone then. */
+#define LOCK_MS      500u
+#define LOCK_STEP_MS 10u
+
+static const char schema[] =
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;"
+    "CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, number INTEGER NOT NULL);"
+    "CREATE TABLE IF NOT EXISTS job(push INTEGER, job INTEGER, failed INTEGER NOT NULL, text TEXT NOT NULL,"
+    " gen_last INTEGER NOT NULL, name TEXT NOT NULL, wants TEXT NOT NULL, ranks TEXT, window INTEGER NOT "
+    "NULL,"
+    " share TEXT NOT NULL, PRIMARY KEY(push, job));"
+    "CREATE TABLE IF NOT EXISTS tables(push INTEGER, job INTEGER, gen INTEGER NOT NULL, window INTEGER NOT "
+    "NULL,"
+    " note TEXT NOT NULL, lost_links BLOB NOT NULL, slot_base BLOB NOT NULL, secret BLOB NOT NULL,"
+    " PRIMARY KEY(push, job));"
+    "CREATE TABLE IF NOT EXISTS ended(job INTEGER PRIMARY KEY, gen_last INTEGER NOT NULL);"
+    "CREATE TABLE IF NOT EXISTS plan(push INTEGER, job INTEGER, number INTEGER, text BLOB NOT NULL,"
+    " PRIMARY KEY(push, job, number));"
+    "CREATE TABLE IF NOT EXISTS image(push INTEGER, node INTEGER, target INTEGER NOT NULL, hash INTEGER NOT "
+    "NULL,"
+    " nonce INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY(push, node));";
+
+int by_state_fail(struct by_state *state, struct by_problem *problem)
+{
+    return by_problem_say(problem, BY_EIO,
+                          "%.200s/banyand.db: %.150s: is there room, and may this user write?", state->folder,
+                          sqlite3_errmsg(state->db));
+}
+
+int by_state_run(struct by_state *state, struct by_problem *problem, const char *sql)
+{
+    return sqlite3_exec(state->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : by_state_fail(state, problem);
+}
+
+sqlite3_stmt *by_state_ask(struct by_state *state, const char *sql, const char *kinds, ...)
+{
+    sqlite3_stmt *statement = NULL;
+    va_list arguments;
+
+    if (sqlite3_prepare_v2(state->db, sql, -1, &statement, NULL) != SQLITE_OK)
+        return NULL;
+    va_start(arguments, kinds);
+    for (int i = 1; kinds[i - 1] != 0; i++) {
+        const char *text;
+        const void *bytes;
+
+        switch (kinds[i - 1]) {
+        case 'n':
+            sqlite3_bind_int64(statement, i, va_arg(arguments, int64_t));
+            break;
+        case 't':
+            text = va_arg(arguments, const char *);
+            sqlite3_bind_text(statement, i, text, -1, SQLITE_TRANSIENT);
+            break;
+        default: /* b: bytes and their count */
+            bytes = va_arg(arguments, const void *);
+            sqlite3_bind_blob64(statement, i, bytes, va_arg(arguments, size_t), SQLITE_TRANSIENT);
+        }
+    }
+    va_end(arguments);
+    return statement;
+}
+
+int by_state_do(struct by_state *state, struct by_problem *problem, sqlite3_stmt *statement)
+{
+    int done = statement != NULL ? sqlite3_step(statement) : SQLITE_ERROR;
+
+    if (done == SQLITE_DONE) {
+        sqlite3_finalize(statement);
+        return 0;
+    }
+    by_state_fail(state, problem);
+    sqlite3_finalize(statement);
+    return BY_EIO;
+}
+
+/* A number of meta; 0 where there is none. */
+static uint64_t get_number(const struct by_state *state, const char *key)
+{
+    sqlite3_stmt *statement = NULL;
+    uint64_t number = 0;
+
+    if (sqlite3_prepare_v2(state->db, "SELECT number FROM meta WHERE key = ?", -1, &statement, NULL) ==
+        SQLITE_OK) {
+        sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC);
+        if (sqlite3_step(statement) == SQLITE_ROW)
+            number = (uint64_t)sqlite3_column_int64(statement, 0);
+    }
+    sqlite3_finalize(statement);
+    return number;
+}
+
+static int put_number(struct by_state *state, const char *key, uint64_t number, struct by_problem *problem)
+{
+    return by_state_do(
+        state, problem,
+        by_state_ask(state, "REPLACE INTO meta(key, number) VALUES (?, ?)", "tn", key, (int64_t)number));
+}
+
+/* Ends a transaction: all of it, or nothing when something failed. */
+static int end_transaction(struct by_state *state, int error, struct by_problem *problem)
+{
+    struct by_problem ignored;
+
+    if (error == 0)
+        error = by_state_run(state, problem, "COMMIT");
+    if (error != 0)
+        by_state_run(state, &ignored, "ROLLBACK");
+    return error;
+}
+
+/* What tells this fabric from another: its file's meaning. */
+static uint64_t fabric_of(const struct by_topology *topology)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+    uint64_t hash = 0;
+
+    if (stream != NULL) {
+        by_topology_write(topology, stream);
+        fclose(stream);
+        hash = by_image_hash((const uint8_t *)text, bytes);
+    }
+    free(text);
+    return hash;
+}
+
+/* The folder belongs to this user alone: others who may write there could replace the files. */
+static int guard_folder(struct by_state *state, struct by_problem *problem)
+{
+    struct stat status;
+
+    if (mkdir(state->folder, 0700) != 0 && errno != EEXIST)
+        return by_problem_say(problem, BY_EIO, "--state %.200s: cannot make the folder: %s", state->folder,
+                              strerror(errno));
+    if (stat(state->folder, &status) != 0)
+        return by_problem_say(problem, BY_EIO, "--state %.200s: %s", state->folder, strerror(errno));
+    if (status.st_uid != geteuid())
+        return by_problem_say(problem, BY_EPERM,
+                              "--state %.200s belongs to user %u and not to this process's user %u: start "
+                              "banyand as that user, or give another folder",
+                              state->folder, (unsigned)status.st_uid, (unsigned)geteuid());
+    if ((status.st_mode & 0022) != 0)
+        return by_problem_say(problem, BY_EPERM,
+                              "--state %.200s has mode %04o: other users may write there; chmod 700 it, or "
+                              "give a folder of banyand's own",
+                              state->folder, (unsigned)status.st_mode & 07777);
+    if ((status.st_mode & 0077) == 0)
+        return 0;
+    if (chmod(state->folder, 0700) != 0)
+        return by_problem_say(problem, BY_EPERM, "--state %.200s: cannot take others' access away: %s",
+                              state->folder, strerror(errno));
+    by_daemon_say("--state %.200s had mode %04o: now 0700", state->folder, (unsigned)status.st_mode & 07777);
+    return 0;
+}
+
+/* The database is there, and so are its files of an earlier life, for this user alone: it holds keys. */
+static int guard_files(struct by_state *state, struct by_problem *problem)
+{
+    static const char *const files[] = {"banyand.db", "banyand.db-wal", "banyand.db-shm"};
+
+    for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        char path[sizeof(state->folder) + 32];
+        struct stat status = {0};
+        int fd, error;
+
+        snprintf(path, sizeof(path), "%s/%s", state->folder, files[i]);
+        fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (i == 0 ? O_CREAT : 0), 0600);
+        if (fd < 0 && errno == ENOENT)
+            continue;
+        error = fd < 0 || fstat(fd, &status) != 0 || ((status.st_mode & 0077) != 0 && fchmod(fd, 0600) != 0);
+        if (error != 0)
+            by_problem_say(problem, BY_EIO, "%.200s: %s: it must be a file of this user's own, of mode 0600",
+                           path, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        if (error != 0)
+            return BY_EIO;
+        if ((status.st_mode & 0077) != 0)
+            by_daemon_say("%.200s had mode %04o: now 0600; if others have read it, end keyed jobs and create "
+                          "them again, which gives them other keys",
+                          path, (unsigned)status.st_mode & 07777);
+    }
+    return 0;
+}
+
+/* The folder is ours until we end, however that comes. */
+static int lock_folder(struct by_state *state, struct by_problem *problem)
+{
+    char path[sizeof(state->folder) + 32];
+
+    snprintf(path, sizeof(path), "%s/lock", state->folder);
+    state->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (state->lock < 0)
+        return by_problem_say(problem, BY_EIO, "%.200s: %s", path, strerror(errno));
+    for (unsigned waited = 0; waited < LOCK_MS; waited += LOCK_STEP_MS) {
+        if (flock(state->lock, LOCK_EX | LOCK_NB) == 0)
+            return 0;
+        nanosleep(&(struct timespec){.tv_nsec = LOCK_STEP_MS * 1000000l}, NULL);
+    }
+    return by_problem_say(problem, BY_EBUSY,
+                          "--state %.200s belongs to a banyand that runs: end that one, or give this one a "
+                          "folder of its own",
+                          state->folder);
+}
+
+/* Version 1 made the keys of all jobs from one seed. Jobs that run keep theirs until their next generation;
+ * the seed is deleted. */
+static int store_keys(struct by_state *state, struct by_problem *problem)
+{
+    sqlite3_stmt *row;
+    int error =
+        by_state_run(state, problem, "ALTER TABLE tables ADD COLUMN secret BLOB NOT NULL DEFAULT x''");
+
+    if (error != 0)
+        return error;
+    by_put64(state->lower.seed, get_number(state, "seed_high"));
+    by_put64(state->lower.seed + 8, get_number(state, "seed_low"));
+    row = by_state_ask(state, "SELECT job, gen FROM tables GROUP BY job, gen", "");
+    if (row == NULL)
+        return by_state_fail(state, problem);
+    while (error == 0 && sqlite3_step(row) == SQLITE_ROW) {
+        struct by_image_job job = {.job = (uint16_t)sqlite3_column_int64(row, 0),
+                                   .gen = (uint16_t)sqlite3_column_int64(row, 1)};
+        struct by_image_key key;
+
+        by_lower_key(&state->lower, &job, NULL, &key);
+        error =
+            by_state_do(state, problem,
+                        by_state_ask(state, "UPDATE tables SET secret = ? WHERE job = ? AND gen = ?", "bnn",
+                                     key.key, sizeof(key.key), (int64_t)job.job, (int64_t)job.gen));
+    }
+    sqlite3_finalize(row);
+    if (error == 0)
+        error = by_state_run(state, problem, "DELETE FROM meta WHERE key IN ('seed_high', 'seed_low')");
+    return error;
+}
+
+static int upgrade(struct by_state *state, struct by_problem *problem)
+{
+    int error = by_state_run(state, problem, "BEGIN IMMEDIATE");
+
+    if (error != 0)
+        return error;
+    error = store_keys(state, problem);
+    if (error == 0)
+        error = put_number(state, "version", STATE_VERSION, problem);
+    return end_transaction(state, error, problem);
+}
+
+/* The database is of this program and this fabric, or new. */
+static int check(struct by_state *state, struct by_problem *problem)
+{
+    uint64_t version = get_number(state, "version"), fabric = get_number(state, "fabric");
+    uint64_t lower = (uint64_t)state->lower.mtu << 9 | (uint64_t)state->lower.cover << 1 | state->lower.det;
+    int error;
+
+    if (version == 0) {
+        error = put_number(state, "fabric", fabric_of(state->topology), problem);
+        error = error ? error : put_number(state, "lower", lower, problem);
+        return error ? error : put_number(state, "version", STATE_VERSION, problem);
+    }
+    if (version != STATE_VERSION && version != 1)
+        return by_problem_say(problem, BY_EVERSION,
+                              "--state %.200s is of version %" PRIu64
+                              ", this banyand writes %d: use the banyand that wrote it, or another folder",
+                              state->folder, version, STATE_VERSION);
+    if (fabric != fabric_of(state->topology))
+        return by_problem_say(problem, BY_EMISMATCH,
+                              "--state %.200s is of another fabric: start with the topology that it was made "
+                              "with, or give another folder",
+                              state->folder);
+    if (get_number(state, "lower") != lower)
+        return by_problem_say(
+            problem, BY_EMISMATCH,
+            "--state %.200s was made with another --mtu, --det or --keyed: running jobs have tables by "
+            "those; give them again, or another folder",
+            state->folder);
+    return version == 1 ? upgrade(state, problem) : 0;
+}
+
+int by_state_open(const char *folder, const struct by_topology *topology,
+                  const struct by_lower_options *options, struct by_state **result,
+                  struct by_problem *problem)
+{
+    struct by_state *state = by_alloc(1, sizeof(*state));
+    char path[sizeof(state->folder) + 32];
+    int error;
+
+    state->topology = topology;
+    state->lower = *options;
+    state->lock = -1;
+    snprintf(state->folder, sizeof(state->folder), "%s", folder);
+    error = guard_folder(state, problem);
+    if (error == 0)
+        error = lock_folder(state, problem);
+    if (error == 0)
+        error = guard_files(state, problem);
+    if (error == 0) {
+        snprintf(path, sizeof(path), "%s/banyand.db", state->folder);
+        if (sqlite3_open(path, &state->db) != SQLITE_OK)
+            error = by_state_fail(state, problem);
+    }
+    if (error == 0) {
+        sqlite3_busy_timeout(state->db, BUSY_MS);
+        error = by_state_run(state, problem, schema);
+    }
+    if (error == 0)
+        error = check(state, problem);
+    if (error != 0) {
+        by_state_close(state);
+        return error;
+    }
+    *result = state;
+    return 0;
+}
+
+void by_state_close(struct by_state *state)
+{
+    if (state == NULL)
+        return;
+    sqlite3_close(state->db);
+    if (state->lock >= 0)
+        close(state->lock);
+    free(state);
+}
+
+uint64_t by_state_election(const struct by_state *state)
+{
+    return state != NULL ? get_number(state, "election") : 0;
+}
+
+int by_state_elect(struct by_state *state, uint64_t election_id, struct by_problem *problem)
+{
+    return state != NULL ? put_number(state, "election", election_id, problem) : 0;
+}
+
+/* Tables and plans of one job for the push. */
+static int put_tables(struct by_state *state, const struct by_job *job, const struct by_job_tables *tables,
+                      struct by_problem *problem)
+{
+    const struct by_topology *topology = state->topology;
+    int error = by_state_do(state, problem,
+                            by_state_ask(state, "INSERT INTO tables VALUES (1, ?, ?, ?, ?, ?, ?, ?)",
+                                         "nnntbbb", (int64_t)job->spec.job, (int64_t)tables->gen,
+                                         (int64_t)tables->window, tables->note, tables->lost_links,
+                                         topology->link_count * sizeof(*tables->lost_links),
+                                         tables->slot_base, topology->node_count * sizeof(*tables->slot_base),
+                                         tables->secret, sizeof(tables->secret)));
+
+    for (uint32_t i = 0; i < tables->plan_count && error == 0; i++) {
+        char *text = NULL;
+        size_t bytes = 0;
+        FILE *stream = open_memstream(&text, &bytes);
+
+        if (stream == NULL)
+            return by_problem_say(problem, BY_EIO, "no memory for the text of a plan");
+        error = by_plan_write(tables->plans[i], topology, stream);
+        fclose(stream);
+        if (error == 0)
+            error = by_state_do(state, problem,
+                                by_state_ask(state, "INSERT INTO plan VALUES (1, ?, ?, ?)", "nnb",
+                                             (int64_t)job->spec.job, (int64_t)i, text, bytes));
+        free(text);
+    }
+    return error;
+}
+
+static int put_job(struct by_state *state, const struct by_change_job *entry, struct by_problem *problem)
+{
+    const struct by_job_spec *spec = &entry->job->spec;
+    char *wants = by_state_wants(spec, state->topology), *ranks = by_state_ranks(spec, state->topology);
+    char share[BY_FRACTION_TEXT_BYTES];
+    int error =
+        by_state_do(state, problem,
+                    by_state_ask(state, "INSERT INTO job VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)", "nntntttnt",
+                                 (int64_t)spec->job, (int64_t)(entry->error != 0), entry->problem.text,
+                                 (int64_t)entry->job->gen_last, spec->name, wants, ranks,
+                                 (int64_t)spec->window, by_fraction_text(spec->share, share)));
+
+    free(wants);
+    free(ranks);
+    return error;
+}
+
+/* Jobs that stay get what they have into the set of the push; those made anew what was made. */
+static int put_jobs(struct by_state *state, const struct by_change *change, struct by_problem *problem)
+{
+    int error = 0;
+
+    for (uint32_t i = 0; i < change->job_count && error == 0; i++) {
+        const struct by_change_job *entry = &change->jobs[i];
+        const struct by_job_tables *tables = entry->anew ? entry->tables : entry->job->tables;
+
+        error = put_job(state, entry, problem);
+        if (error == 0 && entry->error == 0 && tables != NULL)
+            error = put_tables(state, entry->job, tables, problem);
+    }
+    return error;
+}
+
+static int put_images(struct by_state *state, const struct by_change *change, struct by_problem *problem)
+{
+    int error = 0;
+
+    for (uint32_t i = 0; i < state->topology->node_count && error == 0; i++) {
+        const struct by_change_image *image = &change->images[i];
+        bool target = false;
+
+        if (image->bytes == NULL)
+            continue;
+        for (uint32_t j = 0; j < change->target_count; j++)
+            target |= change->target_nodes[j] == i;
+        error = by_state_do(state, problem,
+                            by_state_ask(state, "INSERT INTO image VALUES (1, ?, ?, ?, ?, ?)", "nnnnb",
+                                         (int64_t)i, (int64_t)target, (int64_t)image->hash,
+                                         (int64_t)change->nonces[i], image->bytes, image->size));
+    }
+    return error;
+}
+
+/* A generation is used once, also by a push that came to nothing, and by a job that has ended since. */
+static const char forget_push[] =
+    "REPLACE INTO ended SELECT job, gen_last FROM job WHERE push = 1 AND job NOT IN"
+    " (SELECT job FROM job WHERE push = 0);"
+    "UPDATE job SET gen_last = COALESCE((SELECT new.gen_last FROM job new WHERE new.push = 1 AND new.job = "
+    "job.job),"
+    " gen_last) WHERE push = 0;"
+    "DELETE FROM job WHERE push = 1; DELETE FROM tables WHERE push = 1; DELETE FROM plan WHERE push = 1;"
+    "DELETE FROM image WHERE push = 1; DELETE FROM meta WHERE key = 'push';";
+static const char take_push[] =
+    "REPLACE INTO ended SELECT job, gen_last FROM job WHERE push = 0 AND job NOT IN"
+    " (SELECT job FROM job WHERE push = 1);"
+    "DELETE FROM job WHERE push = 0; DELETE FROM tables WHERE push = 0; DELETE FROM plan WHERE push = 0;"
+    "DELETE FROM image WHERE push = 0;"
+    "UPDATE job SET push = 0; UPDATE tables SET push = 0; UPDATE plan SET push = 0; UPDATE image SET push = "
+    "0;"
+    "DELETE FROM meta WHERE key = 'push';";
+/* Jobs that have failed are in no change, and stay until they are ended. */
+static const char keep_failed[] =
+    "INSERT INTO job SELECT 1, job, failed, text, gen_last, name, wants, ranks, window, share FROM job old"
+    " WHERE push = 0 AND failed = 1 AND job <> ? AND NOT EXISTS"
+    " (SELECT 1 FROM job new WHERE new.push = 1 AND new.job = old.job)";
+
+int by_state_begin(struct by_state *state, const struct by_change *change, struct by_problem *problem)
+{
+    int error;
+
+    if (state == NULL)
+        return 0;
+    error = by_state_run(state, problem, "BEGIN IMMEDIATE");
+    if (error != 0)
+        return error;
+    error = by_state_run(state, problem, forget_push);
+    if (error == 0)
+        error = put_jobs(state, change, problem);
+    if (error == 0)
+        error = by_state_do(state, problem, by_state_ask(state, keep_failed, "n", (int64_t)change->ended));
+    if (error == 0)
+        error = put_images(state, change, problem);
+    if (error == 0)
+        error = put_number(state, "push", change->push_id, problem);
+    return end_transaction(state, error, problem);
+}
+
+void by_state_finish(struct by_state *state, bool done, bool settled)
+{
+    struct by_problem problem = {0};
+    int error;
+
+    if (state == NULL || (!done && !settled))
+        return;
+    error = by_state_run(state, &problem, "BEGIN IMMEDIATE");
+    if (error != 0)
+        return;
+    error = by_state_run(state, &problem, done ? take_push : forget_push);
+    end_transaction(state, error, &problem);
+}
+
+int by_state_pending(struct by_state *state, struct by_state_open_push *push, struct by_problem *problem)
+{
+    sqlite3_stmt *statement;
+    uint32_t room = 0;
+
+    *push = (struct by_state_open_push){0};
+    if (state == NULL)
+        return 0;
+    push->push_id = get_number(state, "push");
+    statement =
+        by_state_ask(state, "SELECT node, hash FROM image WHERE push = 1 AND target = 1 ORDER BY node", "");
+    if (statement == NULL)
+        return by_state_fail(state, problem);
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+        uint32_t before = room;
+
+        BY_GROW(push->nodes, push->count, room);
+        if (room != before)
+            push->hashes = by_realloc(push->hashes, room, sizeof(*push->hashes));
+        push->nodes[push->count] = (uint32_t)sqlite3_column_int64(statement, 0);
+        push->hashes[push->count++] = (uint64_t)sqlite3_column_int64(statement, 1);
+    }
+    sqlite3_finalize(statement);
+    return 0;
+}
+
+void by_state_pending_free(struct by_state_open_push *push)
+{
+    free(push->nodes);
+    free(push->hashes);
+    *push = (struct by_state_open_push){0};
+}
+
+int by_state_settle(struct by_state *state, bool forward, struct by_problem *problem)
+{
+    int error;
+
+    if (state == NULL)
+        return 0;
+    error = by_state_run(state, problem, "BEGIN IMMEDIATE");
+    if (error == 0)
+        error =
+            end_transaction(state, by_state_run(state, problem, forward ? take_push : forget_push), problem);
+    return error;
+}

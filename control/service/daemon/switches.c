@@ -1,0 +1,186 @@
+/*
+ * Switches as the daemon sees them: what each heartbeat means. A switch is down when it has not answered for
+ * three heartbeats or its process has ended, has rebooted when its boot nonce is another, and its word on the
+ * carriers of its ports says which links are down. Each change is told once (by_daemon_tell). The loop's
+ * thread.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/base/alloc.h"
+#include "control/service/daemon/daemon.h"
+#include "control/service/daemon/notice.h"
+#include "control/service/daemon/renew.h"
+#include "control/service/daemon/state.h"
+#include "offload/base/errors.h"
+
+/* Heartbeats without an answer that make a switch down (count). */
+#define SILENT_BEATS 3u
+/* A switch that has never answered is given this long (milliseconds), if that is more: all may be starting.
+ * Not one whose process is away where this daemon has led before: its switches ran before it. */
+#define FIRST_MS 1000u
+
+struct by_switch *by_switch_find(struct by_daemon *daemon, uint32_t node)
+{
+    uint32_t index = daemon->switch_of[node];
+
+    return index == UINT32_MAX ? NULL : &daemon->switches[index];
+}
+
+uint32_t by_switch_link(const struct by_daemon *daemon, const struct by_switch *device, uint32_t port)
+{
+    return port < daemon->map.port_count[device->node] ? by_address_link(&daemon->map, device->node, port)
+                                                       : UINT32_MAX;
+}
+
+void by_switches_start(struct by_daemon *daemon)
+{
+    for (uint32_t i = 0; i < daemon->switch_count; i++) {
+        struct by_switch *device = &daemon->switches[i];
+
+        device->state = BY_SWITCH_UNKNOWN;
+        device->watch =
+            by_watch_start(&(struct by_watch_options){.node = device->node,
+                                                      .name = device->name,
+                                                      .address = device->address,
+                                                      .keys = daemon->options.access.keys,
+                                                      .psk = daemon->options.access.psk,
+                                                      .heartbeat_ms = daemon->options.heartbeat_ms},
+                           daemon->events);
+    }
+}
+
+void by_switches_lead(struct by_daemon *daemon)
+{
+    for (uint32_t i = 0; i < daemon->switch_count; i++)
+        by_watch_lead(daemon->switches[i].watch, daemon->election_id);
+}
+
+void by_switches_stop(struct by_daemon *daemon)
+{
+    for (uint32_t i = 0; i < daemon->switch_count; i++) {
+        by_watch_stop(daemon->switches[i].watch);
+        daemon->switches[i].watch = NULL;
+    }
+}
+
+/* Whether a switch that answers says that its end of the link has no carrier. */
+static bool end_is_down(struct by_daemon *daemon, uint32_t link, uint32_t node)
+{
+    const struct by_switch *device = by_switch_find(daemon, node);
+    uint32_t port;
+
+    if (device == NULL || device->state != BY_SWITCH_UP)
+        return false;
+    port = by_address_port(&daemon->map, link, node);
+    return port < device->counters.ports_count && device->counters.ports[port].down;
+}
+
+static void look_at_links(struct by_daemon *daemon, const struct by_switch *device)
+{
+    for (uint32_t port = 0; port < daemon->map.port_count[device->node]; port++) {
+        uint32_t link = by_switch_link(daemon, device, port);
+        const struct by_link *cable = &daemon->topology->links[link];
+        bool down = end_is_down(daemon, link, cable->a) || end_is_down(daemon, link, cable->b);
+
+        if (down == daemon->links[link].down)
+            continue;
+        daemon->links[link].down = down;
+        daemon->loss.links[link] = down;
+        daemon->counts.link_downs += down;
+        by_daemon_say("link %s - %s is %s", daemon->topology->nodes[cable->a].name,
+                      daemon->topology->nodes[cable->b].name, down ? "down: no carrier" : "up");
+        by_daemon_tell(
+            daemon, &(struct by_event){.kind = down ? BY_EVENT_LINK_DOWN : BY_EVENT_LINK_UP, .link = link});
+    }
+}
+
+/* It answered. */
+static void take_answer(struct by_daemon *daemon, struct by_switch *device, const struct by_beat *beat)
+{
+    bool was_up = device->state == BY_SWITCH_UP,
+         rebooted = device->hello.boot_nonce != 0 && device->hello.boot_nonce != beat->hello.boot_nonce;
+    enum by_event_kind kind = rebooted ? BY_EVENT_SWITCH_REBOOTED : BY_EVENT_SWITCH_UP;
+
+    device->hello = beat->hello;
+    device->counters = beat->counters;
+    device->chunks = by_renew_chunks(&device->counters);
+    if (beat->has_waiting) {
+        device->waiting = beat->waiting;
+        device->waiting_table = beat->hello.table_hash;
+    }
+    device->silent_ms = 0;
+    device->text[0] = 0;
+    device->state = BY_SWITCH_UP;
+    device->partitioned = false;
+    daemon->loss.nodes[device->node] = false;
+    device->stray_beats = device->image.bytes != NULL && device->hello.table_hash != device->image.hash
+                              ? device->stray_beats + 1
+                              : 0;
+    daemon->counts.switch_reboots += rebooted;
+    by_notice_switch(daemon, device, beat);
+    if (rebooted)
+        by_daemon_say("switch %s has restarted, its tables are gone", device->name);
+    else if (!was_up)
+        by_daemon_say("switch %s is up", device->name);
+    if (!was_up || rebooted)
+        by_daemon_tell(daemon, &(struct by_event){.kind = kind, .node = device->node});
+    look_at_links(daemon, device);
+}
+
+/* It did not. */
+static void take_silence(struct by_daemon *daemon, struct by_switch *device, const struct by_beat *beat)
+{
+    uint64_t most = beat->gone ? 0 : (uint64_t)SILENT_BEATS * daemon->options.heartbeat_ms;
+
+    if (device->state == BY_SWITCH_UNKNOWN && most < FIRST_MS &&
+        !(beat->gone && by_state_election(daemon->state) != 0))
+        most = FIRST_MS;
+    device->silent_ms = beat->silent_ms;
+    snprintf(device->text, sizeof(device->text), "%s", beat->problem.text);
+    if (device->state == BY_SWITCH_DOWN || beat->silent_ms < most)
+        return;
+    device->state = BY_SWITCH_DOWN;
+    daemon->loss.nodes[device->node] = true;
+    daemon->counts.switch_downs++;
+    if (beat->gone)
+        by_daemon_say("switch %s is down: its process has ended: %s", device->name, device->text);
+    else
+        by_daemon_say("switch %s is down: no answer for %llu ms: %s", device->name,
+                      (unsigned long long)beat->silent_ms, device->text);
+    by_daemon_tell(daemon,
+                   &(struct by_event){.kind = beat->gone ? BY_EVENT_SWITCH_GONE : BY_EVENT_SWITCH_DOWN,
+                                      .node = device->node});
+    look_at_links(daemon, device);
+}
+
+/* It did, and said that it is asked too often: it lives. What it counts is not known meanwhile. */
+static void take_refusal(struct by_switch *device, const struct by_beat *beat)
+{
+    if (device->text[0] == 0)
+        by_daemon_say("switch %s lives and does not tell its counters: %s", device->name, beat->problem.text);
+    snprintf(device->text, sizeof(device->text), "%s", beat->problem.text);
+    device->silent_ms = beat->silent_ms;
+}
+
+void by_switches_beat(struct by_daemon *daemon, struct by_beat *beat)
+{
+    struct by_switch *device = by_switch_find(daemon, beat->node);
+
+    by_watch_taken(device->watch);
+    if (beat->error == 0)
+        take_answer(daemon, device, beat);
+    else if (beat->deposed)
+        by_daemon_end(daemon, 3,
+                      "switch %s is led by a newer controller (%s): this one ends; start it again with "
+                      "--takeover to lead",
+                      device->name, beat->problem.text);
+    else if (beat->hasty && device->state == BY_SWITCH_UP)
+        take_refusal(device, beat);
+    else
+        take_silence(daemon, device, beat);
+    free(beat);
+    if (daemon->start != NULL && !daemon->ending)
+        by_start_tick(daemon); /* it may be the last one that was waited for */
+}

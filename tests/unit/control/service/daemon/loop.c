@@ -1,0 +1,82 @@
+/* See loop.h. */
+#include "tests/unit/control/service/daemon/loop.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "control/base/alloc.h"
+#include "control/service/daemon/jobs.h"
+#include "tests/unit/control/tables/bench.h"
+
+static struct by_daemon *daemon_of_test;
+
+int members_open(const struct by_options *options)
+{
+    daemon_of_test = by_alloc(1, sizeof(*daemon_of_test));
+    daemon_of_test->topology = bench_topology("h0 h1", "h0-h1");
+    daemon_of_test->epoll = epoll_create1(EPOLL_CLOEXEC);
+    daemon_of_test->now_ms = 1000;
+    daemon_of_test->options = *options;
+    return by_members_open(daemon_of_test);
+}
+
+void members_close(void)
+{
+    by_members_close(daemon_of_test);
+    while (daemon_of_test->job_count > 0)
+        by_jobs_remove(daemon_of_test, daemon_of_test->jobs[0]);
+    close(daemon_of_test->epoll);
+    by_topology_free(daemon_of_test->topology);
+    free(daemon_of_test);
+    daemon_of_test = NULL;
+}
+
+struct by_job *members_job(const char *text)
+{
+    const struct by_topology *topology = daemon_of_test->topology;
+    const struct by_lower_options options = {0};
+    struct by_job *job = by_alloc(1, sizeof(*job));
+    struct by_problem problem = {0};
+    struct by_fabric_loss loss;
+
+    assert_int_equal(by_job_parse(text, topology, &job->spec, &problem), 0);
+    job->state = BY_JOB_RUNNING;
+    job->tables = by_alloc(1, sizeof(*job->tables));
+    job->tables->gen = 1;
+    job->tables->lost_links = by_alloc(topology->link_count, sizeof(bool));
+    by_fabric_loss_init(&loss, topology);
+    assert_int_equal(by_fabric_plan(topology, &job->spec, &loss, NULL,
+                                    &(struct by_apart){.limit_ms = 60000, .stop_fd = -1}, job->tables,
+                                    &problem),
+                     0);
+    assert_int_equal(by_fabric_lower(topology, job->spec.job, &options, job->tables, &problem), 0);
+    by_fabric_loss_free(&loss);
+    by_jobs_insert(daemon_of_test, job);
+    return job;
+}
+
+struct by_daemon *members_daemon(void)
+{
+    return daemon_of_test;
+}
+
+void members_turn(void)
+{
+    struct epoll_event events[16];
+    int count;
+
+    while ((count = epoll_wait(daemon_of_test->epoll, events, 16, 20)) > 0)
+        for (int i = 0; i < count; i++) {
+            struct by_watcher *watcher = events[i].data.ptr;
+
+            watcher->ready(daemon_of_test, watcher, events[i].events);
+        }
+    by_members_tick(daemon_of_test);
+}

@@ -1,0 +1,42 @@
+# Unit tests of banyand's parts that need no fabric.
+TESTS += daemon-recover daemon-recover-part daemon-recover-orders
+RECOVER_RIG := tests/unit/control/service/daemon/world.c control/service/daemon/recover.c control/service/daemon/recover_job.c control/service/daemon/recover_part.c
+daemon-recover_SRC           := tests/unit/control/service/daemon/test_recover.c $(RECOVER_RIG)
+daemon-recover_LIBS          := offload
+daemon-recover_LDLIBS        := -lcmocka
+daemon-recover-part_SRC      := tests/unit/control/service/daemon/test_recover_part.c $(RECOVER_RIG)
+daemon-recover-part_LIBS     := offload
+daemon-recover-part_LDLIBS   := -lcmocka
+daemon-recover-orders_SRC    := tests/unit/control/service/daemon/test_recover_orders.c $(RECOVER_RIG)
+daemon-recover-orders_LIBS   := offload
+daemon-recover-orders_LDLIBS := -lcmocka
+TESTS += daemon-swallow
+daemon-swallow_SRC    := tests/unit/control/service/daemon/test_swallow.c control/service/daemon/swallow.c
+daemon-swallow_LIBS   := offload
+daemon-swallow_LDLIBS := -lcmocka
+TESTS += daemon-apart
+daemon-apart_SRC    := tests/unit/control/service/daemon/test_apart.c control/service/daemon/apart.c
+daemon-apart_LIBS   := control offload
+daemon-apart_LDLIBS := -lcmocka -ljansson -lgmp
+
+# The daemon as a whole, and its parts that plan, admit and remember.
+DAEMON_RIG := tests/unit/control/service/daemon/rig.c tests/unit/control/service/controller/fake.c tests/unit/control/tables/bench.c
+DAEMON_LDLIBS := -lcmocka -lsqlite3 -lmicrohttpd -ljansson -lexpat -lgmp -lm -lprotobuf-nanopb -lssl -lcrypto -lpthread
+TESTS += daemon-whole
+daemon-whole_SRC    := tests/unit/control/service/daemon/test_daemon.c $(DAEMON_RIG)
+daemon-whole_LIBS   := daemon control agent secure offload
+daemon-whole_LDLIBS := $(DAEMON_LDLIBS)
+TESTS += daemon-tables
+daemon-tables_SRC    := tests/unit/control/service/daemon/test_tables.c tests/unit/control/tables/bench.c
+daemon-tables_LIBS   := daemon control secure offload
+daemon-tables_LDLIBS := $(DAEMON_LDLIBS)
+
+# The server of hosts; over TLS with libbanyan's end of the connection.
+TESTS += daemon-members daemon-members-tls
+MEMBERS_RIG := tests/unit/control/service/daemon/loop.c tests/unit/control/tables/bench.c
+daemon-members_SRC        := tests/unit/control/service/daemon/test_members.c $(MEMBERS_RIG)
+daemon-members_LIBS       := $(banyand_LIBS)
+daemon-members_LDLIBS      = -lcmocka $(banyand_LDLIBS) -Wl,--wrap=by_heal_rank
+daemon-members-tls_SRC    := tests/unit/control/service/daemon/test_members_tls.c tests/unit/secure/keys.c host-driver/line.c $(MEMBERS_RIG)
+daemon-members-tls_LIBS   := $(banyand_LIBS)
+daemon-members-tls_LDLIBS  = -lcmocka $(banyand_LDLIBS)

@@ -1,0 +1,152 @@
+/* See rig.h. */
+#include "tests/unit/control/service/daemon/rig.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "control/service/daemon/daemon.h"
+#include "tests/unit/control/tables/bench.h"
+
+#define IMAGE_MAX     65536u
+#define ARGUMENTS_MAX 32
+/* How long anything is waited for (milliseconds): a machine under load is slow. */
+#define PATIENCE_MS 10000
+
+void rig_open(struct rig *rig)
+{
+    FILE *stream;
+
+    *rig = (struct rig){.folder = "/tmp/by-test-daemon-XXXXXX"};
+    assert_non_null(mkdtemp(rig->folder));
+    snprintf(rig->file, sizeof(rig->file), "%s/fabric.json", rig->folder);
+    snprintf(rig->state, sizeof(rig->state), "%s/state", rig->folder);
+    rig->topology = bench_topology("h0 h1 x0* x1*", "h0-x0 x0-x1 x1-h1");
+    stream = fopen(rig->file, "w");
+    assert_non_null(stream);
+    by_topology_write(rig->topology, stream);
+    fclose(stream);
+    rig->fake[0] = fake_start("x0", 4096, IMAGE_MAX);
+    rig->fake[1] = fake_start("x1", 4096, IMAGE_MAX);
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+    (void)status;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
+void rig_close(struct rig *rig)
+{
+    fake_stop(rig->fake[0]);
+    fake_stop(rig->fake[1]);
+    by_topology_free(rig->topology);
+    nftw(rig->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+struct rig_daemon rig_start(struct rig *rig, const char *const *more)
+{
+    struct rig_daemon daemon;
+    char to[2][160], *argv[ARGUMENTS_MAX];
+    int count = 0, fd;
+
+    snprintf(daemon.log, sizeof(daemon.log), "%s/log%u", rig->folder, rig->daemons++);
+    for (unsigned i = 0; i < 2; i++)
+        snprintf(to[i], sizeof(to[i]), "x%u=%s", i, rig->fake[i]->address);
+    argv[count++] = "banyand";
+    argv[count++] = rig->file;
+    argv[count++] = "--to";
+    argv[count++] = to[0];
+    argv[count++] = "--to";
+    argv[count++] = to[1];
+    argv[count++] = "--heartbeat";
+    argv[count++] = "60";
+    argv[count++] = "--http";
+    argv[count++] = "off";
+    argv[count++] = "--socket";
+    argv[count++] = "off";
+    for (; *more != NULL; more++)
+        argv[count++] = (char *)(uintptr_t)*more;
+    argv[count] = NULL;
+    fflush(NULL);
+    daemon.process = fork();
+    assert_true(daemon.process >= 0);
+    if (daemon.process > 0)
+        return daemon;
+    fd = open(daemon.log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    dup2(fd, STDOUT_FILENO);
+    dup2(fd, STDERR_FILENO);
+    _exit(by_daemon_main(count, argv));
+}
+
+static char *read_log(const struct rig_daemon *daemon)
+{
+    char *text = calloc(1, 65536);
+    FILE *stream = fopen(daemon->log, "r");
+
+    assert_non_null(text);
+    if (stream != NULL) {
+        text[fread(text, 1, 65535, stream)] = 0;
+        fclose(stream);
+    }
+    return text;
+}
+
+bool rig_has_said(const struct rig_daemon *daemon, const char *text)
+{
+    char *log = read_log(daemon);
+    bool found = strstr(log, text) != NULL;
+
+    free(log);
+    return found;
+}
+
+void rig_await(const struct rig_daemon *daemon, const char *text)
+{
+    char *log;
+
+    for (unsigned waited = 0; waited < PATIENCE_MS; waited += 5) {
+        if (rig_has_said(daemon, text))
+            return;
+        usleep(5000);
+    }
+    log = read_log(daemon);
+    print_message("%s\n", log);
+    free(log);
+    kill(daemon->process, SIGKILL);
+    fail_msg("banyand has not said '%s'", text);
+}
+
+int rig_wait(const struct rig_daemon *daemon)
+{
+    int status = 0;
+
+    for (unsigned waited = 0; waitpid(daemon->process, &status, WNOHANG) == 0; waited += 5) {
+        if (waited >= PATIENCE_MS) {
+            kill(daemon->process, SIGKILL);
+            fail_msg("banyand does not end");
+        }
+        usleep(5000);
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int rig_stop(const struct rig_daemon *daemon)
+{
+    kill(daemon->process, SIGTERM);
+    return rig_wait(daemon);
+}

@@ -1,0 +1,38 @@
+/* A whole banyand in a process of its own, between two switches without packets (controller/fake.h), for
+ * tests that stop and start it. */
+#ifndef BY_TEST_DAEMON_RIG_H
+#define BY_TEST_DAEMON_RIG_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "control/fabric/topology.h"
+#include "tests/unit/control/service/controller/fake.h"
+
+/* h0 - x0 - x1 - h1, and a folder for files. */
+struct rig {
+    char folder[64], file[96], state[96];
+    struct by_topology *topology;
+    struct fake *fake[2];
+    unsigned daemons; /* started so far: each has a log of its own */
+};
+
+/* A daemon that runs. */
+struct rig_daemon {
+    pid_t process;
+    char log[96];
+};
+
+void rig_open(struct rig *rig);
+void rig_close(struct rig *rig);
+/* Starts banyand for the rig's switches with its store, and with `more` options (NULL-terminated). */
+struct rig_daemon rig_start(struct rig *rig, const char *const *more);
+/* Waits until its output holds `text`; fails the test after some seconds, and shows the output. */
+void rig_await(const struct rig_daemon *daemon, const char *text);
+bool rig_has_said(const struct rig_daemon *daemon, const char *text);
+/* Waits for its end; its exit status, or -1 when a signal ended it. */
+int rig_wait(const struct rig_daemon *daemon);
+/* SIGTERM, and rig_wait. */
+int rig_stop(const struct rig_daemon *daemon);
+
+#endif

@@ -1,0 +1,557 @@
+/* banyand as a whole: its watch, one controller at a time, and its death at any step of a push. Switches are
+ * agents without packets, the daemon is a process that really ends. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+#include <sqlite3.h>
+
+#include "control/service/controller/http.h"
+#include "control/service/daemon/state.h"
+#include "control/tables/keyed.h"
+#include "offload/base/bytes.h"
+#include "offload/table/image.h"
+#include "offload/wire/seal.h"
+#include "tests/unit/control/service/daemon/rig.h"
+
+/* How long an answer is waited for (milliseconds): a machine under load is slow. */
+#define PATIENCE_MS 10000
+
+static uint64_t active_hash(const struct fake *fake)
+{
+    return fake->active_bytes > 0 ? by_image_hash(fake->active, fake->active_bytes) : 0;
+}
+
+static void a_daemon_loads_its_jobs_and_says_what_becomes_of_switches_and_links(void **state)
+{
+    struct rig rig;
+    struct rig_daemon daemon;
+
+    (void)state;
+    rig_open(&rig);
+    daemon = rig_start(&rig, (const char *const[]){"--job", "1=allreduce,broadcast@h1", NULL});
+    rig_await(&daemon, "job 1 runs, generation 1");
+    assert_true(rig.fake[0]->active_bytes > 0 && rig.fake[1]->active_bytes > 0);
+    rig.fake[0]->down[1] = true;
+    rig_await(&daemon, "link x0 - x1 is down: no carrier");
+    rig.fake[0]->down[1] = false;
+    rig_await(&daemon, "link x0 - x1 is up");
+    rig.fake[1]->silent = 1;
+    rig_await(&daemon, "switch x1 is down: no answer for ");
+    rig.fake[1]->silent = 0;
+    rig_await(&daemon, "switch x1 is up");
+    assert_false(rig_has_said(&daemon, "switch x0 is down"));
+    fake_stop(rig.fake[1]);
+    rig.fake[1] = fake_start("x1", 4096, 65536);
+    rig_await(&daemon, "switch x1 has restarted, its tables are gone");
+    for (unsigned waited = 0; waited < 10000 && rig.fake[1]->commits == 0; waited += 5)
+        usleep(5000);
+    assert_true(rig.fake[1]->commits > 0); /* it has got its table again */
+    assert_int_equal(rig_stop(&daemon), 0);
+    rig_close(&rig);
+}
+
+static void it_ends_while_a_switch_does_not_answer(void **state)
+{
+    struct rig rig;
+    struct rig_daemon daemon;
+
+    (void)state;
+    rig_open(&rig);
+    daemon = rig_start(&rig, (const char *const[]){NULL});
+    rig_await(&daemon, "ready");
+    rig.fake[1]->silent = 1;
+    rig_await(&daemon, "switch x1 is down");
+    assert_int_equal(rig_stop(&daemon), 0);
+    rig.fake[1]->silent = 0;
+    rig_close(&rig);
+}
+
+static void a_switch_that_is_asked_too_often_is_alive(void **state)
+{
+    struct rig rig;
+    struct rig_daemon daemon;
+
+    (void)state;
+    rig_open(&rig);
+    daemon = rig_start(&rig, (const char *const[]){"--job", "1=allreduce", NULL});
+    rig_await(&daemon, "job 1 runs");
+    rig.fake[1]->hasty = 1;
+    rig_await(&daemon, "switch x1 lives and does not tell its counters: ");
+    usleep(600000); /* ten heartbeats */
+    rig.fake[1]->hasty = 0;
+    usleep(200000);
+    assert_false(rig_has_said(&daemon, "x1 is down"));
+    assert_false(rig_has_said(&daemon, "generation 2"));
+    fake_stop(rig.fake[1]);
+    rig_await(&daemon, "switch x1 is down: its process has ended");
+    rig.fake[1] = fake_start("x1", 4096, 65536);
+    assert_int_equal(rig_stop(&daemon), 0);
+    rig_close(&rig);
+}
+
+static void a_second_controller_is_refused_or_takes_over(void **state)
+{
+    struct rig rig;
+    struct rig_daemon first, second, third;
+
+    (void)state;
+    rig_open(&rig);
+    first = rig_start(&rig, (const char *const[]){"--job", "1=allreduce", "--state", rig.state, NULL});
+    rig_await(&first, "job 1 runs");
+    rig.fake[1]->misleading = 1; /* a refusal is not yet another controller, whatever its text is */
+    rig_await(&first, "switch x1 is down");
+    rig.fake[1]->misleading = 0;
+    rig_await(&first, "switch x1 is up");
+    assert_false(rig_has_said(&first, "newer controller"));
+    rig.fake[0]->reworded = rig.fake[1]->reworded = 1; /* nor are texts needed to see one */
+    second = rig_start(&rig, (const char *const[]){"--state", rig.state, NULL});
+    assert_int_equal(rig_wait(&second), 3);
+    assert_true(rig_has_said(&second, "belongs to a banyand that runs"));
+    second = rig_start(&rig, (const char *const[]){NULL});
+    assert_int_equal(rig_wait(&second), 3);
+    assert_true(rig_has_said(&second, "is led by another controller"));
+    assert_true(rig_has_said(&second, "--takeover"));
+    third = rig_start(&rig, (const char *const[]){"--takeover", NULL});
+    rig_await(&third, "ready");
+    assert_int_equal(rig_wait(&first), 3);
+    assert_true(rig_has_said(&first, "is led by a newer controller"));
+    assert_int_equal(rig_stop(&third), 0);
+    rig_close(&rig);
+}
+
+/* The key of job 1 in the table of the switch that sums, and the generation that both have. */
+static uint64_t key_of(const struct rig *rig, uint16_t *gen)
+{
+    struct by_image_key key = {0};
+    struct by_image_job job[2];
+
+    for (unsigned i = 0; i < 2; i++)
+        by_image_job(rig->fake[i]->active, 0, &job[i]);
+    assert_true(by_image_key_find(rig->fake[0]->active, 1, &key) ||
+                by_image_key_find(rig->fake[1]->active, 1, &key));
+    assert_int_equal(job[0].gen, job[1].gen);
+    *gen = job[0].gen;
+    return by_image_key_id(&key);
+}
+
+static void a_keyed_job_has_other_keys_before_its_chunks_numbers_come_again(void **state)
+{
+    struct rig rig;
+    struct rig_daemon daemon;
+    uint64_t first, second;
+    uint16_t gen;
+
+    (void)state;
+    rig_open(&rig);
+    daemon = rig_start(
+        &rig, (const char *const[]){"--keyed", "--renew-after", "1000", "--job", "1=allreduce", NULL});
+    rig_await(&daemon, "job 1 runs, generation 1");
+    first = key_of(&rig, &gen);
+    assert_int_equal(gen, 1);
+    usleep(100000);
+    rig.fake[1]->complete = 999;
+    usleep(100000);
+    assert_false(rig_has_said(&daemon, "renewed"));
+    rig.fake[1]->complete = 1000;
+    rig_await(&daemon, "1000 chunks have passed switch x1 in generation 1: its keys are renewed");
+    rig_await(&daemon, "job 1 is in generation 2");
+    second = key_of(&rig, &gen);
+    assert_int_equal(gen, 2);
+    assert_true(second != first);
+    rig.fake[1]->complete = 1900; /* 900 of them in this generation */
+    usleep(100000);
+    assert_false(rig_has_said(&daemon, "in generation 2: its keys"));
+    rig.fake[0]->complete = 1500; /* by whichever switch it is seen */
+    rig_await(&daemon, "1500 chunks have passed switch x0 in generation 2: its keys are renewed");
+    rig_await(&daemon, "job 1 is in generation 3");
+    assert_int_equal(rig_stop(&daemon), 0);
+    rig_close(&rig);
+}
+
+/* Asks the daemon at its socket, and wants this status. */
+static void ask(const struct rig *rig, const char *method, const char *path, const char *body, int wanted)
+{
+    struct by_problem problem = {0};
+    char address[128], *reply = NULL;
+    int status = 0;
+
+    snprintf(address, sizeof(address), "unix:%s/http", rig->folder);
+    if (by_http_ask(address, method, path, body, PATIENCE_MS, &status, &reply, &problem) != 0)
+        fail_msg("%s %s: %s", method, path, problem.text);
+    if (status != wanted)
+        fail_msg("%s %s: %d: %s", method, path, status, reply);
+    free(reply);
+}
+
+/* No other job gets a job's key and generation: not the job of that number after it, nor after it when
+ * the daemon has started again in between. */
+static void no_job_has_the_key_of_one_that_has_ended(void **state)
+{
+    struct rig rig;
+    char path[96];
+    uint64_t keys[4];
+    uint16_t gens[4];
+
+    (void)state;
+    rig_open(&rig);
+    snprintf(path, sizeof(path), "%s/http", rig.folder);
+    for (unsigned i = 0; i < 4; i += 2) {
+        struct rig_daemon daemon =
+            rig_start(&rig, (const char *const[]){"--keyed", "--state", rig.state, "--socket", path, NULL});
+
+        rig_await(&daemon, "ready");
+        for (unsigned j = i; j < i + 2; j++) {
+            ask(&rig, "POST", "/v1/jobs", "{\"job\": 1, \"collectives\": \"allreduce\"}", 201);
+            keys[j] = key_of(&rig, &gens[j]);
+            ask(&rig, "DELETE", "/v1/jobs/1", NULL, 200);
+        }
+        assert_int_equal(rig_stop(&daemon), 0);
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(gens[i], i + 1);
+        for (unsigned j = 0; j < i; j++)
+            assert_true(keys[i] != keys[j]);
+    }
+    rig_close(&rig);
+}
+
+/* Makes of the store one as version 1 has it, with `seed`. */
+static void store_downgrade(const struct rig *rig, const uint8_t seed[16])
+{
+    char path[128], sql[400];
+    sqlite3 *db;
+
+    snprintf(path, sizeof(path), "%s/banyand.db", rig->state);
+    snprintf(
+        sql, sizeof(sql),
+        "ALTER TABLE tables DROP COLUMN secret; DROP TABLE ended; UPDATE meta SET number = 1 WHERE key = "
+        "'version'; INSERT INTO meta VALUES ('seed_high', %lld), ('seed_low', %lld);",
+        (long long)by_get64(seed), (long long)by_get64(seed + 8));
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static void a_store_with_a_seed_gives_jobs_their_keys_and_forgets_it(void **state)
+{
+    struct by_lower_options options = {.mtu = BY_LOWER_MTU, .cover = BY_COVER_HEADER, .seed = {1, 2, 3}};
+    struct rig rig;
+    struct rig_daemon daemon;
+    struct by_state *store;
+    struct by_problem problem = {0};
+    struct by_image_key key;
+    struct by_job **jobs;
+    uint32_t count;
+
+    (void)state;
+    rig_open(&rig);
+    daemon =
+        rig_start(&rig, (const char *const[]){"--keyed", "--state", rig.state, "--job", "1=allreduce", NULL});
+    rig_await(&daemon, "job 1 runs");
+    assert_int_equal(rig_stop(&daemon), 0);
+    store_downgrade(&rig, options.seed);
+    for (unsigned i = 0; i < 2; i++) { /* the second time without the seed */
+        if (by_state_open(rig.state, rig.topology, &options, &store, &problem) != 0 ||
+            by_state_jobs(store, &jobs, &count, &problem) != 0)
+            fail_msg("%s", problem.text);
+        assert_int_equal(count, 1);
+        by_lower_key(&options, &(struct by_image_job){.job = 1, .gen = jobs[0]->tables->gen}, NULL, &key);
+        assert_memory_equal(jobs[0]->tables->lowering->keys[0].key, key.key, sizeof(key.key));
+        by_job_tables_free(jobs[0]->tables);
+        by_job_spec_free(&jobs[0]->spec);
+        free(jobs[0]);
+        free(jobs);
+        by_state_close(store);
+    }
+    rig_close(&rig);
+}
+
+#define CROWD 300u
+
+/* The port of a daemon's HTTP. */
+static unsigned port_of(const struct rig_daemon *daemon)
+{
+    char line[400] = "", *at = NULL;
+    FILE *stream = fopen(daemon->log, "r");
+
+    assert_non_null(stream);
+    while (at == NULL && fgets(line, sizeof(line), stream) != NULL)
+        at = strstr(line, "http 127.0.0.1:");
+    fclose(stream);
+    assert_non_null(at);
+    return (unsigned)strtoul(at + strlen("http 127.0.0.1:"), NULL, 10);
+}
+
+static void half_requests_keep_nobody_out_of_the_metrics(void **state)
+{
+    struct sockaddr_in there = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct rig rig;
+    struct rig_daemon daemon;
+    char address[64], *reply;
+    struct by_problem problem = {0};
+    int fds[CROWD], status;
+
+    (void)state;
+    rig_open(&rig);
+    daemon = rig_start(&rig, (const char *const[]){"--http", "0", NULL});
+    rig_await(&daemon, "ready");
+    there.sin_port = htons((uint16_t)port_of(&daemon));
+    snprintf(address, sizeof(address), "127.0.0.1:%u", ntohs(there.sin_port));
+    for (unsigned i = 0; i < CROWD; i++) { /* every third says nothing at all */
+        fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(connect(fds[i], (struct sockaddr *)&there, sizeof(there)), 0);
+        if (i % 3 != 0)
+            (void)!send(fds[i], "GET /metrics HTTP/1.1\r\nHost: loc", 33, MSG_NOSIGNAL);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        if (by_http_ask(address, "GET", "/metrics", NULL, PATIENCE_MS, &status, &reply, &problem) != 0)
+            fail_msg("%u half requests: %s", CROWD, problem.text);
+        assert_int_equal(status, 200);
+        assert_non_null(strstr(reply, "banyan_switch_up{switch=\"x0\"} 1"));
+        free(reply);
+    }
+    for (unsigned i = 0; i < CROWD; i++)
+        close(fds[i]);
+    assert_int_equal(rig_stop(&daemon), 0);
+    rig_close(&rig);
+}
+
+/* Restarts both switches with so many slots, before any daemon runs. */
+static void resize(struct rig *rig, uint32_t slots)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        fake_stop(rig->fake[i]);
+        rig->fake[i] = fake_start(i ? "x1" : "x0", slots, 1u << 20);
+    }
+}
+
+static void a_smaller_window_names_the_switch_that_is_too_small_or_the_other_jobs(void **state)
+{
+    struct rig rig;
+    struct rig_daemon daemon;
+
+    (void)state;
+    rig_open(&rig);
+    resize(&rig, 200);
+    daemon = rig_start(&rig, (const char *const[]){"--job", "1=allreduce", NULL});
+    rig_await(&daemon, "128 slots instead of 256, which would take 256 of the 200 slots of x");
+    rig_await(&daemon, "job 1 runs");
+    assert_false(rig_has_said(&daemon, "beside the other jobs"));
+    assert_int_equal(rig_stop(&daemon), 0);
+    resize(&rig, 300);
+    daemon = rig_start(&rig, (const char *const[]){"--job", "1=allreduce", "--job", "2=allreduce", NULL});
+    rig_await(&daemon, "job 2 runs");
+    assert_true(rig_has_said(&daemon, "32 slots instead of 256: more do not fit beside the other jobs"));
+    assert_int_equal(rig_stop(&daemon), 0);
+    rig_close(&rig);
+}
+
+/* Chunks that wait at a switch, by the daemon's status (count). */
+static size_t count_waits(const struct rig *rig, unsigned number)
+{
+    struct by_problem problem = {0};
+    char address[128], *reply = NULL;
+    json_t *object;
+    size_t count;
+    int status;
+
+    snprintf(address, sizeof(address), "unix:%s/http", rig->folder);
+    if (by_http_ask(address, "GET", "/v1/status", NULL, PATIENCE_MS, &status, &reply, &problem) != 0)
+        fail_msg("%s", problem.text);
+    object = json_loads(reply, 0, NULL);
+    count = json_array_size(
+        json_object_get(json_array_get(json_object_get(object, "switches"), number), "waiting"));
+    json_decref(object);
+    free(reply);
+    return count;
+}
+
+static void what_waited_at_a_switch_that_is_down_or_has_another_table_is_not_told(void **state)
+{
+    struct rig rig;
+    struct rig_daemon daemon;
+    char path[96];
+    bool empty = false;
+    unsigned node;
+
+    (void)state;
+    rig_open(&rig);
+    snprintf(path, sizeof(path), "%s/http", rig.folder);
+    daemon = rig_start(&rig, (const char *const[]){"--socket", path, "--job", "1=allreduce", NULL});
+    rig_await(&daemon, "job 1 runs");
+    while (count_waits(&rig, 0) + count_waits(&rig, 1) == 0) /* the harness ends a test that hangs */
+        usleep(5000);
+    node = count_waits(&rig, 0) > 0 ? 0 : 1;
+    for (unsigned i = 0; i < 6 && !empty; i++) { /* it may be asked again between the push and our look */
+        while (count_waits(&rig, node) == 0)
+            usleep(5000);
+        if (i % 2 == 0)
+            ask(&rig, "POST", "/v1/jobs", "{\"job\": 2, \"collectives\": \"allreduce\"}", 201);
+        else
+            ask(&rig, "DELETE", "/v1/jobs/2", NULL, 200);
+        empty = count_waits(&rig, node) == 0;
+    }
+    assert_true(empty);
+    while (count_waits(&rig, node) == 0)
+        usleep(5000);
+    rig.fake[node]->silent = 1;
+    rig_await(&daemon, node ? "switch x1 is down" : "switch x0 is down");
+    assert_int_equal(count_waits(&rig, node), 0);
+    rig.fake[node]->silent = 0;
+    assert_int_equal(rig_stop(&daemon), 0);
+    rig_close(&rig);
+}
+
+static void a_jobs_name_is_whole_or_refused(void **state)
+{
+    /* 46 letters, and one of two bytes that would be cut in its midst. */
+    const char *long_name = "{\"name\": \"0123456789012345678901234567890123456789012345\\u00e4\", "
+                            "\"collectives\": \"allreduce\"}";
+    const char *name = "{\"name\": \"\\u00e4\", \"collectives\": \"allreduce\"}";
+    struct rig rig;
+    struct rig_daemon daemon;
+    struct by_problem problem = {0};
+    char address[128], *reply = NULL;
+    int status;
+
+    (void)state;
+    rig_open(&rig);
+    snprintf(address, sizeof(address), "unix:%s/http", rig.folder);
+    daemon = rig_start(&rig, (const char *const[]){"--socket", address + 5, NULL});
+    rig_await(&daemon, "ready");
+    assert_int_equal(
+        by_http_ask(address, "POST", "/v1/jobs", long_name, PATIENCE_MS, &status, &reply, &problem), 0);
+    assert_int_equal(status, 400);
+    assert_non_null(strstr(reply, "\\\"name\\\": a text of at most"));
+    free(reply);
+    assert_int_equal(by_http_ask(address, "POST", "/v1/jobs", name, PATIENCE_MS, &status, &reply, &problem),
+                     0);
+    assert_int_equal(status, 201);
+    assert_non_null(strstr(reply, "\"name\": \"\xc3\xa4\""));
+    free(reply);
+    assert_int_equal(rig_stop(&daemon), 0);
+    rig_close(&rig);
+}
+
+/* What the store says is what the switches have, and both jobs are either there or not. */
+static void check_agreement(struct rig *rig, uint64_t active[2])
+{
+    struct by_lower_options options = {.mtu = BY_LOWER_MTU};
+    struct by_state *store;
+    struct by_problem problem = {0};
+    struct by_job **jobs;
+    uint32_t count;
+
+    assert_int_equal(by_state_open(rig->state, rig->topology, &options, &store, &problem), 0);
+    assert_int_equal(by_state_jobs(store, &jobs, &count, &problem), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        struct by_change_image image;
+        uint64_t nonce;
+
+        assert_int_equal(by_state_image(store, (uint32_t)by_topology_find(rig->topology, i ? "x1" : "x0"),
+                                        &image, &nonce, &problem),
+                         0);
+        assert_true(image.hash == active[i]);
+        if (image.bytes != NULL) {
+            struct by_image_header header;
+
+            by_image_header(image.bytes, &header);
+            assert_int_equal(header.count[BY_SECTION_JOB], count);
+        } else {
+            assert_int_equal(count, 0);
+        }
+        free(image.bytes);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(jobs[i]->spec.job, i + 1); /* the second never without the first */
+        assert_int_equal(jobs[i]->state, BY_JOB_RUNNING);
+        by_job_tables_free(jobs[i]->tables);
+        by_job_spec_free(&jobs[i]->spec);
+        free(jobs[i]);
+    }
+    free(jobs);
+    by_state_close(store);
+}
+
+/* Two jobs are made one after the other by a daemon that is killed at a request that writes; another one goes
+ * on from there. True when it was killed. */
+static bool kill_at(int step, bool before)
+{
+    struct rig rig;
+    struct crash crash = {.left = step, .before = before, .writes = true};
+    struct rig_daemon daemon;
+    uint64_t active[2];
+    bool crashed;
+
+    rig_open(&rig);
+    rig.fake[0]->crash = rig.fake[1]->crash = &crash;
+    daemon = rig_start(&rig, (const char *const[]){"--state", rig.state, "--job", "1=allreduce", "--job",
+                                                   "2=allreduce,broadcast", NULL});
+    crash.process = daemon.process;
+    while (crash.left > 0 && !rig_has_said(&daemon, "job 2 runs"))
+        usleep(2000);
+    crashed = crash.left <= 0;
+    if (crashed) {
+        while (crash.process >= 0)
+            usleep(1000);
+    } else {
+        rig_stop(&daemon);
+    }
+    rig.fake[0]->crash = rig.fake[1]->crash = NULL;
+    daemon = rig_start(&rig, (const char *const[]){"--state", rig.state, NULL});
+    rig_await(&daemon, "ready");
+    usleep(20000);
+    for (unsigned i = 0; i < 2; i++)
+        active[i] = active_hash(rig.fake[i]);
+    usleep(50000); /* it leaves them alone */
+    for (unsigned i = 0; i < 2; i++)
+        assert_true(active[i] == active_hash(rig.fake[i]));
+    assert_int_equal(rig_stop(&daemon), 0);
+    check_agreement(&rig, active);
+    rig_close(&rig);
+    return crashed;
+}
+
+static void a_daemon_that_dies_at_any_step_of_a_push_goes_on_with_one_generation(void **state)
+{
+    (void)state;
+    for (int before = 0; before < 2; before++) {
+        int step = 1;
+
+        while (kill_at(step, before))
+            step++;
+        /* Stage, Validate and Commit at two switches, for each of two jobs. */
+        assert_int_equal(step, 13);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_daemon_loads_its_jobs_and_says_what_becomes_of_switches_and_links),
+        cmocka_unit_test(it_ends_while_a_switch_does_not_answer),
+        cmocka_unit_test(a_switch_that_is_asked_too_often_is_alive),
+        cmocka_unit_test(a_second_controller_is_refused_or_takes_over),
+        cmocka_unit_test(a_keyed_job_has_other_keys_before_its_chunks_numbers_come_again),
+        cmocka_unit_test(no_job_has_the_key_of_one_that_has_ended),
+        cmocka_unit_test(a_store_with_a_seed_gives_jobs_their_keys_and_forgets_it),
+        cmocka_unit_test(half_requests_keep_nobody_out_of_the_metrics),
+        cmocka_unit_test(a_smaller_window_names_the_switch_that_is_too_small_or_the_other_jobs),
+        cmocka_unit_test(what_waited_at_a_switch_that_is_down_or_has_another_table_is_not_told),
+        cmocka_unit_test(a_jobs_name_is_whole_or_refused),
+        cmocka_unit_test(a_daemon_that_dies_at_any_step_of_a_push_goes_on_with_one_generation),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

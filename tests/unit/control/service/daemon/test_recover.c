@@ -1,0 +1,209 @@
+/* Recovery as a step: attempts, a job's way or its end, and how ranks come and go. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/control/service/daemon/world.h"
+
+static void one_fault_or_renewal_is_one_attempt(void **state)
+{
+    (void)state;
+    world_open(1);
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 3}); /* job 0's alone */
+    world_rounds(40);
+    assert_int_equal(world.plans, 1);
+    assert_true(world.pushes == 1 && world.settled == 1);
+    assert_int_equal(by_recover_base(world.recover, 0), 2);
+    assert_int_equal(by_recover_base(world.recover, 1), 1);
+    for (unsigned i = 0; i < 2; i++) /* new keys for job 1: the second time they are on their way */
+        world_give((struct by_recover_event){.type = BY_RECOVER_RENEW, .job = 1, .text = "many chunks"});
+    world_rounds(40);
+    assert_true(world.plans == 2 && by_recover_base(world.recover, 0) == 2 &&
+                by_recover_base(world.recover, 1) == 2);
+    assert_true(by_recover_is_quiet(world.recover) && world.renewals == 1); /* and is said once */
+    by_recover_close(world.recover);
+}
+
+static void without_a_path_the_ranks_are_told_the_cut(void **state)
+{
+    (void)state;
+    world_open(3);
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 0});
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 1});
+    world_rounds(100);
+    assert_int_equal(world.fails, 0); /* it may be back at once */
+    world_rounds(90);
+    assert_int_equal(world.fails, JOBS * RANKS);
+    assert_string_equal(world.last[0], "switch 1 does not answer: ranks 0 and 2 are apart");
+    by_recover_close(world.recover);
+}
+
+static void a_switch_without_another_path_may_come_back_in_time(void **state)
+{
+    (void)state;
+    world_open(9);
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 0});
+    world_rounds(30);
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 1});
+    world_rounds(60);
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_REBOOTED, .what = 1});
+    world_rounds(200);
+    assert_int_equal(world.fails, 0);
+    assert_true(by_recover_is_quiet(world.recover));
+    for (uint32_t j = 0; j < JOBS; j++)
+        for (uint16_t k = 0; k < RANKS; k++)
+            assert_int_equal(world.rank[j][k].gen, by_recover_base(world.recover, j));
+    assert_int_equal(by_recover_base(world.recover, 0), 4); /* 3 was tried, and is used up */
+    by_recover_close(world.recover);
+}
+
+static void a_dead_rank_ends_the_others_calls_by_its_name(void **state)
+{
+    (void)state;
+    world_open(4);
+    world_leave(1, 2, true);
+    for (int i = 0; i < 100; i++)
+        world_round_alone();
+    assert_int_equal(world.fails, RANKS - 1);
+    assert_non_null(strstr(world.last[1], "rank 2 of job 1 has died"));
+    by_recover_close(world.recover);
+}
+
+static void a_new_run_gets_a_generation_of_its_own(void **state)
+{
+    (void)state;
+    world_open(5);
+    for (uint16_t k = 0; k < RANKS; k++)
+        world_leave(0, k, false);
+    for (uint16_t k = 0; k < RANKS; k++) {
+        world.rank[0][k].gen = 0;
+        world.rank[0][k].nonce++;
+        world_come(0, k);
+    }
+    assert_int_equal(world.rank[0][0].gen, 0); /* not yet */
+    world_rounds(20);
+    for (uint16_t k = 0; k < RANKS; k++)
+        assert_int_equal(world.rank[0][k].gen, 2);
+    assert_int_equal(world.fails, 0);
+    by_recover_close(world.recover);
+}
+
+/* The controller has started anew, plans what was lost meanwhile, and ranks come back one after another. */
+static void ranks_that_come_back_to_a_new_controller_are_taken_along(void **state)
+{
+    (void)state;
+    world_open(8);
+    by_recover_close(world.recover);
+    world_controller(true);
+    for (unsigned i = 0; i < 40; i++) {
+        if (i == 0)
+            world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 0});
+        if (i % 4 == 1 && i / 4 < RANKS) {
+            world_come(0, (uint16_t)(i / 4));
+            world_come(1, (uint16_t)(3 - i / 4));
+        }
+        world_round_alone();
+    }
+    world_rounds(60);
+    assert_true(by_recover_is_quiet(world.recover));
+    assert_int_equal(world.fails, 0);
+    for (uint32_t j = 0; j < JOBS; j++)
+        for (uint16_t k = 0; k < RANKS; k++)
+            assert_int_equal(world.rank[j][k].gen, by_recover_base(world.recover, j));
+    by_recover_close(world.recover);
+}
+
+static void a_job_without_a_way_goes_on_as_long_as_its_ranks_do(void **state)
+{
+    (void)state;
+    world_open(14);
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_GONE, .what = 0});
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_GONE, .what = 1});
+    for (unsigned i = 0; i < 300; i++) { /* it is our way to them that has ended */
+        for (uint32_t j = 0; j < JOBS; j++)
+            world_give((struct by_recover_event){
+                .type = BY_RECOVER_RANK_ALIVE, .job = j, .rank = 1, .number = (uint64_t)i + 1});
+        world_rounds(1);
+    }
+    assert_int_equal(world.fails, 0);
+    world_rounds(20);
+    assert_int_equal(world.fails, JOBS * RANKS);
+    by_recover_close(world.recover);
+}
+
+static void ranks_wait_when_they_say_so_for_a_while(void **state)
+{
+    (void)state;
+    world_open(15);
+    for (unsigned i = 0; i < 20; i++) {
+        if (i % 5 == 0)
+            world_give((struct by_recover_event){
+                .type = BY_RECOVER_RANK_SUSPECTS, .job = 0, .rank = (uint16_t)(i % RANKS), .what = 2});
+        world_rounds(1);
+        assert_int_equal(by_recover_waits(world.recover, 0), i >= 9); /* 200 ms */
+        assert_false(by_recover_waits(world.recover, 1));
+    }
+    world_rounds(20);
+    assert_false(by_recover_waits(world.recover, 0)); /* nobody says so any more */
+    world_give((struct by_recover_event){.type = BY_RECOVER_RANK_SUSPECTS, .job = 0, .rank = 1, .what = 2});
+    assert_false(by_recover_waits(world.recover, 0)); /* one chunk was late */
+    by_recover_close(world.recover);
+}
+
+/* Both are planned at the same time, each for what happened to its own trees. */
+static void a_job_without_a_path_is_told_its_own_cause(void **state)
+{
+    (void)state;
+    world_open(17);
+    world.stranded[0] = world.stranded[1] = true;
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 3}); /* job 0's alone */
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_GONE, .what = 4}); /* job 1's alone */
+    world_rounds(200);
+    assert_int_equal(world.fails, JOBS * RANKS);
+    assert_string_equal(world.last[0], "switch 3 does not answer: ranks 0 and 2 are apart");
+    assert_string_equal(world.last[1], "switch 4 has ended: ranks 0 and 2 are apart");
+    by_recover_close(world.recover);
+}
+
+/* Link 3 is of no use to job 0, and comes and goes. */
+static void what_comes_back_in_vain_does_not_put_the_end_off(void **state)
+{
+    (void)state;
+    world_open(18);
+    world.stranded[0] = true;
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 3});
+    for (unsigned i = 0; i < 4; i++) {
+        world_rounds(25);
+        world_give((struct by_recover_event){.type = BY_RECOVER_LINK_DOWN, .what = 3});
+        world_rounds(25);
+        world_give((struct by_recover_event){.type = BY_RECOVER_LINK_UP, .what = 3});
+        if (i == 2)
+            assert_int_equal(world.fails, 0);
+    }
+    world_rounds(10);
+    assert_int_equal(world.fails, RANKS);
+    assert_string_equal(world.last[0], "switch 3 does not answer: ranks 0 and 2 are apart");
+    by_recover_close(world.recover);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_fault_or_renewal_is_one_attempt),
+        cmocka_unit_test(without_a_path_the_ranks_are_told_the_cut),
+        cmocka_unit_test(a_job_without_a_path_is_told_its_own_cause),
+        cmocka_unit_test(what_comes_back_in_vain_does_not_put_the_end_off),
+        cmocka_unit_test(a_switch_without_another_path_may_come_back_in_time),
+        cmocka_unit_test(a_dead_rank_ends_the_others_calls_by_its_name),
+        cmocka_unit_test(a_new_run_gets_a_generation_of_its_own),
+        cmocka_unit_test(ranks_that_come_back_to_a_new_controller_are_taken_along),
+        cmocka_unit_test(a_job_without_a_way_goes_on_as_long_as_its_ranks_do),
+        cmocka_unit_test(ranks_wait_when_they_say_so_for_a_while),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,445 @@
+/*
+ * What swallows packets is found by the counters of both ends, and nothing else is taken for it. A small
+ * world: two leaves, two spines and four hosts, whose links carry requests and answers that are lost,
+ * repeated after ever longer times, swallowed, or late because somebody stands still; and counters that are
+ * read ten times a second, each end at a time of its own. A failure prints the seed: BANYAN_TEST_SEED=N
+ * replays it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "control/service/daemon/swallow.h"
+#include "offload/base/prng.h"
+
+enum { HOST0, HOST1, HOST2, HOST3, LEAF0, LEAF1, SPINE0, SPINE1, NODES };
+enum { LINKS = 8, LANES = 2, L0_S0 = 4, L0_S1 = 5, L1_S0 = 6, HOST_LINK = 2 };
+#define BEAT_MS   100u
+#define RTO_MS    5u
+#define RTO_MAX   200u
+#define FOREVER   UINT64_MAX
+#define WORLDS    60u
+#define WORLDS_MS 20000u
+
+static const struct by_swallow_link cables[LINKS] = {
+    {{HOST0, LEAF0}},  {{HOST1, LEAF0}},  {{HOST2, LEAF1}},  {{HOST3, LEAF1}},
+    {{LEAF0, SPINE0}}, {{LEAF0, SPINE1}}, {{LEAF1, SPINE0}}, {{LEAF1, SPINE1}},
+};
+static const bool switches[NODES] = {[LEAF0] = true, [LEAF1] = true, [SPINE0] = true, [SPINE1] = true};
+
+/* What one end of a link asks the other, one thing after another. */
+struct lane {
+    uint64_t due_ms; /* the next request, new or repeated */
+    uint32_t rto_ms;
+};
+
+struct cable {
+    bool idle;                     /* nobody asks anything */
+    bool swallows[2];              /* what that end sends */
+    uint64_t sent[2], received[2]; /* by end */
+    uint64_t waiting[2];           /* frames that came to that end while it stood still */
+    struct lane lane[2][LANES];
+};
+
+static struct world {
+    struct by_swallow *swallow;
+    struct by_prng prng;
+    uint64_t now_ms, seed;
+    uint32_t loss; /* percent */
+    struct cable cable[LINKS];
+    uint64_t still_ms[NODES];                  /* stands still until then */
+    bool mute[NODES];                          /* takes frames, and sends none */
+    uint64_t asked_ms[NODES], read_ms[NODES];  /* the request for counters at hand */
+    uint64_t answer_ms[NODES], next_ms[NODES]; /* its answer comes; the next one is asked for */
+    struct by_swallow_sample sample[NODES][LINKS];
+    bool pending[NODES], was_read[NODES];
+} w;
+
+static unsigned end_of(uint32_t link, uint32_t node)
+{
+    return cables[link].node[1] == node;
+}
+
+static bool stands(uint32_t node)
+{
+    return w.now_ms < w.still_ms[node];
+}
+
+static uint32_t chance(uint32_t of)
+{
+    return (uint32_t)by_prng_below(&w.prng, of);
+}
+
+static void open_world(uint64_t seed)
+{
+    memset(&w, 0, sizeof(w));
+    w.seed = w.prng.state = seed;
+    w.now_ms = 1000000;
+    w.swallow = by_swallow_open(cables, LINKS, switches, NODES, BEAT_MS);
+    assert_non_null(w.swallow);
+    for (uint32_t n = 0; n < NODES; n++)
+        w.next_ms[n] = w.now_ms + chance(BEAT_MS);
+    for (uint32_t l = 0; l < LINKS; l++)
+        for (unsigned i = 0; i < 2 * LANES; i++)
+            w.cable[l].lane[i / LANES][i % LANES] =
+                (struct lane){.due_ms = w.now_ms + chance(20), .rto_ms = RTO_MS};
+}
+
+/* A frame goes from that end; true when it is taken at the other one. */
+static bool carry(uint32_t link, unsigned from)
+{
+    struct cable *cable = &w.cable[link];
+    uint32_t to = cables[link].node[1 - from];
+
+    cable->sent[from]++;
+    if (cable->swallows[from] || chance(100) < w.loss)
+        return false;
+    if (stands(to)) {
+        cable->waiting[1 - from]++; /* it lies in its ring */
+        return false;
+    }
+    cable->received[1 - from]++;
+    return !w.mute[to];
+}
+
+static void run_lane(uint32_t link, unsigned end, struct lane *lane)
+{
+    uint32_t node = cables[link].node[end];
+
+    if (w.cable[link].idle || stands(node) || w.mute[node] || w.now_ms < lane->due_ms)
+        return;
+    if (carry(link, end) && carry(link, 1 - end)) {
+        lane->rto_ms = RTO_MS;
+        lane->due_ms = w.now_ms + 1;
+    } else {
+        lane->due_ms = w.now_ms + lane->rto_ms;
+        lane->rto_ms = lane->rto_ms * 2 < RTO_MAX ? lane->rto_ms * 2 : RTO_MAX;
+    }
+}
+
+/* An end that goes on after it stood still finds what came meanwhile. */
+static void wake(void)
+{
+    for (uint32_t l = 0; l < LINKS; l++)
+        for (unsigned e = 0; e < 2; e++)
+            if (!stands(cables[l].node[e])) {
+                w.cable[l].received[e] += w.cable[l].waiting[e];
+                w.cable[l].waiting[e] = 0;
+            }
+}
+
+/* Its counters are asked for, read some time later, and here some time after that. */
+static void run_counters(uint32_t node)
+{
+    if (!w.pending[node] && w.now_ms >= w.next_ms[node]) {
+        w.pending[node] = true;
+        w.was_read[node] = false;
+        w.asked_ms[node] = w.now_ms;
+        w.read_ms[node] = w.now_ms + chance(chance(8) == 0 ? 40 : 3);
+        w.next_ms[node] += BEAT_MS;
+    }
+    if (w.pending[node] && !w.was_read[node] && w.now_ms >= w.read_ms[node] && !stands(node)) {
+        w.was_read[node] = true;
+        w.answer_ms[node] = w.now_ms + chance(chance(8) == 0 ? 40 : 3);
+        for (uint32_t l = 0; l < LINKS; l++)
+            w.sample[node][l] = (struct by_swallow_sample){.asked_ms = w.asked_ms[node],
+                                                           .sent = w.cable[l].sent[end_of(l, node)],
+                                                           .received = w.cable[l].received[end_of(l, node)]};
+    }
+    if (!w.pending[node] || !w.was_read[node] || w.now_ms < w.answer_ms[node])
+        return;
+    w.pending[node] = false;
+    for (uint32_t l = 0; l < LINKS; l++) {
+        if (cables[l].node[0] != node && cables[l].node[1] != node)
+            continue;
+        w.sample[node][l].answered_ms = w.now_ms;
+        by_swallow_take(w.swallow, l, end_of(l, node), &w.sample[node][l]);
+    }
+}
+
+static bool look(struct by_swallow_found *found)
+{
+    bool used[LINKS];
+
+    memset(used, 1, sizeof(used));
+    return by_swallow_find(w.swallow, used, found);
+}
+
+/* Runs so long, and looks each 100 ms as if ranks waited all the time. True as soon as something is found. */
+static bool run(uint64_t ms, struct by_swallow_found *found)
+{
+    for (uint64_t end = w.now_ms + ms; w.now_ms < end; w.now_ms++) {
+        for (uint32_t n = 0; n < NODES; n++)
+            run_counters(n); /* before it looks at its ring, as a switch that wakes up does */
+        wake();
+        for (uint32_t l = 0; l < LINKS; l++)
+            for (unsigned i = 0; i < 2 * LANES; i++)
+                run_lane(l, i / LANES, &w.cable[l].lane[i / LANES][i % LANES]);
+        if (w.now_ms % BEAT_MS == 0 && look(found)) {
+            w.now_ms++;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void close_world(void)
+{
+    by_swallow_close(w.swallow);
+}
+
+static uint64_t first_seed(unsigned *worlds)
+{
+    const char *given = getenv("BANYAN_TEST_SEED");
+
+    *worlds = given != NULL ? 1 : WORLDS;
+    return given != NULL ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
+}
+
+#define FAIL(...)                                                                                            \
+    do {                                                                                                     \
+        fprintf(stderr, " BANYAN_TEST_SEED=%llu\n", (unsigned long long)w.seed);                             \
+        fail_msg(__VA_ARGS__);                                                                               \
+    } while (0)
+
+static void losses_that_the_protocol_repairs_condemn_nothing(void **state)
+{
+    unsigned worlds;
+    uint64_t seed = first_seed(&worlds);
+
+    (void)state;
+    for (unsigned i = 0; i < worlds; i++) {
+        struct by_swallow_found found;
+
+        open_world(seed + i);
+        w.loss = 1 + (uint32_t)((seed + i) % 20);
+        if (run(WORLDS_MS, &found))
+            FAIL("%u%% loss: found %s %u, %u frames", w.loss, found.is_link ? "link" : "node", found.what,
+                 (unsigned)found.frames);
+        close_world();
+    }
+}
+
+static void who_stands_still_for_a_while_is_not_condemned(void **state)
+{
+    unsigned worlds;
+    uint64_t seed = first_seed(&worlds);
+
+    (void)state;
+    for (unsigned i = 0; i < worlds; i++) {
+        struct by_swallow_found found;
+
+        open_world(seed + i);
+        w.loss = chance(10);
+        for (unsigned k = 0; k < 12; k++) {
+            w.still_ms[chance(NODES)] = w.now_ms + 50 + chance(1500);
+            if (run(WORLDS_MS / 12, &found))
+                FAIL("found %s %u", found.is_link ? "link" : "node", found.what);
+        }
+        close_world();
+    }
+}
+
+/* All that stands still behind a fault asks nothing more; with a chance. */
+static void calm_others(uint32_t link)
+{
+    for (uint32_t l = 0; l < LINKS; l++)
+        w.cable[l].idle = l != link && chance(2) == 0;
+}
+
+static void a_link_that_swallows_packets_is_found_in_time(void **state)
+{
+    unsigned worlds;
+    uint64_t seed = first_seed(&worlds);
+
+    (void)state;
+    for (unsigned i = 0; i < worlds; i++) {
+        uint32_t link, way;
+        struct by_swallow_found found = {0};
+        uint64_t since;
+
+        open_world(seed + i);
+        w.loss = chance(21);
+        assert_false(run(1000 + chance(1000), &found));
+        link = chance(LINKS);
+        way = chance(3); /* one end, the other, both */
+        w.cable[link].swallows[0] = way != 1;
+        w.cable[link].swallows[1] = way != 0;
+        calm_others(link);
+        /* One end is enough: a spine that only this link feeds is not told apart from it. */
+        since = w.now_ms;
+        if (!run(2500, &found))
+            FAIL("link %u, way %u: not found", link, way);
+        if (!found.is_link || found.what != link || (way < 2 && found.from != way) ||
+            found.frames < BY_SWALLOW_FRAMES)
+            FAIL("link %u, way %u: found %s %u from end %u", link, way, found.is_link ? "link" : "node",
+                 found.what, found.from);
+        assert_true(w.now_ms - since >= BY_SWALLOW_WINDOW_MS);
+        assert_true(found.span_ms >= BY_SWALLOW_WINDOW_MS);
+        by_swallow_forget(w.swallow, true, link);
+        assert_false(look(&found)); /* what is told is told once */
+        close_world();
+    }
+}
+
+static void a_switch_by_which_all_is_lost_is_named_itself(void **state)
+{
+    struct by_swallow_found found;
+
+    (void)state;
+    open_world(7);
+    assert_false(run(1500, &found));
+    w.cable[L0_S0].swallows[0] = w.cable[L1_S0].swallows[0] = true; /* nothing comes to it */
+    w.cable[L0_S0].swallows[1] = w.cable[L1_S0].swallows[1] = true; /* nor from it */
+    for (uint32_t l = 0; l < LINKS; l++)
+        w.cable[l].idle = l != L0_S0 && l != L1_S0;
+    assert_true(run(2500, &found));
+    if (found.is_link) { /* what the other link shows may come a few beats later */
+        assert_true(found.what == L0_S0 || found.what == L1_S0);
+        for (unsigned i = 0; i < 4 && found.is_link; i++)
+            assert_true(run(BEAT_MS, &found));
+    }
+    assert_false(found.is_link);
+    assert_false(found.silent);
+    assert_int_equal(found.what, SPINE0);
+    close_world();
+}
+
+static void a_switch_that_takes_everything_and_sends_nothing_is_found(void **state)
+{
+    struct by_swallow_found found;
+
+    (void)state;
+    open_world(8);
+    assert_false(run(1500, &found));
+    w.mute[SPINE0] = true;
+    assert_true(run(2500, &found));
+    assert_false(found.is_link);
+    assert_true(found.silent);
+    assert_int_equal(found.what, SPINE0);
+    close_world();
+}
+
+/* A rank computes: those that wait for it ask, and are answered; or nobody says anything. */
+static void a_fabric_that_waits_for_a_rank_is_left_alone(void **state)
+{
+    struct by_swallow_found found;
+
+    (void)state;
+    open_world(9);
+    for (uint32_t l = 0; l < LINKS; l++)
+        w.cable[l].idle = l != L0_S0;
+    for (unsigned i = 0; i < 2 * LANES; i++)
+        w.cable[L0_S0].lane[i / LANES][i % LANES].rto_ms = RTO_MAX;
+    assert_false(run(5000, &found));
+    w.cable[L0_S0].idle = true;
+    assert_false(run(5000, &found));
+    close_world();
+}
+
+static void a_host_that_says_nothing_of_its_counters_is_not_judged(void **state)
+{
+    struct by_swallow_found found;
+
+    (void)state;
+    open_world(10);
+    assert_false(run(1500, &found));
+    w.next_ms[HOST2] = FOREVER; /* its program is outside the library */
+    w.still_ms[HOST2] = FOREVER;
+    assert_false(run(5000, &found));
+    close_world();
+}
+
+static void counters_that_begin_anew_are_no_evidence(void **state)
+{
+    struct by_swallow_found found;
+
+    (void)state;
+    open_world(11);
+    assert_false(run(1500, &found));
+    w.cable[HOST_LINK].sent[1] = w.cable[HOST_LINK].received[1] = 0; /* the leaf was started anew */
+    w.cable[HOST_LINK].swallows[1] = true;
+    assert_false(run(300, &found));
+    assert_true(run(2500, &found));
+    assert_int_equal(found.what, HOST_LINK);
+    assert_int_equal(found.from, 1);
+    close_world();
+}
+
+static void links_that_nobody_waits_for_are_not_looked_at(void **state)
+{
+    struct by_swallow_found found;
+    bool used[LINKS] = {false};
+
+    (void)state;
+    open_world(12);
+    w.cable[L0_S1].swallows[0] = true;
+    for (unsigned i = 0; i < 30; i++) {
+        struct by_swallow_found ignored;
+
+        run(BEAT_MS, &ignored);
+    }
+    assert_false(by_swallow_find(w.swallow, used, &found));
+    used[L0_S1] = true;
+    assert_true(by_swallow_find(w.swallow, used, &found));
+    assert_int_equal(found.what, L0_S1);
+    close_world();
+}
+
+/* Switches are read each heartbeat, hosts tell ten times a second: neither knows the other's pace. */
+static void counters_are_judged_however_often_they_are_read(void **state)
+{
+    static const struct {
+        uint32_t beat_ms, pace_ms;
+    } cases[] = {{10, 10}, {25, 25}, {45, 45}, {60, 60}, {100, 100}, {1000, 100}, {1000, 1000}};
+    const bool used[1] = {true};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct by_swallow *swallow = by_swallow_open(cables, 1, switches, NODES, cases[i].beat_ms);
+        uint32_t slow = cases[i].beat_ms > BEAT_MS ? cases[i].beat_ms : BEAT_MS;
+        struct by_swallow_found found = {0};
+        bool guilty = false;
+
+        assert_non_null(swallow);
+        for (uint64_t now = 10000; now < 10000 + 10 * slow && !guilty; now += cases[i].pace_ms) {
+            by_swallow_take(swallow, 0, 0,
+                            &(struct by_swallow_sample){
+                                .asked_ms = now - 5, .answered_ms = now, .sent = now / 10, .received = 7});
+            by_swallow_take(swallow, 0, 1,
+                            &(struct by_swallow_sample){
+                                .asked_ms = now, .answered_ms = now + 5, .sent = 8, .received = 9});
+            guilty = by_swallow_find(swallow, used, &found);
+        }
+        if (!guilty)
+            fail_msg("nothing found: a heartbeat of %u ms, counters every %u ms", cases[i].beat_ms,
+                     cases[i].pace_ms);
+        assert_true(found.is_link && found.what == 0 && found.from == 0 && !found.both);
+        by_swallow_close(swallow);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(losses_that_the_protocol_repairs_condemn_nothing),
+        cmocka_unit_test(who_stands_still_for_a_while_is_not_condemned),
+        cmocka_unit_test(a_link_that_swallows_packets_is_found_in_time),
+        cmocka_unit_test(a_switch_by_which_all_is_lost_is_named_itself),
+        cmocka_unit_test(a_switch_that_takes_everything_and_sends_nothing_is_found),
+        cmocka_unit_test(a_fabric_that_waits_for_a_rank_is_left_alone),
+        cmocka_unit_test(a_host_that_says_nothing_of_its_counters_is_not_judged),
+        cmocka_unit_test(counters_that_begin_anew_are_no_evidence),
+        cmocka_unit_test(links_that_nobody_waits_for_are_not_looked_at),
+        cmocka_unit_test(counters_are_judged_however_often_they_are_read),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
