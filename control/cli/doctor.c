@@ -1,6 +1,6 @@
 /*
  * banyan doctor: reads the facts that the options ask for, has them judged, prints what was found.
- * Neighbours: control/doctor. Single-threaded.
+ * Neighbours: control/view/doctor. Single-threaded.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -13,9 +13,9 @@
 #include "control/cli/cli.h"
 #include "control/cli/number.h"
 #include "control/cli/target.h"
-#include "control/doctor/doctor.h"
 #include "control/service/controller/http.h"
 #include "control/tables/file.h"
+#include "control/view/doctor/doctor.h"
 
 /* How long a peer may take to answer (ms). */
 #define PEER_MS 900u

@@ -8,9 +8,9 @@
 #include "control/base/json.h"
 #include "control/cli/cli.h"
 #include "control/plan/plan.h"
-#include "control/plot/gantt.h"
-#include "control/plot/picture.h"
-#include "control/plot/summary.h"
+#include "control/view/plot/gantt.h"
+#include "control/view/plot/picture.h"
+#include "control/view/plot/summary.h"
 
 /* A schedule (bytes): larger ones are no pictures. */
 #define SERIES_BYTES_MAX ((size_t)256 << 20)

@@ -1,6 +1,6 @@
 /*
- * banyan top: what runs on a fabric, live on a terminal, or once. Neighbours: control/top takes samples and
- * draws. Single-threaded.
+ * banyan top: what runs on a fabric, live on a terminal, or once. Neighbours: control/view/top takes samples
+ * and draws. Single-threaded.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -14,9 +14,9 @@
 #include "control/cli/number.h"
 #include "control/cli/target.h"
 #include "control/service/controller/http.h"
-#include "control/top/draw.h"
-#include "control/top/screen.h"
-#include "control/top/source.h"
+#include "control/view/top/draw.h"
+#include "control/view/top/screen.h"
+#include "control/view/top/source.h"
 
 /* A switch that does not answer holds the screen up for so long, once in a while (ms). */
 #define SWITCH_MS 1000u

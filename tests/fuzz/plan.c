@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "control/plan/plan.h"
-#include "control/plot/picture.h"
 #include "control/verify/verify.h"
+#include "control/view/plot/picture.h"
 #include "tests/fuzz/input.h"
 
 static void draw(const struct by_topology *topology, const struct by_plan *plan)

@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/plot/gantt.h"
 #include "control/study/export/moves.h"
 #include "control/study/series/run.h"
 #include "control/verify/series.h"
+#include "control/view/plot/gantt.h"
 #include "tests/fuzz/input.h"
 
 static char *text_of(const struct by_series *series, const struct by_topology *topology, bool drawn,

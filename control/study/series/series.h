@@ -1,7 +1,7 @@
 /*
  * A periodic schedule of a series of operations (scatters, gossips, reduces) and its file, as in
  * banyan-series(5): what every link and processor does in one period, which begins again when it ends. Made
- * by control/study/steady, judged by control/verify, executed by run.h, drawn by control/plot; this room
+ * by control/study/steady, judged by control/verify, executed by run.h, drawn by control/view/plot; this room
  * knows nothing of how schedules are found. After "Optimizing the steady-state throughput of scatter and
  * reduce operations on heterogeneous platforms" (Legrand, Marchal, Robert), which the comments call LMR. A
  * schedule is immutable once made: any thread may read it.

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/plot/gantt.h"
 #include "control/study/steady/program_reduce.h"
+#include "control/view/plot/gantt.h"
 #include "offload/base/errors.h"
 #include "tests/unit/control/study/steady/platforms.h"
 #include "tests/unit/control/study/steady/rig.h"

@@ -1,0 +1,256 @@
+/* The facts of one interface: its flags, MTU, addresses, queues and features, by ioctl(2), and what its
+ * driver can do with XDP, by the kernel's netlink family "netdev" (Linux 6.3). See machine.h. */
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <linux/ethtool.h>
+#include <linux/genetlink.h>
+#include <linux/if_link.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "control/view/doctor/machine.h"
+#include "ring/feature.h"
+
+/* Of linux/netdev.h, which older headers lack: a device is asked for by index, and its features are bits. */
+#define NETDEV_DEV_GET          1
+#define NETDEV_DEV_IFINDEX      1
+#define NETDEV_DEV_XDP_FEATURES 3
+#define NETDEV_XDP_BASIC        1u
+
+/* A message of generic netlink with one attribute. */
+struct question {
+    struct nlmsghdr head;
+    struct genlmsghdr command;
+    char attribute[64];
+};
+
+struct answer {
+    struct nlmsghdr head;
+    struct genlmsghdr command;
+    char attributes[4096];
+};
+
+/* Sends a question and takes its answer; bytes of its attributes, or -1. */
+static int ask_netlink(int fd, uint16_t family, uint8_t command, uint16_t type, const void *value,
+                       size_t bytes, struct answer *answer)
+{
+    struct question question = {.command = {.cmd = command, .version = 1}};
+    struct nlattr head = {.nla_type = type, .nla_len = (uint16_t)(NLA_HDRLEN + bytes)};
+    ssize_t count;
+
+    memcpy(question.attribute, &head, sizeof(head));
+    memcpy(question.attribute + NLA_HDRLEN, value, bytes);
+    question.head =
+        (struct nlmsghdr){.nlmsg_len = (uint32_t)(NLMSG_HDRLEN + GENL_HDRLEN + NLA_ALIGN(head.nla_len)),
+                          .nlmsg_type = family,
+                          .nlmsg_flags = NLM_F_REQUEST};
+    if (send(fd, &question, question.head.nlmsg_len, 0) < 0)
+        return -1;
+    count = recv(fd, answer, sizeof(*answer), 0);
+    if (count < (ssize_t)(NLMSG_HDRLEN + GENL_HDRLEN) || answer->head.nlmsg_type == NLMSG_ERROR)
+        return -1;
+    return (int)(count - (ssize_t)(NLMSG_HDRLEN + GENL_HDRLEN));
+}
+
+/* Where the value of an attribute lies among `size` bytes of them, and its bytes; 0 when it is not there. */
+static int find_attribute(const char *attributes, int size, uint16_t type, const char **value)
+{
+    for (int at = 0; at + (int)NLA_HDRLEN <= size;) {
+        struct nlattr head;
+
+        memcpy(&head, attributes + at, sizeof(head));
+        if (head.nla_len < NLA_HDRLEN || at + head.nla_len > size)
+            return 0;
+        *value = attributes + at + NLA_HDRLEN;
+        if ((head.nla_type & NLA_TYPE_MASK) == type)
+            return head.nla_len - (int)NLA_HDRLEN;
+        at += (int)NLA_ALIGN(head.nla_len);
+    }
+    return 0;
+}
+
+/* Copies an attribute of an answer; false when it is not there. */
+static bool take_attribute(const struct answer *answer, int size, uint16_t type, void *value, size_t bytes)
+{
+    const char *from;
+
+    if (find_attribute(answer->attributes, size, type, &from) < (int)bytes)
+        return false;
+    memcpy(value, from, bytes);
+    return true;
+}
+
+/* 1, 0 or -1: not known. */
+static int has_native_xdp(const char *name)
+{
+    static const char netdev[] = "netdev";
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC), result = -1, size;
+    struct timeval limit = {.tv_sec = 1};
+    uint32_t index = if_nametoindex(name);
+    uint64_t features;
+    uint16_t family;
+    struct answer answer;
+
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    size = ask_netlink(fd, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME, netdev, sizeof(netdev),
+                       &answer);
+    if (take_attribute(&answer, size, CTRL_ATTR_FAMILY_ID, &family, sizeof(family))) {
+        size = ask_netlink(fd, family, NETDEV_DEV_GET, NETDEV_DEV_IFINDEX, &index, sizeof(index), &answer);
+        if (take_attribute(&answer, size, NETDEV_DEV_XDP_FEATURES, &features, sizeof(features)))
+            result = (features & NETDEV_XDP_BASIC) != 0;
+    }
+    close(fd);
+    return result;
+}
+
+/* Whether a program for XDP sits at the interface: it may take frames before anybody else sees them. */
+static bool has_program(const char *name)
+{
+    struct {
+        struct nlmsghdr head;
+        struct ifinfomsg interface;
+    } question = {
+        .head = {.nlmsg_len = sizeof(question), .nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST},
+        .interface = {.ifi_index = (int)if_nametoindex(name)}};
+    static char answer[16384];
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    struct timeval limit = {.tv_sec = 1};
+    const char *nested = NULL, *mode = NULL;
+    bool found = false;
+    ssize_t count = -1;
+    int size;
+
+    if (fd < 0)
+        return false;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    if (send(fd, &question, sizeof(question), 0) == (ssize_t)sizeof(question))
+        count = recv(fd, answer, sizeof(answer), 0);
+    close(fd);
+    if (count <= (ssize_t)sizeof(question))
+        return false;
+    size = find_attribute(answer + sizeof(question), (int)(count - (ssize_t)sizeof(question)), IFLA_XDP,
+                          &nested);
+    if (find_attribute(nested, size, IFLA_XDP_ATTACHED, &mode) > 0)
+        found = *mode != XDP_ATTACHED_NONE;
+    return found;
+}
+
+static int ask_ethtool(int fd, const char *name, void *command)
+{
+    struct ifreq request = {.ifr_data = command};
+
+    snprintf(request.ifr_name, sizeof(request.ifr_name), "%.*s", IFNAMSIZ - 1, name);
+    return ioctl(fd, SIOCETHTOOL, &request);
+}
+
+static int ask_interface(int fd, const char *name, unsigned long what, struct ifreq *request)
+{
+    memset(request, 0, sizeof(*request));
+    snprintf(request->ifr_name, sizeof(request->ifr_name), "%.*s", IFNAMSIZ - 1, name);
+    return ioctl(fd, what, request);
+}
+
+static void read_addresses(struct by_interface *interface)
+{
+    struct ifaddrs *list = NULL;
+
+    if (getifaddrs(&list) != 0)
+        return;
+    for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
+        struct sockaddr_in address;
+
+        if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || strcmp(i->ifa_name, interface->name) != 0 ||
+            interface->address_count == BY_ADDRESSES_MAX)
+            continue;
+        memcpy(&address, i->ifa_addr, sizeof(address));
+        interface->addresses[interface->address_count++] = ntohl(address.sin_addr.s_addr);
+    }
+    freeifaddrs(list);
+}
+
+static void list_existing(struct by_interface *interface)
+{
+    struct if_nameindex *list = if_nameindex();
+    size_t used = 0;
+
+    for (const struct if_nameindex *i = list; i && i->if_index; i++)
+        if (used + strlen(i->if_name) + 3 < sizeof(interface->existing))
+            used += (size_t)snprintf(interface->existing + used, sizeof(interface->existing) - used, "%s%s",
+                                     used ? ", " : "", i->if_name);
+    if (list)
+        if_freenameindex(list);
+}
+
+/* A filter of reverse paths is the stricter one of the interface's and that of all. */
+static bool is_strict(const char *name)
+{
+    static const char path[] = "/proc/sys/net/ipv4/conf/%.40s/rp_filter";
+    int most = 0;
+
+    for (int i = 0; i < 2; i++) {
+        char whole[128];
+        int value = 0;
+        FILE *file;
+
+        snprintf(whole, sizeof(whole), path, i ? "all" : name);
+        file = fopen(whole, "re");
+        if (file && fscanf(file, "%d", &value) == 1 && value > most)
+            most = value;
+        if (file)
+            fclose(file);
+    }
+    return most == 1;
+}
+
+void by_interface_read(const char *name, struct by_interface *interface)
+{
+    struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
+    struct ethtool_ringparam rings = {.cmd = ETHTOOL_GRINGPARAM};
+    struct ethtool_value link = {.cmd = ETHTOOL_GLINK};
+    struct ifreq request;
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), segments;
+
+    *interface = (struct by_interface){.cuts = -1, .native_xdp = -1};
+    snprintf(interface->name, sizeof(interface->name), "%s", name);
+    interface->exists =
+        fd >= 0 && strlen(name) < IFNAMSIZ && ask_interface(fd, name, SIOCGIFFLAGS, &request) == 0;
+    if (!interface->exists) {
+        list_existing(interface);
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    interface->is_up = (request.ifr_flags & IFF_UP) != 0;
+    interface->has_carrier = (request.ifr_flags & IFF_RUNNING) != 0;
+    if (ask_ethtool(fd, name, &link) == 0) /* the flag comes up to a second late */
+        interface->has_carrier = link.data != 0;
+    if (ask_interface(fd, name, SIOCGIFMTU, &request) == 0)
+        interface->mtu = (uint32_t)request.ifr_mtu;
+    if (ask_interface(fd, name, SIOCGIFHWADDR, &request) == 0)
+        memcpy(interface->mac, request.ifr_hwaddr.sa_data, sizeof(interface->mac));
+    if (ask_ethtool(fd, name, &channels) == 0)
+        interface->queues = channels.rx_count + channels.combined_count;
+    if (ask_ethtool(fd, name, &rings) == 0) {
+        interface->ring = rings.rx_pending;
+        interface->ring_max = rings.rx_max_pending;
+    }
+    segments = by_feature_get(fd, name, BY_FEATURE_UDP_SEGMENTS);
+    interface->cuts = segments < 0 ? -1 : segments == 0;
+    interface->native_xdp = has_native_xdp(name);
+    interface->has_program = has_program(name);
+    interface->is_strict = is_strict(name);
+    read_addresses(interface);
+    close(fd);
+}

@@ -1,0 +1,134 @@
+/*
+ * Is somebody there? One question by ARP (RFC 826), which every host answers and a switch with a table does
+ * for its ports, so that it harms nobody; else what the kernel knows of its neighbours. See machine.h.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <netpacket/packet.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "control/view/doctor/machine.h"
+#include "offload/base/bytes.h"
+
+/* Times that is asked: a busy machine is late, and a frame may be lost. */
+#define TRIES        3u
+#define ARP_BYTES    28u
+#define FRAME_BYTES  (14u + ARP_BYTES)
+#define ARP_REQUEST  1u
+#define ARP_REPLY    2u
+#define ARP_ETHERNET 1u
+/* Places in an ARP packet behind its fixed head (RFC 826, for Ethernet and IPv4). */
+enum {
+    ARP_TYPE = 0,
+    ARP_PROTOCOL = 2,
+    ARP_LENGTHS = 4,
+    ARP_OPERATION = 6,
+    ARP_FROM_MAC = 8,
+    ARP_FROM_IP = 14,
+    ARP_TO_IP = 24
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* What the kernel knows: /proc/net/arp has "IP type flags MAC mask device"; flag 2 is complete. */
+static enum by_peer look_up(const char *interface, uint32_t ip, uint8_t mac[6])
+{
+    FILE *file = fopen("/proc/net/arp", "re");
+    enum by_peer result = BY_PEER_UNSEEN;
+    char line[256], address[32], text[32], device[64];
+    unsigned flags, octets[6];
+
+    while (file && fgets(line, sizeof(line), file) != NULL) {
+        struct in_addr found;
+
+        if (sscanf(line, "%31s %*s %x %31s %*s %63s", address, &flags, text, device) != 4 ||
+            inet_aton(address, &found) == 0 || ntohl(found.s_addr) != ip || strcmp(device, interface) != 0 ||
+            !(flags & 2))
+            continue;
+        if (sscanf(text, "%x:%x:%x:%x:%x:%x", &octets[0], &octets[1], &octets[2], &octets[3], &octets[4],
+                   &octets[5]) != 6)
+            continue;
+        for (int i = 0; i < 6; i++)
+            mac[i] = (uint8_t)octets[i];
+        result = BY_PEER_KNOWN;
+    }
+    if (file)
+        fclose(file);
+    return result;
+}
+
+static void make_question(uint8_t frame[FRAME_BYTES], uint32_t own_ip, const uint8_t own_mac[6], uint32_t ip)
+{
+    uint8_t *arp = frame + 14;
+
+    memset(frame, 0, FRAME_BYTES);
+    memset(frame, 0xff, 6);
+    memcpy(frame + 6, own_mac, 6);
+    by_put16(frame + 12, ETHERTYPE_ARP);
+    by_put16(arp + ARP_TYPE, ARP_ETHERNET);
+    by_put16(arp + ARP_PROTOCOL, ETHERTYPE_IP);
+    arp[ARP_LENGTHS] = 6;
+    arp[ARP_LENGTHS + 1] = 4;
+    by_put16(arp + ARP_OPERATION, ARP_REQUEST);
+    memcpy(arp + ARP_FROM_MAC, own_mac, 6);
+    by_put32(arp + ARP_FROM_IP, own_ip);
+    by_put32(arp + ARP_TO_IP, ip);
+}
+
+/* Waits for the answer. */
+static enum by_peer await(int fd, uint32_t ip, unsigned wait_ms, uint8_t mac[6])
+{
+    int64_t deadline = now_ms() + wait_ms;
+
+    for (;;) {
+        struct pollfd entry = {.fd = fd, .events = POLLIN};
+        int64_t left = deadline - now_ms();
+        uint8_t frame[2048];
+        ssize_t bytes;
+
+        if (left <= 0 || (poll(&entry, 1, (int)left) <= 0 && errno != EINTR))
+            return BY_PEER_SILENT;
+        bytes = recv(fd, frame, sizeof(frame), MSG_DONTWAIT);
+        if (bytes < (ssize_t)FRAME_BYTES || by_get16(frame + 12) != ETHERTYPE_ARP ||
+            by_get16(frame + 14 + ARP_OPERATION) != ARP_REPLY || by_get32(frame + 14 + ARP_FROM_IP) != ip)
+            continue;
+        memcpy(mac, frame + 14 + ARP_FROM_MAC, 6);
+        return BY_PEER_ANSWERS;
+    }
+}
+
+enum by_peer by_peer_ask(const char *interface, uint32_t own_ip, const uint8_t own_mac[6], uint32_t ip,
+                         unsigned wait_ms, uint8_t mac[6])
+{
+    struct sockaddr_ll address = {.sll_family = AF_PACKET,
+                                  .sll_protocol = htons(ETH_P_ALL),
+                                  .sll_ifindex = (int)if_nametoindex(interface)};
+    /* All frames: those who ask for one kind are served behind the rings of a switch, which keep what they
+     * take. */
+    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
+    enum by_peer result = BY_PEER_UNSEEN;
+    uint8_t frame[FRAME_BYTES];
+
+    if (fd < 0)
+        return look_up(interface, ip, mac);
+    make_question(frame, own_ip, own_mac, ip);
+    if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
+        for (unsigned i = 0; i < TRIES && result != BY_PEER_ANSWERS; i++)
+            if (send(fd, frame, sizeof(frame), 0) == (ssize_t)sizeof(frame))
+                result = await(fd, ip, wait_ms / TRIES, mac);
+    close(fd);
+    return result;
+}

@@ -1,0 +1,41 @@
+/*
+ * One drawing of a fabric: its links (by capacity, by load, or pale with trees on them), the bottleneck's
+ * side, nodes and labels. A picture is one or two panels. Single-threaded.
+ */
+#ifndef BY_VIEW_PLOT_PANEL_H
+#define BY_VIEW_PLOT_PANEL_H
+
+#include <stdio.h>
+
+#include "control/view/plot/fabric.h"
+#include "control/view/plot/layout.h"
+
+enum by_panel_kind { BY_PANEL_FABRIC = 1, BY_PANEL_LOAD, BY_PANEL_TREES };
+
+/* What the labels beside the links left for the legend to say, because it is the same everywhere. */
+struct by_panel_facts {
+    bool one_bandwidth; /* every channel and direction has `bandwidth` */
+    double bandwidth;
+    bool one_load; /* every direction in use is used to the same part `load` of its capacity */
+    double load;
+};
+
+void by_panel_facts(const struct by_fabric *fabric, struct by_panel_facts *facts);
+void by_panel_draw(const struct by_fabric *fabric, const struct by_layout *layout, enum by_panel_kind kind,
+                   FILE *out);
+/* Colour for a part 0..1 of a link's capacity: pale, amber, red. */
+#define BY_COLOR_BYTES 8
+const char *by_load_color(double part, char color[BY_COLOR_BYTES]);
+/* Width of a link's line, 0 for no link. */
+double by_link_width(const struct by_fabric *fabric, double capacity);
+
+/* Node symbols, for the legend too: kind 0 host, 1 capable switch, 2 plain switch. */
+void by_symbol_draw(FILE *out, enum by_symbol kind, double x, double y, double half_width,
+                    double half_height);
+
+#define BY_COLOR_TEXT  "#1d2733"
+#define BY_COLOR_MUTED "#66727f"
+#define BY_COLOR_LINK  "#b4bfca"
+#define BY_COLOR_CUT   "#6d3fc0"
+
+#endif
