@@ -3,18 +3,18 @@ banyan_SRC += \
 	control/cli/circulant.c \
 	host-driver/circulant/rounds.c \
 	host-driver/circulant/schedule.c \
-	control/cli/lab.c \
-	control/cli/lab_controller.c \
-	control/cli/lab_host.c \
-	control/cli/lab_net.c \
+	control/lab/lab.c \
+	control/lab/controller.c \
+	control/lab/host.c \
+	control/lab/net.c \
 	ring/feature.c \
-	control/cli/lab_options.c \
-	control/cli/lab_plan.c \
-	control/cli/lab_process.c \
-	control/cli/lab_report.c \
-	control/cli/lab_run.c \
-	control/cli/lab_state.c \
-	control/cli/lab_switch.c \
+	control/lab/options.c \
+	control/lab/plan.c \
+	control/lab/process.c \
+	control/lab/report.c \
+	control/lab/run.c \
+	control/lab/state.c \
+	control/lab/switch.c \
 	control/cli/number.c \
 	control/cli/doctor.c \
 	control/cli/http.c \

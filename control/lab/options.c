@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/cli/lab.h"
 #include "control/cli/number.h"
+#include "control/lab/lab.h"
 
 static const char help[] =
     "usage: banyan lab run TOPO [options]     build the fabric, run collectives on it, check, tear down\n"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "control/base/alloc.h"
-#include "control/cli/lab.h"
+#include "control/lab/lab.h"
 #include "control/tables/dump.h"
 #include "control/tables/file.h"
 #include "control/verify/verify.h"

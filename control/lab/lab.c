@@ -4,7 +4,7 @@
  * undone; what even that cannot undo (SIGKILL) is undone by the state file, by `lab down` or the next run.
  * Single-threaded.
  */
-#include "control/cli/lab.h"
+#include "control/lab/lab.h"
 
 #include <errno.h>
 #include <signal.h>

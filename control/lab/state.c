@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "control/cli/lab.h"
+#include "control/lab/lab.h"
 
 #define STOP_MS 3000
 

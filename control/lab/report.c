@@ -12,7 +12,7 @@
 
 #include "control/base/alloc.h"
 #include "control/base/fraction.h"
-#include "control/cli/lab.h"
+#include "control/lab/lab.h"
 #include "control/tables/traffic.h"
 #include "offload/reduce/exact.h"
 #include "offload/reduce/reduce.h"

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "control/base/alloc.h"
-#include "control/cli/lab.h"
+#include "control/lab/lab.h"
 #include "ring/feature.h"
 
 /* Routing table of interface 0 of a host; any number that nobody else uses. */

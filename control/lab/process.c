@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "control/base/alloc.h"
-#include "control/cli/lab.h"
+#include "control/lab/lab.h"
 
 double lab_now(void)
 {

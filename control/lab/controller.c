@@ -9,7 +9,7 @@
 
 #include "control/base/alloc.h"
 #include "control/cli/http.h"
-#include "control/cli/lab.h"
+#include "control/lab/lab.h"
 
 #define ARGUMENTS_MAX (32 + 2 * LAB_JOBS_MAX)
 /* A question about a job (seconds). */

@@ -5,8 +5,8 @@
  * (children), lab_switch.c, lab_host.c, lab_run.c (the sequence), lab_report.c (what is printed).
  * Single-threaded; children are processes.
  */
-#ifndef BY_CLI_LAB_H
-#define BY_CLI_LAB_H
+#ifndef BY_LAB_LAB_H
+#define BY_LAB_LAB_H
 
 #include <jansson.h>
 #include <stdbool.h>

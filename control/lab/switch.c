@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "control/base/alloc.h"
-#include "control/cli/lab.h"
+#include "control/lab/lab.h"
 #include "control/service/controller/push.h"
 #include "control/tables/file.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "control/base/alloc.h"
-#include "control/cli/lab.h"
+#include "control/lab/lab.h"
 
 int lab_run_fabric(struct lab *lab)
 {

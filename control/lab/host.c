@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 
 #include "control/base/fraction.h"
-#include "control/cli/lab.h"
 #include "control/fabric/unit.h"
+#include "control/lab/lab.h"
 
 /* What hosts get after the first one failed, beyond an operation's own timeout, to say why they fail as well
  * (seconds). */
