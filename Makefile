@@ -61,7 +61,7 @@ FREESTANDING := -std=c11 -ffreestanding -nostdinc -isystem $(shell $(CC) -print-
                 $(NOLOOPS)
 FLAGS_offload     := $(FREESTANDING)
 FLAGS_dataplane    = -D_GNU_SOURCE $(shell pkg-config --cflags libdpdk 2>/dev/null) -Wno-pedantic
-FLAGS_ring        := -D_GNU_SOURCE
+FLAGS_offload-linux := -D_GNU_SOURCE
 FLAGS_secure      := -D_GNU_SOURCE
 FLAGS_firmware     = -D_GNU_SOURCE
 FLAGS_control     := -D_GNU_SOURCE
@@ -81,7 +81,8 @@ TESTS :=
 TOOLS :=
 MODULES := offload secure dataplane boards firmware control host-driver tests docs
 obj = $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(GEN)/%,$(1))) $(patsubst $(GEN)/%.c,$(B)/obj/gen/%.o,$(filter $(GEN)/%,$(1)))
-room = $(firstword $(subst /, ,$(1)))
+# The room whose flags a source takes: its top folder, but for offload/linux, which is not freestanding.
+room = $(if $(filter offload/linux/%,$(1)),offload-linux,$(firstword $(subst /, ,$(1))))
 include $(wildcard $(addsuffix /module.mk,$(MODULES)))
 
 # Their lists too: an object that is there from before and comes to an archive is not newer than it.

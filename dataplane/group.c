@@ -10,8 +10,8 @@
 #include "offload/base/assert.h"
 #include "offload/base/bytes.h"
 #include "offload/base/limits.h"
+#include "offload/linux/copies.h"
 #include "offload/wire/wire.h"
-#include "ring/copies.h"
 
 /* Groups at a time (count): one for each tree and source of its values. One more, and all are made anew. */
 #define GROUPS_MAX 128u

@@ -1,7 +1,7 @@
 /*
  * Groups of children behind ports of trains (driver ring) that get the same results: what waits for a group
- * is given to the kernel once for all of them, which makes the copies (ring/copies.h). Groups follow from
- * what the engine sends, are made when they are wanted for the first time, and forgotten when the table
+ * is given to the kernel once for all of them, which makes the copies (offload/linux/copies.h). Groups follow
+ * from what the engine sends, are made when they are wanted for the first time, and forgotten when the table
  * changes. Neighbours: replicate.c, loop.c. Loop's thread.
  */
 #ifndef BY_DATAPLANE_GROUP_H

@@ -20,7 +20,7 @@
 
 #include "dataplane/say.h"
 #include "offload/base/errors.h"
-#include "ring/feature.h"
+#include "offload/linux/feature.h"
 
 /* Rings of net_af_packet: frames each way (count), bytes of a frame and of a block, for MTUs up to
  * SMALL_MTU_MAX and above. Whole frames fill a block (the driver counts on it), blocks are whole pages. */

@@ -24,12 +24,12 @@ dataplane_SRC := \
 	dataplane/xdp_port.c \
 	dataplane/xdp_ready.c \
 	dataplane/xdp_table.c \
-	ring/bpf.c \
-	ring/copies.c \
-	ring/feature.c \
-	ring/program.c \
-	ring/ring.c \
-	ring/xdp_socket.c
+	offload/linux/bpf.c \
+	offload/linux/copies.c \
+	offload/linux/feature.c \
+	offload/linux/program.c \
+	offload/linux/ring.c \
+	offload/linux/xdp_socket.c
 
 # The programs' object is embedded.
 SWITCH_XDP_OBJECT := $(GEN)/xdp/switch.bpf.o

@@ -15,10 +15,10 @@
 #include "dataplane/say.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
+#include "offload/linux/feature.h"
+#include "offload/linux/ring.h"
 #include "offload/wire/frame.h"
 #include "offload/wire/packet.h"
-#include "ring/feature.h"
-#include "ring/ring.h"
 
 #ifndef VIRTIO_NET_HDR_GSO_UDP_L4
 #define VIRTIO_NET_HDR_GSO_UDP_L4 5 /* since Linux 6.2 */

@@ -13,8 +13,8 @@
 
 #include <rte_mbuf.h>
 
+#include "offload/linux/copies.h"
 #include "offload/wire/frame.h"
-#include "ring/copies.h"
 
 struct by_train;
 

@@ -16,7 +16,7 @@
 #include "dataplane/say.h"
 #include "dataplane/xdp_cable.h"
 #include "offload/base/errors.h"
-#include "ring/object.h"
+#include "offload/linux/object.h"
 
 /* BY_XDP_OBJECT is the object's path, from module.mk. */
 BY_OBJECT(by_switch_object, BY_XDP_OBJECT);

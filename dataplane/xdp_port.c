@@ -9,7 +9,7 @@
 #include "dataplane/say.h"
 #include "dataplane/train.h"
 #include "offload/base/errors.h"
-#include "ring/xdp_socket.h"
+#include "offload/linux/xdp_socket.h"
 
 /* Frames that wait (count): what the windows of a lab's jobs and their repairs bring. Nothing is sent by this
  * socket; the library wants a place for one. */

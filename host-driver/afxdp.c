@@ -22,8 +22,8 @@
 #include "host-driver/image_file.h"
 #include "host-driver/transport.h"
 #include "host-driver/xdp_program.h"
+#include "offload/linux/xdp_socket.h"
 #include "offload/wire/frame.h"
-#include "ring/xdp_socket.h"
 
 #define QUEUES_MAX     (BY_TRANSPORT_FDS_MAX / BY_PORTS_MAX) /* receive queues of one interface */
 #define IP_UDP_BYTES   28u

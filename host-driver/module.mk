@@ -53,11 +53,11 @@ host-driver_SRC := \
 	host-driver/transport.c \
 	host-driver/udp.c \
 	host-driver/xdp_program.c \
-	ring/bpf.c \
-	ring/feature.c \
-	ring/program.c \
-	ring/ring.c \
-	ring/xdp_socket.c \
+	offload/linux/bpf.c \
+	offload/linux/feature.c \
+	offload/linux/program.c \
+	offload/linux/ring.c \
+	offload/linux/xdp_socket.c \
 	secure/hostport.c \
 	secure/tls.c
 host-driver_LDLIBS := -lxdp -lbpf -lelf -lz -lm

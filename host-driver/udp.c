@@ -24,9 +24,9 @@
 #include "host-driver/image_file.h"
 #include "host-driver/segments.h"
 #include "host-driver/transport.h"
+#include "offload/linux/feature.h"
+#include "offload/linux/ring.h"
 #include "offload/wire/frame.h"
-#include "ring/feature.h"
-#include "ring/ring.h"
 
 #define TX_BATCH    64u
 #define LEAD_BYTES  24u    /* before a packet, so that its payload starts on a cache line */

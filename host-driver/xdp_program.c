@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "host-driver/error.h"
-#include "ring/object.h"
+#include "offload/linux/object.h"
 
 /* BY_XDP_OBJECT is the object's path, from module.mk. */
 BY_OBJECT(by_xdp_object, BY_XDP_OBJECT);

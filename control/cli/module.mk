@@ -7,7 +7,7 @@ banyan_SRC += \
 	control/lab/controller.c \
 	control/lab/host.c \
 	control/lab/net.c \
-	ring/feature.c \
+	offload/linux/feature.c \
 	control/lab/options.c \
 	control/lab/plan.c \
 	control/lab/process.c \

@@ -21,7 +21,7 @@
 
 #include "control/base/alloc.h"
 #include "control/lab/lab.h"
-#include "ring/feature.h"
+#include "offload/linux/feature.h"
 
 /* Routing table of interface 0 of a host; any number that nobody else uses. */
 #define TABLE_BASE 1000

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "control/view/doctor/machine.h"
-#include "ring/feature.h"
+#include "offload/linux/feature.h"
 
 /* Of linux/netdev.h, which older headers lack: a device is asked for by index, and its features are bits. */
 #define NETDEV_DEV_GET          1

@@ -17,8 +17,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "ring/feature.h"
-#include "ring/ring.h"
+#include "offload/linux/feature.h"
+#include "offload/linux/ring.h"
 
 #define HEADERS 42u
 #define PORT    5000u

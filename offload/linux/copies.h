@@ -5,8 +5,8 @@
  * Headers and interfaces of the copies are written into memory that the program reads, for each send anew.
  * Neighbour: dataplane/group.c. Linux alone; one thread, the one that sends.
  */
-#ifndef BY_RING_COPIES_H
-#define BY_RING_COPIES_H
+#ifndef BY_LINUX_COPIES_H
+#define BY_LINUX_COPIES_H
 
 #include <stdint.h>
 #include <sys/socket.h>

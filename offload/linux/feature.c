@@ -1,5 +1,5 @@
 /* Features by name; see feature.h. Source: linux/ethtool.h. Any thread. */
-#include "ring/feature.h"
+#include "offload/linux/feature.h"
 
 #include <linux/ethtool.h>
 #include <linux/sockios.h>

@@ -1,5 +1,5 @@
 /* AF_XDP sockets over libxdp's rings; see xdp_socket.h. One thread for each socket. */
-#include "ring/xdp_socket.h"
+#include "offload/linux/xdp_socket.h"
 
 #include <errno.h>
 #include <linux/if_xdp.h>

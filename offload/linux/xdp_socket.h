@@ -4,8 +4,8 @@
  * interface. Neighbours: dataplane/xdp_port.c (ports of the switch), host-driver/afxdp.c (hosts). Linux
  * alone; one thread for each socket.
  */
-#ifndef BY_RING_XDP_SOCKET_H
-#define BY_RING_XDP_SOCKET_H
+#ifndef BY_LINUX_XDP_SOCKET_H
+#define BY_LINUX_XDP_SOCKET_H
 
 #include <stdbool.h>
 #include <stddef.h>

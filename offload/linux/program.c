@@ -3,13 +3,13 @@
  * kernel knows the size of a record before it knows the frame, so that there are three: for one packet
  * without a payload, for many of them, and for a whole frame. Any thread.
  */
-#include "ring/program.h"
+#include "offload/linux/program.h"
 
 #include <linux/if_ether.h>
 #include <netinet/in.h>
 #include <stddef.h>
 
-#include "ring/bpf.h"
+#include "offload/linux/bpf.h"
 
 /* Where fields lie in a frame. */
 #define AT_TYPE     12u

@@ -5,7 +5,7 @@
  * gives the original new ones before they are written again; it is marked no more, so that a program of ours
  * at another interface's exit lets it pass. Sources: bpf-helpers(7), packet(7), socket(7). Sender's thread.
  */
-#include "ring/copies.h"
+#include "offload/linux/copies.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "ring/bpf.h"
+#include "offload/linux/bpf.h"
 
 #define MARK 0x62796370u
 

@@ -1,5 +1,5 @@
 /* eBPF by system calls; see bpf.h. Sources: bpf(2), bpf-helpers(7), linux/bpf.h. Any thread. */
-#include "ring/bpf.h"
+#include "offload/linux/bpf.h"
 
 #include <string.h>
 #include <sys/mman.h>

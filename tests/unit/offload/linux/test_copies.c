@@ -22,9 +22,9 @@
 #include <unistd.h>
 
 #include "offload/base/bytes.h"
+#include "offload/linux/copies.h"
+#include "offload/linux/feature.h"
 #include "offload/wire/frame.h"
-#include "ring/copies.h"
-#include "ring/feature.h"
 
 #ifndef VIRTIO_NET_HDR_GSO_UDP_L4
 #define VIRTIO_NET_HDR_GSO_UDP_L4 5

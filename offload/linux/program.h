@@ -4,12 +4,12 @@
  * and ends its way there. Here is what it shares with the ring's reader, in the other process's time: the
  * layout of a record and two words. Linux alone; called by ring.c.
  */
-#ifndef BY_RING_PROGRAM_H
-#define BY_RING_PROGRAM_H
+#ifndef BY_LINUX_PROGRAM_H
+#define BY_LINUX_PROGRAM_H
 
 #include <stdint.h>
 
-#include "ring/ring.h"
+#include "offload/linux/ring.h"
 
 /* A record: the kernel's 8 bytes, the frame's length (0: it was too long), room, and the frame. Records are
  * whole cache lines, and what lies behind the 82 bytes of headers of a banyan packet begins one. */

@@ -1,5 +1,5 @@
 /* The reader of a ring and its setting up; see ring.h. One thread. */
-#include "ring/ring.h"
+#include "offload/linux/ring.h"
 
 #include <errno.h>
 #include <linux/if_ether.h>
@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "ring/bpf.h"
-#include "ring/program.h"
+#include "offload/linux/bpf.h"
+#include "offload/linux/program.h"
 
 #define MTU_MAX 65521u /* a frame of 65535 bytes */
 

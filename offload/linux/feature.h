@@ -2,8 +2,8 @@
  * A feature of an interface by its name, such as "tx-udp-segmentation" (what `ethtool -k` lists): offloads
  * that have no command of their own. Linux alone; any thread.
  */
-#ifndef BY_RING_FEATURE_H
-#define BY_RING_FEATURE_H
+#ifndef BY_LINUX_FEATURE_H
+#define BY_LINUX_FEATURE_H
 
 #include <stdbool.h>
 

@@ -5,8 +5,8 @@
  * Neighbours: dataplane/train.c (ports of the switch), host-driver/udp.c (hosts). Linux alone; one thread for
  * each ring.
  */
-#ifndef BY_RING_RING_H
-#define BY_RING_RING_H
+#ifndef BY_LINUX_RING_H
+#define BY_LINUX_RING_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * and a program's place at an interface (tcx, since Linux 6.6). Neighbours: program.c (a ring's), copies.c.
  * Linux alone; any thread.
  */
-#ifndef BY_RING_BPF_H
-#define BY_RING_BPF_H
+#ifndef BY_LINUX_BPF_H
+#define BY_LINUX_BPF_H
 
 #include <linux/bpf.h>
 #include <stddef.h>
