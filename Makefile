@@ -62,7 +62,6 @@ FREESTANDING := -std=c11 -ffreestanding -nostdinc -isystem $(shell $(CC) -print-
 FLAGS_offload     := $(FREESTANDING)
 FLAGS_dataplane    = -D_GNU_SOURCE $(shell pkg-config --cflags libdpdk 2>/dev/null) -Wno-pedantic
 FLAGS_offload-linux := -D_GNU_SOURCE
-FLAGS_secure      := -D_GNU_SOURCE
 FLAGS_firmware     = -D_GNU_SOURCE
 FLAGS_control     := -D_GNU_SOURCE
 FLAGS_host-driver := -D_GNU_SOURCE -Ihost-driver/include
@@ -79,7 +78,7 @@ LIBS  :=
 PROGS :=
 TESTS :=
 TOOLS :=
-MODULES := offload secure dataplane boards firmware control host-driver tests docs
+MODULES := offload dataplane boards firmware control host-driver tests docs
 obj = $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(GEN)/%,$(1))) $(patsubst $(GEN)/%.c,$(B)/obj/gen/%.o,$(filter $(GEN)/%,$(1)))
 # The room whose flags a source takes: its top folder, but for offload/linux, which is not freestanding.
 room = $(if $(filter offload/linux/%,$(1)),offload-linux,$(firstword $(subst /, ,$(1))))

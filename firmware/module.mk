@@ -11,6 +11,6 @@ agent_SRC := \
 	firmware/agent/saved.c \
 	firmware/agent/text.c \
 	firmware/agent/write.c \
-	secure/psk.c \
+	firmware/secure/psk.c \
 	$(GEN)/proto/control.pb.c
-include firmware/linux/module.mk firmware/baremetal/module.mk
+include firmware/secure/module.mk firmware/linux/module.mk firmware/baremetal/module.mk

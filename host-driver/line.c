@@ -11,8 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "firmware/secure/hostport.h"
 #include "host-driver/error.h"
-#include "secure/hostport.h"
 
 /* A host whose word nobody acknowledges for so long connects anew (ms). */
 #define SILENT_MS 3000

@@ -1,7 +1,7 @@
 /*
  * A connection to the controller that carries frames (offload/wire/member.h), over TLS when the address says
- * so (secure/tls.h): never blocks, is opened again when it breaks, ever more slowly while nobody answers.
- * Neighbour: member.c, which knows what frames mean. The communicator's thread.
+ * so (firmware/secure/tls.h): never blocks, is opened again when it breaks, ever more slowly while nobody
+ * answers. Neighbour: member.c, which knows what frames mean. The communicator's thread.
  */
 #ifndef BY_HOST_LINE_H
 #define BY_HOST_LINE_H
@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "firmware/secure/tls.h"
 #include "offload/wire/member.h"
-#include "secure/tls.h"
 
 /* Between two attempts to connect: at first, and at most (ns). */
 #define BY_LINE_PAUSE_NS     UINT64_C(50000000)

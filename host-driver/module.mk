@@ -58,8 +58,8 @@ host-driver_SRC := \
 	offload/linux/program.c \
 	offload/linux/ring.c \
 	offload/linux/xdp_socket.c \
-	secure/hostport.c \
-	secure/tls.c
+	firmware/secure/hostport.c \
+	firmware/secure/tls.c
 host-driver_LDLIBS := -lxdp -lbpf -lelf -lz -lm
 
 # The XDP program's object is embedded.

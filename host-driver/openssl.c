@@ -1,8 +1,8 @@
 /*
  * OpenSSL for libbanyan: loaded when a controller is reached over TLS, so that nothing is linked, and never
- * let go. See secure/openssl.h. Any thread.
+ * let go. See firmware/secure/openssl.h. Any thread.
  */
-#include "secure/openssl.h"
+#include "firmware/secure/openssl.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /*
- * The switch's end of the key mode (secure/psk.h): a channel that is guarded takes requests of
+ * The switch's end of the key mode (firmware/secure/psk.h): a channel that is guarded takes requests of
  * sealed frames alone. What is refused is counted by reason; it costs its session, is answered in plain
  * words, and a line with many of them is not read for a while, so that tags cannot be guessed at its speed.
  * Agent's thread.
@@ -7,8 +7,8 @@
 #ifndef BY_FIRMWARE_AGENT_GUARD_H
 #define BY_FIRMWARE_AGENT_GUARD_H
 
+#include "firmware/secure/psk.h"
 #include "offload/base/rate.h"
-#include "secure/psk.h"
 
 /* Refusals on a line: a second in the long run, and at once (count). */
 #define BY_GUARD_REFUSALS_PER_S 20u

@@ -2,7 +2,7 @@
  * Sockets of the control channel. Each client has a channel (the message being received) and an output buffer
  * of one answer: while it is not yet written, no further request of that client is taken, so a client that
  * does not read cannot make the switch grow. One thread; who comes over TLS is met in another
- * (secure/greeter.h), and is a client once it has shown who it is.
+ * (firmware/secure/greeter.h), and is a client once it has shown who it is.
  */
 #include "firmware/linux/server.h"
 
@@ -24,11 +24,11 @@
 #include "dataplane/say.h"
 #include "firmware/agent/refuse.h"
 #include "firmware/linux/options.h"
+#include "firmware/secure/greeter.h"
+#include "firmware/secure/hostport.h"
+#include "firmware/secure/strangers.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
-#include "secure/greeter.h"
-#include "secure/hostport.h"
-#include "secure/strangers.h"
 
 /* Clients at a time (count): controllers, `banyan show`, a monitor. */
 #define CLIENTS_MAX 16u

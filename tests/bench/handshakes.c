@@ -25,7 +25,7 @@
 #include "firmware/linux/server.h"
 #include "offload/base/errors.h"
 #include "tests/unit/firmware/agent/rig.h"
-#include "tests/unit/secure/keys.h"
+#include "tests/unit/firmware/secure/keys.h"
 
 #define CONTROLLERS_MAX 64
 #define TIMEOUT_MS      20000u

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "control/fabric/build.h"
+#include "firmware/secure/hostport.h"
 #include "offload/base/errors.h"
-#include "secure/hostport.h"
 
 int64_t by_dial_now_ms(void)
 {

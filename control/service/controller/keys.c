@@ -17,9 +17,9 @@
 
 #include "control/base/alloc.h"
 #include "control/fabric/build.h"
+#include "firmware/secure/tls.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
-#include "secure/tls.h"
 
 #define PATH_BYTES     1200u
 #define SECONDS_A_DAY  86400

@@ -1,6 +1,6 @@
 /*
  * Keys for a lab: an authority of one's own, and certificates by it for switches, controllers and hosts, in
- * the folders that control channels read (secure/tls.h). Elliptic curve P-256, by OpenSSL 3.
+ * the folders that control channels read (firmware/secure/tls.h). Elliptic curve P-256, by OpenSSL 3.
  * Single-threaded.
  */
 #ifndef BY_SERVICE_CONTROLLER_KEYS_H

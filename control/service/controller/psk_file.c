@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "control/fabric/build.h"
+#include "firmware/secure/psk.h"
 #include "offload/base/errors.h"
-#include "secure/psk.h"
 
 #define PATH_BYTES 1200u
 

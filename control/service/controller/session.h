@@ -21,8 +21,8 @@ struct by_session_options {
     uint64_t push_id;     /* names the push that images are validated for; 0: the election id does */
     uint32_t at_once;     /* of a push: switches that are spoken with at a time; 0: push.h says */
     uint8_t plain_keys;   /* images with keys of jobs go over plain tcp: as well */
-    const char *keys;     /* for tls: the folder of the controller's keys (secure/tls.h), else NULL */
-    const char *psk;      /* for psk+: the file of the pre-shared key (psk_file.h), else NULL */
+    const char *keys; /* for tls: the folder of the controller's keys (firmware/secure/tls.h), else NULL */
+    const char *psk;  /* for psk+: the file of the pre-shared key (psk_file.h), else NULL */
 };
 
 /* What the environment names (BANYAN_KEYS, BANYAN_PSK) where the options do not. */

@@ -13,10 +13,10 @@
 #include "control/service/controller/dial.h"
 #include "control/service/controller/message.h"
 #include "control/service/controller/psk_file.h"
+#include "firmware/secure/psk.h"
+#include "firmware/secure/tls.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
-#include "secure/psk.h"
-#include "secure/tls.h"
 
 /* An address under a key is another one with this in front. */
 #define PSK "psk+"

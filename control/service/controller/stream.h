@@ -1,6 +1,6 @@
 /*
- * A stream of control messages to one switch: a UNIX socket or TCP, plain, over TLS (secure/tls.h)
- * or under a pre-shared key (secure/psk.h). Whole messages with their length in front go out and
+ * A stream of control messages to one switch: a UNIX socket or TCP, plain, over TLS (firmware/secure/tls.h)
+ * or under a pre-shared key (firmware/secure/psk.h). Whole messages with their length in front go out and
  * come in; every wait has a deadline. Neighbours: message.c codes the messages, session.c asks and answers. A
  * stream belongs to one thread.
  */

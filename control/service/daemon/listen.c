@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "secure/hostport.h"
+#include "firmware/secure/hostport.h"
 
 /* Who may wait to be accepted (count). */
 #define BACKLOG 256

@@ -18,10 +18,10 @@
 #include "control/service/daemon/jobs.h"
 #include "control/service/daemon/listen.h"
 #include "control/service/daemon/notice.h"
+#include "firmware/secure/greeter.h"
+#include "firmware/secure/strangers.h"
 #include "offload/base/errors.h"
 #include "offload/base/prng.h"
-#include "secure/greeter.h"
-#include "secure/strangers.h"
 
 #define READ_BYTES ((size_t)64 << 10)
 #define SILENT_MS  3000

@@ -3,7 +3,7 @@
  * is, and carries what ranks tell each other. Over TLS a host is the one that its certificate names; over
  * plain connections it is believed. It never waits for anybody; who speaks wrongly, says too much or does not
  * take what it is sent is cut off, with the reason in the log. Neighbours: heal.c is told of ranks and sends
- * them frames. The loop's thread; handshakes have one of their own (secure/greeter.h).
+ * them frames. The loop's thread; handshakes have one of their own (firmware/secure/greeter.h).
  */
 #ifndef BY_SERVICE_DAEMON_MEMBERS_H
 #define BY_SERVICE_DAEMON_MEMBERS_H

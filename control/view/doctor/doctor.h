@@ -59,7 +59,7 @@ const struct by_check *by_checks(uint32_t *count);
 void by_doctor_judge(struct by_doctor *doctor);
 void by_doctor_free(struct by_doctor *doctor);
 
-/* Reads the folder's certificates (secure/tls.h says what is in it). */
+/* Reads the folder's certificates (firmware/secure/tls.h says what is in it). */
 void by_key_facts_read(const char *folder, struct by_key_facts *facts);
 
 /* Asks doctor->controller, if there is one. */

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "control/view/doctor/doctor.h"
-#include "secure/tls.h"
+#include "firmware/secure/tls.h"
 
 static int64_t seconds_of(const ASN1_TIME *time)
 {

@@ -20,9 +20,9 @@
 
 #include "control/service/controller/psk_file.h"
 #include "control/service/controller/session.h"
+#include "firmware/secure/psk.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
-#include "secure/psk.h"
 #include "tests/unit/control/service/controller/fake.h"
 
 #define TIMEOUT_MS 2000u

@@ -18,7 +18,7 @@
 #include "host-driver/error.h"
 #include "host-driver/line.h"
 #include "tests/unit/control/service/daemon/loop.h"
-#include "tests/unit/secure/keys.h"
+#include "tests/unit/firmware/secure/keys.h"
 
 /* How long anything is waited for (ns): a machine under load is slow. */
 #define PATIENCE_NS UINT64_C(20000000000)

@@ -1,5 +1,5 @@
 /* Sessions under a pre-shared key; see psk.h. Pure; any thread. */
-#include "secure/psk.h"
+#include "firmware/secure/psk.h"
 
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"

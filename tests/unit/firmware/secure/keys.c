@@ -1,5 +1,5 @@
 /* See keys.h. */
-#include "tests/unit/secure/keys.h"
+#include "tests/unit/firmware/secure/keys.h"
 
 #include <ftw.h>
 #include <setjmp.h>

@@ -1,23 +1,23 @@
 # TLS of control channels, with keys as `banyan keys` makes them.
 TESTS += unit-secure-tls unit-secure-greeter
-unit-secure-tls_SRC := tests/unit/secure/tls.c tests/unit/secure/keys.c
+unit-secure-tls_SRC := tests/unit/firmware/secure/tls.c tests/unit/firmware/secure/keys.c
 unit-secure-tls_LIBS := control secure offload
 unit-secure-tls_LDLIBS := -lcmocka -ljansson -lgmp -lssl -lcrypto -lm
-unit-secure-greeter_SRC := tests/unit/secure/greeter.c tests/unit/secure/keys.c
+unit-secure-greeter_SRC := tests/unit/firmware/secure/greeter.c tests/unit/firmware/secure/keys.c
 unit-secure-greeter_LIBS := control secure offload
 unit-secure-greeter_LDLIBS := -lcmocka -ljansson -lgmp -lssl -lcrypto -lm -lpthread
 # Hosts and ports as text.
 TESTS += unit-secure-hostport
-unit-secure-hostport_SRC := tests/unit/secure/hostport.c secure/hostport.c
+unit-secure-hostport_SRC := tests/unit/firmware/secure/hostport.c firmware/secure/hostport.c
 unit-secure-hostport_LIBS := offload
 unit-secure-hostport_LDLIBS := -lcmocka
 # Lines about those who are refused.
 TESTS += unit-secure-strangers
-unit-secure-strangers_SRC := tests/unit/secure/strangers.c secure/strangers.c
+unit-secure-strangers_SRC := tests/unit/firmware/secure/strangers.c firmware/secure/strangers.c
 unit-secure-strangers_LIBS := offload
 unit-secure-strangers_LDLIBS := -lcmocka
 # And its key mode.
 TESTS += unit-secure-psk
-unit-secure-psk_SRC := tests/unit/secure/psk.c secure/psk.c
+unit-secure-psk_SRC := tests/unit/firmware/secure/psk.c firmware/secure/psk.c
 unit-secure-psk_LIBS := offload
 unit-secure-psk_LDLIBS := -lcmocka

@@ -3,7 +3,7 @@
  * is taken, or has read why it is refused. `lock` guards the states of places, and what is in those that are
  * READY or REFUSED, which the owner's thread looks at; the rest of a place is the greeter's thread's.
  */
-#include "secure/greeter.h"
+#include "firmware/secure/greeter.h"
 
 #include <errno.h>
 #include <netdb.h>

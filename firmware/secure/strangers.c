@@ -1,5 +1,5 @@
 /* Few lines about many strangers; see strangers.h. Pure. */
-#include "secure/strangers.h"
+#include "firmware/secure/strangers.h"
 
 #include <inttypes.h>
 #include <stdio.h>

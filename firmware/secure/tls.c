@@ -3,7 +3,7 @@
  * long as its controller. In TLS 1.3 a controller learns with its first read that the switch has refused its
  * certificate, so errors of reads are explained as those of the handshake are.
  */
-#include "secure/tls.h"
+#include "firmware/secure/tls.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,9 +14,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "firmware/secure/openssl.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
-#include "secure/openssl.h"
 
 #define PATH_BYTES 1024u
 

@@ -1,5 +1,5 @@
 /* OpenSSL as it is linked; see openssl.h. */
-#include "secure/openssl.h"
+#include "firmware/secure/openssl.h"
 
 static const struct by_openssl linked = {
 #define X(name) .name = name,

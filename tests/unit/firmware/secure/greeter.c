@@ -20,9 +20,9 @@
 
 #include <cmocka.h>
 
+#include "firmware/secure/greeter.h"
 #include "offload/base/errors.h"
-#include "secure/greeter.h"
-#include "tests/unit/secure/keys.h"
+#include "tests/unit/firmware/secure/keys.h"
 
 /* How long anything is waited for (ms): a machine under load is slow. */
 #define PATIENCE_MS 20000u

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 #include <netinet/in.h>
 
+#include "firmware/secure/hostport.h"
 #include "offload/base/errors.h"
-#include "secure/hostport.h"
 
 static void host_and_port_are_parted_at_the_last_colon(void **state)
 {

@@ -11,9 +11,9 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "firmware/secure/psk.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
-#include "secure/psk.h"
 
 #define TEXT "000102030405060708090a0b0c0d0e0f"
 

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "secure/tls.h"
+#include "firmware/secure/tls.h"
 
 /* Handshakes at a time, and listeners (count). */
 #define BY_GREETER_HANDSHAKES_MAX 64u

@@ -1,5 +1,5 @@
 /* Hosts and ports as text; see hostport.h. */
-#include "secure/hostport.h"
+#include "firmware/secure/hostport.h"
 
 #include <netinet/in.h>
 #include <string.h>

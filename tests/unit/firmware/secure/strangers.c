@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "secure/strangers.h"
+#include "firmware/secure/strangers.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 

@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "firmware/secure/tls.h"
 #include "offload/base/errors.h"
-#include "secure/tls.h"
-#include "tests/unit/secure/keys.h"
+#include "tests/unit/firmware/secure/keys.h"
 
 /* Rounds of both ends after which a handshake must have ended. */
 #define ROUNDS 20u
