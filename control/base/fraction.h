@@ -1,12 +1,20 @@
 /*
  * Exact fractions in 64 bits. Every operation says when a result cannot be represented; nothing rounds.
- * Neighbours: topology.h defines the struct; the planner and the commands use these. Pure functions: any
+ * Neighbours: the planner and the commands use these. Pure functions: any
  * thread.
  */
 #ifndef BY_BASE_FRACTION_H
 #define BY_BASE_FRACTION_H
 
-#include "control/fabric/topology.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* An exact non-negative fraction in lowest terms; den > 0. */
+struct by_fraction {
+    int64_t num;
+    int64_t den;
+};
 
 /* Greatest common divisor; 0 only for (0, 0). Arguments must not be negative. */
 int64_t by_gcd(int64_t a, int64_t b);

@@ -8,7 +8,11 @@
 #ifndef BY_BASE_JSON_H
 #define BY_BASE_JSON_H
 
-#include "control/fabric/build.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "control/base/problem.h"
 
 struct by_json {
     const char *text;

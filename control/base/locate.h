@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "control/fabric/build.h"
+#include "control/base/problem.h"
 
 /* Byte offsets of all values in document order: a container first, then what it contains; keys are not
  * values. */

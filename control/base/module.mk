@@ -3,4 +3,5 @@ control_SRC += \
 	control/base/fraction.c \
 	control/base/json.c \
 	control/base/locate.c \
+	control/base/problem.c \
 	control/base/xml.c

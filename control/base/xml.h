@@ -6,7 +6,11 @@
 #ifndef BY_BASE_XML_H
 #define BY_BASE_XML_H
 
-#include "control/fabric/build.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "control/base/problem.h"
 
 /* Elements inside one another (count). */
 #define BY_XML_DEPTH_MAX 64u

@@ -10,6 +10,7 @@
 #include "control/cli/baseline.h"
 #include "control/cli/cli.h"
 #include "control/cli/progress.h"
+#include "control/planner/planner.h"
 #include "control/study/bound/pack.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"

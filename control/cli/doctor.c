@@ -70,13 +70,13 @@ struct arguments {
     bool strict, verbose, json;
 };
 
-static struct by_place *add_place(struct by_doctor *doctor, const char *name)
+static struct by_doctor_place *add_place(struct by_doctor *doctor, const char *name)
 {
-    struct by_place *place;
+    struct by_doctor_place *place;
 
     BY_GROW(doctor->places, doctor->place_count, doctor->place_room);
     place = &doctor->places[doctor->place_count++];
-    *place = (struct by_place){0};
+    *place = (struct by_doctor_place){0};
     by_interface_read(name, &place->interface);
     return place;
 }
@@ -104,7 +104,7 @@ static int add_table(struct by_doctor *doctor, const char *path)
         return by_cli_refuse(path, &problem);
     by_image_header(image, &header);
     for (uint32_t i = 0; i < header.count[BY_SECTION_PORT]; i++) {
-        struct by_place *place;
+        struct by_doctor_place *place;
 
         by_image_port(image, i, &port);
         place = add_place(doctor, port.name);

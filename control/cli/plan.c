@@ -1,6 +1,7 @@
 /* banyan plan: computes the best trees for a collective on a fabric, prints what was found, writes the plan
  * file. Single-threaded. */
 #include "control/plan/plan.h"
+#include "control/planner/planner.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -8,6 +8,7 @@
 
 #include "control/base/fraction.h"
 #include "control/cli/cli.h"
+#include "control/planner/planner.h"
 
 const char *by_plan_bound_words(const struct by_plan *plan)
 {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "control/plan/plan.h"
+#include "control/planner/planner.h"
 
 /* For whom the bound holds: every schedule, or trees. */
 const char *by_plan_bound_words(const struct by_plan *plan);

@@ -10,6 +10,7 @@
 #include "control/base/alloc.h"
 #include "control/base/fraction.h"
 #include "control/cli/cli.h"
+#include "control/planner/planner.h"
 #include "offload/wire/types.h"
 
 /* Switches up to which each has a row of its own for "all" (count). */

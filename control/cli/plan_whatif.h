@@ -3,6 +3,7 @@
 #define BY_CLI_PLAN_WHATIF_H
 
 #include "control/plan/plan.h"
+#include "control/planner/planner.h"
 
 /*
  * Plans with and without a capability and prints both rates, as a table or as one JSON object. `what` is

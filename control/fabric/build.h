@@ -14,12 +14,6 @@
 
 struct by_builder;
 
-/* Where a node or link stands in its file; zero for those that a preset makes. */
-struct by_place {
-    int line;
-    int column;
-};
-
 struct by_builder *by_builder_new(const char *name, const char *unit);
 void by_builder_free(struct by_builder *builder);
 /* Adds a node and copies `node->name`; returns its index. Names must be unique (the caller checks) and nodes
@@ -38,12 +32,5 @@ void by_builder_link(struct by_builder *builder, uint32_t a, uint32_t b, bool bo
  * topology over. The builder is spent either way, but still to be freed. 0, or BY_EINVAL or BY_ERANGE with
  * `problem` filled. */
 int by_builder_finish(struct by_builder *builder, struct by_topology **topology, struct by_problem *problem);
-
-/* Fills `problem`; returns `error`. */
-int by_problem_set(struct by_problem *problem, int error, struct by_place place, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-/* The same for what has no place in a file. */
-int by_problem_say(struct by_problem *problem, int error, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -10,11 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An exact non-negative fraction in lowest terms; den > 0. */
-struct by_fraction {
-    int64_t num;
-    int64_t den;
-};
+#include "control/base/fraction.h"
+#include "control/base/problem.h"
 
 struct by_node {
     char *name;
@@ -56,13 +53,6 @@ struct by_topology {
     uint32_t link_count;
     struct by_link *links;
     int64_t scale; /* least common multiple of the bandwidths' denominators: bandwidth = capacity / scale */
-};
-
-/* What is wrong with a file, and where. `text` names the object, the limit and the remedy. */
-struct by_problem {
-    int line; /* 1-based, 0 when it concerns the whole file */
-    int column;
-    char text[400];
 };
 
 /* Reads topology JSON. Returns 0 and a topology that the caller frees, or a negative BY_E* with `problem`

@@ -6,6 +6,7 @@
 
 #include "control/base/alloc.h"
 #include "control/lab/lab.h"
+#include "control/planner/planner.h"
 #include "control/tables/dump.h"
 #include "control/tables/file.h"
 #include "control/verify/verify.h"

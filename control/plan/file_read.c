@@ -14,7 +14,7 @@
 #include "control/fabric/names.h"
 #include "control/plan/plan.h"
 #include "control/plan/shares.h"
-#include "control/planner/pack/tree.h"
+#include "control/plan/tree_list.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 

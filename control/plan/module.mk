@@ -5,4 +5,5 @@ control_SRC += \
 	control/plan/file_read.c \
 	control/plan/paths.c \
 	control/plan/plan.c \
-	control/plan/shares.c
+	control/plan/shares.c \
+	control/plan/tree_list.c

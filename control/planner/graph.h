@@ -2,7 +2,7 @@
  * The planner's view of a fabric: nodes of the topology, integer capacities between those that are linked
  * (parallel links added up, divided by their greatest common divisor), and which switches may branch. For
  * collectives that send data up, the graph is transposed: planning is always planning of out-trees.
- * Neighbours: all of plan/. One thread for each graph.
+ * Neighbours: all of planner/. One thread for each graph.
  */
 #ifndef BY_PLANNER_GRAPH_H
 #define BY_PLANNER_GRAPH_H

@@ -1,4 +1,5 @@
 # planner: makes plans.
 control_SRC += \
 	control/planner/graph.c \
-	control/planner/partial.c
+	control/planner/partial.c \
+	control/planner/planner.c

@@ -4,6 +4,7 @@
 #include "control/base/alloc.h"
 #include "control/fabric/build.h"
 #include "control/fabric/members.h"
+#include "control/planner/planner.h"
 #include "offload/base/errors.h"
 
 static const struct by_place nowhere = {0, 0};

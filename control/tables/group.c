@@ -1,6 +1,6 @@
 /*
  * Plans of one job to groups of trees: who owns them, in which proportions they share the data, and which
- * collectives can use the same trees. Shares are exact wherever they fit 32 bits. Internal to lower/.
+ * collectives can use the same trees. Shares are exact wherever they fit 32 bits. Internal to tables/.
  */
 #include "control/tables/group.h"
 

@@ -1,7 +1,7 @@
 /*
  * The trees of one job by what they serve: a group is the set of trees that carries one collective for one
  * owner, with exact shares. Groups of equal trees and shares are one group that serves several collectives.
- * Internal to lower/.
+ * Internal to tables/.
  */
 #ifndef BY_TABLES_GROUP_H
 #define BY_TABLES_GROUP_H

@@ -2,7 +2,7 @@
  * Cables for one edge of a tree, there and back. The plan gives the nodes on the way that data take; the
  * other direction takes the same cables where each has both arcs, else the shortest way through switches
  * between the same two end cables: a table knows one port and one address for each neighbour, so both
- * directions must meet the two ends by the same cables. Internal to lower/.
+ * directions must meet the two ends by the same cables. Internal to tables/.
  */
 #include <stdarg.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * One plan tree as hops: who is whose parent, by which cables there and back. Internal to lower/. A hop owns
+ * One plan tree as hops: who is whose parent, by which cables there and back. Internal to tables/. A hop owns
  * its steps.
  */
 #ifndef BY_TABLES_TREE_H

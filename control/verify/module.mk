@@ -1,4 +1,4 @@
-# verify: an independent checker of plan files; includes nothing of plan/.
+# verify: an independent checker of plan files; includes nothing of planner/.
 control_SRC += \
 	control/verify/budget.c \
 	control/verify/claim.c \

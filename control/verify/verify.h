@@ -1,5 +1,5 @@
 /*
- * An independent check of plan files: own reading, own arithmetic (GMP rationals), nothing of plan/. It takes
+ * An independent check of plan files: own reading, own arithmetic (GMP rationals), nothing of planner/. It takes
  * the trees and the cut that a file claims, adds up what they do to every link, and says how good the plan
  * is. Nothing that the file says about itself is believed. One thread for each call.
  */

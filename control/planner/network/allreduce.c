@@ -20,6 +20,7 @@
 #include "control/planner/network/pairs.h"
 #include "control/planner/network/phases.h"
 #include "control/planner/optimum/optimum.h"
+#include "control/planner/planner.h"
 #include "offload/base/errors.h"
 
 /* Trees that are tried one by one (count). */

@@ -6,6 +6,7 @@
 #define BY_PLANNER_NETWORK_ALLREDUCE_H
 
 #include "control/plan/plan.h"
+#include "control/planner/planner.h"
 
 /*
  * Fills the plan's bound (the least cut between compute nodes), trees and rate. On symmetric fabrics one tree

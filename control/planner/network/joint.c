@@ -5,6 +5,7 @@
 #include "control/base/fraction.h"
 #include "control/fabric/build.h"
 #include "control/fabric/vary.h"
+#include "control/planner/planner.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"

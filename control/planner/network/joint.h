@@ -10,6 +10,7 @@
 
 #include "control/planner/network/allreduce.h"
 #include "control/planner/network/packing.h"
+#include "control/planner/planner.h"
 
 /*
  * For a symmetric fabric on which no switch does half and none has a limit of additions; `both` is its graph.

@@ -13,6 +13,7 @@
 #include "control/planner/network/interval.h"
 #include "control/planner/network/simplex.h"
 #include "control/planner/pack/tree.h"
+#include "control/planner/planner.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 

@@ -6,6 +6,7 @@
 #define BY_PLANNER_NETWORK_ORDERED_H
 
 #include "control/plan/plan.h"
+#include "control/planner/planner.h"
 
 /* Whether at each node of each tree that carries up the ranks below, with its own, are an interval. */
 bool by_ordered_is(const struct by_plan *plan, const struct by_topology *topology);

@@ -12,6 +12,7 @@
 #include "control/planner/network/budget.h"
 #include "control/planner/network/grow.h"
 #include "control/planner/pack/tree.h"
+#include "control/planner/planner.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 

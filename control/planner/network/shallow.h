@@ -5,6 +5,7 @@
 #define BY_PLANNER_NETWORK_SHALLOW_H
 
 #include "control/plan/plan.h"
+#include "control/planner/planner.h"
 
 /*
  * Finds, for each height below that of the plan's trees, a rate that trees of that height reach, and lists

@@ -3,6 +3,7 @@
 
 #include "control/base/alloc.h"
 #include "control/base/fraction.h"
+#include "control/base/stage.h"
 #include "control/fabric/build.h"
 #include "control/planner/optimum/oracle.h"
 #include "control/planner/pack/height.h"

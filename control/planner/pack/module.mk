@@ -9,5 +9,4 @@ control_SRC += \
 	control/planner/pack/pack_order.c \
 	control/planner/pack/pack_repair.c \
 	control/planner/pack/pack_write.c \
-	control/planner/pack/tree.c \
-	control/planner/pack/tree_list.c
+	control/planner/pack/tree.c

@@ -13,6 +13,7 @@
 #include "control/planner/network/budget.h"
 #include "control/planner/network/ordered.h"
 #include "control/planner/optimum/optimum.h"
+#include "control/planner/planner.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 

@@ -8,6 +8,7 @@
 #define BY_PLANNER_REPLAN_REPLAN_H
 
 #include "control/plan/plan.h"
+#include "control/planner/planner.h"
 
 struct by_replan_report {
     uint32_t trees_before;

@@ -9,6 +9,7 @@
 #include "control/base/fraction.h"
 #include "control/fabric/members.h"
 #include "control/fabric/vary.h"
+#include "control/planner/planner.h"
 #include "control/planner/replan/replan.h"
 #include "control/verify/verify.h"
 #include "offload/base/errors.h"

@@ -3,6 +3,7 @@
 
 #include "control/base/alloc.h"
 #include "control/base/clock.h"
+#include "control/base/stage.h"
 #include "control/fabric/build.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"

@@ -9,6 +9,7 @@
 #ifndef BY_STUDY_BASELINE_BASELINE_H
 #define BY_STUDY_BASELINE_BASELINE_H
 
+#include "control/planner/planner.h"
 #include "control/study/baseline/rounds.h"
 #include "control/study/baseline/sketch.h"
 

@@ -8,6 +8,7 @@
  * before it leaves it. What the links are loaded with in the end gives the rate. See baseline.h.
  */
 #include "control/base/alloc.h"
+#include "control/base/stage.h"
 #include "control/fabric/build.h"
 #include "control/study/baseline/baseline.h"
 #include "offload/base/errors.h"

@@ -7,6 +7,7 @@
  */
 #include "control/base/clock.h"
 #include "control/fabric/build.h"
+#include "control/planner/planner.h"
 #include "control/study/baseline/baseline.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"

@@ -3,6 +3,7 @@
  * same way. See baseline.h.
  */
 #include "control/base/alloc.h"
+#include "control/base/stage.h"
 #include "control/fabric/build.h"
 #include "control/study/baseline/baseline.h"
 #include "offload/base/errors.h"

@@ -6,6 +6,7 @@
 #include "control/base/fraction.h"
 #include "control/fabric/build.h"
 #include "control/fabric/vary.h"
+#include "control/planner/planner.h"
 #include "control/study/bound/cuts.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"

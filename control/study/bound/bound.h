@@ -1,7 +1,7 @@
 /*
  * What no schedule on a fabric can beat, for each collective, with the cut, the partition or the prices that
  * say so, and the rates that trees of banyan reach. All rates are algorithm bandwidths (total data size over
- * time), exact, in the topology's unit. Neighbours: rate.h for trees at compute nodes, plan/ for all others;
+ * time), exact, in the topology's unit. Neighbours: rate.h for trees at compute nodes, planner/ for all others;
  * `banyan bound` prints it. One thread for each call.
  *
  * ForestColl, NSDI'26, section 5.2; Zhao and Krishnamurthy, "Bandwidth Optimal Pipeline Schedule",

@@ -7,6 +7,7 @@
 
 #include "control/plan/plan.h"
 #include "control/planner/network/packing.h"
+#include "control/planner/planner.h"
 
 /* See by_plan_forwarding_fn. Has nothing where the program is large or its numbers need too many bits. */
 by_plan_forwarding_fn by_program_pack;

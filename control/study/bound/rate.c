@@ -11,6 +11,7 @@
 #include "control/fabric/build.h"
 #include "control/planner/network/phases.h"
 #include "control/planner/optimum/optimum.h"
+#include "control/planner/planner.h"
 #include "control/study/bound/program.h"
 #include "control/study/bound/trees.h"
 #include "offload/base/errors.h"

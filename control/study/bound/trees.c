@@ -1,7 +1,7 @@
 /*
  * Packing the trees of a program. See trees.h. For each use of the links there is a fabric of compute nodes
  * alone, whose links are what the program's flows bring from one to another; trees are packed there (Edmonds
- * 1973, by plan/forest.h) and their edges laid onto the ways of the flows. A tree that is heavier than what
+ * 1973, by planner/pack/forest.h) and their edges laid onto the ways of the flows. A tree that is heavier than what
  * is left of a way is split.
  */
 #include "control/study/bound/trees.h"

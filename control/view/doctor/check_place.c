@@ -16,10 +16,10 @@ static void mac_text(const uint8_t mac[6], char text[18])
 }
 
 /* The next place whose interface exists, from *index on; NULL after the last one. */
-static const struct by_place *next_place(const struct by_doctor *doctor, uint32_t *index)
+static const struct by_doctor_place *next_place(const struct by_doctor *doctor, uint32_t *index)
 {
     while (*index < doctor->place_count) {
-        const struct by_place *place = &doctor->places[(*index)++];
+        const struct by_doctor_place *place = &doctor->places[(*index)++];
 
         if (place->interface.exists)
             return place;
@@ -54,7 +54,7 @@ void by_check_interface(struct by_doctor *doctor)
 
 void by_check_mtu(struct by_doctor *doctor)
 {
-    const struct by_place *place;
+    const struct by_doctor_place *place;
 
     for (uint32_t i = 0; (place = next_place(doctor, &i)) != NULL;) {
         const struct by_interface *interface = &place->interface;
@@ -77,7 +77,7 @@ void by_check_mtu(struct by_doctor *doctor)
 
 void by_check_xdp(struct by_doctor *doctor)
 {
-    const struct by_place *place;
+    const struct by_doctor_place *place;
 
     for (uint32_t i = 0; (place = next_place(doctor, &i)) != NULL;) {
         const struct by_interface *interface = &place->interface;
@@ -100,7 +100,7 @@ void by_check_xdp(struct by_doctor *doctor)
 
 void by_check_ring(struct by_doctor *doctor)
 {
-    const struct by_place *place;
+    const struct by_doctor_place *place;
 
     for (uint32_t i = 0; (place = next_place(doctor, &i)) != NULL;) {
         const struct by_interface *interface = &place->interface;
@@ -116,7 +116,7 @@ void by_check_ring(struct by_doctor *doctor)
 
 void by_check_segments(struct by_doctor *doctor)
 {
-    const struct by_place *place;
+    const struct by_doctor_place *place;
 
     for (uint32_t i = 0; (place = next_place(doctor, &i)) != NULL && doctor->rings;) {
         char remedy[256];
@@ -143,7 +143,7 @@ static bool has_address(const struct by_interface *interface, uint32_t ip)
 
 void by_check_address(struct by_doctor *doctor)
 {
-    const struct by_place *place;
+    const struct by_doctor_place *place;
 
     for (uint32_t i = 0; (place = next_place(doctor, &i)) != NULL;) {
         const struct by_interface *interface = &place->interface;
@@ -171,7 +171,7 @@ void by_check_address(struct by_doctor *doctor)
 
 void by_check_paths(struct by_doctor *doctor)
 {
-    const struct by_place *place;
+    const struct by_doctor_place *place;
 
     for (uint32_t i = 0; (place = next_place(doctor, &i)) != NULL;) {
         char remedy[256];
@@ -189,7 +189,7 @@ void by_check_paths(struct by_doctor *doctor)
 
 void by_check_peer(struct by_doctor *doctor)
 {
-    const struct by_place *place;
+    const struct by_doctor_place *place;
 
     for (uint32_t i = 0; (place = next_place(doctor, &i)) != NULL;) {
         const char *name = place->interface.name;

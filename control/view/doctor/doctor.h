@@ -12,7 +12,7 @@
 #include "offload/table/image.h"
 
 /* A port of a table of this machine, and what is there. */
-struct by_place {
+struct by_doctor_place {
     const char *table; /* the file's name; NULL: the interface was named by itself */
     struct by_image_header header;
     struct by_image_port port;
@@ -33,7 +33,7 @@ struct by_key_facts {
 struct by_doctor {
     struct by_machine machine;
     struct by_key_facts keys;
-    struct by_place *places;
+    struct by_doctor_place *places;
     uint32_t place_count, place_room;
     struct by_switch_facts *switches;
     uint32_t switch_count, switch_room;

@@ -20,6 +20,7 @@
 #include "control/base/fraction.h"
 #include "control/plan/plan.h"
 #include "control/plan/shares.h"
+#include "control/planner/planner.h"
 #include "control/verify/verify.h"
 #include "offload/base/prng.h"
 #include "offload/wire/types.h"

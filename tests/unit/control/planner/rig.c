@@ -13,6 +13,7 @@
 
 #include "control/base/fraction.h"
 #include "control/fabric/preset/preset.h"
+#include "control/planner/planner.h"
 
 struct by_topology *rig_parse(const char *json)
 {

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "control/planner/planner.h"
 #include "tests/unit/control/planner/rig.h"
 
 /* ForestColl, NSDI'26, figure 5: two boxes of 4, 10 b inside, b outside: 1/x* = 1/b, k = 1. */

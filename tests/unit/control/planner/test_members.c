@@ -16,6 +16,7 @@
 #include "control/base/fraction.h"
 #include "control/fabric/members.h"
 #include "control/plan/shares.h"
+#include "control/planner/planner.h"
 #include "offload/base/errors.h"
 #include "offload/base/prng.h"
 #include "tests/unit/control/campaign/cuts.h"

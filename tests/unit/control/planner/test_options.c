@@ -12,6 +12,7 @@
 
 #include "control/base/clock.h"
 #include "control/fabric/vary.h"
+#include "control/planner/planner.h"
 #include "offload/base/errors.h"
 #include "tests/unit/control/planner/rig.h"
 

@@ -13,6 +13,7 @@
 #include "control/fabric/build.h"
 #include "control/fabric/vary.h"
 #include "control/planner/network/ordered.h"
+#include "control/planner/planner.h"
 #include "offload/base/errors.h"
 #include "offload/base/prng.h"
 #include "tests/unit/control/planner/rig.h"

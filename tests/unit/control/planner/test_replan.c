@@ -15,6 +15,7 @@
 
 #include "control/base/fraction.h"
 #include "control/fabric/vary.h"
+#include "control/planner/planner.h"
 #include "control/planner/replan/replan.h"
 #include "offload/base/errors.h"
 #include "tests/unit/control/planner/rig.h"

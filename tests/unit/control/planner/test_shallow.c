@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "control/base/fraction.h"
+#include "control/planner/planner.h"
 #include "offload/base/errors.h"
 #include "tests/unit/control/planner/rig.h"
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "control/base/alloc.h"
+#include "control/planner/planner.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 #include "tests/unit/control/tables/bench.h"

@@ -11,6 +11,7 @@
 
 #include "control/base/alloc.h"
 #include "control/fabric/members.h"
+#include "control/planner/planner.h"
 #include "control/tables/traffic.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"

@@ -12,6 +12,7 @@
 
 #include "control/base/fraction.h"
 #include "control/fabric/vary.h"
+#include "control/planner/planner.h"
 #include "control/study/bound/bound.h"
 #include "control/study/bound/pack.h"
 #include "offload/base/errors.h"

@@ -35,16 +35,16 @@ static void make_machine(struct by_machine *machine)
     machine->programs[0] = (struct by_program){.path = "/usr/bin/banyan-perf", .version = BY_VERSION};
 }
 
-static void make_place(struct by_place *place, unsigned index)
+static void make_place(struct by_doctor_place *place, unsigned index)
 {
     static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1}, peer_mac[6] = {2, 0, 0, 0, 0, 2};
     struct by_interface *interface = &place->interface;
 
-    *place =
-        (struct by_place){.table = "host0.table",
-                          .header = {.kind = BY_NODE_HOST},
-                          .port = {.own_ip = 0x0a000001, .peer_ip = 0x0a000000, .peer_node = 9, .mtu = 1500},
-                          .peer = BY_PEER_ANSWERS};
+    *place = (struct by_doctor_place){
+        .table = "host0.table",
+        .header = {.kind = BY_NODE_HOST},
+        .port = {.own_ip = 0x0a000001, .peer_ip = 0x0a000000, .peer_node = 9, .mtu = 1500},
+        .peer = BY_PEER_ANSWERS};
     place->header.count[BY_SECTION_PORT] = 2;
     memcpy(place->port.own_mac, mac, 6);
     memcpy(place->port.peer_mac, peer_mac, 6);

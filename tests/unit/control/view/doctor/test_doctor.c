@@ -138,7 +138,7 @@ struct ill {
     {                                                                                                        \
         struct by_machine *M = &D->machine;                                                                  \
         struct by_key_facts *K = &D->keys;                                                                   \
-        struct by_place *P = &D->places[0];                                                                  \
+        struct by_doctor_place *P = &D->places[0];                                                           \
         struct by_switch_facts *S = &D->switches[0];                                                         \
                                                                                                              \
         (void)M, (void)K, (void)P, (void)S;                                                                  \

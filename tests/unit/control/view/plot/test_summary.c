@@ -13,6 +13,7 @@
 #include "control/fabric/preset/preset.h"
 #include "control/fabric/vary.h"
 #include "control/plan/plan.h"
+#include "control/planner/planner.h"
 #include "control/view/plot/classes.h"
 #include "control/view/plot/crown.h"
 #include "control/view/plot/layout.h"

@@ -1,7 +1,8 @@
-/* Lists of finished trees. See tree.h; making trees from paths is in tree.c. */
+/* Lists of finished trees. See tree_list.h; trees are made from paths in planner/pack/tree.c. */
+#include "control/plan/tree_list.h"
+
 #include "control/base/alloc.h"
 #include "control/base/fraction.h"
-#include "control/planner/pack/tree.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 
@@ -148,35 +149,4 @@ int by_tree_list_pair(struct by_tree_list *up, struct by_tree_list *down, struct
         j += down->trees[j].weight.num == 0;
     }
     return 0;
-}
-
-uint32_t by_plan_height(const struct by_plan *plan, const struct by_tree *tree, uint32_t node_count)
-{
-    uint32_t *depth = by_alloc(node_count, sizeof(*depth)), height = 0;
-
-    for (uint32_t i = 0; i < tree->edge_count; i++) {
-        uint32_t path = plan->edges[tree->first_edge + i];
-        uint32_t at = depth[by_paths_from(&plan->paths, path)] + by_paths_hops(&plan->paths, path);
-
-        depth[by_paths_to(&plan->paths, path)] = at;
-        height = at > height ? at : height;
-    }
-    free(depth);
-    return height;
-}
-
-struct by_heights by_plan_heights(const struct by_plan *plan, uint32_t node_count)
-{
-    struct by_heights heights = {0, 0};
-    double weight = 0;
-
-    for (uint32_t i = 0; i < plan->tree_count; i++) {
-        uint32_t height = by_plan_height(plan, &plan->trees[i], node_count);
-
-        heights.max = height > heights.max ? height : heights.max;
-        heights.mean += height * by_fraction_value(plan->trees[i].weight);
-        weight += by_fraction_value(plan->trees[i].weight);
-    }
-    heights.mean /= weight > 0 ? weight : 1;
-    return heights;
 }

@@ -1,0 +1,429 @@
+/*
+ * Plans: options checked, the collective's planner run, the result described. Allgather, reduce-scatter,
+ * broadcast and reduce are here (all of them are trees rooted at compute nodes, packed by forest.h);
+ * allreduce is in allreduce.c. See plan.h.
+ */
+#include "control/planner/planner.h"
+
+#include "control/base/alloc.h"
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
+#include "control/fabric/members.h"
+#include "control/plan/shares.h"
+#include "control/planner/network/allreduce.h"
+#include "control/planner/network/budget.h"
+#include "control/planner/network/ordered.h"
+#include "control/planner/network/shallow.h"
+#include "control/planner/optimum/optimum.h"
+#include "control/planner/pack/forest.h"
+#include "control/planner/partial.h"
+#include "offload/base/errors.h"
+#include "offload/wire/types.h"
+
+/* Trees for each root that may be asked for (count). */
+#define FIXED_K_MAX 1000000
+/* And that are tried for a plan that may lose a part of the rate (count). */
+#define CHEAP_K_MAX 256
+
+/* Trees of a root, where there is one, when the time for the optimal number has passed (count). */
+#define HURRIED_TREES 16
+
+/* Nodes of a fabric that is planned as a whole (count): some tables have an entry for each two nodes of a
+ * piece. */
+#define PLAN_NODES_MAX 16384u
+
+static const struct by_place nowhere = {0, 0};
+
+static bool is_rooted(unsigned collective)
+{
+    return collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE;
+}
+
+static bool goes_up(unsigned collective)
+{
+    return collective == BY_COLLECTIVE_REDUCE || collective == BY_COLLECTIVE_REDUCE_SCATTER;
+}
+
+/* Shares that fit the fabric, and a collective that has shards. */
+static int check_shares(const struct by_topology *topology, const struct by_plan_options *options,
+                        struct by_problem *problem)
+{
+    int64_t sum = 0;
+
+    if (!options->shares)
+        return 0;
+    if (options->collective != BY_COLLECTIVE_ALLGATHER && options->collective != BY_COLLECTIVE_REDUCE_SCATTER)
+        return by_problem_set(problem, BY_EINVAL, nowhere,
+                              "%s has no shards: shares are for allgather and reduce-scatter",
+                              by_collective_name(options->collective));
+    if (options->latency_aware || options->ordered)
+        return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
+                              "shares go neither with ordered nor with latency-aware trees; leave out one");
+    for (uint32_t i = 0; i < topology->node_count; i++)
+        if (options->shares[i] < 0 || (options->shares[i] > 0 && !topology->nodes[i].compute) ||
+            __builtin_add_overflow(sum, options->shares[i], &sum))
+            return by_problem_set(problem, BY_EINVAL, nowhere,
+                                  "the share of '%s' is %lld: compute nodes have 0 or more, switches none, "
+                                  "and all together fit 63 bits",
+                                  topology->nodes[i].name, (long long)options->shares[i]);
+    return sum > 0 ? 0
+                   : by_problem_set(problem, BY_EINVAL, nowhere,
+                                    "all shares are 0: nobody has data; at least one must be positive");
+}
+
+static int check_options(const struct by_topology *topology, const struct by_plan_options *options,
+                         struct by_problem *problem)
+{
+    const char *name = by_collective_name(options->collective);
+    bool both_ways =
+        options->collective == BY_COLLECTIVE_ALLREDUCE || options->collective == BY_COLLECTIVE_BARRIER;
+
+    if (options->collective == 0 || options->collective >= BY_COLLECTIVE_COUNT)
+        return by_problem_set(problem, BY_EINVAL, nowhere, "collective number %u is unknown",
+                              options->collective);
+    if (by_topology_compute_count(topology) < 2)
+        return by_problem_set(problem, BY_EINVAL, nowhere,
+                              "the fabric has one compute node; a collective needs at least two");
+    if (topology->node_count > PLAN_NODES_MAX)
+        return by_problem_set(problem, BY_ELIMIT, nowhere,
+                              "the fabric has %u nodes; the planner's limit is %u", topology->node_count,
+                              PLAN_NODES_MAX);
+    if (is_rooted(options->collective)) {
+        if (options->root < 0 || options->root >= topology->node_count)
+            return by_problem_set(problem, BY_EINVAL, nowhere, "%s needs a root: name a compute node", name);
+        if (!topology->nodes[options->root].compute)
+            return by_problem_set(problem, BY_EINVAL, nowhere,
+                                  "root '%s' is a switch; %s starts or ends at a compute node",
+                                  topology->nodes[options->root].name, name);
+    }
+    if (options->fixed_k < 0 || options->fixed_k > FIXED_K_MAX)
+        return by_problem_set(problem, BY_EINVAL, nowhere, "k is %lld; it must be from 1 to %d",
+                              (long long)options->fixed_k, FIXED_K_MAX);
+    if (options->loss.num < 0 || (options->loss.num > 0 && options->loss.num >= options->loss.den))
+        return by_problem_set(problem, BY_EINVAL, nowhere,
+                              "the part of the rate to lose must be from 0 to below 1");
+    if ((options->fixed_k > 0 || options->loss.num > 0) && both_ways)
+        return by_problem_set(problem, BY_EINVAL, nowhere,
+                              "%s has no k: its trees need not start at every node; a fixed k is for "
+                              "allgather, reduce-scatter, "
+                              "broadcast and reduce",
+                              name);
+    return check_shares(topology, options, problem);
+}
+
+/* What the trees are to be packed into. */
+struct task {
+    struct by_graph *graph;
+    bool *inside;    /* the side of the bottleneck that data must enter, in the direction of the graph */
+    int64_t *roots;  /* trees at each node */
+    int64_t *shares; /* parts of the data at each node (allgather, reduce-scatter) */
+    int64_t share_sum;
+    int64_t *capacity;      /* by half of the graph's net, in trees */
+    int64_t p, q;           /* capacity is p/q times the graph's, rounded down */
+    int64_t best_p, best_q; /* the same at the optimum, for one tree */
+    int64_t bound;          /* broadcast: the least flow, in the graph's unit */
+    int64_t k;
+    double deadline; /* a time of by_plan_clock, 0 for none */
+};
+
+/* Broadcast and reduce: as many trees as the least flow, at the graph's own capacities. */
+static int bound_rooted(struct task *task, uint32_t root, struct by_fraction *bound,
+                        struct by_problem *problem)
+{
+    const struct by_mesh *net = task->graph->net;
+    int error = by_optimum_broadcast(task->graph, root, &task->bound, task->inside, problem);
+
+    *bound = (struct by_fraction){task->bound, 1};
+    task->p = task->q = 1;
+    task->k = task->bound;
+    memcpy(task->capacity, net->capacity, 2 * net->pair_count * sizeof(*task->capacity));
+    return error;
+}
+
+/* Allgather and reduce-scatter: the optimum, and the least k that reaches it. */
+static int bound_shared(struct task *task, const struct by_plan_options *options, struct by_fraction *bound,
+                        struct by_plan *plan, struct by_problem *problem)
+{
+    const struct by_graph *graph = task->graph;
+    int64_t p = 1, q = 1;
+    bool balanced = false;
+    int error;
+
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        task->shares[i] = options->shares ? options->shares[i] : graph->compute[i];
+        balanced |= !graph->compute[i]; /* switches may have to be removed */
+    }
+    task->share_sum = by_shares_sum(task->shares, graph->node_count);
+    error = by_optimum_shares(graph, task->shares, &p, &q, task->inside, problem);
+    if (error)
+        return error;
+    if (by_fraction_divide((struct by_fraction){p, q}, graph->unit, &plan->inv_x) != 0 ||
+        by_fraction_set((__int128)task->share_sum * q, p, bound) != 0)
+        return by_problem_set(problem, BY_ERANGE, nowhere,
+                              "the bound needs more than 63 bits; round the bandwidths");
+    task->k = by_optimum_least_k(graph, task->shares, p, q, task->inside, balanced, task->capacity);
+    /* capacity = floor(p k / q of the graph's): p / (q / k) where that is whole, else a fraction */
+    task->p = p;
+    task->q = q;
+    return 0;
+}
+
+/* The scale of `k` trees for each root at the optimum: rounded to whole trees it is at least that. */
+static int scale_of(const struct task *task, bool rooted, int64_t k, struct by_fraction *scale)
+{
+    return by_fraction_set((__int128)task->best_p * k, rooted ? task->bound : task->best_q, scale);
+}
+
+/* `k` trees at the root, or for each part of the data. */
+static void set_roots(struct task *task, const struct by_plan_options *options, int64_t k)
+{
+    for (uint32_t i = 0; i < task->graph->node_count; i++)
+        task->roots[i] = is_rooted(options->collective) ? (i == options->root ? k : 0) : k * task->shares[i];
+}
+
+/* The best capacities for `k` trees, `*u` times the graph's, rounded down. */
+static int fix_k(struct task *task, const struct by_plan_options *options, int64_t k, struct by_fraction *u,
+                 struct by_problem *problem)
+{
+    struct by_fraction scale = {0, 1};
+
+    if (scale_of(task, is_rooted(options->collective), k, &scale) != 0 ||
+        task->share_sum > BY_CAPACITY_SUM_MAX / k)
+        return by_problem_set(problem, BY_ERANGE, nowhere,
+                              "the scale needs more than 63 bits; round the bandwidths%s",
+                              options->shares ? " or the shares" : "");
+    set_roots(task, options, k);
+    return by_optimum_fixed(task->graph, task->roots, scale, &u->num, &u->den, task->capacity, problem);
+}
+
+/* The least k below the optimal one, by trying, that loses at most `loss` of the rate: scale / u >= 1 - loss.
+ */
+static int find_cheap_k(struct task *task, const struct by_plan_options *options, int64_t *k,
+                        struct by_problem *problem)
+{
+    struct by_fraction least = {options->loss.den - options->loss.num, options->loss.den};
+    struct by_fraction u = {0, 1}, scale = {0, 1}, rate = {0, 1};
+    bool switches = task->graph->compute_count < task->graph->node_count;
+    int error = 0;
+
+    by_stage_begin(options->stage, "trying fewer trees",
+                   task->k < CHEAP_K_MAX ? (uint64_t)task->k : CHEAP_K_MAX);
+    for (int64_t tried = 1; tried < task->k && tried <= CHEAP_K_MAX && !error; tried++) {
+        if (task->deadline > 0 && by_plan_clock() > task->deadline)
+            return by_problem_set(problem, BY_ETIMEDOUT, nowhere,
+                                  "the time limit passed while fewer trees were tried; allow more time, or "
+                                  "name their number");
+        error = fix_k(task, options, tried, &u, problem);
+        if (!error && scale_of(task, is_rooted(options->collective), tried, &scale) == 0 &&
+            by_fraction_divide(scale, u, &rate) == 0 && by_fraction_compare(rate, least) >= 0 &&
+            (!switches || by_optimum_balanced(task->graph->net, task->capacity))) {
+            *k = tried;
+            break;
+        }
+        by_stage_add(options->stage, 1);
+    }
+    return error;
+}
+
+/* Finds the bound, and the scale at which trees count 1, with the trees at each root. */
+static int find_bound(struct task *task, const struct by_plan_options *options, struct by_plan *plan,
+                      struct by_problem *problem)
+{
+    size_t bytes = 2 * (size_t)task->graph->net->pair_count * sizeof(*task->capacity);
+    bool rooted = is_rooted(options->collective);
+    int64_t k = options->fixed_k, *optimal;
+    struct by_fraction bound = {0, 1}, scale = {0, 1};
+    int error = rooted ? bound_rooted(task, (uint32_t)options->root, &bound, problem)
+                       : bound_shared(task, options, &bound, plan, problem);
+
+    if (error)
+        return error;
+    task->best_p = task->p;
+    task->best_q = task->q;
+    if (by_fraction_multiply(bound, task->graph->unit, &plan->optimum) != 0)
+        return by_problem_set(problem, BY_ERANGE, nowhere,
+                              "the bound needs more than 63 bits; round the bandwidths");
+    optimal = by_alloc(bytes, 1);
+    memcpy(optimal, task->capacity, bytes);
+    if (options->loss.num > 0)
+        error = find_cheap_k(task, options, &k, problem);
+    if (!error && k > 0) {
+        error = fix_k(task, options, k, &scale, problem);
+        task->k = k;
+    } else if (!error) {
+        memcpy(task->capacity, optimal, bytes);
+        set_roots(task, options, task->k);
+        if (scale_of(task, rooted, task->k, &scale) != 0)
+            error = by_problem_set(problem, BY_ERANGE, nowhere,
+                                   "the scale needs more than 63 bits; round the bandwidths");
+    }
+    free(optimal);
+    if (!error) {
+        task->p = scale.num;
+        task->q = scale.den;
+    }
+    return error;
+}
+
+/* The certificate: the nodes that data must leave. In a transposed graph data leaves where trees enter. */
+static int describe_cut(const struct task *task, const struct by_plan_options *options, struct by_plan *plan,
+                        struct by_problem *problem)
+{
+    bool leaving = goes_up(options->collective);
+
+    for (uint32_t i = 0; i < task->graph->node_count; i++)
+        if (task->inside[i] == leaving)
+            plan->cut[plan->cut_count++] = i;
+    if (by_fraction_multiply(task->graph->unit,
+                             (struct by_fraction){by_graph_entering_set(task->graph, task->inside), 1},
+                             &plan->cut_exiting) != 0)
+        return by_problem_set(problem, BY_ERANGE, nowhere,
+                              "the cut needs more than 63 bits; round the bandwidths");
+    return 0;
+}
+
+static int make_trees(const struct task *task, const struct by_plan_options *options, struct by_plan *plan,
+                      struct by_problem *problem)
+{
+    struct by_forest forest = {.graph = task->graph, .capacity = task->capacity, .roots = task->roots};
+    struct by_tree_list list = {0};
+    int64_t roots = is_rooted(options->collective) ? 1 : task->share_sum;
+    struct by_fraction scale = {task->q, task->p};
+    int error;
+
+    forest.deadline = task->deadline;
+    forest.stage = options->stage;
+    forest.use = goes_up(options->collective) ? BY_TREE_UP : BY_TREE_DOWN;
+    if (by_fraction_multiply(task->graph->unit, scale, &forest.weight) != 0 ||
+        by_fraction_set((__int128)forest.weight.num * task->k * roots, forest.weight.den, &plan->achieved) !=
+            0)
+        return by_problem_set(problem, BY_ERANGE, nowhere,
+                              "a tree's weight needs more than 63 bits; round the bandwidths");
+    error = by_budget_forest(&forest, task->graph, &list, plan, problem);
+    plan->k = task->k;
+    if (error)
+        by_tree_list_free(&list);
+    else
+        by_tree_list_move(&list, plan);
+    return error;
+}
+
+/* The optimal trees took too long: few trees for each root, within the time that is left. */
+static int hurry(struct task *task, const struct by_plan_options *options, double deadline,
+                 struct by_plan *plan, struct by_problem *problem)
+{
+    int64_t k = is_rooted(options->collective) ? HURRIED_TREES : 1;
+    struct by_fraction scale = {0, 1};
+    int error;
+
+    if (k >= task->k)
+        return BY_ETIMEDOUT; /* `problem` says so */
+    error = fix_k(task, options, k, &scale, problem);
+    if (error)
+        return error;
+    task->k = k;
+    task->p = scale.num;
+    task->q = scale.den;
+    task->deadline = deadline;
+    plan->hurried = true;
+    return make_trees(task, options, plan, problem);
+}
+
+static int plan_rooted(const struct by_topology *topology, const struct by_plan_options *options,
+                       struct by_plan *plan, struct by_problem *problem)
+{
+    struct task task = {0};
+    size_t n = topology->node_count;
+    double start = by_plan_clock(), limit = options->time_limit_s;
+    /* The optimal k may be left for a small one halfway. */
+    bool yields = limit > 0 && options->fixed_k == 0 && options->loss.num == 0;
+    int error;
+
+    task.graph = by_graph_make_sparse(
+        topology, goes_up(options->collective) ? BY_DIRECTION_UP : BY_DIRECTION_DOWN, options->in_network);
+    task.deadline = limit > 0 ? start + (yields ? limit / 2 : limit) : 0;
+    by_stage_begin(options->stage, "finding the bottleneck", 0);
+    task.inside = by_alloc(n, sizeof(*task.inside));
+    task.roots = by_alloc(n, sizeof(*task.roots));
+    task.shares = by_alloc(n, sizeof(*task.shares));
+    task.capacity = by_alloc(2 * (size_t)task.graph->net->pair_count, sizeof(*task.capacity));
+    error = find_bound(&task, options, plan, problem);
+    if (!error)
+        error = describe_cut(&task, options, plan, problem);
+    plan->seconds.optimum = by_plan_clock() - start;
+    if (!error)
+        error = make_trees(&task, options, plan, problem);
+    if (error == BY_ETIMEDOUT && yields)
+        error = hurry(&task, options, start + limit, plan, problem);
+    by_graph_free(task.graph);
+    free(task.inside);
+    free(task.roots);
+    free(task.shares);
+    free(task.capacity);
+    return error;
+}
+
+/* Without what its switches can do, so that bounds and proofs are of such trees as were asked for. */
+static int plan_hosts_only(const struct by_topology *topology, const struct by_plan_options *options,
+                           struct by_plan **plan, struct by_problem *problem)
+{
+    struct by_topology forwarding = by_topology_forwarding(topology);
+    int error = by_plan_make(&forwarding, options, plan, problem);
+
+    free(forwarding.nodes);
+    if (!error)
+        (*plan)->hosts_only = true;
+    return error;
+}
+
+int by_plan_make(const struct by_topology *topology, const struct by_plan_options *given,
+                 struct by_plan **plan, struct by_problem *problem)
+{
+    struct by_plan_options used = *given, *options = &used;
+    struct by_plan *made;
+    double start = by_plan_clock();
+    int error;
+
+    *plan = NULL;
+    problem->text[0] = '\0';
+    if (!used.in_network && by_topology_capable(topology))
+        return plan_hosts_only(topology, options, plan, problem);
+    if (used.member && by_members_count(topology, used.member) < by_topology_compute_count(topology))
+        return by_partial_plan(topology, options, plan, problem);
+    error = check_options(topology, options, problem);
+    if (error)
+        return error;
+    if (used.shares && by_shares_equal(used.shares, topology))
+        used.shares = NULL;
+    made = by_alloc(1, sizeof(*made));
+    made->topology_name = by_copy_text(topology->name);
+    made->unit = by_copy_text(topology->unit);
+    made->collective = options->collective;
+    made->root = is_rooted(options->collective) ? options->root : -1;
+    made->compute_count = by_topology_compute_count(topology);
+    made->inv_x = made->two_phases = (struct by_fraction){0, 1};
+    made->cut = by_alloc(topology->node_count, sizeof(*made->cut));
+    if (options->shares) {
+        made->shares = by_alloc(topology->node_count, sizeof(*made->shares));
+        memcpy(made->shares, options->shares, topology->node_count * sizeof(*made->shares));
+    }
+    if (options->collective == BY_COLLECTIVE_ALLREDUCE || options->collective == BY_COLLECTIVE_BARRIER)
+        error = by_allreduce_plan(topology, options, made, problem);
+    else
+        error = plan_rooted(topology, options, made, problem);
+    if (used.time_limit_s > 0) { /* what is left of it; past it what there is stays */
+        used.time_limit_s -= by_plan_clock() - start;
+        used.time_limit_s = used.time_limit_s > 0 ? used.time_limit_s : 1e-9;
+    }
+    if (!error && options->latency_aware)
+        error = by_shallow_make(topology, options, made, problem);
+    if (!error && options->ordered)
+        error = by_ordered_make(topology, options, made, problem);
+    made->seconds.total = by_plan_clock() - start;
+    if (error) {
+        by_plan_free(made);
+        return error;
+    }
+    *plan = made;
+    return 0;
+}
