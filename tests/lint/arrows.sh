@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
-# Checks the arrows of tests/lint/arrows.txt: each #include line of the tree, and each header in the .d files of a build.
+# Checks the arrows of docs/architecture.md (its block ```arrows): each #include line of the tree, and each header in the .d files
+# of a build. A line that begins with a blank continues the row before it.
 #   arrows.sh [OBJECTS GEN]     OBJECTS = folder with the .d files, GEN = folder of generated headers; run in the root
 set -euo pipefail
 objects=${1:-}
 gen=${2:-}
-here=$(dirname "$0")
 list=$(mktemp)
-trap 'rm -f "$list"' EXIT
+table=$(mktemp)
+trap 'rm -f "$list" "$table"' EXIT
+sed -n '/^```arrows$/,/^```$/{/^```/!p}' docs/architecture.md |
+    awk '/^[^ \t]/ { if (row != "") print row; row = $0; next } /[^ \t]/ { row = row " " $0 } END { print row }' >"$table"
+[ "$(grep -c . "$table")" -gt 1 ] || { echo "docs/architecture.md: no block \`\`\`arrows"; exit 1; }
 
 # One line each:  kind <tab> including file <tab> line <tab> included
 trees=()
-for tree in offload ring secure dataplane firmware boards control host-driver tests; do
+for tree in offload dataplane firmware boards control host-driver tests; do
     if [ -d "$tree" ]; then trees+=("$tree"); fi
 done
 find "${trees[@]}" \( -name '*.c' -o -name '*.h' \) -print0 |
@@ -62,7 +66,7 @@ awk -F'\t' -v gen="${gen%/}/" '
         if (gen != "/" && index(to, gen) == 1) to = substr(to, length(gen) + 1)
         if ($1 == "depend" && (to ~ /^\// || !exists(file) || (to !~ /^proto\// && !exists(to)))) next
         room = room_of(file)
-        if (room == "") { finding(at ": its folder has no row in arrows.txt"); next }
+        if (room == "") { finding(at ": its folder has no row among the arrows of docs/architecture.md"); next }
         if ($1 == "line" && exists("host-driver/include/" to)) to = "host-driver/include/" to
         else if ($1 == "line" && quote == "<") {
             s = system_of(file)
@@ -79,4 +83,4 @@ awk -F'\t' -v gen="${gen%/}/" '
     END {
         printf "%d includes checked, %d findings\n", checked, bad
         exit bad > 0
-    }' "$here/arrows.txt" "$list"
+    }' "$table" "$list"

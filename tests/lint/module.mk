@@ -2,7 +2,7 @@
 # it is for.
 
 LINT_CHECKS := lint-arrows lint-symbols lint-api lint-format lint-tidy lint-cppcheck lint-man lint-text
-LINT_TREES  := offload ring secure dataplane firmware boards control host-driver tests
+LINT_TREES  := offload dataplane firmware boards control host-driver tests
 lint_files   = $(shell find $(wildcard $(LINT_TREES)) -name '*.c' -o -name '*.h' | sort)
 # Sources that the build knows; generated ones are not ours to judge.
 lint_sources = $(filter-out $(GEN)/%,$(ALL_SRC) $(LINT_MORE))

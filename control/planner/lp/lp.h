@@ -13,7 +13,8 @@
 
 #include <gmp.h>
 
-#include "control/fabric/build.h"
+#include "control/base/fraction.h"
+#include "control/base/problem.h"
 
 enum by_lp_sense { BY_LP_AT_MOST = 1, BY_LP_AT_LEAST, BY_LP_EQUAL };
 

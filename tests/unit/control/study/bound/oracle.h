@@ -7,6 +7,7 @@
 #ifndef TESTS_BOUND_ORACLE_H
 #define TESTS_BOUND_ORACLE_H
 
+#include "control/fabric/topology.h"
 #include "control/planner/lp/lp.h"
 
 /* Nodes of a fabric whose partitions are tried (count), and compute nodes of one whose trees are. */
