@@ -23,29 +23,29 @@
 
 BY_STATIC_ASSERT(BY_CHILDREN_MAX <= BY_COPIES_MAX && BY_PORTS_MAX <= 64, "a group fits a list and 64 bits");
 
-struct member {
+struct group_member {
     struct by_port *port;
     struct by_frame to; /* MAC and IP addresses, and the receiver's UDP port */
 };
 
-struct by_group {
+struct by_dp_group {
     uint64_t ports; /* of the members, as bits */
     uint32_t tree;  /* job and tree */
     uint32_t count;
     uint32_t carrier; /* the member by whose port the last train left */
     uint16_t queued;
     struct rte_mbuf *queue[BY_PORT_BURST];
-    struct member member[BY_CHILDREN_MAX];
+    struct group_member member[BY_CHILDREN_MAX];
 };
 
-struct by_groups {
+struct by_dp_groups {
     struct by_copies *copies;
     struct by_port *ports;
     uint64_t served;                  /* ports, as bits */
     uint32_t interface[BY_PORTS_MAX]; /* of the served ones */
     struct by_group_counters counters;
     uint32_t count, last; /* groups, and the one that was found last */
-    struct by_group group[GROUPS_MAX];
+    struct by_dp_group group[GROUPS_MAX];
 };
 
 static void refuse(const char *what, int error)
@@ -55,7 +55,7 @@ static void refuse(const char *what, int error)
 }
 
 /* Puts the program on a port's interface. False when the kernel does not take it, which is reported. */
-static bool serve(struct by_groups *groups, unsigned index)
+static bool serve(struct by_dp_groups *groups, unsigned index)
 {
     const struct by_port *port = &groups->ports[index];
     unsigned interface = if_nametoindex(port->name);
@@ -70,9 +70,9 @@ static bool serve(struct by_groups *groups, unsigned index)
     return true;
 }
 
-struct by_groups *by_groups_open(struct by_port *ports, unsigned port_count)
+struct by_dp_groups *by_groups_open(struct by_port *ports, unsigned port_count)
 {
-    struct by_groups *groups;
+    struct by_dp_groups *groups;
     const char *step;
     unsigned able = 0;
     int error;
@@ -97,7 +97,7 @@ struct by_groups *by_groups_open(struct by_port *ports, unsigned port_count)
     return NULL;
 }
 
-static void drop(struct by_group *group, uint16_t from)
+static void drop(struct by_dp_group *group, uint16_t from)
 {
     for (uint32_t i = 0; i < group->count; i++)
         group->member[i].port->counters.tx_dropped += (uint64_t)(group->queued - from);
@@ -105,7 +105,7 @@ static void drop(struct by_group *group, uint16_t from)
     group->queued = 0;
 }
 
-void by_groups_close(struct by_groups *groups)
+void by_groups_close(struct by_dp_groups *groups)
 {
     if (!groups)
         return;
@@ -115,7 +115,7 @@ void by_groups_close(struct by_groups *groups)
     free(groups);
 }
 
-void by_groups_forget(struct by_groups *groups)
+void by_groups_forget(struct by_dp_groups *groups)
 {
     for (uint32_t i = 0; i < groups->count; i++)
         drop(&groups->group[i], 0);
@@ -124,7 +124,7 @@ void by_groups_forget(struct by_groups *groups)
 
 /* ---- who belongs together ---- */
 
-static bool matches(const struct by_group *group, uint64_t ports, uint32_t tree, const struct by_tx *tx,
+static bool matches(const struct by_dp_group *group, uint64_t ports, uint32_t tree, const struct by_tx *tx,
                     uint32_t count)
 {
     if (group->ports != ports || group->tree != tree)
@@ -135,10 +135,10 @@ static bool matches(const struct by_group *group, uint64_t ports, uint32_t tree,
     return true;
 }
 
-static struct by_group *make(struct by_groups *groups, uint64_t ports, uint32_t tree, const struct by_tx *tx,
-                             uint32_t count)
+static struct by_dp_group *make(struct by_dp_groups *groups, uint64_t ports, uint32_t tree,
+                                const struct by_tx *tx, uint32_t count)
 {
-    struct by_group *group;
+    struct by_dp_group *group;
 
     if (groups->count == GROUPS_MAX) {
         by_groups_flush(groups);
@@ -152,7 +152,7 @@ static struct by_group *make(struct by_groups *groups, uint64_t ports, uint32_t 
     group->carrier = 0;
     group->queued = 0;
     for (uint32_t i = 0; i < count; i++) {
-        struct member *member = &group->member[i];
+        struct group_member *member = &group->member[i];
 
         member->port = &groups->ports[tx[i].port];
         member->to = member->port->carrier;
@@ -162,7 +162,7 @@ static struct by_group *make(struct by_groups *groups, uint64_t ports, uint32_t 
     return group;
 }
 
-struct by_group *by_groups_find(struct by_groups *groups, const struct by_tx *tx, uint32_t count)
+struct by_dp_group *by_groups_find(struct by_dp_groups *groups, const struct by_tx *tx, uint32_t count)
 {
     uint32_t tree = by_get32(tx->header + TREE_AT);
     uint64_t ports = 0;
@@ -190,7 +190,7 @@ struct by_group *by_groups_find(struct by_groups *groups, const struct by_tx *tx
 /* ---- sending ---- */
 
 /* The members in the order of the kernel's list: whose port it leaves by comes last. */
-static unsigned order(const struct by_group *group, uint32_t carrier, const struct member *members[])
+static unsigned order(const struct by_dp_group *group, uint32_t carrier, const struct group_member *members[])
 {
     unsigned count = 0;
 
@@ -202,7 +202,7 @@ static unsigned order(const struct by_group *group, uint32_t carrier, const stru
 }
 
 /* Counts a train that has left, for each member. */
-static void count_sent(struct by_groups *groups, const struct member *const *members, unsigned count,
+static void count_sent(struct by_dp_groups *groups, const struct group_member *const *members, unsigned count,
                        struct rte_mbuf *const *frames, int taken)
 {
     const struct by_copy *list = by_copies_list(groups->copies);
@@ -211,7 +211,7 @@ static void count_sent(struct by_groups *groups, const struct member *const *mem
     for (int i = 0; i < taken; i++)
         bytes += frames[i]->pkt_len;
     for (unsigned i = 0; i < count; i++) {
-        struct by_port_counters *counters = &members[i]->port->counters;
+        struct by_dp_port_counters *counters = &members[i]->port->counters;
 
         if (list[i].result != 0) {
             counters->tx_dropped += (uint64_t)taken;
@@ -225,10 +225,11 @@ static void count_sent(struct by_groups *groups, const struct member *const *mem
 }
 
 /* One train by the port of one member; how many frames it took, or an error. */
-static int send_by(struct by_groups *groups, const struct by_group *group, uint32_t carrier, uint16_t from)
+static int send_by(struct by_dp_groups *groups, const struct by_dp_group *group, uint32_t carrier,
+                   uint16_t from)
 {
     struct by_copy *list = by_copies_list(groups->copies);
-    const struct member *members[BY_CHILDREN_MAX];
+    const struct group_member *members[BY_CHILDREN_MAX];
     const struct by_frame *to[BY_CHILDREN_MAX];
     unsigned count = order(group, carrier, members);
     uint16_t most = (uint16_t)(FRAMES_MAX / count);
@@ -246,7 +247,7 @@ static int send_by(struct by_groups *groups, const struct by_group *group, uint3
 }
 
 /* A port whose cable is gone, or whose socket is full, carries for nobody; another does. */
-static int send_some(struct by_groups *groups, struct by_group *group, uint16_t from)
+static int send_some(struct by_dp_groups *groups, struct by_dp_group *group, uint16_t from)
 {
     int taken = -EIO;
 
@@ -263,7 +264,7 @@ static int send_some(struct by_groups *groups, struct by_group *group, uint16_t 
     return taken;
 }
 
-static void flush(struct by_groups *groups, struct by_group *group)
+static void flush(struct by_dp_groups *groups, struct by_dp_group *group)
 {
     uint16_t done = 0;
     unsigned tries = 0;
@@ -281,21 +282,21 @@ static void flush(struct by_groups *groups, struct by_group *group)
     drop(group, done);
 }
 
-void by_group_send(struct by_groups *groups, struct by_group *group, struct rte_mbuf *frame)
+void by_group_send(struct by_dp_groups *groups, struct by_dp_group *group, struct rte_mbuf *frame)
 {
     group->queue[group->queued++] = frame;
     if (group->queued == BY_PORT_BURST)
         flush(groups, group);
 }
 
-void by_groups_flush(struct by_groups *groups)
+void by_groups_flush(struct by_dp_groups *groups)
 {
     for (uint32_t i = 0; i < groups->count; i++)
         if (groups->group[i].queued)
             flush(groups, &groups->group[i]);
 }
 
-const struct by_group_counters *by_groups_counters(const struct by_groups *groups)
+const struct by_group_counters *by_groups_counters(const struct by_dp_groups *groups)
 {
     return &groups->counters;
 }

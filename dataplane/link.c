@@ -16,7 +16,7 @@
  */
 
 /* Gives back to the engine what the host has read. */
-static void reap(struct by_link *link, struct by_link_host *host)
+static void reap(struct by_dp_link *link, struct by_link_host *host)
 {
     uint32_t head = __atomic_load_n(&host->sender.queue->head, __ATOMIC_ACQUIRE);
 
@@ -32,8 +32,8 @@ static void reap(struct by_link *link, struct by_link_host *host)
     }
 }
 
-static uint32_t receive_host(struct by_link *link, struct by_link_host *host, uint16_t port, struct by_rx *rx,
-                             uint32_t count)
+static uint32_t receive_host(struct by_dp_link *link, struct by_link_host *host, uint16_t port,
+                             struct by_rx *rx, uint32_t count)
 {
     uint32_t got = 0;
 
@@ -68,7 +68,7 @@ static uint32_t receive_host(struct by_link *link, struct by_link_host *host, ui
     return got;
 }
 
-uint32_t by_link_receive(struct by_link *link, uint16_t port, struct by_rx *rx, uint32_t count)
+uint32_t by_link_receive(struct by_dp_link *link, uint16_t port, struct by_rx *rx, uint32_t count)
 {
     uint32_t got = 0;
     uint64_t rings;
@@ -85,7 +85,7 @@ uint32_t by_link_receive(struct by_link *link, uint16_t port, struct by_rx *rx, 
     return got;
 }
 
-void by_link_done(struct by_link *link)
+void by_link_done(struct by_dp_link *link)
 {
     if (link->taken_count == 0)
         return;
@@ -99,7 +99,7 @@ void by_link_done(struct by_link *link)
  * ------------------------------------------------------------------------------------------------------------------
  */
 
-static struct by_link_host *find_host(struct by_link *link, uint16_t udp_port)
+static struct by_link_host *find_host(struct by_dp_link *link, uint16_t udp_port)
 {
     for (unsigned i = 0; i < link->host_count; i++)
         if (link->host[i]->greeted && link->host[i]->hello.udp_port == udp_port)
@@ -109,7 +109,7 @@ static struct by_link_host *find_host(struct by_link *link, uint16_t udp_port)
 
 /* A slot for the host's next packet, whose reference will be `ref`; NULL when the host is that far behind, or
  * says that it has read what was never sent. */
-static struct by_shm_packet *slot_of(struct by_link *link, struct by_link_host *host, uint32_t ref)
+static struct by_shm_packet *slot_of(struct by_dp_link *link, struct by_link_host *host, uint32_t ref)
 {
     struct by_shm_packet *packet = host ? by_shm_slot(&host->sender) : NULL;
 
@@ -124,7 +124,7 @@ static struct by_shm_packet *slot_of(struct by_link *link, struct by_link_host *
     return packet;
 }
 
-bool by_link_send(struct by_link *link, const struct by_tx *tx, uint32_t src_ip)
+bool by_link_send(struct by_dp_link *link, const struct by_tx *tx, uint32_t src_ip)
 {
     struct by_link_host *host = find_host(link, tx->udp_port);
     struct by_shm_packet *packet = slot_of(link, host, tx->ref);
@@ -153,7 +153,7 @@ bool by_link_send(struct by_link *link, const struct by_tx *tx, uint32_t src_ip)
 }
 
 /* A frame for the host whose UDP port it carries. */
-static bool send_frame(struct by_link *link, const struct rte_mbuf *mbuf)
+static bool send_frame(struct by_dp_link *link, const struct rte_mbuf *mbuf)
 {
     struct by_frame frame;
     struct by_link_host *host;
@@ -180,7 +180,7 @@ static bool send_frame(struct by_link *link, const struct rte_mbuf *mbuf)
     return true;
 }
 
-uint16_t by_link_send_frames(struct by_link *link, struct rte_mbuf **frames, uint16_t count)
+uint16_t by_link_send_frames(struct by_dp_link *link, struct rte_mbuf **frames, uint16_t count)
 {
     for (uint16_t i = 0; i < count; i++)
         link->lost += !send_frame(link, frames[i]);
@@ -188,14 +188,14 @@ uint16_t by_link_send_frames(struct by_link *link, struct rte_mbuf **frames, uin
     return count;
 }
 
-void by_link_flush(struct by_link *link)
+void by_link_flush(struct by_dp_link *link)
 {
     for (unsigned i = 0; i < link->host_count; i++)
         if (link->host[i]->greeted && by_shm_publish(&link->host[i]->sender))
             by_link_bell(link->host[i]);
 }
 
-void by_link_doze(struct by_link *link)
+void by_link_doze(struct by_dp_link *link)
 {
     const uint64_t one = 1;
 
@@ -210,7 +210,7 @@ void by_link_doze(struct by_link *link)
     }
 }
 
-void by_link_dropped(const struct by_link *link, uint64_t *received, uint64_t *sent)
+void by_link_dropped(const struct by_dp_link *link, uint64_t *received, uint64_t *sent)
 {
     *received += link->dropped;
     *sent += link->lost;

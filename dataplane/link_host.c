@@ -63,7 +63,8 @@ void by_link_host_wake(struct by_link_host *host)
  */
 
 /* The answer: 0 with the engine's memory, or an error with its reason. */
-static void answer(const struct by_link *link, const struct by_link_host *host, int status, const char *text)
+static void answer(const struct by_dp_link *link, const struct by_link_host *host, int status,
+                   const char *text)
 {
     struct by_shm_welcome welcome = {.magic = BY_SHM_MAGIC,
                                      .version = BY_SHM_VERSION,
@@ -127,7 +128,7 @@ static void *map(int fd, uint64_t bytes, int protection)
 
 /* Gives back all references and memory of a host; its socket stays, and by_link_serve frees it when it is
  * closed at the other end. */
-static void part(struct by_link *link, struct by_link_host *host)
+static void part(struct by_dp_link *link, struct by_link_host *host)
 {
     for (unsigned i = 0; host->greeted && i < BY_SHM_SLOTS; i++)
         if (host->ref[i] != BY_REF_NONE)
@@ -168,7 +169,7 @@ static enum claim judge(const struct by_link_host *host, const uint8_t *image, u
 }
 
 /* What the active table makes of the UDP port that a host claims. */
-static enum claim claim_of(const struct by_link *link, const struct by_link_host *host)
+static enum claim claim_of(const struct by_dp_link *link, const struct by_link_host *host)
 {
     size_t bytes;
     const uint8_t *image = by_engine_image(link->engine, &bytes);
@@ -195,7 +196,7 @@ static enum claim claim_of(const struct by_link *link, const struct by_link_host
 
 /* Why the host does not get the UDP port that it claims, or NULL. Who proves that it has the job's key takes
  * the port from one that greeted before the table was loaded, or under another tenant's. */
-static const char *claim(struct by_link *link, struct by_link_host *host)
+static const char *claim(struct by_dp_link *link, struct by_link_host *host)
 {
     enum claim own = claim_of(link, host);
 
@@ -215,7 +216,8 @@ static const char *claim(struct by_link *link, struct by_link_host *host)
 }
 
 /* Why the host is not let in, or NULL when all that it handed over is in place. */
-static const char *take_over(struct by_link *link, struct by_link_host *host, const int fds[BY_SHM_HELLO_FDS])
+static const char *take_over(struct by_dp_link *link, struct by_link_host *host,
+                             const int fds[BY_SHM_HELLO_FDS])
 {
     const struct by_shm_hello *hello = &host->hello;
     const char *refusal;
@@ -241,7 +243,7 @@ static const char *take_over(struct by_link *link, struct by_link_host *host, co
     return NULL;
 }
 
-int by_link_host_greet(struct by_link *link, struct by_link_host *host)
+int by_link_host_greet(struct by_dp_link *link, struct by_link_host *host)
 {
     int fds[BY_SHM_HELLO_FDS] = {-1, -1};
     int count = read_hello(host, &host->hello, fds);
@@ -263,7 +265,7 @@ int by_link_host_greet(struct by_link *link, struct by_link_host *host)
     return BY_EINVAL;
 }
 
-void by_link_host_free(struct by_link *link, struct by_link_host *host)
+void by_link_host_free(struct by_dp_link *link, struct by_link_host *host)
 {
     part(link, host);
     close_fd(host->socket);
@@ -275,7 +277,7 @@ void by_link_host_free(struct by_link *link, struct by_link_host *host)
  */
 
 /* The first word is ours. */
-static bool challenge(const struct by_link *link, struct by_link_host *host)
+static bool challenge(const struct by_dp_link *link, struct by_link_host *host)
 {
     struct by_shm_challenge *words = &host->challenge;
     size_t bytes;
@@ -289,7 +291,7 @@ static bool challenge(const struct by_link *link, struct by_link_host *host)
            send(host->socket, words, sizeof *words, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof *words;
 }
 
-static void let_in(struct by_link *link)
+static void let_in(struct by_dp_link *link)
 {
     struct by_link_host *host;
     int socket = accept4(link->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -315,7 +317,7 @@ static void let_in(struct by_link *link)
 }
 
 /* What a host's socket has to say: its greeting, its bells, or its end. False when it is to be forgotten. */
-static bool listen_to(struct by_link *link, struct by_link_host *host)
+static bool listen_to(struct by_dp_link *link, struct by_link_host *host)
 {
     char byte;
 
@@ -326,7 +328,7 @@ static bool listen_to(struct by_link *link, struct by_link_host *host)
     return by_link_host_greet(link, host) == 0;
 }
 
-void by_link_serve(struct by_link *link)
+void by_link_serve(struct by_dp_link *link)
 {
     let_in(link);
     for (unsigned i = 0; i < link->host_count;) {
@@ -350,10 +352,10 @@ static int bind_private(int listener, const struct sockaddr_un *address)
     return result;
 }
 
-int by_link_open(struct by_link **out, const char *path)
+int by_link_open(struct by_dp_link **out, const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct by_link *link = calloc(1, sizeof *link);
+    struct by_dp_link *link = calloc(1, sizeof *link);
     struct epoll_event event = {.events = EPOLLIN};
     struct stat stat;
 
@@ -396,7 +398,7 @@ int by_link_open(struct by_link **out, const char *path)
     return 0;
 }
 
-void by_link_start(struct by_link *link, uint16_t port, struct by_engine *engine, const uint8_t *memory,
+void by_link_start(struct by_dp_link *link, uint16_t port, struct by_engine *engine, const uint8_t *memory,
                    uint64_t memory_bytes, int memory_fd)
 {
     link->port = port;
@@ -406,7 +408,7 @@ void by_link_start(struct by_link *link, uint16_t port, struct by_engine *engine
     link->memory_fd = memory_fd;
 }
 
-void by_link_close(struct by_link *link)
+void by_link_close(struct by_dp_link *link)
 {
     while (link->host_count > 0)
         by_link_host_free(link, link->host[--link->host_count]);
@@ -419,7 +421,7 @@ void by_link_close(struct by_link *link)
     free(link);
 }
 
-int by_link_fd(const struct by_link *link)
+int by_link_fd(const struct by_dp_link *link)
 {
     return link->bells;
 }

@@ -30,7 +30,7 @@ struct by_link_host {
     uint32_t ref[BY_SHM_SLOTS]; /* the engine's, of what was sent in each slot */
 };
 
-struct by_link {
+struct by_dp_link {
     int listener;
     int bells; /* an epoll of all that wakes us here */
     int again; /* an eventfd of our own among them: a packet came before a sleep */
@@ -52,9 +52,9 @@ struct by_link {
 };
 
 /* Takes what a connected host hands over and answers it. 0 when it is let in; else it was told why not. */
-int by_link_host_greet(struct by_link *link, struct by_link_host *host);
+int by_link_host_greet(struct by_dp_link *link, struct by_link_host *host);
 /* Gives back all references and memory, and closes the socket. */
-void by_link_host_free(struct by_link *link, struct by_link_host *host);
+void by_link_host_free(struct by_dp_link *link, struct by_link_host *host);
 /* Wakes the host. */
 void by_link_bell(const struct by_link_host *host);
 /* The end of a sleep. */

@@ -490,7 +490,7 @@ static uint64_t count_lost(struct by_port *port)
 }
 
 /* What crossed the port without us. */
-static void add_kernel(const struct by_port *port, struct by_port_counters *counters)
+static void add_kernel(const struct by_port *port, struct by_dp_port_counters *counters)
 {
     struct by_xdp_port_counts kernel;
 
@@ -501,7 +501,7 @@ static void add_kernel(const struct by_port *port, struct by_port_counters *coun
     counters->tx_bytes += kernel.tx_bytes;
 }
 
-void by_port_read(struct by_port *port, struct by_port_counters *counters)
+void by_port_read(struct by_port *port, struct by_dp_port_counters *counters)
 {
     struct rte_eth_stats stats;
 

@@ -42,7 +42,7 @@ struct by_port_spec {
 };
 
 /* Packets and bytes of whole Ethernet frames without FCS. */
-struct by_port_counters {
+struct by_dp_port_counters {
     uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
     uint64_t rx_dropped; /* lost at the port before the switch saw them (from the driver), and frames that are
                             not for us */
@@ -52,7 +52,7 @@ struct by_port_counters {
 /* What each frame touches comes first. */
 struct by_port {
     struct by_train *train;  /* drives the port in place of DPDK (BY_DRIVER_GSO), or NULL */
-    struct by_link *link;    /* the same, where hosts share memory (BY_PORT_SHM) */
+    struct by_dp_link *link; /* the same, where hosts share memory (BY_PORT_SHM) */
     struct by_xdp_port *xsk; /* the same, where the kernel takes a part (BY_DRIVER_XDP) */
     uint16_t id;             /* DPDK's */
     uint16_t queued;
@@ -69,7 +69,7 @@ struct by_port {
         *gathered; /* of packets without a payload; goes behind the queue when that is sent; or NULL */
     unsigned gathered_count; /* its packets */
     struct by_frame gathered_frame;
-    struct by_port_counters counters;
+    struct by_dp_port_counters counters;
     struct rte_mbuf *queue[BY_PORT_BURST];
     char name[BY_NAME_MAX + 1];
     char device[64]; /* DPDK's name */
@@ -126,7 +126,7 @@ bool by_port_settle(struct by_port *port);
  * no cable that could be. */
 bool by_port_is_down(const struct by_port *port);
 /* The port's counters, with what was lost before the switch saw it. */
-void by_port_read(struct by_port *port, struct by_port_counters *counters);
+void by_port_read(struct by_port *port, struct by_dp_port_counters *counters);
 
 #include "dataplane/port_inline.h"
 

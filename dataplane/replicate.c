@@ -19,7 +19,7 @@
 #define TREE_BYTES 4u
 
 /* Lies in the private area of a segment's mbuf. */
-struct share {
+struct replicate_share {
     struct rte_mbuf_ext_shared_info info;
     struct by_engine *engine;
     uint32_t ref;
@@ -28,13 +28,13 @@ struct share {
 
 size_t by_share_private_bytes(void)
 {
-    return RTE_ALIGN(sizeof(struct share), RTE_MBUF_PRIV_ALIGN);
+    return RTE_ALIGN(sizeof(struct replicate_share), RTE_MBUF_PRIV_ALIGN);
 }
 
 /* DPDK has freed the last reference to a segment. */
 static void share_free(void *address, void *opaque)
 {
-    struct share *share = opaque;
+    struct replicate_share *share = opaque;
 
     (void)address;
     for (uint32_t i = 0; i < share->count; i++)
@@ -47,13 +47,13 @@ static struct rte_mbuf *share_make(struct by_shell *shell, const struct by_tx *t
                                    uint32_t frames)
 {
     struct rte_mbuf *segment = rte_pktmbuf_alloc(shell->share_pool);
-    struct share *share;
+    struct replicate_share *share;
     void *payload = (void *)(uintptr_t)tx->payload; /* never written: the segment is only sent */
 
     if (!segment)
         return NULL;
     share = rte_mbuf_to_priv(segment);
-    *share = (struct share){.engine = shell->engine, .ref = tx->ref, .count = count};
+    *share = (struct replicate_share){.engine = shell->engine, .ref = tx->ref, .count = count};
     share->info.free_cb = share_free;
     share->info.fcb_opaque = share;
     rte_mbuf_ext_refcnt_set(&share->info, 1);
@@ -312,7 +312,7 @@ static bool send_xdp(struct by_shell *shell, const struct by_tx *tx, uint32_t co
 /* One payload to `count` ports by way of the kernel, which makes the copies. False when it cannot. */
 static bool send_group(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
 {
-    struct by_group *group;
+    struct by_dp_group *group;
     struct rte_mbuf *one;
 
     if (shell->xdp)

@@ -23,9 +23,9 @@
 struct by_shell {
     struct by_engine *engine;
     struct by_port *ports;
-    struct by_xdp *xdp;         /* the kernel's half, or NULL: no port has the driver xdp */
-    struct by_port *group_port; /* with it: what the kernel replicates leaves by this */
-    struct by_groups *groups;   /* children that get the same by rings, or NULL: fewer than two such ports */
+    struct by_xdp *xdp;          /* the kernel's half, or NULL: no port has the driver xdp */
+    struct by_port *group_port;  /* with it: what the kernel replicates leaves by this */
+    struct by_dp_groups *groups; /* children that get the same by rings, or NULL: fewer than two such ports */
     unsigned port_count;
     bool has_links;  /* hosts share memory with us */
     bool has_device; /* a NIC reads packet buffers and the engine's memory */

@@ -23,7 +23,7 @@ static struct by_shell *telemetry_shell;
 static pthread_mutex_t telemetry_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* A request on its way to the loop. */
-struct request {
+struct telemetry_request {
     struct by_shell *shell;
     const char *parameters;
     struct rte_tel_data *data;
@@ -32,7 +32,7 @@ struct request {
 
 static void answer_counters(void *context)
 {
-    struct request *request = context;
+    struct telemetry_request *request = context;
     const struct by_engine_counters *engine = by_engine_counters(request->shell->engine);
     const struct by_shell_counters *shell = by_shell_counters(request->shell);
 
@@ -57,13 +57,13 @@ static void name_text(const char *name, char *text, size_t bytes)
 
 static void answer_ports(void *context)
 {
-    struct request *request = context;
+    struct telemetry_request *request = context;
 
     rte_tel_data_start_dict(request->data);
     for (unsigned i = 0; i < request->shell->port_count; i++) {
         struct by_port *port = &request->shell->ports[i];
         struct rte_tel_data *row = rte_tel_data_alloc();
-        struct by_port_counters counters;
+        struct by_dp_port_counters counters;
         char name[BY_NAME_MAX + 1];
 
         if (!row)
@@ -94,7 +94,7 @@ static void bank_text(const struct by_bank_view *view, char *text, size_t bytes)
 
 static void answer_entries(void *context)
 {
-    struct request *request = context;
+    struct telemetry_request *request = context;
     size_t bytes;
     const uint8_t *image = by_engine_image(request->shell->engine, &bytes);
     struct by_image_header header;
@@ -120,7 +120,7 @@ static void answer_entries(void *context)
 
 static void answer_slots(void *context)
 {
-    struct request *request = context;
+    struct telemetry_request *request = context;
     unsigned long entry = 0, first = 0;
     char *end = NULL;
 
@@ -146,7 +146,7 @@ static void answer_slots(void *context)
 
 static int ask(void (*answer)(void *context), const char *parameters, struct rte_tel_data *data)
 {
-    struct request request = {.parameters = parameters, .data = data};
+    struct telemetry_request request = {.parameters = parameters, .data = data};
     bool served;
 
     pthread_mutex_lock(&telemetry_lock);

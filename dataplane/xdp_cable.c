@@ -15,14 +15,14 @@
 #include <unistd.h>
 
 /* A request to the kernel that grows by attributes. */
-struct request {
+struct xdp_cable_request {
     struct nlmsghdr head;
     struct ifinfomsg link;
     uint8_t rest[512];
 };
 
 /* Appends an attribute; returns where it begins, for an end that comes later. */
-static struct rtattr *add(struct request *request, uint16_t type, const void *value, size_t bytes)
+static struct rtattr *add(struct xdp_cable_request *request, uint16_t type, const void *value, size_t bytes)
 {
     struct rtattr *attribute =
         (struct rtattr *)(void *)((uint8_t *)request + NLMSG_ALIGN(request->head.nlmsg_len));
@@ -35,7 +35,7 @@ static struct rtattr *add(struct request *request, uint16_t type, const void *va
     return attribute;
 }
 
-static void end(const struct request *request, struct rtattr *attribute)
+static void end(const struct xdp_cable_request *request, struct rtattr *attribute)
 {
     attribute->rta_len =
         (uint16_t)((const uint8_t *)request + request->head.nlmsg_len - (const uint8_t *)attribute);
@@ -43,9 +43,10 @@ static void end(const struct request *request, struct rtattr *attribute)
 
 static int make_pair(uint32_t mtu)
 {
-    struct request request = {.head = {.nlmsg_len = NLMSG_LENGTH(sizeof(struct ifinfomsg)),
-                                       .nlmsg_type = RTM_NEWLINK,
-                                       .nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK}};
+    struct xdp_cable_request request = {
+        .head = {.nlmsg_len = NLMSG_LENGTH(sizeof(struct ifinfomsg)),
+                 .nlmsg_type = RTM_NEWLINK,
+                 .nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK}};
     const struct ifinfomsg none = {0};
     struct rtattr *info, *data, *peer;
     _Alignas(8) char answer[1024];

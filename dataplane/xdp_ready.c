@@ -18,7 +18,7 @@
 #define FEATURE_NDO_XMIT 4u /* of 64 bits */
 
 /* A request with one attribute. */
-struct request {
+struct xdp_ready_request {
     struct nlmsghdr head;
     struct genlmsghdr generic;
     struct nlattr attribute;
@@ -30,7 +30,7 @@ struct request {
 static const void *ask(int fd, uint16_t family, uint8_t command, uint16_t attribute, const void *value,
                        uint16_t bytes, uint16_t wanted, uint16_t least, char *answer, size_t answer_bytes)
 {
-    struct request request = {
+    struct xdp_ready_request request = {
         .head = {.nlmsg_type = family, .nlmsg_flags = NLM_F_REQUEST},
         .generic = {.cmd = command, .version = 1},
         .attribute = {.nla_len = (uint16_t)(NLA_HDRLEN + bytes), .nla_type = attribute}};

@@ -14,8 +14,8 @@
 #define PAGE ((uint64_t)4096)
 #define HUGE ((uint64_t)2 << 20) /* pieces of this size begin on a huge page's start */
 
-struct piece {
-    struct piece *next;
+struct arena_piece {
+    struct arena_piece *next;
     uint64_t at, bytes;
 };
 
@@ -24,7 +24,7 @@ struct by_arena {
     uint64_t bytes;
     uint64_t limit; /* of what pieces take; `bytes` is that in whole huge pages, and one at least */
     int fd;
-    struct piece *first;
+    struct arena_piece *first;
 };
 
 int by_arena_open(struct by_arena **out, uint64_t bytes)
@@ -61,7 +61,7 @@ void by_arena_close(struct by_arena *arena)
     if (arena == NULL)
         return;
     while (arena->first != NULL) {
-        struct piece *next = arena->first->next;
+        struct arena_piece *next = arena->first->next;
 
         free(arena->first);
         arena->first = next;
@@ -77,8 +77,8 @@ void *by_arena_take(struct by_arena *arena, uint64_t bytes)
 {
     uint64_t unit = bytes >= HUGE ? HUGE : PAGE;
     uint64_t at = 0;
-    struct piece **link = &arena->first;
-    struct piece *piece;
+    struct arena_piece **link = &arena->first;
+    struct arena_piece *piece;
 
     if (bytes > arena->limit || arena->limit == 0)
         return NULL;
@@ -90,15 +90,15 @@ void *by_arena_take(struct by_arena *arena, uint64_t bytes)
     piece = malloc(sizeof(*piece));
     if (piece == NULL)
         return NULL;
-    *piece = (struct piece){*link, at, bytes};
+    *piece = (struct arena_piece){*link, at, bytes};
     *link = piece;
     return arena->memory + at;
 }
 
 int by_arena_give(struct by_arena *arena, void *address)
 {
-    for (struct piece **link = &arena->first; *link != NULL; link = &(*link)->next) {
-        struct piece *piece = *link;
+    for (struct arena_piece **link = &arena->first; *link != NULL; link = &(*link)->next) {
+        struct arena_piece *piece = *link;
 
         if (arena->memory + piece->at != (uint8_t *)address)
             continue;

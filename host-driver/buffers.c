@@ -9,8 +9,8 @@
 #define ALIGNMENT ((size_t)4096)
 
 /* One that is plain memory: the arena remembers its own. */
-struct by_buffer {
-    struct by_buffer *next;
+struct by_host_buffer {
+    struct by_host_buffer *next;
     void *memory;
 };
 
@@ -26,7 +26,7 @@ static struct by_arena *arena_of(const struct banyan_comm *comm)
 
 static int take_plain(struct banyan_comm *comm, size_t bytes, void **memory)
 {
-    struct by_buffer *buffer = malloc(sizeof(*buffer));
+    struct by_host_buffer *buffer = malloc(sizeof(*buffer));
 
     if (buffer != NULL && bytes <= SIZE_MAX - ALIGNMENT)
         buffer->memory = aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT);
@@ -65,8 +65,9 @@ banyan_status_t banyan_dealloc(struct banyan_comm *comm, void *memory)
     arena = arena_of(comm);
     if (arena != NULL && memory != NULL && by_arena_give(arena, memory) == 0)
         return BANYAN_OK;
-    for (struct by_buffer **link = &comm->buffers; memory != NULL && *link != NULL; link = &(*link)->next) {
-        struct by_buffer *buffer = *link;
+    for (struct by_host_buffer **link = &comm->buffers; memory != NULL && *link != NULL;
+         link = &(*link)->next) {
+        struct by_host_buffer *buffer = *link;
 
         if (buffer->memory != memory)
             continue;
@@ -81,7 +82,7 @@ banyan_status_t banyan_dealloc(struct banyan_comm *comm, void *memory)
 void by_buffers_free(struct banyan_comm *comm)
 {
     while (comm->buffers != NULL) {
-        struct by_buffer *buffer = comm->buffers;
+        struct by_host_buffer *buffer = comm->buffers;
 
         comm->buffers = buffer->next;
         free(buffer->memory);

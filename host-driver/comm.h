@@ -54,7 +54,7 @@ struct by_scratch {
 };
 
 /* What the controller, or the wait for it, ended all calls with. */
-struct by_verdict {
+struct by_host_verdict {
     int error;      /* 0: nothing */
     char text[480]; /* a request adds its name */
 };
@@ -69,7 +69,7 @@ struct banyan_comm {
     struct by_image_header header;
     uint16_t payload_max;     /* for which the transport was opened */
     struct by_member *member; /* or NULL: no controller */
-    struct by_verdict verdict;
+    struct by_host_verdict verdict;
     struct by_image_job job;
     struct by_transport *transport; /* or NULL, without a table; then progress is empty */
     struct by_progress progress;
@@ -82,7 +82,7 @@ struct banyan_comm {
     uint32_t counter_count;
     struct banyan_request *requests; /* all, also the free ones: kept so that a second free is seen */
     struct banyan_request *spare_first, *spare_last;
-    struct by_buffer *buffers; /* of banyan_alloc, those that are plain memory */
+    struct by_host_buffer *buffers; /* of banyan_alloc, those that are plain memory */
     struct by_registered *registered;
     struct by_scratch scratch; /* of the request that was freed last, for the next one */
     struct by_staging staging;

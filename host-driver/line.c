@@ -24,7 +24,7 @@
 #define OUT_MAX ((size_t)256 << 20)
 #define FORMS   "it takes unix:PATH, tcp:HOST:PORT or tls:HOST:PORT"
 
-static int read_unix(struct by_line *line, const char *path)
+static int read_unix(struct by_host_line *line, const char *path)
 {
     struct sockaddr_un *to = (struct sockaddr_un *)&line->address;
 
@@ -37,7 +37,7 @@ static int read_unix(struct by_line *line, const char *path)
     return 0;
 }
 
-static int read_tcp(struct by_line *line, const char *text)
+static int read_tcp(struct by_host_line *line, const char *text)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
@@ -55,7 +55,7 @@ static int read_tcp(struct by_line *line, const char *text)
     return 0;
 }
 
-static int read_tls(struct by_line *line, const char *text, const char *keys)
+static int read_tls(struct by_host_line *line, const char *text, const char *keys)
 {
     char reason[BY_TLS_TEXT_MAX];
     int error;
@@ -69,7 +69,7 @@ static int read_tls(struct by_line *line, const char *text, const char *keys)
     return error == 0 ? read_tcp(line, text) : by_fail(error, "BANYAN_KEYS: %s", reason);
 }
 
-int by_line_open(struct by_line *line, const char *address, const char *keys)
+int by_line_open(struct by_host_line *line, const char *address, const char *keys)
 {
     memset(line, 0, sizeof(*line));
     line->fd = -1;
@@ -85,7 +85,7 @@ int by_line_open(struct by_line *line, const char *address, const char *keys)
     return by_fail(BY_EINVAL, "BANYAN_CONTROLLER is '%s'; " FORMS, address);
 }
 
-void by_line_close(struct by_line *line)
+void by_line_close(struct by_host_line *line)
 {
     by_tls_close(line->tls);
     if (line->address_bytes > 0 && line->fd >= 0)
@@ -97,7 +97,7 @@ void by_line_close(struct by_line *line)
     line->fd = -1;
 }
 
-void by_line_drop(struct by_line *line, uint64_t now_ns, const char *why)
+void by_line_drop(struct by_host_line *line, uint64_t now_ns, const char *why)
 {
     snprintf(line->why, sizeof(line->why), "%s", why); /* which may be the stream's */
     by_tls_close(line->tls);
@@ -114,7 +114,7 @@ void by_line_drop(struct by_line *line, uint64_t now_ns, const char *why)
 }
 
 /* The other side is there. */
-static void connected(struct by_line *line, uint64_t now_ns)
+static void connected(struct by_host_line *line, uint64_t now_ns)
 {
     line->connected = true;
     if (line->identity == NULL) {
@@ -127,7 +127,7 @@ static void connected(struct by_line *line, uint64_t now_ns)
 }
 
 /* Goes on with the handshake. */
-static void greet(struct by_line *line, uint64_t now_ns)
+static void greet(struct by_host_line *line, uint64_t now_ns)
 {
     int error = by_tls_handshake(line->tls);
 
@@ -139,7 +139,7 @@ static void greet(struct by_line *line, uint64_t now_ns)
         by_line_drop(line, now_ns, "it connects, and does not show who it is");
 }
 
-static void begin(struct by_line *line, uint64_t now_ns)
+static void begin(struct by_host_line *line, uint64_t now_ns)
 {
     const int one = 1, silent_ms = SILENT_MS;
 
@@ -160,7 +160,7 @@ static void begin(struct by_line *line, uint64_t now_ns)
 }
 
 /* Whether a connection that was begun has come about. */
-static void finish(struct by_line *line, uint64_t now_ns)
+static void finish(struct by_host_line *line, uint64_t now_ns)
 {
     struct pollfd one = {.fd = line->fd, .events = POLLOUT};
     int error = 0;
@@ -201,12 +201,12 @@ static int reserve(struct by_line_queue *queue, size_t more)
 }
 
 /* Why bytes do not move. */
-static const char *reason(const struct by_line *line)
+static const char *reason(const struct by_host_line *line)
 {
     return line->tls != NULL ? by_tls_text(line->tls) : strerror(errno);
 }
 
-static int receive(struct by_line *line, uint64_t now_ns)
+static int receive(struct by_host_line *line, uint64_t now_ns)
 {
     int moved = 0;
 
@@ -239,7 +239,7 @@ static int receive(struct by_line *line, uint64_t now_ns)
     }
 }
 
-static void send_queued(struct by_line *line, uint64_t now_ns)
+static void send_queued(struct by_host_line *line, uint64_t now_ns)
 {
     while (line->fd >= 0 && line->out.at < line->out.used) {
         int64_t sent = by_tls_move(line->tls, line->fd, NULL, line->out.bytes + line->out.at,
@@ -254,7 +254,7 @@ static void send_queued(struct by_line *line, uint64_t now_ns)
     }
 }
 
-enum by_line_event by_line_step(struct by_line *line, uint64_t now_ns)
+enum by_line_event by_line_step(struct by_host_line *line, uint64_t now_ns)
 {
     bool was_up = line->up;
 
@@ -275,7 +275,7 @@ enum by_line_event by_line_step(struct by_line *line, uint64_t now_ns)
     return line->up && receive(line, now_ns) ? BY_LINE_MOVED : BY_LINE_NOTHING;
 }
 
-void by_line_put(struct by_line *line, const struct by_member_frame *frame, uint64_t now_ns)
+void by_line_put(struct by_host_line *line, const struct by_member_frame *frame, uint64_t now_ns)
 {
     if (!line->up)
         return;
@@ -291,7 +291,7 @@ void by_line_put(struct by_line *line, const struct by_member_frame *frame, uint
     send_queued(line, now_ns);
 }
 
-int by_line_get(struct by_line *line, struct by_member_frame *frame, uint64_t now_ns)
+int by_line_get(struct by_host_line *line, struct by_member_frame *frame, uint64_t now_ns)
 {
     char text[sizeof(line->why)];
     size_t used;
@@ -319,12 +319,12 @@ int by_line_get(struct by_line *line, struct by_member_frame *frame, uint64_t no
     return BY_EAGAIN;
 }
 
-uint64_t by_line_deadline(const struct by_line *line)
+uint64_t by_line_deadline(const struct by_host_line *line)
 {
     return line->fd < 0 ? line->retry_ns : line->full ? 0 : UINT64_MAX;
 }
 
-uint32_t by_line_fds(const struct by_line *line, struct pollfd *fds)
+uint32_t by_line_fds(const struct by_host_line *line, struct pollfd *fds)
 {
     if (line->fd < 0)
         return 0;

@@ -24,7 +24,7 @@
     150000000u /* a chunk that waits longer is worth a word; less when the time limit is short */
 
 struct by_member {
-    struct by_line line;
+    struct by_host_line line;
     struct by_survive survive;
     uint64_t nonce, looked_ns, alive_ns;
     uint16_t job, rank;

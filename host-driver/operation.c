@@ -15,21 +15,21 @@
  */
 
 /* What a collective needs: bytes of its buffers in units of count, and whether something is reduced. */
-struct shape {
+struct operation_shape {
     uint64_t send_bytes, recv_bytes;
     uint64_t send_at; /* in place: send == recv + this */
     uint64_t recv_at; /* or: recv == send + this */
     int reduces;
 };
 
-static struct shape shape_of(const struct banyan_comm *comm, const struct by_call *call)
+static struct operation_shape shape_of(const struct banyan_comm *comm, const struct by_call *call)
 {
     uint32_t rank = comm->job.rank;
     uint64_t element = by_dtype_bytes(call->dtype);
     uint64_t own = call->offsets != NULL ? call->offsets[rank + 1] - call->offsets[rank] : call->count;
     uint64_t at = call->offsets != NULL ? call->offsets[rank] : rank * call->count;
     uint64_t all = call->offsets != NULL ? call->count : comm->job.rank_count * call->count;
-    struct shape shape = {.send_bytes = own * element, .recv_bytes = own * element};
+    struct operation_shape shape = {.send_bytes = own * element, .recv_bytes = own * element};
 
     switch (call->collective) {
     case BY_COLLECTIVE_ALLREDUCE:
@@ -66,7 +66,7 @@ static const char *in_place(const struct by_call *call)
 }
 
 static int check_buffers(const char *name, const struct banyan_comm *comm, const struct by_call *call,
-                         const struct shape *shape)
+                         const struct operation_shape *shape)
 {
     uintptr_t send = (uintptr_t)call->send;
     uintptr_t recv = (uintptr_t)call->recv;
@@ -96,7 +96,7 @@ static int check_buffers(const char *name, const struct banyan_comm *comm, const
 
 /* All but the buffers. */
 static int check_words(const char *name, const struct banyan_comm *comm, const struct by_call *call,
-                       struct shape *shape)
+                       struct operation_shape *shape)
 {
     if (by_dtype_bytes(call->dtype) == 0)
         return by_fail(BY_EINVAL, "%s: type %u is unknown; see banyan_dtype_t", name, call->dtype);
@@ -117,7 +117,7 @@ static int check_words(const char *name, const struct banyan_comm *comm, const s
 
 static int check_call(const char *name, const struct banyan_comm *comm, const struct by_call *call)
 {
-    struct shape shape;
+    struct operation_shape shape;
     int error = check_words(name, comm, call, &shape);
 
     return error != 0 ? error : check_buffers(name, comm, call, &shape);
@@ -328,7 +328,7 @@ int by_operation_call(const char *name, const struct banyan_comm *comm, const st
 {
     bool barrier = query->collective == BANYAN_BARRIER;
     bool rooted = query->collective == BANYAN_BROADCAST || query->collective == BANYAN_REDUCE;
-    struct shape shape = {0};
+    struct operation_shape shape = {0};
     int error = 0;
 
     *offsets = NULL;

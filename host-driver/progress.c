@@ -134,7 +134,7 @@ static int mark_inner(uint16_t job, const uint8_t *image, const struct by_image_
     return 0;
 }
 
-static int open_lane(struct by_lane *lane, uint32_t packet_bytes)
+static int open_lane(struct by_host_lane *lane, uint32_t packet_bytes)
 {
     lane->packet_bytes = packet_bytes;
     lane->memory = aligned((size_t)packet_bytes * BY_LANE_MAX);
@@ -265,7 +265,7 @@ static int is_for_engine(const struct by_progress *node, const struct by_rx *rx)
     return tree < BY_TREES_MAX && (node->inner[tree / 8] >> tree % 8 & 1);
 }
 
-static void lane_push(struct by_lane *lane, const struct by_rx *rx)
+static void lane_push(struct by_host_lane *lane, const struct by_rx *rx)
 {
     if (lane->first + lane->count == BY_LANE_MAX) {
         memmove(lane->rx, lane->rx + lane->first, lane->count * sizeof(lane->rx[0]));
@@ -274,7 +274,7 @@ static void lane_push(struct by_lane *lane, const struct by_rx *rx)
     lane->rx[lane->first + lane->count++] = *rx;
 }
 
-static void lane_pop(struct by_lane *lane, uint32_t count)
+static void lane_pop(struct by_host_lane *lane, uint32_t count)
 {
     lane->first += count;
     lane->count -= count;
@@ -282,7 +282,7 @@ static void lane_pop(struct by_lane *lane, uint32_t count)
         lane->first = 0;
 }
 
-static void lane_push_local(struct by_lane *lane, const struct by_tx *tx)
+static void lane_push_local(struct by_host_lane *lane, const struct by_tx *tx)
 {
     uint8_t *copy = lane->memory + (size_t)(lane->slot++ % BY_LANE_MAX) * lane->packet_bytes;
     struct by_rx rx = {.data = copy,
@@ -333,7 +333,7 @@ static bool gather(struct by_progress *node, struct by_tx *tx)
 
 /* Hands the packets of one step to the cables and to the other half. */
 static void send_all(struct by_progress *node, uint32_t tx_count, const struct by_rx *rx,
-                     struct by_lane *other)
+                     struct by_host_lane *other)
 {
     uint32_t count = 0;
 

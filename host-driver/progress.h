@@ -35,7 +35,7 @@ struct by_gathered {
 
 /* Packets waiting for the engine or the endpoint. Those of the other half are copied, header and payload in
  * one piece. */
-struct by_lane {
+struct by_host_lane {
     uint32_t first, count;
     struct by_rx rx[BY_LANE_MAX];
     uint8_t *memory; /* ring of BY_LANE_MAX packets, or NULL where nothing is local */
@@ -57,7 +57,7 @@ struct by_progress {
     unsigned datagram_room; /* packets without a payload in one datagram */
     unsigned gathered_count;
     struct by_gathered gathered[BY_GATHERED_MAX];
-    struct by_lane to_engine, to_endpoint;
+    struct by_host_lane to_engine, to_endpoint;
 };
 
 struct by_resume;

@@ -33,7 +33,7 @@
 #define INLINE_BYTES     BY_ERR_BYTES
 #define ROOM_BYTES_LEAST 64u
 
-struct cable {
+struct shm_cable {
     int socket; /* of the greeting, then of the bells: a byte in each direction */
     bool gone;  /* the switch has closed it: nothing wakes us */
     struct by_shm_cable *memory;
@@ -51,7 +51,7 @@ struct shm {
     int always; /* an eventfd that is readable */
     uint32_t room_bytes;
     uint32_t next_port; /* where rx begins, so that none starves */
-    struct cable cable[BY_PORTS_MAX];
+    struct shm_cable cable[BY_PORTS_MAX];
     struct by_shm_packet got[BY_RX_BATCH];
 };
 
@@ -59,7 +59,7 @@ struct shm {
  * ---------------------------------------------------------------------------------------------------------------
  */
 
-static void wake(struct cable *cable)
+static void wake(struct shm_cable *cable)
 {
     uint8_t ring;
     ssize_t bytes;
@@ -74,7 +74,7 @@ static void wake(struct cable *cable)
 
 static uint32_t rx_cable(struct shm *shm, uint16_t port, uint32_t at, struct by_rx *rx)
 {
-    struct cable *cable = &shm->cable[port];
+    struct shm_cable *cable = &shm->cable[port];
     struct by_port_counters *counters = &shm->base.ports[port];
     uint32_t count = at;
 
@@ -134,7 +134,7 @@ static void shm_rx_done(struct by_transport *transport)
 
 /* Puts the payload where the switch can read it: in the slot, nowhere (it lies in the shared range), or
  * copied. */
-static void place(const struct shm *shm, struct cable *cable, const struct by_tx *tx,
+static void place(const struct shm *shm, struct shm_cable *cable, const struct by_tx *tx,
                   struct by_shm_packet *packet)
 {
     const uint8_t *payload = by_tx_payload(tx);
@@ -154,7 +154,7 @@ static void place(const struct shm *shm, struct cable *cable, const struct by_tx
 
 static void send_one(struct shm *shm, const struct by_tx *tx)
 {
-    struct cable *cable = &shm->cable[tx->port];
+    struct shm_cable *cable = &shm->cable[tx->port];
     struct by_port_counters *counters = &shm->base.ports[tx->port];
     struct by_shm_packet *packet = by_shm_slot(&cable->sender);
 
@@ -175,7 +175,7 @@ static void send_one(struct shm *shm, const struct by_tx *tx)
     counters->tx_bytes += by_frame_bytes(BY_WIRE_HEADER_BYTES + tx->payload_bytes);
 }
 
-static void ring(const struct cable *cable)
+static void ring(const struct shm_cable *cable)
 {
     const uint8_t one = 1;
 
@@ -203,7 +203,7 @@ static uint32_t shm_fds(struct by_transport *transport, struct pollfd *fds)
     struct shm *shm = (struct shm *)transport;
 
     for (uint32_t i = 0; i < transport->port_count; i++) {
-        struct cable *cable = &shm->cable[i];
+        struct shm_cable *cable = &shm->cable[i];
 
         cable->asleep = true;
         fds[i].fd = by_shm_doze(&cable->receiver) ? cable->gone ? -1 : cable->socket : shm->always;
@@ -221,7 +221,7 @@ static void close_fd(int fd)
         close(fd);
 }
 
-static void close_cable(struct cable *cable)
+static void close_cable(struct shm_cable *cable)
 {
     close_fd(cable->socket);
     if (cable->memory != NULL)
@@ -244,7 +244,7 @@ static void shm_close(struct by_transport *transport)
 static const struct by_transport_ops shm_ops = {"shm", shm_rx, shm_rx_done, shm_tx, shm_fds, shm_close};
 
 /* The cable's memory, in *fd. */
-static int make_memory(struct cable *cable, uint32_t room_bytes, int *fd)
+static int make_memory(struct shm_cable *cable, uint32_t room_bytes, int *fd)
 {
     void *memory = MAP_FAILED;
 
@@ -263,7 +263,7 @@ static int make_memory(struct cable *cable, uint32_t room_bytes, int *fd)
 }
 
 /* Waits for the switch's next message. */
-static int await(const struct cable *cable, const char *path)
+static int await(const struct shm_cable *cable, const char *path)
 {
     struct pollfd readable = {.fd = cable->socket, .events = POLLIN};
 
@@ -294,8 +294,8 @@ static uint64_t prove(const uint8_t *image, const struct by_shm_challenge *chall
     return 0;
 }
 
-static int greet(const struct shm *shm, const struct cable *cable, const struct by_transport_config *config,
-                 int memory_fd)
+static int greet(const struct shm *shm, const struct shm_cable *cable,
+                 const struct by_transport_config *config, int memory_fd)
 {
     struct by_shm_challenge challenge;
     struct by_shm_hello hello = {.magic = BY_SHM_MAGIC,
@@ -325,7 +325,7 @@ static int greet(const struct shm *shm, const struct cable *cable, const struct 
 }
 
 /* Reads the switch's answer. What came with it is in *fd, or -1: also when the answer is none. */
-static int read_welcome(const struct cable *cable, struct by_shm_welcome *welcome, int *fd)
+static int read_welcome(const struct shm_cable *cable, struct by_shm_welcome *welcome, int *fd)
 {
     uint8_t control[CMSG_SPACE(sizeof(*fd))] __attribute__((aligned(8)));
     struct iovec piece = {welcome, sizeof(*welcome)};
@@ -344,7 +344,8 @@ static int read_welcome(const struct cable *cable, struct by_shm_welcome *welcom
 }
 
 /* Takes the switch's memory, which is in `fd`, or -1. */
-static int take_memory(struct cable *cable, const struct by_shm_welcome *welcome, int fd, const char *path)
+static int take_memory(struct shm_cable *cable, const struct by_shm_welcome *welcome, int fd,
+                       const char *path)
 {
     struct stat stat;
     void *memory;
@@ -364,7 +365,7 @@ static int take_memory(struct cable *cable, const struct by_shm_welcome *welcome
 }
 
 /* The switch's answer, and its memory. */
-static int hear(struct cable *cable, const char *path)
+static int hear(struct shm_cable *cable, const char *path)
 {
     struct by_shm_welcome welcome = {0};
     int fd, error = await(cable, path);
@@ -379,7 +380,7 @@ static int hear(struct cable *cable, const char *path)
 }
 
 /* The socket of the port's switch: FOLDER/IP, by the host's own address. */
-static int dial(struct cable *cable, const char *folder, struct sockaddr_un *address)
+static int dial(struct shm_cable *cable, const char *folder, struct sockaddr_un *address)
 {
     char ip[16];
 
@@ -397,7 +398,7 @@ static int dial(struct cable *cable, const char *folder, struct sockaddr_un *add
                    address->sun_path, strerror(errno));
 }
 
-static int open_cable(struct shm *shm, struct cable *cable, const struct by_transport_config *config)
+static int open_cable(struct shm *shm, struct shm_cable *cable, const struct by_transport_config *config)
 {
     struct sockaddr_un address;
     int memory_fd = -1;

@@ -211,7 +211,7 @@ static void tell(const struct banyan_comm *comm, const struct by_survive *surviv
         (double)(now_ns - survive->frozen_ns) / 1e9, (long long)now.tv_sec, now.tv_nsec / 1000000);
 }
 
-int by_survive_watch(struct banyan_comm *comm, struct by_survive *survive, const struct by_line *line,
+int by_survive_watch(struct banyan_comm *comm, struct by_survive *survive, const struct by_host_line *line,
                      uint64_t now_ns)
 {
     uint32_t rank;

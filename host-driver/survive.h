@@ -13,7 +13,7 @@
 #include "offload/wire/member.h"
 
 struct banyan_comm;
-struct by_line;
+struct by_host_line;
 struct by_resume;
 
 struct by_survive {
@@ -53,7 +53,7 @@ bool by_survive_may_carry(const struct by_survive *survive);
 int by_survive_carry(struct banyan_comm *comm, struct by_survive *survive);
 /* Calls that wait too long end: BY_ETIMEDOUT, whose text says for what they waited. Tells of the first chunk
  * after a pause, where the log wants it. */
-int by_survive_watch(struct banyan_comm *comm, struct by_survive *survive, const struct by_line *line,
+int by_survive_watch(struct banyan_comm *comm, struct by_survive *survive, const struct by_host_line *line,
                      uint64_t now_ns);
 
 #endif

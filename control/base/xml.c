@@ -11,7 +11,7 @@
 
 #define PIECE_BYTES 65536
 
-struct reader {
+struct xml_reader {
     XML_Parser parser;
     const struct by_xml_handler *handler;
     struct by_problem *problem;
@@ -25,7 +25,7 @@ static struct by_place here(XML_Parser parser)
                              (int)XML_GetCurrentColumnNumber(parser) + 1};
 }
 
-static void stop(struct reader *reader, int error)
+static void stop(struct xml_reader *reader, int error)
 {
     reader->error = error;
     XML_StopParser(reader->parser, XML_FALSE);
@@ -33,7 +33,7 @@ static void stop(struct reader *reader, int error)
 
 static void XMLCALL on_start(void *context, const XML_Char *name, const XML_Char **attributes)
 {
-    struct reader *reader = context;
+    struct xml_reader *reader = context;
     struct by_xml_element element = {name, (const char *const *)attributes, here(reader->parser),
                                      reader->depth};
     int error;
@@ -54,7 +54,7 @@ static void XMLCALL on_start(void *context, const XML_Char *name, const XML_Char
 
 static void XMLCALL on_end(void *context, const XML_Char *name)
 {
-    struct reader *reader = context;
+    struct xml_reader *reader = context;
     int error = 0;
 
     if (reader->error)
@@ -69,7 +69,7 @@ static void XMLCALL on_end(void *context, const XML_Char *name)
 static void XMLCALL on_doctype(void *context, const XML_Char *name, const XML_Char *system,
                                const XML_Char *public, int internal)
 {
-    struct reader *reader = context;
+    struct xml_reader *reader = context;
 
     (void)name;
     (void)system;
@@ -81,10 +81,10 @@ static void XMLCALL on_doctype(void *context, const XML_Char *name, const XML_Ch
                                     "remove it"));
 }
 
-static void reader_make(struct reader *reader, const struct by_xml_handler *handler,
+static void reader_make(struct xml_reader *reader, const struct by_xml_handler *handler,
                         struct by_problem *problem)
 {
-    *reader = (struct reader){.parser = XML_ParserCreate(NULL), .handler = handler, .problem = problem};
+    *reader = (struct xml_reader){.parser = XML_ParserCreate(NULL), .handler = handler, .problem = problem};
     BY_ASSERT(reader->parser);
     XML_SetUserData(reader->parser, reader);
     XML_SetElementHandler(reader->parser, on_start, on_end);
@@ -92,7 +92,7 @@ static void reader_make(struct reader *reader, const struct by_xml_handler *hand
 }
 
 /* After a piece: what the handlers or the parser found wrong. */
-static int judge(struct reader *reader, enum XML_Status status)
+static int judge(struct xml_reader *reader, enum XML_Status status)
 {
     if (!reader->error && status != XML_STATUS_OK)
         reader->error = by_problem_set(reader->problem, BY_EFORMAT, here(reader->parser), "not valid XML: %s",
@@ -103,7 +103,7 @@ static int judge(struct reader *reader, enum XML_Status status)
 int by_xml_parse(const char *text, size_t bytes, const struct by_xml_handler *handler,
                  struct by_problem *problem)
 {
-    struct reader reader;
+    struct xml_reader reader;
     size_t at = 0;
 
     reader_make(&reader, handler, problem);
@@ -121,7 +121,7 @@ int by_xml_read(const char *path, size_t bytes_max, const struct by_xml_handler 
                 struct by_problem *problem)
 {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
-    struct reader reader;
+    struct xml_reader reader;
     size_t bytes = 0;
     bool last = false;
 

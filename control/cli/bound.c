@@ -14,7 +14,7 @@
 #include "control/fabric/build.h"
 #include "offload/base/errors.h"
 
-struct arguments {
+struct bound_arguments {
     const char *topology, *output;
     bool json, progress;
     struct by_bound_options options;
@@ -40,7 +40,7 @@ static const char help[] =
     "  -h, --help\n";
 
 /* Returns -1 to go on, else the exit status. */
-static int read_arguments(int argc, char **argv, struct arguments *arguments)
+static int read_arguments(int argc, char **argv, struct bound_arguments *arguments)
 {
     static const struct option options[] = {{"output", required_argument, NULL, 'o'},
                                             {"all-roots", no_argument, NULL, 'a'},
@@ -125,7 +125,7 @@ static int write_plan(struct by_bound *bound, const struct by_topology *topology
 
 int by_command_bound(int argc, char **argv)
 {
-    struct arguments arguments = {.options = {.check = check_plan}};
+    struct bound_arguments arguments = {.options = {.check = check_plan}};
     struct by_cli_progress progress;
     struct by_topology *topology;
     struct by_problem problem = {0};

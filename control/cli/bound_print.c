@@ -364,7 +364,7 @@ static void json_allreduce(const struct by_bound *bound, const struct by_topolog
 {
     static const char *const proved[] = {"null", "\"cut_set\"", "\"processes\"", "\"trees\""};
     const struct by_bound_allreduce *allreduce = &bound->allreduce;
-    const struct by_rate *rate = &allreduce->rate;
+    const struct by_bound_rate *rate = &allreduce->rate;
     struct by_fraction gap = {0, 1}, best = by_bound_reached(allreduce);
 
     if (best.num == 0 || by_fraction_divide(best, by_bound_least(allreduce), &gap) != 0)

@@ -13,7 +13,7 @@
 /* Rounds that one run prints. */
 #define ROUNDS_MAX 1000000u
 
-struct arguments {
+struct circulant_arguments {
     uint64_t rank_count;
     uint64_t rank;
     uint64_t block_count; /* 0: no broadcast is asked for */
@@ -39,7 +39,7 @@ static const struct option long_options[] = {
     {"blocks", required_argument, NULL, 'n'}, {"json", no_argument, NULL, 'j'},
     {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
 
-static int read_option(int option, struct arguments *arguments)
+static int read_option(int option, struct circulant_arguments *arguments)
 {
     int status;
 
@@ -65,11 +65,11 @@ static int read_option(int option, struct arguments *arguments)
     }
 }
 
-static int read_arguments(int argc, char **argv, struct arguments *arguments)
+static int read_arguments(int argc, char **argv, struct circulant_arguments *arguments)
 {
     int option;
 
-    *arguments = (struct arguments){0};
+    *arguments = (struct circulant_arguments){0};
     optind = 0;
     while ((option = getopt_long(argc, argv, "p:r:n:h", long_options, NULL)) != -1) {
         int status = read_option(option, arguments);
@@ -127,7 +127,7 @@ static void print_steps(const struct by_circulant *circulant, const struct by_ci
     }
 }
 
-static void print_text(const struct by_circulant *circulant, const struct arguments *arguments)
+static void print_text(const struct by_circulant *circulant, const struct circulant_arguments *arguments)
 {
     uint32_t first = arguments->one ? (uint32_t)arguments->rank : 0;
     uint32_t end = arguments->one ? first + 1 : circulant->rank_count;
@@ -191,7 +191,7 @@ static void json_steps(const struct by_circulant *circulant, const struct by_cir
     printf("]");
 }
 
-static void print_json(const struct by_circulant *circulant, const struct arguments *arguments)
+static void print_json(const struct by_circulant *circulant, const struct circulant_arguments *arguments)
 {
     uint32_t first = arguments->one ? (uint32_t)arguments->rank : 0;
     uint32_t end = arguments->one ? first + 1 : circulant->rank_count;
@@ -226,7 +226,7 @@ static void print_json(const struct by_circulant *circulant, const struct argume
 
 int by_command_circulant(int argc, char **argv)
 {
-    struct arguments arguments;
+    struct circulant_arguments arguments;
     struct by_circulant circulant;
     int status = read_arguments(argc, argv, &arguments);
 

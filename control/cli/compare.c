@@ -20,7 +20,7 @@
 /* Of one algorithm for one collective, where nobody says (seconds). */
 #define TIME_LIMIT_S 60
 
-struct row {
+struct compare_row {
     enum by_algorithm algorithm;
     bool hosts; /* the forest, whose switches only forward */
     struct by_sketch_facts facts;
@@ -30,7 +30,7 @@ struct row {
     char refused[400]; /* why there is none */
 };
 
-struct arguments {
+struct compare_arguments {
     const char *topology;
     const char *root;
     unsigned collective; /* 0: several */
@@ -82,7 +82,7 @@ static int read_algorithms(const char *list, bool *wanted)
     return -1;
 }
 
-static int read_option(int option, struct arguments *arguments)
+static int read_option(int option, struct compare_arguments *arguments)
 {
     switch (option) {
     case 'c':
@@ -117,11 +117,11 @@ static int read_option(int option, struct arguments *arguments)
     }
 }
 
-static int read_arguments(int argc, char **argv, struct arguments *arguments)
+static int read_arguments(int argc, char **argv, struct compare_arguments *arguments)
 {
     int option, status;
 
-    *arguments = (struct arguments){.time_limit_s = TIME_LIMIT_S};
+    *arguments = (struct compare_arguments){.time_limit_s = TIME_LIMIT_S};
     memset(arguments->wanted, true, sizeof(arguments->wanted));
     optind = 0;
     while ((option = getopt_long(argc, argv, "c:h", long_options, NULL)) != -1) {
@@ -138,7 +138,7 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
 
 /* ---- the rows ---- */
 
-static void finish_row(struct row *row, struct by_fraction optimum, double start)
+static void finish_row(struct compare_row *row, struct by_fraction optimum, double start)
 {
     row->seconds = by_plan_clock() - start;
     if (!row->refused[0] && by_fraction_divide(row->facts.achieved, optimum, &row->ratio) != 0)
@@ -146,7 +146,7 @@ static void finish_row(struct row *row, struct by_fraction optimum, double start
 }
 
 /* A forest that the time limit cut short is not what the name stands for. */
-static void describe_forest(const struct by_plan *plan, uint32_t node_count, struct row *row,
+static void describe_forest(const struct by_plan *plan, uint32_t node_count, struct compare_row *row,
                             struct by_problem *problem)
 {
     if (plan->hurried)
@@ -156,8 +156,9 @@ static void describe_forest(const struct by_plan *plan, uint32_t node_count, str
         by_sketch_describe(plan, node_count, &row->facts);
 }
 
-static void fill_row(const struct by_topology *topology, const struct arguments *arguments,
-                     const struct by_plan *reference, int64_t root, struct by_stage *stage, struct row *row)
+static void fill_row(const struct by_topology *topology, const struct compare_arguments *arguments,
+                     const struct by_plan *reference, int64_t root, struct by_stage *stage,
+                     struct compare_row *row)
 {
     double start = by_plan_clock();
     struct by_problem problem = {0};
@@ -198,7 +199,7 @@ static void fill_row(const struct by_topology *topology, const struct arguments 
 
 /* ---- printing ---- */
 
-static void print_row(const struct row *row, const char *unit)
+static void print_row(const struct compare_row *row, const char *unit)
 {
     char name[40], steps[40], text[BY_FRACTION_TEXT_BYTES];
 
@@ -216,7 +217,7 @@ static void print_row(const struct row *row, const char *unit)
            by_fraction_text(row->ratio, text), steps, row->facts.height_max, 1e3 * row->seconds);
 }
 
-static void print_json_row(const struct row *row, bool first)
+static void print_json_row(const struct compare_row *row, bool first)
 {
     char text[BY_FRACTION_JSON_BYTES];
 
@@ -266,7 +267,7 @@ static void print_head(const struct by_topology *topology, const struct by_plan 
            by_fraction_json(reference->optimum, text), by_fraction_value(reference->optimum));
 }
 
-static int compare_one(const struct by_topology *topology, const struct arguments *arguments,
+static int compare_one(const struct by_topology *topology, const struct compare_arguments *arguments,
                        unsigned collective, int64_t root, bool first)
 {
     bool rooted = collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE;
@@ -290,7 +291,7 @@ static int compare_one(const struct by_topology *topology, const struct argument
         return by_cli_refuse_work(arguments->topology, error, &problem);
     print_head(topology, reference, arguments->json, first);
     for (unsigned i = 0; i < 2u * BY_ALGORITHM_COUNT; i++) {
-        struct row row = {.algorithm = (enum by_algorithm)(i / 2), .hosts = i % 2 == 1};
+        struct compare_row row = {.algorithm = (enum by_algorithm)(i / 2), .hosts = i % 2 == 1};
 
         if (row.algorithm == BY_ALGORITHM_NONE || !arguments->wanted[row.algorithm] ||
             (row.hosts && (row.algorithm != BY_ALGORITHM_FOREST || !capable)))
@@ -311,7 +312,7 @@ static int compare_one(const struct by_topology *topology, const struct argument
     return BY_EXIT_DONE;
 }
 
-static int compare(const struct by_topology *topology, const struct arguments *arguments)
+static int compare(const struct by_topology *topology, const struct compare_arguments *arguments)
 {
     static const unsigned usual[] = {BY_COLLECTIVE_ALLGATHER, BY_COLLECTIVE_REDUCE_SCATTER,
                                      BY_COLLECTIVE_ALLREDUCE};
@@ -351,7 +352,7 @@ static int compare(const struct by_topology *topology, const struct arguments *a
 
 int by_command_compare(int argc, char **argv)
 {
-    struct arguments arguments;
+    struct compare_arguments arguments;
     struct by_topology *topology;
     int status = read_arguments(argc, argv, &arguments);
 

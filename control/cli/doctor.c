@@ -63,7 +63,7 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
-struct arguments {
+struct doctor_arguments {
     struct by_session_options access;
     const char *tables;
     char controller[BY_HTTP_PATH_MAX], host[256];
@@ -214,7 +214,7 @@ static void list_checks(void)
         printf("%-10s  %s\n", checks[i].name, checks[i].about);
 }
 
-static int take_option(struct by_doctor *doctor, struct arguments *arguments, int option)
+static int take_option(struct by_doctor *doctor, struct doctor_arguments *arguments, int option)
 {
     uint64_t value = 0;
     int status;
@@ -265,7 +265,7 @@ static int take_option(struct by_doctor *doctor, struct arguments *arguments, in
     }
 }
 
-static int parse(int argc, char **argv, struct by_doctor *doctor, struct arguments *arguments)
+static int parse(int argc, char **argv, struct by_doctor *doctor, struct doctor_arguments *arguments)
 {
     const char *ring = getenv("BANYAN_RING"), *joins = getenv("BANYAN_CONTROLLER"),
                *node = getenv("BANYAN_NODE");
@@ -297,7 +297,7 @@ static int parse(int argc, char **argv, struct by_doctor *doctor, struct argumen
     return arguments->tables ? add_tables(doctor, arguments->tables) : 0;
 }
 
-static int conclude(const struct by_report *report, const struct arguments *arguments)
+static int conclude(const struct by_report *report, const struct doctor_arguments *arguments)
 {
     bool colours = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
 
@@ -313,7 +313,7 @@ static int conclude(const struct by_report *report, const struct arguments *argu
 
 int by_command_doctor(int argc, char **argv)
 {
-    struct arguments arguments = {.access.timeout_ms = 5000};
+    struct doctor_arguments arguments = {.access.timeout_ms = 5000};
     struct by_doctor doctor = {0};
     int status = parse(argc, argv, &doctor, &arguments);
 

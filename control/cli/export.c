@@ -22,7 +22,7 @@
 /* Thread blocks of a GPU beyond which an A100 cannot hold them all (count): its multiprocessors. */
 #define BLOCKS_USUAL 108u
 
-struct arguments {
+struct export_arguments {
     const char *topology;
     const char *plan;
     const char *format; /* NULL: not named */
@@ -68,7 +68,7 @@ static const struct option long_options[] = {{"format", required_argument, NULL,
                                              {"help", no_argument, NULL, 'h'},
                                              {NULL, 0, NULL, 0}};
 
-static int read_option(int option, struct arguments *arguments)
+static int read_option(int option, struct export_arguments *arguments)
 {
     int status = 0;
 
@@ -107,11 +107,11 @@ static int read_option(int option, struct arguments *arguments)
     }
 }
 
-static int read_arguments(int argc, char **argv, struct arguments *arguments)
+static int read_arguments(int argc, char **argv, struct export_arguments *arguments)
 {
     int option, status, rest;
 
-    *arguments = (struct arguments){.output = "-", .slots = 1, .max_bytes = MAX_BYTES_DEFAULT};
+    *arguments = (struct export_arguments){.output = "-", .slots = 1, .max_bytes = MAX_BYTES_DEFAULT};
     optind = 0;
     while ((option = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1) {
         status = read_option(option, arguments);
@@ -174,7 +174,7 @@ static void print_json(const struct by_check_report *report)
 }
 
 /* The verdict on a schedule that is wrong. */
-static int print_wrong(const struct arguments *arguments, const struct by_problem *problem)
+static int print_wrong(const struct export_arguments *arguments, const struct by_problem *problem)
 {
     if (arguments->json) {
         printf("{\"verdict\": \"WRONG\", \"line\": %d, \"reason\": \"", problem->line);
@@ -189,7 +189,7 @@ static int print_wrong(const struct arguments *arguments, const struct by_proble
     return BY_EXIT_NO;
 }
 
-static int check(const struct arguments *arguments)
+static int check(const struct export_arguments *arguments)
 {
     struct by_topology *topology = NULL;
     struct by_check_report report;
@@ -214,7 +214,7 @@ static int check(const struct arguments *arguments)
     return status;
 }
 
-static int write_file(const struct arguments *arguments, const char *text, size_t bytes)
+static int write_file(const struct export_arguments *arguments, const char *text, size_t bytes)
 {
     FILE *file = strcmp(arguments->output, "-") == 0 ? stdout : fopen(arguments->output, "w");
     bool right;
@@ -230,7 +230,7 @@ static int write_file(const struct arguments *arguments, const char *text, size_
 }
 
 /* Exports into memory, executes, and only then writes. */
-static int export(const struct arguments *arguments, const struct by_topology *topology,
+static int export(const struct export_arguments *arguments, const struct by_topology *topology,
                   const struct by_plan *plan)
 {
     bool msccl = arguments->msccl;
@@ -299,7 +299,7 @@ static int read_plan(const char *path, struct by_topology **topology, struct by_
 
 int by_command_export(int argc, char **argv)
 {
-    struct arguments arguments;
+    struct export_arguments arguments;
     struct by_topology *topology;
     struct by_plan *plan = NULL;
     struct by_problem problem = {0};

@@ -11,7 +11,7 @@
 #include "control/cli/number.h"
 #include "offload/base/errors.h"
 
-struct arguments {
+struct import_arguments {
     const char *format;
     struct by_import_options options;
 };
@@ -57,7 +57,7 @@ static int read_rate(const char *option, const char *text, struct by_fraction *r
     return -1;
 }
 
-static int read_option(int option, struct arguments *arguments)
+static int read_option(int option, struct import_arguments *arguments)
 {
     struct by_import_options *options = &arguments->options;
     uint64_t number;
@@ -107,7 +107,7 @@ static int read_option(int option, struct arguments *arguments)
 
 int by_cli_import(int argc, char **argv)
 {
-    struct arguments arguments = {.options = {.rate = {0, 1}, .nvlink = {0, 1}, .cpu = {0, 1}}};
+    struct import_arguments arguments = {.options = {.rate = {0, 1}, .nvlink = {0, 1}, .cpu = {0, 1}}};
     struct by_topology *topology;
     struct by_import_report report;
     struct by_problem problem = {0};

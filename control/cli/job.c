@@ -41,7 +41,7 @@ static const char help[] =
     "      --json             one JSON object on stdout\n"
     "      --help\n";
 
-struct arguments {
+struct job_arguments {
     const char *collectives, *ranks, *name, *share, *output, *controller;
     uint64_t job, window;
     bool json;
@@ -61,7 +61,7 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
-static int parse(int argc, char **argv, struct arguments *arguments)
+static int parse(int argc, char **argv, struct job_arguments *arguments)
 {
     int option, status = 0;
 
@@ -147,7 +147,7 @@ static void print_job(const json_t *job)
     }
 }
 
-static void print(const struct arguments *arguments, const json_t *object)
+static void print(const struct job_arguments *arguments, const json_t *object)
 {
     const json_t *jobs = json_object_get(object, "jobs");
 
@@ -165,7 +165,7 @@ static void print(const struct arguments *arguments, const json_t *object)
 }
 
 /* The table of one host into the folder. */
-static int fetch_table(const struct arguments *arguments, long long job, const char *host)
+static int fetch_table(const struct job_arguments *arguments, long long job, const char *host)
 {
     struct by_cli_answer answer;
     struct by_problem problem = {0};
@@ -188,7 +188,7 @@ static int fetch_table(const struct arguments *arguments, long long job, const c
 }
 
 /* Tables of all the job's hosts. */
-static int fetch_tables(const struct arguments *arguments, const json_t *job)
+static int fetch_tables(const struct job_arguments *arguments, const json_t *job)
 {
     const json_t *hosts = json_object_get(job, "hosts");
     size_t i;
@@ -206,7 +206,7 @@ static int fetch_tables(const struct arguments *arguments, const json_t *job)
     return status;
 }
 
-static int create(const struct arguments *arguments, json_t **answer)
+static int create(const struct job_arguments *arguments, json_t **answer)
 {
     json_t *object = json_object(), *ranks;
     char copy[65536], *rest = NULL, *text;
@@ -243,7 +243,7 @@ static int create(const struct arguments *arguments, json_t **answer)
 
 int by_command_job(int argc, char **argv)
 {
-    struct arguments arguments = {0};
+    struct job_arguments arguments = {0};
     const char *verb = argc > 1 ? argv[1] : "";
     bool numbered = strcmp(verb, "end") == 0 || strcmp(verb, "tables") == 0;
     json_t *answer = NULL;

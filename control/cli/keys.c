@@ -42,7 +42,7 @@ struct wanted {
     enum by_keys_role role;
 };
 
-struct arguments {
+struct keys_arguments {
     const char *folder, *psk;
     uint64_t days;
     bool renew;
@@ -62,13 +62,13 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
-static void want(struct arguments *arguments, const char *name, enum by_keys_role role)
+static void want(struct keys_arguments *arguments, const char *name, enum by_keys_role role)
 {
     BY_GROW(arguments->wanted, arguments->count, arguments->room);
     arguments->wanted[arguments->count++] = (struct wanted){by_copy_text(name), role};
 }
 
-static int want_all(struct arguments *arguments, const char *path)
+static int want_all(struct keys_arguments *arguments, const char *path)
 {
     struct by_topology *topology = by_cli_topology(path);
 
@@ -80,7 +80,7 @@ static int want_all(struct arguments *arguments, const char *path)
     return 0;
 }
 
-static int parse(int argc, char **argv, struct arguments *arguments)
+static int parse(int argc, char **argv, struct keys_arguments *arguments)
 {
     int option, status = 0;
 
@@ -124,7 +124,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
     return status;
 }
 
-static int make_psk(const struct arguments *arguments)
+static int make_psk(const struct keys_arguments *arguments)
 {
     struct by_problem problem = {0};
     int error = by_psk_file_make(arguments->psk, arguments->renew, &problem);
@@ -135,7 +135,7 @@ static int make_psk(const struct arguments *arguments)
     return BY_EXIT_DONE;
 }
 
-static int make(const struct arguments *arguments)
+static int make(const struct keys_arguments *arguments)
 {
     static const char *const roles[] = {
         [BY_KEYS_SWITCH] = "switch", [BY_KEYS_CONTROLLER] = "controller", [BY_KEYS_HOST] = "host"};
@@ -165,7 +165,7 @@ static int make(const struct arguments *arguments)
 
 int by_command_keys(int argc, char **argv)
 {
-    struct arguments arguments = {0};
+    struct keys_arguments arguments = {0};
     int status = parse(argc, argv, &arguments);
 
     if (status == 0)

@@ -27,7 +27,7 @@
 /* Names of the bottleneck that are listed for people (count). */
 #define CUT_NAMES_MAX 6u
 
-struct arguments {
+struct plan_arguments {
     const char *topology;
     const char *output;
     const char *root;
@@ -151,7 +151,7 @@ static int read_from(int option, struct by_cli_from *from)
 }
 
 /* One option; -1 to go on, else the exit status. */
-static int read_option(int option, struct arguments *arguments)
+static int read_option(int option, struct plan_arguments *arguments)
 {
     switch (option) {
     case 'c':
@@ -216,13 +216,13 @@ static int read_option(int option, struct arguments *arguments)
     }
 }
 
-static int read_arguments(int argc, char **argv, struct arguments *arguments)
+static int read_arguments(int argc, char **argv, struct plan_arguments *arguments)
 {
     int option, status;
 
     *arguments =
-        (struct arguments){.algorithm = BY_ALGORITHM_FOREST,
-                           .options = {.root = -1, .in_network = true, .forwarding = by_program_pack}};
+        (struct plan_arguments){.algorithm = BY_ALGORITHM_FOREST,
+                                .options = {.root = -1, .in_network = true, .forwarding = by_program_pack}};
     optind = 0;
     while ((option = getopt_long(argc, argv, "c:o:h", long_options, NULL)) != -1) {
         status = read_option(option, arguments);
@@ -249,7 +249,7 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
     return -1;
 }
 
-static int find_root(const struct by_topology *topology, struct arguments *arguments)
+static int find_root(const struct by_topology *topology, struct plan_arguments *arguments)
 {
     bool rooted = arguments->options.collective == BY_COLLECTIVE_BROADCAST ||
                   arguments->options.collective == BY_COLLECTIVE_REDUCE;
@@ -269,7 +269,7 @@ static int find_root(const struct by_topology *topology, struct arguments *argum
 }
 
 /* The files of --ranks and --shares. */
-static int read_job(const struct by_topology *topology, struct arguments *arguments)
+static int read_job(const struct by_topology *topology, struct plan_arguments *arguments)
 {
     struct by_problem problem = {0};
     int status = by_cli_ranks(arguments->ranks, topology, &arguments->member);
@@ -285,7 +285,7 @@ static int read_job(const struct by_topology *topology, struct arguments *argume
 
 /* What the verifier says of the plan, which shares no code with the planner; verdict 0: it was not asked. A
  * plan that is not what it claims is never shown or written. */
-struct check {
+struct plan_check {
     struct by_verify_report report;
     double seconds;
     const struct by_cli_from *from; /* planned again: from what, and what changed */
@@ -293,7 +293,8 @@ struct check {
 };
 
 /* Verifies the plan in memory. */
-static void verify_plan(const struct by_plan *plan, const struct by_topology *topology, struct check *check)
+static void verify_plan(const struct by_plan *plan, const struct by_topology *topology,
+                        struct plan_check *check)
 {
     double start = by_plan_clock();
 
@@ -320,7 +321,7 @@ static void print_fraction(const char *key, struct by_fraction value)
 }
 
 static void print_json(const struct by_plan *plan, const struct by_topology *topology,
-                       const struct check *check)
+                       const struct plan_check *check)
 {
     struct by_heights heights = by_plan_heights(plan, topology->node_count);
     char text[BY_FRACTION_JSON_BYTES];
@@ -434,7 +435,7 @@ static void print_shares(FILE *stream, const struct by_plan *plan, const struct 
 }
 
 static void print_people(FILE *stream, const struct by_plan *plan, const struct by_topology *topology,
-                         const struct check *check)
+                         const struct plan_check *check)
 {
     struct by_heights heights = by_plan_heights(plan, topology->node_count);
     bool optimal = by_fraction_compare(plan->achieved, plan->optimum) == 0;
@@ -500,8 +501,8 @@ static int write_plan(const struct by_plan *plan, const struct by_topology *topo
 }
 
 /* Plans anew and verifies, under a progress bar; -1 to go on. */
-static int make_plan(struct arguments *arguments, const struct by_topology *topology, struct by_plan **plan,
-                     struct check *check)
+static int make_plan(struct plan_arguments *arguments, const struct by_topology *topology,
+                     struct by_plan **plan, struct plan_check *check)
 {
     struct by_cli_progress progress;
     struct by_problem problem = {0};
@@ -528,10 +529,10 @@ static int make_plan(struct arguments *arguments, const struct by_topology *topo
 
 int by_command_plan(int argc, char **argv)
 {
-    struct arguments arguments;
+    struct plan_arguments arguments;
     struct by_topology *topology;
     struct by_plan *plan = NULL;
-    struct check check = {.from = &arguments.from};
+    struct plan_check check = {.from = &arguments.from};
     int status = read_arguments(argc, argv, &arguments);
 
     if (status >= 0)

@@ -16,7 +16,7 @@
 /* Switches up to which each has a row of its own for "all" (count). */
 #define ROWS_MAX 64u
 
-struct question {
+struct plan_whatif_question {
     const struct by_topology *topology;
     const char *file;
     const struct by_plan_options *options;
@@ -27,7 +27,7 @@ struct question {
 };
 
 /* What one plan came to. */
-struct answer {
+struct plan_whatif_answer {
     struct by_fraction rate, bound;
 };
 
@@ -51,8 +51,8 @@ static bool is_of(const struct by_node *node, const char *name, bool class)
 }
 
 /* Plans with the switches in question set; -1, or the exit status. */
-static int ask(const struct question *question, const char *name, bool class, bool able,
-               struct answer *answer)
+static int ask(const struct plan_whatif_question *question, const char *name, bool class, bool able,
+               struct plan_whatif_answer *answer)
 {
     struct by_topology copy = *question->topology;
     struct by_problem problem = {0};
@@ -73,7 +73,7 @@ static int ask(const struct question *question, const char *name, bool class, bo
     free(copy.nodes);
     if (error)
         return by_cli_refuse_work(question->file, error, &problem);
-    *answer = (struct answer){plan->achieved, plan->optimum};
+    *answer = (struct plan_whatif_answer){plan->achieved, plan->optimum};
     by_plan_free(plan);
     return -1;
 }
@@ -87,7 +87,7 @@ static uint32_t count_of(const struct by_topology *topology, const char *name, b
     return count;
 }
 
-static const char *capability_name(const struct question *question)
+static const char *capability_name(const struct plan_whatif_question *question)
 {
     return question->multicast && question->aggregate ? "multicast,aggregate"
            : question->multicast                      ? "multicast"
@@ -113,13 +113,13 @@ static void print_member(const char *key, struct by_fraction value)
            by_fraction_value(value));
 }
 
-static bool is_optimal(const struct answer *answer)
+static bool is_optimal(const struct plan_whatif_answer *answer)
 {
     return by_fraction_compare(answer->rate, answer->bound) == 0;
 }
 
-static void print_row(const struct question *question, const char *name, bool class,
-                      const struct answer *without, const struct answer *with)
+static void print_row(const struct plan_whatif_question *question, const char *name, bool class,
+                      const struct plan_whatif_answer *without, const struct plan_whatif_answer *with)
 {
     uint32_t count = count_of(question->topology, name, class);
     struct by_fraction gain = {0, 1};
@@ -148,9 +148,9 @@ static void print_row(const struct question *question, const char *name, bool cl
 }
 
 /* One row; -1, or the exit status. */
-static int answer_row(struct question *question, const char *name, bool class)
+static int answer_row(struct plan_whatif_question *question, const char *name, bool class)
 {
-    struct answer without = {{0, 1}, {0, 1}}, with = {{0, 1}, {0, 1}};
+    struct plan_whatif_answer without = {{0, 1}, {0, 1}}, with = {{0, 1}, {0, 1}};
     int status = ask(question, name, class, false, &without);
 
     if (status < 0)
@@ -165,7 +165,7 @@ static int answer_row(struct question *question, const char *name, bool class)
 }
 
 /* A row for each class, and for each switch where there are not too many. */
-static int answer_all(struct question *question)
+static int answer_all(struct plan_whatif_question *question)
 {
     const struct by_topology *topology = question->topology;
     uint32_t switches = topology->node_count - by_topology_compute_count(topology);
@@ -189,7 +189,7 @@ static int answer_all(struct question *question)
 }
 
 /* Takes NAME[=CAPABILITY] apart; -1, or the exit status. */
-static int read_question(struct question *question, const char *what, char name[64])
+static int read_question(struct plan_whatif_question *question, const char *what, char name[64])
 {
     const char *capability = strchr(what, '=');
     size_t length = capability ? (size_t)(capability - what) : strlen(what);
@@ -214,7 +214,7 @@ static int read_question(struct question *question, const char *what, char name[
     return -1;
 }
 
-static void print_head(const struct question *question, const struct answer *now)
+static void print_head(const struct plan_whatif_question *question, const struct plan_whatif_answer *now)
 {
     const char *collective = by_collective_name(question->options->collective);
     char text[BY_FRACTION_TEXT_BYTES];
@@ -235,9 +235,9 @@ static void print_head(const struct question *question, const struct answer *now
 int by_cli_what_if(const struct by_topology *topology, const char *file,
                    const struct by_plan_options *options, const char *what, bool json)
 {
-    struct question question = {
+    struct plan_whatif_question question = {
         .topology = topology, .file = file, .options = options, .json = json, .first = true};
-    struct answer now = {{0, 1}, {0, 1}};
+    struct plan_whatif_answer now = {{0, 1}, {0, 1}};
     char name[64];
     bool single, class, all;
     int status = read_question(&question, what, name);

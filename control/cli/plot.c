@@ -15,7 +15,7 @@
 /* A schedule (bytes): larger ones are no pictures. */
 #define SERIES_BYTES_MAX ((size_t)256 << 20)
 
-struct arguments {
+struct plot_arguments {
     const char *topology, *plan, *output, *root;
     uint32_t trees; /* UINT32_MAX: as many as the picture can hold */
     enum { BY_SIZE, BY_CLASSES, WHOLE } style;
@@ -35,7 +35,7 @@ static void help(FILE *stream)
 }
 
 /* Returns -1 to go on, else the exit status. */
-static int read_arguments(int argc, char **argv, struct arguments *arguments)
+static int read_arguments(int argc, char **argv, struct plot_arguments *arguments)
 {
     static const struct option options[] = {{"output", required_argument, NULL, 'o'},
                                             {"root", required_argument, NULL, 'r'},
@@ -104,7 +104,7 @@ static uint32_t trees_that_fit(const struct by_topology *topology)
 }
 
 /* Opens the output, which `dot` may end in .dot for; NULL after an error was printed. */
-static FILE *open_output(const struct arguments *arguments, bool dot, int *status)
+static FILE *open_output(const struct plot_arguments *arguments, bool dot, int *status)
 {
     bool standard = strcmp(arguments->output, "-") == 0;
     FILE *out;
@@ -122,7 +122,7 @@ static FILE *open_output(const struct arguments *arguments, bool dot, int *statu
     return out;
 }
 
-static int close_output(const struct arguments *arguments, FILE *out)
+static int close_output(const struct plot_arguments *arguments, FILE *out)
 {
     bool bad = ferror(out) != 0;
 
@@ -133,7 +133,7 @@ static int close_output(const struct arguments *arguments, FILE *out)
     return BY_EXIT_DONE;
 }
 
-static int write_picture(const struct arguments *arguments, const struct by_fabric *fabric)
+static int write_picture(const struct plot_arguments *arguments, const struct by_fabric *fabric)
 {
     int status = BY_EXIT_DONE;
     FILE *out = open_output(arguments, true, &status);
@@ -150,7 +150,7 @@ static int write_picture(const struct arguments *arguments, const struct by_fabr
 }
 
 /* A schedule instead of a plan. Returns -1 when the file is none. */
-static int draw_series(const struct arguments *arguments, const struct by_topology *topology)
+static int draw_series(const struct plot_arguments *arguments, const struct by_topology *topology)
 {
     struct by_series *series;
     struct by_problem problem = {0};
@@ -177,7 +177,7 @@ static int draw_series(const struct arguments *arguments, const struct by_topolo
     return status;
 }
 
-static int draw(const struct arguments *arguments, const struct by_topology *topology,
+static int draw(const struct plot_arguments *arguments, const struct by_topology *topology,
                 const struct by_plan *plan)
 {
     struct by_fabric *fabric;
@@ -202,7 +202,7 @@ static int draw(const struct arguments *arguments, const struct by_topology *top
 
 int by_command_plot(int argc, char **argv)
 {
-    struct arguments arguments = {.trees = UINT32_MAX};
+    struct plot_arguments arguments = {.trees = UINT32_MAX};
     struct by_topology *topology;
     struct by_plan *plan = NULL;
     struct by_problem problem = {0};

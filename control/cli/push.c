@@ -50,7 +50,7 @@ static const char help[] =
     "      --json           one JSON object on stdout\n"
     "      --help\n";
 
-struct load {
+struct push_load {
     char *path;
     char name[BY_NAME_MAX + 1];
     char *address;
@@ -58,14 +58,14 @@ struct load {
     size_t size, base_size;
 };
 
-struct arguments {
+struct push_arguments {
     const char *sockets, *over;
     struct by_session_options access;
     int json, renew, saved, settle;
     uint32_t to_count, to_room;
     char **to; /* NAME=ADDR */
     uint32_t load_count, load_room;
-    struct load *loads;
+    struct push_load *loads;
 };
 
 static const struct option options[] = {
@@ -85,11 +85,11 @@ static const struct option options[] = {
 };
 
 /* Adds one file. A host's image is an error only when it was named itself. */
-static int add_file(struct arguments *arguments, const char *path, int named)
+static int add_file(struct push_arguments *arguments, const char *path, int named)
 {
     struct by_image_header header;
     struct by_problem problem = {0};
-    struct load load = {0};
+    struct push_load load = {0};
 
     if (by_image_file_read(path, &load.bytes, &load.size, &problem) != 0)
         return by_cli_refuse(path, &problem);
@@ -139,7 +139,7 @@ static int renew(const char *path, struct dirent **entries, int count)
     return error == BY_EIO ? BY_EXIT_ENVIRONMENT : BY_EXIT_USAGE;
 }
 
-static int add_path(struct arguments *arguments, const char *path)
+static int add_path(struct push_arguments *arguments, const char *path)
 {
     struct dirent **entries;
     struct stat status;
@@ -176,8 +176,8 @@ static int add_path(struct arguments *arguments, const char *path)
 
 static void add_switch(void *context, const char *name, size_t length, const char *address)
 {
-    struct arguments *arguments = context;
-    struct load load = {0};
+    struct push_arguments *arguments = context;
+    struct push_load load = {0};
 
     (void)address; /* find_address has the same */
     snprintf(load.name, sizeof(load.name), "%.*s", (int)length, name);
@@ -195,7 +195,7 @@ static void add_nothing(void *context, const char *name, size_t length, const ch
 }
 
 /* Without images: every switch that --to names or that listens in --sockets. */
-static int add_switches(struct arguments *arguments, int files)
+static int add_switches(struct push_arguments *arguments, int files)
 {
     if (files > 0 || arguments->renew || arguments->saved + arguments->settle > 1)
         return by_cli_fail(BY_EXIT_USAGE,
@@ -209,7 +209,7 @@ static int add_switches(struct arguments *arguments, int files)
                : by_cli_fail(BY_EXIT_USAGE, "no switch: name them with --to, or the folder of their sockets");
 }
 
-static int parse(int argc, char **argv, struct arguments *arguments)
+static int parse(int argc, char **argv, struct push_arguments *arguments)
 {
     uint64_t value = 10;
     int option, status = 0;
@@ -270,7 +270,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
     return status;
 }
 
-static void find_address(const struct arguments *arguments, struct load *load)
+static void find_address(const struct push_arguments *arguments, struct push_load *load)
 {
     size_t length = strlen(load->name);
     char text[4200];
@@ -285,7 +285,7 @@ static void find_address(const struct arguments *arguments, struct load *load)
 }
 
 /* Every image has an address, and every address an image. */
-static int pair(struct arguments *arguments)
+static int pair(struct push_arguments *arguments)
 {
     for (uint32_t i = 0; i < arguments->load_count; i++) {
         find_address(arguments, &arguments->loads[i]);
@@ -307,7 +307,7 @@ static int pair(struct arguments *arguments)
     return 0;
 }
 
-static void report(const struct arguments *arguments, const struct by_push_target *targets,
+static void report(const struct push_arguments *arguments, const struct by_push_target *targets,
                    enum by_push_settled settled)
 {
     static const char *const words[] = {
@@ -341,7 +341,7 @@ static void report(const struct arguments *arguments, const struct by_push_targe
     json_decref(object);
 }
 
-static int push(struct arguments *arguments)
+static int push(struct push_arguments *arguments)
 {
     struct by_push_target *targets = by_alloc(arguments->load_count, sizeof(*targets));
     enum by_push_settled settled = BY_PUSH_CLEAR;
@@ -366,13 +366,13 @@ static int push(struct arguments *arguments)
 }
 
 /* Reads what --over holds for the switches; a switch that it lacks gets its whole table. */
-static int read_bases(struct arguments *arguments)
+static int read_bases(struct push_arguments *arguments)
 {
     struct by_problem problem = {0};
     char path[4200];
 
     for (uint32_t i = 0; i < arguments->load_count && arguments->over; i++) {
-        struct load *load = &arguments->loads[i];
+        struct push_load *load = &arguments->loads[i];
         int error;
 
         snprintf(path, sizeof(path), "%.4000s/%s.table", arguments->over, load->name);
@@ -385,7 +385,7 @@ static int read_bases(struct arguments *arguments)
 
 int by_command_push(int argc, char **argv)
 {
-    struct arguments arguments = {0};
+    struct push_arguments arguments = {0};
     int status = parse(argc, argv, &arguments);
 
     if (status == 0)

@@ -49,7 +49,7 @@ static const struct option options[] = {
     {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
 };
 
-struct arguments {
+struct show_arguments {
     int counters, waiting, log, json;
     const char *output;
     struct by_session_options access;
@@ -63,7 +63,7 @@ struct table {
     size_t bytes;
 };
 
-static int parse(int argc, char **argv, const char *help, struct arguments *arguments)
+static int parse(int argc, char **argv, const char *help, struct show_arguments *arguments)
 {
     uint64_t value = 10;
     int option, status = 0;
@@ -326,7 +326,7 @@ static void show_beside(const by_HelloReply *hello)
                (uint64_t)hello->saved_hash, (uint64_t)hello->saved_cookie);
 }
 
-static int show(struct table *table, const struct arguments *arguments)
+static int show(struct table *table, const struct show_arguments *arguments)
 {
     json_t *object = arguments->json ? json_object() : NULL;
     int status = 0;
@@ -362,7 +362,7 @@ static int show(struct table *table, const struct arguments *arguments)
 
 int by_command_show(int argc, char **argv)
 {
-    struct arguments arguments = {0};
+    struct show_arguments arguments = {0};
     struct by_problem problem = {0};
     struct table table = {0};
     int status = parse(argc, argv, show_help, &arguments);
@@ -389,7 +389,7 @@ int by_command_show(int argc, char **argv)
 
 int by_command_diff(int argc, char **argv)
 {
-    struct arguments arguments = {0};
+    struct show_arguments arguments = {0};
     struct table a = {0}, b = {0};
     uint32_t count = 0;
     int status = parse(argc, argv, diff_help, &arguments);

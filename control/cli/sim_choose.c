@@ -69,18 +69,18 @@ static double way_ps(const struct sim *sim, const struct by_hop_step *way, uint3
 }
 
 /* The longest way from the root down and back: cables, and the time of a byte on all of them. */
-struct way {
+struct sim_choose_way {
     uint32_t cables; /* of one direction */
     double down_ps, up_ps;
 };
 
-static struct way longest_way(const struct sim *sim, const struct by_lowered_tree *tree)
+static struct sim_choose_way longest_way(const struct sim *sim, const struct by_lowered_tree *tree)
 {
-    struct way *ways = by_alloc(tree->hop_count, sizeof(*ways)), longest = {0};
+    struct sim_choose_way *ways = by_alloc(tree->hop_count, sizeof(*ways)), longest = {0};
 
     for (uint32_t i = 1; i < tree->hop_count; i++) {
         const struct by_hop *hop = &tree->hops[i];
-        const struct way *above = &ways[tree->hop_of[hop->parent]];
+        const struct sim_choose_way *above = &ways[tree->hop_of[hop->parent]];
 
         ways[i].cables = above->cables + hop->down_count;
         ways[i].down_ps = above->down_ps + way_ps(sim, hop->down, hop->down_count, hop->parent);
@@ -102,7 +102,7 @@ static int is_sharded(unsigned collective)
 }
 
 /* The call on the trees that serve it. */
-struct load {
+struct sim_choose_load {
     unsigned bit;
     double *shares; /* sum of those of an owner's trees; behind the ranks, of trees that nobody owns */
 };
@@ -112,9 +112,9 @@ static uint32_t owner_of(const struct sim *sim, const struct by_lowered_tree *tr
     return is_sharded(sim->collective) && tree->owner < sim->ranks ? tree->owner : sim->ranks;
 }
 
-static struct load load_make(const struct sim *sim)
+static struct sim_choose_load load_make(const struct sim *sim)
 {
-    struct load load = {serving_bit(sim), by_alloc(sim->ranks + 1, sizeof(double))};
+    struct sim_choose_load load = {serving_bit(sim), by_alloc(sim->ranks + 1, sizeof(double))};
 
     for (uint32_t i = 0; i < sim->lowering->tree_count; i++)
         if (sim->lowering->trees[i].collectives & load.bit)
@@ -123,7 +123,8 @@ static struct load load_make(const struct sim *sim)
 }
 
 /* Part of the call's bytes that a tree carries; 0 of a tree that does not serve it. */
-static double part_of(const struct sim *sim, const struct load *load, const struct by_lowered_tree *tree)
+static double part_of(const struct sim *sim, const struct sim_choose_load *load,
+                      const struct by_lowered_tree *tree)
 {
     uint32_t owner = owner_of(sim, tree);
 
@@ -183,7 +184,7 @@ static uint32_t fit_memory(const struct sim *sim, uint32_t window, uint32_t chun
     return window;
 }
 
-static uint32_t choose_train(const struct sim *sim, const struct load *load, uint32_t chunk)
+static uint32_t choose_train(const struct sim *sim, const struct sim_choose_load *load, uint32_t chunk)
 {
     double packets = 0;
 
@@ -205,7 +206,7 @@ static int goes_up(const struct sim *sim)
 }
 
 /* Looks at all trees: the longest way, the mean of the trees' longest ways, the fastest tree. */
-static void look(struct sim *sim, const struct load *load, double rate)
+static void look(struct sim *sim, const struct sim_choose_load *load, double rate)
 {
     int up_too = goes_up(sim);
     int down_too = sim->collective != BY_COLLECTIVE_REDUCE_SCATTER && sim->collective != BY_COLLECTIVE_REDUCE;
@@ -214,7 +215,7 @@ static void look(struct sim *sim, const struct load *load, double rate)
     for (uint32_t i = 0; i < sim->lowering->tree_count; i++) {
         const struct by_lowered_tree *tree = &sim->lowering->trees[i];
         double part = part_of(sim, load, tree), fill;
-        struct way way;
+        struct sim_choose_way way;
 
         if (part <= 0)
             continue;
@@ -249,7 +250,7 @@ void sim_choose(struct sim *sim)
 {
     const struct sim_options *options = &sim->options;
     struct sim_choice *choice = &sim->choice;
-    struct load load = load_make(sim);
+    struct sim_choose_load load = load_make(sim);
     double rate = promised_rate(sim), window;
 
     look(sim, &load, rate);

@@ -15,15 +15,15 @@
 #define PS          INT64_C(1000000000000)
 
 /* A direction of a link, as it was used. */
-struct row {
+struct sim_report_row {
     uint32_t arc;
     uint64_t packets, payload, header, busy_ps, queue_high, dropped, marked;
 };
 
-struct verdict {
+struct sim_report_verdict {
     uint64_t time_ps;
     uint32_t row_count;
-    struct row *rows;
+    struct sim_report_row *rows;
     uint32_t fullest;    /* row with the most payload for its rate */
     double algbw;        /* in the topology's unit */
     double header_share; /* of the time that the fullest link was busy */
@@ -41,12 +41,12 @@ static uint64_t number(const json_t *object, const char *key)
 }
 
 /* Seconds of payload on the link, for comparing links. */
-static double payload_time(const struct sim *sim, const struct row *row)
+static double payload_time(const struct sim *sim, const struct sim_report_row *row)
 {
     return (double)row->payload / (double)sim->topology->arcs[row->arc].capacity;
 }
 
-static void read_rows(const struct sim *sim, struct verdict *verdict)
+static void read_rows(const struct sim *sim, struct sim_report_verdict *verdict)
 {
     const json_t *arcs = json_object_get(sim->result, "arcs");
 
@@ -54,17 +54,17 @@ static void read_rows(const struct sim *sim, struct verdict *verdict)
     verdict->rows = by_alloc(verdict->row_count, sizeof(*verdict->rows));
     for (uint32_t i = 0; i < verdict->row_count; i++) {
         const json_t *arc = json_array_get(arcs, i);
-        const struct row *best = &verdict->rows[verdict->fullest];
-        struct row *row = &verdict->rows[i];
+        const struct sim_report_row *best = &verdict->rows[verdict->fullest];
+        struct sim_report_row *row = &verdict->rows[i];
 
-        *row = (struct row){.arc = i,
-                            .packets = number(arc, "packets"),
-                            .payload = number(arc, "payload_bytes"),
-                            .header = number(arc, "header_bytes"),
-                            .busy_ps = number(arc, "busy_ps"),
-                            .queue_high = number(arc, "queue_high"),
-                            .dropped = number(arc, "dropped"),
-                            .marked = number(arc, "marked")};
+        *row = (struct sim_report_row){.arc = i,
+                                       .packets = number(arc, "packets"),
+                                       .payload = number(arc, "payload_bytes"),
+                                       .header = number(arc, "header_bytes"),
+                                       .busy_ps = number(arc, "busy_ps"),
+                                       .queue_high = number(arc, "queue_high"),
+                                       .dropped = number(arc, "dropped"),
+                                       .marked = number(arc, "marked")};
         if (payload_time(sim, row) > payload_time(sim, best) ||
             (payload_time(sim, row) >= payload_time(sim, best) && row->busy_ps > best->busy_ps))
             verdict->fullest = i;
@@ -72,7 +72,7 @@ static void read_rows(const struct sim *sim, struct verdict *verdict)
 }
 
 /* Counted bytes of each direction beside those that follow from the tables. */
-static const char *compare_traffic(const struct sim *sim, const struct verdict *verdict)
+static const char *compare_traffic(const struct sim *sim, const struct sim_report_verdict *verdict)
 {
     const struct sim_options *options = &sim->options;
     struct by_traffic_call call = {
@@ -109,12 +109,12 @@ static int is_impossible(const struct sim *sim, uint64_t time_ps)
     return left > right;
 }
 
-static void judge(const struct sim *sim, struct verdict *verdict)
+static void judge(const struct sim *sim, struct sim_report_verdict *verdict)
 {
-    const struct row *fullest;
+    const struct sim_report_row *fullest;
     double seconds;
 
-    *verdict = (struct verdict){.time_ps = number(sim->result, "time_ps")};
+    *verdict = (struct sim_report_verdict){.time_ps = number(sim->result, "time_ps")};
     read_rows(sim, verdict);
     verdict->wrong = number(sim->result, "wrong_elements") > 0 || number(sim->result, "missing_chunks") > 0;
     verdict->repairs = number(sim->result, "retransmissions") > 0;
@@ -135,19 +135,19 @@ static void judge(const struct sim *sim, struct verdict *verdict)
         json_is_null(json_object_get(sim->result, "error")) && is_impossible(sim, verdict->time_ps);
 }
 
-static double used(const struct verdict *verdict, const struct row *row)
+static double used(const struct sim_report_verdict *verdict, const struct sim_report_row *row)
 {
     return verdict->time_ps > 0 ? (double)row->busy_ps / (double)verdict->time_ps : 0;
 }
 
 /* ---- JSON ---- */
 
-static json_t *json_rows(const struct sim *sim, const struct verdict *verdict)
+static json_t *json_rows(const struct sim *sim, const struct sim_report_verdict *verdict)
 {
     json_t *rows = json_array();
 
     for (uint32_t i = 0; i < verdict->row_count; i++) {
-        const struct row *row = &verdict->rows[i];
+        const struct sim_report_row *row = &verdict->rows[i];
         const struct by_arc *arc = &sim->topology->arcs[row->arc];
 
         json_array_append_new(
@@ -189,7 +189,7 @@ static json_t *json_fraction(struct by_fraction value)
     return json_loads(by_fraction_json(value, text), 0, NULL);
 }
 
-static json_t *make_json(const struct sim *sim, const struct verdict *verdict)
+static json_t *make_json(const struct sim *sim, const struct sim_report_verdict *verdict)
 {
     const struct sim_options *options = &sim->options;
     const struct sim_choice *choice = &sim->choice;
@@ -228,16 +228,16 @@ static json_t *make_json(const struct sim *sim, const struct verdict *verdict)
 
 static int by_use(const void *a, const void *b)
 {
-    const struct row *x = a, *y = b;
+    const struct sim_report_row *x = a, *y = b;
 
     if (x->busy_ps != y->busy_ps)
         return x->busy_ps < y->busy_ps ? 1 : -1;
     return x->arc < y->arc ? -1 : x->arc > y->arc;
 }
 
-static void print_links(const struct sim *sim, const struct verdict *verdict)
+static void print_links(const struct sim *sim, const struct sim_report_verdict *verdict)
 {
-    struct row *rows = by_alloc(verdict->row_count, sizeof(*rows));
+    struct sim_report_row *rows = by_alloc(verdict->row_count, sizeof(*rows));
     uint64_t queue = 0, dropped = 0;
 
     for (uint32_t i = 0; i < verdict->row_count; i++) {
@@ -274,7 +274,7 @@ static void print_slots(const struct sim *sim)
            json_integer_value(json_array_get(high, best)), sim->topology->nodes[best].name);
 }
 
-static void print_text(const struct sim *sim, const struct verdict *verdict)
+static void print_text(const struct sim *sim, const struct sim_report_verdict *verdict)
 {
     const struct sim_choice *choice = &sim->choice;
     char optimum[BY_FRACTION_TEXT_BYTES];
@@ -316,7 +316,7 @@ static int write_report(const struct sim *sim, const json_t *object)
 int sim_report(const struct sim *sim)
 {
     const char *error = json_string_value(json_object_get(sim->result, "error"));
-    struct verdict verdict;
+    struct sim_report_verdict verdict;
     json_t *object;
     int status;
 

@@ -20,7 +20,7 @@
 /* A period that is asked for (units of time). */
 #define PERIOD_MAX 1000000000000u
 
-struct arguments {
+struct steady_arguments {
     const char *topology, *output;
     enum by_series_operation operation;
     const char *sizes[SIZES_MAX];
@@ -33,7 +33,7 @@ struct arguments {
 };
 
 /* What the names stand for. */
-struct request {
+struct steady_request {
     uint32_t *sources, *targets, *holders;
     struct by_steady_size *sizes;
     struct by_steady_problem problem;
@@ -96,7 +96,7 @@ static void append(char **list, const char *names)
     snprintf(*list + before, strlen(names) + 2, "%s%s", before ? "," : "", names);
 }
 
-static int read_choice(int option, struct arguments *arguments)
+static int read_choice(int option, struct steady_arguments *arguments)
 {
     if (option == 'O') {
         arguments->operation = by_series_operation_find(optarg, strlen(optarg));
@@ -114,7 +114,7 @@ static int read_choice(int option, struct arguments *arguments)
     return -1;
 }
 
-static int read_balance(struct arguments *arguments)
+static int read_balance(struct steady_arguments *arguments)
 {
     static const char *const names[] = {"?", "never", "cheap", "always"};
 
@@ -127,7 +127,7 @@ static int read_balance(struct arguments *arguments)
     return by_cli_fail(BY_EXIT_USAGE, "--balance is '%s'; it must be never, cheap or always", optarg);
 }
 
-static int read_option(int option, struct arguments *arguments)
+static int read_option(int option, struct steady_arguments *arguments)
 {
     int status = 0;
 
@@ -174,7 +174,7 @@ static int read_option(int option, struct arguments *arguments)
 }
 
 /* Options that the operation has no use for. */
-static int check_options(const struct arguments *arguments)
+static int check_options(const struct steady_arguments *arguments)
 {
     bool reduce = arguments->operation == BY_SERIES_REDUCE;
     const char *idle = reduce && arguments->sources        ? "--source"
@@ -197,11 +197,11 @@ static int check_options(const struct arguments *arguments)
     return -1;
 }
 
-static int read_arguments(int argc, char **argv, struct arguments *arguments)
+static int read_arguments(int argc, char **argv, struct steady_arguments *arguments)
 {
     int option, status;
 
-    *arguments = (struct arguments){.ports = BY_SERIES_ONE_PORT};
+    *arguments = (struct steady_arguments){.ports = BY_SERIES_ONE_PORT};
     optind = 0;
     while ((option = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1) {
         status = read_option(option, arguments);
@@ -248,8 +248,8 @@ static int read_nodes(const struct by_topology *topology, const char *file, cons
 }
 
 /* One --size. */
-static int read_size(const struct by_topology *topology, const struct arguments *arguments, const char *text,
-                     uint32_t values, struct by_steady_size *size)
+static int read_size(const struct by_topology *topology, const struct steady_arguments *arguments,
+                     const char *text, uint32_t values, struct by_steady_size *size)
 {
     const char *equals = strrchr(text, '='), *number = equals ? equals + 1 : text;
     bool reduce = arguments->operation == BY_SERIES_REDUCE;
@@ -282,8 +282,8 @@ static int read_size(const struct by_topology *topology, const struct arguments 
     return -1;
 }
 
-static int read_request(const struct by_topology *topology, const struct arguments *arguments,
-                        struct request *request)
+static int read_request(const struct by_topology *topology, const struct steady_arguments *arguments,
+                        struct steady_request *request)
 {
     struct by_steady_problem *problem = &request->problem;
     const char *file = arguments->topology;
@@ -333,7 +333,7 @@ static int write_file(const struct by_series *series, const struct by_topology *
 }
 
 /* The best schedule; with --period in that period, in place of the least one. */
-static int make(const struct arguments *arguments, const struct by_steady_problem *problem,
+static int make(const struct steady_arguments *arguments, const struct by_steady_problem *problem,
                 struct by_series **series, mpq_t loss, struct by_problem *trouble)
 {
     struct by_series *best;
@@ -367,7 +367,7 @@ static bool falls_short(const struct by_series *series)
 
 /* Balance spreads a reduction over more trees, which a short period has no whole numbers of: where nobody has
  * asked for it, the schedule without may be better. */
-static int make_best(const struct arguments *arguments, struct by_steady_problem *problem,
+static int make_best(const struct steady_arguments *arguments, struct by_steady_problem *problem,
                      struct by_cli_steady *result, struct by_series **series)
 {
     struct by_problem trouble = {0};
@@ -394,7 +394,7 @@ static int make_best(const struct arguments *arguments, struct by_steady_problem
 }
 
 /* Checks, executes, tells and writes. */
-static int finish(const struct arguments *arguments, struct by_cli_steady *result)
+static int finish(const struct steady_arguments *arguments, struct by_cli_steady *result)
 {
     struct by_problem trouble = {0};
     bool standard = arguments->output && strcmp(arguments->output, "-") == 0;
@@ -417,10 +417,10 @@ static int finish(const struct arguments *arguments, struct by_cli_steady *resul
 
 int by_command_steady(int argc, char **argv)
 {
-    struct arguments arguments;
+    struct steady_arguments arguments;
     struct by_topology *topology = NULL;
     struct by_series *series = NULL;
-    struct request request = {0};
+    struct steady_request request = {0};
     struct by_cli_steady result = {0};
     int status = read_arguments(argc, argv, &arguments);
     double start = by_plan_clock();

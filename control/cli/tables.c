@@ -50,7 +50,7 @@ static const char help[] =
 /* Tables beyond this many bytes are not written as texts as well: `banyan show FILE` prints them. */
 #define TEXT_BYTES_MAX 65536u
 
-struct arguments {
+struct tables_arguments {
     const char *topology;
     const char *output;
     struct by_lower_options options;
@@ -81,7 +81,7 @@ static const struct option options[] = {
 };
 
 /* A path: the topology first, then plans of the job in hand. */
-static int add_path(struct arguments *arguments, const char *path)
+static int add_path(struct tables_arguments *arguments, const char *path)
 {
     uint32_t index = arguments->job_count - 1;
     uint32_t *count;
@@ -104,7 +104,7 @@ static int add_path(struct arguments *arguments, const char *path)
 }
 
 /* --share: of the job in hand, whose plans may come before or after it. */
-static int read_share(struct arguments *arguments, const char *text)
+static int read_share(struct tables_arguments *arguments, const char *text)
 {
     struct by_fraction share;
 
@@ -117,7 +117,7 @@ static int read_share(struct arguments *arguments, const char *text)
     return 0;
 }
 
-static int parse(int argc, char **argv, struct arguments *arguments)
+static int parse(int argc, char **argv, struct tables_arguments *arguments)
 {
     uint64_t value = 0;
     int option, status = 0;
@@ -190,7 +190,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
     return BY_EXIT_USAGE;
 }
 
-static int read_plans(struct arguments *arguments, const struct by_topology *topology)
+static int read_plans(struct tables_arguments *arguments, const struct by_topology *topology)
 {
     for (uint32_t i = 0; i < arguments->job_count; i++) {
         arguments->plans[i] = by_alloc(arguments->jobs[i].plan_count, sizeof(struct by_plan *));
@@ -275,7 +275,7 @@ static void report(const struct by_lowering *lowering, const char *folder, json_
         printf("note: %s\n", lowering->notes[i]);
 }
 
-static int compile(struct arguments *arguments, const struct by_topology *topology)
+static int compile(struct tables_arguments *arguments, const struct by_topology *topology)
 {
     struct by_lowering *lowering = NULL;
     struct by_problem problem = {0};
@@ -300,7 +300,7 @@ static int compile(struct arguments *arguments, const struct by_topology *topolo
 
 int by_command_tables(int argc, char **argv)
 {
-    struct arguments arguments = {.job = 1};
+    struct tables_arguments arguments = {.job = 1};
     struct by_topology *topology = NULL;
     int status = parse(argc, argv, &arguments);
 

@@ -57,7 +57,7 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
-struct arguments {
+struct top_arguments {
     uint64_t interval_s;
     const char *controller, *topology;
     char server[BY_HTTP_PATH_MAX];
@@ -74,7 +74,7 @@ static void add_target(void *context, const char *name, size_t length, const cha
     *target = (struct by_top_target){.name = by_copy_part(name, length), .address = by_copy_text(address)};
 }
 
-static int take_option(struct by_top_source *source, struct arguments *arguments, int option)
+static int take_option(struct by_top_source *source, struct top_arguments *arguments, int option)
 {
     switch (option) {
     case 'c':
@@ -109,7 +109,7 @@ static int take_option(struct by_top_source *source, struct arguments *arguments
     }
 }
 
-static int parse(int argc, char **argv, struct by_top_source *source, struct arguments *arguments)
+static int parse(int argc, char **argv, struct by_top_source *source, struct top_arguments *arguments)
 {
     int option, status = 0;
 
@@ -160,7 +160,7 @@ static void print_page(const struct by_top_view *view)
 }
 
 /* One look: two samples, an interval apart. */
-static int look_once(struct by_top_source *source, const struct arguments *arguments)
+static int look_once(struct by_top_source *source, const struct top_arguments *arguments)
 {
     struct by_top_view before = {0}, view = {0};
     struct by_problem problem = {0};
@@ -256,7 +256,7 @@ static bool serve_keys(const struct by_top_view *view, const char *trouble, uint
     return true;
 }
 
-static int look_live(struct by_top_source *source, const struct arguments *arguments)
+static int look_live(struct by_top_source *source, const struct top_arguments *arguments)
 {
     struct by_top_view view = {0}, next = {0};
     struct by_problem problem = {0};
@@ -293,7 +293,7 @@ static int look_live(struct by_top_source *source, const struct arguments *argum
 int by_command_top(int argc, char **argv)
 {
     struct by_top_source source = {.access.timeout_ms = SWITCH_MS};
-    struct arguments arguments = {.interval_s = 1};
+    struct top_arguments arguments = {.interval_s = 1};
     int status = parse(argc, argv, &source, &arguments);
 
     if (status == 0)

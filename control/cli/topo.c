@@ -17,7 +17,7 @@
 /* Greatest factor of --scatter. */
 #define SCATTER_MAX 1000000
 
-struct arguments {
+struct topo_arguments {
     const char *texts[BY_PRESET_PARAMETERS_MAX]; /* of the preset's parameters, NULL = default */
     const char *capable, *fail, *scatter, *seed;
 };
@@ -72,7 +72,8 @@ static void describe_preset(const struct by_preset *preset)
 }
 
 /* Reads the options; returns -1 to go on, else the exit status. */
-static int read_options(int argc, char **argv, const struct by_preset *preset, struct arguments *arguments)
+static int read_options(int argc, char **argv, const struct by_preset *preset,
+                        struct topo_arguments *arguments)
 {
     struct option options[BY_PRESET_PARAMETERS_MAX + 7] = {{0}};
     size_t count = 0;
@@ -144,7 +145,7 @@ static bool read_range(const char *text, int64_t *low, int64_t *high)
 }
 
 /* Fails links and scatters bandwidths, as asked; replaces `*topology`. */
-static int vary(const struct arguments *arguments, struct by_topology **topology)
+static int vary(const struct topo_arguments *arguments, struct by_topology **topology)
 {
     struct by_variation variation = {.fail = {0, 1}, .seed = 1};
     struct by_topology *varied;
@@ -186,7 +187,7 @@ static int vary(const struct arguments *arguments, struct by_topology **topology
 
 int by_command_topo(int argc, char **argv)
 {
-    struct arguments arguments = {{NULL}, NULL, NULL, NULL, NULL};
+    struct topo_arguments arguments = {{NULL}, NULL, NULL, NULL, NULL};
     const struct by_preset *preset;
     struct by_topology *topology;
     struct by_problem problem = {0};

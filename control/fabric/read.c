@@ -25,7 +25,7 @@
 #define VALUES_MAX (9 * (size_t)BY_TOPOLOGY_NODES_MAX + 5 * (size_t)BY_TOPOLOGY_LINKS_MAX + 16)
 
 /* The values are walked in document order; `next` is the number of the value about to be read. */
-struct reader {
+struct read_reader {
     struct by_locations locations;
     size_t next;
     struct by_builder *builder;
@@ -37,7 +37,7 @@ struct reader {
     by_problem_set((reader)->problem, BY_EINVAL, by_locations_place(&(reader)->locations, (at)), __VA_ARGS__)
 
 /* Reads a string member into `*text` (owned by the JSON). */
-static int read_text(struct reader *reader, json_t *value, const char *what, const char **text)
+static int read_text(struct read_reader *reader, json_t *value, const char *what, const char **text)
 {
     size_t at = reader->next++;
 
@@ -51,7 +51,7 @@ static int read_text(struct reader *reader, json_t *value, const char *what, con
     return 0;
 }
 
-static int read_flag(struct reader *reader, json_t *value, const char *what, bool *flag)
+static int read_flag(struct read_reader *reader, json_t *value, const char *what, bool *flag)
 {
     size_t at = reader->next++;
 
@@ -62,7 +62,7 @@ static int read_flag(struct reader *reader, json_t *value, const char *what, boo
 }
 
 /* Reads names with commas between them, such as "sum,max", into the bits of their values. */
-static int read_words(struct reader *reader, json_t *value, const char *what,
+static int read_words(struct read_reader *reader, json_t *value, const char *what,
                       unsigned (*from_name)(const char *), uint16_t *bits)
 {
     size_t at = reader->next;
@@ -87,7 +87,7 @@ static int read_words(struct reader *reader, json_t *value, const char *what,
 }
 
 /* Reads an exact number that is not negative: a JSON number by its own text, or a string. */
-static int read_number(struct reader *reader, json_t *value, const char *what, bool zero,
+static int read_number(struct read_reader *reader, json_t *value, const char *what, bool zero,
                        struct by_fraction *number)
 {
     size_t at = reader->next++, bytes = 0;
@@ -115,7 +115,7 @@ static int read_number(struct reader *reader, json_t *value, const char *what, b
     return 0;
 }
 
-static int read_rate(struct reader *reader, json_t *value, const char *what, struct by_fraction *rate)
+static int read_rate(struct read_reader *reader, json_t *value, const char *what, struct by_fraction *rate)
 {
     return read_number(reader, value, what, false, rate);
 }
@@ -129,7 +129,7 @@ static bool name_is_valid(const char *name)
 }
 
 /* Adds the node once all its members are known to be good. */
-static int add_node(struct reader *reader, size_t at, const struct by_node *node, bool switch_keys)
+static int add_node(struct read_reader *reader, size_t at, const struct by_node *node, bool switch_keys)
 {
     if (!node->compute && node->forward)
         return REFUSE(reader, at,
@@ -154,7 +154,7 @@ static int add_node(struct reader *reader, size_t at, const struct by_node *node
     return 0;
 }
 
-static int read_node(struct reader *reader, size_t number, json_t *object)
+static int read_node(struct read_reader *reader, size_t number, json_t *object)
 {
     size_t at = reader->next++;
     struct by_node node = {.aggregate_rate = {0, 1}, .task_time = {0, 1}};
@@ -221,7 +221,7 @@ static int read_node(struct reader *reader, size_t number, json_t *object)
 }
 
 /* Reads the name of a link's end into the node's index. */
-static int read_end(struct reader *reader, size_t number, json_t *value, int64_t *node)
+static int read_end(struct read_reader *reader, size_t number, json_t *value, int64_t *node)
 {
     size_t at = reader->next;
     const char *name = NULL;
@@ -239,7 +239,7 @@ static int read_end(struct reader *reader, size_t number, json_t *value, int64_t
     return 0;
 }
 
-static int read_between(struct reader *reader, size_t number, json_t *value, int64_t ends[2])
+static int read_between(struct read_reader *reader, size_t number, json_t *value, int64_t ends[2])
 {
     size_t at = reader->next++;
 
@@ -254,7 +254,7 @@ static int read_between(struct reader *reader, size_t number, json_t *value, int
     return 0;
 }
 
-static int read_link(struct reader *reader, size_t number, json_t *object)
+static int read_link(struct read_reader *reader, size_t number, json_t *object)
 {
     size_t at = reader->next++;
     int64_t between[2] = {-1, -1}, from = -1, to = -1;
@@ -305,8 +305,8 @@ static int read_link(struct reader *reader, size_t number, json_t *object)
 }
 
 /* Reads an array by calling `read` for each element. */
-static int read_array(struct reader *reader, json_t *array, const char *what, size_t count_max,
-                      int (*read)(struct reader *, size_t, json_t *))
+static int read_array(struct read_reader *reader, json_t *array, const char *what, size_t count_max,
+                      int (*read)(struct read_reader *, size_t, json_t *))
 {
     size_t at = reader->next++, number;
     json_t *element;
@@ -356,7 +356,7 @@ static size_t find_member(json_t *root, const char *wanted)
     return at;
 }
 
-static int read_unit(struct reader *reader, json_t *value, const char **unit)
+static int read_unit(struct read_reader *reader, json_t *value, const char **unit)
 {
     size_t at = reader->next;
     int error = read_text(reader, value, "the unit", unit);
@@ -366,7 +366,7 @@ static int read_unit(struct reader *reader, json_t *value, const char **unit)
     return error;
 }
 
-static int read_root(struct reader *reader, json_t *root, struct by_topology **topology)
+static int read_root(struct read_reader *reader, json_t *root, struct by_topology **topology)
 {
     const char *key, *name = NULL, *unit = "GB/s";
     json_t *value, *nodes = json_object_get(root, "nodes"), *links = json_object_get(root, "links");
@@ -428,7 +428,7 @@ static int refuse_syntax(const char *json, size_t bytes, const json_error_t *mis
 int by_topology_parse(const char *json, size_t bytes, struct by_topology **topology,
                       struct by_problem *problem)
 {
-    struct reader reader = {.problem = problem};
+    struct read_reader reader = {.problem = problem};
     json_error_t mistake;
     json_t *root;
     int error;

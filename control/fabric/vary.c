@@ -35,16 +35,16 @@ static int copy_link(struct by_builder *builder, const struct by_topology *from,
 }
 
 /* Walks over links that are not lost, whatever their direction. */
-struct walk {
+struct vary_walk {
     uint32_t *first, *next; /* lists of link ends: first[node], next[2 * link + side] */
     uint32_t *queue;
     uint32_t *seen; /* the round in which a node was seen last */
     uint32_t round;
 };
 
-static void walk_make(struct walk *walk, const struct by_topology *topology)
+static void walk_make(struct vary_walk *walk, const struct by_topology *topology)
 {
-    *walk = (struct walk){0};
+    *walk = (struct vary_walk){0};
     walk->first = by_alloc(topology->node_count, sizeof(*walk->first));
     walk->next = by_alloc(2 * (size_t)topology->link_count, sizeof(*walk->next));
     walk->queue = by_alloc(topology->node_count, sizeof(*walk->queue));
@@ -59,7 +59,7 @@ static void walk_make(struct walk *walk, const struct by_topology *topology)
     }
 }
 
-static void walk_free(struct walk *walk)
+static void walk_free(struct vary_walk *walk)
 {
     free(walk->first);
     free(walk->next);
@@ -68,7 +68,7 @@ static void walk_free(struct walk *walk)
 }
 
 /* Whether the two ends of `link` are still joined when it is lost with the others. */
-static bool joined_without(struct walk *walk, const struct by_topology *topology, const bool *lost,
+static bool joined_without(struct vary_walk *walk, const struct by_topology *topology, const bool *lost,
                            uint32_t link)
 {
     uint32_t head = 0, tail = 0, goal = topology->links[link].b;
@@ -98,7 +98,7 @@ static void choose_failures(const struct by_topology *from, struct by_fraction f
 {
     uint64_t left = (uint64_t)((unsigned __int128)fail.num * from->link_count / (uint64_t)fail.den);
     uint32_t *order = by_alloc(from->link_count, sizeof(*order));
-    struct walk walk;
+    struct vary_walk walk;
 
     walk_make(&walk, from);
     for (uint32_t i = 0; i < from->link_count; i++)

@@ -126,7 +126,7 @@ static int refuse(struct by_problem *problem, const char *text)
     return by_problem_set(problem, BY_EFORMAT, (struct by_place){0, 0}, "\"proof\": %s", text);
 }
 
-struct reader {
+struct certificate_reader {
     struct by_json *json;
     const struct by_names *names;
     const struct by_topology *topology;
@@ -134,7 +134,7 @@ struct reader {
     struct by_problem *problem;
 };
 
-static int read_node(const struct reader *reader, uint32_t *node)
+static int read_node(const struct certificate_reader *reader, uint32_t *node)
 {
     const char *text = "(not a string)";
     size_t bytes = strlen(text);
@@ -150,7 +150,7 @@ static int read_node(const struct reader *reader, uint32_t *node)
     return 0;
 }
 
-static int read_part(const struct reader *reader, struct by_part *part)
+static int read_part(const struct certificate_reader *reader, struct by_part *part)
 {
     uint32_t room = 0;
 
@@ -164,7 +164,7 @@ static int read_part(const struct reader *reader, struct by_part *part)
     return 0;
 }
 
-static int read_parts(const struct reader *reader)
+static int read_parts(const struct certificate_reader *reader)
 {
     struct by_certificate *certificate = reader->certificate;
     uint32_t room = 0;
@@ -182,7 +182,7 @@ static int read_parts(const struct reader *reader)
 }
 
 /* ["from", "to", price], the price an integer or its digits. */
-static int read_price(const struct reader *reader, struct by_price *price)
+static int read_price(const struct certificate_reader *reader, struct by_price *price)
 {
     uint32_t index = 0;
     bool first = true;
@@ -208,7 +208,7 @@ static int read_price(const struct reader *reader, struct by_price *price)
     return 0;
 }
 
-static int read_prices(const struct reader *reader)
+static int read_prices(const struct certificate_reader *reader)
 {
     struct by_certificate *certificate = reader->certificate;
     uint32_t room = 0;
@@ -229,7 +229,7 @@ struct by_certificate *by_certificate_read(struct by_json *json, const struct by
                                            const struct by_topology *topology, struct by_problem *problem)
 {
     struct by_certificate *certificate = by_alloc(1, sizeof(*certificate));
-    struct reader reader = {json, names, topology, certificate, problem};
+    struct certificate_reader reader = {json, names, topology, certificate, problem};
     const char *key;
     size_t bytes;
     int error = 0;

@@ -19,19 +19,19 @@
 /* Text on its way into a stream (bytes). */
 #define BUFFER_BYTES 65536u
 
-struct writer {
+struct file_writer {
     FILE *file;
     size_t used;
     char buffer[BUFFER_BYTES];
 };
 
-static void flush(struct writer *writer)
+static void flush(struct file_writer *writer)
 {
     fwrite(writer->buffer, 1, writer->used, writer->file); /* errors are asked for at the end */
     writer->used = 0;
 }
 
-static void put_bytes(struct writer *writer, const char *text, size_t bytes)
+static void put_bytes(struct file_writer *writer, const char *text, size_t bytes)
 {
     while (bytes > 0) {
         size_t part = BUFFER_BYTES - writer->used < bytes ? BUFFER_BYTES - writer->used : bytes;
@@ -45,12 +45,12 @@ static void put_bytes(struct writer *writer, const char *text, size_t bytes)
     }
 }
 
-static void put(struct writer *writer, const char *text)
+static void put(struct file_writer *writer, const char *text)
 {
     put_bytes(writer, text, strlen(text));
 }
 
-static void put_number(struct writer *writer, uint64_t number)
+static void put_number(struct file_writer *writer, uint64_t number)
 {
     char text[20];
     size_t at = sizeof(text);
@@ -61,7 +61,7 @@ static void put_number(struct writer *writer, uint64_t number)
     put_bytes(writer, text + at, sizeof(text) - at);
 }
 
-static void put_string(struct writer *writer, const char *text)
+static void put_string(struct file_writer *writer, const char *text)
 {
     json_t *string = json_string(text);
     char *dump;
@@ -75,7 +75,7 @@ static void put_string(struct writer *writer, const char *text)
 }
 
 /* Node names need no escapes. */
-static void put_nodes(struct writer *writer, const struct by_topology *topology, const uint32_t *nodes,
+static void put_nodes(struct file_writer *writer, const struct by_topology *topology, const uint32_t *nodes,
                       uint32_t count)
 {
     put(writer, "[");
@@ -87,7 +87,7 @@ static void put_nodes(struct writer *writer, const struct by_topology *topology,
     put(writer, "]");
 }
 
-static void put_fraction(struct writer *writer, const char *key, struct by_fraction value)
+static void put_fraction(struct file_writer *writer, const char *key, struct by_fraction value)
 {
     char text[BY_FRACTION_JSON_BYTES];
 
@@ -97,7 +97,8 @@ static void put_fraction(struct writer *writer, const char *key, struct by_fract
     put(writer, by_fraction_json(value, text));
 }
 
-static void put_head(struct writer *writer, const struct by_plan *plan, const struct by_topology *topology)
+static void put_head(struct file_writer *writer, const struct by_plan *plan,
+                     const struct by_topology *topology)
 {
     uint32_t inside = 0;
 
@@ -162,8 +163,8 @@ static void put_head(struct writer *writer, const struct by_plan *plan, const st
     }
 }
 
-static void put_tree(struct writer *writer, const struct by_plan *plan, const struct by_topology *topology,
-                     const struct by_tree *tree)
+static void put_tree(struct file_writer *writer, const struct by_plan *plan,
+                     const struct by_topology *topology, const struct by_tree *tree)
 {
     static const char *const use_names[] = {"?", "both", "up", "down"};
 
@@ -184,7 +185,7 @@ static void put_tree(struct writer *writer, const struct by_plan *plan, const st
 
 int by_plan_write(const struct by_plan *plan, const struct by_topology *topology, void *stream)
 {
-    struct writer *writer = by_alloc(1, sizeof(*writer));
+    struct file_writer *writer = by_alloc(1, sizeof(*writer));
     bool failed;
 
     writer->file = stream;

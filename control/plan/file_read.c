@@ -27,7 +27,7 @@
 static const struct by_place nowhere = {0, 0};
 static const char *const use_names[] = {"?", "both", "up", "down"};
 
-struct reader {
+struct file_read_reader {
     const struct by_topology *topology;
     struct by_json json;
     struct by_names *names;
@@ -46,10 +46,11 @@ struct reader {
     } has;
 };
 
-static bool refuse(struct reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static bool refuse(struct file_read_reader *reader, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Keeps the first mistake; returns false. */
-static bool refuse(struct reader *reader, const char *format, ...)
+static bool refuse(struct file_read_reader *reader, const char *format, ...)
 {
     va_list arguments;
 
@@ -64,13 +65,13 @@ static bool refuse(struct reader *reader, const char *format, ...)
 }
 
 /* Whether reading goes on. */
-static bool going(const struct reader *reader)
+static bool going(const struct file_read_reader *reader)
 {
     return !reader->error && !reader->json.failed;
 }
 
 /* A number of the plan: an integer, or its digits in a string. */
-static bool read_integer(struct reader *reader, int64_t *result)
+static bool read_integer(struct file_read_reader *reader, int64_t *result)
 {
     struct by_fraction number;
     const char *text;
@@ -85,7 +86,7 @@ static bool read_integer(struct reader *reader, int64_t *result)
     return true;
 }
 
-static bool read_fraction(struct reader *reader, const char *what, struct by_fraction *result)
+static bool read_fraction(struct file_read_reader *reader, const char *what, struct by_fraction *result)
 {
     int64_t num = -1, den = -1;
     const char *key;
@@ -108,7 +109,7 @@ static bool read_fraction(struct reader *reader, const char *what, struct by_fra
     return true;
 }
 
-static bool read_node(struct reader *reader, uint32_t *node)
+static bool read_node(struct file_read_reader *reader, uint32_t *node)
 {
     const char *text = "(not a string)";
     size_t bytes = strlen(text);
@@ -124,14 +125,14 @@ static bool read_node(struct reader *reader, uint32_t *node)
     return true;
 }
 
-static bool is_linked(const struct reader *reader, uint32_t a, uint32_t b)
+static bool is_linked(const struct file_read_reader *reader, uint32_t a, uint32_t b)
 {
     return by_links_find(reader->links, a, b) != UINT32_MAX ||
            by_links_find(reader->links, b, a) != UINT32_MAX;
 }
 
 /* A path by its names; `*path` is its number in the list. */
-static bool read_path(struct reader *reader, uint32_t *path)
+static bool read_path(struct file_read_reader *reader, uint32_t *path)
 {
     uint32_t count = 0, limit = reader->topology->node_count;
 
@@ -157,7 +158,7 @@ static bool read_path(struct reader *reader, uint32_t *path)
     return true;
 }
 
-static void read_paths(struct reader *reader)
+static void read_paths(struct file_read_reader *reader)
 {
     for (bool first = true; going(reader) && by_json_element(&reader->json, &first);) {
         BY_GROW(reader->path_numbers, reader->path_count, reader->path_room);
@@ -167,7 +168,7 @@ static void read_paths(struct reader *reader)
 }
 
 /* One edge: the number of a path, or the path itself. */
-static bool read_edge(struct reader *reader, uint32_t *path)
+static bool read_edge(struct file_read_reader *reader, uint32_t *path)
 {
     int64_t number;
 
@@ -180,7 +181,7 @@ static bool read_edge(struct reader *reader, uint32_t *path)
     return true;
 }
 
-static uint32_t read_edges(struct reader *reader)
+static uint32_t read_edges(struct file_read_reader *reader)
 {
     uint32_t count = 0;
 
@@ -194,7 +195,7 @@ static uint32_t read_edges(struct reader *reader)
 }
 
 /* That each edge goes from a node reached before to a new one. */
-static void check_tree(struct reader *reader, uint32_t root, uint32_t edge_count)
+static void check_tree(struct file_read_reader *reader, uint32_t root, uint32_t edge_count)
 {
     uint32_t mark = reader->list.count + 1;
 
@@ -212,7 +213,7 @@ static void check_tree(struct reader *reader, uint32_t root, uint32_t edge_count
     }
 }
 
-static void read_tree(struct reader *reader)
+static void read_tree(struct file_read_reader *reader)
 {
     struct by_fraction weight = {0, 1};
     uint32_t root = UINT32_MAX, use = 0, edge_count = 0;
@@ -249,13 +250,13 @@ static void read_tree(struct reader *reader)
         by_tree_list_append(&reader->list, root, (enum by_tree_use)use, weight, reader->edges, edge_count);
 }
 
-static void read_trees(struct reader *reader)
+static void read_trees(struct file_read_reader *reader)
 {
     for (bool first = true; going(reader) && by_json_element(&reader->json, &first);)
         read_tree(reader);
 }
 
-static void read_bottleneck(struct reader *reader, struct by_plan *plan)
+static void read_bottleneck(struct file_read_reader *reader, struct by_plan *plan)
 {
     const char *key;
     size_t bytes;
@@ -276,7 +277,7 @@ static void read_bottleneck(struct reader *reader, struct by_plan *plan)
     }
 }
 
-static void read_text(struct reader *reader, char **copy)
+static void read_text(struct file_read_reader *reader, char **copy)
 {
     const char *text;
     size_t bytes;
@@ -286,7 +287,7 @@ static void read_text(struct reader *reader, char **copy)
     *copy = by_copy_part(text, bytes);
 }
 
-static void read_format(struct reader *reader)
+static void read_format(struct file_read_reader *reader)
 {
     const char *text = "(none)";
     size_t bytes = strlen(text);
@@ -301,7 +302,7 @@ static void read_format(struct reader *reader)
                bytes > 40 ? 40 : (int)bytes, text, FORMAT);
 }
 
-static void read_collective(struct reader *reader, struct by_plan *plan)
+static void read_collective(struct file_read_reader *reader, struct by_plan *plan)
 {
     char *name = NULL;
 
@@ -311,7 +312,7 @@ static void read_collective(struct reader *reader, struct by_plan *plan)
 }
 
 /* The compute nodes that take part: at least two, each once. */
-static void read_ranks(struct reader *reader, struct by_plan *plan)
+static void read_ranks(struct file_read_reader *reader, struct by_plan *plan)
 {
     uint32_t count = 0, node = 0;
 
@@ -333,7 +334,7 @@ static void read_ranks(struct reader *reader, struct by_plan *plan)
     }
 }
 
-static void read_in_network(struct reader *reader, struct by_plan *plan)
+static void read_in_network(struct file_read_reader *reader, struct by_plan *plan)
 {
     char *text = NULL;
 
@@ -346,7 +347,7 @@ static void read_in_network(struct reader *reader, struct by_plan *plan)
 }
 
 /* The members but "trees" and "paths". */
-static void read_head(struct reader *reader, struct by_plan *plan, const char *key, size_t bytes)
+static void read_head(struct file_read_reader *reader, struct by_plan *plan, const char *key, size_t bytes)
 {
     uint32_t node = 0;
     bool null = by_json_peek(&reader->json) == 'n';
@@ -393,7 +394,7 @@ static void read_head(struct reader *reader, struct by_plan *plan, const char *k
 }
 
 /* The whole object. Trees that stand before the paths are read when the rest is known. */
-static void read_root(struct reader *reader, struct by_plan *plan)
+static void read_root(struct file_read_reader *reader, struct by_plan *plan)
 {
     size_t trees_at = 0;
     const char *key;
@@ -421,7 +422,7 @@ static void read_root(struct reader *reader, struct by_plan *plan)
     }
 }
 
-static void check_complete(struct reader *reader, const struct by_plan *plan)
+static void check_complete(struct file_read_reader *reader, const struct by_plan *plan)
 {
     if (!reader->has.format)
         refuse(reader, "the file's format is '(none)', this banyan reads '%s'; plan it anew", FORMAT);
@@ -436,7 +437,7 @@ static void check_complete(struct reader *reader, const struct by_plan *plan)
         refuse(reader, "the plan must have \"trees\", and a \"bottleneck\" of nodes of the topology");
 }
 
-static int read_plan(struct reader *reader, struct by_plan *plan)
+static int read_plan(struct file_read_reader *reader, struct by_plan *plan)
 {
     uint32_t n = reader->topology->node_count;
 
@@ -466,7 +467,7 @@ static int read_plan(struct reader *reader, struct by_plan *plan)
 int by_plan_parse(const char *text, size_t bytes, const struct by_topology *topology, struct by_plan **plan,
                   struct by_problem *problem)
 {
-    struct reader reader = {.topology = topology, .problem = problem};
+    struct file_read_reader reader = {.topology = topology, .problem = problem};
     struct by_plan *made = by_alloc(1, sizeof(*made));
     int error;
 

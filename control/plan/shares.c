@@ -16,7 +16,7 @@
 
 static const struct by_place nowhere = {0, 0};
 
-struct reader {
+struct shares_reader {
     struct by_json *json;
     const struct by_names *names;
     const struct by_topology *topology;
@@ -37,7 +37,7 @@ static int shown(const char *text, size_t bytes, size_t most)
 }
 
 /* One number, by its own text: the share of `node`. */
-static int read_value(const struct reader *reader, uint32_t node)
+static int read_value(const struct shares_reader *reader, uint32_t node)
 {
     struct by_json *json = reader->json;
     char kind = by_json_peek(json);
@@ -71,7 +71,7 @@ static int read_value(const struct reader *reader, uint32_t node)
 }
 
 /* {"node": number, ...} */
-static int read_object(const struct reader *reader)
+static int read_object(const struct shares_reader *reader)
 {
     struct by_json *json = reader->json;
     const char *key;
@@ -101,7 +101,7 @@ static int read_object(const struct reader *reader)
 }
 
 /* [number, ...], by rank */
-static int read_array(const struct reader *reader)
+static int read_array(const struct shares_reader *reader)
 {
     const struct by_topology *topology = reader->topology;
     uint32_t node = 0, count = 0;
@@ -122,7 +122,7 @@ static int read_array(const struct reader *reader)
 }
 
 /* The values times the least number that makes all of them whole, over what they have in common. */
-static int make_whole(const struct reader *reader, int64_t *shares)
+static int make_whole(const struct shares_reader *reader, int64_t *shares)
 {
     uint32_t n = reader->topology->node_count;
     int64_t scale = 1, divisor = 0, sum = 0;
@@ -151,7 +151,7 @@ static int make_whole(const struct reader *reader, int64_t *shares)
     return 0;
 }
 
-static int check_given(const struct reader *reader)
+static int check_given(const struct shares_reader *reader)
 {
     const struct by_topology *topology = reader->topology;
 
@@ -167,7 +167,7 @@ int by_shares_value(struct by_json *json, const struct by_names *names, const st
                     const bool *member, int64_t **shares, struct by_problem *problem)
 {
     uint32_t n = topology->node_count;
-    struct reader reader = {json, names, topology, member, NULL, NULL, problem};
+    struct shares_reader reader = {json, names, topology, member, NULL, NULL, problem};
     char kind = by_json_peek(json);
     int error;
 

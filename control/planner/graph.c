@@ -53,7 +53,7 @@ static int64_t budget_of(const struct by_node *node, int64_t scale)
     return budget < BY_CAPACITY_SUM_MAX ? (int64_t)budget : -1; /* more than all links can bring */
 }
 
-static void make_net(struct by_graph *graph, enum by_direction direction, int64_t scale)
+static void make_net(struct by_graph *graph, enum by_graph_direction direction, int64_t scale)
 {
     const struct by_topology *topology = graph->topology;
     struct by_mesh_arc *arcs = by_alloc(topology->arc_count, sizeof(*arcs));
@@ -69,7 +69,7 @@ static void make_net(struct by_graph *graph, enum by_direction direction, int64_
     free(arcs);
 }
 
-struct by_graph *by_graph_make_sparse(const struct by_topology *topology, enum by_direction direction,
+struct by_graph *by_graph_make_sparse(const struct by_topology *topology, enum by_graph_direction direction,
                                       bool in_network)
 {
     struct by_graph *graph = by_alloc(1, sizeof(*graph));
@@ -98,7 +98,7 @@ struct by_graph *by_graph_make_sparse(const struct by_topology *topology, enum b
     return graph;
 }
 
-struct by_graph *by_graph_make(const struct by_topology *topology, enum by_direction direction,
+struct by_graph *by_graph_make(const struct by_topology *topology, enum by_graph_direction direction,
                                bool in_network)
 {
     struct by_graph *graph = by_graph_make_sparse(topology, direction, in_network);

@@ -14,7 +14,7 @@
 #define BY_CAPACITY_SUM_MAX ((int64_t)1 << 60)
 
 /* What data does in the trees being planned. */
-enum by_direction { BY_DIRECTION_DOWN = 1, BY_DIRECTION_UP, BY_DIRECTION_BOTH };
+enum by_graph_direction { BY_DIRECTION_DOWN = 1, BY_DIRECTION_UP, BY_DIRECTION_BOTH };
 
 struct by_graph {
     const struct by_topology *topology;
@@ -33,10 +33,10 @@ struct by_graph {
 
 /* Makes the graph for data going in `direction` (UP transposes it). Without `in_network` no switch branches.
  */
-struct by_graph *by_graph_make(const struct by_topology *topology, enum by_direction direction,
+struct by_graph *by_graph_make(const struct by_topology *topology, enum by_graph_direction direction,
                                bool in_network);
 /* The same without the table `capacity`, which a large fabric has no room for. */
-struct by_graph *by_graph_make_sparse(const struct by_topology *topology, enum by_direction direction,
+struct by_graph *by_graph_make_sparse(const struct by_topology *topology, enum by_graph_direction direction,
                                       bool in_network);
 void by_graph_free(struct by_graph *graph);
 /* The capacity from `from` to `to`; not of a sparse graph. */

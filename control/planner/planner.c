@@ -112,7 +112,7 @@ static int check_options(const struct by_topology *topology, const struct by_pla
 }
 
 /* What the trees are to be packed into. */
-struct task {
+struct planner_task {
     struct by_graph *graph;
     bool *inside;    /* the side of the bottleneck that data must enter, in the direction of the graph */
     int64_t *roots;  /* trees at each node */
@@ -127,7 +127,7 @@ struct task {
 };
 
 /* Broadcast and reduce: as many trees as the least flow, at the graph's own capacities. */
-static int bound_rooted(struct task *task, uint32_t root, struct by_fraction *bound,
+static int bound_rooted(struct planner_task *task, uint32_t root, struct by_fraction *bound,
                         struct by_problem *problem)
 {
     const struct by_mesh *net = task->graph->net;
@@ -141,8 +141,8 @@ static int bound_rooted(struct task *task, uint32_t root, struct by_fraction *bo
 }
 
 /* Allgather and reduce-scatter: the optimum, and the least k that reaches it. */
-static int bound_shared(struct task *task, const struct by_plan_options *options, struct by_fraction *bound,
-                        struct by_plan *plan, struct by_problem *problem)
+static int bound_shared(struct planner_task *task, const struct by_plan_options *options,
+                        struct by_fraction *bound, struct by_plan *plan, struct by_problem *problem)
 {
     const struct by_graph *graph = task->graph;
     int64_t p = 1, q = 1;
@@ -169,21 +169,21 @@ static int bound_shared(struct task *task, const struct by_plan_options *options
 }
 
 /* The scale of `k` trees for each root at the optimum: rounded to whole trees it is at least that. */
-static int scale_of(const struct task *task, bool rooted, int64_t k, struct by_fraction *scale)
+static int scale_of(const struct planner_task *task, bool rooted, int64_t k, struct by_fraction *scale)
 {
     return by_fraction_set((__int128)task->best_p * k, rooted ? task->bound : task->best_q, scale);
 }
 
 /* `k` trees at the root, or for each part of the data. */
-static void set_roots(struct task *task, const struct by_plan_options *options, int64_t k)
+static void set_roots(struct planner_task *task, const struct by_plan_options *options, int64_t k)
 {
     for (uint32_t i = 0; i < task->graph->node_count; i++)
         task->roots[i] = is_rooted(options->collective) ? (i == options->root ? k : 0) : k * task->shares[i];
 }
 
 /* The best capacities for `k` trees, `*u` times the graph's, rounded down. */
-static int fix_k(struct task *task, const struct by_plan_options *options, int64_t k, struct by_fraction *u,
-                 struct by_problem *problem)
+static int fix_k(struct planner_task *task, const struct by_plan_options *options, int64_t k,
+                 struct by_fraction *u, struct by_problem *problem)
 {
     struct by_fraction scale = {0, 1};
 
@@ -198,7 +198,7 @@ static int fix_k(struct task *task, const struct by_plan_options *options, int64
 
 /* The least k below the optimal one, by trying, that loses at most `loss` of the rate: scale / u >= 1 - loss.
  */
-static int find_cheap_k(struct task *task, const struct by_plan_options *options, int64_t *k,
+static int find_cheap_k(struct planner_task *task, const struct by_plan_options *options, int64_t *k,
                         struct by_problem *problem)
 {
     struct by_fraction least = {options->loss.den - options->loss.num, options->loss.den};
@@ -226,7 +226,7 @@ static int find_cheap_k(struct task *task, const struct by_plan_options *options
 }
 
 /* Finds the bound, and the scale at which trees count 1, with the trees at each root. */
-static int find_bound(struct task *task, const struct by_plan_options *options, struct by_plan *plan,
+static int find_bound(struct planner_task *task, const struct by_plan_options *options, struct by_plan *plan,
                       struct by_problem *problem)
 {
     size_t bytes = 2 * (size_t)task->graph->net->pair_count * sizeof(*task->capacity);
@@ -266,8 +266,8 @@ static int find_bound(struct task *task, const struct by_plan_options *options, 
 }
 
 /* The certificate: the nodes that data must leave. In a transposed graph data leaves where trees enter. */
-static int describe_cut(const struct task *task, const struct by_plan_options *options, struct by_plan *plan,
-                        struct by_problem *problem)
+static int describe_cut(const struct planner_task *task, const struct by_plan_options *options,
+                        struct by_plan *plan, struct by_problem *problem)
 {
     bool leaving = goes_up(options->collective);
 
@@ -282,8 +282,8 @@ static int describe_cut(const struct task *task, const struct by_plan_options *o
     return 0;
 }
 
-static int make_trees(const struct task *task, const struct by_plan_options *options, struct by_plan *plan,
-                      struct by_problem *problem)
+static int make_trees(const struct planner_task *task, const struct by_plan_options *options,
+                      struct by_plan *plan, struct by_problem *problem)
 {
     struct by_forest forest = {.graph = task->graph, .capacity = task->capacity, .roots = task->roots};
     struct by_tree_list list = {0};
@@ -309,7 +309,7 @@ static int make_trees(const struct task *task, const struct by_plan_options *opt
 }
 
 /* The optimal trees took too long: few trees for each root, within the time that is left. */
-static int hurry(struct task *task, const struct by_plan_options *options, double deadline,
+static int hurry(struct planner_task *task, const struct by_plan_options *options, double deadline,
                  struct by_plan *plan, struct by_problem *problem)
 {
     int64_t k = is_rooted(options->collective) ? HURRIED_TREES : 1;
@@ -332,7 +332,7 @@ static int hurry(struct task *task, const struct by_plan_options *options, doubl
 static int plan_rooted(const struct by_topology *topology, const struct by_plan_options *options,
                        struct by_plan *plan, struct by_problem *problem)
 {
-    struct task task = {0};
+    struct planner_task task = {0};
     size_t n = topology->node_count;
     double start = by_plan_clock(), limit = options->time_limit_s;
     /* The optimal k may be left for a small one halfway. */

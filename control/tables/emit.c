@@ -14,7 +14,7 @@
 #include "offload/base/errors.h"
 
 /* An image being written. */
-struct writer {
+struct emit_writer {
     const struct by_lowering *lowering;
     uint32_t node;
     bool host; /* else a switch, or a compute node that forwards for others alone */
@@ -59,7 +59,7 @@ uint32_t by_lower_hop_records(const struct by_lowered_tree *tree)
     return count;
 }
 
-static void count_records(const struct writer *w, uint32_t count[BY_SECTION_COUNT])
+static void count_records(const struct emit_writer *w, uint32_t count[BY_SECTION_COUNT])
 {
     const struct by_lowering *lowering = w->lowering;
     memset(count, 0, BY_SECTION_COUNT * sizeof(uint32_t));
@@ -119,7 +119,7 @@ static uint32_t rate_of(const struct by_topology *topology, uint32_t arc)
     return thousands < UINT32_MAX ? (uint32_t)thousands : UINT32_MAX;
 }
 
-static void put_rates(const struct writer *w, uint32_t link, struct by_image_port *port)
+static void put_rates(const struct emit_writer *w, uint32_t link, struct by_image_port *port)
 {
     const struct by_topology *topology = w->lowering->topology;
     const struct by_link *record = &topology->links[link];
@@ -131,7 +131,7 @@ static void put_rates(const struct writer *w, uint32_t link, struct by_image_por
     port->rate_out = rate_of(topology, is_a ? record->arc_ab : record->arc_ba);
 }
 
-static void put_ports(struct writer *w)
+static void put_ports(struct emit_writer *w)
 {
     const struct by_lowering *lowering = w->lowering;
     const struct by_topology *topology = lowering->topology;
@@ -164,7 +164,7 @@ struct upward {
     uint32_t ip;
 };
 
-static struct upward way_up(const struct writer *w, const struct by_lowered_tree *tree,
+static struct upward way_up(const struct emit_writer *w, const struct by_lowered_tree *tree,
                             const struct by_hop *hop)
 {
     const struct by_hop_step *last = &hop->up[hop->up_count - 1];
@@ -177,7 +177,7 @@ static struct upward way_up(const struct writer *w, const struct by_lowered_tree
     };
 }
 
-static void put_children(struct writer *w, const struct by_lowered_tree *tree, const struct by_hop *hop)
+static void put_children(struct emit_writer *w, const struct by_lowered_tree *tree, const struct by_hop *hop)
 {
     const struct by_lowering *lowering = w->lowering;
     uint32_t below = hop->child_count, own_rank = by_lowering_rank(lowering, tree->job, w->node);
@@ -204,7 +204,7 @@ static void put_children(struct writer *w, const struct by_lowered_tree *tree, c
     }
 }
 
-static void put_entry(struct writer *w, const struct by_lowered_tree *tree, const struct by_hop *hop)
+static void put_entry(struct emit_writer *w, const struct by_lowered_tree *tree, const struct by_hop *hop)
 {
     struct by_image_entry entry = {.job = tree->job,
                                    .tree = tree->tree,
@@ -230,7 +230,7 @@ static void put_entry(struct writer *w, const struct by_lowered_tree *tree, cons
     by_image_put_entry(w->image, w->next[BY_SECTION_ENTRY]++, &entry);
 }
 
-static void put_leaf(struct writer *w, const struct by_lowered_tree *tree, const struct by_hop *hop)
+static void put_leaf(struct emit_writer *w, const struct by_lowered_tree *tree, const struct by_hop *hop)
 {
     struct by_image_leaf leaf = {.job = tree->job,
                                  .tree = tree->tree,
@@ -260,7 +260,7 @@ static void put_leaf(struct writer *w, const struct by_lowered_tree *tree, const
 }
 
 /* The whole tree, by node, for a host's error texts. */
-static void put_hops(struct writer *w, const struct by_lowered_tree *tree)
+static void put_hops(struct emit_writer *w, const struct by_lowered_tree *tree)
 {
     for (uint32_t node = 0; node < w->lowering->node_count; node++) {
         if (tree->hop_of[node] == BY_LOWER_NODE_NONE)
@@ -285,7 +285,7 @@ static void put_hops(struct writer *w, const struct by_lowered_tree *tree)
     }
 }
 
-static void put_trees(struct writer *w)
+static void put_trees(struct emit_writer *w)
 {
     const struct by_lowering *lowering = w->lowering;
     uint32_t job = 0; /* its place */
@@ -318,7 +318,7 @@ static const uint32_t *ranks_of(const struct by_lowering *lowering, uint32_t nod
     return lowering->map.rank;
 }
 
-static void put_relays_and_names(struct writer *w)
+static void put_relays_and_names(struct emit_writer *w)
 {
     const struct by_lowering *lowering = w->lowering;
     const uint32_t *ranks = ranks_of(lowering, w->node);
@@ -362,7 +362,7 @@ int by_lowering_image(const struct by_lowering *lowering, uint32_t node, uint8_t
                       struct by_problem *problem)
 {
     const char *name = lowering->topology->nodes[node].name;
-    struct writer w = {.lowering = lowering, .node = node, .host = is_host(lowering, node)};
+    struct emit_writer w = {.lowering = lowering, .node = node, .host = is_host(lowering, node)};
     struct by_image_header header = {.cookie = lowering->cookie,
                                      .node = (uint16_t)node,
                                      .kind = w.host ? BY_NODE_HOST : BY_NODE_SWITCH,

@@ -15,7 +15,7 @@
 
 #define BIT(collective) ((uint16_t)(1u << (collective)))
 
-void by_group_note(struct by_groups *groups, const char *format, ...)
+void by_group_note(struct by_table_groups *groups, const char *format, ...)
 {
     char text[400];
     va_list arguments;
@@ -27,18 +27,18 @@ void by_group_note(struct by_groups *groups, const char *format, ...)
     groups->notes[groups->note_count++] = by_copy_text(text);
 }
 
-static struct by_group *find_group(struct by_groups *groups, uint16_t collectives, uint16_t owner)
+static struct by_table_group *find_group(struct by_table_groups *groups, uint16_t collectives, uint16_t owner)
 {
     for (uint32_t i = 0; i < groups->count; i++)
         if (groups->groups[i].collectives == collectives && groups->groups[i].owner == owner)
             return &groups->groups[i];
     BY_GROW(groups->groups, groups->count, groups->room);
-    groups->groups[groups->count] = (struct by_group){.collectives = collectives, .owner = owner};
+    groups->groups[groups->count] = (struct by_table_group){.collectives = collectives, .owner = owner};
     return &groups->groups[groups->count++];
 }
 
 /* What a tree of this plan is for: the bit of its group, and which way its data run. */
-static uint16_t role(const struct by_plan *plan, const struct by_tree *tree, enum by_flow *flow)
+static uint16_t role(const struct by_plan *plan, const struct by_tree *tree, enum by_table_flow *flow)
 {
     switch (plan->collective) {
     case BY_COLLECTIVE_ALLGATHER:
@@ -93,7 +93,7 @@ static int plans_have(const struct by_lower_job *job, unsigned collective)
 }
 
 static int add_plan(const struct by_address_map *map, const struct by_lower_job *job,
-                    const struct by_plan *plan, struct by_groups *groups, struct by_problem *problem)
+                    const struct by_plan *plan, struct by_table_groups *groups, struct by_problem *problem)
 {
     struct by_lower_load load = {.arc = by_alloc(map->topology->arc_count, sizeof(uint64_t))};
     int error = 0;
@@ -102,7 +102,7 @@ static int add_plan(const struct by_address_map *map, const struct by_lower_job 
         const struct by_tree *tree = &plan->trees[i];
         struct by_hops hops = {0};
         char where[64];
-        enum by_flow flow;
+        enum by_table_flow flow;
         uint16_t bit = role(plan, tree, &flow), owner = BY_RANK_NONE;
 
         /* One-way trees of an allreduce give way to a reduce-scatter's or an allgather's own plan. */
@@ -123,7 +123,7 @@ static int add_plan(const struct by_address_map *map, const struct by_lower_job 
         }
         if (error != 0)
             break;
-        struct by_group *group = find_group(groups, bit, owner);
+        struct by_table_group *group = find_group(groups, bit, owner);
         BY_GROW(group->trees, group->count, group->room);
         struct by_group_tree *added = &group->trees[group->count++];
         added->hops = hops;
@@ -143,7 +143,7 @@ static int order_trees(const void *a, const void *b)
 }
 
 /* Equal trees of a group become one of their summed weight. */
-static void merge_trees(struct by_group *group)
+static void merge_trees(struct by_table_group *group)
 {
     uint32_t kept = 0;
 
@@ -163,7 +163,7 @@ static void merge_trees(struct by_group *group)
 
 /* Weights to whole numbers without a common divisor; rounded, never to zero, when they do not fit 32 bits. 1
  * when it rounded. */
-static int share_out(struct by_group *group)
+static int share_out(struct by_table_group *group)
 {
     mpz_t lcm, divisor, value, largest;
     int rounded;
@@ -195,7 +195,7 @@ static int share_out(struct by_group *group)
     return rounded;
 }
 
-static int same_trees(const struct by_group *a, const struct by_group *b)
+static int same_trees(const struct by_table_group *a, const struct by_table_group *b)
 {
     if (a->owner != b->owner || a->count != b->count)
         return 0;
@@ -206,7 +206,7 @@ static int same_trees(const struct by_group *a, const struct by_group *b)
     return 1;
 }
 
-static void free_group(struct by_group *group)
+static void free_group(struct by_table_group *group)
 {
     for (uint32_t i = 0; i < group->count; i++) {
         by_hops_free(&group->trees[i].hops);
@@ -216,7 +216,7 @@ static void free_group(struct by_group *group)
     memset(group, 0, sizeof(*group));
 }
 
-static void remove_group(struct by_groups *groups, uint32_t index)
+static void remove_group(struct by_table_groups *groups, uint32_t index)
 {
     free_group(&groups->groups[index]);
     memmove(&groups->groups[index], &groups->groups[index + 1],
@@ -225,7 +225,7 @@ static void remove_group(struct by_groups *groups, uint32_t index)
 }
 
 /* Groups with the same trees, shares and owner serve all their collectives together. */
-static void merge_groups(struct by_groups *groups)
+static void merge_groups(struct by_table_groups *groups)
 {
     uint32_t shared = 0;
 
@@ -289,7 +289,7 @@ static bool has_no_share(const struct by_lower_job *job, unsigned collective, ui
 /* Each rank's shard needs trees, or a call could not be served; but for those that are planned to be empty.
  */
 static int check_owners(const struct by_address_map *map, const struct by_lower_job *job,
-                        const struct by_groups *groups, unsigned collective, struct by_problem *problem)
+                        const struct by_table_groups *groups, unsigned collective, struct by_problem *problem)
 {
     const struct by_topology *topology = map->topology;
     uint8_t *served = by_alloc(map->rank_count, 1);
@@ -317,7 +317,7 @@ static int check_owners(const struct by_address_map *map, const struct by_lower_
  * A job that has only one-way trees must still serve allreduce and barrier. Every tree can run both ways, so
  * those of reduce-scatter do: right, though the way down was not planned for data.
  */
-static void lend_allreduce(const struct by_lower_job *job, struct by_groups *groups)
+static void lend_allreduce(const struct by_lower_job *job, struct by_table_groups *groups)
 {
     const uint16_t wanted = BIT(BY_COLLECTIVE_ALLREDUCE), lent = wanted | BIT(BY_COLLECTIVE_BARRIER);
     int found = 0;
@@ -339,8 +339,8 @@ static void lend_allreduce(const struct by_lower_job *job, struct by_groups *gro
                       job->job);
 }
 
-int by_groups_make(const struct by_address_map *map, const struct by_lower_job *job, struct by_groups *groups,
-                   struct by_problem *problem)
+int by_groups_make(const struct by_address_map *map, const struct by_lower_job *job,
+                   struct by_table_groups *groups, struct by_problem *problem)
 {
     int error;
 
@@ -370,7 +370,7 @@ int by_groups_make(const struct by_address_map *map, const struct by_lower_job *
     return 0;
 }
 
-void by_groups_free(struct by_groups *groups)
+void by_groups_free(struct by_table_groups *groups)
 {
     for (uint32_t i = 0; i < groups->count; i++)
         free_group(&groups->groups[i]);

@@ -16,24 +16,25 @@ struct by_group_tree {
     uint32_t share; /* set by by_groups_make */
 };
 
-struct by_group {
+struct by_table_group {
     uint16_t collectives; /* bits */
     uint16_t owner;       /* rank or BY_RANK_NONE */
     uint32_t count, room;
     struct by_group_tree *trees;
 };
 
-struct by_groups {
+struct by_table_groups {
     uint32_t count, room;
-    struct by_group *groups;
+    struct by_table_group *groups;
     uint32_t note_count, note_room;
     char **notes;
 };
 
 /* Reads all plans of a job. 0 or an error with `problem`; on success the caller frees with by_groups_free. */
-int by_groups_make(const struct by_address_map *map, const struct by_lower_job *job, struct by_groups *groups,
-                   struct by_problem *problem);
-void by_groups_free(struct by_groups *groups);
-void by_group_note(struct by_groups *groups, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int by_groups_make(const struct by_address_map *map, const struct by_lower_job *job,
+                   struct by_table_groups *groups, struct by_problem *problem);
+void by_groups_free(struct by_table_groups *groups);
+void by_group_note(struct by_table_groups *groups, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -52,7 +52,7 @@ static int check_options(const struct by_lower_options *given, struct by_lower_o
 }
 
 /* Moves the trees of a job's groups into the lowering, numbered from 0. */
-static int take_trees(struct by_lowering *lowering, uint16_t job, struct by_groups *groups,
+static int take_trees(struct by_lowering *lowering, uint16_t job, struct by_table_groups *groups,
                       struct by_problem *problem)
 {
     uint32_t n = lowering->node_count, count = 0;
@@ -66,7 +66,7 @@ static int take_trees(struct by_lowering *lowering, uint16_t job, struct by_grou
             count, BY_TREES_MAX);
     lowering->trees = by_realloc(lowering->trees, lowering->tree_count + count + 1, sizeof(*lowering->trees));
     for (uint32_t i = 0, tree = 0; i < groups->count; i++) {
-        struct by_group *group = &groups->groups[i];
+        struct by_table_group *group = &groups->groups[i];
         for (uint32_t j = 0; j < group->count; j++, tree++) {
             struct by_lowered_tree *out = &lowering->trees[lowering->tree_count++];
             *out = (struct by_lowered_tree){.job = job,
@@ -118,7 +118,7 @@ static int add_job(struct by_lowering *lowering, const struct by_lower_job *job,
                    struct by_problem *problem)
 {
     struct by_address_map map;
-    struct by_groups groups;
+    struct by_table_groups groups;
     uint32_t before = lowering->tree_count;
     int error;
 
@@ -169,15 +169,15 @@ static int add_job(struct by_lowering *lowering, const struct by_lower_job *job,
 }
 
 /* What one node needs: slots of jobs whose window is given, and slots for each place of the other windows. */
-struct need {
+struct lower_need {
     uint64_t fixed;
     uint32_t places;
 };
 
 /* What every node needs; the one with most places (of those whose windows are free) goes to `*fullest`. */
-static struct need *count_needs(const struct by_lowering *lowering, uint32_t *fullest)
+static struct lower_need *count_needs(const struct by_lowering *lowering, uint32_t *fullest)
 {
-    struct need *needs = by_alloc(lowering->node_count, sizeof(*needs));
+    struct lower_need *needs = by_alloc(lowering->node_count, sizeof(*needs));
 
     for (uint32_t i = 0; i < lowering->tree_count; i++)
         for (uint32_t j = 0; j < lowering->trees[i].hop_count; j++) {
@@ -198,7 +198,7 @@ static struct need *count_needs(const struct by_lowering *lowering, uint32_t *fu
 
 /* Whether every node holds the trees with this window where none is given; else *node is one that does not.
  */
-static bool windows_fit(const struct need *needs, uint32_t count, uint32_t window, uint32_t slots,
+static bool windows_fit(const struct lower_need *needs, uint32_t count, uint32_t window, uint32_t slots,
                         uint32_t *node)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -215,7 +215,7 @@ static int set_windows(struct by_lowering *lowering, const struct by_lower_optio
                        struct by_problem *problem)
 {
     uint32_t node, full, window = options->window;
-    struct need *needs = count_needs(lowering, &full);
+    struct lower_need *needs = count_needs(lowering, &full);
     /* Where each tree counts as often as it needs slots. */
     const char *pairs = options->det ? " (for --det counted once for each two children)" : "";
     char text[300];

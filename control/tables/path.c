@@ -69,7 +69,7 @@ static int fuller(const struct by_topology *topology, const struct by_lower_load
 
 /* The least loaded cable from `near` (the parent's side) to `far` that has the arcs which data need, or
  * UINT32_MAX. A cable with both arcs is preferred: the answers can then return by it. */
-static uint32_t choose(const struct by_address_map *map, uint32_t near, uint32_t far, enum by_flow flow,
+static uint32_t choose(const struct by_address_map *map, uint32_t near, uint32_t far, enum by_table_flow flow,
                        uint64_t units, const struct by_lower_load *load)
 {
     const struct by_topology *topology = map->topology;
@@ -205,7 +205,7 @@ static uint32_t straighten(const uint32_t *nodes, uint32_t count, uint32_t *stra
 
 /* Cables from parent to child as the data need them. */
 static int way_down(const struct by_address_map *map, const uint32_t *nodes, uint32_t count,
-                    enum by_flow flow, uint64_t units, struct by_lower_load *load, const char *where,
+                    enum by_table_flow flow, uint64_t units, struct by_lower_load *load, const char *where,
                     struct by_hop_step *steps, struct by_problem *problem)
 {
     const struct by_topology *topology = map->topology;
@@ -231,8 +231,8 @@ static int way_down(const struct by_address_map *map, const uint32_t *nodes, uin
 }
 
 int by_path_lay(const struct by_address_map *map, const uint32_t *nodes, uint32_t node_count,
-                enum by_flow flow, struct by_fraction weight, struct by_lower_load *load, const char *where,
-                struct by_hop *hop, struct by_problem *problem)
+                enum by_table_flow flow, struct by_fraction weight, struct by_lower_load *load,
+                const char *where, struct by_hop *hop, struct by_problem *problem)
 {
     const struct by_topology *topology = map->topology;
     uint32_t *straight = by_alloc(node_count, sizeof(uint32_t));

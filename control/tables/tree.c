@@ -64,7 +64,7 @@ static int read_edges(struct draft *draft)
 }
 
 /* Every compute node is in the tree, switches are not its leaves, and who branches can. */
-static int check_nodes(const struct draft *draft, enum by_flow flow)
+static int check_nodes(const struct draft *draft, enum by_table_flow flow)
 {
     const struct by_topology *topology = draft->map->topology;
 
@@ -141,7 +141,7 @@ static uint32_t real_parent(const struct draft *draft, uint32_t node)
 }
 
 /* Hops breadth first, children by node index, bits in that order after the node's own leaf. */
-static int lay_hops(const struct draft *draft, enum by_flow flow, struct by_lower_load *load,
+static int lay_hops(const struct draft *draft, enum by_table_flow flow, struct by_lower_load *load,
                     struct by_hops *hops)
 {
     uint32_t n = draft->map->topology->node_count;
@@ -195,7 +195,7 @@ static void count_leaves(const struct by_address_map *map, struct by_hops *hops)
 }
 
 int by_hops_make(const struct by_address_map *map, const struct by_plan *plan, const struct by_tree *tree,
-                 enum by_flow flow, struct by_lower_load *load, const char *where, struct by_hops *hops,
+                 enum by_table_flow flow, struct by_lower_load *load, const char *where, struct by_hops *hops,
                  struct by_problem *problem)
 {
     uint32_t n = map->topology->node_count;

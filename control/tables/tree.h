@@ -8,7 +8,7 @@
 #include "control/tables/lower.h"
 
 /* Which way a tree's data run: which arcs it was planned on. */
-enum by_flow { BY_FLOW_DOWN = 1, BY_FLOW_UP = 2, BY_FLOW_BOTH = 3 };
+enum by_table_flow { BY_FLOW_DOWN = 1, BY_FLOW_UP = 2, BY_FLOW_BOTH = 3 };
 
 struct by_hops {
     uint32_t count;
@@ -29,7 +29,7 @@ struct by_lower_load {
  * success the caller frees `hops`.
  */
 int by_hops_make(const struct by_address_map *map, const struct by_plan *plan, const struct by_tree *tree,
-                 enum by_flow flow, struct by_lower_load *load, const char *where, struct by_hops *hops,
+                 enum by_table_flow flow, struct by_lower_load *load, const char *where, struct by_hops *hops,
                  struct by_problem *problem);
 void by_hops_free(struct by_hops *hops);
 /* Total order; 0 when both trees are the same, cables included. */
@@ -37,7 +37,7 @@ int by_hops_compare(const struct by_hops *a, const struct by_hops *b);
 
 /* The cables of one tree edge in both directions (path.c): `nodes` is parent first. Same errors. */
 int by_path_lay(const struct by_address_map *map, const uint32_t *nodes, uint32_t node_count,
-                enum by_flow flow, struct by_fraction weight, struct by_lower_load *load, const char *where,
-                struct by_hop *hop, struct by_problem *problem);
+                enum by_table_flow flow, struct by_fraction weight, struct by_lower_load *load,
+                const char *where, struct by_hop *hop, struct by_problem *problem);
 
 #endif

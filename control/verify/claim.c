@@ -22,7 +22,7 @@
 #define DIGITS_MAX 60u
 
 /* Members of the plan, in the order in which they are looked at: paths before trees. */
-enum member {
+enum claim_member {
     MEMBER_FORMAT,
     MEMBER_TOPOLOGY,
     MEMBER_UNIT,
@@ -46,7 +46,7 @@ static const char *const member_names[MEMBER_COUNT] = {
     "format",  "topology", "unit", "collective", "root",    "in_network", "ranks", "shares", "inv_x",
     "optimum", "achieved", "k",    "bottleneck", "ordered", "proof",      "paths", "trees"};
 
-struct reader {
+struct claim_reader {
     struct by_claim *claim;
     struct by_json json;
     struct by_names *names;
@@ -65,7 +65,7 @@ void by_claim_arrays_free(struct by_claim_arrays *arrays)
 }
 
 /* A non-negative integer: a JSON integer or a string of digits. */
-static bool read_integer(struct reader *reader, mpz_t result)
+static bool read_integer(struct claim_reader *reader, mpz_t result)
 {
     char digits[DIGITS_MAX + 1];
     const char *text;
@@ -84,7 +84,7 @@ static bool read_integer(struct reader *reader, mpz_t result)
     return strspn(digits, "0123456789") == bytes && mpz_set_str(result, digits, 10) == 0;
 }
 
-static bool read_fraction(struct reader *reader, const char *what, mpq_t result)
+static bool read_fraction(struct claim_reader *reader, const char *what, mpq_t result)
 {
     bool has_num = false, has_den = false, right = by_json_peek(&reader->json) == '{';
     const char *key;
@@ -107,14 +107,14 @@ static bool read_fraction(struct reader *reader, const char *what, mpq_t result)
     return true;
 }
 
-static bool read_small(struct reader *reader, const char *what, int64_t *result)
+static bool read_small(struct claim_reader *reader, const char *what, int64_t *result)
 {
     if (!by_json_integer(&reader->json, result) || *result < 0)
         return by_claim_violate(reader->claim, "%s is no count", what);
     return true;
 }
 
-static bool read_node(struct reader *reader, const char *what, uint32_t *node)
+static bool read_node(struct claim_reader *reader, const char *what, uint32_t *node)
 {
     const char *text = "(not a string)";
     size_t bytes = strlen(text);
@@ -130,7 +130,7 @@ static bool read_node(struct reader *reader, const char *what, uint32_t *node)
 }
 
 /* A path, added to the table. */
-static bool read_path(struct reader *reader)
+static bool read_path(struct claim_reader *reader)
 {
     struct by_claim *claim = reader->claim;
     struct by_claim_arrays *arrays = reader->arrays;
@@ -158,7 +158,7 @@ static bool read_path(struct reader *reader)
     return true;
 }
 
-static bool read_paths(struct reader *reader)
+static bool read_paths(struct claim_reader *reader)
 {
     if (by_json_peek(&reader->json) != '[')
         return by_claim_violate(reader->claim, "\"paths\" is no array");
@@ -169,7 +169,7 @@ static bool read_paths(struct reader *reader)
     return true;
 }
 
-static bool read_edges(struct reader *reader, struct by_claim_tree *tree)
+static bool read_edges(struct claim_reader *reader, struct by_claim_tree *tree)
 {
     struct by_claim *claim = reader->claim;
 
@@ -196,7 +196,7 @@ static bool read_edges(struct reader *reader, struct by_claim_tree *tree)
     return true;
 }
 
-static bool read_use(struct reader *reader, struct by_claim_tree *tree)
+static bool read_use(struct claim_reader *reader, struct by_claim_tree *tree)
 {
     static const char *const uses[] = {"both", "up", "down"};
     const char *text = "(missing)";
@@ -211,7 +211,7 @@ static bool read_use(struct reader *reader, struct by_claim_tree *tree)
                                          bytes > 40 ? 40 : (int)bytes, text);
 }
 
-static bool read_tree(struct reader *reader)
+static bool read_tree(struct claim_reader *reader)
 {
     enum { ROOT = 1, USE = 2, WEIGHT = 4, EDGES = 8, ALL = 15 };
     struct by_claim *claim = reader->claim;
@@ -251,7 +251,7 @@ static bool read_tree(struct reader *reader)
     return seen == ALL || by_claim_violate(claim, "a tree must have root, use, weight and edges");
 }
 
-static bool read_trees(struct reader *reader)
+static bool read_trees(struct claim_reader *reader)
 {
     if (by_json_peek(&reader->json) != '[')
         return by_claim_violate(reader->claim, "the plan has no trees");
@@ -261,7 +261,7 @@ static bool read_trees(struct reader *reader)
     return reader->claim->tree_count > 0 || by_claim_violate(reader->claim, "the plan has no trees");
 }
 
-static bool read_cut_nodes(struct reader *reader)
+static bool read_cut_nodes(struct claim_reader *reader)
 {
     struct by_claim *claim = reader->claim;
 
@@ -277,7 +277,7 @@ static bool read_cut_nodes(struct reader *reader)
     return true;
 }
 
-static bool read_bottleneck(struct reader *reader)
+static bool read_bottleneck(struct claim_reader *reader)
 {
     bool nodes = false, count = false, exiting = false, right = by_json_peek(&reader->json) == '{';
     const char *key;
@@ -302,7 +302,7 @@ static bool read_bottleneck(struct reader *reader)
 }
 
 /* A text that must be what the topology says. */
-static bool read_same(struct reader *reader, const char *wanted, const char *format)
+static bool read_same(struct claim_reader *reader, const char *wanted, const char *format)
 {
     const char *text = "(missing)";
     size_t bytes = strlen(text);
@@ -319,7 +319,7 @@ static bool read_same(struct reader *reader, const char *wanted, const char *for
                             shown, wanted);
 }
 
-static bool read_collective(struct reader *reader)
+static bool read_collective(struct claim_reader *reader)
 {
     const char *text = "(missing)";
     size_t bytes = strlen(text);
@@ -334,7 +334,7 @@ static bool read_collective(struct reader *reader)
 }
 
 /* Whether capable switches are to forward only. */
-static bool read_in_network(struct reader *reader)
+static bool read_in_network(struct claim_reader *reader)
 {
     const char *text = "";
     size_t bytes = 0;
@@ -346,7 +346,7 @@ static bool read_in_network(struct reader *reader)
 }
 
 /* The compute nodes that take part, each named once. */
-static bool read_ranks(struct reader *reader)
+static bool read_ranks(struct claim_reader *reader)
 {
     struct by_claim *claim = reader->claim;
 
@@ -367,7 +367,7 @@ static bool read_ranks(struct reader *reader)
 }
 
 /* Parts of the data by compute node that takes part, each named once. */
-static bool read_shares(struct reader *reader)
+static bool read_shares(struct claim_reader *reader)
 {
     struct by_claim *claim = reader->claim;
     uint32_t n = claim->topology->node_count;
@@ -397,7 +397,7 @@ static bool read_shares(struct reader *reader)
 }
 
 /* One member; the parser stands before its value. */
-static bool read_member(struct reader *reader, enum member member)
+static bool read_member(struct claim_reader *reader, enum claim_member member)
 {
     struct by_claim *claim = reader->claim;
     bool null = by_json_peek(&reader->json) == 'n';
@@ -450,7 +450,7 @@ static bool read_member(struct reader *reader, enum member member)
 }
 
 /* Finds the members of the plan; 0 when it is JSON of this format. */
-static int find_members(struct reader *reader, size_t *places, struct by_problem *problem)
+static int find_members(struct claim_reader *reader, size_t *places, struct by_problem *problem)
 {
     const char *key, *text = "(missing)";
     size_t bytes, length = strlen(text);
@@ -487,7 +487,7 @@ static int find_members(struct reader *reader, size_t *places, struct by_problem
 int by_claim_read(struct by_claim *claim, const char *text, size_t bytes, struct by_claim_arrays *arrays,
                   bool *right, struct by_problem *problem)
 {
-    struct reader reader = {.claim = claim, .arrays = arrays};
+    struct claim_reader reader = {.claim = claim, .arrays = arrays};
     size_t places[MEMBER_COUNT] = {0};
     int error;
 
@@ -505,7 +505,7 @@ int by_claim_read(struct by_claim *claim, const char *text, size_t bytes, struct
         reader.json.at = places[i];
         reader.json.depth = 1;
         if (places[i])
-            *right = read_member(&reader, (enum member)i);
+            *right = read_member(&reader, (enum claim_member)i);
         else if (!optional)
             *right = by_claim_violate(claim, "the plan has no \"%s\"", member_names[i]);
     }

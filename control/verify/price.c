@@ -20,7 +20,7 @@
 #define WORK_MAX ((double)(1ull << 34))
 
 /* One direction of data, seen from the root outwards. */
-struct side {
+struct price_side {
     uint32_t count;
     uint32_t optional; /* the last ones: switches */
     uint32_t *node;    /* by site */
@@ -29,13 +29,13 @@ struct side {
     cost_type *extra; /* by site: price of an addition */
 };
 
-struct prices {
+struct price_prices {
     const struct by_checker *checker;
     uint32_t node_count;
     cost_type *link;     /* [from * node_count + to], -1 where there is no link */
     cost_type *addition; /* by node */
     bool same_both_ways;
-    struct side up, down;
+    struct price_side up, down;
 };
 
 static bool is_site(const struct by_node *node, bool up)
@@ -50,7 +50,7 @@ static bool is_barrier(const struct by_node *node, bool up)
     return is_site(node, up) && (node->compute || !up || node->aggregate_rate.num <= 0);
 }
 
-static bool read_prices(struct prices *prices, struct by_claim *claim)
+static bool read_prices(struct price_prices *prices, struct by_claim *claim)
 {
     const struct by_links *links = prices->checker->links;
     size_t n = prices->node_count;
@@ -80,7 +80,7 @@ static bool read_prices(struct prices *prices, struct by_claim *claim)
 }
 
 /* Whether each link has two ways and costs the same both ways. */
-static void find_symmetry(struct prices *prices)
+static void find_symmetry(struct price_prices *prices)
 {
     size_t n = prices->node_count;
 
@@ -92,7 +92,8 @@ static void find_symmetry(struct prices *prices)
 }
 
 /* Cheapest paths from one node to all, not passing sites; `up` walks links against their direction. */
-static void find_paths(const struct prices *prices, uint32_t start, bool up, cost_type *distance, bool *done)
+static void find_paths(const struct price_prices *prices, uint32_t start, bool up, cost_type *distance,
+                       bool *done)
 {
     size_t n = prices->node_count;
 
@@ -120,14 +121,14 @@ static void find_paths(const struct prices *prices, uint32_t start, bool up, cos
     }
 }
 
-static void side_make(const struct prices *prices, bool up, struct side *side)
+static void side_make(const struct price_prices *prices, bool up, struct price_side *side)
 {
     const struct by_node *nodes = prices->checker->topology->nodes;
     uint32_t n = prices->node_count;
     cost_type *distance = by_alloc(n, sizeof(*distance));
     bool *done = by_alloc(n, sizeof(*done));
 
-    *side = (struct side){.node = by_alloc(n, sizeof(*side->node))};
+    *side = (struct price_side){.node = by_alloc(n, sizeof(*side->node))};
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < n; i++)
             if (is_site(&nodes[i], up) && nodes[i].compute == (pass == 0)) {
@@ -152,7 +153,7 @@ static void side_make(const struct prices *prices, bool up, struct side *side)
     free(done);
 }
 
-static void side_free(struct side *side)
+static void side_free(struct price_side *side)
 {
     free(side->node);
     free(side->way);
@@ -160,7 +161,7 @@ static void side_free(struct side *side)
 }
 
 /* The sites of a subset of the optional ones, with a root among them first (UINT32_MAX for none). */
-static uint32_t choose(const struct side *side, uint32_t subset, uint32_t root, uint32_t *sites)
+static uint32_t choose(const struct price_side *side, uint32_t subset, uint32_t root, uint32_t *sites)
 {
     uint32_t count = 0;
 
@@ -176,7 +177,7 @@ static uint32_t choose(const struct side *side, uint32_t subset, uint32_t root, 
 }
 
 /* The minimum spanning tree of the sites (Prim 1957). */
-static cost_type spanning_tree(const struct side *side, const uint32_t *sites, uint32_t count,
+static cost_type spanning_tree(const struct price_side *side, const uint32_t *sites, uint32_t count,
                                cost_type *least)
 {
     cost_type sum = 0;
@@ -286,7 +287,7 @@ static cost_type arborescence(cost_type *arc, uint32_t count)
 }
 
 /* The least that a tree costs, over all subsets; from site `root`, or whatever its root for UINT32_MAX. */
-static cost_type least_tree(const struct side *side, uint32_t root)
+static cost_type least_tree(const struct price_side *side, uint32_t root)
 {
     size_t cells = (size_t)side->count * side->count;
     uint32_t *sites = by_alloc(side->count, sizeof(*sites)), first = side->count - side->optional;
@@ -315,7 +316,7 @@ static cost_type least_tree(const struct side *side, uint32_t root)
     return least < 0 ? 0 : least;
 }
 
-static uint32_t site_of(const struct side *side, uint32_t node)
+static uint32_t site_of(const struct price_side *side, uint32_t node)
 {
     for (uint32_t i = 0; i < side->count; i++)
         if (side->node[i] == node)
@@ -324,7 +325,7 @@ static uint32_t site_of(const struct side *side, uint32_t node)
 }
 
 /* The least that a pair costs. */
-static cost_type least_pair(const struct prices *prices)
+static cost_type least_pair(const struct price_prices *prices)
 {
     cost_type least = FAR;
 
@@ -344,7 +345,7 @@ static cost_type least_pair(const struct prices *prices)
     return least;
 }
 
-static double work_of(const struct prices *prices, const struct side *side)
+static double work_of(const struct price_prices *prices, const struct price_side *side)
 {
     double sites = side->count, subsets = side->optional < 40 ? (double)(1ull << side->optional) : 1e18;
 
@@ -359,7 +360,7 @@ static void set_large(mpz_t number, cost_type value)
 }
 
 /* What all links and budgets are worth, over the least that a pair costs. */
-static void find_bound(const struct prices *prices, cost_type pair, mpq_t bound)
+static void find_bound(const struct price_prices *prices, cost_type pair, mpq_t bound)
 {
     const struct by_topology *topology = prices->checker->topology;
     const struct by_claim *claim = prices->checker->claim;
@@ -393,7 +394,7 @@ static void find_bound(const struct prices *prices, cost_type pair, mpq_t bound)
 
 bool by_check_prices(struct by_checker *checker, mpq_t bound)
 {
-    struct prices prices = {.checker = checker, .node_count = checker->node_count};
+    struct price_prices prices = {.checker = checker, .node_count = checker->node_count};
     size_t n = checker->node_count;
     struct by_claim *claim = checker->claim;
     cost_type pair;

@@ -176,13 +176,13 @@ static bool follow_route(struct by_series_checker *checker, uint32_t number)
 }
 
 /* What lies at a node while a reduction tree is followed. */
-struct token {
+struct series_token {
     uint64_t values;
     uint32_t node;
 };
 
 /* Takes a token away; false when it is not there. */
-static bool take(struct token *tokens, uint32_t *count, uint64_t values, uint32_t node)
+static bool take(struct series_token *tokens, uint32_t *count, uint64_t values, uint32_t node)
 {
     for (uint32_t i = 0; i < *count; i++)
         if (tokens[i].values == values && tokens[i].node == node) {
@@ -193,7 +193,7 @@ static bool take(struct token *tokens, uint32_t *count, uint64_t values, uint32_
 }
 
 static bool combine(struct by_series_checker *checker, const struct by_series_task *task,
-                    struct token *tokens, uint32_t *count)
+                    struct series_token *tokens, uint32_t *count)
 {
     const struct by_series *series = checker->series;
     uint64_t left = series->messages[task->left].values, right = series->messages[task->right].values;
@@ -206,7 +206,7 @@ static bool combine(struct by_series_checker *checker, const struct by_series_ta
     if (!series->commutative && left >= right)
         return by_series_violate(checker, "%s combines message %u before %u, against the order",
                                  name_of(checker, task->node), task->left, task->right);
-    tokens[(*count)++] = (struct token){left | right, task->node};
+    tokens[(*count)++] = (struct series_token){left | right, task->node};
     return true;
 }
 
@@ -215,12 +215,12 @@ static bool follow_tree(struct by_series_checker *checker, uint32_t number)
 {
     const struct by_series *series = checker->series;
     const struct by_series_lane *lane = &series->lanes[number];
-    struct token tokens[BY_SERIES_VALUES_MAX] = {{0}};
+    struct series_token tokens[BY_SERIES_VALUES_MAX] = {{0}};
     uint32_t count = series->holder_count;
     bool right = true;
 
     for (uint32_t i = 0; i < count; i++)
-        tokens[i] = (struct token){UINT64_C(1) << i, series->holders[i]};
+        tokens[i] = (struct series_token){UINT64_C(1) << i, series->holders[i]};
     for (uint32_t t = 0; t < lane->task_count && right; t++) {
         const struct by_series_task *task = &lane->tasks[t];
         uint64_t values = series->messages[task->message].values;
@@ -232,7 +232,7 @@ static bool follow_tree(struct by_series_checker *checker, uint32_t number)
                                       name_of(checker, task->node), task->message);
         } else {
             right = check_link(checker, task->node, task->to);
-            tokens[count++] = (struct token){values, task->to};
+            tokens[count++] = (struct series_token){values, task->to};
         }
     }
     if (right && (count != 1 || tokens[0].node != series->target))

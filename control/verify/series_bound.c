@@ -8,13 +8,13 @@
 #include "control/verify/series_inside.h"
 #include "offload/base/assert.h"
 
-struct prices {
+struct series_bound_prices {
     mpq_t *sends, *receives, *computes; /* by node */
     mpq_t *length;                      /* by link: of a unit message */
     mpq_t sum;
 };
 
-static bool put_price(struct by_series_checker *checker, struct prices *prices,
+static bool put_price(struct by_series_checker *checker, struct series_bound_prices *prices,
                       const struct by_series_price *price)
 {
     const struct by_series *series = checker->series;
@@ -41,7 +41,7 @@ static bool put_price(struct by_series_checker *checker, struct prices *prices,
     return true;
 }
 
-static bool prices_make(struct by_series_checker *checker, struct prices *prices)
+static bool prices_make(struct by_series_checker *checker, struct series_bound_prices *prices)
 {
     uint32_t n = checker->topology->node_count;
     bool right = true;
@@ -66,7 +66,7 @@ static bool prices_make(struct by_series_checker *checker, struct prices *prices
     return right;
 }
 
-static void prices_free(struct prices *prices, uint32_t nodes, uint32_t links)
+static void prices_free(struct series_bound_prices *prices, uint32_t nodes, uint32_t links)
 {
     by_rationals_free(prices->sends, nodes);
     by_rationals_free(prices->receives, nodes);
@@ -82,8 +82,8 @@ struct costs {
 };
 
 /* Lets what is known at some nodes spread over links until nothing gets cheaper; a unit takes `size`. */
-static void spread(const struct by_series_checker *checker, const struct prices *prices, const mpq_t size,
-                   struct costs *costs)
+static void spread(const struct by_series_checker *checker, const struct series_bound_prices *prices,
+                   const mpq_t size, struct costs *costs)
 {
     const struct by_links *links = checker->links;
     bool changed = true;
@@ -109,7 +109,8 @@ static void spread(const struct by_series_checker *checker, const struct prices 
 }
 
 /* Scatters and gossips: the sum of cheapest paths. */
-static bool price_pairs(struct by_series_checker *checker, const struct prices *prices, mpq_t total)
+static bool price_pairs(struct by_series_checker *checker, const struct series_bound_prices *prices,
+                        mpq_t total)
 {
     const struct by_series *series = checker->series;
     uint32_t n = checker->topology->node_count, from = BY_SERIES_NONE;
@@ -148,7 +149,7 @@ static uint32_t find_message(const struct by_series *series, uint64_t values)
 }
 
 /* What it costs to make `values` of two parts at each node. */
-static void combine_parts(const struct by_series_checker *checker, const struct prices *prices,
+static void combine_parts(const struct by_series_checker *checker, const struct series_bound_prices *prices,
                           struct costs *costs, uint32_t message, uint32_t left, uint32_t right)
 {
     mpq_t time, sum;
@@ -169,7 +170,7 @@ static void combine_parts(const struct by_series_checker *checker, const struct 
     mpq_clears(time, sum, NULL);
 }
 
-static void price_message(const struct by_series_checker *checker, const struct prices *prices,
+static void price_message(const struct by_series_checker *checker, const struct series_bound_prices *prices,
                           struct costs *costs, uint32_t message)
 {
     const struct by_series *series = checker->series;
@@ -193,7 +194,8 @@ static void price_message(const struct by_series_checker *checker, const struct 
 }
 
 /* Reductions: the cheapest of all reduction trees, partial results with few values first. */
-static bool price_reduction(struct by_series_checker *checker, const struct prices *prices, mpq_t total)
+static bool price_reduction(struct by_series_checker *checker, const struct series_bound_prices *prices,
+                            mpq_t total)
 {
     const struct by_series *series = checker->series;
     uint32_t n = checker->topology->node_count;
@@ -223,7 +225,7 @@ static bool price_reduction(struct by_series_checker *checker, const struct pric
 
 bool by_series_bound(struct by_series_checker *checker, mpq_t bound)
 {
-    struct prices prices;
+    struct series_bound_prices prices;
     bool right = prices_make(checker, &prices);
     mpq_t total;
 

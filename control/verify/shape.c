@@ -6,7 +6,7 @@
 /* What is known of a path: bits. */
 enum { SOUND = 1, GOES_DOWN = 2, GOES_UP = 4 };
 
-struct shape {
+struct verify_shape {
     struct by_checker *checker;
     uint8_t *known;     /* by path */
     uint32_t *ends;     /* by path: from, to */
@@ -16,7 +16,7 @@ struct shape {
 };
 
 /* A path for itself: no node twice, only switches inside. Errors name the first tree that uses it. */
-static bool check_path(const struct shape *shape, uint32_t number, uint32_t path)
+static bool check_path(const struct verify_shape *shape, uint32_t number, uint32_t path)
 {
     struct by_checker *checker = shape->checker;
     struct by_claim *claim = checker->claim;
@@ -41,7 +41,7 @@ static bool check_path(const struct shape *shape, uint32_t number, uint32_t path
 }
 
 /* Says which link of the path is missing. */
-static bool missing_link(const struct shape *shape, const struct by_claim_tree *tree, uint32_t number,
+static bool missing_link(const struct verify_shape *shape, const struct by_claim_tree *tree, uint32_t number,
                          uint32_t path)
 {
     struct by_claim *claim = shape->checker->claim;
@@ -60,8 +60,8 @@ static bool missing_link(const struct shape *shape, const struct by_claim_tree *
 }
 
 /* A node of a tree, once its children are counted. */
-static bool check_branching(const struct shape *shape, const struct by_claim_tree *tree, uint32_t number,
-                            uint32_t node)
+static bool check_branching(const struct verify_shape *shape, const struct by_claim_tree *tree,
+                            uint32_t number, uint32_t node)
 {
     struct by_claim *claim = shape->checker->claim;
     const struct by_node *kind = &shape->checker->topology->nodes[node];
@@ -82,7 +82,7 @@ static bool check_branching(const struct shape *shape, const struct by_claim_tre
     return true;
 }
 
-static bool check_edges(const struct shape *shape, const struct by_claim_tree *tree, uint32_t number)
+static bool check_edges(const struct verify_shape *shape, const struct by_claim_tree *tree, uint32_t number)
 {
     struct by_claim *claim = shape->checker->claim;
     const uint32_t *edges = claim->edges + tree->first_edge;
@@ -109,7 +109,7 @@ static bool check_edges(const struct shape *shape, const struct by_claim_tree *t
     return true;
 }
 
-static bool check_shape(const struct shape *shape, const struct by_claim_tree *tree, uint32_t number)
+static bool check_shape(const struct verify_shape *shape, const struct by_claim_tree *tree, uint32_t number)
 {
     struct by_checker *checker = shape->checker;
 
@@ -166,7 +166,7 @@ static bool check_role(const struct by_checker *checker, const struct by_claim_t
 bool by_check_trees(struct by_checker *checker)
 {
     const struct by_claim *claim = checker->claim;
-    struct shape shape = {.checker = checker};
+    struct verify_shape shape = {.checker = checker};
     bool right = true;
 
     shape.known = by_alloc(claim->path_count, sizeof(*shape.known));

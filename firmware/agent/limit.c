@@ -21,22 +21,22 @@ static const char *const remedies[] = {
 };
 
 /* A walk over the jobs of an image, which may be NULL. */
-struct walk {
+struct limit_walk {
     const uint8_t *image;
     struct by_image_header header;
     uint32_t job, entry, relay; /* records that are done */
 };
 
 /* One job: its number, what it takes, and the bytes of its records. */
-struct share {
+struct limit_share {
     uint32_t job;
     struct by_use use;
     uint32_t bytes;
 };
 
-static void walk_start(struct walk *walk, const uint8_t *image)
+static void walk_start(struct limit_walk *walk, const uint8_t *image)
 {
-    *walk = (struct walk){.image = image};
+    *walk = (struct limit_walk){.image = image};
     if (image)
         by_image_header(image, &walk->header);
 }
@@ -53,7 +53,7 @@ static uint32_t record_bytes(unsigned section, uint32_t count)
     return bytes[section] * count;
 }
 
-static void count_entry(const struct by_image_entry *entry, struct share *share)
+static void count_entry(const struct by_image_entry *entry, struct limit_share *share)
 {
     share->use.amount[BY_RESOURCE_ENTRIES]++;
     share->use.amount[BY_RESOURCE_SLOTS] += by_image_entry_slots(entry);
@@ -63,7 +63,7 @@ static void count_entry(const struct by_image_entry *entry, struct share *share)
 }
 
 /* The next job of the image; 0 after the last one. */
-static int walk_next(struct walk *walk, struct share *share)
+static int walk_next(struct limit_walk *walk, struct limit_share *share)
 {
     struct by_image_job job;
     struct by_image_entry entry;
@@ -72,7 +72,7 @@ static int walk_next(struct walk *walk, struct share *share)
     if (!walk->image || walk->job == walk->header.count[BY_SECTION_JOB])
         return 0;
     by_image_job(walk->image, walk->job++, &job);
-    *share = (struct share){.job = job.job, .bytes = record_bytes(BY_SECTION_JOB, 1)};
+    *share = (struct limit_share){.job = job.job, .bytes = record_bytes(BY_SECTION_JOB, 1)};
     for (; walk->entry < walk->header.count[BY_SECTION_ENTRY]; walk->entry++) {
         by_image_entry(walk->image, walk->entry, &entry);
         if (entry.job != job.job)
@@ -117,8 +117,8 @@ uint32_t by_use_slots(const uint8_t *image)
 
 /* The parts of a sentence about one resource. */
 struct quarrel {
-    struct share wants; /* the job that has grown most, in the new image */
-    struct share holds; /* of the others the one that takes most */
+    struct limit_share wants; /* the job that has grown most, in the new image */
+    struct limit_share holds; /* of the others the one that takes most */
     uint32_t growth, total;
     int is_new; /* the job that wants does not run yet */
 };
@@ -127,8 +127,8 @@ struct quarrel {
 static void find_parties(const uint8_t *image, const uint8_t *active, unsigned resource,
                          struct quarrel *quarrel)
 {
-    struct walk staged, running;
-    struct share now, before = {0};
+    struct limit_walk staged, running;
+    struct limit_share now, before = {0};
     int more;
 
     *quarrel = (struct quarrel){.wants.job = UINT32_MAX, .holds.job = UINT32_MAX, .is_new = 1};
@@ -223,8 +223,8 @@ int by_limit_explain(struct by_text *text, const uint8_t *image, const uint8_t *
 void by_limit_explain_bytes(struct by_text *text, uint32_t bytes, uint32_t most, const uint8_t *active,
                             const char *board)
 {
-    struct share share, largest = {.job = UINT32_MAX};
-    struct walk walk;
+    struct limit_share share, largest = {.job = UINT32_MAX};
+    struct limit_walk walk;
 
     add_count(text, "memory: a table of ", bytes, " bytes; ");
     add_board(text, board);

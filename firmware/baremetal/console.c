@@ -50,7 +50,7 @@ static void open_lines(struct by_console *console, struct by_agent *agent, const
     uint32_t ports = by_virtio_config8(&console->device, CONFIG_PORTS);
 
     while (console->line_count < BY_CONSOLE_LINES && FIRST_PORT + console->line_count < ports) {
-        struct by_line *line = by_memory_take("a control line", sizeof *line);
+        struct by_metal_line *line = by_memory_take("a control line", sizeof *line);
 
         by_line_open(line, &console->device, FIRST_PORT + console->line_count, agent, guard);
         console->line[console->line_count++] = line;
@@ -118,7 +118,7 @@ uint32_t by_console_serve(struct by_console *console)
     uint32_t done = take_controls(console);
 
     for (uint32_t i = 0; i < console->line_count; i++) {
-        struct by_line *line = console->line[i];
+        struct by_metal_line *line = console->line[i];
 
         done += by_line_reclaim(line);
         /* What a client sends without end comes in pieces, so that packets are not kept waiting. */

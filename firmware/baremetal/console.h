@@ -16,10 +16,10 @@
 
 struct by_console {
     struct by_virtio device;
-    struct by_ring control_rx, control_tx;
+    struct by_virtio_ring control_rx, control_tx;
     uint16_t control_next; /* place of the next control message to send */
     uint32_t line_count;
-    struct by_line *line[BY_CONSOLE_LINES];
+    struct by_metal_line *line[BY_CONSOLE_LINES];
     BY_CACHE_ALIGNED uint8_t control_in[BY_CONSOLE_CONTROL][BY_CONSOLE_CONTROL_BYTES];
     BY_CACHE_ALIGNED uint8_t control_out[BY_CONSOLE_CONTROL][8];
 };

@@ -9,7 +9,7 @@ static uint32_t queue_rx(uint32_t port)
     return port == 0 ? 0 : 2 * port + 2;
 }
 
-static void post(struct by_line *line, uint16_t at)
+static void post(struct by_metal_line *line, uint16_t at)
 {
     by_cache_drop(line->in[at], BY_LINE_IN_BYTES);
     line->rx.descriptor[at] = (struct by_ring_descriptor){
@@ -17,8 +17,8 @@ static void post(struct by_line *line, uint16_t at)
     by_ring_offer(&line->rx, at);
 }
 
-void by_line_open(struct by_line *line, const struct by_virtio *device, uint32_t port, struct by_agent *agent,
-                  const struct by_guard *guard)
+void by_line_open(struct by_metal_line *line, const struct by_virtio *device, uint32_t port,
+                  struct by_agent *agent, const struct by_guard *guard)
 {
     line->agent = agent;
     line->is_guarded = guard != NULL;
@@ -31,18 +31,18 @@ void by_line_open(struct by_line *line, const struct by_virtio *device, uint32_t
         post(line, i);
 }
 
-void by_line_start(struct by_line *line)
+void by_line_start(struct by_metal_line *line)
 {
     by_ring_publish(&line->rx);
 }
 
-void by_line_renew(struct by_line *line)
+void by_line_renew(struct by_metal_line *line)
 {
     by_channel_init(&line->channel, line->is_guarded ? &line->guard : NULL);
     line->is_fresh = true;
 }
 
-uint32_t by_line_reclaim(struct by_line *line)
+uint32_t by_line_reclaim(struct by_metal_line *line)
 {
     uint32_t bytes;
     uint16_t at;
@@ -53,7 +53,7 @@ uint32_t by_line_reclaim(struct by_line *line)
     return 1;
 }
 
-bool by_line_fetch(struct by_line *line)
+bool by_line_fetch(struct by_metal_line *line)
 {
     if (line->is_sending || by_channel_wait_ns(&line->channel, line->agent) > 0)
         return false;
@@ -88,7 +88,7 @@ static bool has_behind(const uint8_t *data, uint32_t bytes, const char *what, ui
 
 /* Can these bytes, as far as they go, begin what a client says first: a length that a request may have, then
  * field 1, version 1; on a guarded line also that it asks for a session? */
-static bool may_begin(const struct by_line *line, const uint8_t *data, uint32_t bytes)
+static bool may_begin(const struct by_metal_line *line, const uint8_t *data, uint32_t bytes)
 {
     static const char plain[] = {0x08, BY_CONTROL_VERSION}, keyed[] = {'B', 'Y', 'K', '1'};
     uint32_t length = 0;
@@ -106,7 +106,7 @@ static bool may_begin(const struct by_line *line, const uint8_t *data, uint32_t 
  * is passed over, and what can begins anew. Under a key a client begins with asking for a session; what is
  * sealed before that is nobody's now, and counts as such.
  */
-static bool is_left_over(struct by_line *line)
+static bool is_left_over(struct by_metal_line *line)
 {
     static const char sealed[] = {'B', 'Y', 'K', '3'};
     const uint8_t *data = line->in[line->in_at];
@@ -124,7 +124,7 @@ static bool is_left_over(struct by_line *line)
     return true;
 }
 
-void by_line_read(struct by_line *line)
+void by_line_read(struct by_metal_line *line)
 {
     size_t used;
     int32_t made;
@@ -149,7 +149,7 @@ void by_line_read(struct by_line *line)
     line->is_sending = true;
 }
 
-bool by_line_alert(struct by_line *line, bool wanted)
+bool by_line_alert(struct by_metal_line *line, bool wanted)
 {
     bool rx = by_ring_alert(&line->rx, wanted) || line->in_done < line->in_bytes;
     bool tx = by_ring_alert(&line->tx, wanted && line->is_sending);

@@ -14,8 +14,8 @@
 #define BY_LINE_IN       8u
 #define BY_LINE_IN_BYTES 4096u
 
-struct by_line {
-    struct by_ring rx, tx;
+struct by_metal_line {
+    struct by_virtio_ring rx, tx;
     bool is_sending;
     bool is_fresh;  /* the client that came last has not sent a whole message yet */
     uint16_t in_at; /* the buffer that is being read, when in_bytes > 0 */
@@ -30,19 +30,19 @@ struct by_line {
 
 /* Sets up the rings of port `port` of a console. `guard`: requests are taken under its key alone, else NULL.
  */
-void by_line_open(struct by_line *line, const struct by_virtio *device, uint32_t port, struct by_agent *agent,
-                  const struct by_guard *guard);
+void by_line_open(struct by_metal_line *line, const struct by_virtio *device, uint32_t port,
+                  struct by_agent *agent, const struct by_guard *guard);
 /* The device runs: shows it the buffers. */
-void by_line_start(struct by_line *line);
+void by_line_start(struct by_metal_line *line);
 /* A client came, or one went. */
-void by_line_renew(struct by_line *line);
+void by_line_renew(struct by_metal_line *line);
 /* Takes back what was sent; returns how much was done (0: nothing). */
-uint32_t by_line_reclaim(struct by_line *line);
+uint32_t by_line_reclaim(struct by_metal_line *line);
 /* True when there are bytes to read now. */
-bool by_line_fetch(struct by_line *line);
+bool by_line_fetch(struct by_metal_line *line);
 /* Reads these bytes up to the end of one message, and sends its answer. */
-void by_line_read(struct by_line *line);
+void by_line_read(struct by_metal_line *line);
 /* Asks for interrupts, or none. True when there is work already. */
-bool by_line_alert(struct by_line *line, bool wanted);
+bool by_line_alert(struct by_metal_line *line, bool wanted);
 
 #endif

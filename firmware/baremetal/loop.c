@@ -16,7 +16,7 @@
 /* Longest sleep (ns): a bound for what no device tells. */
 #define SLEEP_NS 1000000000u
 
-static bool is_own_ip(const struct by_switch *self, uint32_t ip)
+static bool is_own_ip(const struct by_metal_switch *self, uint32_t ip)
 {
     for (uint32_t i = 0; i < self->port_count; i++)
         if (self->net[i]->addressed && self->net[i]->own_ip == ip)
@@ -28,9 +28,9 @@ static bool is_own_ip(const struct by_switch *self, uint32_t ip)
  * Adds a frame to the batch when it is a banyan packet for this port; else counts and drops it. Packets to
  * one of our addresses must have our UDP port; packets to others are the engine's to relay.
  */
-static void take(struct by_switch *self, uint16_t buffer, uint16_t port, bool held)
+static void take(struct by_metal_switch *self, uint16_t buffer, uint16_t port, bool held)
 {
-    struct by_net *net = self->net[port];
+    struct by_metal_net *net = self->net[port];
     struct by_frame frame;
 
     if (by_frame_parse(by_pool_frame(&self->pool, buffer), self->pool.buffer[buffer].bytes, &frame) != 0) {
@@ -56,7 +56,7 @@ static void take(struct by_switch *self, uint16_t buffer, uint16_t port, bool he
 }
 
 /* take, after the faults that were asked for. */
-static void take_disturbed(struct by_switch *self, uint16_t buffer, uint16_t port)
+static void take_disturbed(struct by_metal_switch *self, uint16_t buffer, uint16_t port)
 {
     struct by_disturbed out[3];
     unsigned verdict;
@@ -70,7 +70,7 @@ static void take_disturbed(struct by_switch *self, uint16_t buffer, uint16_t por
 }
 
 /* Steps until the batch is consumed, sending after each; then drops the frames that no relay took. */
-static void step(struct by_switch *self)
+static void step(struct by_metal_switch *self)
 {
     uint32_t done = 0;
 
@@ -92,7 +92,7 @@ static void step(struct by_switch *self)
     self->batch_count = 0;
 }
 
-static uint32_t receive(struct by_switch *self, uint16_t port)
+static uint32_t receive(struct by_metal_switch *self, uint16_t port)
 {
     uint16_t buffers[BY_BURST_MAX];
     uint32_t count = by_net_receive(self->net[port], buffers, BY_BURST_MAX);
@@ -107,7 +107,7 @@ static uint32_t receive(struct by_switch *self, uint16_t port)
 }
 
 /* One round over all ports; returns the frames received. */
-static uint32_t go_round(struct by_switch *self)
+static uint32_t go_round(struct by_metal_switch *self)
 {
     struct by_disturbed held;
     struct by_parked parked;
@@ -135,7 +135,7 @@ static uint32_t go_round(struct by_switch *self)
 }
 
 /* Asks all rings for interrupts, or for none; true when something is there already. */
-static bool alert(struct by_switch *self, bool wanted)
+static bool alert(struct by_metal_switch *self, bool wanted)
 {
     bool is_there = false;
 
@@ -146,7 +146,7 @@ static bool alert(struct by_switch *self, bool wanted)
     return is_there;
 }
 
-static void rest(struct by_switch *self)
+static void rest(struct by_metal_switch *self)
 {
     if (!alert(self, true)) {
         uint64_t parked_ns = by_park_due(&self->park), now_ns = by_clock_ns();
@@ -167,7 +167,7 @@ static void rest(struct by_switch *self)
 }
 
 /* A piece of a table to flash; what comes of it is said, and remembered for those who ask. */
-static bool keep(struct by_switch *self)
+static bool keep(struct by_metal_switch *self)
 {
     bool done = by_store_step(&self->store);
     const char *word = by_store_word(&self->store);
@@ -179,7 +179,7 @@ static bool keep(struct by_switch *self)
     return done;
 }
 
-void by_switch_run(struct by_switch *self)
+void by_switch_run(struct by_metal_switch *self)
 {
     for (;;) {
         uint32_t done;
@@ -196,7 +196,7 @@ void by_switch_run(struct by_switch *self)
     }
 }
 
-int by_switch_commit(struct by_switch *self)
+int by_switch_commit(struct by_metal_switch *self)
 {
     struct by_image_header header;
     const uint8_t *image;
@@ -208,7 +208,7 @@ int by_switch_commit(struct by_switch *self)
     image = by_engine_image(self->engine, &bytes);
     by_image_header(image, &header);
     for (uint32_t i = 0; i < self->port_count; i++) {
-        struct by_net *net = self->net[i];
+        struct by_metal_net *net = self->net[i];
         struct by_image_port record;
 
         net->addressed = i < header.count[BY_SECTION_PORT];

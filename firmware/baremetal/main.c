@@ -36,7 +36,7 @@
 
 _Noreturn void by_main(uint64_t is_at_el2);
 
-static struct by_switch self;
+static struct by_metal_switch self;
 static char switch_name[BY_NAME_MAX + 1] = "switch";
 
 static uint32_t read_payload(void)

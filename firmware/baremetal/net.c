@@ -15,7 +15,7 @@ enum { QUEUE_RX = 0, QUEUE_TX = 1 };
 #define FULL_NS 2000000u
 
 /* Gives every idle descriptor a buffer, as long as there are any. */
-static void refill(struct by_net *net)
+static void refill(struct by_metal_net *net)
 {
     while (net->idle_count > 0) {
         uint16_t buffer = by_pool_take(net->pool), at;
@@ -34,10 +34,10 @@ static void refill(struct by_net *net)
     by_ring_publish(&net->rx);
 }
 
-void by_net_open(struct by_net *net, uint32_t index, const struct by_virtio *device, struct by_pool *pool,
-                 struct by_engine *engine)
+void by_net_open(struct by_metal_net *net, uint32_t index, const struct by_virtio *device,
+                 struct by_pool *pool, struct by_engine *engine)
 {
-    *net = (struct by_net){.device = *device, .pool = pool, .engine = engine, .name = "p"};
+    *net = (struct by_metal_net){.device = *device, .pool = pool, .engine = engine, .name = "p"};
     net->name[1] = (char)('0' + index / 10);
     net->name[2] = (char)('0' + index % 10);
     if (index < 10) {
@@ -56,12 +56,12 @@ void by_net_open(struct by_net *net, uint32_t index, const struct by_virtio *dev
     refill(net);
 }
 
-bool by_net_is_down(const struct by_net *net)
+bool by_net_is_down(const struct by_metal_net *net)
 {
     return net->tells_link && !(by_virtio_config8(&net->device, CONFIG_STATUS) & STATUS_LINK_UP);
 }
 
-uint32_t by_net_receive(struct by_net *net, uint16_t *buffers, uint32_t most)
+uint32_t by_net_receive(struct by_metal_net *net, uint16_t *buffers, uint32_t most)
 {
     uint32_t count = 0, bytes;
     uint16_t at;
@@ -85,7 +85,7 @@ uint32_t by_net_receive(struct by_net *net, uint16_t *buffers, uint32_t most)
     return count;
 }
 
-void by_net_reclaim(struct by_net *net)
+void by_net_reclaim(struct by_metal_net *net)
 {
     uint32_t bytes;
     uint16_t head;
@@ -102,7 +102,7 @@ void by_net_reclaim(struct by_net *net)
 }
 
 /* A free slot, waited for a while when the device is behind; false when there is none. */
-static bool await_slot(struct by_net *net)
+static bool await_slot(struct by_metal_net *net)
 {
     uint64_t begin;
 
@@ -121,7 +121,7 @@ static bool await_slot(struct by_net *net)
     return false;
 }
 
-uint8_t *by_net_head(struct by_net *net)
+uint8_t *by_net_head(struct by_metal_net *net)
 {
     if (!await_slot(net))
         return NULL;
@@ -129,7 +129,7 @@ uint8_t *by_net_head(struct by_net *net)
 }
 
 /* Offers `head_bytes` at `head` and what is chained to them, as the slot that is next. */
-static void offer(struct by_net *net, const uint8_t *head, uint32_t head_bytes, const uint8_t *payload,
+static void offer(struct by_metal_net *net, const uint8_t *head, uint32_t head_bytes, const uint8_t *payload,
                   uint32_t payload_bytes)
 {
     uint16_t at = (uint16_t)(2 * net->slot_free[--net->slot_free_count]);
@@ -148,8 +148,8 @@ static void offer(struct by_net *net, const uint8_t *head, uint32_t head_bytes, 
     by_ring_offer(&net->tx, at);
 }
 
-void by_net_send(struct by_net *net, uint32_t head_bytes, const uint8_t *payload, uint32_t payload_bytes,
-                 uint32_t ref, uint16_t buffer)
+void by_net_send(struct by_metal_net *net, uint32_t head_bytes, const uint8_t *payload,
+                 uint32_t payload_bytes, uint32_t ref, uint16_t buffer)
 {
     struct by_net_slot *slot = &net->slot[net->slot_free[net->slot_free_count - 1]];
 
@@ -160,9 +160,9 @@ void by_net_send(struct by_net *net, uint32_t head_bytes, const uint8_t *payload
     offer(net, slot->head, BY_NET_HEADER_BYTES + head_bytes, payload, payload_bytes);
 }
 
-void by_net_forward(struct by_net *net, uint16_t buffer)
+void by_net_forward(struct by_metal_net *net, uint16_t buffer)
 {
-    const struct by_buffer *frame = &net->pool->buffer[buffer];
+    const struct by_metal_buffer *frame = &net->pool->buffer[buffer];
     struct by_net_slot *slot;
 
     if (!await_slot(net)) {
@@ -176,12 +176,12 @@ void by_net_forward(struct by_net *net, uint16_t buffer)
     offer(net, frame->data, BY_NET_HEADER_BYTES + frame->bytes, NULL, 0);
 }
 
-void by_net_flush(struct by_net *net)
+void by_net_flush(struct by_metal_net *net)
 {
     by_ring_publish(&net->tx);
 }
 
-bool by_net_alert(struct by_net *net, bool wanted)
+bool by_net_alert(struct by_metal_net *net, bool wanted)
 {
     bool rx = by_ring_alert(&net->rx, wanted);
     bool tx = by_ring_alert(&net->tx, wanted && net->slot_free_count < net->slot_count);

@@ -22,9 +22,9 @@ struct by_net_slot {
     uint8_t head[BY_NET_HEADER_BYTES + BY_NET_HEAD_BYTES];
 };
 
-struct by_net {
+struct by_metal_net {
     struct by_virtio device;
-    struct by_ring rx, tx;
+    struct by_virtio_ring rx, tx;
     struct by_pool *pool;
     struct by_engine *engine;
     char name[8];    /* "p0" */
@@ -43,27 +43,27 @@ struct by_net {
 };
 
 /* Starts the device as port `index`. Its receive ring is full of buffers of `pool`. */
-void by_net_open(struct by_net *net, uint32_t index, const struct by_virtio *device, struct by_pool *pool,
-                 struct by_engine *engine);
+void by_net_open(struct by_metal_net *net, uint32_t index, const struct by_virtio *device,
+                 struct by_pool *pool, struct by_engine *engine);
 /* The device says that there is no carrier. */
-bool by_net_is_down(const struct by_net *net);
+bool by_net_is_down(const struct by_metal_net *net);
 /* Up to `most` received frames, each a buffer that is the caller's now. */
-uint32_t by_net_receive(struct by_net *net, uint16_t *buffers, uint32_t most);
+uint32_t by_net_receive(struct by_metal_net *net, uint16_t *buffers, uint32_t most);
 
 /* Where to write the headers of a packet to send, BY_NET_HEAD_BYTES; NULL when the device takes no more
  * (counted as dropped). by_net_send must follow. */
-uint8_t *by_net_head(struct by_net *net);
+uint8_t *by_net_head(struct by_metal_net *net);
 /* Sends the `head_bytes` written there and, behind them, `payload_bytes` at `payload`. `ref` is released, and
  * `buffer` dropped, when the device is done. */
-void by_net_send(struct by_net *net, uint32_t head_bytes, const uint8_t *payload, uint32_t payload_bytes,
-                 uint32_t ref, uint16_t buffer);
+void by_net_send(struct by_metal_net *net, uint32_t head_bytes, const uint8_t *payload,
+                 uint32_t payload_bytes, uint32_t ref, uint16_t buffer);
 /* Sends a buffer's frame as it is, and drops it then (at once when the device takes no more). */
-void by_net_forward(struct by_net *net, uint16_t buffer);
+void by_net_forward(struct by_metal_net *net, uint16_t buffer);
 /* Shows the device what is to be sent. */
-void by_net_flush(struct by_net *net);
+void by_net_flush(struct by_metal_net *net);
 /* Takes back what was sent. */
-void by_net_reclaim(struct by_net *net);
+void by_net_reclaim(struct by_metal_net *net);
 /* Asks for interrupts, or none. True when there is work already. */
-bool by_net_alert(struct by_net *net, bool wanted);
+bool by_net_alert(struct by_metal_net *net, bool wanted);
 
 #endif

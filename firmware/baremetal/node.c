@@ -9,7 +9,7 @@
 
 static int node_stage(void *node, const uint8_t *image, size_t bytes, struct by_image_fault *fault)
 {
-    return by_engine_stage(((struct by_switch *)node)->engine, image, bytes, fault);
+    return by_engine_stage(((struct by_metal_switch *)node)->engine, image, bytes, fault);
 }
 
 static int node_commit(void *node)
@@ -19,31 +19,31 @@ static int node_commit(void *node)
 
 static void node_abort(void *node)
 {
-    by_engine_abort(((struct by_switch *)node)->engine);
+    by_engine_abort(((struct by_metal_switch *)node)->engine);
 }
 
 static const uint8_t *node_image(void *node, size_t *bytes)
 {
-    return by_engine_image(((struct by_switch *)node)->engine, bytes);
+    return by_engine_image(((struct by_metal_switch *)node)->engine, bytes);
 }
 
 /* A counter by name and place in its struct. */
-struct counter_row {
+struct node_counter_row {
     const char *name;
     uint32_t offset;
 };
 
-static const struct counter_row engine_rows[] = {
+static const struct node_counter_row engine_rows[] = {
 #define X(name, help) {#name, offsetof(struct by_engine_counters, name)},
     BY_ENGINE_COUNTER_LIST(X)
 #undef X
 };
-static const struct counter_row switch_rows[] = {
+static const struct node_counter_row switch_rows[] = {
 #define X(name, help) {"shell_" #name, offsetof(struct by_switch_counters, name)},
     BY_SWITCH_COUNTER_LIST(X)
 #undef X
 };
-static const struct counter_row guard_rows[] = {
+static const struct node_counter_row guard_rows[] = {
 #define X(name, help) {"control_" #name, offsetof(struct by_guard_counters, name)},
     BY_GUARD_COUNTER_LIST(X)
 #undef X
@@ -58,9 +58,9 @@ BY_STATIC_ASSERT(ENGINE_ROWS + SWITCH_ROWS + GUARD_ROWS <=
 
 static int node_counter(void *node, uint32_t index, struct by_agent_counter *out)
 {
-    const struct by_switch *self = node;
+    const struct by_metal_switch *self = node;
     const uint8_t *counters = (const uint8_t *)by_engine_counters(self->engine);
-    const struct counter_row *row = engine_rows;
+    const struct node_counter_row *row = engine_rows;
     struct by_guard_counters guard = {0};
 
     if (index >= ENGINE_ROWS) {
@@ -83,8 +83,8 @@ static int node_counter(void *node, uint32_t index, struct by_agent_counter *out
 
 static int node_port(void *node, uint32_t index, struct by_agent_port *out)
 {
-    const struct by_switch *self = node;
-    const struct by_net *net;
+    const struct by_metal_switch *self = node;
+    const struct by_metal_net *net;
 
     if (index >= self->port_count)
         return BY_ENOENT;
@@ -101,17 +101,17 @@ static int node_port(void *node, uint32_t index, struct by_agent_port *out)
 
 static int node_share(void *node, uint32_t index, struct by_engine_share *out)
 {
-    return by_engine_share(((struct by_switch *)node)->engine, index, out);
+    return by_engine_share(((struct by_metal_switch *)node)->engine, index, out);
 }
 
 static int node_waiting(void *node, uint32_t index, struct by_bank_view *out)
 {
-    return by_engine_oldest(((struct by_switch *)node)->engine, index, out);
+    return by_engine_oldest(((struct by_metal_switch *)node)->engine, index, out);
 }
 
 static void node_keep(void *node, const uint8_t *image, size_t bytes)
 {
-    struct by_switch *self = node;
+    struct by_metal_switch *self = node;
 
     if (self->has_store)
         by_store_put(&self->store, image, bytes);

@@ -13,16 +13,16 @@
 #define WAIT_NS UINT64_C(1000000000)
 #define DOUBLED 6u
 
-struct place {
+struct note_place {
     uint64_t mark, check;
     struct by_note note;
 };
 
-BY_STATIC_ASSERT(sizeof(struct place) <= BY_NOTE_BYTES, "the memory plan leaves room for a note");
+BY_STATIC_ASSERT(sizeof(struct note_place) <= BY_NOTE_BYTES, "the memory plan leaves room for a note");
 
-static struct place *note_place(void)
+static struct note_place *note_place(void)
 {
-    return (struct place *)(uintptr_t)(by_hal.ram.end - BY_NOTE_BYTES);
+    return (struct note_place *)(uintptr_t)(by_hal.ram.end - BY_NOTE_BYTES);
 }
 
 static uint64_t check_of(const struct by_note *note)
@@ -32,7 +32,7 @@ static uint64_t check_of(const struct by_note *note)
 
 bool by_note_take(struct by_note *note)
 {
-    struct place *place = note_place();
+    struct note_place *place = note_place();
     bool is_there = place->mark == MARK && place->check == check_of(&place->note);
 
     *note = place->note;
@@ -43,9 +43,9 @@ bool by_note_take(struct by_note *note)
 
 void by_note_leave(const struct by_note *note)
 {
-    struct place *place = note_place();
+    struct note_place *place = note_place();
 
-    *place = (struct place){.mark = MARK, .check = check_of(note), .note = *note};
+    *place = (struct note_place){.mark = MARK, .check = check_of(note), .note = *note};
     by_cache_keep(place, sizeof *place);
 }
 

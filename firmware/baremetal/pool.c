@@ -13,13 +13,13 @@ void by_pool_open(struct by_pool *pool, uint16_t count, uint32_t frame_bytes)
 
     BY_ASSERT(count < BY_BUFFER_NONE);
     *pool = (struct by_pool){
-        .buffer = by_memory_take("the list of frame buffers", count * sizeof(struct by_buffer)),
+        .buffer = by_memory_take("the list of frame buffers", count * sizeof(struct by_metal_buffer)),
         .room = room,
         .count = count,
         .free = BY_BUFFER_NONE,
     };
     for (uint16_t i = count; i-- > 0;) {
-        pool->buffer[i] = (struct by_buffer){.data = data + (uint64_t)i * room, .next = pool->free};
+        pool->buffer[i] = (struct by_metal_buffer){.data = data + (uint64_t)i * room, .next = pool->free};
         pool->free = i;
     }
 }
@@ -37,7 +37,7 @@ uint16_t by_pool_take(struct by_pool *pool)
 
 void by_pool_drop(struct by_pool *pool, uint16_t index)
 {
-    struct by_buffer *buffer = &pool->buffer[index];
+    struct by_metal_buffer *buffer = &pool->buffer[index];
 
     BY_ASSERT(index < pool->count && buffer->users > 0);
     if (--buffer->users > 0)

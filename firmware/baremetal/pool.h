@@ -8,7 +8,7 @@
 #define BY_NET_HEADER_BYTES 12u
 #define BY_BUFFER_NONE      0xffffu
 
-struct by_buffer {
+struct by_metal_buffer {
     uint8_t *data;  /* BY_NET_HEADER_BYTES, then the frame */
     uint16_t bytes; /* of the frame */
     uint16_t users;
@@ -16,7 +16,7 @@ struct by_buffer {
 };
 
 struct by_pool {
-    struct by_buffer *buffer;
+    struct by_metal_buffer *buffer;
     uint32_t room; /* bytes at each `data` */
     uint16_t count;
     uint16_t free;

@@ -10,7 +10,7 @@
 #define WAIT_NS 1000000000u
 
 static BY_CACHE_ALIGNED uint8_t drawn[BY_CACHE_LINE];
-static struct by_ring ring;
+static struct by_virtio_ring ring;
 
 bool by_random_draw(uint8_t bytes[BY_RANDOM_BYTES])
 {

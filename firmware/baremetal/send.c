@@ -11,7 +11,7 @@
 #define ETHERTYPE_ARP   0x0806u
 #define HEADERS         (BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES)
 
-static void write_headers(const struct by_net *net, const struct by_tx *tx, uint8_t *room)
+static void write_headers(const struct by_metal_net *net, const struct by_tx *tx, uint8_t *room)
 {
     struct by_frame frame = {
         .src_ip = net->own_ip,
@@ -29,7 +29,7 @@ static void write_headers(const struct by_net *net, const struct by_tx *tx, uint
 }
 
 /* A payload that is nobody's but the action's: in a buffer of the pool, which goes with it. */
-static const uint8_t *copy_payload(struct by_switch *self, const struct by_tx *tx, uint16_t *buffer)
+static const uint8_t *copy_payload(struct by_metal_switch *self, const struct by_tx *tx, uint16_t *buffer)
 {
     uint8_t *copy;
 
@@ -42,7 +42,7 @@ static const uint8_t *copy_payload(struct by_switch *self, const struct by_tx *t
     return copy;
 }
 
-static void send_one(struct by_switch *self, struct by_net *net, const struct by_tx *tx)
+static void send_one(struct by_metal_switch *self, struct by_metal_net *net, const struct by_tx *tx)
 {
     uint8_t *head = by_net_head(net);
     const uint8_t *payload = tx->payload;
@@ -66,7 +66,8 @@ static void send_one(struct by_switch *self, struct by_net *net, const struct by
     }
 }
 
-static void relay(struct by_switch *self, struct by_net *net, const struct by_tx *tx, uint32_t index)
+static void relay(struct by_metal_switch *self, struct by_metal_net *net, const struct by_tx *tx,
+                  uint32_t index)
 {
     uint16_t *buffer = &self->buffer[index];
     uint8_t *frame;
@@ -88,7 +89,7 @@ static void relay(struct by_switch *self, struct by_net *net, const struct by_tx
 }
 
 /* Keeps the received frame until it is due. */
-static void park(struct by_switch *self, const struct by_tx *tx, uint16_t *buffer)
+static void park(struct by_metal_switch *self, const struct by_tx *tx, uint16_t *buffer)
 {
     if (*buffer == BY_BUFFER_NONE)
         return;
@@ -98,10 +99,11 @@ static void park(struct by_switch *self, const struct by_tx *tx, uint16_t *buffe
         self->counters.tx_no_memory++; /* not where the engine knows how many there is room for */
 }
 
-void by_switch_send(struct by_switch *self, const struct by_tx *tx, uint32_t tx_count, uint32_t rx_first)
+void by_switch_send(struct by_metal_switch *self, const struct by_tx *tx, uint32_t tx_count,
+                    uint32_t rx_first)
 {
     for (uint32_t i = 0; i < tx_count; i++, tx++) {
-        struct by_net *net = tx->port < self->port_count ? self->net[tx->port] : NULL;
+        struct by_metal_net *net = tx->port < self->port_count ? self->net[tx->port] : NULL;
 
         if (!net || !net->addressed) {
             self->counters.tx_no_port++;
@@ -117,7 +119,7 @@ void by_switch_send(struct by_switch *self, const struct by_tx *tx, uint32_t tx_
     }
 }
 
-bool by_switch_arp(struct by_switch *self, struct by_net *net, uint16_t buffer)
+bool by_switch_arp(struct by_metal_switch *self, struct by_metal_net *net, uint16_t buffer)
 {
     const uint8_t *frame = by_pool_frame(&self->pool, buffer);
     uint32_t bytes = self->pool.buffer[buffer].bytes;

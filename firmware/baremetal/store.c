@@ -13,7 +13,7 @@
 
 /* Reads one copy and keeps it when it is whole and the newest. An image longer than this one takes may lie
  * there: of another build, within the same sectors. */
-static void read_copy(struct by_store *store, uint32_t index, uint32_t image_bytes_max)
+static void read_copy(struct by_metal_store *store, uint32_t index, uint32_t image_bytes_max)
 {
     uint32_t area = index * store->area_bytes;
     uint64_t bytes, sequence = 0;
@@ -41,11 +41,11 @@ static void read_copy(struct by_store *store, uint32_t index, uint32_t image_byt
     store->newest = index;
 }
 
-bool by_store_open(struct by_store *store, uint32_t image_bytes_max)
+bool by_store_open(struct by_metal_store *store, uint32_t image_bytes_max)
 {
     uint32_t sector;
 
-    *store = (struct by_store){.state = BY_STORE_IDLE};
+    *store = (struct by_metal_store){.state = BY_STORE_IDLE};
     if (!by_flash_open(&store->flash))
         return false;
     sector = store->flash.sector_bytes;
@@ -59,13 +59,13 @@ bool by_store_open(struct by_store *store, uint32_t image_bytes_max)
     return true;
 }
 
-const uint8_t *by_store_saved(const struct by_store *store, uint32_t *bytes)
+const uint8_t *by_store_saved(const struct by_metal_store *store, uint32_t *bytes)
 {
     *bytes = store->saved_bytes > 0 ? store->saved_bytes - BY_SAVED_HEADER_BYTES : 0;
     return store->saved_bytes > 0 ? store->next + BY_SAVED_HEADER_BYTES : NULL;
 }
 
-void by_store_put(struct by_store *store, const uint8_t *image, size_t bytes)
+void by_store_put(struct by_metal_store *store, const uint8_t *image, size_t bytes)
 {
     BY_ASSERT(BY_SAVED_HEADER_BYTES + bytes <= store->area_bytes);
     if (store->state == BY_STORE_DEAD)
@@ -76,7 +76,7 @@ void by_store_put(struct by_store *store, const uint8_t *image, size_t bytes)
 }
 
 /* Seals what waits, to be written where the newest whole copy is not. */
-static void begin(struct by_store *store)
+static void begin(struct by_metal_store *store)
 {
     uint8_t *copy = store->next;
 
@@ -92,7 +92,7 @@ static void begin(struct by_store *store)
 }
 
 /* The piece at `at` is done: goes to the next one. */
-static void advance(struct by_store *store)
+static void advance(struct by_metal_store *store)
 {
     if (store->state == BY_STORE_ERASE) {
         store->at += store->flash.sector_bytes;
@@ -113,7 +113,7 @@ static void advance(struct by_store *store)
 }
 
 /* Looks at the piece that is under way. */
-static void look(struct by_store *store)
+static void look(struct by_metal_store *store)
 {
     switch (by_flash_step(&store->flash)) {
     case BY_FLASH_BUSY:
@@ -134,7 +134,7 @@ static void look(struct by_store *store)
     }
 }
 
-bool by_store_step(struct by_store *store)
+bool by_store_step(struct by_metal_store *store)
 {
     uint32_t area = (1 - store->newest) * store->area_bytes;
 
@@ -154,7 +154,7 @@ bool by_store_step(struct by_store *store)
     return true;
 }
 
-const char *by_store_word(struct by_store *store)
+const char *by_store_word(struct by_metal_store *store)
 {
     const char *word = store->word;
 

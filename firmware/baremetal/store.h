@@ -12,7 +12,7 @@
 
 enum by_store_state { BY_STORE_IDLE, BY_STORE_ERASE, BY_STORE_WRITE, BY_STORE_DEAD };
 
-struct by_store {
+struct by_metal_store {
     struct by_flash flash;
     uint32_t area_bytes; /* of one copy: whole sectors */
     uint64_t sequence;   /* of the newest whole copy */
@@ -29,14 +29,14 @@ struct by_store {
 
 /* Reads the newest whole copy, of an image of at most `image_bytes_max`; memory from the plan. False when the
  * board has no flash that is large enough. */
-bool by_store_open(struct by_store *store, uint32_t image_bytes_max);
+bool by_store_open(struct by_metal_store *store, uint32_t image_bytes_max);
 /* The image that was read, or NULL; until the first put. */
-const uint8_t *by_store_saved(const struct by_store *store, uint32_t *bytes);
+const uint8_t *by_store_saved(const struct by_metal_store *store, uint32_t *bytes);
 /* Has a copy of the image written, after what is being written and instead of what waits. */
-void by_store_put(struct by_store *store, const uint8_t *image, size_t bytes);
+void by_store_put(struct by_metal_store *store, const uint8_t *image, size_t bytes);
 /* A piece of work; false when there is none. */
-bool by_store_step(struct by_store *store);
+bool by_store_step(struct by_metal_store *store);
 /* What has come of a table since the last call, for people, or NULL. */
-const char *by_store_word(struct by_store *store);
+const char *by_store_word(struct by_metal_store *store);
 
 #endif

@@ -46,14 +46,14 @@ struct by_switch_counters {
 #undef X
 };
 
-struct by_switch {
+struct by_metal_switch {
     struct by_engine *engine;
-    struct by_net **net;
+    struct by_metal_net **net;
     uint32_t port_count;
     struct by_pool pool;
     struct by_agent *agent;
-    struct by_console *console; /* NULL: no control channel */
-    struct by_store store;      /* for committed tables, when has_store */
+    struct by_console *console;  /* NULL: no control channel */
+    struct by_metal_store store; /* for committed tables, when has_store */
     bool has_store;
     uint64_t now_ns;
     uint64_t provoke_ns; /* when something goes wrong on purpose (setting fault-at), 0 = never */
@@ -71,16 +71,17 @@ struct by_switch {
 };
 
 /* loop.c: moves packets, for good. */
-_Noreturn void by_switch_run(struct by_switch *self);
+_Noreturn void by_switch_run(struct by_metal_switch *self);
 /* loop.c: commits the engine's staged table and takes the ports' addresses from it. As by_engine_commit. */
-int by_switch_commit(struct by_switch *self);
+int by_switch_commit(struct by_metal_switch *self);
 /* send.c: turns the actions of a step into frames on ports; `rx_first` is the index of the step's first
  * packet in the batch. */
-void by_switch_send(struct by_switch *self, const struct by_tx *tx, uint32_t tx_count, uint32_t rx_first);
+void by_switch_send(struct by_metal_switch *self, const struct by_tx *tx, uint32_t tx_count,
+                    uint32_t rx_first);
 /* send.c: answers an ARP request for the port's own address. True when the frame was ARP, answered or not. */
-bool by_switch_arp(struct by_switch *self, struct by_net *net, uint16_t buffer);
+bool by_switch_arp(struct by_metal_switch *self, struct by_metal_net *net, uint16_t buffer);
 
-/* node.c: the switch as its agent sees it; `node` is a struct by_switch. */
+/* node.c: the switch as its agent sees it; `node` is a struct by_metal_switch. */
 extern const struct by_agent_ops by_switch_ops;
 
 #endif

@@ -90,7 +90,7 @@ static void put_address(uint64_t at, const volatile void *memory)
     by_write32(at + 4, (uint32_t)((uint64_t)(uintptr_t)memory >> 32));
 }
 
-void by_virtio_ring(const struct by_virtio *device, uint32_t queue, struct by_ring *ring)
+void by_virtio_ring(const struct by_virtio *device, uint32_t queue, struct by_virtio_ring *ring)
 {
     uint32_t most;
 
@@ -98,12 +98,12 @@ void by_virtio_ring(const struct by_virtio *device, uint32_t queue, struct by_ri
     most = by_read32(device->base + QUEUE_SIZE_MAX);
     if (most == 0)
         by_fault_say("a virtio device lacks a queue");
-    *ring = (struct by_ring){.device = *device,
-                             .queue = queue,
-                             .size = (uint16_t)(most < BY_RING_MAX ? most : BY_RING_MAX),
-                             .descriptor = by_memory_take("a ring", DESCRIPTORS),
-                             .out = by_memory_take("a ring", sizeof(struct by_ring_available)),
-                             .in = by_memory_take("a ring", sizeof(struct by_ring_used))};
+    *ring = (struct by_virtio_ring){.device = *device,
+                                    .queue = queue,
+                                    .size = (uint16_t)(most < BY_RING_MAX ? most : BY_RING_MAX),
+                                    .descriptor = by_memory_take("a ring", DESCRIPTORS),
+                                    .out = by_memory_take("a ring", sizeof(struct by_ring_available)),
+                                    .in = by_memory_take("a ring", sizeof(struct by_ring_used))};
     ring->out->flags = NO_INTERRUPT;
     by_cache_clean(ring->out, sizeof *ring->out);
     by_cache_drop(ring->in, sizeof *ring->in);
@@ -133,7 +133,7 @@ void by_virtio_quiet(const struct by_virtio *device)
         by_write32(device->base + INTERRUPT_ACKNOWLEDGE, status);
 }
 
-void by_ring_offer(struct by_ring *ring, uint16_t head)
+void by_ring_offer(struct by_virtio_ring *ring, uint16_t head)
 {
     uint16_t *entry = &ring->out->ring[ring->available++ & (ring->size - 1)];
     const struct by_ring_descriptor *descriptor = &ring->descriptor[head];
@@ -148,12 +148,12 @@ void by_ring_offer(struct by_ring *ring, uint16_t head)
 }
 
 /* What the device writes at the head of its ring is read from memory. */
-static void look(const struct by_ring *ring)
+static void look(const struct by_virtio_ring *ring)
 {
     by_cache_drop(ring->in, offsetof(struct by_ring_used, ring));
 }
 
-void by_ring_publish(struct by_ring *ring)
+void by_ring_publish(struct by_virtio_ring *ring)
 {
     if (ring->published == ring->available)
         return;
@@ -167,7 +167,7 @@ void by_ring_publish(struct by_ring *ring)
         by_write32(ring->device.base + NOTIFY, ring->queue);
 }
 
-bool by_ring_take(struct by_ring *ring, uint16_t *head, uint32_t *bytes)
+bool by_ring_take(struct by_virtio_ring *ring, uint16_t *head, uint32_t *bytes)
 {
     uint16_t at = ring->seen & (ring->size - 1);
 
@@ -184,7 +184,7 @@ bool by_ring_take(struct by_ring *ring, uint16_t *head, uint32_t *bytes)
     return true;
 }
 
-bool by_ring_alert(struct by_ring *ring, bool wanted)
+bool by_ring_alert(struct by_virtio_ring *ring, bool wanted)
 {
     *(volatile uint16_t *)&ring->out->flags = wanted ? 0 : NO_INTERRUPT;
     by_cache_clean(ring->out, offsetof(struct by_ring_available, ring));

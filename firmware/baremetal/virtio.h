@@ -45,7 +45,7 @@ struct by_ring_used {
 enum { BY_RING_NEXT = 1, BY_RING_DEVICE_WRITES = 2 };
 
 /* A virtqueue. The caller fills descriptors, and knows which are free. */
-struct by_ring {
+struct by_virtio_ring {
     struct by_virtio device;
     uint32_t queue;
     uint16_t size;
@@ -63,7 +63,7 @@ bool by_virtio_find(uint32_t id, uint32_t index, struct by_virtio *device);
  * version 1. */
 uint64_t by_virtio_start(const struct by_virtio *device, uint64_t wanted);
 /* Sets up queue `queue` with up to BY_RING_MAX entries; memory from the plan. */
-void by_virtio_ring(const struct by_virtio *device, uint32_t queue, struct by_ring *ring);
+void by_virtio_ring(const struct by_virtio *device, uint32_t queue, struct by_virtio_ring *ring);
 /* The device may begin. */
 void by_virtio_run(const struct by_virtio *device);
 uint8_t by_virtio_config8(const struct by_virtio *device, uint32_t offset);
@@ -71,13 +71,13 @@ uint8_t by_virtio_config8(const struct by_virtio *device, uint32_t offset);
 void by_virtio_quiet(const struct by_virtio *device);
 
 /* Offers the chain that begins with descriptor `head`; the device sees it after by_ring_publish. */
-void by_ring_offer(struct by_ring *ring, uint16_t head);
+void by_ring_offer(struct by_virtio_ring *ring, uint16_t head);
 /* Shows what was offered, and wakes the device if it asks for that. */
-void by_ring_publish(struct by_ring *ring);
+void by_ring_publish(struct by_virtio_ring *ring);
 /* The next chain that the device is done with: its head, and the bytes that it wrote. False when there is
  * none. */
-bool by_ring_take(struct by_ring *ring, uint16_t *head, uint32_t *bytes);
+bool by_ring_take(struct by_virtio_ring *ring, uint16_t *head, uint32_t *bytes);
 /* Asks for an interrupt at the next used chain, or for none. True when one is there already. */
-bool by_ring_alert(struct by_ring *ring, bool wanted);
+bool by_ring_alert(struct by_virtio_ring *ring, bool wanted);
 
 #endif

@@ -66,8 +66,8 @@ static int status_of(int error)
     }
 }
 
-static int open_shell(struct by_shell **shell, const struct by_options *options, const struct by_board *board,
-                      struct by_server *server)
+static int open_shell(struct by_shell **shell, const struct by_switchd_options *options,
+                      const struct by_board *board, struct by_server *server)
 {
     struct by_shell_config config = {
         .name = options->name,
@@ -94,8 +94,8 @@ static int open_shell(struct by_shell **shell, const struct by_options *options,
 }
 
 /* The agent that governs the shell, in memory that the caller frees. */
-static int open_agent(struct by_agent **agent, void **memory, const struct by_options *options,
-                      const struct by_board *board, struct by_node *node)
+static int open_agent(struct by_agent **agent, void **memory, const struct by_switchd_options *options,
+                      const struct by_board *board, struct by_switchd_node *node)
 {
     struct by_agent_config config = {
         .name = options->name,
@@ -152,7 +152,7 @@ static void on_stuck(void *shell, uint64_t last, uint32_t still_ms)
 }
 
 /* Moves packets until a signal, watched. */
-static int run_shell(struct by_shell *shell, const struct by_options *options)
+static int run_shell(struct by_shell *shell, const struct by_switchd_options *options)
 {
     const struct by_watchdog_config config = {.limit_ms = options->watchdog_s * 1000,
                                               .notify_ms = by_watchdog_notify_ms(),
@@ -177,10 +177,11 @@ static int run_shell(struct by_shell *shell, const struct by_options *options)
 }
 
 /* Everything between a started EAL and its end. */
-static int run(const struct by_options *options, const struct by_board *board, struct by_server *server)
+static int run(const struct by_switchd_options *options, const struct by_board *board,
+               struct by_server *server)
 {
     struct by_shell *shell;
-    struct by_node node = {0};
+    struct by_switchd_node node = {0};
     struct by_agent *agent;
     void *memory = NULL;
     int result = open_shell(&shell, options, board, server);
@@ -209,7 +210,7 @@ out:
 
 int main(int argc, char **argv)
 {
-    struct by_options options;
+    struct by_switchd_options options;
     struct by_board board;
     struct by_server *server;
     const char *pci[BY_PORTS_MAX];

@@ -15,7 +15,7 @@
 
 static struct by_shell *shell_of(void *node)
 {
-    return ((struct by_node *)node)->shell;
+    return ((struct by_switchd_node *)node)->shell;
 }
 
 static int node_stage(void *node, const uint8_t *image, size_t bytes, struct by_image_fault *fault)
@@ -39,17 +39,17 @@ static const uint8_t *node_image(void *node, size_t *bytes)
 }
 
 /* A counter by name and place in its struct. */
-struct counter_row {
+struct linux_node_counter_row {
     const char *name;
     size_t offset;
 };
 
-static const struct counter_row engine_rows[] = {
+static const struct linux_node_counter_row engine_rows[] = {
 #define X(name, help) {#name, offsetof(struct by_engine_counters, name)},
     BY_ENGINE_COUNTER_LIST(X)
 #undef X
 };
-static const struct counter_row shell_rows[] = {
+static const struct linux_node_counter_row shell_rows[] = {
 #define X(name, help) {"shell_" #name, offsetof(struct by_shell_counters, name)},
     BY_SHELL_COUNTER_LIST(X)
 #undef X
@@ -64,7 +64,7 @@ BY_STATIC_ASSERT(ENGINE_ROWS + SHELL_ROWS <= sizeof(((by_CountersReply *)0)->eng
 static int node_counter(void *node, uint32_t index, struct by_agent_counter *out)
 {
     const char *counters = (const char *)by_engine_counters(by_shell_engine(shell_of(node)));
-    const struct counter_row *row = engine_rows;
+    const struct linux_node_counter_row *row = engine_rows;
 
     if (index >= ENGINE_ROWS) {
         index -= ENGINE_ROWS;
@@ -81,7 +81,7 @@ static int node_counter(void *node, uint32_t index, struct by_agent_counter *out
 static int node_port(void *node, uint32_t index, struct by_agent_port *out)
 {
     struct by_port *port = by_shell_port(shell_of(node), index);
-    struct by_port_counters counters;
+    struct by_dp_port_counters counters;
 
     if (!port)
         return BY_ENOENT;
@@ -109,7 +109,7 @@ static int node_waiting(void *node, uint32_t index, struct by_bank_view *out)
 
 static void node_keep(void *node, const uint8_t *image, size_t bytes)
 {
-    struct by_store *store = ((struct by_node *)node)->store;
+    struct by_switchd_store *store = ((struct by_switchd_node *)node)->store;
 
     if (store)
         by_store_put(store, image, bytes);

@@ -7,12 +7,12 @@
 #include "firmware/agent/agent.h"
 #include "firmware/linux/store.h"
 
-struct by_node {
+struct by_switchd_node {
     struct by_shell *shell;
-    struct by_store *store; /* NULL: committed tables are not kept */
+    struct by_switchd_store *store; /* NULL: committed tables are not kept */
 };
 
-/* The functions; `node` is a struct by_node. */
+/* The functions; `node` is a struct by_switchd_node. */
 extern const struct by_agent_ops by_node_ops;
 
 /* Loads the image in `path` and commits it. 0, or BY_ENOENT and what the engine says of it, reported. */

@@ -129,7 +129,7 @@ static bool parse_number(const char *text, uint64_t least, uint64_t most, uint64
     return isdigit((unsigned char)text[0]) && *end == 0 && errno == 0 && *number >= least && *number <= most;
 }
 
-static int add_port(struct by_options *options, unsigned kind, const char *text)
+static int add_port(struct by_switchd_options *options, unsigned kind, const char *text)
 {
     if (options->port_count == BY_PORTS_MAX) {
         by_say("more than %u ports", BY_PORTS_MAX);
@@ -143,7 +143,7 @@ static int add_port(struct by_options *options, unsigned kind, const char *text)
     return -1;
 }
 
-static int add_control(struct by_options *options, const char *text)
+static int add_control(struct by_switchd_options *options, const char *text)
 {
     if (strncmp(text, "unix:", 5) != 0 && strncmp(text, "tcp:", 4) != 0 && strncmp(text, "tls:", 4) != 0) {
         by_say("--control %s: it is unix:PATH, tls:ADDRESS:PORT or tcp:ADDRESS:PORT", text);
@@ -175,7 +175,7 @@ static int set_number(const char *option, const char *text, uint64_t least, uint
 }
 
 /* One option; -1 to go on, else the exit status. */
-static int take(struct by_options *options, int code, const char *value)
+static int take(struct by_switchd_options *options, int code, const char *value)
 {
     uint64_t number = 0;
     int status;
@@ -249,7 +249,7 @@ static int take(struct by_options *options, int code, const char *value)
 }
 
 /* What must be there, and names that become file names. */
-static int check(const struct by_options *options)
+static int check(const struct by_switchd_options *options)
 {
     if (!options->name) {
         by_say("--name is missing: a switch needs a name; try --help");
@@ -275,11 +275,11 @@ static int check(const struct by_options *options)
     return -1;
 }
 
-int by_options_parse(struct by_options *options, int argc, char **argv)
+int by_options_parse(struct by_switchd_options *options, int argc, char **argv)
 {
     int code, status;
 
-    *options = (struct by_options){.watchdog_s = WATCHDOG_S};
+    *options = (struct by_switchd_options){.watchdog_s = WATCHDOG_S};
     while ((code = getopt_long(argc, argv, "+", long_options, NULL)) != -1) {
         status = take(options, code, optarg);
         if (status >= 0)

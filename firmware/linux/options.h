@@ -11,7 +11,7 @@
 /* Control addresses of one switch (count). */
 #define BY_LISTENERS_MAX 4u
 
-struct by_options {
+struct by_switchd_options {
     const char *name;
     const char *board;
     const char *table; /* file, or NULL */
@@ -33,6 +33,6 @@ struct by_options {
 
 /* Parses the command line. -1: go on; else the status to exit with (0 after --help or --version, 2 after an
  * error, reported). */
-int by_options_parse(struct by_options *options, int argc, char **argv);
+int by_options_parse(struct by_switchd_options *options, int argc, char **argv);
 
 #endif

@@ -20,7 +20,7 @@
 #define HEADER_BYTES BY_SAVED_HEADER_BYTES
 #define PATH_BYTES   1200u
 
-struct by_store {
+struct by_switchd_store {
     char path[2][PATH_BYTES];
     int folder;        /* open, to have names last as well */
     uint64_t sequence; /* of the newest copy; the writing thread's after the start */
@@ -57,7 +57,7 @@ static uint8_t *read_file(const char *path, size_t *bytes)
 }
 
 /* Keeps the newest of the copies that are whole. */
-static void read_copies(struct by_store *store)
+static void read_copies(struct by_switchd_store *store)
 {
     for (int i = 0; i < 2; i++) {
         uint64_t sequence = 0;
@@ -79,7 +79,7 @@ static void read_copies(struct by_store *store)
 }
 
 /* Writes one copy over the older file, whole before it has that file's name. */
-static void write_copy(struct by_store *store, uint8_t *file, size_t bytes)
+static void write_copy(struct by_switchd_store *store, uint8_t *file, size_t bytes)
 {
     const char *path = store->path[++store->sequence % 2];
     char made[PATH_BYTES + 8];
@@ -108,7 +108,7 @@ static void write_copy(struct by_store *store, uint8_t *file, size_t bytes)
 
 static void *write_all(void *argument)
 {
-    struct by_store *store = argument;
+    struct by_switchd_store *store = argument;
 
     pthread_mutex_lock(&store->lock);
     while (!store->end || store->waiting) {
@@ -129,9 +129,9 @@ static void *write_all(void *argument)
     return NULL;
 }
 
-int by_store_open(struct by_store **out, const char *folder, const char *name)
+int by_store_open(struct by_switchd_store **out, const char *folder, const char *name)
 {
-    struct by_store *store = calloc(1, sizeof *store);
+    struct by_switchd_store *store = calloc(1, sizeof *store);
     struct stat status;
 
     if (!store)
@@ -164,13 +164,13 @@ int by_store_open(struct by_store **out, const char *folder, const char *name)
     return 0;
 }
 
-const uint8_t *by_store_saved(const struct by_store *store, size_t *bytes)
+const uint8_t *by_store_saved(const struct by_switchd_store *store, size_t *bytes)
 {
     *bytes = store->saved ? store->saved_bytes - HEADER_BYTES : 0;
     return store->saved ? store->saved + HEADER_BYTES : NULL;
 }
 
-void by_store_put(struct by_store *store, const uint8_t *image, size_t bytes)
+void by_store_put(struct by_switchd_store *store, const uint8_t *image, size_t bytes)
 {
     uint8_t *file = malloc(HEADER_BYTES + bytes), *older;
 
@@ -190,7 +190,7 @@ void by_store_put(struct by_store *store, const uint8_t *image, size_t bytes)
     free(older);
 }
 
-void by_store_close(struct by_store *store)
+void by_store_close(struct by_switchd_store *store)
 {
     if (!store)
         return;

@@ -25,7 +25,7 @@
 /* Nobody is accepted for so long after the system has no more descriptors (ms). */
 #define REST_MS 100u
 
-enum state {
+enum greeter_state {
     FREE = 0,
     GREETS,  /* the handshake goes on */
     READY,   /* it is done */
@@ -33,8 +33,8 @@ enum state {
     LEAVES,  /* what it still sends is forgotten, until it closes */
 };
 
-struct place {
-    enum state state;
+struct greeter_place {
+    enum greeter_state state;
     int fd;
     struct by_tls *tls;
     short events;
@@ -53,7 +53,7 @@ struct by_greeter {
     bool end;
     unsigned listener_count;
     int listeners[BY_GREETER_LISTENERS_MAX];
-    struct place places[BY_GREETER_HANDSHAKES_MAX];
+    struct greeter_place places[BY_GREETER_HANDSHAKES_MAX];
 };
 
 static uint64_t clock_ns(void)
@@ -83,7 +83,7 @@ static void clear_event(int fd)
     (void)!read(fd, &count, sizeof count);
 }
 
-static void set_state(struct by_greeter *greeter, struct place *place, enum state state)
+static void set_state(struct by_greeter *greeter, struct greeter_place *place, enum greeter_state state)
 {
     pthread_mutex_lock(&greeter->lock);
     place->state = state;
@@ -92,9 +92,9 @@ static void set_state(struct by_greeter *greeter, struct place *place, enum stat
         signal_event(greeter->came);
 }
 
-static enum state state_of(struct by_greeter *greeter, const struct place *place)
+static enum greeter_state state_of(struct by_greeter *greeter, const struct greeter_place *place)
 {
-    enum state state;
+    enum greeter_state state;
 
     pthread_mutex_lock(&greeter->lock);
     state = place->state;
@@ -102,7 +102,7 @@ static enum state state_of(struct by_greeter *greeter, const struct place *place
     return state;
 }
 
-static void release(struct by_greeter *greeter, struct place *place)
+static void release(struct by_greeter *greeter, struct greeter_place *place)
 {
     by_tls_close(place->tls);
     place->tls = NULL;
@@ -112,7 +112,7 @@ static void release(struct by_greeter *greeter, struct place *place)
 }
 
 /* Has the other end read what was said last: a socket that is closed with bytes unread takes that back. */
-static void refuse(struct by_greeter *greeter, struct place *place, const char *why)
+static void refuse(struct by_greeter *greeter, struct greeter_place *place, const char *why)
 {
     struct sockaddr_storage address;
     socklen_t bytes = sizeof address;
@@ -128,7 +128,7 @@ static void refuse(struct by_greeter *greeter, struct place *place, const char *
     set_state(greeter, place, REFUSED);
 }
 
-static void greet(struct by_greeter *greeter, struct place *place)
+static void greet(struct by_greeter *greeter, struct greeter_place *place)
 {
     int result = by_tls_handshake(place->tls);
 
@@ -141,7 +141,7 @@ static void greet(struct by_greeter *greeter, struct place *place)
 }
 
 /* Forgets what somebody who was refused sends: a piece of it, as he may never end. */
-static void see_off(struct by_greeter *greeter, struct place *place)
+static void see_off(struct by_greeter *greeter, struct greeter_place *place)
 {
     char bytes[4096];
     ssize_t count = recv(place->fd, bytes, sizeof bytes, 0);
@@ -151,13 +151,13 @@ static void see_off(struct by_greeter *greeter, struct place *place)
 }
 
 /* A free place, or that of who has been at it for too long while others wait; NULL when there is none. */
-static struct place *find_place(struct by_greeter *greeter, uint64_t now_ms)
+static struct greeter_place *find_place(struct by_greeter *greeter, uint64_t now_ms)
 {
-    struct place *oldest = NULL;
+    struct greeter_place *oldest = NULL;
 
     for (unsigned i = 0; i < greeter->options.handshakes; i++) {
-        struct place *place = &greeter->places[i];
-        enum state state = state_of(greeter, place);
+        struct greeter_place *place = &greeter->places[i];
+        enum greeter_state state = state_of(greeter, place);
 
         if (state == FREE)
             return place;
@@ -170,7 +170,7 @@ static struct place *find_place(struct by_greeter *greeter, uint64_t now_ms)
     return oldest;
 }
 
-static void accept_one(struct by_greeter *greeter, int listener, struct place *place, uint64_t now_ms)
+static void accept_one(struct by_greeter *greeter, int listener, struct greeter_place *place, uint64_t now_ms)
 {
     int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
@@ -197,8 +197,8 @@ static uint64_t wait_to_accept(struct by_greeter *greeter, uint64_t now_ms)
     uint64_t room_ms = UINT64_MAX;
 
     for (unsigned i = 0; i < greeter->options.handshakes && room_ms > 0; i++) {
-        const struct place *place = &greeter->places[i];
-        enum state state = state_of(greeter, place);
+        const struct greeter_place *place = &greeter->places[i];
+        enum greeter_state state = state_of(greeter, place);
         uint64_t age_ms = now_ms - place->since_ms, left_ms;
 
         if (state == READY || state == REFUSED)
@@ -220,8 +220,8 @@ static unsigned gather(struct by_greeter *greeter, struct pollfd *fds, unsigned 
 
     fds[count++] = (struct pollfd){.fd = greeter->wake, .events = POLLIN};
     for (unsigned i = 0; i < greeter->options.handshakes; i++) {
-        struct place *place = &greeter->places[i];
-        enum state state = state_of(greeter, place);
+        struct greeter_place *place = &greeter->places[i];
+        enum greeter_state state = state_of(greeter, place);
         uint64_t age_ms = now_ms - place->since_ms, left_ms;
 
         if (state != GREETS && state != LEAVES)
@@ -243,9 +243,9 @@ static unsigned gather(struct by_greeter *greeter, struct pollfd *fds, unsigned 
 }
 
 /* Goes on with a place that waits for its other end: `here` when that has said something. */
-static void attend(struct by_greeter *greeter, struct place *place, bool here, uint64_t now_ms)
+static void attend(struct by_greeter *greeter, struct greeter_place *place, bool here, uint64_t now_ms)
 {
-    enum state state = state_of(greeter, place);
+    enum greeter_state state = state_of(greeter, place);
 
     if (here && state == GREETS)
         greet(greeter, place);
@@ -277,7 +277,7 @@ static void turn(struct by_greeter *greeter)
     for (unsigned i = 0; i < places; i++)
         attend(greeter, &greeter->places[index[i]], fds[i + 1].revents != 0, now_ms);
     for (unsigned i = places + 1; i < count; i++) {
-        struct place *place;
+        struct greeter_place *place;
 
         if (fds[i].revents && wait_to_accept(greeter, now_ms) == 0 &&
             (place = find_place(greeter, now_ms)) != NULL && by_rate_take(&greeter->rate, clock_ns()))
@@ -390,7 +390,7 @@ bool by_greeter_take(struct by_greeter *greeter, struct by_greeted *who)
     clear_event(greeter->came); /* before the look: who comes after it sets it again */
     pthread_mutex_lock(&greeter->lock);
     for (unsigned i = 0; i < greeter->options.handshakes && !found; i++) {
-        struct place *place = &greeter->places[i];
+        struct greeter_place *place = &greeter->places[i];
 
         found = place->state == READY || place->state == REFUSED;
         if (place->state == READY) {

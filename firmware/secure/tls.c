@@ -23,12 +23,12 @@
 struct by_tls_identity {
     SSL_CTX *context;
     BIO_METHOD *socket; /* how bytes move */
-    const struct end *end;
+    const struct tls_end *end;
 };
 
 struct by_tls {
     SSL *ssl;
-    const struct end *end;
+    const struct tls_end *end;
     short events;
     char peer[BY_NAME_MAX + 1];
     char text[BY_TLS_TEXT_MAX];
@@ -135,7 +135,7 @@ static int check_host(int good, X509_STORE_CTX *store)
 }
 
 /* What an end asks of the other one; `purpose` is OpenSSL's own that comes with it. */
-static const struct end {
+static const struct tls_end {
     bool accepts;
     const char *other; /* as texts name it */
     int (*check)(int good, X509_STORE_CTX *store);

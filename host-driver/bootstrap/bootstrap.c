@@ -122,7 +122,7 @@ int by_bootstrap_find(struct by_bootstrap *bootstrap, const struct by_settings *
 /* ---- joining */
 
 /* Rank 0 opens the door, and says where. */
-static int open_door(struct by_meeting *meeting, struct by_place *here)
+static int open_door(struct by_meeting *meeting, struct by_bootstrap_place *here)
 {
     struct sockaddr_in own = {0};
     socklen_t bytes = sizeof(own);
@@ -182,7 +182,7 @@ static int who_we_are(const struct by_bootstrap *bootstrap, struct by_meeting *m
 static int join(struct by_bootstrap *bootstrap, uint64_t deadline_ns)
 {
     struct by_meeting *meeting = &bootstrap->meeting;
-    struct by_place here, place;
+    struct by_bootstrap_place here, place;
     char text[BY_PLACE_TEXT] = "";
     int error = who_we_are(bootstrap, meeting, deadline_ns);
 

@@ -75,7 +75,7 @@ bool by_pmi_is(const struct by_pmi_line *line, const char *command);
 #define BY_PLACE_MAX  8u /* addresses */
 #define BY_PLACE_TEXT 112u
 
-struct by_place {
+struct by_bootstrap_place {
     uint64_t machine; /* same number: same loopback interface */
     uint16_t port;
     uint8_t count;
@@ -84,13 +84,13 @@ struct by_place {
 };
 
 /* This host's addresses, those of links that are up; may be none. */
-void by_place_here(struct by_place *place, uint16_t port);
-void by_place_write(const struct by_place *place, char text[BY_PLACE_TEXT]);
+void by_place_here(struct by_bootstrap_place *place, uint16_t port);
+void by_place_write(const struct by_bootstrap_place *place, char text[BY_PLACE_TEXT]);
 /* 0 or BY_EFORMAT. */
-int by_place_read(const char *text, struct by_place *place);
+int by_place_read(const char *text, struct by_bootstrap_place *place);
 /* The addresses of `place` in the order in which one at `here` tries them: loopback on the same machine, then
  * networks that both are in, then the rest; not those that `here` has as well. At most BY_PLACE_MAX + 1. */
-uint32_t by_place_order(const struct by_place *place, const struct by_place *here,
+uint32_t by_place_order(const struct by_bootstrap_place *place, const struct by_bootstrap_place *here,
                         uint32_t ip[BY_PLACE_MAX + 1]);
 
 #endif

@@ -34,11 +34,11 @@ static uint64_t machine_here(void)
     return hash;
 }
 
-void by_place_here(struct by_place *place, uint16_t port)
+void by_place_here(struct by_bootstrap_place *place, uint16_t port)
 {
     struct ifaddrs *all = NULL;
 
-    *place = (struct by_place){.machine = machine_here(), .port = port};
+    *place = (struct by_bootstrap_place){.machine = machine_here(), .port = port};
     if (getifaddrs(&all) != 0)
         return;
     for (const struct ifaddrs *one = all; one != NULL && place->count < BY_PLACE_MAX; one = one->ifa_next) {
@@ -55,7 +55,7 @@ void by_place_here(struct by_place *place, uint16_t port)
     freeifaddrs(all);
 }
 
-void by_place_write(const struct by_place *place, char text[BY_PLACE_TEXT])
+void by_place_write(const struct by_bootstrap_place *place, char text[BY_PLACE_TEXT])
 {
     uint8_t bytes[BYTES_MAX] = {VERSION, place->count};
     size_t size = HEAD_BYTES + (size_t)5 * place->count;
@@ -75,7 +75,7 @@ static int digit_of(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-int by_place_read(const char *text, struct by_place *place)
+int by_place_read(const char *text, struct by_bootstrap_place *place)
 {
     uint8_t bytes[BYTES_MAX] = {0};
     size_t length = strnlen(text, BY_PLACE_TEXT);
@@ -89,8 +89,8 @@ int by_place_read(const char *text, struct by_place *place)
             return BY_EFORMAT;
         bytes[i] = (uint8_t)(high << 4 | low);
     }
-    *place =
-        (struct by_place){.count = bytes[1], .port = by_get16(bytes + 2), .machine = by_get64(bytes + 4)};
+    *place = (struct by_bootstrap_place){
+        .count = bytes[1], .port = by_get16(bytes + 2), .machine = by_get64(bytes + 4)};
     if (bytes[0] != VERSION || place->count > BY_PLACE_MAX || place->port == 0 ||
         length != 2 * (HEAD_BYTES + (size_t)5 * place->count))
         return BY_EFORMAT;
@@ -104,7 +104,7 @@ int by_place_read(const char *text, struct by_place *place)
 }
 
 /* Whether `here` has this address, or one in its network. */
-static bool is_own(const struct by_place *here, uint32_t ip)
+static bool is_own(const struct by_bootstrap_place *here, uint32_t ip)
 {
     for (uint32_t i = 0; i < here->count; i++)
         if (here->ip[i] == ip)
@@ -112,7 +112,7 @@ static bool is_own(const struct by_place *here, uint32_t ip)
     return false;
 }
 
-static bool is_near(const struct by_place *here, uint32_t ip, uint8_t bits)
+static bool is_near(const struct by_bootstrap_place *here, uint32_t ip, uint8_t bits)
 {
     uint32_t mask = bits == 0 ? 0 : UINT32_MAX << (32 - bits);
 
@@ -122,7 +122,7 @@ static bool is_near(const struct by_place *here, uint32_t ip, uint8_t bits)
     return false;
 }
 
-uint32_t by_place_order(const struct by_place *place, const struct by_place *here,
+uint32_t by_place_order(const struct by_bootstrap_place *place, const struct by_bootstrap_place *here,
                         uint32_t ip[BY_PLACE_MAX + 1])
 {
     bool same = place->machine == here->machine;

@@ -141,14 +141,14 @@ int by_pmix_join(uint32_t *rank, uint32_t *rank_count)
 }
 
 /* What a callback fills, which may come after we have given up: whoever comes second frees it. */
-struct answer {
+struct pmix_answer {
     atomic_int owners;
     atomic_int done;
     int status;
     char text[BY_PLACE_TEXT];
 };
 
-static void let_go(struct answer *answer)
+static void let_go(struct pmix_answer *answer)
 {
     if (atomic_fetch_sub(&answer->owners, 1) == 1)
         free(answer);
@@ -157,7 +157,7 @@ static void let_go(struct answer *answer)
 /* Runs in a thread of the library. */
 static void take(int status, struct pmix_value *value, void *context)
 {
-    struct answer *answer = context;
+    struct pmix_answer *answer = context;
 
     answer->status = status;
     if (status == 0 && value != NULL && value->type == TYPE_STRING && value->data.string != NULL)
@@ -180,7 +180,7 @@ static int publish(const char *key, char *text)
 static int ask(const char *key, char *text, size_t bytes, uint64_t deadline_ns, int *found)
 {
     struct pmix_process root = pmix.self;
-    struct answer *answer = calloc(1, sizeof(*answer));
+    struct pmix_answer *answer = calloc(1, sizeof(*answer));
 
     if (answer == NULL)
         return by_fail(BY_ENOMEM, "no memory for an answer of PMIx");

@@ -29,9 +29,9 @@
 #define BATCHES_MAX  4u          /* of one step, each of which is answered: fewer parcels than a window has */
 #define WRITE_BYTES  (64u << 10) /* at a time, before the first of them go */
 
-struct peer {
+struct carrier_peer {
     struct by_pair_config config; /* what its card says, once it was made */
-    struct by_pair *pair;         /* NULL: not met */
+    struct by_host_pair *pair;    /* NULL: not met */
     void *memory;
     struct sockaddr_in to;
 };
@@ -42,8 +42,8 @@ struct by_carrier {
     struct by_keeper keeper;
     struct by_batch batch;
     struct by_faults faults;
-    struct peer *peer; /* of all ranks */
-    uint32_t *met;     /* ranks */
+    struct carrier_peer *peer; /* of all ranks */
+    uint32_t *met;             /* ranks */
     uint32_t met_count;
     struct by_carrier_counters counters;
 };
@@ -149,7 +149,7 @@ void by_carrier_card(struct by_carrier *carrier, uint32_t rank, uint32_t ip, uin
 
 int by_carrier_meet(struct by_carrier *carrier, uint32_t rank, uint32_t ip, const uint8_t *card)
 {
-    struct peer *peer = &carrier->peer[rank];
+    struct carrier_peer *peer = &carrier->peer[rank];
     struct by_pair_config config = peer->config;
 
     config.peer_nonce = by_get32(card + 4);
@@ -177,7 +177,7 @@ int by_carrier_meet(struct by_carrier *carrier, uint32_t rank, uint32_t ip, cons
 /* ---- moving, with the lock held */
 
 /* Sends all that a peer may have now. */
-static void send_to(struct by_carrier *carrier, struct peer *peer, uint64_t now_ns)
+static void send_to(struct by_carrier *carrier, struct carrier_peer *peer, uint64_t now_ns)
 {
     struct by_parcel parcel;
 
@@ -218,7 +218,7 @@ static uint64_t send_all(struct by_carrier *carrier, uint64_t now_ns)
     uint64_t deadline_ns = by_faults_deadline(&carrier->faults);
 
     for (uint32_t i = 0; i < carrier->met_count; i++) {
-        struct peer *peer = &carrier->peer[carrier->met[i]];
+        struct carrier_peer *peer = &carrier->peer[carrier->met[i]];
         uint64_t next_ns;
 
         send_to(carrier, peer, now_ns);
@@ -286,7 +286,7 @@ void by_carrier_close(struct by_carrier *carrier)
 size_t by_carrier_write(struct by_carrier *carrier, uint32_t rank, const struct iovec *piece, uint32_t count,
                         bool end)
 {
-    struct peer *peer = &carrier->peer[rank];
+    struct carrier_peer *peer = &carrier->peer[rank];
     size_t taken = 0, size = 0;
     uint32_t at = 0;
 
@@ -307,7 +307,7 @@ size_t by_carrier_write(struct by_carrier *carrier, uint32_t rank, const struct 
 
 size_t by_carrier_read(struct by_carrier *carrier, uint32_t rank, const struct iovec *piece, uint32_t count)
 {
-    struct peer *peer = &carrier->peer[rank];
+    struct carrier_peer *peer = &carrier->peer[rank];
     size_t given = 0, size = 0;
 
     enter(carrier);

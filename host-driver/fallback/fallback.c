@@ -18,7 +18,7 @@
 #define GRACE_MAX_NS 500000000u /* for the notice of a rank that knows more */
 
 struct slot {
-    struct by_work work;
+    struct by_host_work work;
     bool used;
     int result; /* BY_EAGAIN while it waits or runs */
 };
@@ -26,7 +26,7 @@ struct slot {
 struct by_fallback {
     struct by_team team;
     struct by_peers peers;
-    struct by_mesh mesh;
+    struct by_host_mesh mesh;
     uint64_t stall_ns;
     struct slot slots[BY_CALLS_MAX];
     uint32_t posted, done; /* calls; call i lies in slot i % BY_CALLS_MAX */
@@ -294,10 +294,11 @@ static int make_room(struct by_fallback *fallback, uint64_t bytes)
     return fallback->scratch != NULL ? 0 : BY_ENOMEM;
 }
 
-static int begin_round(struct by_fallback *fallback, struct by_work *work)
+static int begin_round(struct by_fallback *fallback, struct by_host_work *work)
 {
     struct by_round *round = &fallback->round;
-    struct by_message message = {.call = fallback->done, .round = fallback->round_number, .tag = work->tag};
+    struct by_host_message message = {
+        .call = fallback->done, .round = fallback->round_number, .tag = work->tag};
 
     by_work_prepare(&fallback->team, work, fallback->phase, fallback->index);
     by_phase_round(&fallback->team, &work->phase[fallback->phase], fallback->index, round);
@@ -323,7 +324,7 @@ static int begin_round(struct by_fallback *fallback, struct by_work *work)
 }
 
 /* After a round's messages: adds what came, and goes to the next round, phase or call. */
-static void end_round(struct by_fallback *fallback, struct by_work *work)
+static void end_round(struct by_fallback *fallback, struct by_host_work *work)
 {
     if (fallback->round.fold)
         by_work_fold(work, fallback->round.receive, fallback->round.receive_count, fallback->scratch);
@@ -333,7 +334,7 @@ static void end_round(struct by_fallback *fallback, struct by_work *work)
 }
 
 /* Finishes phases whose rounds are over. True when the call has ended. */
-static bool end_phases(struct by_fallback *fallback, struct by_work *work)
+static bool end_phases(struct by_fallback *fallback, struct by_host_work *work)
 {
     while (fallback->phase < work->phase_count &&
            fallback->index == work->phase[fallback->phase].round_count) {
@@ -346,7 +347,7 @@ static bool end_phases(struct by_fallback *fallback, struct by_work *work)
 /* One round, or the begin or the end of a call. False when nothing more can be done now. */
 static bool go_on(struct by_fallback *fallback)
 {
-    struct by_work *work = &fallback->slots[fallback->done % BY_CALLS_MAX].work;
+    struct by_host_work *work = &fallback->slots[fallback->done % BY_CALLS_MAX].work;
 
     if (!fallback->running) {
         fallback->running = true;
@@ -376,7 +377,7 @@ static bool go_on(struct by_fallback *fallback)
  * reaches those that wait for others within the grace. Without one they name whom they have been told. */
 static void find_silence(struct by_fallback *fallback, uint64_t now_ns)
 {
-    struct by_mesh *mesh = &fallback->mesh;
+    struct by_host_mesh *mesh = &fallback->mesh;
     uint64_t stall_ns = fallback->stall_ns;
     uint64_t silent_ns = now_ns > fallback->moved_ns ? now_ns - fallback->moved_ns : 0;
     uint64_t grace_ns = stall_ns / 4 < GRACE_MAX_NS ? stall_ns / 4 : GRACE_MAX_NS;

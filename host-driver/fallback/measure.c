@@ -13,11 +13,11 @@
 #define LARGE_ROUNDS 4u
 
 /* Sends or receives one message of `bytes`. */
-static int move_one(struct by_mesh *mesh, bool sends, uint32_t number, uint8_t *buffer, size_t bytes,
+static int move_one(struct by_host_mesh *mesh, bool sends, uint32_t number, uint8_t *buffer, size_t bytes,
                     uint64_t deadline_ns)
 {
-    const struct by_message message = {.call = UINT32_MAX, .round = number, .bytes = bytes};
-    const struct by_transfer *transfer = sends ? &mesh->send : &mesh->receive;
+    const struct by_host_message message = {.call = UINT32_MAX, .round = number, .bytes = bytes};
+    const struct by_host_transfer *transfer = sends ? &mesh->send : &mesh->receive;
     struct iovec piece = {buffer, bytes};
     struct by_mesh_fault fault = {0};
 
@@ -32,7 +32,7 @@ static int move_one(struct by_mesh *mesh, bool sends, uint32_t number, uint8_t *
 }
 
 /* The quickest of `rounds` ways there and back of `bytes`; rank 0 begins. */
-static int go_there_and_back(struct by_mesh *mesh, uint8_t *buffer, size_t bytes, uint32_t rounds,
+static int go_there_and_back(struct by_host_mesh *mesh, uint8_t *buffer, size_t bytes, uint32_t rounds,
                              uint64_t deadline_ns, uint64_t *best_ns)
 {
     *best_ns = UINT64_MAX;
@@ -52,7 +52,7 @@ static int go_there_and_back(struct by_mesh *mesh, uint8_t *buffer, size_t bytes
     return 0;
 }
 
-int by_measure(struct by_mesh *mesh, struct by_team *team, uint64_t deadline_ns)
+int by_measure(struct by_host_mesh *mesh, struct by_team *team, uint64_t deadline_ns)
 {
     uint64_t small_ns, large_ns, both_ns;
     uint8_t *buffer;

@@ -10,6 +10,6 @@
 
 /* Sets latency_ns and gap_ps of `team` at rank 0; rank 1 answers, the others do nothing. 0, or an error with
  * its text. */
-int by_measure(struct by_mesh *mesh, struct by_team *team, uint64_t deadline_ns);
+int by_measure(struct by_host_mesh *mesh, struct by_team *team, uint64_t deadline_ns);
 
 #endif

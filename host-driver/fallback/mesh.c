@@ -21,7 +21,7 @@
 #define PIECES_MAX  64u                  /* of one system call */
 
 /* What a connection is for; KIND_UDP: for notices, of a rank whose data go over UDP. */
-enum kind { KIND_DATA = 1, KIND_CONTROL, KIND_UDP };
+enum mesh_kind { KIND_DATA = 1, KIND_CONTROL, KIND_UDP };
 
 /* ---- opening */
 
@@ -41,7 +41,7 @@ static void mark_neighbours(const struct by_circulant *circulant, uint32_t rank,
     wanted[rank] = false;
 }
 
-static int fail_peer(const struct by_mesh *mesh, uint32_t peer, int error)
+static int fail_peer(const struct by_host_mesh *mesh, uint32_t peer, int error)
 {
     char ip[16];
 
@@ -50,8 +50,8 @@ static int fail_peer(const struct by_mesh *mesh, uint32_t peer, int error)
                    errno != 0 ? strerror(errno) : "it has closed the connection");
 }
 
-static int greet(const struct by_mesh *mesh, const struct by_peers *peers, uint32_t peer, uint32_t key,
-                 enum kind kind, uint64_t deadline_ns)
+static int greet(const struct by_host_mesh *mesh, const struct by_peers *peers, uint32_t peer, uint32_t key,
+                 enum mesh_kind kind, uint64_t deadline_ns)
 {
     int *fd = kind == KIND_DATA ? &mesh->data[peer] : &mesh->control[peer];
     uint8_t hello[HELLO_BYTES];
@@ -69,7 +69,7 @@ static int greet(const struct by_mesh *mesh, const struct by_peers *peers, uint3
 }
 
 /* The connection that a greeting of `rank` is for, or NULL. */
-static int *slot_for(const struct by_mesh *mesh, uint32_t rank, uint32_t kind)
+static int *slot_for(const struct by_host_mesh *mesh, uint32_t rank, uint32_t kind)
 {
     if (rank >= mesh->rank_count || rank <= mesh->rank)
         return NULL;
@@ -77,7 +77,7 @@ static int *slot_for(const struct by_mesh *mesh, uint32_t rank, uint32_t kind)
 }
 
 /* Takes one connection of a rank above ours; strangers are closed. */
-static int admit(struct by_mesh *mesh, struct by_door *door, uint32_t key, uint64_t deadline_ns,
+static int admit(struct by_host_mesh *mesh, struct by_door *door, uint32_t key, uint64_t deadline_ns,
                  uint32_t *missing)
 {
     uint8_t hello[HELLO_BYTES];
@@ -107,7 +107,7 @@ static int admit(struct by_mesh *mesh, struct by_door *door, uint32_t key, uint6
                    kind == KIND_UDP ? "udp" : "tcp", mesh->rank, mesh->carrier != NULL ? "udp" : "tcp");
 }
 
-static int watch_all(struct by_mesh *mesh)
+static int watch_all(struct by_host_mesh *mesh)
 {
     mesh->watch = epoll_create1(EPOLL_CLOEXEC);
     if (mesh->watch < 0)
@@ -122,11 +122,11 @@ static int watch_all(struct by_mesh *mesh)
     return 0;
 }
 
-static int connect_all(struct by_mesh *mesh, const struct by_circulant *circulant,
+static int connect_all(struct by_host_mesh *mesh, const struct by_circulant *circulant,
                        const struct by_peers *peers, uint32_t key, uint64_t deadline_ns)
 {
     bool *wanted = calloc(mesh->rank_count, sizeof(*wanted));
-    enum kind notices = mesh->carrier != NULL ? KIND_UDP : KIND_CONTROL;
+    enum mesh_kind notices = mesh->carrier != NULL ? KIND_UDP : KIND_CONTROL;
     struct by_door door;
     uint32_t missing = 0;
     int error = 0;
@@ -160,7 +160,7 @@ static int connect_all(struct by_mesh *mesh, const struct by_circulant *circulan
 }
 
 /* The address at the other end of a connection, which is on the way that packets to that rank take. */
-static uint32_t address_of(const struct by_mesh *mesh, uint32_t rank)
+static uint32_t address_of(const struct by_host_mesh *mesh, uint32_t rank)
 {
     struct sockaddr_in address = {0};
     socklen_t bytes = sizeof(address);
@@ -171,7 +171,7 @@ static uint32_t address_of(const struct by_mesh *mesh, uint32_t rank)
 }
 
 /* Ranks tell each other where their UDP sockets are: all write first, which a connection always takes. */
-static int exchange_cards(struct by_mesh *mesh, uint64_t deadline_ns)
+static int exchange_cards(struct by_host_mesh *mesh, uint64_t deadline_ns)
 {
     uint8_t card[BY_CARRIER_CARD_BYTES];
     int error;
@@ -197,8 +197,8 @@ static int exchange_cards(struct by_mesh *mesh, uint64_t deadline_ns)
     return by_carrier_start(mesh->carrier);
 }
 
-int by_mesh_open(struct by_mesh *mesh, const struct by_circulant *circulant, const struct by_peers *peers,
-                 struct by_carrier *carrier, uint32_t key, uint64_t deadline_ns)
+int by_mesh_open(struct by_host_mesh *mesh, const struct by_circulant *circulant,
+                 const struct by_peers *peers, struct by_carrier *carrier, uint32_t key, uint64_t deadline_ns)
 {
     uint32_t count = peers->rank_count;
     int error;
@@ -224,7 +224,7 @@ int by_mesh_open(struct by_mesh *mesh, const struct by_circulant *circulant, con
     return error == 0 ? watch_all(mesh) : error;
 }
 
-void by_mesh_close(struct by_mesh *mesh)
+void by_mesh_close(struct by_host_mesh *mesh)
 {
     by_carrier_close(mesh->carrier);
     for (uint32_t rank = 0; mesh->data != NULL && mesh->control != NULL && rank < mesh->rank_count; rank++) {
@@ -245,7 +245,7 @@ void by_mesh_close(struct by_mesh *mesh)
 
 /* ---- messages */
 
-static void write_head(uint8_t *head, const struct by_message *message)
+static void write_head(uint8_t *head, const struct by_host_message *message)
 {
     by_put32(head, MAGIC);
     by_put32(head + 4, message->call);
@@ -255,7 +255,7 @@ static void write_head(uint8_t *head, const struct by_message *message)
 }
 
 /* Skips pieces without bytes; the transfer has ended when none is left and the head is through. */
-static void settle(struct by_transfer *transfer)
+static void settle(struct by_host_transfer *transfer)
 {
     while (transfer->piece_at < transfer->piece_count && transfer->piece[transfer->piece_at].iov_len == 0)
         transfer->piece_at++;
@@ -263,24 +263,25 @@ static void settle(struct by_transfer *transfer)
         transfer->active = false;
 }
 
-void by_mesh_send(struct by_mesh *mesh, uint32_t to, const struct by_message *message, struct iovec *piece,
-                  uint32_t piece_count)
+void by_mesh_send(struct by_host_mesh *mesh, uint32_t to, const struct by_host_message *message,
+                  struct iovec *piece, uint32_t piece_count)
 {
-    mesh->send = (struct by_transfer){.active = true, .peer = to, .piece = piece, .piece_count = piece_count};
+    mesh->send =
+        (struct by_host_transfer){.active = true, .peer = to, .piece = piece, .piece_count = piece_count};
     write_head(mesh->send.head, message);
     mesh->messages++;
 }
 
-void by_mesh_receive(struct by_mesh *mesh, uint32_t from, const struct by_message *message,
+void by_mesh_receive(struct by_host_mesh *mesh, uint32_t from, const struct by_host_message *message,
                      struct iovec *piece, uint32_t piece_count)
 {
     mesh->receive =
-        (struct by_transfer){.active = true, .peer = from, .piece = piece, .piece_count = piece_count};
+        (struct by_host_transfer){.active = true, .peer = from, .piece = piece, .piece_count = piece_count};
     mesh->expected = *message;
 }
 
 /* The pieces that one system call moves, the rest of the head first if it goes with them. */
-static uint32_t list_pieces(const struct by_transfer *transfer, struct iovec *list, bool with_head)
+static uint32_t list_pieces(const struct by_host_transfer *transfer, struct iovec *list, bool with_head)
 {
     uint32_t count = 0;
 
@@ -294,7 +295,7 @@ static uint32_t list_pieces(const struct by_transfer *transfer, struct iovec *li
     return count;
 }
 
-static void advance(struct by_transfer *transfer, size_t bytes)
+static void advance(struct by_host_transfer *transfer, size_t bytes)
 {
     size_t head = BY_MESSAGE_BYTES - transfer->head_done;
 
@@ -316,7 +317,7 @@ static void advance(struct by_transfer *transfer, size_t bytes)
 }
 
 /* The peer is gone; if it has said why, that is the reason. */
-static void lose(struct by_mesh *mesh, uint32_t peer, struct by_mesh_fault *fault)
+static void lose(struct by_host_mesh *mesh, uint32_t peer, struct by_mesh_fault *fault)
 {
     by_mesh_listen(mesh, fault);
     if (fault->error == 0)
@@ -324,8 +325,8 @@ static void lose(struct by_mesh *mesh, uint32_t peer, struct by_mesh_fault *faul
 }
 
 /* As sendmsg and recvmsg. */
-static ssize_t move_pieces(struct by_mesh *mesh, const struct by_transfer *transfer, struct iovec *list,
-                           uint32_t count)
+static ssize_t move_pieces(struct by_host_mesh *mesh, const struct by_host_transfer *transfer,
+                           struct iovec *list, uint32_t count)
 {
     struct msghdr message = {.msg_iov = list, .msg_iovlen = count};
     bool sends = transfer == &mesh->send;
@@ -341,7 +342,7 @@ static ssize_t move_pieces(struct by_mesh *mesh, const struct by_transfer *trans
     return moved > 0 ? (ssize_t)moved : -1;
 }
 
-static uint64_t send_some(struct by_mesh *mesh, struct by_mesh_fault *fault)
+static uint64_t send_some(struct by_host_mesh *mesh, struct by_mesh_fault *fault)
 {
     struct iovec list[PIECES_MAX];
     uint64_t moved = 0;
@@ -364,7 +365,7 @@ static uint64_t send_some(struct by_mesh *mesh, struct by_mesh_fault *fault)
     return moved;
 }
 
-static bool is_expected(const struct by_mesh *mesh)
+static bool is_expected(const struct by_host_mesh *mesh)
 {
     uint8_t head[BY_MESSAGE_BYTES];
 
@@ -372,7 +373,7 @@ static bool is_expected(const struct by_mesh *mesh)
     return memcmp(head, mesh->receive.head, sizeof(head)) == 0;
 }
 
-static uint64_t receive_some(struct by_mesh *mesh, struct by_mesh_fault *fault)
+static uint64_t receive_some(struct by_host_mesh *mesh, struct by_mesh_fault *fault)
 {
     struct iovec list[PIECES_MAX];
     uint64_t moved = 0;
@@ -402,14 +403,14 @@ static uint64_t receive_some(struct by_mesh *mesh, struct by_mesh_fault *fault)
 
 /* Over UDP the sender must know: a socket takes packets for nobody, and they would be repeated until our end.
  * Who ends has all that it was to get, so that this is of another call. */
-static bool sends_in_vain(const struct by_mesh *mesh)
+static bool sends_in_vain(const struct by_host_mesh *mesh)
 {
     return mesh->carrier != NULL && mesh->send.active && mesh->gone[mesh->send.peer];
 }
 
 /* Over UDP the end of a peer is seen by its connection for notices. It ends when all that it has sent was
  * acknowledged, and lies here. */
-static uint64_t find_gone(struct by_mesh *mesh, struct by_mesh_fault *fault)
+static uint64_t find_gone(struct by_host_mesh *mesh, struct by_mesh_fault *fault)
 {
     uint64_t moved = 0;
 
@@ -423,7 +424,7 @@ static uint64_t find_gone(struct by_mesh *mesh, struct by_mesh_fault *fault)
     return moved;
 }
 
-uint64_t by_mesh_step(struct by_mesh *mesh, struct by_mesh_fault *fault)
+uint64_t by_mesh_step(struct by_host_mesh *mesh, struct by_mesh_fault *fault)
 {
     uint64_t moved = 0;
 
@@ -443,17 +444,17 @@ uint64_t by_mesh_step(struct by_mesh *mesh, struct by_mesh_fault *fault)
     return moved;
 }
 
-bool by_mesh_settled(const struct by_mesh *mesh)
+bool by_mesh_settled(const struct by_host_mesh *mesh)
 {
     return mesh->carrier == NULL || by_carrier_settled(mesh->carrier);
 }
 
-uint64_t by_mesh_deadline(const struct by_mesh *mesh)
+uint64_t by_mesh_deadline(const struct by_host_mesh *mesh)
 {
     return mesh->carrier != NULL ? by_carrier_deadline(mesh->carrier) : UINT64_MAX;
 }
 
-uint32_t by_mesh_fds(const struct by_mesh *mesh, struct pollfd *fds)
+uint32_t by_mesh_fds(const struct by_host_mesh *mesh, struct pollfd *fds)
 {
     uint32_t count = 0;
 
@@ -469,7 +470,7 @@ uint32_t by_mesh_fds(const struct by_mesh *mesh, struct pollfd *fds)
     return count;
 }
 
-void by_mesh_sleep(const struct by_mesh *mesh, uint64_t until_ns)
+void by_mesh_sleep(const struct by_host_mesh *mesh, uint64_t until_ns)
 {
     uint64_t now_ns = by_clock_ns(), due_ns = by_mesh_deadline(mesh);
     struct pollfd fds[BY_MESH_FDS];

@@ -26,7 +26,7 @@ struct pollfd;
 #define BY_MESH_SLEEP_NS 100000000u /* who sleeps on these does so no longer than that at a time */
 
 /* What both ends must agree on before a message's bytes are taken. */
-struct by_message {
+struct by_host_message {
     uint32_t call;  /* number of the call, from 0 */
     uint32_t round; /* of the call, from 0 */
     uint32_t tag;   /* of what the call is: collective, operator, type, root, count */
@@ -34,7 +34,7 @@ struct by_message {
 };
 
 /* A message on its way: its head and its pieces, which stay the caller's and in place until it is done. */
-struct by_transfer {
+struct by_host_transfer {
     bool active;
     uint32_t peer;
     uint8_t head[BY_MESSAGE_BYTES];
@@ -50,7 +50,7 @@ struct by_inbox {
     uint32_t have;
 };
 
-struct by_mesh {
+struct by_host_mesh {
     uint32_t rank, rank_count;
     uint32_t *ip;
     int *data, *control;        /* to each rank, or -1 */
@@ -61,8 +61,8 @@ struct by_mesh {
     uint32_t suspect;           /* whom the peer that is waited for has named; our own rank: nobody */
     uint32_t answered;          /* answers to by_mesh_ask */
     uint64_t tx_bytes, rx_bytes, messages;
-    struct by_transfer send, receive;
-    struct by_message expected;
+    struct by_host_transfer send, receive;
+    struct by_host_message expected;
 };
 
 /* How a step of the mesh failed: which rank is the reason, as far as is known here. */
@@ -75,35 +75,36 @@ struct by_mesh_fault {
 /* Connects to all that `circulant` needs, neighbours of its ring and partners of its cube among them; data go
  * over `carrier`, which is the mesh's from then on, or, if it is NULL, over TCP. 0, or an error with its
  * text. The caller ends with by_mesh_close, also after an error. */
-int by_mesh_open(struct by_mesh *mesh, const struct by_circulant *circulant, const struct by_peers *peers,
-                 struct by_carrier *carrier, uint32_t key, uint64_t deadline_ns);
-void by_mesh_close(struct by_mesh *mesh);
+int by_mesh_open(struct by_host_mesh *mesh, const struct by_circulant *circulant,
+                 const struct by_peers *peers, struct by_carrier *carrier, uint32_t key,
+                 uint64_t deadline_ns);
+void by_mesh_close(struct by_host_mesh *mesh);
 
 /* Begins to send or to receive a message; that direction must be idle. */
-void by_mesh_send(struct by_mesh *mesh, uint32_t to, const struct by_message *message, struct iovec *piece,
-                  uint32_t piece_count);
-void by_mesh_receive(struct by_mesh *mesh, uint32_t from, const struct by_message *message,
+void by_mesh_send(struct by_host_mesh *mesh, uint32_t to, const struct by_host_message *message,
+                  struct iovec *piece, uint32_t piece_count);
+void by_mesh_receive(struct by_host_mesh *mesh, uint32_t from, const struct by_host_message *message,
                      struct iovec *piece, uint32_t piece_count);
 /* Moves what can be moved. Bytes moved; `fault` is set when no more will. */
-uint64_t by_mesh_step(struct by_mesh *mesh, struct by_mesh_fault *fault);
+uint64_t by_mesh_step(struct by_host_mesh *mesh, struct by_mesh_fault *fault);
 /* notice.c: reads notices that have come, and answers those who ask; `fault` is set when one tells of it. */
-void by_mesh_listen(struct by_mesh *mesh, struct by_mesh_fault *fault);
+void by_mesh_listen(struct by_host_mesh *mesh, struct by_mesh_fault *fault);
 /* Tells all others that `fault` has ended this job. */
-void by_mesh_warn(struct by_mesh *mesh, const struct by_mesh_fault *fault);
+void by_mesh_warn(struct by_host_mesh *mesh, const struct by_mesh_fault *fault);
 /* The rank that holds up the running transfers, or our own. */
-uint32_t by_mesh_peer(const struct by_mesh *mesh);
+uint32_t by_mesh_peer(const struct by_host_mesh *mesh);
 /* Asks that rank whom it waits for itself. Its answer comes by by_mesh_listen: it is counted in `answered`,
  * and `suspect` is whom it names. */
-void by_mesh_ask(struct by_mesh *mesh);
+void by_mesh_ask(struct by_host_mesh *mesh);
 /* Whom this rank waits for, as far as it knows: by_mesh_peer, or whom that one has named. */
-uint32_t by_mesh_suspect(const struct by_mesh *mesh);
+uint32_t by_mesh_suspect(const struct by_host_mesh *mesh);
 /* All that was sent has arrived, or needs nobody here to arrive. */
-bool by_mesh_settled(const struct by_mesh *mesh);
+bool by_mesh_settled(const struct by_host_mesh *mesh);
 /* When a step is due, though nothing comes; UINT64_MAX: never. */
-uint64_t by_mesh_deadline(const struct by_mesh *mesh);
+uint64_t by_mesh_deadline(const struct by_host_mesh *mesh);
 /* What poll() may sleep on, at most BY_MESH_FDS; returns how many. */
-uint32_t by_mesh_fds(const struct by_mesh *mesh, struct pollfd *fds);
+uint32_t by_mesh_fds(const struct by_host_mesh *mesh, struct pollfd *fds);
 /* Sleeps on them until something comes, a step is due, or the time. */
-void by_mesh_sleep(const struct by_mesh *mesh, uint64_t until_ns);
+void by_mesh_sleep(const struct by_host_mesh *mesh, uint64_t until_ns);
 
 #endif

@@ -17,13 +17,13 @@
 #define EVENTS_MAX 16
 
 /* A notice: magic, kind, rank, error. */
-enum kind {
+enum notice_kind {
     KIND_FAULT = 1, /* the job has ended with `error`, for `rank` */
     KIND_ASK,       /* whom do you wait for? */
     KIND_ANSWER     /* for `rank`, or, when it is the sender, for nobody */
 };
 
-static void tell(struct by_mesh *mesh, uint32_t to, enum kind kind, uint32_t rank, int error)
+static void tell(struct by_host_mesh *mesh, uint32_t to, enum notice_kind kind, uint32_t rank, int error)
 {
     uint8_t notice[BY_NOTICE_BYTES];
 
@@ -37,17 +37,17 @@ static void tell(struct by_mesh *mesh, uint32_t to, enum kind kind, uint32_t ran
     (void)!send(mesh->control[to], notice, sizeof(notice), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-uint32_t by_mesh_peer(const struct by_mesh *mesh)
+uint32_t by_mesh_peer(const struct by_host_mesh *mesh)
 {
     return mesh->receive.active ? mesh->receive.peer : mesh->send.active ? mesh->send.peer : mesh->rank;
 }
 
-uint32_t by_mesh_suspect(const struct by_mesh *mesh)
+uint32_t by_mesh_suspect(const struct by_host_mesh *mesh)
 {
     return mesh->suspect != mesh->rank ? mesh->suspect : by_mesh_peer(mesh);
 }
 
-void by_mesh_ask(struct by_mesh *mesh)
+void by_mesh_ask(struct by_host_mesh *mesh)
 {
     uint32_t peer = by_mesh_peer(mesh);
 
@@ -55,7 +55,7 @@ void by_mesh_ask(struct by_mesh *mesh)
         tell(mesh, peer, KIND_ASK, mesh->rank, 0);
 }
 
-static void take(struct by_mesh *mesh, uint32_t from, const uint8_t *notice, struct by_mesh_fault *fault)
+static void take(struct by_host_mesh *mesh, uint32_t from, const uint8_t *notice, struct by_mesh_fault *fault)
 {
     uint32_t rank = by_get32(notice + 8);
     int error = (int)by_get32(notice + 12);
@@ -83,7 +83,7 @@ static void take(struct by_mesh *mesh, uint32_t from, const uint8_t *notice, str
 }
 
 /* Whether there may be more. */
-static bool read_one(struct by_mesh *mesh, uint32_t from, struct by_mesh_fault *fault)
+static bool read_one(struct by_host_mesh *mesh, uint32_t from, struct by_mesh_fault *fault)
 {
     struct by_inbox *inbox = &mesh->inbox[from];
     ssize_t got = recv(mesh->control[from], inbox->bytes + inbox->have, sizeof(inbox->bytes) - inbox->have,
@@ -105,7 +105,7 @@ static bool read_one(struct by_mesh *mesh, uint32_t from, struct by_mesh_fault *
     return true;
 }
 
-void by_mesh_listen(struct by_mesh *mesh, struct by_mesh_fault *fault)
+void by_mesh_listen(struct by_host_mesh *mesh, struct by_mesh_fault *fault)
 {
     struct epoll_event events[EVENTS_MAX];
     int count = mesh->watch >= 0 ? epoll_wait(mesh->watch, events, EVENTS_MAX, 0) : 0;
@@ -115,7 +115,7 @@ void by_mesh_listen(struct by_mesh *mesh, struct by_mesh_fault *fault)
             ;
 }
 
-void by_mesh_warn(struct by_mesh *mesh, const struct by_mesh_fault *fault)
+void by_mesh_warn(struct by_host_mesh *mesh, const struct by_mesh_fault *fault)
 {
     for (uint32_t rank = 0; mesh->control != NULL && rank < mesh->rank_count; rank++)
         tell(mesh, rank, KIND_FAULT, fault->rank, fault->error);

@@ -13,12 +13,12 @@ static bool is_before(uint32_t a, uint32_t b)
     return (int32_t)(a - b) < 0;
 }
 
-static struct by_pair_slot *slot_of(struct by_pair *pair, uint32_t seq)
+static struct by_pair_slot *slot_of(struct by_host_pair *pair, uint32_t seq)
 {
     return &pair->out.slot[seq & (pair->config.slot_count - 1)];
 }
 
-static uint8_t *memory_of(const struct by_pair *pair, uint8_t *memory, uint32_t seq)
+static uint8_t *memory_of(const struct by_host_pair *pair, uint8_t *memory, uint32_t seq)
 {
     return memory + (size_t)(seq & (pair->config.slot_count - 1)) * pair->config.slot_bytes;
 }
@@ -28,7 +28,7 @@ size_t by_pair_bytes(const struct by_pair_config *config)
     return (size_t)2 * config->slot_count * config->slot_bytes;
 }
 
-void by_pair_open(struct by_pair *pair, const struct by_pair_config *config, void *memory)
+void by_pair_open(struct by_host_pair *pair, const struct by_pair_config *config, void *memory)
 {
     memset(pair, 0, sizeof(*pair));
     pair->config = *config;
@@ -45,14 +45,14 @@ void by_pair_open(struct by_pair *pair, const struct by_pair_config *config, voi
 
 /* ---- writing and reading */
 
-static void close_slot(struct by_pair *pair)
+static void close_slot(struct by_host_pair *pair)
 {
     slot_of(pair, pair->out.end)->bytes = (uint16_t)pair->out.filled;
     pair->out.end++;
     pair->out.filled = 0;
 }
 
-size_t by_pair_write(struct by_pair *pair, const void *bytes, size_t size)
+size_t by_pair_write(struct by_host_pair *pair, const void *bytes, size_t size)
 {
     const uint8_t *from = bytes;
     size_t taken = 0;
@@ -71,18 +71,18 @@ size_t by_pair_write(struct by_pair *pair, const void *bytes, size_t size)
     return taken;
 }
 
-void by_pair_flush(struct by_pair *pair)
+void by_pair_flush(struct by_host_pair *pair)
 {
     if (pair->out.filled > 0)
         close_slot(pair);
 }
 
-bool by_pair_settled(const struct by_pair *pair)
+bool by_pair_settled(const struct by_host_pair *pair)
 {
     return pair->out.first == pair->out.end && pair->out.filled == 0;
 }
 
-void by_pair_abandon(struct by_pair *pair)
+void by_pair_abandon(struct by_host_pair *pair)
 {
     pair->out.first = pair->out.next = pair->out.end;
     pair->out.filled = pair->out.flight = pair->out.lost = 0;
@@ -90,7 +90,7 @@ void by_pair_abandon(struct by_pair *pair)
 }
 
 /* Where the other end has used half of the room that it knows of, it hears of a quarter that is new. */
-static void offer_room(struct by_pair *pair)
+static void offer_room(struct by_host_pair *pair)
 {
     uint32_t window = pair->config.window, limit = pair->in.first + window;
 
@@ -99,7 +99,7 @@ static void offer_room(struct by_pair *pair)
         pair->in.answer = true;
 }
 
-size_t by_pair_read(struct by_pair *pair, void *bytes, size_t size)
+size_t by_pair_read(struct by_host_pair *pair, void *bytes, size_t size)
 {
     uint8_t *to = bytes;
     size_t given = 0;
@@ -127,7 +127,8 @@ size_t by_pair_read(struct by_pair *pair, void *bytes, size_t size)
 
 /* Number `seq` has arrived; 1 when that is news. The transmission that the acknowledgement answers tells what
  * it took. */
-static uint32_t settle(struct by_pair *pair, uint32_t seq, const struct by_parcel *parcel, uint64_t now_ns)
+static uint32_t settle(struct by_host_pair *pair, uint32_t seq, const struct by_parcel *parcel,
+                       uint64_t now_ns)
 {
     struct by_pair_slot *slot = slot_of(pair, seq);
 
@@ -144,7 +145,7 @@ static uint32_t settle(struct by_pair *pair, uint32_t seq, const struct by_parce
 }
 
 /* What left long before `newest`, which has arrived, is lost. */
-static void find_lost(struct by_pair *pair, uint32_t newest)
+static void find_lost(struct by_host_pair *pair, uint32_t newest)
 {
     for (uint32_t seq = pair->out.first; seq != pair->out.next; seq++) {
         struct by_pair_slot *slot = slot_of(pair, seq);
@@ -159,7 +160,7 @@ static void find_lost(struct by_pair *pair, uint32_t newest)
 }
 
 /* The time was out for nothing: what counts as lost is on its way. */
-static void find_again(struct by_pair *pair)
+static void find_again(struct by_host_pair *pair)
 {
     for (uint32_t seq = pair->out.first; seq != pair->out.next; seq++) {
         struct by_pair_slot *slot = slot_of(pair, seq);
@@ -172,12 +173,12 @@ static void find_again(struct by_pair *pair)
     }
 }
 
-static void start_timer(struct by_pair *pair, uint64_t now_ns)
+static void start_timer(struct by_host_pair *pair, uint64_t now_ns)
 {
     pair->out.timer_ns = pair->out.first == pair->out.end ? UINT64_MAX : now_ns + pair->tempo.timeout_ns;
 }
 
-static void take_ack(struct by_pair *pair, const struct by_parcel *parcel, uint64_t now_ns)
+static void take_ack(struct by_host_pair *pair, const struct by_parcel *parcel, uint64_t now_ns)
 {
     bool answers = parcel->kind == BY_PARCEL_ACK && is_before(parcel->order, pair->out.order);
     bool full = pair->out.flight + pair->out.lost >= pair->tempo.window;
@@ -204,7 +205,7 @@ static void take_ack(struct by_pair *pair, const struct by_parcel *parcel, uint6
     start_timer(pair, now_ns);
 }
 
-static void take_data(struct by_pair *pair, const struct by_parcel *parcel)
+static void take_data(struct by_host_pair *pair, const struct by_parcel *parcel)
 {
     uint32_t mask = pair->config.slot_count - 1;
 
@@ -232,7 +233,7 @@ static void take_data(struct by_pair *pair, const struct by_parcel *parcel)
         pair->in.answer = true;
 }
 
-void by_pair_take(struct by_pair *pair, const struct by_parcel *parcel, uint64_t now_ns)
+void by_pair_take(struct by_host_pair *pair, const struct by_parcel *parcel, uint64_t now_ns)
 {
     take_ack(pair, parcel, now_ns);
     if (parcel->kind == BY_PARCEL_DATA)
@@ -241,7 +242,7 @@ void by_pair_take(struct by_pair *pair, const struct by_parcel *parcel, uint64_t
 
 /* ---- what goes */
 
-static void fill_ack(struct by_pair *pair, struct by_parcel *parcel)
+static void fill_ack(struct by_host_pair *pair, struct by_parcel *parcel)
 {
     uint32_t mask = pair->config.slot_count - 1, found = 0;
 
@@ -261,7 +262,7 @@ static void fill_ack(struct by_pair *pair, struct by_parcel *parcel)
     pair->counters.acks++;
 }
 
-static void fill_data(struct by_pair *pair, uint32_t seq, uint64_t now_ns, struct by_parcel *parcel)
+static void fill_data(struct by_host_pair *pair, uint32_t seq, uint64_t now_ns, struct by_parcel *parcel)
 {
     struct by_pair_slot *slot = slot_of(pair, seq);
 
@@ -281,12 +282,12 @@ static void fill_data(struct by_pair *pair, uint32_t seq, uint64_t now_ns, struc
         start_timer(pair, now_ns);
 }
 
-static bool may_repeat(const struct by_pair *pair)
+static bool may_repeat(const struct by_host_pair *pair)
 {
     return pair->out.lost > 0 && pair->out.flight < pair->tempo.window;
 }
 
-static bool may_begin(const struct by_pair *pair)
+static bool may_begin(const struct by_host_pair *pair)
 {
     return pair->out.next != pair->out.end &&
            (pair->out.probe ||
@@ -295,7 +296,7 @@ static bool may_begin(const struct by_pair *pair)
 
 /* The time is out: what is on its way counts as lost; where nothing is, the other end has had no room, and
  * is asked again. */
-static void expire(struct by_pair *pair, uint64_t now_ns)
+static void expire(struct by_host_pair *pair, uint64_t now_ns)
 {
     uint32_t flight = pair->out.flight;
 
@@ -317,7 +318,7 @@ static void expire(struct by_pair *pair, uint64_t now_ns)
     start_timer(pair, now_ns);
 }
 
-static uint32_t first_lost(struct by_pair *pair)
+static uint32_t first_lost(struct by_host_pair *pair)
 {
     uint32_t seq = pair->out.first;
 
@@ -326,7 +327,7 @@ static uint32_t first_lost(struct by_pair *pair)
     return seq;
 }
 
-bool by_pair_next(struct by_pair *pair, uint64_t now_ns, struct by_parcel *parcel)
+bool by_pair_next(struct by_host_pair *pair, uint64_t now_ns, struct by_parcel *parcel)
 {
     if (now_ns >= pair->out.timer_ns)
         expire(pair, now_ns);
@@ -357,7 +358,7 @@ bool by_pair_next(struct by_pair *pair, uint64_t now_ns, struct by_parcel *parce
     return true;
 }
 
-uint64_t by_pair_deadline(const struct by_pair *pair)
+uint64_t by_pair_deadline(const struct by_host_pair *pair)
 {
     return pair->in.answer || may_repeat(pair) || may_begin(pair) ? 0 : pair->out.timer_ns;
 }

@@ -42,7 +42,7 @@ struct by_pair_counters {
     uint64_t come, doubled;                  /* data that came; that had come before, or had no room */
 };
 
-struct by_pair {
+struct by_host_pair {
     struct by_pair_config config;
     struct by_tempo tempo;
     struct {
@@ -75,25 +75,25 @@ struct by_pair {
 /* Bytes of memory that a pair wants, besides itself. */
 size_t by_pair_bytes(const struct by_pair_config *config);
 /* `memory` stays the caller's, to be freed after the pair. */
-void by_pair_open(struct by_pair *pair, const struct by_pair_config *config, void *memory);
+void by_pair_open(struct by_host_pair *pair, const struct by_pair_config *config, void *memory);
 
 /* Takes as many bytes as there is room for; returns how many. They go when a parcel is full, or with
  * by_pair_flush. */
-size_t by_pair_write(struct by_pair *pair, const void *bytes, size_t size);
-void by_pair_flush(struct by_pair *pair);
+size_t by_pair_write(struct by_host_pair *pair, const void *bytes, size_t size);
+void by_pair_flush(struct by_host_pair *pair);
 /* Everything that was written has arrived. */
-bool by_pair_settled(const struct by_pair *pair);
+bool by_pair_settled(const struct by_host_pair *pair);
 /* The other end has gone: what was written is given up. */
-void by_pair_abandon(struct by_pair *pair);
+void by_pair_abandon(struct by_host_pair *pair);
 /* Bytes that have come, in order; returns how many. */
-size_t by_pair_read(struct by_pair *pair, void *bytes, size_t size);
+size_t by_pair_read(struct by_host_pair *pair, void *bytes, size_t size);
 
 /* Takes a parcel that has this pair's nonce and rank; one that makes no sense changes nothing. */
-void by_pair_take(struct by_pair *pair, const struct by_parcel *parcel, uint64_t now_ns);
+void by_pair_take(struct by_host_pair *pair, const struct by_parcel *parcel, uint64_t now_ns);
 /* The next parcel to send now; its payload stays in place until the pair is called again to take or write.
  * False: none. */
-bool by_pair_next(struct by_pair *pair, uint64_t now_ns, struct by_parcel *parcel);
+bool by_pair_next(struct by_host_pair *pair, uint64_t now_ns, struct by_parcel *parcel);
 /* When by_pair_next has something at the latest; UINT64_MAX: not before something comes or is written. */
-uint64_t by_pair_deadline(const struct by_pair *pair);
+uint64_t by_pair_deadline(const struct by_host_pair *pair);
 
 #endif

@@ -9,18 +9,18 @@
 
 #define STRIDE (1u << 16) /* elements that a kernel is given at once: they fit a cache */
 
-static const struct by_reducer *reducer_of(const struct by_work *work, unsigned dtype)
+static const struct by_reducer *reducer_of(const struct by_host_work *work, unsigned dtype)
 {
     return by_reducer_get(by_isa_best(), work->call.op, dtype);
 }
 
-static int is_wide(const struct by_work *work)
+static int is_wide(const struct by_host_work *work)
 {
     return work->kept_dtype != work->call.dtype;
 }
 
 /* to = from, in the type that is kept. */
-static void load(const struct by_work *work, uint8_t *to, const uint8_t *from, uint64_t count)
+static void load(const struct by_host_work *work, uint8_t *to, const uint8_t *from, uint64_t count)
 {
     const struct by_reducer *reducer = reducer_of(work, work->call.dtype);
 
@@ -36,7 +36,8 @@ static void load(const struct by_work *work, uint8_t *to, const uint8_t *from, u
 
 /* The same for a vector that is cut into shards, each by itself: what is kept of a 16-bit type may lie in an
  * order of its own (offload/reduce/reduce.h), and a shard is stored as it was loaded. */
-static void load_shards(const struct by_team *team, const struct by_work *work, const struct by_phase *phase)
+static void load_shards(const struct by_team *team, const struct by_host_work *work,
+                        const struct by_phase *phase)
 {
     uint32_t wire = by_dtype_bytes(work->call.dtype);
 
@@ -50,7 +51,7 @@ static void load_shards(const struct by_team *team, const struct by_work *work, 
 }
 
 /* to = from, out of the type that is kept; `from` is worth nothing then. */
-static void store(const struct by_work *work, uint8_t *to, uint8_t *from, uint64_t count)
+static void store(const struct by_host_work *work, uint8_t *to, uint8_t *from, uint64_t count)
 {
     const struct by_reducer *reducer = reducer_of(work, work->call.dtype);
 
@@ -67,7 +68,7 @@ static void store(const struct by_work *work, uint8_t *to, uint8_t *from, uint64
 }
 
 /* to = to op from, both kept. */
-static void add(const struct by_work *work, uint8_t *to, const uint8_t *from, uint64_t bytes)
+static void add(const struct by_host_work *work, uint8_t *to, const uint8_t *from, uint64_t bytes)
 {
     const struct by_reducer *reducer = reducer_of(work, work->kept_dtype);
     uint64_t count = bytes / reducer->element_bytes;
@@ -93,7 +94,7 @@ static uint32_t tag_of(const struct by_team *team, const struct by_call *call)
     return (uint32_t)(hash ^ hash >> 32);
 }
 
-static struct by_phase *add_phase(struct by_work *work, enum by_phase_kind kind, uint8_t *base,
+static struct by_phase *add_phase(struct by_host_work *work, enum by_phase_kind kind, uint8_t *base,
                                   uint64_t count, uint32_t element_bytes)
 {
     struct by_phase *phase = &work->phase[work->phase_count++];
@@ -108,7 +109,7 @@ static struct by_phase *add_phase(struct by_work *work, enum by_phase_kind kind,
 }
 
 /* Memory for `count` kept elements. */
-static int take(struct by_work *work, uint64_t count)
+static int take(struct by_host_work *work, uint64_t count)
 {
     size_t bytes = (size_t)(count * by_dtype_bytes(work->kept_dtype));
 
@@ -144,7 +145,7 @@ static enum by_phase_kind allreduce_kind(const struct by_team *team, const struc
     return BY_PHASE_SCATTER;
 }
 
-static int begin_allreduce(const struct by_team *team, struct by_work *work)
+static int begin_allreduce(const struct by_team *team, struct by_host_work *work)
 {
     const struct by_call *call = &work->call;
     enum by_phase_kind kind = allreduce_kind(team, call);
@@ -177,7 +178,7 @@ static int begin_allreduce(const struct by_team *team, struct by_work *work)
     return 0;
 }
 
-static int begin_reduce(const struct by_team *team, struct by_work *work)
+static int begin_reduce(const struct by_team *team, struct by_host_work *work)
 {
     const struct by_call *call = &work->call;
     uint64_t count = call->count;
@@ -200,7 +201,7 @@ static int begin_reduce(const struct by_team *team, struct by_work *work)
     return 0;
 }
 
-static void begin_allgather(const struct by_team *team, struct by_work *work)
+static void begin_allgather(const struct by_team *team, struct by_host_work *work)
 {
     const struct by_call *call = &work->call;
     uint32_t bytes = by_dtype_bytes(call->dtype);
@@ -270,7 +271,7 @@ uint64_t by_work_predict_ns(const struct by_team *team, const struct by_call *ca
     }
 }
 
-int by_work_begin(const struct by_team *team, const struct by_call *call, struct by_work *work)
+int by_work_begin(const struct by_team *team, const struct by_call *call, struct by_host_work *work)
 {
     int error = 0;
 
@@ -305,7 +306,7 @@ int by_work_begin(const struct by_team *team, const struct by_call *call, struct
     return error;
 }
 
-void by_work_prepare(const struct by_team *team, struct by_work *work, uint32_t index, uint32_t round)
+void by_work_prepare(const struct by_team *team, struct by_host_work *work, uint32_t index, uint32_t round)
 {
     const struct by_phase *phase = &work->phase[index];
     size_t bytes = (size_t)(phase->count * phase->element_bytes);
@@ -320,7 +321,7 @@ void by_work_prepare(const struct by_team *team, struct by_work *work, uint32_t 
         add(work, phase->census, own, bytes);
 }
 
-void by_work_fold(struct by_work *work, const struct iovec *piece, uint32_t count, const uint8_t *from)
+void by_work_fold(struct by_host_work *work, const struct iovec *piece, uint32_t count, const uint8_t *from)
 {
     for (uint32_t i = 0; i < count; i++) {
         add(work, piece[i].iov_base, from, piece[i].iov_len);
@@ -329,7 +330,7 @@ void by_work_fold(struct by_work *work, const struct iovec *piece, uint32_t coun
 }
 
 /* The sum of all ranks' vectors in the order of ranks, so that it has the same bits everywhere. */
-static void add_in_order(const struct by_team *team, struct by_work *work)
+static void add_in_order(const struct by_team *team, struct by_host_work *work)
 {
     const struct by_call *call = &work->call;
     const struct by_reducer *reducer = reducer_of(work, call->dtype);
@@ -349,7 +350,7 @@ static void add_in_order(const struct by_team *team, struct by_work *work)
     }
 }
 
-void by_work_finish(const struct by_team *team, struct by_work *work, uint32_t index)
+void by_work_finish(const struct by_team *team, struct by_host_work *work, uint32_t index)
 {
     const struct by_call *call = &work->call;
     const struct by_phase *phase = &work->phase[index];
@@ -373,7 +374,7 @@ void by_work_finish(const struct by_team *team, struct by_work *work, uint32_t i
     }
 }
 
-void by_work_end(struct by_work *work)
+void by_work_end(struct by_host_work *work)
 {
     free(work->memory);
     work->memory = NULL;

@@ -10,7 +10,7 @@
 
 #define BY_WORK_PHASES_MAX 2u
 
-struct by_work {
+struct by_host_work {
     struct by_call call;
     uint32_t tag; /* of what the call is, for the heads of its messages */
     struct by_phase phase[BY_WORK_PHASES_MAX];
@@ -25,13 +25,13 @@ bool by_work_supports(const struct by_call *call);
  * estimate, the same at all ranks. `rounds` may be NULL. Of `team` the schedules are not needed. */
 uint64_t by_work_predict_ns(const struct by_team *team, const struct by_call *call, uint64_t *rounds);
 /* Plans the call and loads its data. 0, BY_ENOMEM, or BY_EUNSUPPORTED. */
-int by_work_begin(const struct by_team *team, const struct by_call *call, struct by_work *work);
+int by_work_begin(const struct by_team *team, const struct by_call *call, struct by_host_work *work);
 /* Before round `round` of phase `index`. */
-void by_work_prepare(const struct by_team *team, struct by_work *work, uint32_t index, uint32_t round);
+void by_work_prepare(const struct by_team *team, struct by_host_work *work, uint32_t index, uint32_t round);
 /* Adds `count` received pieces, which lie behind each other at `from`, to where they belong. */
-void by_work_fold(struct by_work *work, const struct iovec *piece, uint32_t count, const uint8_t *from);
+void by_work_fold(struct by_host_work *work, const struct iovec *piece, uint32_t count, const uint8_t *from);
 /* After phase `index`. */
-void by_work_finish(const struct by_team *team, struct by_work *work, uint32_t index);
-void by_work_end(struct by_work *work);
+void by_work_finish(const struct by_team *team, struct by_host_work *work, uint32_t index);
+void by_work_end(struct by_host_work *work);
 
 #endif

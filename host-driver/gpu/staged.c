@@ -11,10 +11,10 @@
 
 #define DEPTH 3u /* slices on their way: one in, one on the wire, one out */
 
-enum step { STEP_FREE, STEP_IN, STEP_READY, STEP_WIRE, STEP_OUT };
+enum staged_step { STEP_FREE, STEP_IN, STEP_READY, STEP_WIRE, STEP_OUT };
 
 /* One direction of an operation: a buffer, cut into shards of which each slice takes its part. */
-struct side {
+struct staged_side {
     uint8_t *user; /* NULL: this rank has none */
     void *context; /* of the device memory, or NULL */
     bool staged;   /* slices have memory of their own */
@@ -22,8 +22,8 @@ struct side {
     struct by_gpu_lane lane;
 };
 
-struct slice {
-    enum step step;
+struct staged_slice {
+    enum staged_step step;
     uint64_t index;
     struct banyan_request *child;
     void *event[2];     /* of the copies in and out */
@@ -32,11 +32,11 @@ struct slice {
 
 struct by_staged {
     struct banyan_request *request, *next; /* in the order of posts */
-    struct side side[2];                   /* send, recv */
+    struct staged_side side[2];            /* send, recv */
     uint64_t slice_count, first_free;      /* slices, and the next to begin */
     uint64_t posted, ended;
     size_t bytes[2]; /* of a slice's memory */
-    struct slice slice[DEPTH];
+    struct staged_slice slice[DEPTH];
     bool leaving; /* it has failed: no more slices begin */
 };
 
@@ -109,9 +109,9 @@ static uint64_t slice_elements(const struct by_staged *staged, unsigned which, u
 }
 
 /* Begins the copies of a slice between the user's buffer and the slice's memory. */
-static int move(struct by_staged *staged, unsigned which, struct slice *slice)
+static int move(struct by_staged *staged, unsigned which, struct staged_slice *slice)
 {
-    const struct side *side = &staged->side[which];
+    const struct staged_side *side = &staged->side[which];
     size_t element = by_dtype_bytes(staged->request->call.dtype);
     uint8_t *memory = slice->memory[which];
     int error = 0;
@@ -141,9 +141,9 @@ static int move(struct by_staged *staged, unsigned which, struct slice *slice)
 }
 
 /* Where a slice's operation reads or writes. */
-static uint8_t *place(const struct by_staged *staged, unsigned which, const struct slice *slice)
+static uint8_t *place(const struct by_staged *staged, unsigned which, const struct staged_slice *slice)
 {
-    const struct side *side = &staged->side[which];
+    const struct staged_side *side = &staged->side[which];
     uint64_t first, end;
 
     if (side->user == NULL || side->staged)
@@ -153,7 +153,7 @@ static uint8_t *place(const struct by_staged *staged, unsigned which, const stru
 }
 
 /* The operation of a slice: the user's, of a part of each shard. */
-static int describe(struct by_staged *staged, struct slice *slice)
+static int describe(struct by_staged *staged, struct staged_slice *slice)
 {
     const struct banyan_request *request = staged->request;
     struct banyan_request *child = slice->child;
@@ -192,14 +192,14 @@ static int describe(struct by_staged *staged, struct slice *slice)
 static void read_sides(struct by_staged *staged, const struct banyan_request *request)
 {
     const struct by_call *call = &request->call;
-    struct side *send = &staged->side[SEND], *recv = &staged->side[RECV];
+    struct staged_side *send = &staged->side[SEND], *recv = &staged->side[RECV];
 
     send->user = (uint8_t *)(uintptr_t)call->send;
     recv->user = call->recv;
     send->strided = call->collective == BY_COLLECTIVE_REDUCE_SCATTER;
     recv->strided = call->collective == BY_COLLECTIVE_ALLGATHER;
     for (unsigned which = SEND; which <= RECV; which++) {
-        struct side *side = &staged->side[which];
+        struct staged_side *side = &staged->side[which];
 
         side->context = by_gpu_context_of(side->user);
         side->staged =
@@ -224,7 +224,7 @@ static uint64_t slices_of(const struct banyan_request *request)
 
 static int open_side(struct by_staged *staged, unsigned which)
 {
-    struct side *side = &staged->side[which];
+    struct staged_side *side = &staged->side[which];
     uint32_t depth = staged->slice_count < DEPTH ? (uint32_t)staged->slice_count : DEPTH;
     int error = 0;
 
@@ -252,7 +252,7 @@ void by_staged_free(struct by_staged *staged)
     if (staged == NULL)
         return;
     for (unsigned which = SEND; which <= RECV; which++) {
-        struct side *side = &staged->side[which];
+        struct staged_side *side = &staged->side[which];
 
         by_gpu_lane_close(&side->lane);
         for (uint32_t i = 0; i < DEPTH; i++) {
@@ -349,16 +349,16 @@ static void end(struct banyan_comm *comm, struct banyan_request *before, struct 
         by_comm_fail(comm, result);
 }
 
-static int start_slice(struct by_staged *staged, struct slice *slice)
+static int start_slice(struct by_staged *staged, struct staged_slice *slice)
 {
-    const struct side *send = &staged->side[SEND];
+    const struct staged_side *send = &staged->side[SEND];
 
     slice->index = staged->first_free++;
     slice->step = send->staged ? STEP_IN : STEP_READY;
     return send->staged ? move(staged, SEND, slice) : 0;
 }
 
-static int out(struct by_staged *staged, struct slice *slice)
+static int out(struct by_staged *staged, struct staged_slice *slice)
 {
     if (slice->child->result != 0)
         return by_fail(slice->child->result, "%s", slice->child->text);
@@ -372,10 +372,10 @@ static int out(struct by_staged *staged, struct slice *slice)
 }
 
 /* 0 or an error with its text; *moved when something was done. `in_turn`: all posts before are out. */
-static int advance(struct by_staged *staged, struct slice *slice, bool in_turn, bool *moved)
+static int advance(struct by_staged *staged, struct staged_slice *slice, bool in_turn, bool *moved)
 {
     unsigned which = slice->step == STEP_IN ? SEND : RECV;
-    enum step step = slice->step;
+    enum staged_step step = slice->step;
     int error = 0;
 
     switch (step) {

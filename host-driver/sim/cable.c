@@ -11,10 +11,10 @@
 
 #define CE 3u
 
-static struct by_parcel *parcel_get(struct by_world *world, size_t bytes)
+static struct by_sim_parcel *parcel_get(struct by_world *world, size_t bytes)
 {
     int large = bytes > BY_PARCEL_SMALL;
-    struct by_parcel *parcel = world->spare[large];
+    struct by_sim_parcel *parcel = world->spare[large];
 
     if (parcel != NULL) {
         world->spare[large] = parcel->next;
@@ -32,7 +32,7 @@ static struct by_parcel *parcel_get(struct by_world *world, size_t bytes)
     return parcel;
 }
 
-void by_parcel_put(struct by_world *world, struct by_parcel *parcel)
+void by_parcel_put(struct by_world *world, struct by_sim_parcel *parcel)
 {
     int large = parcel->room > BY_PARCEL_SMALL;
 
@@ -40,9 +40,9 @@ void by_parcel_put(struct by_world *world, struct by_parcel *parcel)
     world->spare[large] = parcel;
 }
 
-struct by_parcel *by_parcel_copy(struct by_world *world, const struct by_parcel *from)
+struct by_sim_parcel *by_parcel_copy(struct by_world *world, const struct by_sim_parcel *from)
 {
-    struct by_parcel *parcel = parcel_get(world, from->bytes);
+    struct by_sim_parcel *parcel = parcel_get(world, from->bytes);
 
     parcel->udp_port = from->udp_port;
     parcel->port = from->port;
@@ -53,7 +53,7 @@ struct by_parcel *by_parcel_copy(struct by_world *world, const struct by_parcel 
     return parcel;
 }
 
-void by_parcels_push(struct by_parcels *list, struct by_parcel *parcel)
+void by_parcels_push(struct by_parcels *list, struct by_sim_parcel *parcel)
 {
     if (list->head == NULL)
         list->tail = &list->head;
@@ -63,9 +63,9 @@ void by_parcels_push(struct by_parcels *list, struct by_parcel *parcel)
     list->count++;
 }
 
-struct by_parcel *by_parcels_pop(struct by_parcels *list)
+struct by_sim_parcel *by_parcels_pop(struct by_parcels *list)
 {
-    struct by_parcel *parcel = list->head;
+    struct by_sim_parcel *parcel = list->head;
 
     if (parcel != NULL) {
         list->head = parcel->next;
@@ -76,15 +76,15 @@ struct by_parcel *by_parcels_pop(struct by_parcels *list)
 
 void by_parcels_clear(struct by_world *world, struct by_parcels *list)
 {
-    struct by_parcel *parcel;
+    struct by_sim_parcel *parcel;
 
     while ((parcel = by_parcels_pop(list)) != NULL)
         by_parcel_put(world, parcel);
 }
 
-struct by_parcel *by_parcel_make(struct by_world *world, const struct by_tx *tx)
+struct by_sim_parcel *by_parcel_make(struct by_world *world, const struct by_tx *tx)
 {
-    struct by_parcel *parcel = parcel_get(world, BY_WIRE_HEADER_BYTES + (size_t)tx->payload_bytes);
+    struct by_sim_parcel *parcel = parcel_get(world, BY_WIRE_HEADER_BYTES + (size_t)tx->payload_bytes);
     const uint8_t *payload = tx->payload != NULL ? tx->payload : tx->small;
 
     memcpy(parcel->data, tx->header, BY_WIRE_HEADER_BYTES);
@@ -110,7 +110,7 @@ static uint64_t hold_ps(struct by_world *world)
     return by_sim_ps(by_prng_below(&world->prng, world->config.hold_ns + 1));
 }
 
-static int is_sound(const struct by_parcel *parcel)
+static int is_sound(const struct by_sim_parcel *parcel)
 {
     struct by_header header;
     const uint8_t *payload;
@@ -122,7 +122,7 @@ static int is_sound(const struct by_parcel *parcel)
 /* Flips one bit, or up to 32 neighbouring ones: both the CRC of the header and the sum of words must see it.
  * A packet that is damaged already, before it was relayed, stays as it is: two flips that cancel out in the
  * sum of words are beyond what psum promises. */
-static void corrupt(struct by_world *world, struct by_parcel *parcel)
+static void corrupt(struct by_world *world, struct by_sim_parcel *parcel)
 {
     uint32_t words = parcel->bytes / 4u, header = BY_WIRE_HEADER_BYTES / 4u;
     uint32_t word = (uint32_t)by_prng_below(&world->prng, words);
@@ -140,7 +140,7 @@ static void corrupt(struct by_world *world, struct by_parcel *parcel)
 }
 
 /* Puts an arriving packet through the faults of the node at that end. */
-static void arrive_later(struct by_world *world, uint32_t node, struct by_parcel *parcel, uint64_t at_ps)
+static void arrive_later(struct by_world *world, uint32_t node, struct by_sim_parcel *parcel, uint64_t at_ps)
 {
     struct by_world_config *config = &world->config;
     uint64_t extra = 0;
@@ -174,10 +174,10 @@ static void arrive_later(struct by_world *world, uint32_t node, struct by_parcel
     by_heap_push(&world->heap, at_ps + extra, BY_EVENT_ARRIVE, node, parcel);
 }
 
-static void depart(struct by_world *world, struct by_direction *direction, struct by_departure *departure)
+static void depart(struct by_world *world, struct by_sim_direction *direction, struct by_departure *departure)
 {
     const struct by_world_arc *arc = &direction->arc;
-    struct by_parcel *parcel = departure->relayed;
+    struct by_sim_parcel *parcel = departure->relayed;
     uint64_t frames = world->config.train;
     uint64_t took_ps;
 
@@ -204,7 +204,7 @@ static void depart(struct by_world *world, struct by_direction *direction, struc
 
 static void schedule(struct by_world *world, uint32_t index)
 {
-    struct by_direction *direction = &world->directions[index];
+    struct by_sim_direction *direction = &world->directions[index];
 
     if (direction->head != NULL && !direction->scheduled) {
         direction->scheduled = 1;
@@ -212,8 +212,8 @@ static void schedule(struct by_world *world, uint32_t index)
     }
 }
 
-static void drop(struct by_world *world, uint32_t node, struct by_direction *direction,
-                 const struct by_tx *tx, struct by_parcel *relayed)
+static void drop(struct by_world *world, uint32_t node, struct by_sim_direction *direction,
+                 const struct by_tx *tx, struct by_sim_parcel *relayed)
 {
     world->counters.overflowed++;
     direction->use.dropped++;
@@ -237,11 +237,12 @@ static struct by_departure *departure_get(struct by_world *world)
     return departure;
 }
 
-void by_cable_send(struct by_world *world, uint32_t node, const struct by_tx *tx, struct by_parcel *relayed)
+void by_cable_send(struct by_world *world, uint32_t node, const struct by_tx *tx,
+                   struct by_sim_parcel *relayed)
 {
     const struct by_world_config *config = &world->config;
     uint32_t index = world->nodes[node].direction_of[tx->port];
-    struct by_direction *direction = &world->directions[index];
+    struct by_sim_direction *direction = &world->directions[index];
     uint64_t bytes = relayed != NULL ? relayed->bytes : BY_WIRE_HEADER_BYTES + (uint64_t)tx->payload_bytes;
     struct by_departure *departure;
 
@@ -279,7 +280,7 @@ void by_cable_send(struct by_world *world, uint32_t node, const struct by_tx *tx
 
 void by_cable_on_depart(struct by_world *world, uint32_t index)
 {
-    struct by_direction *direction = &world->directions[index];
+    struct by_sim_direction *direction = &world->directions[index];
     struct by_departure *departure = direction->head;
 
     direction->scheduled = 0;

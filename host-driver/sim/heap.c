@@ -3,19 +3,20 @@
 
 #include <stdlib.h>
 
-static int before(const struct by_event *a, const struct by_event *b)
+static int before(const struct by_sim_event *a, const struct by_sim_event *b)
 {
     return a->at_ps != b->at_ps ? a->at_ps < b->at_ps : a->number < b->number;
 }
 
-void by_heap_push(struct by_heap *heap, uint64_t at_ps, int kind, uint32_t index, struct by_parcel *parcel)
+void by_heap_push(struct by_heap *heap, uint64_t at_ps, int kind, uint32_t index,
+                  struct by_sim_parcel *parcel)
 {
-    struct by_event event = {at_ps, heap->number++, kind, index, parcel};
+    struct by_sim_event event = {at_ps, heap->number++, kind, index, parcel};
     size_t at = heap->count++;
 
     if (heap->count > heap->capacity) {
         heap->capacity = heap->capacity > 0 ? heap->capacity * 2 : 1024;
-        heap->events = realloc(heap->events, heap->capacity * sizeof(struct by_event));
+        heap->events = realloc(heap->events, heap->capacity * sizeof(struct by_sim_event));
         if (heap->events == NULL)
             abort();
     }
@@ -26,9 +27,9 @@ void by_heap_push(struct by_heap *heap, uint64_t at_ps, int kind, uint32_t index
     heap->events[at] = event;
 }
 
-int by_heap_pop(struct by_heap *heap, struct by_event *event)
+int by_heap_pop(struct by_heap *heap, struct by_sim_event *event)
 {
-    struct by_event last;
+    struct by_sim_event last;
     size_t at = 0;
 
     if (heap->count == 0)

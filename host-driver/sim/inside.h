@@ -13,8 +13,8 @@
 #define BY_PARCEL_SMALL (BY_WIRE_HEADER_BYTES + BY_ERR_BYTES)
 #define BY_PARCEL_LARGE (BY_WIRE_HEADER_BYTES + BY_PAYLOAD_MAX)
 
-struct by_parcel {
-    struct by_parcel *next;
+struct by_sim_parcel {
+    struct by_sim_parcel *next;
     uint16_t bytes, udp_port, port;
     uint16_t room; /* bytes of data */
     uint32_t src_ip, dst_ip;
@@ -24,7 +24,7 @@ struct by_parcel {
 };
 
 struct by_parcels {
-    struct by_parcel *head, **tail;
+    struct by_sim_parcel *head, **tail;
     uint32_t count;
 };
 
@@ -32,12 +32,12 @@ struct by_parcels {
 struct by_departure {
     struct by_departure *next;
     struct by_tx tx;
-    struct by_parcel *relayed;
+    struct by_sim_parcel *relayed;
     uint32_t bytes; /* on the cable */
 };
 
 /* One direction of a cable, and the queue of the port before it. */
-struct by_direction {
+struct by_sim_direction {
     struct by_world_arc arc;
     uint32_t src_ip;
     struct by_departure *head, **tail;
@@ -93,19 +93,19 @@ struct by_world {
     struct by_prng prng, nonces;
     uint64_t now_ps;
     struct by_heap heap;
-    struct by_parcel *spare[2]; /* small, large */
+    struct by_sim_parcel *spare[2]; /* small, large */
     struct by_departure *spare_departure;
     uint32_t node_count, direction_count, job_count;
     uint16_t jobs[BY_WORLD_JOBS_MAX];
     struct by_sim_node *nodes;
-    struct by_direction *directions;
+    struct by_sim_direction *directions;
     struct by_world_counters counters;
     uint64_t spread_ns; /* what a control plane takes to tell a node something, at the most */
     void **retired;     /* memory of processes that have ended: departures may still point into it */
     size_t retired_count;
 };
 
-enum by_event_kind {
+enum by_sim_event_kind {
     BY_EVENT_POLL,
     BY_EVENT_ARRIVE,
     BY_EVENT_ADDED,
@@ -124,26 +124,27 @@ unsigned by_sim_isa(void);
 /* resume.c: calls that go on. */
 void by_sim_on_table(struct by_world *world, uint32_t index);
 void by_sim_on_freeze(struct by_world *world, uint32_t index);
-void by_sim_on_tell(struct by_world *world, uint32_t index, struct by_parcel *parcel);
+void by_sim_on_tell(struct by_world *world, uint32_t index, struct by_sim_parcel *parcel);
 void by_sim_on_repeat(struct by_world *world, uint32_t index);
 
 /* cable.c: parcels and cables. */
-void by_parcel_put(struct by_world *world, struct by_parcel *parcel);
-struct by_parcel *by_parcel_copy(struct by_world *world, const struct by_parcel *from);
+void by_parcel_put(struct by_world *world, struct by_sim_parcel *parcel);
+struct by_sim_parcel *by_parcel_copy(struct by_world *world, const struct by_sim_parcel *from);
 /* The bytes that an action puts on a cable. */
-struct by_parcel *by_parcel_make(struct by_world *world, const struct by_tx *tx);
-void by_parcels_push(struct by_parcels *list, struct by_parcel *parcel);
-struct by_parcel *by_parcels_pop(struct by_parcels *list);
+struct by_sim_parcel *by_parcel_make(struct by_world *world, const struct by_tx *tx);
+void by_parcels_push(struct by_parcels *list, struct by_sim_parcel *parcel);
+struct by_sim_parcel *by_parcels_pop(struct by_parcels *list);
 void by_parcels_clear(struct by_world *world, struct by_parcels *list);
 /* Queues an action of `node`, or a packet that it relays, for the cable of the action's port. */
-void by_cable_send(struct by_world *world, uint32_t node, const struct by_tx *tx, struct by_parcel *relayed);
+void by_cable_send(struct by_world *world, uint32_t node, const struct by_tx *tx,
+                   struct by_sim_parcel *relayed);
 void by_cable_on_depart(struct by_world *world, uint32_t direction);
 
 /* node.c: nodes. */
 void by_sim_node_on_poll(struct by_world *world, uint32_t index, uint64_t at_ps);
-void by_sim_node_on_arrive(struct by_world *world, uint32_t index, struct by_parcel *parcel);
+void by_sim_node_on_arrive(struct by_world *world, uint32_t index, struct by_sim_parcel *parcel);
 /* The same when the node has added it. */
-void by_sim_node_on_added(struct by_world *world, uint32_t index, struct by_parcel *parcel);
+void by_sim_node_on_added(struct by_world *world, uint32_t index, struct by_sim_parcel *parcel);
 /* Forgets what was seen of trees, and looks at the image anew. */
 void by_sim_node_mark(struct by_world *world, uint32_t index);
 int by_sim_job_index(const struct by_world *world, uint16_t job);

@@ -101,12 +101,12 @@ static void mark_closed(struct by_world *world, struct by_sim_node *node, const 
 
 /* An endpoint's or engine's actions: to the cables, or to this host's other half. */
 static void act(struct by_world *world, uint32_t index, const struct by_tx *tx, uint32_t count,
-                struct by_parcel *const *rx, int from_engine)
+                struct by_sim_parcel *const *rx, int from_engine)
 {
     struct by_sim_node *node = &world->nodes[index];
 
     for (uint32_t i = 0; i < count; i++) {
-        struct by_parcel *parcel;
+        struct by_sim_parcel *parcel;
         int job;
 
         if (tx[i].kind == BY_TX_RELAY) {
@@ -142,13 +142,13 @@ static void act(struct by_world *world, uint32_t index, const struct by_tx *tx, 
 }
 
 /* Takes up to a burst from `list` into an array of what a step wants. */
-static uint32_t take_burst(struct by_world *world, struct by_parcels *list, struct by_parcel **parcels,
+static uint32_t take_burst(struct by_world *world, struct by_parcels *list, struct by_sim_parcel **parcels,
                            struct by_rx *rx)
 {
     uint32_t count = 0;
 
     while (count < world->config.burst && list->head != NULL) {
-        struct by_parcel *parcel = by_parcels_pop(list);
+        struct by_sim_parcel *parcel = by_parcels_pop(list);
 
         parcels[count] = parcel;
         rx[count++] = (struct by_rx){.data = parcel->data,
@@ -165,7 +165,7 @@ static uint32_t take_burst(struct by_world *world, struct by_parcels *list, stru
 static void step_engine(struct by_world *world, uint32_t index, struct by_parcels *list)
 {
     struct by_sim_node *node = &world->nodes[index];
-    struct by_parcel *parcels[BY_WORLD_BURST_MAX];
+    struct by_sim_parcel *parcels[BY_WORLD_BURST_MAX];
     struct by_rx rx[BY_WORLD_BURST_MAX];
     struct by_tx tx[TX_CAPACITY];
     uint32_t count = take_burst(world, list, parcels, rx);
@@ -190,7 +190,7 @@ static void step_engine(struct by_world *world, uint32_t index, struct by_parcel
 static void step_endpoint(struct by_world *world, uint32_t index, uint32_t job)
 {
     struct by_sim_node *node = &world->nodes[index];
-    struct by_parcel *parcels[BY_WORLD_BURST_MAX];
+    struct by_sim_parcel *parcels[BY_WORLD_BURST_MAX];
     struct by_rx rx[BY_WORLD_BURST_MAX];
     struct by_tx tx[TX_CAPACITY];
     uint32_t count = take_burst(world, &node->to_endpoint[job], parcels, rx);
@@ -216,7 +216,7 @@ static void step_endpoint(struct by_world *world, uint32_t index, uint32_t job)
 /* Whether a packet from a cable is for the engine of a host: what only an engine takes, and what comes from a
  * parent of its entries. */
 static int for_engine(const struct by_world *world, const struct by_sim_node *node,
-                      const struct by_parcel *parcel)
+                      const struct by_sim_parcel *parcel)
 {
     uint8_t type = parcel->data[AT_TYPE];
 
@@ -226,7 +226,7 @@ static int for_engine(const struct by_world *world, const struct by_sim_node *no
 static void sort_arrived(struct by_world *world, uint32_t index)
 {
     struct by_sim_node *node = &world->nodes[index];
-    struct by_parcel *parcel;
+    struct by_sim_parcel *parcel;
 
     for (uint32_t i = 0; i < world->config.burst && (parcel = by_parcels_pop(&node->arrived)) != NULL; i++) {
         int job = by_sim_job_index(world, by_get16(parcel->data + AT_JOB));
@@ -289,7 +289,7 @@ void by_sim_node_on_poll(struct by_world *world, uint32_t index, uint64_t at_ps)
         by_world_wake_ps(world, index, world->now_ps + 1000);
 }
 
-void by_sim_node_on_added(struct by_world *world, uint32_t index, struct by_parcel *parcel)
+void by_sim_node_on_added(struct by_world *world, uint32_t index, struct by_sim_parcel *parcel)
 {
     struct by_sim_node *node = &world->nodes[index];
 
@@ -306,7 +306,7 @@ void by_sim_node_on_added(struct by_world *world, uint32_t index, struct by_parc
 
 /* Additions that a node's rate limits: the time of one contribution is (children - 1) / children of that of
  * its bytes, so that a chunk takes that of its additions. */
-static int is_added_later(struct by_world *world, uint32_t index, struct by_parcel *parcel)
+static int is_added_later(struct by_world *world, uint32_t index, struct by_sim_parcel *parcel)
 {
     struct by_sim_node *node = &world->nodes[index];
     const struct by_progress_mark *mark;
@@ -326,7 +326,7 @@ static int is_added_later(struct by_world *world, uint32_t index, struct by_parc
     return 1;
 }
 
-void by_sim_node_on_arrive(struct by_world *world, uint32_t index, struct by_parcel *parcel)
+void by_sim_node_on_arrive(struct by_world *world, uint32_t index, struct by_sim_parcel *parcel)
 {
     if (world->nodes[index].dead) {
         by_parcel_put(world, parcel);

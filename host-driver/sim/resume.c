@@ -43,7 +43,7 @@ static uint16_t gen_in(const uint8_t *image, uint16_t job)
 
 static void send_to(struct by_world *world, uint32_t node, uint32_t job, const uint8_t *data, size_t bytes)
 {
-    struct by_parcel *parcel = malloc(sizeof(*parcel) + bytes);
+    struct by_sim_parcel *parcel = malloc(sizeof(*parcel) + bytes);
 
     if (parcel == NULL)
         abort();
@@ -115,7 +115,7 @@ static void look(struct by_world *world, uint32_t index, uint32_t job)
     }
 }
 
-void by_sim_on_tell(struct by_world *world, uint32_t index, struct by_parcel *parcel)
+void by_sim_on_tell(struct by_world *world, uint32_t index, struct by_sim_parcel *parcel)
 {
     struct by_sim_node *node = &world->nodes[index];
     uint32_t job = parcel->port;

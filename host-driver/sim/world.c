@@ -276,7 +276,7 @@ static void node_free(struct by_world *world, struct by_sim_node *node)
 
 void by_world_destroy(struct by_world *world)
 {
-    struct by_event event;
+    struct by_sim_event event;
 
     while (by_heap_pop(&world->heap, &event))
         free(event.parcel);
@@ -293,7 +293,7 @@ void by_world_destroy(struct by_world *world)
         }
     for (unsigned size = 0; size < 2; size++)
         while (world->spare[size] != NULL) {
-            struct by_parcel *next = world->spare[size]->next;
+            struct by_sim_parcel *next = world->spare[size]->next;
 
             free(world->spare[size]);
             world->spare[size] = next;
@@ -328,7 +328,7 @@ void by_world_wake(struct by_world *world, uint32_t node, uint64_t at_ns)
 void by_world_run(struct by_world *world, const int *done, uint64_t until_ns)
 {
     uint64_t until_ps = by_sim_ps(until_ns);
-    struct by_event event;
+    struct by_sim_event event;
 
     while (!*done && by_heap_pop(&world->heap, &event)) {
         if (event.at_ps > until_ps) {

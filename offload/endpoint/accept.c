@@ -9,7 +9,7 @@
  */
 #include "offload/endpoint/state.h"
 
-static struct by_lane *lane_find(struct by_endpoint *endpoint, const struct by_header *header)
+static struct by_ep_lane *lane_find(struct by_endpoint *endpoint, const struct by_header *header)
 {
     uint16_t index;
 
@@ -20,7 +20,7 @@ static struct by_lane *lane_find(struct by_endpoint *endpoint, const struct by_h
     return index == BY_LANE_NONE ? NULL : &endpoint->lanes[index];
 }
 
-static int from_parent(const struct by_lane *lane, const struct by_header *header, const struct by_rx *rx)
+static int from_parent(const struct by_ep_lane *lane, const struct by_header *header, const struct by_rx *rx)
 {
     if (header->type == BY_TYPE_CONTRIB || rx->port != lane->parent_port)
         return 0;
@@ -30,7 +30,7 @@ static int from_parent(const struct by_lane *lane, const struct by_header *heade
 }
 
 /* In a keyed job: was it made by our parent, for us? In another: it must not look as if it were. */
-static int is_genuine(const struct by_endpoint *endpoint, const struct by_lane *lane, const uint8_t *data,
+static int is_genuine(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, const uint8_t *data,
                       const struct by_header *header, const uint8_t *payload, uint32_t bytes)
 {
     if (endpoint->cover == BY_COVER_NONE || !(header->flags & BY_FLAG_KEYED))
@@ -41,7 +41,7 @@ static int is_genuine(const struct by_endpoint *endpoint, const struct by_lane *
 }
 
 /* The flight that a packet speaks of, or NULL when that chunk is not in flight. */
-static struct by_flight *flight_find(const struct by_lane *lane, uint32_t seq)
+static struct by_flight *flight_find(const struct by_ep_lane *lane, uint32_t seq)
 {
     struct by_flight *flight = by_flight_at(lane, seq);
 
@@ -76,7 +76,7 @@ static uint64_t *result_fault(struct by_endpoint *endpoint, const struct by_flig
  * node's memory has changed, or it has lost its place; it would answer the same again and again. Or memory
  * has changed a direct one, which lies where this rank's input was.
  */
-static void fail_damaged(struct by_endpoint *endpoint, const struct by_lane *lane,
+static void fail_damaged(struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                          const struct by_header *header)
 {
     struct by_call_status status = {.tree = lane->tree,
@@ -133,7 +133,7 @@ static int copy_checked(const struct by_endpoint *endpoint, const struct by_flig
  * window that was lost as a whole is back after a few round trips. Not so if a node said that it had this
  * rank's value and waited for others (WAIT): then what was lost was theirs.
  */
-static void heed_timing(struct by_endpoint *endpoint, struct by_lane *lane, const struct by_flight *flight,
+static void heed_timing(struct by_endpoint *endpoint, struct by_ep_lane *lane, const struct by_flight *flight,
                         int resent)
 {
     if (!(flight->flags & BY_FLIGHT_RETX)) {
@@ -154,7 +154,7 @@ static void heed_timing(struct by_endpoint *endpoint, struct by_lane *lane, cons
     }
 }
 
-void by_accept_done(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight)
+void by_accept_done(struct by_endpoint *endpoint, struct by_ep_lane *lane, struct by_flight *flight)
 {
     struct by_call_state *call = &endpoint->calls[flight->call];
 
@@ -172,7 +172,7 @@ void by_accept_done(struct by_endpoint *endpoint, struct by_lane *lane, struct b
         by_call_finish(endpoint, call);
 }
 
-static void take_result(struct by_endpoint *endpoint, struct by_lane *lane, const struct by_header *header,
+static void take_result(struct by_endpoint *endpoint, struct by_ep_lane *lane, const struct by_header *header,
                         const uint8_t *payload, uint32_t bytes, int direct)
 {
     struct by_flight *flight = flight_find(lane, header->seq);
@@ -217,7 +217,7 @@ static void take_result(struct by_endpoint *endpoint, struct by_lane *lane, cons
     by_send_ready(endpoint, lane);
 }
 
-static void take_wait(struct by_endpoint *endpoint, struct by_lane *lane, const struct by_header *header,
+static void take_wait(struct by_endpoint *endpoint, struct by_ep_lane *lane, const struct by_header *header,
                       const uint8_t *payload, uint32_t bytes)
 {
     struct by_flight *flight = flight_find(lane, header->seq);
@@ -233,7 +233,7 @@ static void take_wait(struct by_endpoint *endpoint, struct by_lane *lane, const 
     by_suspect_hear(endpoint, lane, header->seq, &wait);
 }
 
-static void take_err(struct by_endpoint *endpoint, struct by_lane *lane, const struct by_header *header,
+static void take_err(struct by_endpoint *endpoint, struct by_ep_lane *lane, const struct by_header *header,
                      const uint8_t *payload, uint32_t bytes)
 {
     const struct by_flight *flight = flight_find(lane, header->seq);
@@ -269,7 +269,7 @@ static void take_err(struct by_endpoint *endpoint, struct by_lane *lane, const s
 void by_accept(struct by_endpoint *endpoint, const struct by_rx *rx)
 {
     struct by_header header;
-    struct by_lane *lane;
+    struct by_ep_lane *lane;
     const uint8_t *payload;
     int32_t bytes = by_header_decode(rx->data, rx->bytes, &header, &payload);
 

@@ -313,7 +313,7 @@ static void endpoint_stop(struct by_endpoint *endpoint, int error)
     endpoint->dead = error;
     endpoint->inflight = 0;
     endpoint->deadline_ns = UINT64_MAX;
-    endpoint->ready = (struct by_ring){BY_LANE_NONE, BY_LANE_NONE};
+    endpoint->ready = (struct by_ep_ring){BY_LANE_NONE, BY_LANE_NONE};
     endpoint->urgent = endpoint->ready;
 }
 

@@ -12,9 +12,9 @@ struct position {
     uint64_t at;
 };
 
-static struct position position_of(const struct by_lane *lane)
+static struct position position_of(const struct by_ep_lane *lane)
 {
-    const struct by_cursor *cursor = &lane->cursor;
+    const struct by_ep_cursor *cursor = &lane->cursor;
 
     if (lane->base != lane->next) {
         const struct by_trace *trace = by_trace_at(lane, lane->base);
@@ -53,7 +53,7 @@ static void note(struct by_endpoint *to, const struct by_done *done, uint32_t *c
 }
 
 /* What the old lane has done of the calls that run. */
-static void collect_lane(struct by_endpoint *old, const struct by_lane *lane, struct by_endpoint *to,
+static void collect_lane(struct by_endpoint *old, const struct by_ep_lane *lane, struct by_endpoint *to,
                          uint32_t *count)
 {
     struct position position = position_of(lane);

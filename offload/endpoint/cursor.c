@@ -7,7 +7,7 @@
 #include "offload/endpoint/state.h"
 
 /* A lane's part in one call: the group through which it serves it, and for how many shards. */
-struct part {
+struct cursor_part {
     uint32_t group;
     uint32_t shards;
 };
@@ -19,8 +19,8 @@ static int is_sharded(unsigned collective)
 }
 
 /* The parts of `lane` in `call` (0 to PARTS_MAX). */
-static uint32_t parts_of(const struct by_endpoint *endpoint, const struct by_lane *lane,
-                         const struct by_call *call, struct part parts[PARTS_MAX])
+static uint32_t parts_of(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
+                         const struct by_call *call, struct cursor_part parts[PARTS_MAX])
 {
     uint32_t count = 0;
     uint32_t rooted, group;
@@ -29,21 +29,21 @@ static uint32_t parts_of(const struct by_endpoint *endpoint, const struct by_lan
         group = by_share_group(endpoint, call->collective, call->root);
         if (group == BY_GROUP_NONE || !by_share_member(endpoint, lane, group))
             return 0;
-        parts[0] = (struct part){group, 1};
+        parts[0] = (struct cursor_part){group, 1};
         return 1;
     }
     rooted = (uint32_t)by_share_rooted(call->collective);
     if (lane->owner != BY_RANK_NONE && lane->collectives >> call->collective & 1u)
-        parts[count++] = (struct part){BY_GROUP_RANK + rooted * endpoint->rank_count + lane->owner, 1};
+        parts[count++] = (struct cursor_part){BY_GROUP_RANK + rooted * endpoint->rank_count + lane->owner, 1};
     group = endpoint->groups[BY_GROUP_ANY + rooted].share_total > 0 ? BY_GROUP_ANY + rooted
                                                                     : (uint32_t)BY_GROUP_ALLREDUCE;
     if (endpoint->orphans[rooted] > 0 && by_share_member(endpoint, lane, group))
-        parts[count++] = (struct part){group, endpoint->orphans[rooted]};
+        parts[count++] = (struct cursor_part){group, endpoint->orphans[rooted]};
     return count;
 }
 
 /* Chunks of a shard on a lane of its group. */
-static uint64_t chunks_of(const struct by_endpoint *endpoint, const struct by_lane *lane,
+static uint64_t chunks_of(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                           const struct by_call_state *call, uint32_t group, uint32_t shard)
 {
     uint64_t start, end;
@@ -54,8 +54,8 @@ static uint64_t chunks_of(const struct by_endpoint *endpoint, const struct by_la
 
 /* Chunks of a part whose shards are of unequal size: those of its owner, or of each rank without trees of
  * its own. */
-static uint64_t unequal_chunks(const struct by_endpoint *endpoint, const struct by_lane *lane,
-                               const struct by_call_state *call, const struct part *part)
+static uint64_t unequal_chunks(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
+                               const struct by_call_state *call, const struct cursor_part *part)
 {
     uint64_t chunks = 0;
 
@@ -68,8 +68,8 @@ static uint64_t unequal_chunks(const struct by_endpoint *endpoint, const struct 
 }
 
 /* Chunks of a call on a lane that has these parts in it. */
-static uint64_t lane_chunks(const struct by_endpoint *endpoint, const struct by_lane *lane,
-                            const struct by_call_state *call, const struct part *parts, uint32_t count)
+static uint64_t lane_chunks(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
+                            const struct by_call_state *call, const struct cursor_part *parts, uint32_t count)
 {
     uint64_t chunks = 0;
 
@@ -86,8 +86,8 @@ static uint64_t lane_chunks(const struct by_endpoint *endpoint, const struct by_
 
 /* Its weight beside other lanes: where shards are equal its share, which costs no look at segments; else the
  * count of chunks itself (no memory holds 2^58 of them). */
-static uint64_t lane_weight(const struct by_endpoint *endpoint, const struct by_lane *lane,
-                            const struct by_call_state *call, const struct part *parts, uint32_t count)
+static uint64_t lane_weight(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
+                            const struct by_call_state *call, const struct cursor_part *parts, uint32_t count)
 {
     uint64_t weight = 0;
 
@@ -99,8 +99,8 @@ static uint64_t lane_weight(const struct by_endpoint *endpoint, const struct by_
 }
 
 /* The shards of which the lane may carry bytes: [*first, *end). */
-static void shard_range(const struct by_endpoint *endpoint, const struct by_lane *lane,
-                        const struct by_call_state *call, const struct part *parts, uint32_t count,
+static void shard_range(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
+                        const struct by_call_state *call, const struct cursor_part *parts, uint32_t count,
                         uint32_t *first, uint32_t *end)
 {
     *first = 0;
@@ -112,7 +112,7 @@ static void shard_range(const struct by_endpoint *endpoint, const struct by_lane
 }
 
 /* The bytes [*at, *end) of a shard that the lane carries; 1 when there are any. */
-static int segment_of(const struct by_endpoint *endpoint, const struct by_lane *lane,
+static int segment_of(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                       const struct by_call_state *call, uint32_t shard, uint64_t *at, uint64_t *end)
 {
     uint32_t group = by_share_group(endpoint, call->call.collective,
@@ -129,10 +129,10 @@ static int segment_of(const struct by_endpoint *endpoint, const struct by_lane *
     return *at < *end;
 }
 
-int by_cursor_segment(const struct by_endpoint *endpoint, const struct by_lane *lane,
+int by_cursor_segment(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                       const struct by_call_state *call, uint32_t *shard, uint64_t *from, uint64_t *to)
 {
-    struct part parts[PARTS_MAX];
+    struct cursor_part parts[PARTS_MAX];
     uint32_t count = parts_of(endpoint, lane, &call->call, parts);
     uint32_t first, end;
 
@@ -146,7 +146,7 @@ int by_cursor_segment(const struct by_endpoint *endpoint, const struct by_lane *
 }
 
 /* The chunks of the lane that are left of a call begun in trees of an earlier generation. */
-static uint64_t chunks_left(const struct by_endpoint *endpoint, const struct by_lane *lane,
+static uint64_t chunks_left(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                             const struct by_call_state *call)
 {
     uint64_t chunks = 0, at, end, stop;
@@ -162,8 +162,8 @@ uint64_t by_endpoint_chunks(const struct by_endpoint *endpoint, const struct by_
     unsigned wire =
         by_exact_is_for(call) ? by_reduction_dtype(call->mode, call->op, call->dtype) : call->dtype;
     struct by_call_state state = {.call = *call, .unit_bytes = (uint8_t)by_dtype_bytes(wire)};
-    const struct by_lane *lane;
-    struct part parts[PARTS_MAX];
+    const struct by_ep_lane *lane;
+    struct cursor_part parts[PARTS_MAX];
 
     if (endpoint->rank_count == 1 || tree >= endpoint->tree_limit ||
         endpoint->lane_of_tree[tree] == BY_LANE_NONE)
@@ -180,8 +180,8 @@ void by_cursor_plan(struct by_endpoint *endpoint, struct by_call_state *call)
     call->weight_max = 1;
     call->word = 0;
     for (uint32_t l = 0; l < endpoint->lane_count; l++) {
-        const struct by_lane *lane = &endpoint->lanes[l];
-        struct part parts[PARTS_MAX];
+        const struct by_ep_lane *lane = &endpoint->lanes[l];
+        struct cursor_part parts[PARTS_MAX];
         uint32_t count = parts_of(endpoint, lane, &call->call, parts);
         uint64_t weight = lane_weight(endpoint, lane, call, parts, count);
         uint64_t chunks = lane_chunks(endpoint, lane, call, parts, count);
@@ -198,11 +198,11 @@ void by_cursor_plan(struct by_endpoint *endpoint, struct by_call_state *call)
 }
 
 /* The cursor comes to its call: sets the range of shards and the lane's pace in this call. */
-static void enter_call(const struct by_endpoint *endpoint, struct by_lane *lane,
+static void enter_call(const struct by_endpoint *endpoint, struct by_ep_lane *lane,
                        const struct by_call_state *call)
 {
-    struct by_cursor *cursor = &lane->cursor;
-    struct part parts[PARTS_MAX];
+    struct by_ep_cursor *cursor = &lane->cursor;
+    struct cursor_part parts[PARTS_MAX];
     uint32_t count = parts_of(endpoint, lane, &call->call, parts);
     uint64_t weight;
 
@@ -223,19 +223,19 @@ static void enter_call(const struct by_endpoint *endpoint, struct by_lane *lane,
 }
 
 /* Looks at the cursor's shard; 1 when the lane has bytes of it to send. */
-static int enter_shard(const struct by_endpoint *endpoint, struct by_lane *lane,
+static int enter_shard(const struct by_endpoint *endpoint, struct by_ep_lane *lane,
                        const struct by_call_state *call)
 {
-    struct by_cursor *cursor = &lane->cursor;
+    struct by_ep_cursor *cursor = &lane->cursor;
     uint64_t stop;
 
     return segment_of(endpoint, lane, call, cursor->shard, &cursor->at, &cursor->end) &&
            by_done_gap(endpoint, call->number, cursor->shard, cursor->at, cursor->end, &cursor->at, &stop);
 }
 
-int by_cursor_seek(struct by_endpoint *endpoint, struct by_lane *lane)
+int by_cursor_seek(struct by_endpoint *endpoint, struct by_ep_lane *lane)
 {
-    struct by_cursor *cursor = &lane->cursor;
+    struct by_ep_cursor *cursor = &lane->cursor;
 
     if (endpoint->session_phase != BY_SESSION_AGREED)
         return cursor->active; /* the roll call, on the first lane, comes before all calls */
@@ -261,7 +261,7 @@ int by_cursor_seek(struct by_endpoint *endpoint, struct by_lane *lane)
 
 /* Buffers and flags of the chunk under the cursor. */
 static void aim_flight(const struct by_endpoint *endpoint, const struct by_call_state *state,
-                       const struct by_cursor *cursor, struct by_flight *flight)
+                       const struct by_ep_cursor *cursor, struct by_flight *flight)
 {
     const struct by_call *call = &state->call;
     uint32_t shard = cursor->shard;
@@ -311,9 +311,9 @@ static void aim_flight(const struct by_endpoint *endpoint, const struct by_call_
         flight->recv = recv + (offset >> state->shift) * by_dtype_bytes(call->dtype);
 }
 
-void by_cursor_take(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight)
+void by_cursor_take(struct by_endpoint *endpoint, struct by_ep_lane *lane, struct by_flight *flight)
 {
-    struct by_cursor *cursor = &lane->cursor;
+    struct by_ep_cursor *cursor = &lane->cursor;
     uint32_t index =
         endpoint->session_phase == BY_SESSION_AGREED ? cursor->call & (BY_CALLS_MAX - 1) : BY_CALL_SESSION;
     struct by_call_state *call = &endpoint->calls[index];

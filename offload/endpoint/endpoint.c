@@ -83,8 +83,8 @@ static int lay_out(const struct by_endpoint_config *config, struct layout *layou
         return BY_EINVAL;
     layout->group_count = BY_GROUP_RANK + BY_ROOTED_COUNT * layout->job.rank_count;
     layout->lanes_at = align_up(sizeof(struct by_endpoint));
-    layout->groups_at = align_up(layout->lanes_at + layout->lane_count * sizeof(struct by_lane));
-    layout->trees_at = align_up(layout->groups_at + layout->group_count * sizeof(struct by_group));
+    layout->groups_at = align_up(layout->lanes_at + layout->lane_count * sizeof(struct by_ep_lane));
+    layout->trees_at = align_up(layout->groups_at + layout->group_count * sizeof(struct by_ep_group));
     layout->roll_at = align_up(layout->trees_at + layout->tree_limit * sizeof(uint16_t));
     layout->flights_at = align_up(layout->roll_at + layout->job.rank_count * sizeof(uint32_t));
     layout->bytes = layout->keep_at;
@@ -105,7 +105,7 @@ size_t by_endpoint_size(const struct by_endpoint_config *config)
 static void lane_init(struct by_endpoint *endpoint, uint32_t index, const struct by_image_leaf *leaf,
                       const struct by_siphash_key *job, struct by_flight *flights)
 {
-    struct by_lane *lane = &endpoint->lanes[index];
+    struct by_ep_lane *lane = &endpoint->lanes[index];
 
     lane->tree = leaf->tree;
     lane->parent_port = leaf->parent_port;
@@ -183,12 +183,12 @@ int by_endpoint_init(struct by_endpoint **endpoint, void *memory, size_t bytes,
     e->rank_count = layout.job.rank_count;
     e->lane_count = (uint16_t)layout.lane_count;
     e->tree_limit = (uint16_t)layout.tree_limit;
-    e->lanes = (struct by_lane *)(base + layout.lanes_at);
-    e->groups = (struct by_group *)(base + layout.groups_at);
+    e->lanes = (struct by_ep_lane *)(base + layout.lanes_at);
+    e->groups = (struct by_ep_group *)(base + layout.groups_at);
     e->lane_of_tree = (uint16_t *)(base + layout.trees_at);
     e->roll = (uint32_t *)(base + layout.roll_at);
     key_init(e, &key);
-    e->ready = e->urgent = (struct by_ring){BY_LANE_NONE, BY_LANE_NONE};
+    e->ready = e->urgent = (struct by_ep_ring){BY_LANE_NONE, BY_LANE_NONE};
     e->tag = by_leaf_tag(config->job, e->rank);
     for (uint32_t r = 0; r < e->rank_count; r++)
         e->witness += by_leaf_tag(config->job, (uint16_t)r);

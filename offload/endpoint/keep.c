@@ -24,7 +24,7 @@ size_t by_keep_places(uint32_t window, uint32_t payload_max)
     return ((size_t)window * PLACE_WIDTH * payload_max + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 }
 
-uint8_t *by_keep_at(const struct by_lane *lane, uint32_t seq)
+uint8_t *by_keep_at(const struct by_ep_lane *lane, uint32_t seq)
 {
     return lane->keep + (size_t)(seq & lane->mask) * PLACE_WIDTH * lane->payload_max;
 }
@@ -54,7 +54,7 @@ static void note_kind(const struct by_call_state *state, const struct by_flight 
     }
 }
 
-void by_keep_note(struct by_endpoint *endpoint, struct by_lane *lane, const struct by_flight *flight,
+void by_keep_note(struct by_endpoint *endpoint, struct by_ep_lane *lane, const struct by_flight *flight,
                   uint32_t shard, uint64_t at)
 {
     const struct by_call_state *call = &endpoint->calls[flight->call];
@@ -83,7 +83,7 @@ void by_keep_note(struct by_endpoint *endpoint, struct by_lane *lane, const stru
 }
 
 /* Some rank has the chunk's result: this one, or it would not be making the sum itself. */
-static int is_known(const struct by_lane *lane, uint32_t seq)
+static int is_known(const struct by_ep_lane *lane, uint32_t seq)
 {
     return by_lane_is_done(lane, seq) || by_trace_at(lane, seq)->added > 0;
 }
@@ -93,7 +93,7 @@ void by_keep_save(struct by_endpoint *endpoint, const struct by_call_state *call
     if (call == &endpoint->calls[BY_CALL_SESSION])
         return; /* the roll stays */
     for (uint32_t l = 0; l < endpoint->lane_count; l++) {
-        struct by_lane *lane = &endpoint->lanes[l];
+        struct by_ep_lane *lane = &endpoint->lanes[l];
 
         if (lane->traces == NULL)
             return;
@@ -115,7 +115,7 @@ void by_keep_save(struct by_endpoint *endpoint, const struct by_call_state *call
     }
 }
 
-const uint8_t *by_keep_held(const struct by_endpoint *endpoint, const struct by_lane *lane, uint32_t seq,
+const uint8_t *by_keep_held(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint32_t seq,
                             uint32_t *bytes)
 {
     const struct by_trace *trace = by_trace_at(lane, seq);

@@ -37,7 +37,7 @@ void by_pace_init(struct by_endpoint *endpoint, uint64_t windows)
     endpoint->window_goal = max;
 }
 
-static void smooth(struct by_lane *lane, uint32_t rtt)
+static void smooth(struct by_ep_lane *lane, uint32_t rtt)
 {
     uint32_t smooth_ns = lane->srtt >> 3;
     uint32_t error = rtt > smooth_ns ? rtt - smooth_ns : smooth_ns - rtt;
@@ -48,7 +48,7 @@ static void smooth(struct by_lane *lane, uint32_t rtt)
         lane->srtt = 1;
 }
 
-void by_pace_sample(struct by_lane *lane, uint64_t now_ns, uint64_t rtt_ns)
+void by_pace_sample(struct by_ep_lane *lane, uint64_t now_ns, uint64_t rtt_ns)
 {
     uint32_t rtt = rtt_ns < 1u << 28 ? (uint32_t)rtt_ns : (1u << 28) - 1; /* 268 ms: x 8 fits */
     uint32_t path_max;
@@ -96,7 +96,7 @@ void by_pace_accepted(struct by_endpoint *endpoint)
  * that is nothing. With one it buys time: a repair waits behind what is in flight, and the tree's window must
  * not run out before it is back.
  */
-static uint32_t cut_for_loss(const struct by_endpoint *endpoint, const struct by_lane *lane)
+static uint32_t cut_for_loss(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)
 {
     uint64_t fills = lane->srtt > 0 ? (uint64_t)endpoint->window * lane->rtt_low /
                                           (lane->srtt >> 3 > 0 ? lane->srtt >> 3 : 1)
@@ -116,7 +116,7 @@ static void begin_anew(struct by_endpoint *endpoint)
     endpoint->window = endpoint->window_floor;
 }
 
-void by_pace_cut(struct by_endpoint *endpoint, const struct by_lane *lane, enum by_pace_event event)
+void by_pace_cut(struct by_endpoint *endpoint, const struct by_ep_lane *lane, enum by_pace_event event)
 {
     uint32_t smooth = lane->srtt >> 3;
     uint32_t cut;
@@ -137,7 +137,7 @@ void by_pace_cut(struct by_endpoint *endpoint, const struct by_lane *lane, enum 
     endpoint->window_earned = 0;
 }
 
-uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_lane *lane)
+uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)
 {
     const struct by_endpoint_config *config = &endpoint->config;
     /*

@@ -25,7 +25,7 @@ static size_t align_up(size_t bytes)
 }
 
 /* Of a lane in a report: its base, and a bit for each chunk from there on. */
-static uint32_t lane_bytes(const struct by_lane *lane)
+static uint32_t lane_bytes(const struct by_ep_lane *lane)
 {
     return 4 + (lane->mask + 8) / 8;
 }
@@ -67,7 +67,7 @@ static void report_make(struct by_resume *resume)
     const struct by_endpoint *endpoint = resume->endpoint;
 
     for (uint32_t l = 0; l < endpoint->lane_count; l++) {
-        const struct by_lane *lane = &endpoint->lanes[l];
+        const struct by_ep_lane *lane = &endpoint->lanes[l];
         uint8_t *at = report_of(resume, endpoint->rank) + resume->lane_at[l];
 
         by_zero(at, lane_bytes(lane));
@@ -104,7 +104,7 @@ static uint32_t holder_of(const struct by_resume *resume, uint32_t l, uint32_t s
 
 /* ---- what is missing ---- */
 
-static void complete(struct by_resume *resume, struct by_lane *lane, struct by_flight *flight)
+static void complete(struct by_resume *resume, struct by_ep_lane *lane, struct by_flight *flight)
 {
     by_accept_done(resume->endpoint, lane, flight);
     if (--resume->missing == 0)
@@ -113,7 +113,7 @@ static void complete(struct by_resume *resume, struct by_lane *lane, struct by_f
 
 /* The owner adds inputs in the order of ranks, its own from its buffer: those that others have sent already
  * lie in the chunk's place. */
-static void add_input(struct by_resume *resume, struct by_lane *lane, struct by_flight *flight,
+static void add_input(struct by_resume *resume, struct by_ep_lane *lane, struct by_flight *flight,
                       const uint8_t *input)
 {
     struct by_endpoint *endpoint = resume->endpoint;
@@ -152,7 +152,7 @@ static void decide(struct by_resume *resume)
     resume->decided = 1;
     resume->missing = 1;
     for (uint32_t l = 0; l < endpoint->lane_count; l++) {
-        struct by_lane *lane = &endpoint->lanes[l];
+        struct by_ep_lane *lane = &endpoint->lanes[l];
 
         for (uint32_t seq = lane->base; seq != lane->next; seq++) {
             struct by_flight *flight = by_flight_at(lane, seq);
@@ -215,7 +215,7 @@ int by_resume_begin(struct by_resume **resume, void *memory, struct by_endpoint 
 /* Whom to ask for a chunk; BY_RANK_NONE: it is not missing. */
 static uint32_t whom_to_ask(const struct by_resume *resume, uint32_t l, uint32_t seq)
 {
-    const struct by_lane *lane = &resume->endpoint->lanes[l];
+    const struct by_ep_lane *lane = &resume->endpoint->lanes[l];
     const struct by_trace *trace = by_trace_at(lane, seq);
     uint32_t holder;
 
@@ -253,7 +253,7 @@ static int take_report(struct by_resume *resume, uint16_t rank, const uint8_t *d
 }
 
 /* The lane and chunk that a message speaks of; NULL: none of this endpoint's. */
-static struct by_lane *lane_of(const struct by_resume *resume, const uint8_t *data, uint32_t *seq)
+static struct by_ep_lane *lane_of(const struct by_resume *resume, const uint8_t *data, uint32_t *seq)
 {
     uint32_t l = by_get16(data + HEAD_BYTES + 2);
 
@@ -265,7 +265,7 @@ static struct by_lane *lane_of(const struct by_resume *resume, const uint8_t *da
 
 static int take_need(struct by_resume *resume, uint16_t rank, const uint8_t *data, size_t bytes)
 {
-    struct by_lane *lane;
+    struct by_ep_lane *lane;
     uint32_t seq, held;
 
     if (bytes != NEED_BYTES)
@@ -281,7 +281,7 @@ static int take_need(struct by_resume *resume, uint16_t rank, const uint8_t *dat
 
 static int take_copy(struct by_resume *resume, uint16_t rank, const uint8_t *data, size_t bytes)
 {
-    struct by_lane *lane;
+    struct by_ep_lane *lane;
     struct by_flight *flight;
     const struct by_trace *trace;
     uint32_t seq, l;
@@ -368,7 +368,7 @@ static size_t say_chunk(const struct by_resume *resume, enum message_type type, 
 
 static size_t say_copy(struct by_resume *resume, uint8_t *data, uint16_t *to)
 {
-    const struct by_lane *lane = &resume->endpoint->lanes[resume->answer_lane];
+    const struct by_ep_lane *lane = &resume->endpoint->lanes[resume->answer_lane];
     uint32_t bytes;
     const uint8_t *held = by_keep_held(resume->endpoint, lane, resume->answer_seq, &bytes);
 
@@ -392,7 +392,7 @@ static int find_need(struct by_resume *resume)
     const struct by_endpoint *endpoint = resume->endpoint;
 
     for (; resume->need_lane < endpoint->lane_count; resume->need_lane++, resume->need_at = 0) {
-        const struct by_lane *lane = &endpoint->lanes[resume->need_lane];
+        const struct by_ep_lane *lane = &endpoint->lanes[resume->need_lane];
 
         while (resume->need_at <= lane->mask) {
             uint32_t seq = lane->next - ++resume->need_at;

@@ -11,12 +11,12 @@
 
 /* ---- the list of a lane's flights by transmission ---- */
 
-static uint16_t slot_of(const struct by_lane *lane, const struct by_flight *flight)
+static uint16_t slot_of(const struct by_ep_lane *lane, const struct by_flight *flight)
 {
     return (uint16_t)(flight->seq & lane->mask);
 }
 
-void by_send_unlink(struct by_lane *lane, struct by_flight *flight)
+void by_send_unlink(struct by_ep_lane *lane, struct by_flight *flight)
 {
     if (flight->older == BY_FLIGHT_NONE)
         lane->oldest = flight->newer;
@@ -28,7 +28,7 @@ void by_send_unlink(struct by_lane *lane, struct by_flight *flight)
         lane->flights[flight->newer].older = flight->older;
 }
 
-static void link_newest(struct by_lane *lane, struct by_flight *flight)
+static void link_newest(struct by_ep_lane *lane, struct by_flight *flight)
 {
     flight->older = lane->newest;
     flight->newer = BY_FLIGHT_NONE;
@@ -41,9 +41,9 @@ static void link_newest(struct by_lane *lane, struct by_flight *flight)
 
 /* ---- rings of lanes ---- */
 
-static struct by_lane *ring_pop(struct by_endpoint *endpoint, struct by_ring *ring, int urgent)
+static struct by_ep_lane *ring_pop(struct by_endpoint *endpoint, struct by_ep_ring *ring, int urgent)
 {
-    struct by_lane *lane;
+    struct by_ep_lane *lane;
 
     if (ring->head == BY_LANE_NONE)
         return NULL;
@@ -58,7 +58,8 @@ static struct by_lane *ring_pop(struct by_endpoint *endpoint, struct by_ring *ri
     return lane;
 }
 
-static void ring_push(struct by_endpoint *endpoint, struct by_ring *ring, struct by_lane *lane, int urgent)
+static void ring_push(struct by_endpoint *endpoint, struct by_ep_ring *ring, struct by_ep_lane *lane,
+                      int urgent)
 {
     uint16_t index = (uint16_t)(lane - endpoint->lanes);
 
@@ -81,26 +82,26 @@ static void ring_push(struct by_endpoint *endpoint, struct by_ring *ring, struct
 }
 
 /* A flight counts as lost once enough later transmissions of its lane have been answered. */
-static int has_lost(const struct by_lane *lane)
+static int has_lost(const struct by_ep_lane *lane)
 {
     return lane->oldest != BY_FLIGHT_NONE &&
            (int32_t)(lane->order_heard - lane->flights[lane->oldest].order) >= (int32_t)lane->threshold;
 }
 
 /* The first answer after a timeout: what was sent before the timeout may be lost as well. */
-static int may_revive(const struct by_lane *lane)
+static int may_revive(const struct by_ep_lane *lane)
 {
     return lane->revive > 0 && lane->oldest != BY_FLIGHT_NONE &&
            (int32_t)(lane->revive_order - lane->flights[lane->oldest].order) > 0;
 }
 
 /* There is a next chunk, and the result of the one that held its slot has been accepted. */
-static int has_next(const struct by_lane *lane)
+static int has_next(const struct by_ep_lane *lane)
 {
     return lane->cursor.active && !(by_flight_at(lane, lane->next)->flags & BY_FLIGHT_SENT);
 }
 
-void by_send_ready(struct by_endpoint *endpoint, struct by_lane *lane)
+void by_send_ready(struct by_endpoint *endpoint, struct by_ep_lane *lane)
 {
     if (has_lost(lane) || may_revive(lane) || (lane->inflight == 0 && has_next(lane)))
         ring_push(endpoint, &endpoint->urgent, lane, 1);
@@ -110,7 +111,7 @@ void by_send_ready(struct by_endpoint *endpoint, struct by_lane *lane)
 
 /* ---- packets ---- */
 
-void by_send_fill(const struct by_endpoint *endpoint, const struct by_lane *lane, struct by_header *header,
+void by_send_fill(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, struct by_header *header,
                   uint16_t bytes, const uint8_t *payload, struct by_tx *tx)
 {
     tx->kind = BY_TX_SEND;
@@ -138,7 +139,7 @@ static int leaves_unsummed(const struct by_endpoint *endpoint)
     return endpoint->config.shared && endpoint->cover == BY_COVER_NONE;
 }
 
-static void packet_build(const struct by_endpoint *endpoint, const struct by_lane *lane,
+static void packet_build(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                          const struct by_flight *flight, unsigned type, struct by_tx *tx)
 {
     const struct by_call_state *call = &endpoint->calls[flight->call];
@@ -168,7 +169,7 @@ static void packet_build(const struct by_endpoint *endpoint, const struct by_lan
     tx->direct = data && leaves_unsummed(endpoint);
 }
 
-static void transmit(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight,
+static void transmit(struct by_endpoint *endpoint, struct by_ep_lane *lane, struct by_flight *flight,
                      struct by_tx *tx)
 {
     flight->order = ++lane->order;
@@ -177,7 +178,7 @@ static void transmit(struct by_endpoint *endpoint, struct by_lane *lane, struct 
     packet_build(endpoint, lane, flight, BY_TYPE_CONTRIB, tx);
 }
 
-static void send_next(struct by_endpoint *endpoint, struct by_lane *lane, struct by_tx *tx)
+static void send_next(struct by_endpoint *endpoint, struct by_ep_lane *lane, struct by_tx *tx)
 {
     struct by_flight *flight = by_flight_at(lane, lane->next);
 
@@ -204,7 +205,7 @@ static void send_next(struct by_endpoint *endpoint, struct by_lane *lane, struct
  * user, or a fault of memory, has changed it since, its psum would make every node drop it for ever. Without
  * a psum nobody can tell, and the value that is there goes.
  */
-static int input_holds(struct by_endpoint *endpoint, const struct by_lane *lane,
+static int input_holds(struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                        const struct by_flight *flight)
 {
     struct by_call_status status = {.tree = lane->tree,
@@ -222,8 +223,8 @@ static int input_holds(struct by_endpoint *endpoint, const struct by_lane *lane,
 
 /* `timed`: because of a timeout, not because later chunks were answered. 1 when there is a packet; else the
  * endpoint has ended. */
-static int send_again(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight, int timed,
-                      struct by_tx *tx)
+static int send_again(struct by_endpoint *endpoint, struct by_ep_lane *lane, struct by_flight *flight,
+                      int timed, struct by_tx *tx)
 {
     if (!input_holds(endpoint, lane, flight))
         return 0;
@@ -242,7 +243,7 @@ static uint32_t run_urgent(struct by_endpoint *endpoint, struct by_tx *tx, uint3
     uint32_t count = 0;
 
     while (count < capacity) {
-        struct by_lane *lane = ring_pop(endpoint, &endpoint->urgent, 1);
+        struct by_ep_lane *lane = ring_pop(endpoint, &endpoint->urgent, 1);
 
         if (lane == NULL)
             break;
@@ -268,7 +269,7 @@ static uint32_t run_ready(struct by_endpoint *endpoint, struct by_tx *tx, uint32
     uint32_t count = 0;
 
     while (count < capacity && endpoint->inflight < endpoint->window) {
-        struct by_lane *lane = ring_pop(endpoint, &endpoint->ready, 0);
+        struct by_ep_lane *lane = ring_pop(endpoint, &endpoint->ready, 0);
 
         if (lane == NULL)
             break;
@@ -286,7 +287,7 @@ static uint32_t run_ready(struct by_endpoint *endpoint, struct by_tx *tx, uint32
 }
 
 /* A lane's timer ran out: its oldest chunk goes again, and alone. */
-static int timer_expire(struct by_endpoint *endpoint, struct by_lane *lane, struct by_tx *tx)
+static int timer_expire(struct by_endpoint *endpoint, struct by_ep_lane *lane, struct by_tx *tx)
 {
     struct by_flight *flight = by_flight_at(lane, lane->base);
     uint64_t age = endpoint->now_ns - by_lane_waits_since(lane);
@@ -312,7 +313,7 @@ static int timer_expire(struct by_endpoint *endpoint, struct by_lane *lane, stru
 
 static uint32_t run_timers(struct by_endpoint *endpoint, struct by_tx *tx, uint32_t capacity)
 {
-    struct by_lane *lane;
+    struct by_ep_lane *lane;
     uint32_t count = 0;
 
     if (endpoint->now_ns < endpoint->deadline_ns)

@@ -13,7 +13,7 @@
 void by_session_begin(struct by_endpoint *endpoint)
 {
     struct by_call_state *state = &endpoint->calls[BY_CALL_SESSION];
-    struct by_lane *lane =
+    struct by_ep_lane *lane =
         &endpoint->lanes[endpoint->first]; /* the same tree for all ranks, as all are leaves of each */
     uint64_t bytes = (uint64_t)endpoint->rank_count * NONCE_BYTES;
 
@@ -43,7 +43,7 @@ void by_session_begin(struct by_endpoint *endpoint)
 
 void by_session_refuse(struct by_endpoint *endpoint, uint16_t node, const struct by_err *err)
 {
-    struct by_lane *lane = &endpoint->lanes[endpoint->first];
+    struct by_ep_lane *lane = &endpoint->lanes[endpoint->first];
     struct by_call_status status = {
         .tree = lane->tree, .seq = lane->base, .node = node, .missing_node = BY_NODE_NONE};
 
@@ -63,7 +63,7 @@ void by_session_refuse(struct by_endpoint *endpoint, uint16_t node, const struct
  */
 uint32_t by_session_part(struct by_endpoint *endpoint, struct by_tx *tx)
 {
-    const struct by_lane *lane = &endpoint->lanes[endpoint->first];
+    const struct by_ep_lane *lane = &endpoint->lanes[endpoint->first];
     const struct by_call_state *roll = &endpoint->calls[BY_CALL_SESSION];
     uint32_t end = (uint32_t)((roll->call.count + lane->payload_max - 1) / lane->payload_max);
     uint32_t count = 0;
@@ -93,7 +93,7 @@ uint32_t by_session_part(struct by_endpoint *endpoint, struct by_tx *tx)
 
 void by_session_end(struct by_endpoint *endpoint)
 {
-    struct by_lane *first = &endpoint->lanes[endpoint->first];
+    struct by_ep_lane *first = &endpoint->lanes[endpoint->first];
 
     by_call_finish(endpoint, &endpoint->calls[BY_CALL_SESSION]);
     if (endpoint->roll[endpoint->rank] != endpoint->config.nonce) {
@@ -105,7 +105,7 @@ void by_session_end(struct by_endpoint *endpoint)
     endpoint->session_salt = by_session_salt(endpoint->roll, endpoint->rank_count);
     for (uint32_t c = 0; c < BY_CALLS_MAX; c++)
         endpoint->calls[c].optag ^= endpoint->session_salt;
-    first->cursor = (struct by_cursor){0};
+    first->cursor = (struct by_ep_cursor){0};
     for (uint32_t l = 0; l < endpoint->lane_count; l++)
         if (by_cursor_seek(endpoint, &endpoint->lanes[l]))
             by_send_ready(endpoint, &endpoint->lanes[l]);

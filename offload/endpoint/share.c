@@ -41,7 +41,7 @@ static uint32_t rank_group(const struct by_endpoint *endpoint, unsigned rooted, 
 
 static void group_add(struct by_endpoint *endpoint, uint32_t index, uint32_t lane, uint64_t *before)
 {
-    struct by_group *group = &endpoint->groups[index];
+    struct by_ep_group *group = &endpoint->groups[index];
 
     *before = group->share_total;
     group->share_total += endpoint->lanes[lane].share;
@@ -58,7 +58,7 @@ void by_share_init(struct by_endpoint *endpoint)
     if (!(endpoint->lanes[endpoint->first].collectives & 1u << BY_COLLECTIVE_ALLREDUCE))
         endpoint->first = 0;
     for (uint32_t l = 0; l < endpoint->lane_count; l++) {
-        struct by_lane *lane = &endpoint->lanes[l];
+        struct by_ep_lane *lane = &endpoint->lanes[l];
 
         if (lane->collectives & 1u << BY_COLLECTIVE_ALLREDUCE)
             group_add(endpoint, BY_GROUP_ALLREDUCE, l, &lane->before[BY_GROUP_ALLREDUCE]);
@@ -79,7 +79,7 @@ void by_share_init(struct by_endpoint *endpoint)
 
 uint32_t by_share_group(const struct by_endpoint *endpoint, unsigned collective, uint32_t rank)
 {
-    const struct by_group *groups = endpoint->groups;
+    const struct by_ep_group *groups = endpoint->groups;
     int rooted = by_share_rooted(collective);
 
     if (rooted >= 0 && groups[rank_group(endpoint, (unsigned)rooted, rank)].share_total > 0)
@@ -97,7 +97,7 @@ static uint32_t place_of(const struct by_endpoint *endpoint, uint32_t group)
     return group < BY_GROUP_RANK ? group : BY_GROUP_ANY + (group - BY_GROUP_RANK) / endpoint->rank_count;
 }
 
-int by_share_member(const struct by_endpoint *endpoint, const struct by_lane *lane, uint32_t group)
+int by_share_member(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint32_t group)
 {
     unsigned collective;
 
@@ -154,10 +154,10 @@ static uint64_t boundary(uint64_t total, uint64_t before, uint64_t share_total)
     return even < total ? even : total;
 }
 
-void by_share_segment(const struct by_endpoint *endpoint, const struct by_lane *lane, uint32_t group,
+void by_share_segment(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint32_t group,
                       uint64_t total, uint64_t *start, uint64_t *end)
 {
-    const struct by_group *g = &endpoint->groups[group];
+    const struct by_ep_group *g = &endpoint->groups[group];
     uint64_t before = lane->before[place_of(endpoint, group)];
 
     *start = boundary(total, before, g->share_total);
@@ -166,7 +166,7 @@ void by_share_segment(const struct by_endpoint *endpoint, const struct by_lane *
         *end = total;
 }
 
-uint64_t by_share_weight(const struct by_endpoint *endpoint, const struct by_lane *lane, uint32_t group,
+uint64_t by_share_weight(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint32_t group,
                          uint32_t shards)
 {
     return ((uint64_t)lane->share << 16) / endpoint->groups[group].share_total * shards;

@@ -43,7 +43,7 @@
 enum by_group_index { BY_GROUP_ALLREDUCE, BY_GROUP_BARRIER, BY_GROUP_ANY, BY_GROUP_RANK = 6 };
 #define BY_ROOTED_COUNT 4u /* reduce-scatter, allgather, broadcast, reduce */
 
-struct by_group {
+struct by_ep_group {
     uint64_t share_total; /* 0: no lane */
     uint32_t share_max;
     uint32_t last_lane; /* takes the remainder of a split */
@@ -113,7 +113,7 @@ struct by_done {
 
 /* Where a lane stands in the sequence of calls: bytes [at, end) of `shard` of call number `call` are not yet
  * sent. */
-struct by_cursor {
+struct by_ep_cursor {
     uint32_t call;
     uint32_t shard, shard_end;
     uint64_t at, end;
@@ -130,7 +130,7 @@ struct by_lane_wait {
     struct by_wait wait;
 };
 
-struct by_lane {
+struct by_ep_lane {
     /* from the image */
     uint16_t tree, parent_port, parent_node, parent_udp_port;
     uint32_t parent_ip;
@@ -155,7 +155,7 @@ struct by_lane {
     uint32_t revive;       /* flights to send again after a timeout, */
     uint32_t revive_order; /* if their last transmission is before this one */
     uint16_t oldest, newest;
-    struct by_cursor cursor;
+    struct by_ep_cursor cursor;
     uint32_t credit, quantum;
     uint16_t ready_next, urgent_next; /* rings of lanes that may send */
     uint8_t in_ready, in_urgent;
@@ -174,7 +174,7 @@ struct by_lane {
     struct by_err hint; /* the last ERR that may heal; hint.reason == 0: none */
 };
 
-struct by_ring {
+struct by_ep_ring {
     uint16_t head, tail; /* lane indices; BY_LANE_NONE: empty */
 };
 
@@ -240,9 +240,9 @@ struct by_endpoint {
     uint64_t now_ns;
     uint32_t posted; /* number of the next call */
     int dead;        /* the error that ended this endpoint, or 0 */
-    struct by_ring ready, urgent;
-    struct by_lane *lanes;
-    struct by_group *groups;
+    struct by_ep_ring ready, urgent;
+    struct by_ep_lane *lanes;
+    struct by_ep_group *groups;
     uint16_t *lane_of_tree;
     uint32_t *roll;        /* a nonce for each rank: before the answer this one's alone, then all */
     uint32_t session_salt; /* in all optags of calls, once agreed */
@@ -266,20 +266,20 @@ static inline struct by_call_state *by_call_at(struct by_endpoint *endpoint, uin
     return &endpoint->calls[number & (BY_CALLS_MAX - 1)];
 }
 
-static inline struct by_trace *by_trace_at(const struct by_lane *lane, uint32_t seq)
+static inline struct by_trace *by_trace_at(const struct by_ep_lane *lane, uint32_t seq)
 {
     return &lane->traces[seq & (2 * lane->mask + 1)];
 }
 
 /* This rank has the result of a chunk that it has sent. */
-static inline int by_lane_is_done(const struct by_lane *lane, uint32_t seq)
+static inline int by_lane_is_done(const struct by_ep_lane *lane, uint32_t seq)
 {
     const struct by_flight *flight = &lane->flights[seq & lane->mask];
 
     return (int32_t)(seq - lane->base) < 0 || !(flight->flags & BY_FLIGHT_SENT) || flight->seq != seq;
 }
 
-static inline struct by_flight *by_flight_at(const struct by_lane *lane, uint32_t seq)
+static inline struct by_flight *by_flight_at(const struct by_ep_lane *lane, uint32_t seq)
 {
     return &lane->flights[seq & lane->mask];
 }
@@ -314,7 +314,7 @@ static inline uint64_t by_shard_at(const struct by_call_state *state, uint32_t s
 }
 
 /* Since when the lane's oldest chunk has waited without any progress of the lane (ns). */
-static inline uint64_t by_lane_waits_since(const struct by_lane *lane)
+static inline uint64_t by_lane_waits_since(const struct by_ep_lane *lane)
 {
     uint64_t first_ns = by_flight_at(lane, lane->base)->first_ns;
 
@@ -333,15 +333,15 @@ void by_share_init(struct by_endpoint *endpoint);
 int by_share_rooted(unsigned collective);
 /* The group for `collective` and shard or root `rank`; BY_GROUP_NONE when no lane serves it. */
 uint32_t by_share_group(const struct by_endpoint *endpoint, unsigned collective, uint32_t rank);
-int by_share_member(const struct by_endpoint *endpoint, const struct by_lane *lane, uint32_t group);
+int by_share_member(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint32_t group);
 /* The bytes [*start, *end) of `total` that `lane` carries as a member of `group`. */
-void by_share_segment(const struct by_endpoint *endpoint, const struct by_lane *lane, uint32_t group,
+void by_share_segment(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint32_t group,
                       uint64_t total, uint64_t *start, uint64_t *end);
 /* floor(a * b / c) for b <= c, exact. */
 uint64_t by_share_scale(uint64_t a, uint64_t b, uint64_t c);
 /* Weight of `lane` in a call that uses `group` for `shards` shards: chunks relative to those of other lanes.
  */
-uint64_t by_share_weight(const struct by_endpoint *endpoint, const struct by_lane *lane, uint32_t group,
+uint64_t by_share_weight(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint32_t group,
                          uint32_t shards);
 
 /* able.c: what the nodes of the trees can compute, by LEAF records from `leaf_first` on. After by_share_init.
@@ -356,14 +356,14 @@ void by_able_init(struct by_endpoint *endpoint, uint32_t leaf_first);
 /* Counts the call's chunks on all lanes and finds its greatest weight. */
 void by_cursor_plan(struct by_endpoint *endpoint, struct by_call_state *call);
 /* Moves to the next chunk if the cursor is not on one; 1 when there is one. */
-int by_cursor_seek(struct by_endpoint *endpoint, struct by_lane *lane);
+int by_cursor_seek(struct by_endpoint *endpoint, struct by_ep_lane *lane);
 /* Takes the chunk under the cursor: fills the flight's buffers, sizes and flags. The cursor must be active.
  */
-void by_cursor_take(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight);
+void by_cursor_take(struct by_endpoint *endpoint, struct by_ep_lane *lane, struct by_flight *flight);
 
 /* The first of the call's shards, from *shard on, of which the lane carries bytes [*from, *to), done or not.
  * 1 when there is one. */
-int by_cursor_segment(const struct by_endpoint *endpoint, const struct by_lane *lane,
+int by_cursor_segment(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                       const struct by_call_state *call, uint32_t *shard, uint64_t *from, uint64_t *to);
 
 /* keep.c: what a chunk was, and what others may still need of it. All do nothing without config.resume. */
@@ -371,15 +371,15 @@ int by_cursor_segment(const struct by_endpoint *endpoint, const struct by_lane *
 size_t by_keep_traces(uint32_t window);
 size_t by_keep_places(uint32_t window, uint32_t payload_max);
 /* A chunk, lane->next, is about to go out for the first time. */
-void by_keep_note(struct by_endpoint *endpoint, struct by_lane *lane, const struct by_flight *flight,
+void by_keep_note(struct by_endpoint *endpoint, struct by_ep_lane *lane, const struct by_flight *flight,
                   uint32_t shard, uint64_t at);
 /* The call's buffers go back to the user: copies what others may still need. */
 void by_keep_save(struct by_endpoint *endpoint, const struct by_call_state *call);
 /* What this rank can give of a chunk: the value, or its input to a chunk for its owner; NULL: nothing. */
-const uint8_t *by_keep_held(const struct by_endpoint *endpoint, const struct by_lane *lane, uint32_t seq,
+const uint8_t *by_keep_held(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint32_t seq,
                             uint32_t *bytes);
 /* The place of a chunk. */
-uint8_t *by_keep_at(const struct by_lane *lane, uint32_t seq);
+uint8_t *by_keep_at(const struct by_ep_lane *lane, uint32_t seq);
 
 /* done.c: what earlier generations have done of the calls that run. */
 void by_done_add(struct by_endpoint *endpoint, const struct by_done *done);
@@ -427,33 +427,33 @@ void by_call_fail(struct by_endpoint *endpoint, struct by_call_state *call, int 
 
 /* pace.c: round-trip times, timeouts, congestion window. */
 void by_pace_init(struct by_endpoint *endpoint, uint64_t windows);
-void by_pace_sample(struct by_lane *lane, uint64_t now_ns, uint64_t rtt_ns);
+void by_pace_sample(struct by_ep_lane *lane, uint64_t now_ns, uint64_t rtt_ns);
 void by_pace_accepted(struct by_endpoint *endpoint);
 enum by_pace_event { BY_PACE_LOSS = 1, BY_PACE_MARK, BY_PACE_SILENCE };
-void by_pace_cut(struct by_endpoint *endpoint, const struct by_lane *lane, enum by_pace_event event);
+void by_pace_cut(struct by_endpoint *endpoint, const struct by_ep_lane *lane, enum by_pace_event event);
 /* The lane's current timeout, with its backoff. */
-uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_lane *lane);
+uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_ep_lane *lane);
 
 /* timer.c: when lanes want to be looked at; each call takes O(1), whatever the number of lanes. */
 void by_timer_init(struct by_endpoint *endpoint);
 /* When the lane's oldest chunk goes again, or its call ends for want of progress. The lane has chunks in
  * flight. */
-uint64_t by_timer_due(const struct by_endpoint *endpoint, const struct by_lane *lane);
+uint64_t by_timer_due(const struct by_endpoint *endpoint, const struct by_ep_lane *lane);
 /* The lane will be looked at when it is due, at most one tick later, perhaps earlier; so will the endpoint.
  */
-void by_timer_set(struct by_endpoint *endpoint, struct by_lane *lane);
+void by_timer_set(struct by_endpoint *endpoint, struct by_ep_lane *lane);
 /* Takes a lane out whose time to be looked at has come; NULL: none. */
-struct by_lane *by_timer_pop(struct by_endpoint *endpoint);
+struct by_ep_lane *by_timer_pop(struct by_endpoint *endpoint);
 /* When there may be one; UINT64_MAX: never. */
 uint64_t by_timer_next(const struct by_endpoint *endpoint);
 
 /* send.c: what goes out. */
 void by_send_ready(struct by_endpoint *endpoint,
-                   struct by_lane *lane); /* files the lane in the rings that it belongs to */
-void by_send_unlink(struct by_lane *lane, struct by_flight *flight); /* from the list of transmissions */
+                   struct by_ep_lane *lane); /* files the lane in the rings that it belongs to */
+void by_send_unlink(struct by_ep_lane *lane, struct by_flight *flight); /* from the list of transmissions */
 /* A packet to the lane's parent with the job's tag. The payload is in tx->small already when it has no other
  * place; the header learns whether it is keyed. */
-void by_send_fill(const struct by_endpoint *endpoint, const struct by_lane *lane, struct by_header *header,
+void by_send_fill(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, struct by_header *header,
                   uint16_t bytes, const uint8_t *payload, struct by_tx *tx);
 uint32_t by_send_run(struct by_endpoint *endpoint, struct by_tx *tx, uint32_t capacity);
 
@@ -463,16 +463,17 @@ void by_accept(struct by_endpoint *endpoint, const struct by_rx *rx);
 void by_accept_deliver(const struct by_endpoint *endpoint, const struct by_flight *flight,
                        const uint8_t *payload);
 /* The chunk is done: frees its flight, and ends its call with the last one. */
-void by_accept_done(struct by_endpoint *endpoint, struct by_lane *lane, struct by_flight *flight);
+void by_accept_done(struct by_endpoint *endpoint, struct by_ep_lane *lane, struct by_flight *flight);
 
 /* suspect.c: who is to blame. */
-void by_suspect_hear(struct by_endpoint *endpoint, struct by_lane *lane, uint32_t seq,
+void by_suspect_hear(struct by_endpoint *endpoint, struct by_ep_lane *lane, uint32_t seq,
                      const struct by_wait *wait);
-void by_suspect_hops(struct by_endpoint *endpoint, struct by_lane *lane); /* finds the lane's HOP records */
-void by_suspect_fill(const struct by_endpoint *endpoint, const struct by_lane *lane,
+void by_suspect_hops(struct by_endpoint *endpoint,
+                     struct by_ep_lane *lane); /* finds the lane's HOP records */
+void by_suspect_fill(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                      struct by_call_status *status);
 /* The parent of this host's own entry when that is the lane's parent, else the lane's parent; BY_NODE_NONE
  * for the root itself. */
-uint16_t by_suspect_upper(const struct by_endpoint *endpoint, const struct by_lane *lane);
+uint16_t by_suspect_upper(const struct by_endpoint *endpoint, const struct by_ep_lane *lane);
 
 #endif

@@ -13,7 +13,7 @@
 /* The longest walk up a tree (hops): a bound against a table with a loop. */
 #define DEPTH_MAX 64u
 
-void by_suspect_hops(struct by_endpoint *endpoint, struct by_lane *lane)
+void by_suspect_hops(struct by_endpoint *endpoint, struct by_ep_lane *lane)
 {
     struct by_image_header header;
 
@@ -33,8 +33,8 @@ void by_suspect_hops(struct by_endpoint *endpoint, struct by_lane *lane)
 
 /* The record of `node` (child < 0), or of the child with bit `child` of parent `node`. 1 when there is one.
  */
-static int find_hop(const struct by_endpoint *endpoint, const struct by_lane *lane, uint16_t node, int child,
-                    struct by_image_hop *hop)
+static int find_hop(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint16_t node,
+                    int child, struct by_image_hop *hop)
 {
     for (uint32_t h = lane->hop_first; h < lane->hop_end; h++) {
         by_image_hop(endpoint->config.image, h, hop);
@@ -47,7 +47,7 @@ static int find_hop(const struct by_endpoint *endpoint, const struct by_lane *la
 }
 
 /* Whether `upper` is an ancestor of `lower`. */
-static int is_above(const struct by_endpoint *endpoint, const struct by_lane *lane, uint16_t upper,
+static int is_above(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint16_t upper,
                     uint16_t lower)
 {
     struct by_image_hop hop;
@@ -60,7 +60,7 @@ static int is_above(const struct by_endpoint *endpoint, const struct by_lane *la
     return 0;
 }
 
-uint16_t by_suspect_upper(const struct by_endpoint *endpoint, const struct by_lane *lane)
+uint16_t by_suspect_upper(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)
 {
     struct by_image_hop hop;
 
@@ -70,12 +70,12 @@ uint16_t by_suspect_upper(const struct by_endpoint *endpoint, const struct by_la
 }
 
 /* What was heard has not been repeated, though several questions have been asked since. */
-static int is_stale(const struct by_endpoint *endpoint, const struct by_lane *lane)
+static int is_stale(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)
 {
     return endpoint->now_ns - lane->wait.heard_ns > endpoint->config.stall_ns / 8 * 3;
 }
 
-void by_suspect_hear(struct by_endpoint *endpoint, struct by_lane *lane, uint32_t seq,
+void by_suspect_hear(struct by_endpoint *endpoint, struct by_ep_lane *lane, uint32_t seq,
                      const struct by_wait *wait)
 {
     struct by_lane_wait *old = &lane->wait;
@@ -89,7 +89,7 @@ void by_suspect_hear(struct by_endpoint *endpoint, struct by_lane *lane, uint32_
         *old = (struct by_lane_wait){.heard_ns = endpoint->now_ns, .seq = seq, .heard = 1, .wait = *wait};
 }
 
-void by_suspect_fill(const struct by_endpoint *endpoint, const struct by_lane *lane,
+void by_suspect_fill(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                      struct by_call_status *status)
 {
     const struct by_wait *wait = &lane->wait.wait;
@@ -128,7 +128,7 @@ int by_endpoint_suspects(const struct by_endpoint *endpoint, uint64_t now_ns, ui
     if (endpoint->dead != 0 || endpoint->frozen)
         return 0;
     for (uint32_t l = 0; l < endpoint->lane_count; l++) {
-        const struct by_lane *lane = &endpoint->lanes[l];
+        const struct by_ep_lane *lane = &endpoint->lanes[l];
 
         if (lane->base == lane->next || now_ns - by_lane_waits_since(lane) < wait_ns ||
             now_ns < by_lane_waits_since(lane))

@@ -17,7 +17,7 @@ static uint16_t *head_of(struct by_wheel *wheel, uint32_t list)
     return &wheel->head[list - 1];
 }
 
-static void link_first(struct by_endpoint *endpoint, struct by_lane *lane, uint32_t list)
+static void link_first(struct by_endpoint *endpoint, struct by_ep_lane *lane, uint32_t list)
 {
     uint16_t index = (uint16_t)(lane - endpoint->lanes);
     uint16_t *head = head_of(&endpoint->wheel, list);
@@ -32,7 +32,7 @@ static void link_first(struct by_endpoint *endpoint, struct by_lane *lane, uint3
         endpoint->wheel.used[(list - 1) / BY_WHEEL_SLOTS] |= UINT64_C(1) << (list - 1) % BY_WHEEL_SLOTS;
 }
 
-static void unlink_lane(struct by_endpoint *endpoint, struct by_lane *lane)
+static void unlink_lane(struct by_endpoint *endpoint, struct by_ep_lane *lane)
 {
     uint32_t list = lane->timer_list;
     uint16_t *head = head_of(&endpoint->wheel, list);
@@ -58,7 +58,7 @@ void by_timer_init(struct by_endpoint *endpoint)
     endpoint->deadline_ns = UINT64_MAX;
 }
 
-uint64_t by_timer_due(const struct by_endpoint *endpoint, const struct by_lane *lane)
+uint64_t by_timer_due(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)
 {
     uint64_t stalled_ns = by_lane_waits_since(lane) + endpoint->config.stall_ns;
     uint64_t due_ns = lane->timer_ns + by_pace_timeout(endpoint, lane);
@@ -73,7 +73,7 @@ static uint64_t tick_at(uint64_t tick, uint32_t level)
 }
 
 /* Files the lane under its tick: as fine as the wheel reaches; beyond its end, at its end. */
-static void file(struct by_endpoint *endpoint, struct by_lane *lane)
+static void file(struct by_endpoint *endpoint, struct by_ep_lane *lane)
 {
     struct by_wheel *wheel = &endpoint->wheel;
     uint64_t looked_ns;
@@ -109,7 +109,7 @@ static int is_empty(const struct by_wheel *wheel)
     return used == 0 && wheel->head[LIST_COME - 1] == BY_LANE_NONE;
 }
 
-void by_timer_set(struct by_endpoint *endpoint, struct by_lane *lane)
+void by_timer_set(struct by_endpoint *endpoint, struct by_ep_lane *lane)
 {
     uint64_t tick = (by_timer_due(endpoint, lane) + (UINT64_C(1) << BY_WHEEL_TICK) - 1) >> BY_WHEEL_TICK;
 
@@ -149,7 +149,7 @@ static void advance(struct by_endpoint *endpoint, uint64_t tick)
             uint32_t list = 1 + level * BY_WHEEL_SLOTS + slot;
 
             while (*head_of(wheel, list) != BY_LANE_NONE) {
-                struct by_lane *lane = &endpoint->lanes[*head_of(wheel, list)];
+                struct by_ep_lane *lane = &endpoint->lanes[*head_of(wheel, list)];
 
                 unlink_lane(endpoint, lane);
                 link_first(endpoint, lane, LIST_COME);
@@ -159,11 +159,11 @@ static void advance(struct by_endpoint *endpoint, uint64_t tick)
     wheel->tick = tick;
 }
 
-struct by_lane *by_timer_pop(struct by_endpoint *endpoint)
+struct by_ep_lane *by_timer_pop(struct by_endpoint *endpoint)
 {
     struct by_wheel *wheel = &endpoint->wheel;
     uint64_t tick = endpoint->now_ns >> BY_WHEEL_TICK;
-    struct by_lane *lane;
+    struct by_ep_lane *lane;
 
     if (tick > wheel->tick)
         advance(endpoint, tick);

@@ -20,7 +20,7 @@
 #define MARK 0x62796370u
 
 /* In pages of its own. */
-struct shared {
+struct copies_shared {
     uint32_t armed; /* a send is under way, and the program has not seen it yet */
     uint8_t room[60];
     struct by_copy copy[BY_COPIES_MAX];
@@ -28,7 +28,7 @@ struct shared {
 
 struct by_copies {
     int map_fd, program_fd;
-    struct shared *shared;
+    struct copies_shared *shared;
     unsigned link_count;
     int link_fd[BY_COPIES_MAX];
 };
@@ -47,11 +47,11 @@ static void only_ours(struct by_code *code, int map_fd)
     by_code_leave(code, BY_TCX_NEXT);
     by_code_land(code, ours);
     by_code_map(code, SHARED, map_fd, BPF_PSEUDO_MAP_VALUE);
-    by_code_load(code, BPF_REG_1, SHARED, offsetof(struct shared, armed));
+    by_code_load(code, BPF_REG_1, SHARED, offsetof(struct copies_shared, armed));
     armed = by_code_jump(code, BPF_JNE, BPF_REG_1, 0);
     by_code_leave(code, BY_TCX_NEXT);
     by_code_land(code, armed);
-    by_code_store(code, SHARED, offsetof(struct shared, armed), 0);
+    by_code_store(code, SHARED, offsetof(struct copies_shared, armed), 0);
     by_code_set(code, BPF_REG_1, 0);
     by_code_put(code, PACKET, offsetof(struct __sk_buff, mark), BPF_REG_1);
 }
@@ -85,7 +85,7 @@ static int load_program(int map_fd)
     by_code_copy(&code, COPY, SHARED);
     by_code_add(&code,
                 (struct bpf_insn){.code = BPF_ALU64 | BPF_ADD | BPF_X, .dst_reg = COPY, .src_reg = AT});
-    by_code_increase(&code, COPY, offsetof(struct shared, copy));
+    by_code_increase(&code, COPY, offsetof(struct copies_shared, copy));
     write_header(&code);
     by_code_load(&code, BPF_REG_2, COPY, offsetof(struct by_copy, interface));
     other = by_code_jump(&code, BPF_JNE, BPF_REG_2, 0);
@@ -105,10 +105,10 @@ static int load_program(int map_fd)
 static const char *open_steps(struct by_copies *copies)
 {
     copies->map_fd =
-        by_map_make(BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), sizeof(struct shared), 1, BPF_F_MMAPABLE);
+        by_map_make(BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), sizeof(struct copies_shared), 1, BPF_F_MMAPABLE);
     if (copies->map_fd < 0)
         return "map";
-    copies->shared = by_map_memory(copies->map_fd, sizeof(struct shared), PROT_READ | PROT_WRITE, 0);
+    copies->shared = by_map_memory(copies->map_fd, sizeof(struct copies_shared), PROT_READ | PROT_WRITE, 0);
     if (copies->shared == NULL)
         return "memory";
     copies->program_fd = load_program(copies->map_fd);
@@ -156,7 +156,7 @@ void by_copies_close(struct by_copies *copies)
     if (copies->program_fd >= 0)
         close(copies->program_fd);
     if (copies->shared != NULL)
-        munmap(copies->shared, sizeof(struct shared));
+        munmap(copies->shared, sizeof(struct copies_shared));
     if (copies->map_fd >= 0)
         close(copies->map_fd);
     free(copies);

@@ -20,7 +20,7 @@ SETTLE(F32, __builtin_nanf(""))
 SETTLE(F64, __builtin_nan(""))
 
 /* What a loop keeps beside the slot: two sums of each kind side by side, as adds wait for one another. */
-struct tally {
+struct sums_tally {
     by_words before[2], after[2], unordered;
 };
 
@@ -55,7 +55,7 @@ struct tally {
         const size_t each = 2 * BY_VECTOR_BYTES / sizeof(value_##NAME);                                      \
         uint8_t *at = acc;                                                                                   \
         const uint8_t *from = in;                                                                            \
-        struct tally tally = {.unordered = {0}};                                                             \
+        struct sums_tally tally = {.unordered = {0}};                                                        \
         struct tail tail = {0, 0};                                                                           \
         for (size_t steps = count / each; steps > 0; steps--) {                                              \
             vector_##NAME b0 = *(const vector_at_##NAME *)from;                                              \
@@ -86,7 +86,7 @@ struct tally {
         uint8_t *at = acc;                                                                                   \
         const uint8_t *first = a, *second = b;                                                               \
         by_words waited[2] = {{0}, {0}};                                                                     \
-        struct tally tally = {.unordered = {0}};                                                             \
+        struct sums_tally tally = {.unordered = {0}};                                                        \
         struct tail tail = {0, 0};                                                                           \
         uint32_t found = 0;                                                                                  \
         for (size_t steps = count / each; steps > 0; steps--) {                                              \
@@ -129,7 +129,7 @@ struct tally {
         uint8_t *at = acc;                                                                                   \
         const at_##NAME *from = in;                                                                          \
         size_t i = 0;                                                                                        \
-        struct tally tally = {.unordered = {0}};                                                             \
+        struct sums_tally tally = {.unordered = {0}};                                                        \
         struct tail tail = {0, 0};                                                                           \
         for (; count - i >= BLOCK; i += BLOCK) {                                                             \
             vector_F32 wide[BLOCK_VECTORS];                                                                  \
@@ -166,7 +166,7 @@ WIDEN_LINKAGE by_words take_block(by_words held[BLOCK_VECTORS / 2], const void *
         uint8_t *at = acc;                                                                                   \
         const at_##NAME *first = a, *second = b;                                                             \
         size_t i = 0;                                                                                        \
-        struct tally tally = {.unordered = {0}};                                                             \
+        struct sums_tally tally = {.unordered = {0}};                                                        \
         struct tail tail = {0, 0};                                                                           \
         by_words waited = {0};                                                                               \
         uint32_t found = 0;                                                                                  \

@@ -18,7 +18,7 @@
 /* Bits of by_image_leaf.collectives that mean something. */
 #define COLLECTIVES ((1u << BY_COLLECTIVE_COUNT) - 2u)
 
-struct check {
+struct table_check {
     const uint8_t *image;
     struct by_image_header header;
     struct by_image_limits limits;
@@ -29,7 +29,7 @@ struct check {
     uint32_t job_next;       /* cursor in JOB: records before it are behind */
 };
 
-static int refuse(struct check *check, int error, const char *what, uint64_t value)
+static int refuse(struct table_check *check, int error, const char *what, uint64_t value)
 {
     if (check->fault) {
         check->fault->section = check->section;
@@ -69,7 +69,7 @@ static int all_zero(const uint8_t *bytes, size_t count)
 
 /* Puts the job of a record into check->job; `job` must not be less than in the call before (rewind by
  * job_next = 0). */
-static int find_job(struct check *check, uint16_t job)
+static int find_job(struct table_check *check, uint16_t job)
 {
     if (check->job_next > 0 && check->job.job == job)
         return 1;
@@ -83,7 +83,7 @@ static int find_job(struct check *check, uint16_t job)
     return 0;
 }
 
-static void begin(struct check *check, const char *section)
+static void begin(struct table_check *check, const char *section)
 {
     check->section = section;
     check->index = 0;
@@ -91,7 +91,7 @@ static void begin(struct check *check, const char *section)
 }
 
 /* Job and tree of a record that belongs to a tree. */
-static int check_tree(struct check *check, uint16_t job, uint16_t tree)
+static int check_tree(struct table_check *check, uint16_t job, uint16_t tree)
 {
     if (!find_job(check, job))
         return refuse(check, BY_EFORMAT, "job is not in the job section", job);
@@ -101,7 +101,8 @@ static int check_tree(struct check *check, uint16_t job, uint16_t tree)
 }
 
 /* Where packets to a neighbour in a tree go. */
-static int check_address(struct check *check, uint16_t port, uint32_t ip, uint16_t udp_port, uint32_t payload)
+static int check_address(struct table_check *check, uint16_t port, uint32_t ip, uint16_t udp_port,
+                         uint32_t payload)
 {
     struct by_image_port record;
 
@@ -118,7 +119,7 @@ static int check_address(struct check *check, uint16_t port, uint32_t ip, uint16
     return 0;
 }
 
-static int check_shape(struct check *check, uint16_t window, uint16_t payload_max)
+static int check_shape(struct table_check *check, uint16_t window, uint16_t payload_max)
 {
     if (window == 0 || (window & (window - 1)) != 0 || window > BY_WINDOW_MAX)
         return refuse(check, BY_EFORMAT, "window is not a power of two up to 4096", window);
@@ -131,7 +132,7 @@ static int check_shape(struct check *check, uint16_t window, uint16_t payload_ma
 BY_STATIC_ASSERT(BY_WINDOW_MAX == 4096, "named in a text above");
 
 /* Length, CRC and counts: after this all records can be read. */
-static int check_frame(struct check *check, size_t bytes)
+static int check_frame(struct table_check *check, size_t bytes)
 {
     const uint8_t *image = check->image;
     uint64_t total = BY_IMAGE_HEADER_BYTES;
@@ -170,7 +171,7 @@ BY_STATIC_ASSERT(BY_IMAGE_HEADER_BYTES == 128 && BY_IMAGE_BYTES_MAX == 67108864 
                      BY_IMAGE_VERSION_ABLE == 2,
                  "named in texts above");
 
-static int check_header(struct check *check)
+static int check_header(struct table_check *check)
 {
     const struct by_image_header *header = &check->header;
     const struct by_image_limits *board = &check->limits;
@@ -204,7 +205,7 @@ static int check_header(struct check *check)
 BY_STATIC_ASSERT(BY_JOBS_MAX == 1024, "named in a text above");
 
 /* Bytes of records that no field uses. */
-static int check_reserved(struct check *check)
+static int check_reserved(struct table_check *check)
 {
 #define X(NAME, noun) [BY_SECTION_##NAME] = #noun,
     static const char *const section_name[BY_SECTION_COUNT] = {BY_IMAGE_RECORD_LIST(X)};
@@ -222,7 +223,7 @@ static int check_reserved(struct check *check)
     return 0;
 }
 
-static int check_ports(struct check *check)
+static int check_ports(struct table_check *check)
 {
     struct by_image_port port, other;
 
@@ -250,7 +251,7 @@ static int check_ports(struct check *check)
 
 BY_STATIC_ASSERT(MTU_MIN == 68, "named in a text above");
 
-static int check_jobs(struct check *check)
+static int check_jobs(struct table_check *check)
 {
     struct by_image_job job;
     uint32_t least = 0, shares = 0;
@@ -284,7 +285,7 @@ BY_STATIC_ASSERT(BY_TREES_MAX == 8192, "named in a text above");
 
 /* Child `at` of an entry, alone and against its elder sisters. `own` is 1 when a sister is this host's own
  * leaf. */
-static int check_child(struct check *check, const struct by_image_entry *entry, uint32_t at, int *own)
+static int check_child(struct table_check *check, const struct by_image_entry *entry, uint32_t at, int *own)
 {
     struct by_image_child child, sister;
     int error;
@@ -315,7 +316,7 @@ static int check_child(struct check *check, const struct by_image_entry *entry, 
     return 0;
 }
 
-static int check_entry(struct check *check, const struct by_image_entry *entry)
+static int check_entry(struct table_check *check, const struct by_image_entry *entry)
 {
     int own = 0;
     int error = check_tree(check, entry->job, entry->tree);
@@ -353,7 +354,7 @@ static int check_entry(struct check *check, const struct by_image_entry *entry)
 
 BY_STATIC_ASSERT(BY_CHILDREN_MAX == 64, "named in texts above");
 
-static int check_entries(struct check *check)
+static int check_entries(struct table_check *check)
 {
     struct by_image_entry entry;
     uint32_t least = 0; /* of job << 16 | tree; 0xffffffff is no key, as jobs are below 1024 */
@@ -387,7 +388,7 @@ static int check_entries(struct check *check)
 }
 
 /* A leaf whose parent is this host's own entry, and that entry. */
-static int check_local(struct check *check, const struct by_image_leaf *leaf,
+static int check_local(struct table_check *check, const struct by_image_leaf *leaf,
                        const struct by_image_entry *entry)
 {
     struct by_image_child child;
@@ -403,7 +404,7 @@ static int check_local(struct check *check, const struct by_image_leaf *leaf,
 }
 
 /* What the nodes of its tree can do: nothing is said, or at least what every call needs. */
-static int check_abilities(struct check *check, const struct by_image_leaf *leaf)
+static int check_abilities(struct table_check *check, const struct by_image_leaf *leaf)
 {
     if ((leaf->modes | leaf->ops | leaf->dtypes) == 0)
         return 0;
@@ -420,7 +421,7 @@ static int check_abilities(struct check *check, const struct by_image_leaf *leaf
     return 0;
 }
 
-static int check_leaf(struct check *check, const struct by_image_leaf *leaf)
+static int check_leaf(struct table_check *check, const struct by_image_leaf *leaf)
 {
     int error = check_tree(check, leaf->job, leaf->tree);
 
@@ -447,7 +448,7 @@ static int check_leaf(struct check *check, const struct by_image_leaf *leaf)
 }
 
 /* Leaves, beside the entries: both ascend, so that one cursor finds the entry of a leaf. */
-static int check_leaves(struct check *check)
+static int check_leaves(struct table_check *check)
 {
     struct by_image_leaf leaf;
     struct by_image_entry entry = {0};
@@ -490,7 +491,7 @@ static int relay_ascends(const struct by_image_relay *a, const struct by_image_r
     return a->dst_ip < b->dst_ip;
 }
 
-static int check_relays(struct check *check)
+static int check_relays(struct table_check *check)
 {
     struct by_image_relay relay, last = {0};
     int error;
@@ -518,7 +519,7 @@ static int check_relays(struct check *check)
 }
 
 /* A further relay on the way from a node to its parent. */
-static int check_hop_relay(struct check *check, const struct by_image_hop *hop)
+static int check_hop_relay(struct table_check *check, const struct by_image_hop *hop)
 {
     if (by_get16(check->image + BY_IMAGE_AT_VERSION) != BY_IMAGE_VERSION_ABLE)
         return refuse(check, BY_EFORMAT, "bit at the parent is not below 64", hop->child);
@@ -531,7 +532,7 @@ static int check_hop_relay(struct check *check, const struct by_image_hop *hop)
     return 0;
 }
 
-static int check_hops(struct check *check)
+static int check_hops(struct table_check *check)
 {
     struct by_image_hop hop;
     uint16_t last = 0;
@@ -562,7 +563,7 @@ static int check_hops(struct check *check)
     return 0;
 }
 
-static int check_names(struct check *check)
+static int check_names(struct table_check *check)
 {
     struct by_image_name name;
     uint32_t least = 0;
@@ -580,7 +581,7 @@ static int check_names(struct check *check)
 }
 
 /* No fault tells anything of a key. */
-static int check_keys(struct check *check)
+static int check_keys(struct table_check *check)
 {
     struct by_image_key key;
     uint32_t least = 0;
@@ -606,11 +607,11 @@ BY_STATIC_ASSERT(BY_COVER_HEADER == 1 && BY_COVER_PAYLOAD == 2, "named in a text
 int by_image_check(const uint8_t *image, size_t bytes, const struct by_image_limits *limits,
                    struct by_image_fault *fault)
 {
-    static int (*const sections[])(struct check *) = {
+    static int (*const sections[])(struct table_check *) = {
         check_header, check_reserved, check_ports, check_jobs,  check_entries,
         check_leaves, check_relays,   check_hops,  check_names, check_keys,
     };
-    struct check check;
+    struct table_check check;
     int error;
 
     check.image = image;

@@ -10,14 +10,14 @@
 
 enum { AT_VERSION = 4, AT_TYPE = 5, AT_JOB = 6, AT_RANK = 8, AT_GEN = 10, LENGTH_BYTES = 4 };
 
-struct shape {
+struct member_shape {
     const char *name;
     uint8_t type, side, fields;
     uint32_t least, most;
 };
 
 #define X(name, value, side, fields, least, most) {#name, value, BY_MEMBER_##side, fields, least, most},
-static const struct shape shapes[] = {BY_MEMBER_LIST(X)};
+static const struct member_shape shapes[] = {BY_MEMBER_LIST(X)};
 #undef X
 
 #define X(name, value, side, fields, least, most)                                                            \
@@ -25,7 +25,7 @@ static const struct shape shapes[] = {BY_MEMBER_LIST(X)};
 BY_MEMBER_LIST(X)
 #undef X
 
-static const struct shape *shape_of(unsigned type)
+static const struct member_shape *shape_of(unsigned type)
 {
     for (unsigned i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
         if (shapes[i].type == type)
@@ -35,14 +35,14 @@ static const struct shape *shape_of(unsigned type)
 
 const char *by_member_name(unsigned type)
 {
-    const struct shape *shape = shape_of(type);
+    const struct member_shape *shape = shape_of(type);
 
     return shape != NULL ? shape->name : "?";
 }
 
 size_t by_member_put(const struct by_member_frame *frame, uint8_t fixed[BY_MEMBER_FIXED_MAX])
 {
-    const struct shape *shape = shape_of(frame->type);
+    const struct member_shape *shape = shape_of(frame->type);
     uint8_t *at = fixed + BY_MEMBER_HEAD_BYTES;
 
     BY_ASSERT(shape != NULL && frame->bytes >= shape->least && frame->bytes <= shape->most);
@@ -100,7 +100,7 @@ static void get_fields(const uint8_t *at, struct by_member_frame *frame)
 int by_member_get(const uint8_t *bytes, size_t size, enum by_member_side side, struct by_member_frame *frame,
                   size_t *used)
 {
-    const struct shape *shape;
+    const struct member_shape *shape;
     uint32_t length, fields;
 
     *used = BY_MEMBER_HEAD_BYTES;

@@ -17,7 +17,7 @@
 #define BATCHES 21
 #define TRIPS   500
 
-struct side {
+struct cable_side {
     struct by_shm_sender sender;
     struct by_shm_receiver receiver;
     int bell, other_bell;
@@ -31,7 +31,7 @@ static double now_us(void)
     return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
 }
 
-static void give(struct side *side)
+static void give(struct cable_side *side)
 {
     const uint64_t one = 1;
 
@@ -41,7 +41,7 @@ static void give(struct side *side)
         exit(3);
 }
 
-static void take(struct side *side, int sleeps)
+static void take(struct cable_side *side, int sleeps)
 {
     while (by_shm_take(&side->receiver) == NULL) {
         struct pollfd bell = {.fd = side->bell, .events = POLLIN};
@@ -62,7 +62,7 @@ static int compare(const void *a, const void *b)
     return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
 }
 
-static double measure(struct side *side, int sleeps)
+static double measure(struct cable_side *side, int sleeps)
 {
     double batch[BATCHES];
 
@@ -84,7 +84,7 @@ int main(void)
     struct by_shm_cable *cable =
         mmap(NULL, sizeof *cable, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int bells[2] = {eventfd(0, EFD_NONBLOCK), eventfd(0, EFD_NONBLOCK)};
-    struct side side;
+    struct cable_side side;
     double asleep, awake;
     pid_t pid;
 
@@ -93,10 +93,10 @@ int main(void)
     pid = fork();
     if (pid < 0)
         return 3;
-    side = (struct side){.sender.queue = pid ? &cable->up : &cable->down,
-                         .receiver.queue = pid ? &cable->down : &cable->up,
-                         .bell = bells[pid != 0],
-                         .other_bell = bells[pid == 0]};
+    side = (struct cable_side){.sender.queue = pid ? &cable->up : &cable->down,
+                               .receiver.queue = pid ? &cable->down : &cable->up,
+                               .bell = bells[pid != 0],
+                               .other_bell = bells[pid == 0]};
     for (int i = 0; pid == 0 && i < 2 * BATCHES * TRIPS; i++) {
         take(&side, i < BATCHES * TRIPS);
         give(&side);

@@ -34,13 +34,13 @@
 #define HEADROOM     24u   /* so that payloads begin on a cache line */
 
 /* The columns. */
-struct column {
+struct engine_column {
     unsigned mode;
     int mixed;
     unsigned cover;
     int shared; /* the job has a share of its ports, and nothing waits */
 };
-static const struct column columns[] = {
+static const struct engine_column columns[] = {
     {BY_MODE_FAST, 0, BY_COVER_NONE, 0},    {BY_MODE_FAST, 0, BY_COVER_HEADER, 0},
     {BY_MODE_FAST, 0, BY_COVER_PAYLOAD, 0}, {BY_MODE_FAST, 0, BY_COVER_NONE, 1},
     {BY_MODE_DET, 0, BY_COVER_NONE, 0},     {BY_MODE_DET, 1, BY_COVER_NONE, 0},
@@ -48,7 +48,7 @@ static const struct column columns[] = {
 };
 #define COLUMNS 8u
 
-struct bench {
+struct engine_bench {
     unsigned mode;  /* enum by_mode */
     unsigned cover; /* enum by_cover */
     int shared;
@@ -75,7 +75,7 @@ static void die(const char *what)
     exit(1);
 }
 
-static void load_table(struct bench *bench)
+static void load_table(struct engine_bench *bench)
 {
     struct by_image_header header = {.kind = BY_NODE_SWITCH,
                                      .slot_count = WINDOW * by_image_det_depth(CHILDREN_MAX),
@@ -127,7 +127,7 @@ static void load_table(struct bench *bench)
 }
 
 /* Each chunk's packets in an order of their own. */
-static void mix_packets(struct bench *bench)
+static void mix_packets(struct engine_bench *bench)
 {
     struct by_prng prng = {1};
 
@@ -141,7 +141,8 @@ static void mix_packets(struct bench *bench)
         }
 }
 
-static void open_bench(struct bench *bench, const struct column *column, unsigned children, uint16_t payload)
+static void open_bench(struct engine_bench *bench, const struct engine_column *column, unsigned children,
+                       uint16_t payload)
 {
     const struct by_engine_config config = {.slot_count_max = WINDOW * by_image_det_depth(CHILDREN_MAX),
                                             .payload_max = BY_PAYLOAD_DEFAULT,
@@ -182,7 +183,7 @@ static void open_bench(struct bench *bench, const struct column *column, unsigne
     }
 }
 
-static void close_bench(struct bench *bench)
+static void close_bench(struct engine_bench *bench)
 {
     free(bench->memory);
     free(bench->packets);
@@ -190,7 +191,7 @@ static void close_bench(struct bench *bench)
 }
 
 /* The tag that the child of the packet would put. */
-static void seal(const struct bench *bench, const struct by_header *header, uint8_t *data)
+static void seal(const struct engine_bench *bench, const struct by_header *header, uint8_t *data)
 {
     const struct by_siphash_key job = {1, 0};
     struct by_siphash_key payload;
@@ -204,7 +205,7 @@ static void seal(const struct bench *bench, const struct by_header *header, uint
 }
 
 /* The headers of the next two windows: one chunk after another, each from all children. */
-static void number_packets(struct bench *bench)
+static void number_packets(struct engine_bench *bench)
 {
     for (uint32_t i = 0; i < CHUNKS * bench->children; i++) {
         uint8_t *data = bench->packets + (size_t)i * PACKET_BYTES + HEADROOM;
@@ -234,7 +235,7 @@ static void number_packets(struct bench *bench)
 }
 
 /* All packets through the engine; the time. */
-static double run_step(struct bench *bench)
+static double run_step(struct engine_bench *bench)
 {
     static struct by_tx tx[TX];
     uint32_t count = CHUNKS * bench->children, done = 0, replies = 0, tx_count;
@@ -256,7 +257,7 @@ static double run_step(struct bench *bench)
 }
 
 /* Reads the same payloads, eight words at a time; the time. */
-static double run_read(struct bench *bench)
+static double run_read(struct engine_bench *bench)
 {
     static volatile uint64_t sink;
     uint64_t sum[8] = {0};
@@ -284,7 +285,7 @@ static double least(double a, double b)
 static void measure(unsigned children, uint16_t payload, unsigned rounds)
 {
     double step[COLUMNS] = {0}, read = 0, packets = CHUNKS * children;
-    struct bench bench[COLUMNS] = {{0}};
+    struct engine_bench bench[COLUMNS] = {{0}};
     unsigned count = payload ? COLUMNS : 4; /* without data there is nothing to order */
 
     for (unsigned c = 0; c < count; c++) {

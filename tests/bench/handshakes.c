@@ -113,7 +113,7 @@ int main(int argc, char **argv)
     char address[64], ours[KEYS_PATH], theirs[KEYS_PATH];
     const char *addresses[] = {address};
     struct by_server *server;
-    struct bench *bench;
+    struct rig_bench *bench;
     void *state = NULL;
 
     if (count < 1 || count > CONTROLLERS_MAX || make_bench(&state) != 0)

@@ -28,15 +28,15 @@
 #define STREAM_MIN  (128ul << 20)
 #define STREAM_MAX  (512ul << 20)
 
-enum kind { LOAD = 1, ACCUMULATE, STORE, PSUM, PSUM_COPY };
+enum kernels_kind { LOAD = 1, ACCUMULATE, STORE, PSUM, PSUM_COPY };
 
-struct job {
+struct kernels_job {
     const char *label;
-    enum kind kind;
+    enum kernels_kind kind;
     unsigned op, dtype; /* not for PSUM, PSUM_COPY */
 };
 
-static const struct job jobs[] = {
+static const struct kernels_job jobs[] = {
     {"sum f32", ACCUMULATE, BY_OP_SUM, BY_DTYPE_F32},
     {"min f32", ACCUMULATE, BY_OP_MIN, BY_DTYPE_F32},
     {"prod f32", ACCUMULATE, BY_OP_PROD, BY_DTYPE_F32},
@@ -115,19 +115,19 @@ static uint64_t (*read_plain)(const void *p, size_t bytes) = read_baseline;
 
 /* ---- one call of a kernel, and a read of what it touches ---- */
 
-static uint32_t elements(const struct job *job)
+static uint32_t elements(const struct kernels_job *job)
 {
     return job->dtype ? PAYLOAD / by_dtype_bytes(job->dtype) : 0;
 }
 
-static size_t slot_bytes(const struct job *job, const struct by_reducer *reducer)
+static size_t slot_bytes(const struct kernels_job *job, const struct by_reducer *reducer)
 {
     if (job->kind == PSUM)
         return 0;
     return job->kind == PSUM_COPY ? PAYLOAD : (size_t)elements(job) * reducer->acc_bytes;
 }
 
-static inline uint32_t call(const struct job *job, const struct by_reducer *reducer, uint32_t count,
+static inline uint32_t call(const struct kernels_job *job, const struct by_reducer *reducer, uint32_t count,
                             void *slot, const void *payload)
 {
     uint32_t guard = 0;
@@ -164,7 +164,7 @@ static inline void ask_for(const uint8_t *payload)
 }
 
 /* Nanoseconds for one payload. */
-static double kernel_time(const struct job *job, const struct by_reducer *reducer, int streaming)
+static double kernel_time(const struct kernels_job *job, const struct by_reducer *reducer, int streaming)
 {
     const uint8_t *from = streaming ? stream_next() : NULL;
     uint32_t calls = streaming ? (uint32_t)(STREAM_STEP / PAYLOAD) : CALLS, count = elements(job), sum = 0;
@@ -180,7 +180,7 @@ static double kernel_time(const struct job *job, const struct by_reducer *reduce
     return (now_ns() - start) / calls;
 }
 
-static double read_time(const struct job *job, const struct by_reducer *reducer, int streaming)
+static double read_time(const struct kernels_job *job, const struct by_reducer *reducer, int streaming)
 {
     const uint8_t *from = streaming ? stream_next() : NULL;
     uint32_t calls = streaming ? (uint32_t)(STREAM_STEP / PAYLOAD) : CALLS;
@@ -214,9 +214,9 @@ struct figures {
     double of_f32;  /* the time of the sum of f32 over it */
 };
 
-static struct figures measure(const struct job *job, unsigned isa, int streaming)
+static struct figures measure(const struct kernels_job *job, unsigned isa, int streaming)
 {
-    static const struct job sum_f32 = {"sum f32", ACCUMULATE, BY_OP_SUM, BY_DTYPE_F32};
+    static const struct kernels_job sum_f32 = {"sum f32", ACCUMULATE, BY_OP_SUM, BY_DTYPE_F32};
     const struct by_reducer *reducer = job->dtype ? by_reducer_get(isa, job->op, job->dtype) : NULL;
     const struct by_reducer *f32 = by_reducer_get(isa, BY_OP_SUM, BY_DTYPE_F32);
     double kernel = 0, read = 0, reference = 0;
@@ -233,7 +233,7 @@ static struct figures measure(const struct job *job, unsigned isa, int streaming
     return (struct figures){kernel, read / kernel, reference / kernel};
 }
 
-static void row_print(const struct job *job, unsigned isa)
+static void row_print(const struct kernels_job *job, unsigned isa)
 {
     struct figures figures = measure(job, isa, 0);
 

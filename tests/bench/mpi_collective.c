@@ -26,7 +26,7 @@
 #define VALUE_MODULUS  1021l      /* sums of at most RANKS_MAX values stay below 2^24, exact in f32 */
 #define RANKS_MAX      ((1l << 24) / VALUE_MODULUS)
 
-struct world {
+struct mpi_collective_world {
     int rank, size;
 };
 
@@ -38,14 +38,14 @@ struct plan {
     long warmup, iterations;
 };
 
-static void give_up(const struct world *world, int status, const char *what, const char *text)
+static void give_up(const struct mpi_collective_world *world, int status, const char *what, const char *text)
 {
     if (world->rank == 0 || status == 3)
         fprintf(stderr, "mpi_collective: %s %s\n", what, text);
     MPI_Abort(MPI_COMM_WORLD, status);
 }
 
-static long number(const struct world *world, const char *text, long minimum, long maximum)
+static long number(const struct mpi_collective_world *world, const char *text, long minimum, long maximum)
 {
     char *end;
     long value;
@@ -67,13 +67,13 @@ static long value_of(long rank, long index)
 }
 
 /* The elements of each rank in an allgather: all together are the bytes asked for. */
-static long part_of(const struct world *world, long count)
+static long part_of(const struct mpi_collective_world *world, long count)
 {
     return count / world->size;
 }
 
 /* What this rank gives lies where its call reads it. */
-static void fill(const struct world *world, const struct plan *plan, float *data, long count)
+static void fill(const struct mpi_collective_world *world, const struct plan *plan, float *data, long count)
 {
     long part = part_of(world, count);
     long first = plan->collective == ALLGATHER ? world->rank * part : 0;
@@ -85,7 +85,7 @@ static void fill(const struct world *world, const struct plan *plan, float *data
         data[i] = (float)value_of(world->rank, i);
 }
 
-static long right_value(const struct world *world, const struct plan *plan, long count, long i)
+static long right_value(const struct mpi_collective_world *world, const struct plan *plan, long count, long i)
 {
     long sum = 0;
 
@@ -98,7 +98,8 @@ static long right_value(const struct world *world, const struct plan *plan, long
     return sum;
 }
 
-static long wrong_elements(const struct world *world, const struct plan *plan, const float *data, long count)
+static long wrong_elements(const struct mpi_collective_world *world, const struct plan *plan,
+                           const float *data, long count)
 {
     long wrong = 0, all = 0;
 
@@ -110,7 +111,8 @@ static long wrong_elements(const struct world *world, const struct plan *plan, c
     return all;
 }
 
-static void repeat(const struct world *world, const struct plan *plan, float *data, int count, long times)
+static void repeat(const struct mpi_collective_world *world, const struct plan *plan, float *data, int count,
+                   long times)
 {
     int part = (int)part_of(world, count);
 
@@ -168,7 +170,8 @@ static double own_seconds(void)
 
 /* Seconds of one call, of the slowest rank, and processor time of all. Sums grow with each call in place, in
  * the end to infinity, which no MPI adds slower. */
-static double timed(const struct world *world, const struct plan *plan, float *data, int count, double *cpu)
+static double timed(const struct mpi_collective_world *world, const struct plan *plan, float *data, int count,
+                    double *cpu)
 {
     double begin, mine, slowest = 0, spent, kernel;
 
@@ -189,7 +192,7 @@ static double timed(const struct world *world, const struct plan *plan, float *d
 }
 
 /* One size; the number of wrong elements over all ranks. */
-static long size_run(const struct world *world, const struct plan *plan, long bytes)
+static long size_run(const struct mpi_collective_world *world, const struct plan *plan, long bytes)
 {
     long count = bytes / (long)sizeof(float), wrong;
     float *data = malloc((size_t)bytes);
@@ -212,7 +215,7 @@ static long size_run(const struct world *world, const struct plan *plan, long by
     return wrong;
 }
 
-static enum collective collective_of(const struct world *world, const char *name)
+static enum collective collective_of(const struct mpi_collective_world *world, const char *name)
 {
     for (int i = 0; i < COLLECTIVES; i++)
         if (strcmp(name, names[i]) == 0)
@@ -224,7 +227,7 @@ static enum collective collective_of(const struct world *world, const char *name
 int main(int argc, char **argv)
 {
     struct plan plan = {.warmup = 1, .iterations = 5};
-    struct world world;
+    struct mpi_collective_world world;
     long wrong = 0;
     int sizes = 0;
 

@@ -103,7 +103,7 @@ int main(int argc, char **argv)
 {
     struct by_push_target *first = by_alloc(SWITCHES_MAX, sizeof(*first)),
                           *second = by_alloc(SWITCHES_MAX, sizeof(*second));
-    struct fake *fakes[SWITCHES_MAX];
+    struct controller_fake *fakes[SWITCHES_MAX];
     uint32_t count, changed, differ = 0;
     bool done;
 

@@ -130,10 +130,10 @@ static void swap_round(struct by_shell *shell)
     }
 }
 
-enum what { SWAP, SUM, COPY };
+enum shell_what { SWAP, SUM, COPY };
 
 /* Nanoseconds for each frame sent: the least of some runs. */
-static double measure(unsigned ports, enum what what)
+static double measure(unsigned ports, enum shell_what what)
 {
     static uint8_t packet[2048], frame[PORTS_MAX][2048];
     const struct star star = {.hosts = (uint16_t)ports, .trees = 1};

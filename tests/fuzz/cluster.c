@@ -27,7 +27,7 @@ struct packet {
     uint32_t src_ip, dst_ip;
 };
 
-struct rank {
+struct cluster_rank {
     struct by_endpoint *endpoint;
     uint8_t *memory;
     uint32_t id[CALLS];
@@ -38,7 +38,7 @@ struct rank {
 
 struct cluster {
     struct by_engine *engine[NODES]; /* of switches */
-    struct rank rank[RANKS];
+    struct cluster_rank rank[RANKS];
     struct packet packet[PACKETS];
     unsigned count;
     uint64_t now_ns;
@@ -88,7 +88,7 @@ static struct by_engine *open_engine(int node)
     return engine;
 }
 
-static void open_rank(struct rank *rank, int r)
+static void open_rank(struct cluster_rank *rank, int r)
 {
     int node = fabric.jobs[0].rank_node[r];
     struct by_endpoint_config config = {.image = images[node],
@@ -128,7 +128,7 @@ static void put(struct cluster *c, int node, const struct by_tx *tx)
 
 static void step_rank(struct cluster *c, int r, const struct by_rx *rx)
 {
-    struct rank *rank = &c->rank[r];
+    struct cluster_rank *rank = &c->rank[r];
     struct by_tx tx[BURST];
     uint32_t count;
 
@@ -195,7 +195,7 @@ static void post_all(struct cluster *c, uint32_t choice)
 {
     for (int r = 0; r < RANKS; r++)
         for (int k = 0; k < CALLS; k++) {
-            struct rank *rank = &c->rank[r];
+            struct cluster_rank *rank = &c->rank[r];
             struct by_call call = {.collective =
                                        choice >> k & 1 ? BY_COLLECTIVE_REDUCE : BY_COLLECTIVE_ALLREDUCE,
                                    .op = BY_OP_SUM,

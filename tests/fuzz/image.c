@@ -93,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static uint8_t image[SAMPLE_BYTES_MAX];
     struct input input = {data, size};
-    struct sample sample;
+    struct table_sample sample;
     size_t bytes;
     uint8_t *copy = malloc(size ? size : 1); /* of the exact size, so that a read beyond it is seen */
 

@@ -6,7 +6,7 @@
 #define SLOTS 8u
 #define BYTES 16u
 
-static void check(const struct by_pair *pair)
+static void check(const struct by_host_pair *pair)
 {
     FUZZ_CHECK(pair->out.next - pair->out.first <= SLOTS && pair->out.end - pair->out.first <= SLOTS);
     FUZZ_CHECK(pair->out.flight + pair->out.lost <= pair->out.next - pair->out.first);
@@ -15,7 +15,7 @@ static void check(const struct by_pair *pair)
 }
 
 /* A parcel near what the other end would say. */
-static void give(struct input *input, struct by_pair *pair, uint64_t now_ns)
+static void give(struct input *input, struct by_host_pair *pair, uint64_t now_ns)
 {
     uint8_t datagram[BY_PARCEL_HEADER_BYTES + BYTES + 1] = {0};
     struct by_parcel parcel = {.kind = (uint8_t)(input_bytes(input, 1) % 4),
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct input input = {data, size};
     uint64_t now_ns = 1000000;
     struct by_parcel parcel;
-    struct by_pair pair;
+    struct by_host_pair pair;
 
     fuzz_count(1);
     if (by_parcel_read(data, size, &parcel) == 0) {

@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char line[BY_PMI_LINE_MAX + 1], text[BY_PLACE_TEXT] = "", again[BY_PLACE_TEXT];
     struct by_pmi_line fields;
-    struct by_place place;
+    struct by_bootstrap_place place;
 
     if (size > BY_PMI_LINE_MAX)
         return 0;

@@ -41,7 +41,7 @@
 #define PAYLOAD_AT (BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES)
 
 struct attack {
-    const struct kind *kind;
+    const struct attack_kind *kind;
     const char *iface, *see;
     unsigned job, child, count, seconds;
     int as; /* -1: the host of the cable */
@@ -61,7 +61,7 @@ struct attack {
     unsigned cover;
 };
 
-struct kind {
+struct attack_kind {
     const char *name;
     /* Makes the next frame to send in `attack->frame`. */
     void (*make)(struct attack *attack, unsigned number);
@@ -404,7 +404,7 @@ static void make_result(struct attack *attack, unsigned number)
     put_packet(attack, &header, attack->bytes - PAYLOAD_AT);
 }
 
-static const struct kind kinds[] = {
+static const struct attack_kind kinds[] = {
     {"contribution", make_plain, 0},
     {"gen", make_gen, 0},
     {"no-job", make_no_job, 0},

@@ -24,7 +24,7 @@
 #define ELEMENTS   3000u
 #define TEXT_BYTES 512u
 
-struct rank {
+struct communicators_rank {
     pthread_t thread;
     uint32_t number;
     const char *space, *table; /* or NULL */
@@ -37,13 +37,13 @@ static struct {
     pthread_barrier_t begin, end, meeting;
     bool over;
     char said[RANKS_MAX][TEXT_BYTES]; /* of the allgather */
-    struct rank rank[RANKS_MAX];
+    struct communicators_rank rank[RANKS_MAX];
 } all;
 
 /* The program's own bootstrap: the ranks are threads. */
 static int gather(void *context, const void *mine, void *every, size_t bytes)
 {
-    const struct rank *rank = context;
+    const struct communicators_rank *rank = context;
 
     if (bytes > TEXT_BYTES)
         return 1;
@@ -56,7 +56,7 @@ static int gather(void *context, const void *mine, void *every, size_t bytes)
 }
 
 /* Makes, uses and frees a communicator. False, with a text, when something is wrong. */
-static bool live(struct rank *rank)
+static bool live(struct communicators_rank *rank)
 {
     static _Thread_local float send[ELEMENTS], recv[ELEMENTS];
     struct banyan_bootstrap bootstrap = {.size = sizeof(bootstrap),
@@ -99,7 +99,7 @@ static bool live(struct rank *rank)
 
 static void *run(void *argument)
 {
-    struct rank *rank = argument;
+    struct communicators_rank *rank = argument;
 
     if (rank->space != NULL) {
         char path[128];
@@ -192,7 +192,7 @@ int main(int argc, char **argv)
     pthread_barrier_init(&all.end, NULL, all.rank_count + 1);
     pthread_barrier_init(&all.meeting, NULL, all.rank_count);
     for (uint32_t i = 0; i < all.rank_count; i++) {
-        struct rank *rank = &all.rank[i];
+        struct communicators_rank *rank = &all.rank[i];
 
         rank->number = i;
         if (!between) {

@@ -23,7 +23,7 @@
 #define AT_TYPE    (BY_FRAME_HEADER_BYTES + 1)
 #define AT_SEQ     (BY_FRAME_HEADER_BYTES + 12)
 
-struct chunk {
+struct probe_flood_chunk {
     uint32_t seq;
     uint32_t missing; /* bitmap of hosts without a result */
     uint64_t sent_ns;
@@ -37,7 +37,7 @@ static struct {
     uint32_t oldest; /* seq that is not done */
     uint16_t count;
     uint64_t resent;
-    struct chunk chunks[WINDOW_MAX];
+    struct probe_flood_chunk chunks[WINDOW_MAX];
     size_t frame_bytes;
     uint8_t frames[BATCH][FRAME_ROOM];
     uint8_t inbox[BATCH][FRAME_ROOM];
@@ -76,7 +76,7 @@ static void start_chunks(uint64_t now)
     if (count < flood.window / 4 && count < BATCH)
         return;
     for (uint32_t i = 0; i < count; i++)
-        flood.chunks[(flood.next + i) % flood.window] = (struct chunk){
+        flood.chunks[(flood.next + i) % flood.window] = (struct probe_flood_chunk){
             .seq = flood.next + i, .missing = (uint32_t)((1ull << flood.star.hosts) - 1), .sent_ns = now};
     for (unsigned host = 0; host < flood.star.hosts; host++)
         send_batch(host, flood.next, count);
@@ -97,7 +97,7 @@ static int take_results(unsigned host)
     count = recvmmsg(flood.sockets[host], messages, BATCH, MSG_DONTWAIT, NULL);
     for (int i = 0; i < count; i++) {
         uint32_t seq = by_get32(flood.inbox[i] + AT_SEQ);
-        struct chunk *chunk = &flood.chunks[seq % flood.window];
+        struct probe_flood_chunk *chunk = &flood.chunks[seq % flood.window];
 
         if (flood.inbox[i][AT_TYPE] == BY_TYPE_RESULT && chunk->seq == seq)
             chunk->missing &= ~(1u << host);

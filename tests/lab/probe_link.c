@@ -28,14 +28,14 @@
 #define PIECE_MAX 65550u
 
 /* What came in one piece and was not asked for yet. */
-struct piece {
+struct probe_link_piece {
     int socket;
     uint32_t bytes, at, stride; /* of the payload behind the headers */
     struct by_frame headers;
     uint8_t data[PIECE_MAX];
 };
 
-static struct piece pieces[STAR_HOSTS_MAX];
+static struct probe_link_piece pieces[STAR_HOSTS_MAX];
 
 int probe_socket(const char *interface)
 {
@@ -77,7 +77,7 @@ void probe_link_send(int host, const uint8_t *frame, size_t bytes)
 }
 
 /* The next frame of a train that has come; 0 when there is none. */
-static size_t part(struct piece *piece, uint8_t *frame)
+static size_t part(struct probe_link_piece *piece, uint8_t *frame)
 {
     uint32_t size = piece->bytes - piece->at;
 
@@ -94,7 +94,7 @@ static size_t part(struct piece *piece, uint8_t *frame)
 
 size_t probe_link_receive(int host, uint8_t *frame, int wait_ms)
 {
-    struct piece *piece = &pieces[host];
+    struct probe_link_piece *piece = &pieces[host];
     struct pollfd poll_fd = {.fd = piece->socket, .events = POLLIN};
     size_t size = part(piece, frame);
 

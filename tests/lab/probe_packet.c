@@ -121,7 +121,7 @@ int probe_star(int hosts, uint32_t chunks, uint16_t count, uint32_t seq, char **
 enum { AT_ETHERTYPE = 12, AT_IP = 14, AT_UDP = 34, AT_BANYAN = 42, AT_PAYLOAD = 82 };
 enum { FRAME_BYTES = AT_PAYLOAD + 16 };
 
-struct kind {
+struct probe_packet_kind {
     const char *name;
     const char *counter;
     size_t (*spoil)(uint8_t *frame, size_t bytes); /* returns the frame's new size */
@@ -189,7 +189,7 @@ SPOIL(stale, by_put32(frame + AT_BANYAN + 12, fresh_seq - 1000u); star_retag(fra
       return bytes;)
 SPOIL(result_at_root, return poke(frame, bytes, 1, BY_TYPE_RESULT);)
 
-static const struct kind kinds[] = {
+static const struct probe_packet_kind kinds[] = {
     {"runt", "shell_rx_other", runt},
     {"not IP", "shell_rx_other", not_ip},
     {"IP version 6", "shell_rx_other", ip_version},
@@ -223,10 +223,10 @@ static const struct kind kinds[] = {
     {"a result for the root", "drop_ingress", result_at_root},
 };
 /* Well formed, but of a run that is over: its sender is told. */
-static const struct kind late = {"seq of long ago", "drop_stale", stale};
+static const struct probe_packet_kind late = {"seq of long ago", "drop_stale", stale};
 
 /* Sends one bad packet; 0 when its counter moved by one and no other drop counter did. */
-static int try_kind(const char *address, const struct kind *kind)
+static int try_kind(const char *address, const struct probe_packet_kind *kind)
 {
     static by_Response before, after;
     uint8_t packet[PROBE_FRAME_MAX], frame[PROBE_FRAME_MAX];

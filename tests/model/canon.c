@@ -19,16 +19,16 @@
 
 /* ---- hosts ---- */
 
-struct number {
+struct canon_number {
     uint32_t *at;
     uint32_t ago; /* transmissions since */
 };
 
-static void sort_numbers(struct number *number, uint32_t count)
+static void sort_numbers(struct canon_number *number, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++)
         for (uint32_t j = i; j > 0 && number[j].ago < number[j - 1].ago; j--) {
-            struct number swap = number[j];
+            struct canon_number swap = number[j];
 
             number[j] = number[j - 1];
             number[j - 1] = swap;
@@ -39,14 +39,15 @@ static void sort_numbers(struct number *number, uint32_t count)
  * Moves the numbers of transmissions of a lane, and closes gaps that nothing can see: those beyond every
  * threshold, and those before the oldest flight, as a difference below zero is no loss however large it is.
  */
-static void squeeze_orders(struct by_lane *lane)
+static void squeeze_orders(struct by_ep_lane *lane)
 {
-    struct number number[NUMBERS_MAX];
+    struct canon_number number[NUMBERS_MAX];
     uint32_t count = 0, at = ORDER_LAST, ago = 0, oldest = 0;
 
     for (uint32_t i = 0; i <= lane->mask; i++)
         if (lane->flights[i].flags & BY_FLIGHT_SENT) {
-            number[count] = (struct number){&lane->flights[i].order, lane->order - lane->flights[i].order};
+            number[count] =
+                (struct canon_number){&lane->flights[i].order, lane->order - lane->flights[i].order};
             if (number[count].ago > oldest)
                 oldest = number[count].ago;
             count++;
@@ -55,8 +56,8 @@ static void squeeze_orders(struct by_lane *lane)
         lane->revive = 0; /* nothing in flight is older, and nothing ever will be */
     if (lane->revive == 0)
         lane->revive_order = lane->order_heard;
-    number[count++] = (struct number){&lane->order_heard, lane->order - lane->order_heard};
-    number[count++] = (struct number){&lane->revive_order, lane->order - lane->revive_order};
+    number[count++] = (struct canon_number){&lane->order_heard, lane->order - lane->order_heard};
+    number[count++] = (struct canon_number){&lane->revive_order, lane->order - lane->revive_order};
     sort_numbers(number, count);
     lane->order = ORDER_LAST;
     for (uint32_t i = 0; i < count; i++) {
@@ -70,7 +71,7 @@ static void squeeze_orders(struct by_lane *lane)
 }
 
 /* Flights in the order of their chunks, and no memory of how often and why they were sent. */
-static void forget_hints(struct by_lane *lane)
+static void forget_hints(struct by_ep_lane *lane)
 {
     uint16_t before = BY_FLIGHT_NONE;
 
@@ -97,7 +98,7 @@ static void forget_hints(struct by_lane *lane)
     lane->order_heard = lane->revive_order = ORDER_LAST;
 }
 
-static void canon_lane(struct by_lane *lane)
+static void canon_lane(struct by_ep_lane *lane)
 {
     for (uint32_t i = 0; i <= lane->mask; i++) {
         struct by_flight *flight = &lane->flights[i];
@@ -126,7 +127,7 @@ static void canon_timers(struct by_endpoint *endpoint)
     by_timer_init(endpoint);
     endpoint->wheel.tick = MODEL_NOW_NS >> BY_WHEEL_TICK;
     for (uint32_t l = 0; l < endpoint->lane_count; l++) {
-        struct by_lane *lane = &endpoint->lanes[l];
+        struct by_ep_lane *lane = &endpoint->lanes[l];
 
         lane->timer_tick = lane->timer_next = lane->timer_prior = 0;
         if (lane->inflight > 0 && endpoint->dead == 0)
@@ -135,7 +136,7 @@ static void canon_timers(struct by_endpoint *endpoint)
 }
 
 /* What is held of chunks that all ranks have is needed by nobody, nor what lies in the places of others. */
-static void canon_kept(struct by_lane *lane)
+static void canon_kept(struct by_ep_lane *lane)
 {
     uint32_t window = lane->mask + 1;
 

@@ -158,7 +158,7 @@ static void states_room(void)
         space.sibling = grow(space.sibling, room * sizeof(uint32_t));
 }
 
-static uint32_t state_intern(const struct place *place, uint32_t parent, uint32_t action)
+static uint32_t state_intern(const struct explore_place *place, uint32_t parent, uint32_t action)
 {
     uint32_t vector = vector_intern(place->local);
     uint32_t number = state_find(vector, place->set);
@@ -209,7 +209,7 @@ uint64_t space_bytes(void)
 
 /* ---- places ---- */
 
-void place_begin(struct place *place)
+void place_begin(struct explore_place *place)
 {
     memset(place, 0, sizeof(*place));
     memcpy(place->local, model.initial, sizeof(place->local));
@@ -217,7 +217,7 @@ void place_begin(struct place *place)
         set_put(place->set, model.first[i]);
 }
 
-void place_load(struct place *place, uint32_t state)
+void place_load(struct explore_place *place, uint32_t state)
 {
     size_t n = (size_t)model.component_count;
 
@@ -225,7 +225,7 @@ void place_load(struct place *place, uint32_t state)
     memcpy(place->set, &space.sets[(size_t)state * space.words], space.words * sizeof(uint64_t));
 }
 
-static uint32_t crash_count(const struct place *place)
+static uint32_t crash_count(const struct explore_place *place)
 {
     uint32_t count = 0;
 
@@ -235,7 +235,7 @@ static uint32_t crash_count(const struct place *place)
     return count;
 }
 
-int place_may(const struct place *place, int c, uint32_t action)
+int place_may(const struct explore_place *place, int c, uint32_t action)
 {
     uint32_t crashes;
 
@@ -267,7 +267,7 @@ static int is_below(int node, int upper, unsigned tree, uint16_t gen)
 }
 
 /* Whether some rank or some node below still needs the chunk that a bank of c's just gave up. */
-static int is_needed(const struct place *place, int c, const struct model_step *step)
+static int is_needed(const struct explore_place *place, int c, const struct model_step *step)
 {
     unsigned t = step->tree;
 
@@ -297,7 +297,7 @@ static int is_needed(const struct place *place, int c, const struct model_step *
     return 0;
 }
 
-int place_act(struct place *place, uint32_t action, const char **violation)
+int place_act(struct explore_place *place, uint32_t action, const char **violation)
 {
     int c = ACTION_COMPONENT(action);
     struct model_step step;
@@ -318,7 +318,8 @@ int place_act(struct place *place, uint32_t action, const char **violation)
 
 /* If the action changes nothing at its component, adds what it sends to the set, and what is new to `todo`.
  */
-static const char *add_pure(struct place *place, uint32_t action, uint64_t *todo, void (*note)(uint32_t))
+static const char *add_pure(struct explore_place *place, uint32_t action, uint64_t *todo,
+                            void (*note)(uint32_t))
 {
     int c = ACTION_COMPONENT(action), added = 0;
     struct model_step step;
@@ -349,7 +350,7 @@ static const char *add_pure(struct place *place, uint32_t action, uint64_t *todo
     return NULL;
 }
 
-const char *place_close(struct place *place, void (*note)(uint32_t action))
+const char *place_close(struct explore_place *place, void (*note)(uint32_t action))
 {
     uint64_t todo[WORDS_MAX];
     uint32_t words = (model.message_count + 63) / 64;
@@ -378,7 +379,7 @@ const char *place_close(struct place *place, void (*note)(uint32_t action))
     return bad;
 }
 
-int place_is_goal(const struct place *place)
+int place_is_goal(const struct explore_place *place)
 {
     int failed = 0, named = 0;
 
@@ -401,9 +402,9 @@ static int is_too_small(void)
 }
 
 /* One successor; its number, SPACE_NONE when there is none or when a property is broken. */
-static uint32_t follow(uint32_t state, const struct place *from, uint32_t action)
+static uint32_t follow(uint32_t state, const struct explore_place *from, uint32_t action)
 {
-    struct place to = *from;
+    struct explore_place to = *from;
     const char *violation = NULL;
     int c = ACTION_COMPONENT(action);
 
@@ -427,7 +428,7 @@ static uint32_t follow(uint32_t state, const struct place *from, uint32_t action
 
 int successors(uint32_t state, int losses, int (*visit)(uint32_t successor))
 {
-    struct place from, lost;
+    struct explore_place from, lost;
     uint32_t to;
 
     memset(&from, 0, sizeof(from));
@@ -467,7 +468,7 @@ static int count_transition(uint32_t successor)
 
 int explore(uint64_t states_max)
 {
-    struct place begin;
+    struct explore_place begin;
     uint32_t words = space.words;
 
     space_free();

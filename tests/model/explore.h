@@ -33,7 +33,7 @@ struct space {
 };
 
 /* A state in hand. */
-struct place {
+struct explore_place {
     uint32_t local[MODEL_COMPONENTS_MAX];
     uint64_t set[WORDS_MAX];
 };
@@ -54,17 +54,17 @@ static inline void set_put(uint64_t *set, uint32_t message)
 
 extern struct space space;
 
-void place_begin(struct place *place);
-void place_load(struct place *place, uint32_t state);
+void place_begin(struct explore_place *place);
+void place_load(struct explore_place *place, uint32_t state);
 /* One action on `place`: 1 when it is possible (it may change nothing); a broken property is left in
  * *violation. */
-int place_act(struct place *place, uint32_t action, const char **violation);
+int place_act(struct explore_place *place, uint32_t action, const char **violation);
 /* Adds every message that some component would send without changing. Each action that added something is
  * given to `note` (may be NULL). */
-const char *place_close(struct place *place, void (*note)(uint32_t action));
+const char *place_close(struct explore_place *place, void (*note)(uint32_t action));
 /* 1 when the adversary may do this here, as far as more than one component has a say. */
-int place_may(const struct place *place, int c, uint32_t action);
-int place_is_goal(const struct place *place);
+int place_may(const struct explore_place *place, int c, uint32_t action);
+int place_is_goal(const struct explore_place *place);
 uint32_t vector_find(const uint32_t *local);
 
 /* explore.c: 0, or 1 when there are more messages than the set's words hold. */

@@ -16,19 +16,19 @@
 
 /* ---- reduced: by a schedule ---- */
 
-struct queue {
+struct live_queue {
     uint16_t at[DELIVERS_MAX + MODEL_MESSAGES_MAX];
     uint32_t head, tail;
     uint8_t waits[MODEL_MESSAGES_MAX];
 };
 
-static struct queue queue;
+static struct live_queue queue;
 
 /* Does the action; what it sends goes into the queue. */
-static void perform(struct place *place, uint32_t action)
+static void perform(struct explore_place *place, uint32_t action)
 {
     const char *violation = NULL;
-    struct place before = *place;
+    struct explore_place before = *place;
 
     memset(place->set, 0, sizeof(place->set));
     if (!place_act(place, action, &violation)) {
@@ -49,7 +49,7 @@ static void perform(struct place *place, uint32_t action)
 }
 
 /* The controller does what is left to do, and shells give back what they hold. */
-static void control(struct place *place)
+static void control(struct explore_place *place)
 {
     for (int c = 0; c < model.component_count; c++) {
         if (model.components[c].kind == MODEL_ENGINE) {
@@ -64,7 +64,7 @@ static void control(struct place *place)
 }
 
 /* 0 when packets beget packets without end. */
-static int run_round(struct place *place)
+static int run_round(struct explore_place *place)
 {
     memset(place->set, 0, sizeof(place->set));
     queue.head = queue.tail = 0;
@@ -97,7 +97,7 @@ static int run_round(struct place *place)
 
 static int reaches_goal(uint32_t vector)
 {
-    struct place place, before;
+    struct explore_place place, before;
     size_t n = (size_t)model.component_count;
 
     memset(&place, 0, sizeof(place));
@@ -155,7 +155,7 @@ static uint32_t check_states(uint32_t *which)
 {
     uint32_t stuck = 0;
     int changed = 1;
-    struct place place;
+    struct explore_place place;
 
     space.good = calloc(space.state_count, 1);
     if (space.good == NULL)

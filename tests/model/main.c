@@ -38,13 +38,13 @@ static uint64_t peak_mib(void)
 }
 
 /* Shared by the processes that explore; each field is only ever added to, or raised. */
-struct totals {
+struct main_totals {
     uint32_t next; /* in the list of what is to be explored */
     uint32_t count, failed;
     uint64_t states, transitions, us, peak_mib;
 };
 
-static void run(const struct model_config *config, uint64_t states_max, struct totals *totals)
+static void run(const struct model_config *config, uint64_t states_max, struct main_totals *totals)
 {
     struct model_result result;
     uint64_t peak, before;
@@ -72,7 +72,7 @@ static void run(const struct model_config *config, uint64_t states_max, struct t
 }
 
 /* Explores one configuration after the other, until none is left. */
-static void work(const unsigned *list, unsigned count, uint64_t states_max, struct totals *totals)
+static void work(const unsigned *list, unsigned count, uint64_t states_max, struct main_totals *totals)
 {
     uint32_t at;
 
@@ -82,7 +82,7 @@ static void work(const unsigned *list, unsigned count, uint64_t states_max, stru
 
 /* The same in `jobs` processes. 0, or 1 when one of them ended badly. */
 static int work_in_parallel(unsigned jobs, const unsigned *list, unsigned count, uint64_t states_max,
-                            struct totals *totals)
+                            struct main_totals *totals)
 {
     int bad = 0, status;
 
@@ -106,7 +106,7 @@ static int work_in_parallel(unsigned jobs, const unsigned *list, unsigned count,
 
 int main(int argc, char **argv)
 {
-    struct totals *totals =
+    struct main_totals *totals =
         mmap(NULL, sizeof(*totals), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     unsigned list[256], count = 0, jobs = 1;
     uint64_t states_max = 100000000;

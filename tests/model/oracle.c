@@ -91,7 +91,7 @@ static int books_are_right(const struct model_component *c, const struct by_endp
     uint32_t flying = 0;
 
     for (uint32_t l = 0; l < endpoint->lane_count; l++) {
-        const struct by_lane *lane = &endpoint->lanes[l];
+        const struct by_ep_lane *lane = &endpoint->lanes[l];
         uint32_t here = 0;
 
         if (lane->next - lane->base > lane->mask + 1)
@@ -364,7 +364,7 @@ static void gather_host(const struct model_component *c, struct model_facts *fac
             facts->ended_well = 0;
     }
     for (uint32_t l = 0; l < endpoint->lane_count && l < 2; l++) {
-        const struct by_lane *lane = &endpoint->lanes[l];
+        const struct by_ep_lane *lane = &endpoint->lanes[l];
 
         facts->base[l] = lane->base;
         facts->next[l] = lane->next;

@@ -29,7 +29,7 @@ int model_is_done(const struct model_component *c, uint32_t k)
     const struct model_host *host = (const struct model_host *)c->arena;
     const struct model_chunk *chunk = &model.chunks[k];
     const struct by_endpoint *endpoint = model_endpoint_of(c);
-    const struct by_lane *lane;
+    const struct by_ep_lane *lane;
     uint32_t seq;
 
     if (host->resumed >> k & 1)

@@ -20,7 +20,7 @@ static void note(uint32_t action)
 }
 
 /* 1 when the action's message exists. */
-static int exists(const struct place *place, uint32_t action)
+static int exists(const struct explore_place *place, uint32_t action)
 {
     uint32_t what = ACTION_WHAT(action);
 
@@ -34,7 +34,7 @@ static int exists(const struct place *place, uint32_t action)
 }
 
 /* Plays the actions; what it breaks, or NULL. */
-static const char *play(const uint32_t *list, uint32_t count, struct place *place)
+static const char *play(const uint32_t *list, uint32_t count, struct explore_place *place)
 {
     place_begin(place);
     for (uint32_t i = 0; i < count; i++) {
@@ -57,7 +57,7 @@ static void collect(uint32_t state)
 {
     uint32_t *path = malloc(LENGTH_MAX * sizeof(uint32_t));
     uint32_t count = 0;
-    struct place place;
+    struct explore_place place;
     const char *violation;
 
     if (path == NULL)
@@ -82,7 +82,7 @@ static void collect(uint32_t state)
 }
 
 /* Leaves out what is not needed for the same end. */
-static void shorten(const char *violation, const struct place *end)
+static void shorten(const char *violation, const struct explore_place *end)
 {
     uint32_t list[LENGTH_MAX];
     int again = 1;
@@ -90,7 +90,7 @@ static void shorten(const char *violation, const struct place *end)
     while (again) {
         again = 0;
         for (uint32_t i = length; i-- > 0;) {
-            struct place place;
+            struct explore_place place;
             const char *broken;
 
             memcpy(list, actions, i * sizeof(uint32_t));
@@ -171,13 +171,13 @@ static void print_action(uint32_t number, uint32_t action)
 
 static void print_all(void)
 {
-    struct place place;
+    struct explore_place place;
 
     putchar('\n');
     place_begin(&place);
     for (uint32_t i = 0; i < length; i++) {
         const char *violation = NULL;
-        struct place before = place;
+        struct explore_place before = place;
 
         print_action(i + 1, actions[i]);
         if ((actions[i] & ACTION_DROP) == ACTION_DROP || !place_act(&place, actions[i], &violation))
@@ -195,7 +195,7 @@ static void print_all(void)
 void trace_violation(void)
 {
     const char *violation = space.violation;
-    struct place place;
+    struct explore_place place;
 
     collect(space.bad_state);
     note(space.bad_action);
@@ -215,7 +215,7 @@ void trace_violation(void)
 
 void trace_stuck(uint32_t state)
 {
-    struct place end;
+    struct explore_place end;
 
     collect(state);
     (void)play(actions, length, &end);

@@ -12,7 +12,7 @@
 #include "tests/sim/goodput.h"
 #include "tests/sim/scenario.h"
 
-struct totals {
+struct sim_main_totals {
     uint64_t scenarios, failed, wrong, checked, bytes, elapsed_ns;
     struct by_world_counters world;
     uint64_t chunks, sent, again, duplicates, refused;
@@ -27,7 +27,8 @@ static void usage(FILE *to)
             "Runs N random scenarios (100) drawn from SEED, or scenario K alone. Exit 1 when one fails.\n");
 }
 
-static void add(struct totals *totals, const struct scenario *scenario, const struct scenario_result *r)
+static void add(struct sim_main_totals *totals, const struct scenario *scenario,
+                const struct scenario_result *r)
 {
     const struct by_engine_counters *e = &r->engines;
 
@@ -87,7 +88,7 @@ static double processor_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static void print_totals(uint64_t seed, const struct totals *t)
+static void print_totals(uint64_t seed, const struct sim_main_totals *t)
 {
     double seconds = processor_seconds();
 
@@ -158,7 +159,7 @@ int main(int argc, char **argv)
     static struct scenario scenario;
     static struct scenario_result result;
     uint64_t seed = 1, count = 100, first = 0, limit_ms = UINT64_MAX, start = wall_ms();
-    struct totals totals = {0};
+    struct sim_main_totals totals = {0};
     int verbose = 0, goodput = 0, option;
 
     while ((option = getopt_long(argc, argv, "n:t:s:k:gvh", options, NULL)) != -1) {

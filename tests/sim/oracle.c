@@ -8,7 +8,7 @@
 #include "offload/wire/types.h"
 
 /* An element outside of any encoding: the field that its type uses. */
-union number {
+union oracle_number {
     uint64_t u;
     int64_t i;
     double f;
@@ -31,10 +31,10 @@ static int is_reduced(unsigned collective)
 }
 
 /* Cuts an integer to the width of `dtype`, with its sign. */
-static union number narrow(unsigned dtype, uint64_t bits)
+static union oracle_number narrow(unsigned dtype, uint64_t bits)
 {
     unsigned unused = 64 - 8 * by_dtype_bytes(dtype);
-    union number n;
+    union oracle_number n;
 
     if (is_signed(dtype))
         n.i = (int64_t)(bits << unused) >> unused;
@@ -44,11 +44,11 @@ static union number narrow(unsigned dtype, uint64_t bits)
 }
 
 /* Element `index` of the send buffer of `rank`. */
-static union number value_of(const struct plan_call *call, uint64_t seed, int rank, uint64_t index)
+static union oracle_number value_of(const struct plan_call *call, uint64_t seed, int rank, uint64_t index)
 {
     struct by_prng prng = {seed ^ (uint64_t)rank << 48 ^ index * 0x9e3779b97f4a7c15u};
     uint64_t bits = by_prng_next(&prng);
-    union number n;
+    union oracle_number n;
 
     if (!is_float(call->dtype))
         return narrow(call->dtype, bits);
@@ -59,9 +59,9 @@ static union number value_of(const struct plan_call *call, uint64_t seed, int ra
     return n;
 }
 
-static union number combine(unsigned op, unsigned dtype, union number a, union number b)
+static union oracle_number combine(unsigned op, unsigned dtype, union oracle_number a, union oracle_number b)
 {
-    union number n = a;
+    union oracle_number n = a;
 
     if (is_float(dtype)) {
         switch (op) {
@@ -112,7 +112,7 @@ static uint16_t half_of(double value)
                       ((magnitude << 10 >> exponent) & 0x3ffu));
 }
 
-static void store(unsigned dtype, uint8_t *at, union number n)
+static void store(unsigned dtype, uint8_t *at, union oracle_number n)
 {
     float f32;
     uint32_t bits;
@@ -199,7 +199,7 @@ uint8_t *oracle_answer(const struct plan_call *call, uint64_t seed, int ranks)
     uint8_t *answer = malloc(count * bytes + 1);
 
     for (uint64_t i = 0; i < count; i++) {
-        union number n;
+        union oracle_number n;
 
         if (call->collective == BY_COLLECTIVE_ALLGATHER) {
             n = value_of(call, seed, (int)(i / call->count), i % call->count);

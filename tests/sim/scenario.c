@@ -19,7 +19,7 @@
 #define ROUNDS_MAX  2
 
 /* The buffers of one call at one rank. */
-struct buffers {
+struct scenario_buffers {
     uint8_t *scratch;
     uint8_t *block, *send, *recv, *copy; /* copy: of the input, when it must stay as it is */
     uint64_t block_bytes, send_bytes, recv_bytes;
@@ -28,16 +28,16 @@ struct buffers {
 };
 
 struct rank_run {
-    struct run *run;
+    struct scenario_run *run;
     int job, rank, node;
     int posted, collected, stopped;
     int oldest;       /* all calls before this one are collected */
     uint64_t post_ns; /* not before */
-    struct buffers buffers[SCENARIO_CALLS_MAX];
-    struct buffers old[ROUNDS_MAX][SCENARIO_CALLS_MAX]; /* of the runs before */
+    struct scenario_buffers buffers[SCENARIO_CALLS_MAX];
+    struct scenario_buffers old[ROUNDS_MAX][SCENARIO_CALLS_MAX]; /* of the runs before */
 };
 
-struct run {
+struct scenario_run {
     const struct scenario *scenario;
     struct scenario_result *result;
     struct by_prng prng;
@@ -82,13 +82,13 @@ void scenario_add_call(struct scenario *scenario, int job, unsigned collective, 
                            .count = collective == BY_COLLECTIVE_BARRIER ? 0 : count};
 }
 
-static uint64_t call_seed(const struct run *run, int job, int call)
+static uint64_t call_seed(const struct scenario_run *run, int job, int call)
 {
     return (run->scenario->seed + run->round * 0x51ed2701u) * 0x2545f4914f6cdd1du + (uint64_t)job * 1000003u +
            (uint64_t)call * 7919u;
 }
 
-static void complain(struct run *run, const char *text)
+static void complain(struct scenario_run *run, const char *text)
 {
     if (run->result->ok)
         snprintf(run->result->fault, sizeof(run->result->fault), "%s", text);
@@ -109,7 +109,8 @@ static int is_sink(const struct plan_call *call, int rank)
 
 /* Lays out: guard, send (elements aligned, the block's start not), guard, recv, guard. In place: one buffer
  * for both. */
-static void buffers_make(struct rank_run *rank, const struct plan_call *call, struct buffers *b, int index)
+static void buffers_make(struct rank_run *rank, const struct plan_call *call, struct scenario_buffers *b,
+                         int index)
 {
     const struct scenario *scenario = rank->run->scenario;
     int ranks = scenario->fabric.jobs[rank->job].rank_count;
@@ -142,7 +143,8 @@ static void buffers_make(struct rank_run *rank, const struct plan_call *call, st
 }
 
 /* What a rank wrote beyond its buffers, or into an input that it must not touch. */
-static int spilled(const struct rank_run *rank, const struct plan_call *call, const struct buffers *b)
+static int spilled(const struct rank_run *rank, const struct plan_call *call,
+                   const struct scenario_buffers *b)
 {
     const uint8_t *end = b->block + b->block_bytes;
 
@@ -159,7 +161,7 @@ static int spilled(const struct rank_run *rank, const struct plan_call *call, co
     return 0;
 }
 
-static uint64_t digest_of(const struct rank_run *rank, int index, const struct buffers *b)
+static uint64_t digest_of(const struct rank_run *rank, int index, const struct scenario_buffers *b)
 {
     uint64_t hash = (uint64_t)(rank->job * 1000 + index) << 32 | (uint64_t)(rank->rank + 1);
 
@@ -169,10 +171,10 @@ static uint64_t digest_of(const struct rank_run *rank, int index, const struct b
 }
 
 /* Nobody knows the right bits; but all ranks of an allreduce have the same. */
-static void check_alike(struct rank_run *rank, const struct plan_call *call, const struct buffers *b,
+static void check_alike(struct rank_run *rank, const struct plan_call *call, const struct scenario_buffers *b,
                         int index)
 {
-    struct run *run = rank->run;
+    struct scenario_run *run = rank->run;
     uint8_t **first = &run->answers[rank->job][index];
 
     run->result->checked += b->recv_bytes / by_dtype_bytes(call->dtype);
@@ -187,9 +189,10 @@ static void check_alike(struct rank_run *rank, const struct plan_call *call, con
     }
 }
 
-static void check_call(struct rank_run *rank, const struct plan_call *call, struct buffers *b, int index)
+static void check_call(struct rank_run *rank, const struct plan_call *call, struct scenario_buffers *b,
+                       int index)
 {
-    struct run *run = rank->run;
+    struct scenario_run *run = rank->run;
     int ranks = run->scenario->fabric.jobs[rank->job].rank_count;
     unsigned element = by_dtype_bytes(call->dtype);
     uint64_t count = oracle_recv_count(call, ranks), wrong = 0;
@@ -243,12 +246,12 @@ static const struct plan_call *call_of(const struct rank_run *rank, int index)
 
 static void rank_collect(struct rank_run *rank, struct by_endpoint *endpoint)
 {
-    struct run *run = rank->run;
+    struct scenario_run *run = rank->run;
 
     while (rank->oldest < rank->posted && !rank->buffers[rank->oldest].running)
         rank->oldest++;
     for (int c = rank->oldest; c < rank->posted; c++) {
-        struct buffers *b = &rank->buffers[c];
+        struct scenario_buffers *b = &rank->buffers[c];
         struct rank_end *end = &run->result->ranks[rank->job][rank->rank];
         struct by_call_status status;
         int error;
@@ -283,14 +286,14 @@ static void rank_collect(struct rank_run *rank, struct by_endpoint *endpoint)
 /* 1 when something was posted. */
 static int rank_post(struct rank_run *rank, struct by_world *world, struct by_endpoint *endpoint)
 {
-    struct run *run = rank->run;
+    struct scenario_run *run = rank->run;
     const struct scenario *scenario = run->scenario;
     int posted = 0;
 
     while (!rank->stopped && rank->posted < scenario->call_count[rank->job] &&
            (uint32_t)(rank->posted - rank->collected) < scenario->outstanding_max) {
         const struct plan_call *plan = call_of(rank, rank->posted);
-        struct buffers *b = &rank->buffers[rank->posted];
+        struct scenario_buffers *b = &rank->buffers[rank->posted];
         struct by_call call = {.collective = plan->collective,
                                .op = plan->op,
                                .dtype = plan->dtype,
@@ -330,7 +333,8 @@ static int rank_post(struct rank_run *rank, struct by_world *world, struct by_en
 }
 
 /* Chunks answered at rank 0 of each job. */
-static void count_chunks(const struct run *run, struct by_world *world, uint64_t count[FABRIC_JOBS_MAX])
+static void count_chunks(const struct scenario_run *run, struct by_world *world,
+                         uint64_t count[FABRIC_JOBS_MAX])
 {
     const struct fabric *fabric = &run->scenario->fabric;
 
@@ -339,7 +343,7 @@ static void count_chunks(const struct run *run, struct by_world *world, uint64_t
 }
 
 /* The first job ends: what each had of the network while all ran. */
-static void note_shares(struct run *run, struct by_world *world)
+static void note_shares(struct scenario_run *run, struct by_world *world)
 {
     struct scenario_result *result = run->result;
     uint64_t count[FABRIC_JOBS_MAX];
@@ -354,7 +358,7 @@ static void note_shares(struct run *run, struct by_world *world)
 
 static int on_host_step(void *context, struct by_world *world, uint32_t node)
 {
-    struct run *run = context;
+    struct scenario_run *run = context;
     int posted = 0;
 
     for (int r = 0; r < run->rank_count; r++) {
@@ -381,7 +385,7 @@ static int on_host_step(void *context, struct by_world *world, uint32_t node)
 
 /* ---- the run ---- */
 
-static void run_open(struct run *run, const struct scenario *scenario)
+static void run_open(struct scenario_run *run, const struct scenario *scenario)
 {
     run->ranks = calloc(FABRIC_JOBS_MAX * FABRIC_NODES_MAX, sizeof(struct rank_run));
     for (int j = 0; j < scenario->fabric.job_count; j++)
@@ -394,7 +398,7 @@ static void run_open(struct run *run, const struct scenario *scenario)
                 .post_ns = scenario->start_ns[j] + by_prng_below(&run->prng, scenario->stagger_ns + 1)};
 }
 
-static void run_close(struct run *run)
+static void run_close(struct scenario_run *run)
 {
     for (int r = 0; r < run->rank_count; r++)
         for (int c = 0; c < SCENARIO_CALLS_MAX; c++) {
@@ -414,7 +418,7 @@ static void run_close(struct run *run)
 }
 
 /* A rank on a dead node cannot end. */
-static void bury(struct run *run, int node)
+static void bury(struct scenario_run *run, int node)
 {
     for (int r = 0; r < run->rank_count; r++)
         if (run->ranks[r].node == node && run->ranks[r].stopped < 2) {
@@ -425,7 +429,7 @@ static void bury(struct run *run, int node)
 }
 
 /* Endpoints are new, and the ranks make their calls once more, in fresh buffers with other data. */
-static void ranks_start_over(struct run *run, struct by_world *world)
+static void ranks_start_over(struct scenario_run *run, struct by_world *world)
 {
     run->round++;
     for (int j = 0; j < FABRIC_JOBS_MAX; j++)
@@ -448,7 +452,7 @@ static void ranks_start_over(struct run *run, struct by_world *world)
 }
 
 /* A controller has installed gen + 1. */
-static void start_over(struct run *run, struct by_world *world)
+static void start_over(struct scenario_run *run, struct by_world *world)
 {
     struct fabric fabric = run->scenario->fabric;
     struct cabling cabling;
@@ -461,7 +465,7 @@ static void start_over(struct run *run, struct by_world *world)
 }
 
 /* All processes end and begin again on the tables as they are; then under the next generation. */
-static void run_again(struct run *run, struct by_world *world)
+static void run_again(struct scenario_run *run, struct by_world *world)
 {
     const struct scenario *scenario = run->scenario;
     struct scenario_result *result = run->result;
@@ -490,7 +494,7 @@ static void run_again(struct run *run, struct by_world *world)
 }
 
 /* What must hold at the end of every run, whatever the faults. */
-static void check_counters(struct run *run)
+static void check_counters(struct scenario_run *run)
 {
     struct scenario_result *result = run->result;
 
@@ -527,7 +531,7 @@ static uint32_t slots_most(const struct scenario *scenario)
 }
 
 /* Crashes after which the calls go on. */
-static void run_crashes(struct run *run, struct by_world *world)
+static void run_crashes(struct scenario_run *run, struct by_world *world)
 {
     const struct scenario *scenario = run->scenario;
 
@@ -550,7 +554,7 @@ static void run_crashes(struct run *run, struct by_world *world)
 
 void scenario_run(const struct scenario *scenario, int expect_errors, struct scenario_result *result)
 {
-    struct run run = {.scenario = scenario, .result = result, .expect_errors = expect_errors};
+    struct scenario_run run = {.scenario = scenario, .result = result, .expect_errors = expect_errors};
     struct by_world_config config = scenario->world;
     struct by_world *world;
     struct cabling cabling;

@@ -30,11 +30,11 @@ static int named(const char *name)
     return -1;
 }
 
-struct shape {
+struct again_shape {
     const char *name, *roots[3]; /* a tree for each root */
 };
 
-static const struct shape shapes[] = {
+static const struct again_shape shapes[] = {
     {"star", {"leaf0", NULL, NULL}},  {"star", {"leaf0", "leaf0", NULL}},  {"star", {"h1", NULL, NULL}},
     {"star", {"h0", "leaf0", "h2"}},  {"leaf-spine", {"spine0", "leaf0"}}, {"leaf-spine", {"h3", "spine0"}},
     {"three", {"core0", NULL, NULL}}, {"three", {"leaf1", "h0", NULL}},    {"chain", {"s1", NULL, NULL}},
@@ -42,7 +42,7 @@ static const struct shape shapes[] = {
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
-static void prepare(const struct shape *shape, uint64_t seed, uint64_t count)
+static void prepare(const struct again_shape *shape, uint64_t seed, uint64_t count)
 {
     scenario_init(&scenario, seed);
     if (strcmp(shape->name, "star") == 0)
@@ -69,7 +69,7 @@ static void prepare(const struct shape *shape, uint64_t seed, uint64_t count)
     scenario_add_call(&scenario, 0, BY_COLLECTIVE_ALLGATHER, BY_OP_SUM, BY_DTYPE_I32, count / 4);
 }
 
-static void run(const struct shape *shape)
+static void run(const struct again_shape *shape)
 {
     scenario_run(&scenario, 0, &result);
     if (!result.ok)
@@ -135,7 +135,7 @@ static void a_second_run_under_a_fresh_host_is_refused_at_every_rank_and_at_once
 
 static void hosts_alone_hold_nothing_over(void **state)
 {
-    const struct shape *ring = &shapes[SHAPES - 1];
+    const struct again_shape *ring = &shapes[SHAPES - 1];
 
     (void)state;
     prepare(ring, 5, 5000);
@@ -154,7 +154,7 @@ static void what_a_crash_leaves_behind_never_gets_into_a_later_run(void **state)
     (void)state;
     for (uint64_t seed = 0; seed < 400; seed++) {
         struct by_prng prng = {.state = seed * 977 + 1};
-        const struct shape *shape = &shapes[by_prng_below(&prng, SHAPES)];
+        const struct again_shape *shape = &shapes[by_prng_below(&prng, SHAPES)];
         int ranks;
 
         prepare(shape, seed, 16 + by_prng_below(&prng, 6000));

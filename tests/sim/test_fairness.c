@@ -19,7 +19,7 @@
 #define PAYLOAD 1408u
 #define CABLE   (PAYLOAD + 40u + 66u) /* bytes that a chunk takes on a cable */
 
-struct pair {
+struct fairness_pair {
     const char *name;
     int trees[2];
     uint16_t window[2];
@@ -29,7 +29,7 @@ struct pair {
     double jain, used;  /* at the least */
 };
 
-static const struct pair pairs[] = {
+static const struct fairness_pair pairs[] = {
     {"alike", {1, 1}, {256, 256}, 0, 20, 0, 0.97, 0.90},
     {"windows of 32 and 1024", {1, 1}, {32, 1024}, 0, 20, 0, 0.95, 0.90},
     {"one tree and eight", {1, 8}, {256, 256}, 0, 20, 0, 0.95, 0.90},
@@ -40,7 +40,7 @@ static const struct pair pairs[] = {
 static struct scenario scenario;
 static struct scenario_result result;
 
-static void prepare(const struct pair *pair, uint64_t seed)
+static void prepare(const struct fairness_pair *pair, uint64_t seed)
 {
     scenario_init(&scenario, seed);
     fabric_leafspine(&scenario.fabric, 1, 2, 2, MBPS, 1000, 0);
@@ -69,7 +69,7 @@ static void two_jobs_that_share_cables_get_equal_parts(void **state)
     printf("  two jobs, 4 hosts, two levels, 1 Gbit/s: chunks of each, Jain's index, part of the cable in "
            "use\n");
     for (unsigned p = 0; p < sizeof(pairs) / sizeof(pairs[0]); p++) {
-        const struct pair *pair = &pairs[p];
+        const struct fairness_pair *pair = &pairs[p];
         double x, y, jain, used;
 
         prepare(pair, p + 1);
@@ -91,7 +91,7 @@ static void two_jobs_that_share_cables_get_equal_parts(void **state)
  * queue. */
 static double mean_queue(uint32_t mark_at)
 {
-    static const struct pair alone = {"", {1, 1}, {1024, 1024}, 0, 0, 0, 0, 0};
+    static const struct fairness_pair alone = {"", {1, 1}, {1024, 1024}, 0, 0, 0, 0, 0};
 
     prepare(&alone, 9);
     scenario.fabric.job_count = 1;

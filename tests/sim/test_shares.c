@@ -22,7 +22,7 @@
 #define CHUNKS  6000u
 #define PARTS   (BY_SHARE_ONE / 1000) /* a thousandth */
 
-struct pair {
+struct shares_pair {
     const char *name;
     unsigned collective;
     uint32_t share[2]; /* thousandths; 0: what others leave */
@@ -33,7 +33,7 @@ struct pair {
     double off, used; /* of the cable, at the least */
 };
 
-static const struct pair pairs[] = {
+static const struct shares_pair pairs[] = {
     {"3 : 1", BY_COLLECTIVE_ALLREDUCE, {750, 250}, {256, 256}, 20, 0, 3, 0.10, 0.88},
     {"1 : 3, windows of 1024 and 32",
      BY_COLLECTIVE_ALLREDUCE,
@@ -55,7 +55,7 @@ static const struct pair pairs[] = {
 static struct scenario scenario;
 static struct scenario_result result;
 
-static void prepare(const struct pair *pair, uint64_t seed)
+static void prepare(const struct shares_pair *pair, uint64_t seed)
 {
     scenario_init(&scenario, seed);
     fabric_leafspine(&scenario.fabric, 1, 2, 2, MBPS, 1000, 0);
@@ -87,7 +87,7 @@ static void jobs_come_to_their_shares_and_to_what_others_leave(void **state)
     printf("  two jobs, 4 hosts, two levels, 1 Gbit/s: chunks of each, ratio, part of the cable in use, what "
            "it took\n");
     for (unsigned p = 0; p < sizeof(pairs) / sizeof(pairs[0]); p++) {
-        const struct pair *pair = &pairs[p];
+        const struct shares_pair *pair = &pairs[p];
         double x, y, used;
 
         prepare(pair, p + 1);
@@ -113,7 +113,7 @@ static uint8_t arrives_as(struct by_world *world, uint8_t came, uint8_t left)
 {
     const struct by_tx made = {.ecn = came, .ref = BY_REF_NONE};
     const struct by_tx relay = {.kind = BY_TX_RELAY, .ecn = left, .ref = BY_REF_NONE};
-    struct by_event event;
+    struct by_sim_event event;
     uint8_t ecn = 0xff;
 
     for (unsigned i = 0; i < 3; i++)

@@ -79,7 +79,7 @@ static int is_own(uint32_t ip)
 }
 
 /* A frame around what came to a neighbour: a relayed one is that which came in, with other MAC addresses. */
-static void record(const struct trace_frame *in, unsigned port, const struct by_parcel *parcel,
+static void record(const struct trace_frame *in, unsigned port, const struct by_sim_parcel *parcel,
                    struct trace_out *out)
 {
     struct trace_frame *to = &out->frame[out->count++];
@@ -111,8 +111,8 @@ static void record(const struct trace_frame *in, unsigned port, const struct by_
 int trace_sim_step(const struct trace_frame *in, struct trace_out *out)
 {
     struct by_tx tx = {.ref = BY_REF_NONE};
-    struct by_parcel *parcel;
-    struct by_event event;
+    struct by_sim_parcel *parcel;
+    struct by_sim_event event;
     struct by_frame frame;
     int is_first = 1;
 

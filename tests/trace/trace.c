@@ -116,7 +116,7 @@ static uint32_t below(struct trace *trace, uint32_t bound)
 }
 
 /* What all ranks know of a chunk: drawn from its number, so that they agree. */
-struct chunk {
+struct trace_chunk {
     struct by_header header;
     unsigned collective;
     unsigned root; /* the child with the data, or that wants them */
@@ -128,12 +128,12 @@ static int is_copied(unsigned collective)
     return collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_ALLGATHER;
 }
 
-static struct chunk chunk_of(unsigned tree, uint32_t seq)
+static struct trace_chunk chunk_of(unsigned tree, uint32_t seq)
 {
     struct by_prng prng = {.state = (uint64_t)tree << 32 | seq};
     struct by_header header = {.job = JOB, .tree = (uint16_t)tree, .gen = GEN, .seq = seq};
-    struct chunk chunk = {.collective = 1 + (unsigned)by_prng_below(&prng, BY_COLLECTIVE_COUNT - 1),
-                          .root = (unsigned)by_prng_below(&prng, children(tree))};
+    struct trace_chunk chunk = {.collective = 1 + (unsigned)by_prng_below(&prng, BY_COLLECTIVE_COUNT - 1),
+                                .root = (unsigned)by_prng_below(&prng, children(tree))};
 
     header.dtype = (uint8_t)(1 + by_prng_below(&prng, BY_DTYPE_COUNT - 1));
     header.op =
@@ -162,7 +162,7 @@ static struct by_header chunk_header(unsigned tree, uint32_t seq)
 }
 
 /* The flags of a child's part in a chunk; now and then it is not what the collective says. */
-static uint8_t flags_of(struct trace *trace, const struct chunk *chunk, unsigned child)
+static uint8_t flags_of(struct trace *trace, const struct trace_chunk *chunk, unsigned child)
 {
     int is_root = child == chunk->root;
     uint8_t flags = 0;
@@ -228,7 +228,7 @@ static void send_packet(struct trace *trace, struct trace_frame *frame, unsigned
 static void contribute(struct trace *trace, struct trace_frame *frame, unsigned tree, uint32_t seq,
                        unsigned child)
 {
-    struct chunk chunk = chunk_of(tree, seq);
+    struct trace_chunk chunk = chunk_of(tree, seq);
     struct by_header header = chunk.header;
     size_t bytes = (size_t)header.count * by_dtype_bytes(header.dtype);
     uint8_t payload[TRACE_PAYLOAD_MAX];
@@ -312,7 +312,7 @@ static void progress(struct trace *trace, struct trace_frame *frame)
         tree->wants_result = index == INNER && tree->left == 0;
     }
     if (tree->left == 0 && !tree->wants_result) {
-        struct chunk chunk = chunk_of(index, tree->seq);
+        struct trace_chunk chunk = chunk_of(index, tree->seq);
 
         trace->chunks[chunk.collective]++;
         if (!is_copied(chunk.collective) && chunk.header.count > 0)

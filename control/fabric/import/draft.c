@@ -112,7 +112,7 @@ void by_draft_leave_out(struct by_draft *draft, const char *name)
         snprintf(draft->left_out_name, sizeof(draft->left_out_name), "%s", name);
 }
 
-struct by_place by_cursor_place(struct by_cursor *cursor, size_t at)
+struct by_place by_cursor_place(struct by_draft_cursor *cursor, size_t at)
 {
     if (cursor->place.line == 0 || at < cursor->seen) {
         cursor->place = (struct by_place){1, 1};

@@ -67,13 +67,13 @@ void by_draft_leave_out(struct by_draft *draft, const char *name);
 int by_draft_finish(struct by_draft *draft, struct by_topology **topology, struct by_import_report *report);
 /* Lines and columns of offsets that come in order, or nearly so: counted from the one before. Zero but for
  * `text` before the first call. */
-struct by_cursor {
+struct by_draft_cursor {
     const char *text;
     size_t seen;
     struct by_place place;
 };
 
-struct by_place by_cursor_place(struct by_cursor *cursor, size_t at);
+struct by_place by_cursor_place(struct by_draft_cursor *cursor, size_t at);
 
 /* An error at a place of the file that is being read; returns `error`. */
 #define BY_DRAFT_REFUSE(draft, place, ...) by_problem_set((draft)->problem, BY_EINVAL, (place), __VA_ARGS__)

@@ -21,7 +21,21 @@
 #define ENDS_MAX   64u
 #define TEXT_BYTES 256
 
-enum token { END, ID, OPEN, CLOSE, BRACKET, UNBRACKET, EQUAL, SEMICOLON, COMMA, COLON, EDGE, ARROW, BAD };
+enum import_dot_token {
+    END,
+    ID,
+    OPEN,
+    CLOSE,
+    BRACKET,
+    UNBRACKET,
+    EQUAL,
+    SEMICOLON,
+    COMMA,
+    COLON,
+    EDGE,
+    ARROW,
+    BAD
+};
 
 /* What attributes have said so far; empty: nothing. */
 struct attributes {
@@ -40,13 +54,13 @@ struct scope {
     struct set members;           /* nodes named in it */
 };
 
-struct reader {
+struct import_dot_reader {
     struct by_draft *draft;
-    struct by_cursor cursor;
+    struct by_draft_cursor cursor;
     const char *text;
     size_t bytes;
     size_t at;
-    enum token token;
+    enum import_dot_token token;
     size_t token_at;
     char value[TEXT_BYTES]; /* of an ID */
     bool quoted;
@@ -55,7 +69,7 @@ struct reader {
     struct scope scopes[DEPTH_MAX];
 };
 
-static int refuse(struct reader *reader, const char *wanted)
+static int refuse(struct import_dot_reader *reader, const char *wanted)
 {
     struct by_place place = by_cursor_place(&reader->cursor, reader->token_at);
     char single[2] = {reader->token == END ? '\0' : reader->text[reader->token_at], '\0'};
@@ -70,12 +84,12 @@ static int refuse(struct reader *reader, const char *wanted)
 
 /* ---- tokens ---- */
 
-static char look(const struct reader *reader, size_t ahead)
+static char look(const struct import_dot_reader *reader, size_t ahead)
 {
     return reader->at + ahead < reader->bytes ? reader->text[reader->at + ahead] : '\0';
 }
 
-static void skip_blanks(struct reader *reader)
+static void skip_blanks(struct import_dot_reader *reader)
 {
     const char *text = reader->text;
 
@@ -96,14 +110,14 @@ static void skip_blanks(struct reader *reader)
     }
 }
 
-static enum token bad(struct reader *reader, const char *why)
+static enum import_dot_token bad(struct import_dot_reader *reader, const char *why)
 {
     snprintf(reader->value, sizeof(reader->value), "%s", why);
     return BAD;
 }
 
 /* Text in quotes, parts of it joined by +. */
-static enum token read_quoted(struct reader *reader)
+static enum import_dot_token read_quoted(struct import_dot_reader *reader)
 {
     size_t bytes = 0;
 
@@ -136,7 +150,7 @@ static enum token read_quoted(struct reader *reader)
 }
 
 /* HTML-like text: passed over, its brackets counted. */
-static enum token read_html(struct reader *reader)
+static enum import_dot_token read_html(struct import_dot_reader *reader)
 {
     uint32_t open = 0;
 
@@ -156,7 +170,7 @@ static bool in_name(char c)
     return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
-static enum token read_word(struct reader *reader)
+static enum import_dot_token read_word(struct import_dot_reader *reader)
 {
     size_t bytes = 0;
     bool number = look(reader, 0) == '-' || look(reader, 0) == '.' || isdigit((unsigned char)look(reader, 0));
@@ -172,10 +186,11 @@ static enum token read_word(struct reader *reader)
     return ID;
 }
 
-static enum token scan(struct reader *reader)
+static enum import_dot_token scan(struct import_dot_reader *reader)
 {
     static const char singles[] = "{}[]=;,:";
-    static const enum token tokens[] = {OPEN, CLOSE, BRACKET, UNBRACKET, EQUAL, SEMICOLON, COMMA, COLON};
+    static const enum import_dot_token tokens[] = {OPEN,  CLOSE,     BRACKET, UNBRACKET,
+                                                   EQUAL, SEMICOLON, COMMA,   COLON};
     const char *single;
     char c;
 
@@ -204,13 +219,13 @@ static enum token scan(struct reader *reader)
     return bad(reader, "this character belongs to no DOT file");
 }
 
-static void next(struct reader *reader)
+static void next(struct import_dot_reader *reader)
 {
     reader->token = scan(reader);
 }
 
 /* Whether the token is this keyword, in any case, and not quoted. */
-static bool is_word(const struct reader *reader, const char *word)
+static bool is_word(const struct import_dot_reader *reader, const char *word)
 {
     const char *a = reader->value;
 
@@ -244,7 +259,7 @@ static void set_attribute(struct attributes *attributes, const char *name, const
 }
 
 /* [a=b, c=d; e] ... */
-static int read_attributes(struct reader *reader, struct attributes *attributes)
+static int read_attributes(struct import_dot_reader *reader, struct attributes *attributes)
 {
     while (reader->token == BRACKET) {
         next(reader);
@@ -270,7 +285,8 @@ static int read_attributes(struct reader *reader, struct attributes *attributes)
     return 0;
 }
 
-static int apply_to_node(struct reader *reader, uint32_t node, const struct attributes *attributes, size_t at)
+static int apply_to_node(struct import_dot_reader *reader, uint32_t node, const struct attributes *attributes,
+                         size_t at)
 {
     struct by_draft_node *to = &reader->draft->nodes[node];
     bool compute = strcmp(attributes->kind, "compute") == 0,
@@ -307,7 +323,7 @@ static bool label_is_rate(const char *label, struct by_fraction *rate)
            by_unit_gigabytes(*unit ? unit : "GB/s", *rate, rate) == 0;
 }
 
-static int add_edge(struct reader *reader, const struct set *from, const struct set *to,
+static int add_edge(struct import_dot_reader *reader, const struct set *from, const struct set *to,
                     const struct attributes *attributes, size_t at)
 {
     struct by_place place = by_cursor_place(&reader->cursor, at);
@@ -346,10 +362,10 @@ static void add_member(struct set *set, uint32_t node)
     set->nodes[set->count++] = node;
 }
 
-static int read_statements(struct reader *reader);
+static int read_statements(struct import_dot_reader *reader);
 
 /* A node, or a subgraph with its statements, into `set`. */
-static int read_end(struct reader *reader, struct set *set)
+static int read_end(struct import_dot_reader *reader, struct set *set)
 {
     struct scope *inner;
     int error;
@@ -403,7 +419,7 @@ static int read_end(struct reader *reader, struct set *set)
 }
 
 /* a -- b -- {c d} [...], or a [...]; the nodes join the scope. */
-static int read_edge_or_node(struct reader *reader)
+static int read_edge_or_node(struct import_dot_reader *reader)
 {
     struct set ends[ENDS_MAX] = {{0}};
     size_t places[ENDS_MAX], at = reader->token_at;
@@ -438,7 +454,7 @@ static int read_edge_or_node(struct reader *reader)
     return error;
 }
 
-static int read_statement(struct reader *reader)
+static int read_statement(struct import_dot_reader *reader)
 {
     struct scope *scope = &reader->scopes[reader->depth];
     struct attributes unused = {.kind = ""}, *defaults = NULL;
@@ -468,7 +484,7 @@ static int read_statement(struct reader *reader)
     return read_edge_or_node(reader);
 }
 
-static int read_statements(struct reader *reader)
+static int read_statements(struct import_dot_reader *reader)
 {
     int error = 0;
 
@@ -483,7 +499,7 @@ static int read_statements(struct reader *reader)
     return error;
 }
 
-static int read_graph(struct reader *reader, char *name, size_t room)
+static int read_graph(struct import_dot_reader *reader, char *name, size_t room)
 {
     int error;
 
@@ -512,7 +528,7 @@ static int read_graph(struct reader *reader, char *name, size_t room)
 
 int by_import_dot(struct by_draft *draft, const char *const *paths, size_t count)
 {
-    struct reader *reader;
+    struct import_dot_reader *reader;
     char *text;
     size_t bytes;
     int error;

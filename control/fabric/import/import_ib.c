@@ -18,7 +18,7 @@
 #define SAME_PORTS_MAX 64u
 
 /* One end of a link, as its node's line says. */
-struct end {
+struct import_ib_end {
     uint32_t node, port;
     char peer[ID_BYTES];
     uint32_t peer_port;
@@ -26,17 +26,17 @@ struct end {
     struct by_place place;
 };
 
-struct reader {
+struct import_ib_reader {
     struct by_draft *draft;
     const char *line, *end; /* the line being read, without its newline */
     int number;
     uint32_t node; /* whose ports follow, or UINT32_MAX */
     bool skip;     /* it is left out */
     uint32_t end_count, end_room;
-    struct end *ends;
+    struct import_ib_end *ends;
 };
 
-static struct by_place place_at(const struct reader *reader, const char *at)
+static struct by_place place_at(const struct import_ib_reader *reader, const char *at)
 {
     return (struct by_place){reader->number, (int)(at - reader->line) + 1};
 }
@@ -49,7 +49,7 @@ static const struct {
               {"EDR", {25, 8}}, {"HDR", {25, 4}}, {"NDR", {25, 2}}, {"XDR", {25, 1}}};
 
 /* The word that says width and speed, "4xEDR"; num 0 where there is none. */
-static struct by_fraction find_rate(const struct reader *reader, const char *from)
+static struct by_fraction find_rate(const struct import_ib_reader *reader, const char *from)
 {
     struct by_fraction rate = {0, 1};
 
@@ -77,7 +77,7 @@ static struct by_fraction find_rate(const struct reader *reader, const char *fro
 }
 
 /* The text between the next two quotes after *at; false when there are none. */
-static bool read_quoted(const struct reader *reader, const char **at, char *text, size_t room)
+static bool read_quoted(const struct import_ib_reader *reader, const char **at, char *text, size_t room)
 {
     const char *open = memchr(*at, '"', (size_t)(reader->end - *at)), *close;
     size_t bytes;
@@ -97,7 +97,7 @@ static bool read_quoted(const struct reader *reader, const char **at, char *text
 }
 
 /* A number in brackets, "[17]", at *at. */
-static bool read_port(const struct reader *reader, const char **at, uint32_t *port)
+static bool read_port(const struct import_ib_reader *reader, const char **at, uint32_t *port)
 {
     const char *c = *at;
     uint32_t value = 0, digits = 0;
@@ -114,7 +114,7 @@ static bool read_port(const struct reader *reader, const char **at, uint32_t *po
 }
 
 /* Switch 36 "S-0002c90300a1b2c0"   # "leaf0" base port 0 lid 6 lmc 0 */
-static int read_node(struct reader *reader, bool is_switch)
+static int read_node(struct import_ib_reader *reader, bool is_switch)
 {
     const char *at = reader->line;
     char id[ID_BYTES], label[128], host[128];
@@ -151,9 +151,9 @@ static int read_node(struct reader *reader, bool is_switch)
 }
 
 /* [1]  "H-0002c903000e0b72"[1](2c903000e0b73)   # "host0 HCA-1" lid 4 4xQDR */
-static int read_link(struct reader *reader)
+static int read_link(struct import_ib_reader *reader)
 {
-    struct end end = {.node = reader->node, .place = place_at(reader, reader->line)};
+    struct import_ib_end end = {.node = reader->node, .place = place_at(reader, reader->line)};
     const char *at = reader->line;
 
     if (reader->node == UINT32_MAX)
@@ -169,14 +169,14 @@ static int read_link(struct reader *reader)
     return 0;
 }
 
-static bool starts(const struct reader *reader, const char *word)
+static bool starts(const struct import_ib_reader *reader, const char *word)
 {
     size_t bytes = strlen(word);
 
     return (size_t)(reader->end - reader->line) >= bytes && strncmp(reader->line, word, bytes) == 0;
 }
 
-static int read_line(struct reader *reader)
+static int read_line(struct import_ib_reader *reader)
 {
     static const char *const passed[] = {"vendid=", "devid=",  "sysimgguid=", "switchguid=",
                                          "caguid=", "rtguid=", "Chassis ",    "Non-Chassis",
@@ -207,7 +207,7 @@ static int read_line(struct reader *reader)
 
 static int compare_ends(const void *left, const void *right)
 {
-    const struct end *a = left, *b = right;
+    const struct import_ib_end *a = left, *b = right;
 
     if (a->node != b->node)
         return a->node < b->node ? -1 : 1;
@@ -229,9 +229,10 @@ static uint32_t resolve(const struct by_draft *draft, const char *id)
 
 /* Where the other end of a link stands, or NULL. With hosts of several adapters a port number may occur more
  * than once. */
-static const struct end *find_other(const struct reader *reader, const struct end *end, uint32_t peer)
+static const struct import_ib_end *find_other(const struct import_ib_reader *reader,
+                                              const struct import_ib_end *end, uint32_t peer)
 {
-    struct end key = {.node = peer, .port = end->peer_port, .place = {0, 0}};
+    struct import_ib_end key = {.node = peer, .port = end->peer_port, .place = {0, 0}};
     uint32_t low = 0, high = reader->end_count;
 
     while (low < high) {
@@ -251,7 +252,7 @@ static const struct end *find_other(const struct reader *reader, const struct en
     return NULL;
 }
 
-static int join(struct reader *reader)
+static int join(struct import_ib_reader *reader)
 {
     struct by_draft *draft = reader->draft;
     int error = 0;
@@ -259,7 +260,7 @@ static int join(struct reader *reader)
     if (reader->end_count > 1)
         qsort(reader->ends, reader->end_count, sizeof(*reader->ends), compare_ends);
     for (uint32_t i = 0; i < reader->end_count && !error; i++) {
-        const struct end *end = &reader->ends[i], *other;
+        const struct import_ib_end *end = &reader->ends[i], *other;
         uint32_t peer = resolve(draft, end->peer);
 
         if (i > 0 && end[-1].node == end->node && end[-1].port == end->port &&
@@ -292,7 +293,7 @@ static int join(struct reader *reader)
     return error;
 }
 
-static int read_file(struct reader *reader, const char *path)
+static int read_file(struct import_ib_reader *reader, const char *path)
 {
     char *text;
     size_t bytes;
@@ -317,7 +318,7 @@ static int read_file(struct reader *reader, const char *path)
 
 int by_import_ibnetdiscover(struct by_draft *draft, const char *const *paths, size_t count)
 {
-    struct reader reader = {.draft = draft};
+    struct import_ib_reader reader = {.draft = draft};
     int error;
 
     draft->sort = true;

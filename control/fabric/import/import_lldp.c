@@ -26,19 +26,19 @@ struct sight {
     struct by_place place;
 };
 
-struct reader {
+struct import_lldp_reader {
     struct by_draft *draft;
     const char *text;
     size_t bytes;
     size_t at; /* up to where places have been looked for: keys come in their order */
-    struct by_cursor cursor;
+    struct by_draft_cursor cursor;
     uint32_t node;
     uint32_t sight_count, sight_room;
     struct sight *sights;
 };
 
 /* Where a key stands, after the one that was asked for before: near enough for people. */
-static struct by_place find_place(struct reader *reader, const char *key)
+static struct by_place find_place(struct import_lldp_reader *reader, const char *key)
 {
     size_t bytes = strlen(key);
 
@@ -140,7 +140,7 @@ static const json_t *find_chassis(const json_t *chassis, const char **name)
 }
 
 /* Names are compared without their domain: hosts tell the whole name, files have the short one. */
-static uint32_t find_node(struct reader *reader, const char *name, struct by_place place)
+static uint32_t find_node(struct import_lldp_reader *reader, const char *name, struct by_place place)
 {
     char label[128];
 
@@ -150,7 +150,7 @@ static uint32_t find_node(struct reader *reader, const char *name, struct by_pla
     return by_draft_node(reader->draft, label, label, place);
 }
 
-static int read_interface(struct reader *reader, const char *interface, const json_t *value)
+static int read_interface(struct import_lldp_reader *reader, const char *interface, const json_t *value)
 {
     struct sight sight = {
         .from = reader->node, .file = reader->draft->file, .place = find_place(reader, interface)};
@@ -186,7 +186,7 @@ static int read_interface(struct reader *reader, const char *interface, const js
 
 /* "interface" is an object of one interface, an array of such objects, or json0's array of objects with
  * names. */
-static int read_interfaces(struct reader *reader, json_t *interfaces)
+static int read_interfaces(struct import_lldp_reader *reader, json_t *interfaces)
 {
     size_t count = json_is_array(interfaces) ? json_array_size(interfaces) : 1;
     int error = 0;
@@ -222,7 +222,7 @@ static void name_of_file(const char *path, char *name, size_t room)
         name[dot - name] = '\0';
 }
 
-static int read_file(struct reader *reader, const char *path)
+static int read_file(struct import_lldp_reader *reader, const char *path)
 {
     struct by_draft *draft = reader->draft;
     char *text, name[128];
@@ -234,7 +234,7 @@ static int read_file(struct reader *reader, const char *path)
         return error;
     reader->text = text;
     reader->at = 0;
-    reader->cursor = (struct by_cursor){.text = text};
+    reader->cursor = (struct by_draft_cursor){.text = text};
     name_of_file(path, name, sizeof(name));
     reader->node = find_node(reader, name, (struct by_place){1, 1});
     root = json_loadb(text, reader->bytes, 0, &mistake);
@@ -270,7 +270,7 @@ static int compare_sights(const void *left, const void *right)
     return a->place.line < b->place.line ? -1 : a->place.line > b->place.line;
 }
 
-static int join(struct reader *reader)
+static int join(struct import_lldp_reader *reader)
 {
     int error = 0;
 
@@ -308,7 +308,7 @@ static int join(struct reader *reader)
 
 int by_import_lldp(struct by_draft *draft, const char *const *paths, size_t count)
 {
-    struct reader reader = {.draft = draft};
+    struct import_lldp_reader reader = {.draft = draft};
     int error = 0;
 
     draft->sort = true;

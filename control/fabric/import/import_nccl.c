@@ -31,17 +31,17 @@ struct nvlink {
 };
 
 /* An element that is open. */
-struct level {
+struct import_nccl_level {
     uint32_t node; /* what its children hang on, or UINT32_MAX */
     char busid[40];
     struct by_fraction rate; /* of the PCIe link to it; num 0: none */
 };
 
-struct reader {
+struct import_nccl_reader {
     struct by_draft *draft;
     uint32_t copy; /* number of this copy of the file */
     bool alone;    /* the only host: names need no number */
-    struct level levels[BY_XML_DEPTH_MAX];
+    struct import_nccl_level levels[BY_XML_DEPTH_MAX];
     char host[64]; /* host hash of the CPU that is open */
     uint32_t host_number;
     uint32_t hosts; /* of all files and copies so far */
@@ -59,7 +59,8 @@ struct reader {
     uint32_t ports; /* network ports of the host so far */
 };
 
-static uint32_t add_node(struct reader *reader, const char *kind, const char *id, struct by_place place)
+static uint32_t add_node(struct import_nccl_reader *reader, const char *kind, const char *id,
+                         struct by_place place)
 {
     char key[KEY_BYTES], label[KEY_BYTES];
 
@@ -72,7 +73,8 @@ static uint32_t add_node(struct reader *reader, const char *kind, const char *id
     return by_draft_node(reader->draft, key, label, place);
 }
 
-static uint32_t add_switch(struct reader *reader, const char *kind, const char *id, struct by_place place)
+static uint32_t add_switch(struct import_nccl_reader *reader, const char *kind, const char *id,
+                           struct by_place place)
 {
     uint32_t node = add_node(reader, kind, id, place);
 
@@ -118,12 +120,14 @@ static struct by_fraction times(struct by_fraction rate, int64_t count)
 
 /* ---- elements ---- */
 
-static const struct level *above(const struct reader *reader, const struct by_xml_element *element)
+static const struct import_nccl_level *above(const struct import_nccl_reader *reader,
+                                             const struct by_xml_element *element)
 {
     return &reader->levels[element->depth > 0 ? element->depth - 1 : 0];
 }
 
-static int read_cpu(struct reader *reader, const struct by_xml_element *element, struct level *level)
+static int read_cpu(struct import_nccl_reader *reader, const struct by_xml_element *element,
+                    struct import_nccl_level *level)
 {
     const char *hash = by_xml_text(element, "host_hash"), *numa = by_xml_text(element, "numaid");
     uint32_t number = 0;
@@ -160,7 +164,8 @@ static int read_cpu(struct reader *reader, const struct by_xml_element *element,
     return 0;
 }
 
-static int read_pci(struct reader *reader, const struct by_xml_element *element, struct level *level)
+static int read_pci(struct import_nccl_reader *reader, const struct by_xml_element *element,
+                    struct import_nccl_level *level)
 {
     const char *class = by_xml_text(element, "class"), *busid = by_xml_text(element, "busid");
     int64_t width = 0;
@@ -185,9 +190,10 @@ static int read_pci(struct reader *reader, const struct by_xml_element *element,
                          element->place);
 }
 
-static int read_gpu(struct reader *reader, const struct by_xml_element *element, struct level *level)
+static int read_gpu(struct import_nccl_reader *reader, const struct by_xml_element *element,
+                    struct import_nccl_level *level)
 {
-    const struct level *card = above(reader, element);
+    const struct import_nccl_level *card = above(reader, element);
     struct by_problem *problem = reader->draft->problem;
     int64_t dev = 0, rank = 0;
     char text[24];
@@ -221,7 +227,7 @@ static int read_gpu(struct reader *reader, const struct by_xml_element *element,
     return by_draft_link(reader->draft, card->node, reader->gpu, true, card->rate, element->place);
 }
 
-static int read_nvlink(struct reader *reader, const struct by_xml_element *element)
+static int read_nvlink(struct import_nccl_reader *reader, const struct by_xml_element *element)
 {
     const char *target = by_xml_text(element, "target"), *class = by_xml_text(element, "tclass");
     struct nvlink nvlink = {.gpu = reader->gpu, .place = element->place};
@@ -253,7 +259,7 @@ static int read_nvlink(struct reader *reader, const struct by_xml_element *eleme
 }
 
 /* A coherent link between GPU and CPU: `bw` is MB/s of one of `count`. */
-static int read_c2c(struct reader *reader, const struct by_xml_element *element)
+static int read_c2c(struct import_nccl_reader *reader, const struct by_xml_element *element)
 {
     int64_t bandwidth = 0, count = 0;
     struct by_fraction rate;
@@ -268,9 +274,10 @@ static int read_c2c(struct reader *reader, const struct by_xml_element *element)
     return error ? error : by_draft_link(reader->draft, cpu, reader->gpu, true, rate, element->place);
 }
 
-static int read_nic(struct reader *reader, const struct by_xml_element *element, struct level *level)
+static int read_nic(struct import_nccl_reader *reader, const struct by_xml_element *element,
+                    struct import_nccl_level *level)
 {
-    const struct level *card = above(reader, element);
+    const struct import_nccl_level *card = above(reader, element);
     char id[48];
 
     snprintf(id, sizeof(id), "%.39s", card->busid[0] ? card->busid : "of-cpu");
@@ -285,7 +292,7 @@ static int read_nic(struct reader *reader, const struct by_xml_element *element,
                          element->place);
 }
 
-static int read_net(struct reader *reader, const struct by_xml_element *element)
+static int read_net(struct import_nccl_reader *reader, const struct by_xml_element *element)
 {
     const char *used = by_xml_text(element, "net");
     struct by_fraction rate;
@@ -315,11 +322,11 @@ static int read_net(struct reader *reader, const struct by_xml_element *element)
 
 static int on_start(void *context, const struct by_xml_element *element, struct by_problem *problem)
 {
-    struct reader *reader = context;
-    struct level *level = &reader->levels[element->depth];
+    struct import_nccl_reader *reader = context;
+    struct import_nccl_level *level = &reader->levels[element->depth];
 
-    *level = (struct level){.node = element->depth > 0 ? above(reader, element)->node : UINT32_MAX,
-                            .rate = {0, 1}};
+    *level = (struct import_nccl_level){
+        .node = element->depth > 0 ? above(reader, element)->node : UINT32_MAX, .rate = {0, 1}};
     if (element->depth == 0)
         return strcmp(element->name, "system") == 0
                    ? 0
@@ -358,7 +365,7 @@ static uint32_t gpu_at(const char *busid, const char *const *buses, const uint32
 }
 
 /* All NVLinks of a GPU to switches as one; num 0 for all but the first that lists them. */
-static struct by_fraction sum_to_switch(const struct reader *reader, uint32_t first)
+static struct by_fraction sum_to_switch(const struct import_nccl_reader *reader, uint32_t first)
 {
     struct by_fraction sum = {0, 1};
 
@@ -373,7 +380,8 @@ static struct by_fraction sum_to_switch(const struct reader *reader, uint32_t fi
     return sum;
 }
 
-static int add_nvlinks(struct reader *reader, const char *const *buses, const uint32_t *gpus, uint32_t count)
+static int add_nvlinks(struct import_nccl_reader *reader, const char *const *buses, const uint32_t *gpus,
+                       uint32_t count)
 {
     int error = 0;
 
@@ -410,7 +418,7 @@ static int add_nvlinks(struct reader *reader, const char *const *buses, const ui
     return error;
 }
 
-static int join_cpus(struct reader *reader)
+static int join_cpus(struct import_nccl_reader *reader)
 {
     struct by_fraction rate = reader->draft->options->cpu;
     int error = 0;
@@ -426,8 +434,8 @@ static int join_cpus(struct reader *reader)
 }
 
 /* Buses of the GPUs: an index made while reading, since NVLinks may name a GPU that comes later. */
-struct index {
-    struct reader *reader;
+struct import_nccl_index {
+    struct import_nccl_reader *reader;
     uint32_t count, room;
     uint32_t *gpus;
     char **buses;
@@ -435,8 +443,8 @@ struct index {
 
 static int on_start_indexed(void *context, const struct by_xml_element *element, struct by_problem *problem)
 {
-    struct index *index = context;
-    struct reader *reader = index->reader;
+    struct import_nccl_index *index = context;
+    struct import_nccl_reader *reader = index->reader;
     int error = on_start(reader, element, problem);
 
     if (!error && strcmp(element->name, "gpu") == 0 && element->depth > 0 && reader->gpu != UINT32_MAX) {
@@ -451,9 +459,9 @@ static int on_start_indexed(void *context, const struct by_xml_element *element,
     return error;
 }
 
-static int read_file(struct reader *reader, const char *path)
+static int read_file(struct import_nccl_reader *reader, const char *path)
 {
-    struct index index = {.reader = reader};
+    struct import_nccl_index index = {.reader = reader};
     struct by_xml_handler handler = {on_start_indexed, NULL, &index};
     int error;
 
@@ -488,7 +496,7 @@ static void drop_network(struct by_draft *draft)
 int by_import_nccl(struct by_draft *draft, const char *const *paths, size_t count)
 {
     uint32_t copies = draft->options->copies > 0 ? draft->options->copies : 1;
-    struct reader reader = {.draft = draft, .alone = count * copies == 1};
+    struct import_nccl_reader reader = {.draft = draft, .alone = count * copies == 1};
     int error = 0;
 
     draft->prune = true;

@@ -8,7 +8,7 @@
 #define NO_LEVEL UINT32_MAX
 
 /* Arc number a is the pair of half arcs 2a (forward) and 2a + 1 (backward). */
-struct half {
+struct flow_half {
     uint32_t to;
     uint32_t next; /* next half arc of the same tail */
 };
@@ -17,7 +17,7 @@ struct by_flow {
     uint32_t node_count;
     uint32_t half_count;
     uint32_t half_room;
-    struct half *halves;
+    struct flow_half *halves;
     int64_t *residual;
     uint32_t capacity_count;
     uint32_t capacity_room;
@@ -68,7 +68,7 @@ static void add_half(struct by_flow *flow, uint32_t from, uint32_t to)
         flow->halves = by_realloc(flow->halves, flow->half_room, sizeof(*flow->halves));
         flow->residual = by_realloc(flow->residual, flow->half_room, sizeof(*flow->residual));
     }
-    flow->halves[flow->half_count] = (struct half){to, flow->first[from]};
+    flow->halves[flow->half_count] = (struct flow_half){to, flow->first[from]};
     flow->first[from] = flow->half_count++;
 }
 

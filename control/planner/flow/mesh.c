@@ -4,16 +4,16 @@
 #include "control/base/alloc.h"
 #include "offload/base/assert.h"
 
-struct entry {
+struct mesh_entry {
     uint32_t high;
     int64_t capacity[2]; /* low to high, high to low */
 };
 
 /* The arcs as entries sorted by their lower end; `start` (node_count + 1) says where each begins. */
-static struct entry *sort_by_low(uint32_t node_count, const struct by_mesh_arc *arcs, size_t arc_count,
-                                 uint32_t *start)
+static struct mesh_entry *sort_by_low(uint32_t node_count, const struct by_mesh_arc *arcs, size_t arc_count,
+                                      uint32_t *start)
 {
-    struct entry *entries = by_alloc(arc_count, sizeof(*entries));
+    struct mesh_entry *entries = by_alloc(arc_count, sizeof(*entries));
     uint32_t *at = by_alloc(node_count + 1, sizeof(*at));
 
     for (size_t i = 0; i < arc_count; i++)
@@ -24,7 +24,7 @@ static struct entry *sort_by_low(uint32_t node_count, const struct by_mesh_arc *
     memcpy(at, start, (node_count + 1) * sizeof(*at));
     for (size_t i = 0; i < arc_count; i++) {
         bool down = arcs[i].from > arcs[i].to;
-        struct entry *entry;
+        struct mesh_entry *entry;
 
         if (arcs[i].from == arcs[i].to)
             continue;
@@ -37,7 +37,7 @@ static struct entry *sort_by_low(uint32_t node_count, const struct by_mesh_arc *
 }
 
 /* Makes each two nodes one pair. */
-static void merge_pairs(struct by_mesh *net, const struct entry *entries, const uint32_t *start)
+static void merge_pairs(struct by_mesh *net, const struct mesh_entry *entries, const uint32_t *start)
 {
     uint32_t *pair_of = by_alloc(net->node_count, sizeof(*pair_of)); /* by higher end: pair + 1 */
 
@@ -90,7 +90,7 @@ struct by_mesh *by_mesh_new(uint32_t node_count, const struct by_mesh_arc *arcs,
 {
     struct by_mesh *net = by_alloc(1, sizeof(*net));
     uint32_t *start = by_alloc(node_count + 1, sizeof(*start));
-    struct entry *entries;
+    struct mesh_entry *entries;
 
     BY_ASSERT(arc_count < UINT32_MAX / 4);
     net->node_count = node_count;

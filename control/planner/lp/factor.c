@@ -12,19 +12,19 @@
 /* Columns that are looked at for a pivot when none has a single entry (count). */
 #define SEARCH_MAX 8u
 
-struct entry {
+struct factor_entry {
     uint32_t column;
     mpq_t value;
 };
 
-struct row {
+struct factor_row {
     uint32_t count, room;
-    struct entry *entries;
+    struct factor_entry *entries;
     bool frozen;
 };
 
 /* Rows that have, or once had, an entry in a column. */
-struct column {
+struct factor_column {
     uint32_t count, room; /* of `rows` */
     uint32_t *rows;
     uint32_t live; /* entries in rows that are not frozen */
@@ -32,21 +32,21 @@ struct column {
 };
 
 /* row `to` lost `value` times row `from` */
-struct step {
+struct factor_step {
     uint32_t from, to;
     mpq_t value;
 };
 
 struct by_factor {
     uint32_t size, columns;
-    struct row *rows;
-    struct column *column;
+    struct factor_row *rows;
+    struct factor_column *column;
     uint32_t *single_columns, *single_rows; /* stacks of candidates, possibly outdated */
     uint32_t single_column_count, single_column_room, single_row_count, single_row_room;
     uint32_t pivot_count;
     uint32_t *pivot_row, *pivot_column; /* by pivot */
     uint32_t step_count, step_room;
-    struct step *steps;
+    struct factor_step *steps;
     uint32_t *place; /* by column: scratch, one more than the place in the row at work */
 };
 
@@ -91,8 +91,8 @@ void by_factor_free(struct by_factor *factor)
 /* Appends an entry to a row; the value is uninitialised. */
 static mpq_t *append(struct by_factor *factor, uint32_t row, uint32_t at)
 {
-    struct row *to = &factor->rows[row];
-    struct column *column = &factor->column[at];
+    struct factor_row *to = &factor->rows[row];
+    struct factor_column *column = &factor->column[at];
 
     BY_GROW(to->entries, to->count, to->room);
     BY_GROW(column->rows, column->count, column->room);
@@ -128,11 +128,11 @@ static void note_row(struct by_factor *factor, uint32_t row)
  * Rows listed twice are harmless. */
 static uint32_t shortest_row(struct by_factor *factor, uint32_t at)
 {
-    struct column *column = &factor->column[at];
+    struct factor_column *column = &factor->column[at];
     uint32_t best = BY_FACTOR_NONE, kept = 0;
 
     for (uint32_t i = 0; i < column->count; i++) {
-        const struct row *row = &factor->rows[column->rows[i]];
+        const struct factor_row *row = &factor->rows[column->rows[i]];
         bool present = false;
 
         for (uint32_t k = 0; k < row->count && !row->frozen && !present; k++)
@@ -172,7 +172,7 @@ static bool choose_pivot(struct by_factor *factor, uint32_t *row, uint32_t *colu
         if (!factor->column[i].done && factor->column[i].live > 0 && factor->column[i].live < least)
             least = factor->column[i].live;
     for (uint32_t i = 0; i < factor->columns && looked < SEARCH_MAX; i++) {
-        const struct column *at = &factor->column[i];
+        const struct factor_column *at = &factor->column[i];
         uint32_t short_row;
         uint64_t fill;
 
@@ -191,7 +191,7 @@ static bool choose_pivot(struct by_factor *factor, uint32_t *row, uint32_t *colu
 }
 
 /* Takes the entry at `k` out of a row that is not frozen. */
-static void drop(struct by_factor *factor, struct row *row, uint32_t k)
+static void drop(struct by_factor *factor, struct factor_row *row, uint32_t k)
 {
     uint32_t column = row->entries[k].column;
 
@@ -205,9 +205,9 @@ static void drop(struct by_factor *factor, struct row *row, uint32_t k)
 /* Takes a multiple of the pivot's row off row `to`, so that its entry in the pivot's column goes. */
 static void eliminate(struct by_factor *factor, uint32_t from, uint32_t to, uint32_t column)
 {
-    const struct row *pivot = &factor->rows[from];
-    struct row *row = &factor->rows[to];
-    struct step *step;
+    const struct factor_row *pivot = &factor->rows[from];
+    struct factor_row *row = &factor->rows[to];
+    struct factor_step *step;
     mpq_t product;
 
     BY_GROW(factor->steps, factor->step_count, factor->step_room);
@@ -247,7 +247,7 @@ static void eliminate(struct by_factor *factor, uint32_t from, uint32_t to, uint
 /* Freezes a row and clears its pivot's column from the others. */
 static void pivot(struct by_factor *factor, uint32_t row, uint32_t column)
 {
-    struct column *at = &factor->column[column];
+    struct factor_column *at = &factor->column[column];
 
     at->done = true;
     factor->pivot_row[factor->pivot_count] = row;
@@ -257,7 +257,7 @@ static void pivot(struct by_factor *factor, uint32_t row, uint32_t column)
         uint32_t count = at->count;
 
         for (uint32_t i = 0; i < count; i++) {
-            struct row *other = &factor->rows[at->rows[i]];
+            struct factor_row *other = &factor->rows[at->rows[i]];
             bool present = false;
 
             for (uint32_t k = 0; k < other->count && !other->frozen && !present; k++)
@@ -305,7 +305,7 @@ size_t by_factor_entries(const struct by_factor *factor)
 }
 
 /* The entry of the pivot in its row. */
-static const mpq_t *pivot_value(const struct row *row, uint32_t column)
+static const mpq_t *pivot_value(const struct factor_row *row, uint32_t column)
 {
     for (uint32_t k = 0; k < row->count; k++)
         if (row->entries[k].column == column)
@@ -322,7 +322,7 @@ void by_factor_solve(const struct by_factor *factor, mpq_t *vector)
     for (uint32_t i = 0; i < factor->size; i++)
         mpq_init(solution[i]);
     for (uint32_t i = 0; i < factor->step_count; i++) {
-        const struct step *step = &factor->steps[i];
+        const struct factor_step *step = &factor->steps[i];
 
         if (mpq_sgn(vector[step->from]) == 0)
             continue;
@@ -330,12 +330,12 @@ void by_factor_solve(const struct by_factor *factor, mpq_t *vector)
         mpq_sub(vector[step->to], vector[step->to], product);
     }
     for (uint32_t p = factor->pivot_count; p-- > 0;) {
-        const struct row *row = &factor->rows[factor->pivot_row[p]];
+        const struct factor_row *row = &factor->rows[factor->pivot_row[p]];
         uint32_t column = factor->pivot_column[p];
         mpq_t *sum = &vector[factor->pivot_row[p]];
 
         for (uint32_t k = 0; k < row->count; k++) {
-            const struct entry *entry = &row->entries[k];
+            const struct factor_entry *entry = &row->entries[k];
 
             if (entry->column == column || mpq_sgn(solution[entry->column]) == 0)
                 continue;
@@ -362,7 +362,7 @@ void by_factor_solve_left(const struct by_factor *factor, mpq_t *vector)
     for (uint32_t i = 0; i < factor->size; i++)
         mpq_init(solution[i]);
     for (uint32_t p = 0; p < factor->pivot_count; p++) {
-        const struct row *row = &factor->rows[factor->pivot_row[p]];
+        const struct factor_row *row = &factor->rows[factor->pivot_row[p]];
         uint32_t column = factor->pivot_column[p];
         mpq_t *price = &solution[factor->pivot_row[p]];
 
@@ -370,7 +370,7 @@ void by_factor_solve_left(const struct by_factor *factor, mpq_t *vector)
             continue;
         mpq_div(*price, vector[column], *pivot_value(row, column));
         for (uint32_t k = 0; k < row->count; k++) {
-            const struct entry *entry = &row->entries[k];
+            const struct factor_entry *entry = &row->entries[k];
 
             if (entry->column == column)
                 continue;
@@ -379,7 +379,7 @@ void by_factor_solve_left(const struct by_factor *factor, mpq_t *vector)
         }
     }
     for (uint32_t i = factor->step_count; i-- > 0;) {
-        const struct step *step = &factor->steps[i];
+        const struct factor_step *step = &factor->steps[i];
 
         if (mpq_sgn(solution[step->to]) == 0)
             continue;

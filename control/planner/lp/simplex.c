@@ -15,7 +15,7 @@
 static const struct by_place nowhere = {0, 0};
 
 /* Variables by number: first the columns, then the rows' logical variables. */
-struct work {
+struct simplex_work {
     struct by_lp *lp;
     uint32_t rows;
     uint32_t *basic; /* variables of the basis */
@@ -28,23 +28,23 @@ struct work {
     bool careful;
 };
 
-static bool is_logical(const struct work *work, uint32_t variable)
+static bool is_logical(const struct simplex_work *work, uint32_t variable)
 {
     return variable >= work->lp->column_count;
 }
 
-static uint32_t row_of(const struct work *work, uint32_t variable)
+static uint32_t row_of(const struct simplex_work *work, uint32_t variable)
 {
     return variable - work->lp->column_count;
 }
 
-static enum by_lp_sense sense_of(const struct work *work, uint32_t variable)
+static enum by_lp_sense sense_of(const struct simplex_work *work, uint32_t variable)
 {
     return is_logical(work, variable) ? work->lp->rows[row_of(work, variable)].sense : BY_LP_AT_MOST;
 }
 
 /* -1, 0, 1: the variable must grow, is feasible, must fall. Those of rows `at least` are <= 0. */
-static int excess(const struct work *work, uint32_t place)
+static int excess(const struct simplex_work *work, uint32_t place)
 {
     int sign = mpq_sgn(work->amount[place]);
     enum by_lp_sense sense = sense_of(work, work->basic[place]);
@@ -74,7 +74,8 @@ static void numbers_free(mpq_t *numbers, uint32_t count)
     free(numbers);
 }
 
-static void enter_column(const struct work *work, struct by_factor *factor, uint32_t variable, uint32_t place)
+static void enter_column(const struct simplex_work *work, struct by_factor *factor, uint32_t variable,
+                         uint32_t place)
 {
     const struct by_lp *lp = work->lp;
     mpq_t one;
@@ -94,7 +95,7 @@ static void enter_column(const struct work *work, struct by_factor *factor, uint
 
 /* Factors the basis. One that is none (dependent columns, too many, too few) loses what depends on the rest,
  * and rows that are left over get their logical variables. */
-static void factor_basis(struct work *work)
+static void factor_basis(struct simplex_work *work)
 {
     struct by_lp *lp = work->lp;
     uint32_t all = lp->column_count + work->rows;
@@ -128,7 +129,7 @@ static void factor_basis(struct work *work)
     free(column_for);
 }
 
-static void find_amounts(struct work *work)
+static void find_amounts(struct simplex_work *work)
 {
     for (uint32_t i = 0; i < work->rows; i++)
         mpq_set(work->amount[i], work->lp->rows[i].limit);
@@ -139,7 +140,7 @@ static void find_amounts(struct work *work)
 }
 
 /* Prices: of the value, or in phase one of (less what is lacking). */
-static void find_prices(struct work *work)
+static void find_prices(struct simplex_work *work)
 {
     for (uint32_t i = 0; i < work->rows; i++) {
         uint32_t variable = work->basic[i];
@@ -155,7 +156,7 @@ static void find_prices(struct work *work)
 }
 
 /* What the value gains from one more of a variable outside the basis. */
-static void gain_of(struct work *work, uint32_t variable, mpq_t gain)
+static void gain_of(struct simplex_work *work, uint32_t variable, mpq_t gain)
 {
     const struct by_lp_column *column;
 
@@ -175,7 +176,7 @@ static void gain_of(struct work *work, uint32_t variable, mpq_t gain)
 }
 
 /* The variable to enter, and its direction: 1 growing, -1 falling. False where none improves. */
-static bool choose_entering(struct work *work, uint32_t *entering, int *direction)
+static bool choose_entering(struct simplex_work *work, uint32_t *entering, int *direction)
 {
     uint32_t all = work->lp->column_count + work->rows;
     bool found = false;
@@ -203,7 +204,7 @@ static bool choose_entering(struct work *work, uint32_t *entering, int *directio
 }
 
 /* The place that blocks the step first, and its length; BY_FACTOR_NONE where nothing does. */
-static uint32_t choose_leaving(struct work *work, uint32_t entering, int direction, mpq_t length)
+static uint32_t choose_leaving(struct simplex_work *work, uint32_t entering, int direction, mpq_t length)
 {
     uint32_t leaving = BY_FACTOR_NONE;
 
@@ -238,7 +239,7 @@ static uint32_t choose_leaving(struct work *work, uint32_t entering, int directi
 }
 
 /* Hands over the optimum. */
-static void finish(struct work *work)
+static void finish(struct simplex_work *work)
 {
     struct by_lp *lp = work->lp;
 
@@ -259,7 +260,7 @@ static void finish(struct work *work)
     lp->work.factor_size = by_factor_entries(work->factor);
 }
 
-static int refuse_infeasible(struct work *work, struct by_problem *problem)
+static int refuse_infeasible(struct simplex_work *work, struct by_problem *problem)
 {
     uint32_t row = 0;
 
@@ -274,7 +275,7 @@ static int refuse_infeasible(struct work *work, struct by_problem *problem)
 }
 
 /* One iteration: 0 to go on, 1 at the optimum, or a negative error. */
-static int iterate(struct work *work, struct by_problem *problem)
+static int iterate(struct simplex_work *work, struct by_problem *problem)
 {
     uint32_t entering = 0, leaving;
     int direction = 1;
@@ -312,7 +313,7 @@ static int iterate(struct work *work, struct by_problem *problem)
 
 int by_lp_finish(struct by_lp *lp, double deadline, struct by_problem *problem)
 {
-    struct work work = {.lp = lp, .rows = lp->row_count};
+    struct simplex_work work = {.lp = lp, .rows = lp->row_count};
     int done = 0;
 
     work.basic = by_alloc(lp->row_count, sizeof(*work.basic));

@@ -33,7 +33,7 @@ static int refuse_range(struct by_problem *problem)
 }
 
 /* One topology and what is known about it; rates in units of capacity. */
-struct task {
+struct allreduce_task {
     struct by_graph *both, *up, *down;
     double deadline;              /* a time of by_plan_clock, 0 for none */
     struct by_stage *stage;       /* or NULL */
@@ -46,7 +46,7 @@ struct task {
 };
 
 /* Whether some switch branches, one way at least, in these graphs. */
-static bool has_branching(const struct task *task)
+static bool has_branching(const struct allreduce_task *task)
 {
     for (uint32_t i = 0; i < task->both->node_count; i++)
         if (task->up->branch[i] || task->down->branch[i])
@@ -55,7 +55,7 @@ static bool has_branching(const struct task *task)
 }
 
 /* Whether some switch does one thing and not the other: then trees up and down may differ to advantage. */
-static bool has_half_capable(const struct task *task)
+static bool has_half_capable(const struct allreduce_task *task)
 {
     for (uint32_t i = 0; i < task->both->node_count; i++)
         if (task->up->branch[i] != task->down->branch[i])
@@ -64,7 +64,7 @@ static bool has_half_capable(const struct task *task)
 }
 
 /* The cut, and its side that data must leave. */
-static int find_cut(struct task *task, struct by_plan *plan, struct by_problem *problem)
+static int find_cut(struct allreduce_task *task, struct by_plan *plan, struct by_problem *problem)
 {
     bool *inside = by_alloc(task->both->node_count, sizeof(*inside));
     int error = by_optimum_allreduce(task->both, &task->cut, inside, problem);
@@ -82,7 +82,7 @@ static int find_cut(struct task *task, struct by_plan *plan, struct by_problem *
 
 /* Where no switch can branch, disjoint sets of nodes are a bound as well: what enters them, each way once for
  * each tree that goes up and comes down. */
-static void bound_by_parts(struct task *task)
+static void bound_by_parts(struct allreduce_task *task)
 {
     const struct by_spanning *spanning = &task->phases.spanning;
     const struct by_strength *strength = &task->phases.strength;
@@ -95,7 +95,7 @@ static void bound_by_parts(struct task *task)
 }
 
 /* Takes over better trees and a lower bound; those that lose are freed. */
-static void offer(struct task *task, struct by_tree_list *list, struct by_packed *packed)
+static void offer(struct allreduce_task *task, struct by_tree_list *list, struct by_packed *packed)
 {
     if (by_fraction_compare(packed->rate, task->rate) > 0) {
         struct by_tree_list loser = task->list;
@@ -117,7 +117,7 @@ static void offer(struct task *task, struct by_tree_list *list, struct by_packed
 
 /* Whether trees for both ways may be beaten by pairs: a link or a switch differs between the directions, or
  * additions are limited, which only trees that carry up have. */
-static bool wants_pairs(const struct task *task)
+static bool wants_pairs(const struct allreduce_task *task)
 {
     for (uint32_t i = 0; i < task->both->node_count; i++)
         if (task->up->branch[i] && task->up->budget[i] >= 0)
@@ -126,7 +126,7 @@ static bool wants_pairs(const struct task *task)
 }
 
 /* Trees that fill the links one by one: at once where they reach the bound, else as a start. */
-static int pack_quickly(struct task *task)
+static int pack_quickly(struct allreduce_task *task)
 {
     struct by_tree_list list = {0};
     struct by_packed packed = {.bound = {0, 1}};
@@ -141,7 +141,7 @@ static int pack_quickly(struct task *task)
 }
 
 /* Trees by linear programs: branching at switches, or where free roots are not known to be best. */
-static int pack_programs(struct task *task)
+static int pack_programs(struct allreduce_task *task)
 {
     struct by_fraction least = task->phases.rate;
     struct by_tree_list list = {0};
@@ -167,7 +167,7 @@ static int pack_programs(struct task *task)
 }
 
 /* Trees of the two phases instead of what was found so far, which stays where there is no time for them. */
-static int pack_phases(struct task *task, struct by_plan *plan, struct by_problem *problem)
+static int pack_phases(struct allreduce_task *task, struct by_plan *plan, struct by_problem *problem)
 {
     struct by_tree_list list = {0};
     int error = by_phases_trees(&task->phases, &list, plan, problem);
@@ -183,7 +183,8 @@ static int pack_phases(struct task *task, struct by_plan *plan, struct by_proble
 }
 
 /* Trees of parts that hang together at one node. */
-static int pack_parts(struct task *task, const struct by_plan_options *options, struct by_problem *problem)
+static int pack_parts(struct allreduce_task *task, const struct by_plan_options *options,
+                      struct by_problem *problem)
 {
     struct by_plan_options inner = *options;
     struct by_tree_list list = {0};
@@ -207,7 +208,7 @@ static int pack_parts(struct task *task, const struct by_plan_options *options, 
 }
 
 /* Trees by means of others, where switches only forward. */
-static int pack_forwarding(struct task *task, const struct by_plan_options *options,
+static int pack_forwarding(struct allreduce_task *task, const struct by_plan_options *options,
                            struct by_problem *problem)
 {
     struct by_tree_list list = {0};
@@ -223,8 +224,8 @@ static int pack_forwarding(struct task *task, const struct by_plan_options *opti
     return error;
 }
 
-static int choose_trees(struct task *task, const struct by_plan_options *options, struct by_plan *plan,
-                        struct by_problem *problem)
+static int choose_trees(struct allreduce_task *task, const struct by_plan_options *options,
+                        struct by_plan *plan, struct by_problem *problem)
 {
     double start = by_plan_clock();
     int error = 0;
@@ -257,7 +258,7 @@ static int choose_trees(struct task *task, const struct by_plan_options *options
 }
 
 /* Hands over what was found. */
-static int fill_plan(struct task *task, struct by_plan *plan, struct by_problem *problem)
+static int fill_plan(struct allreduce_task *task, struct by_plan *plan, struct by_problem *problem)
 {
     const struct by_fraction unit = task->both->unit;
 
@@ -273,10 +274,10 @@ static int fill_plan(struct task *task, struct by_plan *plan, struct by_problem 
 int by_allreduce_plan(const struct by_topology *topology, const struct by_plan_options *options,
                       struct by_plan *plan, struct by_problem *problem)
 {
-    struct task task = {.both = by_graph_make(topology, BY_DIRECTION_BOTH, options->in_network),
-                        .up = by_graph_make(topology, BY_DIRECTION_UP, options->in_network),
-                        .down = by_graph_make(topology, BY_DIRECTION_DOWN, options->in_network),
-                        .rate = {0, 1}};
+    struct allreduce_task task = {.both = by_graph_make(topology, BY_DIRECTION_BOTH, options->in_network),
+                                  .up = by_graph_make(topology, BY_DIRECTION_UP, options->in_network),
+                                  .down = by_graph_make(topology, BY_DIRECTION_DOWN, options->in_network),
+                                  .rate = {0, 1}};
     double start = by_plan_clock();
     int error;
 

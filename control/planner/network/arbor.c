@@ -15,7 +15,7 @@
 #define PROVED_SITES_MAX 40u
 
 /* One direction: its sites, the cheapest paths between them, and the best tree of the pair. */
-struct side {
+struct arbor_side {
     const struct by_graph *graph;
     uint32_t site_count;
     uint32_t *site_node; /* compute nodes first */
@@ -36,7 +36,7 @@ struct side {
 };
 
 struct by_arbor {
-    struct side up, down;
+    struct arbor_side up, down;
     uint32_t node_count;
     uint32_t compute_count;
     uint32_t row_count;
@@ -47,11 +47,11 @@ struct by_arbor {
     uint32_t root; /* of the best pair */
 };
 
-static void side_make(struct side *side, const struct by_graph *graph)
+static void side_make(struct arbor_side *side, const struct by_graph *graph)
 {
     uint32_t n = graph->node_count;
 
-    *side = (struct side){.graph = graph};
+    *side = (struct arbor_side){.graph = graph};
     side->site_node = by_alloc(n, sizeof(*side->site_node));
     side->site_of = by_alloc(n, sizeof(*side->site_of));
     for (uint32_t pass = 0; pass < 2; pass++)
@@ -74,7 +74,7 @@ static void side_make(struct side *side, const struct by_graph *graph)
     side->best = by_alloc(side->site_count, sizeof(*side->best));
 }
 
-static void side_free(struct side *side)
+static void side_free(struct arbor_side *side)
 {
     free(side->site_node);
     free(side->site_of);
@@ -164,7 +164,8 @@ uint32_t by_arbor_site_count(const struct by_arbor *arbor)
 }
 
 /* The row of an arc of one side's graph. */
-static uint32_t row_of(const struct by_arbor *arbor, const struct side *side, uint32_t from, uint32_t to)
+static uint32_t row_of(const struct by_arbor *arbor, const struct arbor_side *side, uint32_t from,
+                       uint32_t to)
 {
     bool transposed = side == &arbor->up;
 
@@ -172,7 +173,8 @@ static uint32_t row_of(const struct by_arbor *arbor, const struct side *side, ui
 }
 
 /* Cheapest paths from one site to the others, through nodes that are no sites. */
-static void search_from(const struct by_arbor *arbor, struct side *side, uint32_t site, const int64_t *prices)
+static void search_from(const struct by_arbor *arbor, struct arbor_side *side, uint32_t site,
+                        const int64_t *prices)
 {
     uint32_t n = arbor->node_count, start = side->site_node[site];
 
@@ -212,7 +214,7 @@ static void search_from(const struct by_arbor *arbor, struct side *side, uint32_
 }
 
 /* What the tree under trial costs, additions included. */
-static __int128 sum_tree(const struct by_arbor *arbor, const struct side *side)
+static __int128 sum_tree(const struct by_arbor *arbor, const struct arbor_side *side)
 {
     __int128 cost = 0;
 
@@ -229,7 +231,7 @@ static __int128 sum_tree(const struct by_arbor *arbor, const struct side *side)
 }
 
 /* Takes switches that lead nowhere out of the tree under trial. */
-static void prune(const struct by_arbor *arbor, struct side *side)
+static void prune(const struct by_arbor *arbor, struct arbor_side *side)
 {
     bool changed = true;
 
@@ -250,7 +252,7 @@ static void prune(const struct by_arbor *arbor, struct side *side)
 
 /* The cheapest tree from `root` over compute nodes and chosen switches into side->tree; negative when there
  * is none. */
-static __int128 try_chosen(const struct by_arbor *arbor, struct side *side, uint32_t root)
+static __int128 try_chosen(const struct by_arbor *arbor, struct arbor_side *side, uint32_t root)
 {
     uint32_t count = 0, root_number = 0, *sites = by_alloc(side->site_count, sizeof(*sites));
     __int128 cost = -1, root_price = (__int128)side->price[root] * HOP_SCALE, floor;
@@ -284,7 +286,7 @@ static __int128 try_chosen(const struct by_arbor *arbor, struct side *side, uint
 }
 
 /* Keeps the tree under trial when it is cheaper. */
-static void keep_cheaper(struct side *side, __int128 cost, __int128 *least, uint32_t *best)
+static void keep_cheaper(struct arbor_side *side, __int128 cost, __int128 *least, uint32_t *best)
 {
     if (cost < 0 || (*least >= 0 && cost >= *least))
         return;
@@ -293,7 +295,8 @@ static void keep_cheaper(struct side *side, __int128 cost, __int128 *least, uint
 }
 
 /* The cheapest tree from `root` over all choices of optional switches. */
-static __int128 best_of_all(const struct by_arbor *arbor, struct side *side, uint32_t root, uint32_t *best)
+static __int128 best_of_all(const struct by_arbor *arbor, struct arbor_side *side, uint32_t root,
+                            uint32_t *best)
 {
     uint32_t optional = side->site_count - arbor->compute_count;
     __int128 least = -1;
@@ -310,7 +313,8 @@ static __int128 best_of_all(const struct by_arbor *arbor, struct side *side, uin
 
 /* The cheapest tree found from `root`, into `best` (by site): all optional switches first, then each taken
  * out or put back. */
-static __int128 best_from(const struct by_arbor *arbor, struct side *side, uint32_t root, uint32_t *best)
+static __int128 best_from(const struct by_arbor *arbor, struct arbor_side *side, uint32_t root,
+                          uint32_t *best)
 {
     __int128 least = -1, before;
 
@@ -342,7 +346,7 @@ static __int128 best_from(const struct by_arbor *arbor, struct side *side, uint3
     return least;
 }
 
-static void count_rows(const struct by_arbor *arbor, const struct side *side, int32_t *counts)
+static void count_rows(const struct by_arbor *arbor, const struct arbor_side *side, int32_t *counts)
 {
     for (uint32_t i = 0; i < side->site_count; i++) {
         uint32_t node = side->site_node[i], top = side->best[i];
@@ -433,7 +437,7 @@ void by_arbor_price(struct by_arbor *arbor, const int64_t *prices, bool prove, i
 }
 
 /* The path that leads to site `to` from its parent. */
-static struct by_path make_path(const struct by_arbor *arbor, const struct side *side, uint32_t to)
+static struct by_path make_path(const struct by_arbor *arbor, const struct arbor_side *side, uint32_t to)
 {
     uint32_t top = side->best[to], count = 1;
     struct by_path path;
@@ -450,7 +454,7 @@ static struct by_path make_path(const struct by_arbor *arbor, const struct side 
 
 struct by_path *by_arbor_paths(const struct by_arbor *arbor, bool up, uint32_t *root, uint32_t *path_count)
 {
-    const struct side *side = up ? &arbor->up : &arbor->down;
+    const struct arbor_side *side = up ? &arbor->up : &arbor->down;
     struct by_path *paths = by_alloc(side->site_count, sizeof(*paths));
     bool *reached = by_alloc(side->site_count, sizeof(*reached)), changed = true;
 

@@ -12,7 +12,7 @@ struct arc {
     uint32_t below; /* the arc of the level below that it stands for */
 };
 
-struct level {
+struct arborescence_level {
     uint32_t count;
     uint32_t root;
     uint32_t arc_count;
@@ -21,7 +21,7 @@ struct level {
 };
 
 /* Chooses the cheapest arc into each node but the root; false when one has none. */
-static bool choose_best(struct level *level)
+static bool choose_best(struct arborescence_level *level)
 {
     level->best = by_alloc(level->count, sizeof(*level->best));
     for (uint32_t i = 0; i < level->count; i++)
@@ -41,7 +41,7 @@ static bool choose_best(struct level *level)
 
 /* Numbers the nodes of the next level: each cycle of chosen arcs becomes one. Returns their count; equal to
  * level->count without cycle. */
-static uint32_t number_cycles(const struct level *level, uint32_t *number)
+static uint32_t number_cycles(const struct arborescence_level *level, uint32_t *number)
 {
     uint32_t *seen = by_alloc(level->count, sizeof(*seen)), next = 0;
 
@@ -68,9 +68,10 @@ static uint32_t number_cycles(const struct level *level, uint32_t *number)
 }
 
 /* The level above: cycles contracted, arcs into a node cheaper by the arc that was chosen for it. */
-static void contract(const struct level *below, const uint32_t *number, uint32_t count, struct level *above)
+static void contract(const struct arborescence_level *below, const uint32_t *number, uint32_t count,
+                     struct arborescence_level *above)
 {
-    *above = (struct level){.count = count, .root = number[below->root]};
+    *above = (struct arborescence_level){.count = count, .root = number[below->root]};
     above->arcs = by_alloc(below->arc_count, sizeof(*above->arcs));
     for (uint32_t i = 0; i < below->arc_count; i++) {
         const struct arc *arc = &below->arcs[i];
@@ -84,11 +85,11 @@ static void contract(const struct level *below, const uint32_t *number, uint32_t
 
 bool by_arborescence_find(uint32_t count, const int64_t *cost, uint32_t root, uint32_t *parent)
 {
-    struct level *levels = by_alloc(count, sizeof(*levels));
+    struct arborescence_level *levels = by_alloc(count, sizeof(*levels));
     uint32_t *number = by_alloc(count, sizeof(*number)), top = 0;
     bool found;
 
-    levels[0] = (struct level){.count = count, .root = root};
+    levels[0] = (struct arborescence_level){.count = count, .root = root};
     levels[0].arcs = by_alloc((size_t)count * count, sizeof(*levels[0].arcs));
     for (uint32_t i = 0; i < count * count; i++)
         if (i / count != i % count && cost[i] != BY_ARBORESCENCE_NONE)
@@ -102,7 +103,7 @@ bool by_arborescence_find(uint32_t count, const int64_t *cost, uint32_t root, ui
         top++;
     }
     for (uint32_t at = top; at > 0 && found; at--) {
-        struct level *above = &levels[at], *below = &levels[at - 1];
+        struct arborescence_level *above = &levels[at], *below = &levels[at - 1];
 
         for (uint32_t i = 0; i < above->count; i++)
             if (i != above->root) {

@@ -18,17 +18,17 @@
 enum forming { BY_ALONE = 1, BY_HOME, BY_PART, FORMINGS_END };
 
 /* One way. */
-struct way {
+struct blocks_way {
     enum forming forming;
     bool star;   /* in a block: else a chain */
     bool binary; /* between blocks: else a chain */
 };
 
-struct span {
+struct blocks_span {
     uint32_t first, last; /* ranks of a block */
 };
 
-struct maker {
+struct blocks_maker {
     const struct by_graph *both;
     const struct by_mesh *net;
     unsigned collective;
@@ -39,9 +39,9 @@ struct maker {
     uint32_t *path;    /* [upper rank * rank_count + lower rank]: path number + 1; 0 unknown */
     struct by_tree_list *list;
     /* The way at work. */
-    struct way way;
+    struct blocks_way way;
     uint32_t span_count, widest; /* blocks; ranks of the largest */
-    struct span *spans;          /* by block */
+    struct blocks_span *spans;   /* by block */
     uint32_t *block_of;          /* by rank */
     bool *open;                  /* by rank: some rank of another block is in reach */
     /* The tree at work. */
@@ -53,7 +53,7 @@ struct maker {
     uint32_t *queue, *before, *nodes;
 };
 
-static bool is_pair(const struct maker *maker)
+static bool is_pair(const struct blocks_maker *maker)
 {
     return maker->collective == BY_COLLECTIVE_ALLREDUCE || maker->collective == BY_COLLECTIVE_BARRIER;
 }
@@ -61,14 +61,15 @@ static bool is_pair(const struct maker *maker)
 /* ---- paths ---- */
 
 /* Whether data may go from `lower` to `upper`, and back where trees are used both ways. */
-static bool may_hop(const struct maker *maker, uint32_t half)
+static bool may_hop(const struct blocks_maker *maker, uint32_t half)
 {
     return maker->net->capacity[half] > 0 && (!is_pair(maker) || maker->net->capacity[half ^ 1] > 0);
 }
 
 /* Takes in the neighbours of a node of the search: wide links first, so that of two shortest paths the wider
  * one is found, and of equal ones from number `turn` on. Returns the new end of the queue. */
-static uint32_t take_neighbours(struct maker *maker, uint32_t at, uint32_t end, uint32_t turn, uint32_t tail)
+static uint32_t take_neighbours(struct blocks_maker *maker, uint32_t at, uint32_t end, uint32_t turn,
+                                uint32_t tail)
 {
     const struct by_mesh *net = maker->net;
     const struct by_near *near = maker->near + net->first[at];
@@ -93,7 +94,7 @@ static uint32_t take_neighbours(struct maker *maker, uint32_t at, uint32_t end, 
 
 /* A shortest path between two ranks that passes switches alone; among several `turn` chooses, so that trees
  * of different ranks take different ones. Its number, or NONE. */
-static uint32_t find_path(struct maker *maker, uint32_t upper, uint32_t lower, uint32_t turn)
+static uint32_t find_path(struct blocks_maker *maker, uint32_t upper, uint32_t lower, uint32_t turn)
 {
     uint32_t head = 0, tail = 0, count = 0, start = maker->node[upper], end = maker->node[lower];
 
@@ -119,12 +120,12 @@ static uint32_t find_path(struct maker *maker, uint32_t upper, uint32_t lower, u
 }
 
 /* Hangs rank `lower` below rank `upper`. */
-static void join(struct maker *maker, uint32_t upper, uint32_t lower)
+static void join(struct blocks_maker *maker, uint32_t upper, uint32_t lower)
 {
     uint32_t *path = &maker->path[(size_t)upper * maker->rank_count + lower];
 
     if (*path == 0) {
-        const struct span *span = &maker->spans[maker->block_of[lower]];
+        const struct blocks_span *span = &maker->spans[maker->block_of[lower]];
         uint32_t found = find_path(maker, upper, lower, lower - span->first + maker->block_of[lower]);
 
         *path = found + 1; /* NONE + 1 is 0: asked again, refused again */
@@ -138,7 +139,7 @@ static void join(struct maker *maker, uint32_t upper, uint32_t lower)
 /* ---- blocks ---- */
 
 /* The switch at a rank that has the fewest ranks, NONE without one. */
-static uint32_t find_home(const struct maker *maker, const uint32_t *ranks_at, uint32_t rank)
+static uint32_t find_home(const struct blocks_maker *maker, const uint32_t *ranks_at, uint32_t rank)
 {
     const struct by_mesh *net = maker->net;
     uint32_t node = maker->node[rank], home = NONE;
@@ -153,7 +154,7 @@ static uint32_t find_home(const struct maker *maker, const uint32_t *ranks_at, u
 }
 
 /* Numbers what hangs together without the switches that have the most ranks. */
-static void find_parts(const struct maker *maker, const uint32_t *ranks_at, uint32_t *part)
+static void find_parts(const struct blocks_maker *maker, const uint32_t *ranks_at, uint32_t *part)
 {
     const struct by_mesh *net = maker->net;
     uint32_t most = 0, head = 0, tail = 0;
@@ -183,7 +184,7 @@ static void find_parts(const struct maker *maker, const uint32_t *ranks_at, uint
 }
 
 /* Which ranks reach other blocks through switches. */
-static void find_open(struct maker *maker)
+static void find_open(struct blocks_maker *maker)
 {
     const struct by_mesh *net = maker->net;
 
@@ -213,7 +214,7 @@ static void find_open(struct maker *maker)
 }
 
 /* Blocks of ranks that follow each other with the same key. */
-static void form_blocks(struct maker *maker)
+static void form_blocks(struct blocks_maker *maker)
 {
     const struct by_mesh *net = maker->net;
     uint32_t *ranks_at = by_alloc(net->node_count, sizeof(*ranks_at)),
@@ -249,7 +250,7 @@ static void form_blocks(struct maker *maker)
 /* ---- trees ---- */
 
 /* The ranks from `from` (left out) to `to`, whichever way, below `from`. */
-static void gather(struct maker *maker, uint32_t from, uint32_t to)
+static void gather(struct blocks_maker *maker, uint32_t from, uint32_t to)
 {
     uint32_t above = from;
 
@@ -262,7 +263,7 @@ static void gather(struct maker *maker, uint32_t from, uint32_t to)
 
 /* The rank of block `b` that gathers it in the trees of `rail`: it stands there, or next to there where that
  * one reaches no other block. */
-static uint32_t gatherer(const struct maker *maker, uint32_t b, uint32_t rail)
+static uint32_t gatherer(const struct blocks_maker *maker, uint32_t b, uint32_t rail)
 {
     uint32_t first = maker->spans[b].first, width = maker->spans[b].last - first + 1;
 
@@ -275,7 +276,7 @@ static uint32_t gatherer(const struct maker *maker, uint32_t b, uint32_t rail)
 /* The block that stands at the top of blocks low..high: the next one in a chain towards `above`, or the one
  * whose number, counted from 1 or 2 (`shift`), has most factors of two: then a block is inner in one of the
  * two trees and a leaf of the other. */
-static uint32_t top_block(const struct maker *maker, uint32_t low, uint32_t high, bool above_is_left,
+static uint32_t top_block(const struct blocks_maker *maker, uint32_t low, uint32_t high, bool above_is_left,
                           uint32_t shift)
 {
     uint32_t best = low;
@@ -294,7 +295,7 @@ struct pending {
     bool above_is_left;
 };
 
-static void hang_blocks(struct maker *maker, struct pending first, uint32_t rail, uint32_t shift)
+static void hang_blocks(struct blocks_maker *maker, struct pending first, uint32_t rail, uint32_t shift)
 {
     struct pending *stack = by_alloc((size_t)maker->span_count + 2, sizeof(*stack));
     uint32_t depth = 0;
@@ -320,10 +321,11 @@ static void hang_blocks(struct maker *maker, struct pending first, uint32_t rail
  * The tree to rank `root`: what lies left of its block enters over rank `left` of it, what lies right over
  * `right`, which gather the ranks beyond them; other blocks gather at the ranks that stand where these do.
  */
-static void make_tree(struct maker *maker, uint32_t root, uint32_t left, uint32_t right, uint32_t shift)
+static void make_tree(struct blocks_maker *maker, uint32_t root, uint32_t left, uint32_t right,
+                      uint32_t shift)
 {
     uint32_t block = maker->block_of[root], last = maker->span_count - 1;
-    const struct span *span = &maker->spans[block];
+    const struct blocks_span *span = &maker->spans[block];
 
     maker->edge_count = 0;
     gather(maker, root, left);
@@ -337,7 +339,7 @@ static void make_tree(struct maker *maker, uint32_t root, uint32_t left, uint32_
 }
 
 /* The open rank number `turn` of first..last, counted round; NONE where there is none. */
-static uint32_t open_rank(const struct maker *maker, uint32_t first, uint32_t last, uint32_t turn)
+static uint32_t open_rank(const struct blocks_maker *maker, uint32_t first, uint32_t last, uint32_t turn)
 {
     uint32_t count = 0;
 
@@ -353,11 +355,11 @@ static uint32_t open_rank(const struct maker *maker, uint32_t first, uint32_t la
 
 /* Where tree number `turn` to a rank lets the two sides enter the rank's block: all its ranks take part, the
  * root for the side that has fewer. Sides without blocks enter at the root. */
-static void find_entries(const struct maker *maker, uint32_t root, uint32_t turn, uint32_t *left,
+static void find_entries(const struct blocks_maker *maker, uint32_t root, uint32_t turn, uint32_t *left,
                          uint32_t *right)
 {
     uint32_t block = maker->block_of[root], before = root - maker->spans[block].first;
-    const struct span *span = &maker->spans[block];
+    const struct blocks_span *span = &maker->spans[block];
     bool from_left = block > 0, from_right = block + 1 < maker->span_count;
     bool takes_left = !from_right || (from_left && before < span->last - root);
 
@@ -373,7 +375,7 @@ static void find_entries(const struct maker *maker, uint32_t root, uint32_t turn
 }
 
 /* Takes the tree at work into the sums, or into the list; false when some of its ranks have no path. */
-static bool take_tree(struct maker *maker, uint32_t root, bool keep)
+static bool take_tree(struct blocks_maker *maker, uint32_t root, bool keep)
 {
     if (maker->missing) {
         maker->missing = false;
@@ -395,10 +397,10 @@ static bool take_tree(struct maker *maker, uint32_t root, bool keep)
 }
 
 /* The trees of a reduce-scatter, one to each rank: each enters at its root where it can. */
-static uint32_t make_scatter(struct maker *maker, bool keep)
+static uint32_t make_scatter(struct blocks_maker *maker, bool keep)
 {
     for (uint32_t rank = 0; rank < maker->rank_count; rank++) {
-        const struct span *span = &maker->spans[maker->block_of[rank]];
+        const struct blocks_span *span = &maker->spans[maker->block_of[rank]];
         uint32_t left = rank, right = rank;
 
         while (left > span->first && !maker->open[left])
@@ -413,7 +415,7 @@ static uint32_t make_scatter(struct maker *maker, bool keep)
 }
 
 /* Makes all trees of the way; returns how many carry a unit each beside each other. */
-static uint32_t make_trees(struct maker *maker, uint32_t root, bool keep)
+static uint32_t make_trees(struct blocks_maker *maker, uint32_t root, bool keep)
 {
     uint32_t rails = maker->widest < RAILS_MAX ? maker->widest : RAILS_MAX, made = 0;
     uint32_t shifts = maker->way.binary ? 2 : 1, last = maker->span_count - 1;
@@ -437,7 +439,7 @@ static uint32_t make_trees(struct maker *maker, uint32_t root, bool keep)
 }
 
 /* What each tree of the way can have, in units of capacity; 0 where there are none. */
-static struct by_fraction weigh(struct maker *maker, uint32_t root, uint32_t *trees)
+static struct by_fraction weigh(struct blocks_maker *maker, uint32_t root, uint32_t *trees)
 {
     int64_t *load = by_alloc(2 * (size_t)maker->net->pair_count, sizeof(*load));
     struct by_fraction least = {0, 1};
@@ -477,12 +479,12 @@ static int compare_width(const void *left, const void *right, void *context)
     return a->node < b->node ? -1 : 1;
 }
 
-static void maker_make(struct maker *maker, const struct by_graph *both, unsigned collective,
+static void maker_make(struct blocks_maker *maker, const struct by_graph *both, unsigned collective,
                        struct by_tree_list *list)
 {
     uint32_t n = both->node_count;
 
-    *maker = (struct maker){.both = both, .net = both->net, .collective = collective, .list = list};
+    *maker = (struct blocks_maker){.both = both, .net = both->net, .collective = collective, .list = list};
     maker->node = by_alloc(n, sizeof(*maker->node));
     maker->rank_of = by_alloc(n, sizeof(*maker->rank_of));
     for (uint32_t i = 0; i < n; i++) {
@@ -505,7 +507,7 @@ static void maker_make(struct maker *maker, const struct by_graph *both, unsigne
     maker->nodes = by_alloc(n, sizeof(*maker->nodes));
 }
 
-static void maker_free(struct maker *maker)
+static void maker_free(struct blocks_maker *maker)
 {
     free(maker->near);
     free(maker->node);
@@ -522,7 +524,7 @@ static void maker_free(struct maker *maker)
 }
 
 /* The ways, low ones first: of two that carry as much the first is taken. */
-static const struct way ways[] = {
+static const struct blocks_way ways[] = {
     {BY_PART, true, true},   {BY_HOME, true, true},   {BY_ALONE, true, true}, {BY_PART, false, true},
     {BY_HOME, false, true},  {BY_PART, true, false},  {BY_HOME, true, false}, {BY_PART, false, false},
     {BY_HOME, false, false}, {BY_ALONE, true, false},
@@ -532,7 +534,7 @@ int by_blocks_make(const struct by_graph *both, unsigned collective, int64_t roo
                    struct by_fraction *rate)
 {
     struct by_fraction best = {0, 1}, weight = {0, 1};
-    struct maker maker;
+    struct blocks_maker maker;
     size_t chosen = 0;
     uint32_t rank, trees = 0;
     int error = 0;

@@ -23,7 +23,7 @@
 #define ROOTS_TRIED 3u
 
 /* A tree or a pair, kept until its weight is known. */
-struct kept {
+struct fill_kept {
     uint32_t root;
     int64_t amount;
     uint32_t first, count, split; /* paths; of a pair, those from `split` on carry down */
@@ -42,7 +42,7 @@ struct fill {
     uint32_t *roots;
     uint32_t middle; /* the switch that can be a root whose farthest compute node is nearest, or UINT32_MAX */
     uint32_t turn;
-    struct kept *kept;
+    struct fill_kept *kept;
     uint32_t kept_count, kept_room;
     struct by_path *paths; /* their nodes are in `pool` by offset until the end */
     uint32_t path_count, path_room;
@@ -172,11 +172,11 @@ static __int128 price_of_counts(const struct fill *fill)
 }
 
 /* Grows a tree, or a pair from one root, at the prices; its counts and paths are then the last ones. */
-static bool grow_from(struct fill *fill, uint32_t root, struct kept *kept)
+static bool grow_from(struct fill *fill, uint32_t root, struct fill_kept *kept)
 {
     enum by_tree_use first = fill->pairs ? BY_TREE_UP : BY_TREE_BOTH;
 
-    *kept = (struct kept){.root = root, .first = fill->path_count};
+    *kept = (struct fill_kept){.root = root, .first = fill->path_count};
     if (!by_grower_run(fill->grower, first, root, fill->prices))
         return false;
     by_grower_count(fill->grower, first, fill->counts);
@@ -196,7 +196,7 @@ static bool grow_from(struct fill *fill, uint32_t root, struct kept *kept)
 static __int128 try_switches(struct fill *fill, uint32_t paths, uint32_t pool)
 {
     uint32_t switches = 0;
-    struct kept kept;
+    struct fill_kept kept;
 
     while (switches < fill->root_count && !fill->both->compute[fill->roots[switches]])
         switches++;
@@ -216,7 +216,7 @@ static __int128 try_switches(struct fill *fill, uint32_t paths, uint32_t pool)
 
 /* From the middle of the fabric, which gives low trees, or from a compute node or the switch whose turn it is
  * where that is cheaper. */
-static bool grow_both_ways(struct fill *fill, struct kept *kept)
+static bool grow_both_ways(struct fill *fill, struct fill_kept *kept)
 {
     uint32_t paths = fill->path_count, pool = fill->pool_count, best = fill->middle;
     uint32_t compute = fill->roots[fill->root_count - 1];
@@ -241,7 +241,7 @@ static bool grow_both_ways(struct fill *fill, struct kept *kept)
 }
 
 /* The cheapest of a few roots: the last one that was, and the next ones in turn. */
-static bool grow(struct fill *fill, struct kept *kept)
+static bool grow(struct fill *fill, struct fill_kept *kept)
 {
     uint32_t paths = fill->path_count, pool = fill->pool_count, best = UINT32_MAX;
     __int128 least = -1;
@@ -263,7 +263,7 @@ static bool grow(struct fill *fill, struct kept *kept)
     return best != UINT32_MAX && grow_from(fill, best, kept);
 }
 
-static void keep(struct fill *fill, struct kept kept)
+static void keep(struct fill *fill, struct fill_kept kept)
 {
     BY_GROW(fill->kept, fill->kept_count, fill->kept_room);
     fill->kept[fill->kept_count++] = kept;
@@ -300,7 +300,7 @@ static int64_t fill_greedily(struct fill *fill, int64_t bound, uint32_t rounds)
     for (uint32_t i = 0; i < fill->grower->arc_count; i++)
         largest = fill->grower->capacity[i] > largest ? fill->grower->capacity[i] : largest;
     while (filled < bound && fill->kept_count < rounds) {
-        struct kept kept;
+        struct fill_kept kept;
         int64_t amount;
 
         for (uint32_t i = 0; i < fill->rows; i++) {
@@ -375,7 +375,7 @@ static struct by_fraction fill_evenly(struct fill *fill, uint32_t rounds, double
     fill->kept_count = fill->path_count = fill->pool_count = 0;
     start_prices(fill);
     while (fill->kept_count < rounds && (deadline <= 0 || by_plan_clock() < deadline)) {
-        struct kept kept;
+        struct fill_kept kept;
         int64_t amount;
 
         if (!grow(fill, &kept))
@@ -405,7 +405,7 @@ static int append(const struct fill *fill, struct by_fraction factor, struct by_
         nodes += fill->paths[i].node_count;
     }
     for (uint32_t i = 0; i < fill->kept_count && !error; i++) {
-        const struct kept *kept = &fill->kept[i];
+        const struct fill_kept *kept = &fill->kept[i];
         const struct by_path *paths = fill->paths + kept->first;
         struct by_fraction weight;
 

@@ -233,7 +233,7 @@ int64_t by_interval_price(const struct by_interval *interval, uint32_t root)
 }
 
 /* An interval whose sum is to be made at a site. */
-struct order {
+struct interval_order {
     uint32_t first, last, site;
 };
 
@@ -255,7 +255,7 @@ static struct by_path make_path(const struct by_interval *interval, uint32_t fro
 struct unrolled {
     struct by_path *paths;
     uint32_t path_count;
-    struct order *orders;
+    struct interval_order *orders;
     uint32_t order_count;
 };
 
@@ -269,7 +269,7 @@ static void unroll(const struct by_interval *interval, uint32_t first, uint32_t 
         uint32_t from = interval->sender[cell(interval, start, last, site)];
 
         out->paths[out->path_count++] = make_path(interval, site, from);
-        out->orders[out->order_count++] = (struct order){start, last, from};
+        out->orders[out->order_count++] = (struct interval_order){start, last, from};
         if (part == NONE)
             return;
         last = part;
@@ -283,10 +283,10 @@ static bool lay_out(const struct by_interval *interval, uint32_t root, struct un
     bool *used = by_alloc(interval->node_count, sizeof(*used)), right = true;
 
     out->path_count = out->order_count = 0;
-    out->orders[out->order_count++] = (struct order){0, interval->rank_count - 1, root};
+    out->orders[out->order_count++] = (struct interval_order){0, interval->rank_count - 1, root};
     used[interval->node[root]] = true;
     for (uint32_t i = 0; i < out->order_count && right; i++) {
-        struct order order = out->orders[i];
+        struct interval_order order = out->orders[i];
         uint32_t split = interval->split[cell(interval, order.first, order.last, order.site)],
                  before = out->order_count;
 
@@ -299,7 +299,7 @@ static bool lay_out(const struct by_interval *interval, uint32_t root, struct un
             uint32_t from = interval->sender[cell(interval, split + 1, order.last, order.site)];
 
             out->paths[out->path_count++] = make_path(interval, order.site, from);
-            out->orders[out->order_count++] = (struct order){split + 1, order.last, from};
+            out->orders[out->order_count++] = (struct interval_order){split + 1, order.last, from};
             unroll(interval, order.first, split, order.site, out);
         }
         for (uint32_t j = before; j < out->order_count && right; j++) {

@@ -17,7 +17,7 @@
 #define SEARCHES_MAX 1500u
 
 /* A part: what the joint leaves of it, and the joint. */
-struct part {
+struct joint_part {
     struct by_topology *topology;
     uint32_t *whole;            /* by node of the part: its number in the whole fabric */
     uint32_t joint;             /* in the numbers of the part */
@@ -30,7 +30,7 @@ struct joined {
     uint32_t joint;
     uint32_t *part_of; /* by node; NONE for the joint, NOWHERE */
     uint32_t part_count;
-    struct part *parts;
+    struct joint_part *parts;
     struct by_plan **plans; /* by part: NULL where it is like another */
     uint32_t *queue;
 };
@@ -93,7 +93,7 @@ static uint32_t find_joint(struct joined *joined)
     return best;
 }
 
-static int part_make(const struct joined *joined, uint32_t number, struct part *part,
+static int part_make(const struct joined *joined, uint32_t number, struct joint_part *part,
                      struct by_problem *problem)
 {
     const struct by_topology *topology = joined->both->topology;
@@ -141,7 +141,7 @@ static int plan_parts(struct joined *joined, const struct by_plan_options *optio
     int error = 0;
 
     for (uint32_t i = 0; i < joined->part_count && !error; i++) {
-        struct part *part = &joined->parts[i];
+        struct joint_part *part = &joined->parts[i];
 
         error = part_make(joined, i, part, problem);
         part->like = i;
@@ -159,7 +159,7 @@ static int plan_parts(struct joined *joined, const struct by_plan_options *optio
 /* ---- trees of the whole ---- */
 
 /* The paths of a part's tree in the numbers of the whole, from the joint outwards. */
-static uint32_t turn_tree(const struct part *part, const struct by_tree *tree, struct by_path *paths)
+static uint32_t turn_tree(const struct joint_part *part, const struct by_tree *tree, struct by_path *paths)
 {
     uint32_t n = part->topology->node_count, count = 0;
     bool *inside = by_alloc(n, sizeof(*inside)), *used = by_alloc(tree->edge_count, sizeof(*used));
@@ -194,7 +194,7 @@ struct cursor {
     struct by_fraction left; /* of the tree's weight, in the part's share of the rate */
 };
 
-static int open_tree(const struct part *part, struct by_fraction share, struct cursor *cursor)
+static int open_tree(const struct joint_part *part, struct by_fraction share, struct cursor *cursor)
 {
     return by_fraction_multiply(part->plan->trees[cursor->tree].weight, share, &cursor->left);
 }
@@ -208,7 +208,7 @@ static int join_trees(const struct joined *joined, struct cursor *cursors, const
     int error = 0;
 
     for (uint32_t i = 0; i < joined->part_count; i++) {
-        const struct part *part = &joined->parts[i];
+        const struct joint_part *part = &joined->parts[i];
 
         weight = by_fraction_compare(cursors[i].left, weight) < 0 ? cursors[i].left : weight;
         count += turn_tree(part, &part->plan->trees[cursors[i].tree], paths + count);
@@ -252,7 +252,7 @@ static int join_parts(const struct joined *joined, struct by_fraction rate, stru
 }
 
 /* The part's proof in the numbers of the whole: the set that holds the joint takes in all other parts. */
-static struct by_certificate *lift_proof(const struct joined *joined, const struct part *part)
+static struct by_certificate *lift_proof(const struct joined *joined, const struct joint_part *part)
 {
     struct by_certificate *proof = by_certificate_copy(part->plan->proof);
     uint32_t n = joined->both->node_count;
@@ -283,7 +283,7 @@ static struct by_certificate *lift_proof(const struct joined *joined, const stru
 /* Rates of the whole, in units of capacity; the bound is that of the part with the least. */
 static int find_rates(const struct joined *joined, struct by_fraction *rate, struct by_packed *packed)
 {
-    const struct part *tightest = &joined->parts[0];
+    const struct joint_part *tightest = &joined->parts[0];
 
     BY_ASSERT(tightest->plan); /* at least two parts have compute nodes, and all are planned */
     *rate = tightest->plan->achieved;

@@ -32,11 +32,11 @@ static int refuse_range(struct by_problem *problem)
 /* ---- checking ---- */
 
 /* The ranks below a node, as their least, greatest and count. */
-struct span {
+struct ordered_span {
     uint32_t first, last, count;
 };
 
-static void widen(struct span *span, const struct span *by)
+static void widen(struct ordered_span *span, const struct ordered_span *by)
 {
     span->first = by->first < span->first ? by->first : span->first;
     span->last = by->last > span->last ? by->last : span->last;
@@ -46,7 +46,7 @@ static void widen(struct span *span, const struct span *by)
 bool by_ordered_is(const struct by_plan *plan, const struct by_topology *topology)
 {
     uint32_t n = topology->node_count, rank = 0, *rank_of = by_alloc(n, sizeof(*rank_of));
-    struct span *spans = by_alloc(n, sizeof(*spans));
+    struct ordered_span *spans = by_alloc(n, sizeof(*spans));
     bool ordered = true;
 
     for (uint32_t i = 0; i < n; i++)
@@ -57,11 +57,11 @@ bool by_ordered_is(const struct by_plan *plan, const struct by_topology *topolog
         if (tree->use == BY_TREE_DOWN)
             continue;
         for (uint32_t i = 0; i < n; i++)
-            spans[i] = rank_of[i] == UINT32_MAX ? (struct span){UINT32_MAX, 0, 0}
-                                                : (struct span){rank_of[i], rank_of[i], 1};
+            spans[i] = rank_of[i] == UINT32_MAX ? (struct ordered_span){UINT32_MAX, 0, 0}
+                                                : (struct ordered_span){rank_of[i], rank_of[i], 1};
         for (uint32_t i = tree->edge_count; i-- > 0 && ordered;) {
             uint32_t path = plan->edges[tree->first_edge + i];
-            const struct span *below = &spans[by_paths_to(&plan->paths, path)];
+            const struct ordered_span *below = &spans[by_paths_to(&plan->paths, path)];
 
             ordered = below->count > 0 && below->last - below->first + 1 == below->count;
             widen(&spans[by_paths_from(&plan->paths, path)], below);
@@ -74,19 +74,19 @@ bool by_ordered_is(const struct by_plan *plan, const struct by_topology *topolog
 
 /* ---- columns ---- */
 
-struct part {
+struct ordered_part {
     uint32_t root;
     enum by_tree_use use;
     uint32_t path_count;
     struct by_path *paths;
 };
 
-struct column {
+struct ordered_column {
     uint32_t part_count;
-    struct part *parts;
+    struct ordered_part *parts;
 };
 
-struct task {
+struct ordered_task {
     const struct by_topology *topology;
     const struct by_plan_options *options;
     struct by_graph *both, *up, *down;
@@ -98,10 +98,10 @@ struct task {
     int32_t *counts;
     int64_t *dense; /* prices by cell of the graph for going up */
     uint32_t column_count;
-    struct column columns[COLUMNS_MAX];
+    struct ordered_column columns[COLUMNS_MAX];
 };
 
-static void column_free(struct column *column)
+static void column_free(struct ordered_column *column)
 {
     for (uint32_t i = 0; i < column->part_count; i++) {
         for (uint32_t j = 0; j < column->parts[i].path_count; j++)
@@ -111,12 +111,12 @@ static void column_free(struct column *column)
     free(column->parts);
 }
 
-static void task_make(struct task *task, const struct by_topology *topology,
+static void task_make(struct ordered_task *task, const struct by_topology *topology,
                       const struct by_plan_options *options)
 {
     uint32_t n = topology->node_count;
 
-    *task = (struct task){.topology = topology, .options = options};
+    *task = (struct ordered_task){.topology = topology, .options = options};
     task->both = by_graph_make(topology, BY_DIRECTION_BOTH, options->in_network);
     task->up = by_graph_make(topology, BY_DIRECTION_UP, options->in_network);
     task->down = by_graph_make(topology, BY_DIRECTION_DOWN, options->in_network);
@@ -130,7 +130,7 @@ static void task_make(struct task *task, const struct by_topology *topology,
         task->limits[i] = task->grower->capacity[i] == INT64_MAX ? 0 : task->grower->capacity[i];
 }
 
-static void task_free(struct task *task)
+static void task_free(struct ordered_task *task)
 {
     for (uint32_t i = 0; i < task->column_count; i++)
         column_free(&task->columns[i]);
@@ -146,7 +146,7 @@ static void task_free(struct task *task)
 }
 
 /* Adds what a tree loads to the counts. */
-static void count_part(struct task *task, const struct part *part)
+static void count_part(struct ordered_task *task, const struct ordered_part *part)
 {
     struct by_grower view = *task->grower;
     uint32_t *children = by_alloc(task->topology->node_count, sizeof(*children));
@@ -160,7 +160,7 @@ static void count_part(struct task *task, const struct part *part)
     free(children);
 }
 
-static void count_column(struct task *task, const struct column *column)
+static void count_column(struct ordered_task *task, const struct ordered_column *column)
 {
     memset(task->counts, 0, task->rows * sizeof(*task->counts));
     for (uint32_t i = 0; i < column->part_count; i++)
@@ -170,20 +170,22 @@ static void count_column(struct task *task, const struct column *column)
             task->counts[i] = 0;
 }
 
-static struct part *add_part(struct column *column, uint32_t root, enum by_tree_use use, uint32_t room)
+static struct ordered_part *add_part(struct ordered_column *column, uint32_t root, enum by_tree_use use,
+                                     uint32_t room)
 {
-    struct part *part;
+    struct ordered_part *part;
 
     column->parts = by_realloc(column->parts, column->part_count + 1, sizeof(*column->parts));
     part = &column->parts[column->part_count++];
-    *part = (struct part){root, use, 0, by_alloc(room, sizeof(*part->paths))};
+    *part = (struct ordered_part){root, use, 0, by_alloc(room, sizeof(*part->paths))};
     return part;
 }
 
 /* The tree that the grower has made, as a part. */
-static void add_grown(const struct task *task, struct column *column, uint32_t root, enum by_tree_use use)
+static void add_grown(const struct ordered_task *task, struct ordered_column *column, uint32_t root,
+                      enum by_tree_use use)
 {
-    struct part *part = add_part(column, root, use, task->grower->path_count);
+    struct ordered_part *part = add_part(column, root, use, task->grower->path_count);
 
     for (; part->path_count < task->grower->path_count; part->path_count++) {
         const struct by_path *from = &task->grower->paths[part->path_count];
@@ -195,14 +197,14 @@ static void add_grown(const struct task *task, struct column *column, uint32_t r
     }
 }
 
-static bool is_pair(const struct task *task)
+static bool is_pair(const struct ordered_task *task)
 {
     return task->options->collective == BY_COLLECTIVE_ALLREDUCE ||
            task->options->collective == BY_COLLECTIVE_BARRIER;
 }
 
 /* The root whose ordered tree up and cheap tree down cost least together. */
-static uint32_t best_root(struct task *task, int64_t *prices)
+static uint32_t best_root(struct ordered_task *task, int64_t *prices)
 {
     uint32_t best = UINT32_MAX;
     __int128 least = 0;
@@ -227,13 +229,13 @@ static uint32_t best_root(struct task *task, int64_t *prices)
 }
 
 /* A cheap column at the prices; false when there is none. */
-static bool price_column(struct task *task, struct column *column)
+static bool price_column(struct ordered_task *task, struct ordered_column *column)
 {
     uint32_t n = task->topology->node_count, arcs = task->grower->arc_count;
     int64_t *prices = by_alloc(task->rows, sizeof(*prices));
     bool right = true;
 
-    *column = (struct column){0};
+    *column = (struct ordered_column){0};
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t a = task->grower->first[i]; a < task->grower->first[i + 1]; a++)
             if (task->grower->links[a].there != BY_GROW_NONE)
@@ -244,7 +246,7 @@ static bool price_column(struct task *task, struct column *column)
     by_interval_search(task->interval, task->dense, task->prices + arcs);
     for (uint32_t i = 0; i < n && right; i++) {
         uint32_t root = is_pair(task) ? best_root(task, prices) : i;
-        struct part *part;
+        struct ordered_part *part;
 
         if (!is_pair(task) && (task->options->collective == BY_COLLECTIVE_REDUCE ? i != task->options->root
                                                                                  : !task->both->compute[i]))
@@ -271,7 +273,7 @@ static bool price_column(struct task *task, struct column *column)
 /* ---- the plan ---- */
 
 /* Replaces the plan's trees; `parts` are columns with their amounts. */
-static int replace_trees(const struct task *task, const struct by_simplex_part *parts, uint32_t count,
+static int replace_trees(const struct ordered_task *task, const struct by_simplex_part *parts, uint32_t count,
                          struct by_fraction value, struct by_plan *plan)
 {
     struct by_tree_list list = {0};
@@ -280,12 +282,12 @@ static int replace_trees(const struct task *task, const struct by_simplex_part *
     int error = 0;
 
     for (uint32_t i = 0; i < count && !error; i++) {
-        const struct column *column = &task->columns[parts[i].tag];
+        const struct ordered_column *column = &task->columns[parts[i].tag];
         struct by_fraction weight;
 
         error = by_fraction_multiply(parts[i].amount, task->both->unit, &weight);
         for (uint32_t j = 0; j < column->part_count && !error; j++) {
-            const struct part *part = &column->parts[j];
+            const struct ordered_part *part = &column->parts[j];
 
             for (uint32_t k = 0; k < part->path_count; k++)
                 edges[k] = by_paths_add(&list.paths, part->paths[k].nodes, part->paths[k].node_count);
@@ -306,7 +308,7 @@ static int replace_trees(const struct task *task, const struct by_simplex_part *
 }
 
 /* Column generation; returns the count of parts. */
-static uint32_t solve(struct task *task, double deadline, struct by_simplex_part *parts,
+static uint32_t solve(struct ordered_task *task, double deadline, struct by_simplex_part *parts,
                       struct by_fraction *value)
 {
     struct by_simplex *simplex = by_simplex_new(task->rows, task->limits);
@@ -315,7 +317,7 @@ static uint32_t solve(struct task *task, double deadline, struct by_simplex_part
     task->interval = by_interval_new(task->up);
     while (task->column_count < COLUMNS_MAX && (deadline <= 0 || by_plan_clock() < deadline) &&
            (uint64_t)by_simplex_steps(simplex) * task->rows * task->rows < WORK_MAX) {
-        struct column *column = &task->columns[task->column_count];
+        struct ordered_column *column = &task->columns[task->column_count];
         int64_t one;
 
         by_simplex_prices(simplex, task->prices, &one);
@@ -334,7 +336,8 @@ static uint32_t solve(struct task *task, double deadline, struct by_simplex_part
 }
 
 /* Large fabrics: trees over blocks of ranks. */
-static int replace_by_blocks(const struct task *task, struct by_plan *plan, struct by_problem *problem)
+static int replace_by_blocks(const struct ordered_task *task, struct by_plan *plan,
+                             struct by_problem *problem)
 {
     struct by_tree_list list = {0};
     struct by_fraction rate = {0, 1};
@@ -355,7 +358,7 @@ static int replace_by_blocks(const struct task *task, struct by_plan *plan, stru
 int by_ordered_make(const struct by_topology *topology, const struct by_plan_options *options,
                     struct by_plan *plan, struct by_problem *problem)
 {
-    struct task *task;
+    struct ordered_task *task;
     struct by_simplex_part *parts;
     struct by_fraction value = {0, 1};
     double start = by_plan_clock();

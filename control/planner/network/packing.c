@@ -16,7 +16,7 @@
 /* Work after which it is left with what it has (steps x links^2): some ten seconds. */
 #define PROGRAM_WORK_MAX 100000000u
 
-struct column {
+struct packing_column {
     uint32_t root;
     uint32_t path_count;
     struct by_path *paths;
@@ -24,11 +24,11 @@ struct column {
 };
 
 /* The linear program and what it has found. */
-struct program {
+struct packing_program {
     const struct by_graph *graph;
     struct by_steiner *steiner;
     struct by_simplex *simplex;
-    struct column *columns;
+    struct packing_column *columns;
     uint32_t column_count;
     uint32_t column_room;
     struct by_fraction value; /* in units of capacity */
@@ -37,7 +37,7 @@ struct program {
 };
 
 /* Arrays by row. */
-struct work {
+struct packing_work {
     uint32_t rows;
     int64_t *limits;
     int64_t *left;
@@ -45,7 +45,7 @@ struct work {
     int32_t *counts;
 };
 
-static void program_free(struct program *program)
+static void program_free(struct packing_program *program)
 {
     for (uint32_t i = 0; i < program->column_count; i++) {
         for (uint32_t j = 0; j < program->columns[i].path_count; j++)
@@ -57,9 +57,9 @@ static void program_free(struct program *program)
     by_steiner_free(program->steiner);
 }
 
-static void add_column(struct program *program, int64_t greedy_amount)
+static void add_column(struct packing_program *program, int64_t greedy_amount)
 {
-    struct column *column;
+    struct packing_column *column;
 
     BY_GROW(program->columns, program->column_count, program->column_room);
     column = &program->columns[program->column_count++];
@@ -68,7 +68,7 @@ static void add_column(struct program *program, int64_t greedy_amount)
 }
 
 /* Scarce links are dear: the price of a link while filling goes with the inverse of what it has left. */
-static void price_scarcity(struct work *work)
+static void price_scarcity(struct packing_work *work)
 {
     int64_t largest = 1;
 
@@ -87,7 +87,7 @@ static void price_scarcity(struct work *work)
  * fabrics this reaches the bound with the fewest trees; elsewhere its trees are the first columns of the
  * program.
  */
-static void fill_greedily(struct program *program, int64_t bound, struct work *work)
+static void fill_greedily(struct packing_program *program, int64_t bound, struct packing_work *work)
 {
     int64_t filled = 0;
 
@@ -114,7 +114,7 @@ static void fill_greedily(struct program *program, int64_t bound, struct work *w
 }
 
 /* What the prices prove: the bound, where no tree costs less than `floor`. */
-static void keep_bound(struct program *program, const struct work *work, __int128 floor)
+static void keep_bound(struct packing_program *program, const struct packing_work *work, __int128 floor)
 {
     struct by_price *rows = by_alloc(work->rows, sizeof(*rows));
     struct by_packed *packed = program->packed;
@@ -139,7 +139,8 @@ static void keep_bound(struct program *program, const struct work *work, __int12
 
 /* Adds trees until none improves, the bound is reached, or the work is used up. Trees are found by a quick
  * search first, and by a full one when that finds none that improves. */
-static void improve(struct program *program, int64_t bound, double deadline, struct work *work)
+static void improve(struct packing_program *program, int64_t bound, double deadline,
+                    struct packing_work *work)
 {
     bool prove = false;
 
@@ -163,10 +164,10 @@ static void improve(struct program *program, int64_t bound, double deadline, str
     }
 }
 
-static void program_solve(struct program *program, int64_t bound, double deadline)
+static void program_solve(struct packing_program *program, int64_t bound, double deadline)
 {
     uint32_t links = by_steiner_row_count(program->steiner);
-    struct work work = {.rows = links};
+    struct packing_work work = {.rows = links};
 
     work.limits = by_alloc(links, sizeof(*work.limits));
     work.left = by_alloc(links, sizeof(*work.left));
@@ -185,7 +186,7 @@ static void program_solve(struct program *program, int64_t bound, double deadlin
 }
 
 /* The solution as parts (room for one a link or column) with their sum. */
-static uint32_t program_parts(const struct program *program, struct by_simplex_part *parts,
+static uint32_t program_parts(const struct packing_program *program, struct by_simplex_part *parts,
                               struct by_fraction *value)
 {
     if (!program->greedy)
@@ -197,8 +198,8 @@ static uint32_t program_parts(const struct program *program, struct by_simplex_p
 }
 
 /* Appends the trees of the solution when it reaches `least`. */
-static int program_trees(const struct program *program, struct by_fraction least, struct by_tree_list *list,
-                         struct by_fraction *rate)
+static int program_trees(const struct packing_program *program, struct by_fraction least,
+                         struct by_tree_list *list, struct by_fraction *rate)
 {
     uint32_t links = by_steiner_row_count(program->steiner);
     struct by_simplex_part *parts =
@@ -212,7 +213,7 @@ static int program_trees(const struct program *program, struct by_fraction least
         count = 0;
     }
     for (uint32_t i = 0; i < count && !error; i++) {
-        const struct column *column = &program->columns[parts[i].tag];
+        const struct packing_column *column = &program->columns[parts[i].tag];
         struct by_fraction weight;
 
         error = by_fraction_multiply(parts[i].amount, program->graph->unit, &weight);
@@ -228,7 +229,7 @@ static int program_trees(const struct program *program, struct by_fraction least
 int by_packing_symmetric(const struct by_graph *graph, int64_t bound, struct by_fraction least,
                          struct by_tree_list *list, double deadline, struct by_packed *packed)
 {
-    struct program program = {
+    struct packing_program program = {
         .graph = graph, .steiner = by_steiner_new(graph), .value = {0, 1}, .packed = packed};
     int error = 0;
 

@@ -15,31 +15,31 @@
 /* Columns after which it is left with what it has (count). */
 #define PAIRS_COLUMNS_MAX 400u
 
-struct half {
+struct pairs_half {
     uint32_t path_count;
     struct by_path *paths;
 };
 
-struct column {
+struct pairs_column {
     uint32_t root;
-    struct half up, down;
+    struct pairs_half up, down;
 };
 
-struct program {
+struct pairs_program {
     struct by_arbor *arbor;
     struct by_simplex *simplex;
     uint32_t column_count;
-    struct column *columns;
+    struct pairs_column *columns;
 };
 
-static void half_free(struct half *half)
+static void half_free(struct pairs_half *half)
 {
     for (uint32_t i = 0; i < half->path_count; i++)
         free(half->paths[i].nodes);
     free(half->paths);
 }
 
-static void program_free(struct program *program)
+static void program_free(struct pairs_program *program)
 {
     for (uint32_t i = 0; i < program->column_count; i++) {
         half_free(&program->columns[i].up);
@@ -51,7 +51,7 @@ static void program_free(struct program *program)
 }
 
 /* What the prices prove: the bound, where no pair costs less than `floor`. */
-static void keep_bound(const struct program *program, const int64_t *prices, const int64_t *limits,
+static void keep_bound(const struct pairs_program *program, const int64_t *prices, const int64_t *limits,
                        __int128 floor, struct by_packed *packed)
 {
     uint32_t count = by_arbor_row_count(program->arbor);
@@ -71,7 +71,7 @@ static void keep_bound(const struct program *program, const int64_t *prices, con
 
 /* Adds pairs until none improves, the bound is reached, or there are enough. Pairs are found by a quick
  * search first, and by a full one when that finds none that improves. */
-static void solve(struct program *program, int64_t bound, double deadline, struct by_packed *packed)
+static void solve(struct pairs_program *program, int64_t bound, double deadline, struct by_packed *packed)
 {
     uint32_t rows = by_arbor_row_count(program->arbor);
     int64_t *limits = by_alloc(rows, sizeof(*limits)), *prices = by_alloc(rows, sizeof(*prices)), one;
@@ -84,7 +84,7 @@ static void solve(struct program *program, int64_t bound, double deadline, struc
     program->columns = by_alloc(PAIRS_COLUMNS_MAX, sizeof(*program->columns));
     while (program->column_count < PAIRS_COLUMNS_MAX && (deadline <= 0 || by_plan_clock() < deadline) &&
            !by_simplex_reaches(program->simplex, bound)) {
-        struct column *column = &program->columns[program->column_count];
+        struct pairs_column *column = &program->columns[program->column_count];
         __int128 floor;
 
         by_simplex_prices(program->simplex, prices, &one);
@@ -108,13 +108,14 @@ static void solve(struct program *program, int64_t bound, double deadline, struc
     free(counts);
 }
 
-static int append_pairs(const struct program *program, const struct by_graph *up, const struct by_graph *down,
-                        const struct by_simplex_part *parts, uint32_t count, struct by_tree_list *list)
+static int append_pairs(const struct pairs_program *program, const struct by_graph *up,
+                        const struct by_graph *down, const struct by_simplex_part *parts, uint32_t count,
+                        struct by_tree_list *list)
 {
     int error = 0;
 
     for (uint32_t i = 0; i < count && !error; i++) {
-        const struct column *column = &program->columns[parts[i].tag];
+        const struct pairs_column *column = &program->columns[parts[i].tag];
         struct by_fraction weight;
 
         error = by_fraction_multiply(parts[i].amount, down->unit, &weight);
@@ -131,7 +132,7 @@ int by_pairs_pack(const struct by_graph *up, const struct by_graph *down, int64_
                   struct by_fraction least, struct by_tree_list *list, double deadline,
                   struct by_packed *packed)
 {
-    struct program program = {.arbor = by_arbor_new(up, down)};
+    struct pairs_program program = {.arbor = by_arbor_new(up, down)};
     struct by_simplex_part *parts;
     struct by_fraction value;
     uint32_t count;

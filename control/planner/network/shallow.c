@@ -27,7 +27,7 @@
 /* Heights tried (count). */
 #define HEIGHTS_MAX 24u
 
-struct task {
+struct shallow_task {
     const struct by_plan_options *options;
     struct by_graph *both, *up, *down;
     struct by_grower *grower;
@@ -39,21 +39,21 @@ struct task {
     struct by_tree_list list;
 };
 
-static bool is_two_way(const struct task *task)
+static bool is_two_way(const struct shallow_task *task)
 {
     return task->options->collective == BY_COLLECTIVE_ALLREDUCE ||
            task->options->collective == BY_COLLECTIVE_BARRIER;
 }
 
 /* Whether one tree, or pair, carries a unit; else there is one from or to each compute node. */
-static bool is_single(const struct task *task)
+static bool is_single(const struct shallow_task *task)
 {
     unsigned collective = task->options->collective;
 
     return is_two_way(task) || collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE;
 }
 
-static enum by_tree_use use_of(const struct task *task)
+static enum by_tree_use use_of(const struct shallow_task *task)
 {
     if (is_two_way(task))
         return task->pairs ? BY_TREE_UP : BY_TREE_BOTH;
@@ -64,7 +64,7 @@ static enum by_tree_use use_of(const struct task *task)
 }
 
 /* Whether trees may start at the node. */
-static bool is_root(const struct task *task, uint32_t node)
+static bool is_root(const struct shallow_task *task, uint32_t node)
 {
     unsigned collective = task->options->collective;
 
@@ -75,7 +75,7 @@ static bool is_root(const struct task *task, uint32_t node)
 }
 
 /* Grows a lowest tree; returns its height, UINT32_MAX without one. */
-static uint32_t lowest(struct task *task, enum by_tree_use use, uint32_t root)
+static uint32_t lowest(struct shallow_task *task, enum by_tree_use use, uint32_t root)
 {
     uint32_t height = 0;
 
@@ -89,7 +89,7 @@ static uint32_t lowest(struct task *task, enum by_tree_use use, uint32_t root)
     return height;
 }
 
-static void start_prices(struct task *task)
+static void start_prices(struct shallow_task *task)
 {
     for (uint32_t i = 0; i < task->rows; i++) {
         int64_t room = task->grower->capacity[i];
@@ -101,12 +101,12 @@ static void start_prices(struct task *task)
     }
 }
 
-static void task_make(struct task *task, const struct by_topology *topology,
+static void task_make(struct shallow_task *task, const struct by_topology *topology,
                       const struct by_plan_options *options)
 {
     uint32_t n = topology->node_count;
 
-    *task = (struct task){.options = options, .node_count = n};
+    *task = (struct shallow_task){.options = options, .node_count = n};
     task->both = by_graph_make(topology, BY_DIRECTION_BOTH, options->in_network);
     task->up = by_graph_make(topology, BY_DIRECTION_UP, options->in_network);
     task->down = by_graph_make(topology, BY_DIRECTION_DOWN, options->in_network);
@@ -128,7 +128,7 @@ static void task_make(struct task *task, const struct by_topology *topology,
     }
 }
 
-static void task_free(struct task *task)
+static void task_free(struct shallow_task *task)
 {
     by_tree_list_free(&task->list);
     by_grower_free(task->grower);
@@ -141,7 +141,7 @@ static void task_free(struct task *task)
     free(task->counts);
 }
 
-static int64_t mean_price(const struct task *task)
+static int64_t mean_price(const struct shallow_task *task)
 {
     __int128 sum = 0;
 
@@ -151,7 +151,7 @@ static int64_t mean_price(const struct task *task)
 }
 
 /* One tree of at most `height`, cheap if it can be, into the list with weight 1. */
-static bool grow_tree(struct task *task, enum by_tree_use use, uint32_t root, uint32_t height)
+static bool grow_tree(struct shallow_task *task, enum by_tree_use use, uint32_t root, uint32_t height)
 {
     struct by_grower *grower = task->grower;
     bool grown = false;
@@ -172,7 +172,7 @@ static bool grow_tree(struct task *task, enum by_tree_use use, uint32_t root, ui
 }
 
 /* One set of trees; for allreduce from the next root in turn. */
-static bool grow_set(struct task *task, uint32_t height, uint32_t *turn)
+static bool grow_set(struct shallow_task *task, uint32_t height, uint32_t *turn)
 {
     memset(task->counts, 0, task->rows * sizeof(*task->counts));
     for (uint32_t step = 0; step < task->node_count; step++) {
@@ -191,7 +191,7 @@ static bool grow_set(struct task *task, uint32_t height, uint32_t *turn)
 }
 
 /* What the last set can have at most. */
-static int64_t amount_of(const struct task *task)
+static int64_t amount_of(const struct shallow_task *task)
 {
     int64_t amount = (int64_t)1 << 40;
 
@@ -202,7 +202,7 @@ static int64_t amount_of(const struct task *task)
     return amount > 0 ? amount : 1;
 }
 
-static void add_load(struct task *task, int64_t amount)
+static void add_load(struct shallow_task *task, int64_t amount)
 {
     int64_t most = 0;
 
@@ -222,7 +222,7 @@ static void add_load(struct task *task, int64_t amount)
 }
 
 /* The factor that makes all loads fit. */
-static int shrink(const struct task *task, struct by_fraction *factor)
+static int shrink(const struct shallow_task *task, struct by_fraction *factor)
 {
     struct by_fraction most = {0, 1};
 
@@ -238,7 +238,7 @@ static int shrink(const struct task *task, struct by_fraction *factor)
 }
 
 /* Trees of one height into the empty list, and their rate; 0 where there are none. */
-static int pack_height(struct task *task, uint32_t height, double deadline, struct by_fraction *rate)
+static int pack_height(struct shallow_task *task, uint32_t height, double deadline, struct by_fraction *rate)
 {
     uint32_t turn = 0, sets = is_single(task) ? SETS_MAX : TREES_MAX / task->both->compute_count;
     int64_t sum = 0, shares = is_single(task) ? 1 : task->both->compute_count;
@@ -295,7 +295,7 @@ static uint32_t height_of(const struct by_plan *plan, uint32_t node_count)
 }
 
 /* The lowest height that all roots (or, for allreduce, one) can keep to. */
-static uint32_t least_height(const struct task *task)
+static uint32_t least_height(const struct shallow_task *task)
 {
     uint32_t least = is_two_way(task) ? UINT32_MAX : 0;
 
@@ -311,7 +311,7 @@ int by_shallow_make(const struct by_topology *topology, const struct by_plan_opt
     struct by_fraction kept, least, own = plan->achieved;
     uint32_t height = height_of(plan, topology->node_count), tried = 0;
     double start = by_plan_clock(), deadline = options->time_limit_s > 0 ? start + options->time_limit_s : 0;
-    struct task task;
+    struct shallow_task task;
     bool taken = false;
     int error = 0;
 

@@ -16,7 +16,7 @@
 #define FAR       INT64_MAX
 
 /* A way between two sites. */
-struct way {
+struct steiner_way {
     int64_t cost;
     uint32_t a, b; /* site numbers, a < b */
 };
@@ -36,7 +36,7 @@ struct by_steiner {
     int64_t *distance;   /* by node, in one search */
     bool *settled;       /* by node */
     uint32_t *previous;  /* [site * node_count + node]: the node before on the cheapest path from the site */
-    struct way *ways;    /* sorted by cost */
+    struct steiner_way *ways; /* sorted by cost */
     /* The subset under trial and the best tree found. */
     __int128 floor; /* the least price of a spanning tree of a subset, additions less two at each switch */
     __int128 best_cost;
@@ -44,8 +44,8 @@ struct by_steiner {
     bool *best_chosen;
     uint32_t *part;
     uint32_t *degree;
-    struct way *tree;
-    struct way *best_tree;
+    struct steiner_way *tree;
+    struct steiner_way *best_tree;
     uint32_t tree_count;
     uint32_t best_count;
 };
@@ -198,7 +198,7 @@ static void search_from(struct by_steiner *steiner, uint32_t site, const int64_t
 
 static int compare_ways(const void *left, const void *right)
 {
-    const struct way *a = left, *b = right;
+    const struct steiner_way *a = left, *b = right;
 
     if (a->cost != b->cost)
         return a->cost < b->cost ? -1 : 1;
@@ -216,8 +216,8 @@ static void find_ways(struct by_steiner *steiner, const int64_t *prices)
             int64_t cost = steiner->distance[steiner->site_node[b]];
 
             if (cost != FAR)
-                steiner->ways[steiner->way_count++] =
-                    (struct way){cost + (steiner->site_price[a] + steiner->site_price[b]) * HOP_SCALE, a, b};
+                steiner->ways[steiner->way_count++] = (struct steiner_way){
+                    cost + (steiner->site_price[a] + steiner->site_price[b]) * HOP_SCALE, a, b};
         }
     }
     if (steiner->way_count > 1)
@@ -243,7 +243,7 @@ static void prune_leaves(struct by_steiner *steiner)
 
         changed = false;
         for (uint32_t i = 0; i < steiner->tree_count; i++) {
-            struct way *way = &steiner->tree[i];
+            struct steiner_way *way = &steiner->tree[i];
             bool drop = (way->a >= steiner->compute_count && steiner->degree[way->a] == 1) ||
                         (way->b >= steiner->compute_count && steiner->degree[way->b] == 1);
 
@@ -275,7 +275,7 @@ static void try_chosen(struct by_steiner *steiner)
     }
     steiner->tree_count = 0;
     for (uint32_t i = 0; i < steiner->way_count && steiner->tree_count + 1 < wanted; i++) {
-        const struct way *way = &steiner->ways[i];
+        const struct steiner_way *way = &steiner->ways[i];
         uint32_t a, b;
 
         if ((way->a >= steiner->compute_count && !steiner->chosen[way->a]) ||
@@ -364,7 +364,7 @@ static __int128 count_rows(const struct by_steiner *steiner, const int64_t *pric
     for (uint32_t row = steiner->link_count; row < steiner->row_count; row++)
         counts[row] = counts[row] > 2 ? counts[row] - 2 : 0;
     for (uint32_t i = 0; i < steiner->best_count; i++) {
-        const struct way *way = &steiner->best_tree[i];
+        const struct steiner_way *way = &steiner->best_tree[i];
         uint32_t node = steiner->site_node[way->b];
 
         while (node != steiner->site_node[way->a]) {
@@ -402,7 +402,8 @@ __int128 by_steiner_price(struct by_steiner *steiner, const int64_t *prices, boo
 }
 
 /* The path behind a way, from site `from` on. */
-static struct by_path make_path(const struct by_steiner *steiner, const struct way *way, uint32_t from)
+static struct by_path make_path(const struct by_steiner *steiner, const struct steiner_way *way,
+                                uint32_t from)
 {
     uint32_t n = steiner->graph->node_count, count = 1, at;
     struct by_path path;
@@ -431,7 +432,7 @@ struct by_path *by_steiner_paths(const struct by_steiner *steiner, uint32_t *roo
     *path_count = 0;
     while (*path_count < steiner->best_count)
         for (uint32_t i = 0; i < steiner->best_count; i++) {
-            const struct way *way = &steiner->best_tree[i];
+            const struct steiner_way *way = &steiner->best_tree[i];
 
             if (used[i] || (!reached[way->a] && !reached[way->b]))
                 continue;

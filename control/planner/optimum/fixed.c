@@ -15,24 +15,24 @@
 #define LEAST_K_TRIES 12u
 
 /* Equal capacities that enter the set. */
-struct kind {
+struct fixed_kind {
     int64_t capacity;
     int64_t count;
 };
 
 static int compare_kinds(const void *left, const void *right)
 {
-    const struct kind *a = left, *b = right;
+    const struct fixed_kind *a = left, *b = right;
 
     return a->capacity < b->capacity ? -1 : a->capacity > b->capacity;
 }
 
 /* The capacities entering the side of the last query, by kind. */
-static struct kind *entering_kinds(const struct by_graph *graph, const struct by_reach *reach,
-                                   uint32_t *count)
+static struct fixed_kind *entering_kinds(const struct by_graph *graph, const struct by_reach *reach,
+                                         uint32_t *count)
 {
     const struct by_mesh *net = graph->net;
-    struct kind *kinds = NULL;
+    struct fixed_kind *kinds = NULL;
     uint32_t all = 0, room = 0, kept = 0;
 
     for (uint32_t i = 0; i < by_reach_side(reach); i++) {
@@ -44,7 +44,7 @@ static struct kind *entering_kinds(const struct by_graph *graph, const struct by
             if (capacity == 0 || by_reach_inside(reach, net->near[j].node))
                 continue;
             BY_GROW(kinds, all, room);
-            kinds[all++] = (struct kind){capacity, 1};
+            kinds[all++] = (struct fixed_kind){capacity, 1};
         }
     }
     if (all > 1)
@@ -64,7 +64,7 @@ static struct kind *entering_kinds(const struct by_graph *graph, const struct by
  * without rounding and moves to the next point where one of the rounded capacities grows, until the sum is
  * reached; each move adds at least one.
  */
-static int least_factor(const struct kind *kinds, uint32_t count, int64_t wanted, struct by_fraction *u)
+static int least_factor(const struct fixed_kind *kinds, uint32_t count, int64_t wanted, struct by_fraction *u)
 {
     struct by_fraction at;
     __int128 entering = 0;
@@ -137,7 +137,7 @@ static int raise_factor(const struct by_graph *graph, struct by_reach *reach, in
                         struct by_fraction *u, int64_t *scaled)
 {
     uint32_t count;
-    struct kind *kinds = entering_kinds(graph, reach, &count);
+    struct fixed_kind *kinds = entering_kinds(graph, reach, &count);
     int64_t wanted = total;
     struct by_fraction least;
     int error;
@@ -210,7 +210,7 @@ static int64_t tight_divisor(const struct by_graph *graph, const struct by_reach
                              const int64_t *shares, int64_t share_sum, int64_t p, int64_t q)
 {
     uint32_t count;
-    struct kind *kinds = entering_kinds(graph, reach, &count);
+    struct fixed_kind *kinds = entering_kinds(graph, reach, &count);
     __int128 entering = 0, wanted = share_sum;
     int64_t divisor = 0;
 

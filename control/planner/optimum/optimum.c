@@ -29,7 +29,7 @@ static int refuse_range(struct by_problem *problem)
 }
 
 /* Newton's method for shares: where it stands. */
-struct search {
+struct optimum_search {
     const struct by_graph *graph;
     const int64_t *shares;
     int64_t share_sum;
@@ -39,7 +39,7 @@ struct search {
 };
 
 /* Capacities p times the graph's, roots q times the shares. */
-static void rescale(struct search *search)
+static void rescale(struct optimum_search *search)
 {
     const struct by_mesh *net = search->graph->net;
 
@@ -50,7 +50,7 @@ static void rescale(struct search *search)
 }
 
 /* The candidate that the set `inside` gives: what all others send, over the capacity that enters it. */
-static int take_candidate(struct search *search, uint32_t node, struct by_problem *problem)
+static int take_candidate(struct optimum_search *search, uint32_t node, struct by_problem *problem)
 {
     const struct by_graph *graph = search->graph;
     int64_t entering = by_graph_entering_set(graph, search->inside), outside = search->share_sum, divisor;
@@ -66,7 +66,7 @@ static int take_candidate(struct search *search, uint32_t node, struct by_proble
 }
 
 /* The node that hears least for what it must hear, as the first candidate. */
-static int first_candidate(struct search *search, struct by_problem *problem)
+static int first_candidate(struct optimum_search *search, struct by_problem *problem)
 {
     const struct by_graph *graph = search->graph;
     uint32_t least = UINT32_MAX;
@@ -93,7 +93,7 @@ static int first_candidate(struct search *search, struct by_problem *problem)
 }
 
 /* Makes the set that the last query proved too small the next candidate. */
-static int improve(struct search *search, uint32_t node, struct by_problem *problem)
+static int improve(struct optimum_search *search, uint32_t node, struct by_problem *problem)
 {
     int64_t p_before = search->p, q_before = search->q;
     int error;
@@ -112,7 +112,7 @@ static int improve(struct search *search, uint32_t node, struct by_problem *prob
  * passed stays passed, and every cut violated later leaves it outside. It is therefore contracted into the
  * source, which keeps later flows local.
  */
-static int search_all(struct search *search, struct by_problem *problem)
+static int search_all(struct optimum_search *search, struct by_problem *problem)
 {
     const struct by_graph *graph = search->graph;
     uint32_t *order = by_alloc(graph->node_count, sizeof(*order)), count = by_oracle_order(graph->net, order);
@@ -135,7 +135,7 @@ static int search_all(struct search *search, struct by_problem *problem)
 int by_optimum_shares(const struct by_graph *graph, const int64_t *shares, int64_t *p, int64_t *q,
                       bool *inside, struct by_problem *problem)
 {
-    struct search search = {.graph = graph, .shares = shares, .inside = inside};
+    struct optimum_search search = {.graph = graph, .shares = shares, .inside = inside};
     int error;
 
     for (uint32_t i = 0; i < graph->node_count; i++)

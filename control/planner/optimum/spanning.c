@@ -25,7 +25,7 @@
 #define ROOT 0u
 
 /* The links between nodes, a source (number node_count) and a sink (the next), with arcs to and from all. */
-struct search {
+struct spanning_search {
     const struct by_graph *graph;
     struct by_spanning *spanning;
     struct by_flow *flow;
@@ -38,11 +38,12 @@ struct search {
     bool *side;
 };
 
-static void search_make(struct search *search, const struct by_graph *graph, struct by_spanning *spanning)
+static void search_make(struct spanning_search *search, const struct by_graph *graph,
+                        struct by_spanning *spanning)
 {
     uint32_t n = graph->node_count, count = 0;
 
-    *search = (struct search){.graph = graph, .spanning = spanning};
+    *search = (struct spanning_search){.graph = graph, .spanning = spanning};
     for (size_t i = 0; i < (size_t)n * n; i++)
         count += graph->capacity[i] > 0;
     search->flow = by_flow_new(n + 2);
@@ -69,7 +70,7 @@ static void search_make(struct search *search, const struct by_graph *graph, str
     spanning->entering = by_alloc(n, sizeof(*spanning->entering));
 }
 
-static void search_free(struct search *search)
+static void search_free(struct spanning_search *search)
 {
     by_flow_free(search->flow);
     free(search->arc);
@@ -81,7 +82,7 @@ static void search_free(struct search *search)
 }
 
 /* Joins the nodes of `side` and all parts that they are in. Part numbers are those of one of their nodes. */
-static void join_parts(struct search *search, uint32_t node)
+static void join_parts(struct spanning_search *search, uint32_t node)
 {
     uint32_t n = search->graph->node_count, *part = search->spanning->part;
     bool *joined = by_alloc(n, sizeof(*joined));
@@ -96,7 +97,7 @@ static void join_parts(struct search *search, uint32_t node)
 }
 
 /* Numbers the parts from 0 and sets the rate to (capacity between them) / (parts - 1). */
-static void rate_of_parts(struct search *search)
+static void rate_of_parts(struct spanning_search *search)
 {
     struct by_spanning *spanning = search->spanning;
     uint32_t n = search->graph->node_count, *number = by_alloc(n, sizeof(*number));
@@ -122,7 +123,7 @@ static void rate_of_parts(struct search *search)
 }
 
 /* Opens a node to later sets: from now on it costs 2 m - d, or brings it where that is negative. */
-static void open_node(struct search *search, uint32_t node)
+static void open_node(struct spanning_search *search, uint32_t node)
 {
     int64_t cost = 2 * search->spanning->entering[node] - search->degree[node] * search->spanning->den;
 
@@ -131,7 +132,7 @@ static void open_node(struct search *search, uint32_t node)
 }
 
 /* The least m of one node; `gain` is what open nodes bring when all of them are inside. */
-static void treat_node(struct search *search, uint32_t node, int64_t *gain)
+static void treat_node(struct spanning_search *search, uint32_t node, int64_t *gain)
 {
     struct by_spanning *spanning = search->spanning;
     uint32_t n = search->graph->node_count;
@@ -152,7 +153,7 @@ static void treat_node(struct search *search, uint32_t node, int64_t *gain)
 }
 
 /* The least m for the rate; returns what they add up to. Leaves the partition that needs as much. */
-static int64_t spread(struct search *search)
+static int64_t spread(struct spanning_search *search)
 {
     struct by_spanning *spanning = search->spanning;
     uint32_t n = search->graph->node_count;
@@ -176,7 +177,7 @@ int by_spanning_find(const struct by_graph *graph, double deadline, struct by_sp
                      struct by_problem *problem)
 {
     static const struct by_place nowhere = {0, 0};
-    struct search search;
+    struct spanning_search search;
     int error = 0;
 
     *spanning = (struct by_spanning){0};

@@ -21,7 +21,7 @@
 static const struct by_place nowhere = {0, 0};
 
 /* The graph with a source (node number node_count) that has an arc to each compute node, and the family. */
-struct search {
+struct strength_search {
     const struct by_graph *graph;
     struct by_strength *strength;
     struct by_flow *flow;
@@ -32,11 +32,12 @@ struct search {
     bool *side;
 };
 
-static void search_make(struct search *search, const struct by_graph *graph, struct by_strength *strength)
+static void search_make(struct strength_search *search, const struct by_graph *graph,
+                        struct by_strength *strength)
 {
     uint32_t n = graph->node_count, count = 0;
 
-    *search = (struct search){.graph = graph, .strength = strength};
+    *search = (struct strength_search){.graph = graph, .strength = strength};
     for (size_t i = 0; i < (size_t)n * n; i++)
         count += graph->capacity[i] > 0;
     search->flow = by_flow_new(n + 1);
@@ -56,7 +57,7 @@ static void search_make(struct search *search, const struct by_graph *graph, str
     strength->part = by_alloc(n, sizeof(*strength->part));
 }
 
-static void search_free(struct search *search)
+static void search_free(struct strength_search *search)
 {
     by_flow_free(search->flow);
     free(search->arc);
@@ -66,7 +67,7 @@ static void search_free(struct search *search)
 }
 
 /* An empty family. */
-static void clear_parts(struct search *search)
+static void clear_parts(struct strength_search *search)
 {
     for (uint32_t i = 0; i < search->graph->node_count; i++)
         search->strength->part[i] = BY_PART_NONE;
@@ -75,7 +76,7 @@ static void clear_parts(struct search *search)
 
 /* Puts the set `side` into the family, joined with the sets that share a compute node with it. Switches that
  * another set has stay there: without them the set is no worse, since the graph is balanced. */
-static void add_part(struct search *search)
+static void add_part(struct strength_search *search)
 {
     const struct by_graph *graph = search->graph;
     uint32_t n = graph->node_count, *part = search->strength->part, number = search->strength->part_count++;
@@ -91,7 +92,7 @@ static void add_part(struct search *search)
 }
 
 /* Numbers the sets that are left from 0, and adds up what enters them. */
-static int64_t count_parts(struct search *search)
+static int64_t count_parts(struct strength_search *search)
 {
     const struct by_graph *graph = search->graph;
     struct by_strength *strength = search->strength;
@@ -118,7 +119,7 @@ static int64_t count_parts(struct search *search)
     return entering;
 }
 
-static void set_rate(struct search *search, int64_t entering, int64_t over)
+static void set_rate(struct strength_search *search, int64_t entering, int64_t over)
 {
     int64_t divisor = by_gcd(entering, over);
 
@@ -127,7 +128,7 @@ static void set_rate(struct search *search, int64_t entering, int64_t over)
 }
 
 /* The first rate: every compute node is a set of its own. */
-static int first_rate(struct search *search, struct by_problem *problem)
+static int first_rate(struct strength_search *search, struct by_problem *problem)
 {
     const struct by_graph *graph = search->graph;
     int64_t entering = 0;
@@ -147,7 +148,7 @@ static int first_rate(struct search *search, struct by_problem *problem)
 
 /* The least number of trees that must start at each node for the rate; returns their sum and the family that
  * needs them. */
-static int64_t spread_roots(struct search *search)
+static int64_t spread_roots(struct strength_search *search)
 {
     const struct by_graph *graph = search->graph;
     struct by_strength *strength = search->strength;
@@ -178,7 +179,7 @@ static int64_t spread_roots(struct search *search)
 }
 
 /* The tight sets for the final roots: they hold all compute nodes wherever the graph is symmetric. */
-static void find_parts(struct search *search)
+static void find_parts(struct strength_search *search)
 {
     const struct by_graph *graph = search->graph;
     struct by_strength *strength = search->strength;
@@ -202,7 +203,7 @@ static void find_parts(struct search *search)
 int by_strength_find(const struct by_graph *graph, double deadline, struct by_strength *strength,
                      struct by_problem *problem)
 {
-    struct search search;
+    struct strength_search search;
     int error;
 
     *strength = (struct by_strength){0};

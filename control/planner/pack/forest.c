@@ -26,7 +26,7 @@ struct solution {
 
 #define BUCKETS 1024u
 
-struct work {
+struct forest_work {
     const struct by_forest *forest;
     struct by_plan *plan;
     struct by_tree_list *list;
@@ -48,7 +48,7 @@ struct work {
 
 /* Which nodes trees will span: compute nodes, and branching switches that every tree can reach. Others are to
  * be removed. */
-static void choose_members(struct work *work)
+static void choose_members(struct forest_work *work)
 {
     const struct by_forest *forest = work->forest;
     const struct by_graph *graph = forest->graph;
@@ -123,7 +123,7 @@ static bool has_removed(const struct by_piece *piece)
 }
 
 /* Splits the switches off and packs what stays. Adds the seconds to the plan's. */
-static int solve(struct work *work, struct solution *solution)
+static int solve(struct forest_work *work, struct solution *solution)
 {
     double deadline = work->forest->deadline, start = by_plan_clock(), split_end;
     int error = 0;
@@ -151,7 +151,7 @@ static int solve(struct work *work, struct solution *solution)
 }
 
 /* The solution of a group's piece, found before or now. */
-static int solve_group(struct work *work, uint32_t group)
+static int solve_group(struct forest_work *work, uint32_t group)
 {
     struct solution *solution = by_alloc(1, sizeof(*solution)), *known;
     int error;
@@ -176,14 +176,14 @@ static int solve_group(struct work *work, uint32_t group)
 }
 
 /* What a group is of the work, as progress tells it: the square of its children. */
-static uint64_t weight_of_group(const struct work *work, uint32_t group)
+static uint64_t weight_of_group(const struct forest_work *work, uint32_t group)
 {
     uint64_t children = work->nest.groups[group].child_count;
 
     return children * children;
 }
 
-static uint64_t weight_of_groups(const struct work *work)
+static uint64_t weight_of_groups(const struct forest_work *work)
 {
     uint64_t sum = 0;
 
@@ -192,7 +192,7 @@ static uint64_t weight_of_groups(const struct work *work)
     return sum;
 }
 
-static void free_solutions(struct work *work)
+static void free_solutions(struct forest_work *work)
 {
     for (uint32_t i = 0; i < BUCKETS; i++)
         for (struct solution *solution = work->buckets[i], *next; solution; solution = next) {
@@ -222,7 +222,7 @@ static uint32_t join_paths(struct by_paths *paths, uint32_t upper, uint32_t lowe
 
 /* Drops switches that lead nowhere, and makes those with one child mere forwarders. Returns the edges left.
  */
-static uint32_t prune(struct work *work, const uint32_t *paths, uint32_t count)
+static uint32_t prune(struct forest_work *work, const uint32_t *paths, uint32_t count)
 {
     struct by_paths *table = &work->list->paths;
     const bool *compute = work->forest->graph->compute;
@@ -258,7 +258,7 @@ static uint32_t prune(struct work *work, const uint32_t *paths, uint32_t count)
 }
 
 /* Whether a path passes a switch that may branch although not every tree could have it. */
-static bool passes_branch(const struct work *work, const uint32_t *paths, uint32_t count)
+static bool passes_branch(const struct forest_work *work, const uint32_t *paths, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         struct by_path path = by_paths_get(&work->list->paths, paths[i]);
@@ -273,7 +273,7 @@ static bool passes_branch(const struct work *work, const uint32_t *paths, uint32
 /* Receives trees from by_merge_run. */
 static void emit(void *context, uint32_t root, int64_t count, const uint32_t *ids, uint32_t id_count)
 {
-    struct work *work = context;
+    struct forest_work *work = context;
     const struct by_forest *forest = work->forest;
     struct by_fraction weight;
     int error = by_fraction_multiply(forest->weight, (struct by_fraction){count, 1}, &weight);
@@ -300,7 +300,7 @@ static void emit(void *context, uint32_t root, int64_t count, const uint32_t *id
     }
 }
 
-static int make_trees(struct work *work)
+static int make_trees(struct forest_work *work)
 {
     uint32_t groups = work->nest.group_count, n = work->forest->graph->node_count, count;
     uint32_t first = work->list->count;
@@ -339,7 +339,7 @@ static int make_trees(struct work *work)
 }
 
 /* Tight sets, made and found. */
-static void make_nest(struct work *work)
+static void make_nest(struct forest_work *work)
 {
     const struct by_forest *forest = work->forest;
     const struct by_mesh *net = forest->graph->net;
@@ -359,7 +359,7 @@ int by_forest_make(const struct by_forest *forest, struct by_tree_list *list, st
                    struct by_problem *problem)
 {
     uint32_t n = forest->graph->node_count, halves = 2 * forest->graph->net->pair_count;
-    struct work *work = by_alloc(1, sizeof(*work));
+    struct forest_work *work = by_alloc(1, sizeof(*work));
     int error = 0;
 
     work->forest = forest;

@@ -27,13 +27,13 @@
 /* Trees without any move at all after which there is none to be found (count). */
 #define TRIES_IDLE 32u
 
-struct entry {
+struct height_entry {
     uint32_t number, height;
 };
 
 static int compare_entries(const void *left, const void *right)
 {
-    const struct entry *a = left, *b = right;
+    const struct height_entry *a = left, *b = right;
 
     if (a->height != b->height)
         return a->height > b->height ? -1 : 1;
@@ -56,18 +56,18 @@ static uint32_t height_of(const struct by_tree_list *list, const struct by_tree 
 }
 
 /* The trees to look at, the highest first. */
-static struct entry *choose_trees(const struct by_tree_list *list, uint32_t first, uint32_t n,
-                                  uint32_t *count, struct by_heights *heights)
+static struct height_entry *choose_trees(const struct by_tree_list *list, uint32_t first, uint32_t n,
+                                         uint32_t *count, struct by_heights *heights)
 {
     double sum = 0, weights = 0;
     uint32_t *depth = by_alloc(n, sizeof(*depth)), all = list->count - first,
              most = (uint32_t)(CELLS_MAX / n);
-    struct entry *entries = by_alloc(all, sizeof(*entries));
+    struct height_entry *entries = by_alloc(all, sizeof(*entries));
 
     for (uint32_t i = 0; i < all; i++) {
         const struct by_tree *tree = &list->trees[first + i];
 
-        entries[i] = (struct entry){first + i, height_of(list, tree, depth)};
+        entries[i] = (struct height_entry){first + i, height_of(list, tree, depth)};
         sum += entries[i].height * by_fraction_value(tree->weight);
         weights += by_fraction_value(tree->weight);
     }
@@ -148,7 +148,7 @@ void by_height_survey(struct by_height_work *work, uint32_t tree)
 
 /* The tables of the chosen trees. */
 static void fill_tables(struct by_height_work *work, const struct by_forest *forest,
-                        const struct by_tree_list *list, const struct entry *entries)
+                        const struct by_tree_list *list, const struct height_entry *entries)
 {
     uint32_t n = work->node_count;
 
@@ -322,7 +322,7 @@ static void write_trees(struct by_height_work *work, struct by_tree_list *list)
 }
 
 /* The work that heights are worth: the farther they are from what distances allow, the more. */
-static uint64_t steps_for(const struct by_tree_list *list, const struct entry *entries, uint32_t count,
+static uint64_t steps_for(const struct by_tree_list *list, const struct height_entry *entries, uint32_t count,
                           uint32_t excess)
 {
     uint64_t edges = 0, each = (uint64_t)excess * excess / 16;
@@ -347,7 +347,7 @@ void by_height_lower(const struct by_forest *forest, struct by_tree_list *list, 
     struct by_heights heights;
     uint32_t n = forest->graph->node_count, count, least, fine;
     struct by_height_work work = {.graph = forest->graph, .capacity = forest->capacity, .node_count = n};
-    struct entry *entries;
+    struct height_entry *entries;
 
     if (first == list->count || n > NODES_MAX || forest->use == BY_TREE_BOTH || has_budget(forest->graph))
         return;

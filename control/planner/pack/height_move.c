@@ -17,7 +17,7 @@
 #define HOPS_MAX  10u
 
 /* The branch at hand. */
-struct branch {
+struct height_move_branch {
     uint32_t tree, node;
     uint32_t path, parent;
     uint32_t arrival, below;
@@ -74,7 +74,7 @@ static void copy_nodes(struct by_path path, uint32_t *nodes, uint32_t *count)
 }
 
 /* The same node of other trees: each takes the other's way. */
-static void try_same_node(struct by_height_work *work, const struct branch *branch,
+static void try_same_node(struct by_height_work *work, const struct height_move_branch *branch,
                           struct by_height_move *best)
 {
     uint32_t hops = by_paths_hops(work->paths, branch->path);
@@ -117,8 +117,8 @@ static uint32_t cross(struct by_path head, uint32_t i, struct by_path tail, uint
 }
 
 /* Edges of other trees that start at `tail` and pass a switch that the branch's way passes. */
-static void try_tail(struct by_height_work *work, const struct branch *branch, uint32_t tail, uint32_t early,
-                     struct by_height_move *best)
+static void try_tail(struct by_height_work *work, const struct height_move_branch *branch, uint32_t tail,
+                     uint32_t early, struct by_height_move *best)
 {
     const struct by_height_uses *leaving = &work->leaving[tail];
     struct by_path own = by_paths_get(work->paths, branch->path);
@@ -153,7 +153,7 @@ static void try_tail(struct by_height_work *work, const struct branch *branch, u
     }
 }
 
-static void try_crossing(struct by_height_work *work, const struct branch *branch,
+static void try_crossing(struct by_height_work *work, const struct height_move_branch *branch,
                          struct by_height_move *best)
 {
     struct by_path own = by_paths_get(work->paths, branch->path);
@@ -178,7 +178,8 @@ static void try_crossing(struct by_height_work *work, const struct branch *branc
 }
 
 /* Ways with room, found backwards from the branch through switches that only forward. */
-static void try_room(struct by_height_work *work, const struct branch *branch, struct by_height_move *best)
+static void try_room(struct by_height_work *work, const struct height_move_branch *branch,
+                     struct by_height_move *best)
 {
     const struct by_mesh *net = work->graph->net;
     uint32_t head = 0, tail = 0, hops = 1, level_end = 1, links = 0;
@@ -271,14 +272,14 @@ static void unhang(struct by_height_work *work, uint32_t tree, uint32_t node)
 bool by_height_find(struct by_height_work *work, uint32_t tree, uint32_t node, struct by_height_move *move)
 {
     size_t at = by_height_cell(work, tree, node);
-    struct branch branch = {tree,
-                            node,
-                            work->parent[at],
-                            tail_of(work, tree, node),
-                            work->arrival[at],
-                            work->below[at],
-                            0,
-                            work->amount[tree]};
+    struct height_move_branch branch = {tree,
+                                        node,
+                                        work->parent[at],
+                                        tail_of(work, tree, node),
+                                        work->arrival[at],
+                                        work->below[at],
+                                        0,
+                                        work->amount[tree]};
 
     *move = (struct by_height_move){.arrival = branch.arrival};
     if (!may_lose(work, tree, branch.parent))

@@ -7,7 +7,7 @@
 #include "offload/base/errors.h"
 
 /* One group while merging. */
-struct part {
+struct merge_part {
     const struct by_stand *stand;
     const struct by_packing *packing;
     uint32_t *strand_start; /* by half: where its strands begin */
@@ -30,7 +30,7 @@ struct pick {
 struct merger {
     const struct by_nest *nest;
     uint32_t node_count;
-    struct part *parts;
+    struct merge_part *parts;
     uint32_t *parent; /* by id (node, or node_count + group): the group that it is a child of */
     uint32_t *slot;   /* by id: its node in that group's stand */
     struct by_merge_strand *strands; /* sorted by group and half */
@@ -112,14 +112,14 @@ static void sort_strands(struct merger *merger, const struct by_merge_strand *st
         }
     merger->strands = by_alloc(strand_count, sizeof(*merger->strands));
     for (uint32_t i = 0; i < strand_count; i++) {
-        struct part *part = &merger->parts[strands[i].group];
+        struct merge_part *part = &merger->parts[strands[i].group];
 
         merger->strands[part->strand_start[strands[i].half] + part->strand_count[strands[i].half]++] =
             strands[i];
     }
 }
 
-static void sort_bundles(struct part *part)
+static void sort_bundles(struct merge_part *part)
 {
     const struct by_packing *packing = part->packing;
     uint32_t n = packing->node_count, *at = by_alloc(n + 1, sizeof(*at));
@@ -154,7 +154,7 @@ static void merger_make(struct merger *merger, const struct by_nest *nest,
     merger->depth = by_alloc(n, sizeof(*merger->depth));
     merger->ids = by_alloc(n, sizeof(*merger->ids));
     for (uint32_t g = 0; g < nest->group_count; g++) {
-        struct part *part = &merger->parts[g];
+        struct merge_part *part = &merger->parts[g];
         uint32_t halves = 2 * groups[g].stand->net->pair_count;
 
         part->stand = groups[g].stand;
@@ -170,7 +170,7 @@ static void merger_make(struct merger *merger, const struct by_nest *nest,
 static void merger_free(struct merger *merger)
 {
     for (uint32_t g = 0; g < merger->nest->group_count; g++) {
-        struct part *part = &merger->parts[g];
+        struct merge_part *part = &merger->parts[g];
 
         free(part->strand_start);
         free(part->strand_count);
@@ -197,7 +197,7 @@ static void remember(struct merger *merger, bool is_strand, uint32_t group, uint
 }
 
 /* Of the strands of a half, the one that starts nearest to the root. */
-static uint32_t pick_strand(const struct merger *merger, const struct part *part, uint32_t half)
+static uint32_t pick_strand(const struct merger *merger, const struct merge_part *part, uint32_t half)
 {
     uint32_t begin = part->strand_start[half], end = begin + part->strand_count[half], best = begin;
     uint32_t least = UINT32_MAX;
@@ -227,7 +227,7 @@ static uint32_t child_with(const struct merger *merger, uint32_t group, uint32_t
  */
 static void enter(struct merger *merger, uint32_t group, uint32_t node)
 {
-    struct part *part = &merger->parts[group];
+    struct merge_part *part = &merger->parts[group];
     uint32_t n = merger->node_count, child = child_with(merger, group, node), root = merger->slot[child];
     uint32_t stride, bundle;
 
@@ -260,7 +260,7 @@ static void take_picks(struct merger *merger)
 {
     for (uint32_t i = 0; i < merger->pick_count; i++) {
         const struct pick *pick = &merger->picks[i];
-        struct part *part = &merger->parts[pick->group];
+        struct merge_part *part = &merger->parts[pick->group];
 
         if (!pick->is_strand) {
             part->bundle_left[pick->index] -= merger->amount;

@@ -5,7 +5,7 @@
 
 /* ---- from what each node decided to bundles ---- */
 
-struct writer {
+struct pack_write_writer {
     struct by_orders *orders;
     uint32_t *half;                     /* by node, of the bundle being written */
     uint32_t *first_child, *next_child; /* by node: children + 1, 0 ends */
@@ -15,7 +15,8 @@ struct writer {
 };
 
 /* Writes the tree that `half` describes, breadth first. */
-static void write_bundle(struct writer *writer, uint32_t root, int64_t count, struct by_packing *packing)
+static void write_bundle(struct pack_write_writer *writer, uint32_t root, int64_t count,
+                         struct by_packing *packing)
 {
     const struct by_mesh *net = writer->orders->net;
     uint32_t n = net->node_count, head = 0, tail = 0, *halves = by_pack_append(packing, root, count);
@@ -47,7 +48,7 @@ static int compare_cuts(const void *left, const void *right)
 
 /* Where the trees of a class change their link at some node: extras of a node follow each other from 0 on,
  * the main part has the rest. */
-static void find_cuts(struct writer *writer, uint32_t class, int64_t *used)
+static void find_cuts(struct pack_write_writer *writer, uint32_t class, int64_t *used)
 {
     const struct by_orders *orders = writer->orders;
 
@@ -63,7 +64,8 @@ static void find_cuts(struct writer *writer, uint32_t class, int64_t *used)
         qsort(writer->cuts, writer->cut_count, sizeof(*writer->cuts), compare_cuts);
 }
 
-static void write_class(struct writer *writer, uint32_t class, int64_t *used, struct by_packing *packing)
+static void write_class(struct pack_write_writer *writer, uint32_t class, int64_t *used,
+                        struct by_packing *packing)
 {
     const struct by_orders *orders = writer->orders;
     uint32_t n = orders->net->node_count, root = orders->class_node[class];
@@ -90,18 +92,18 @@ static void write_class(struct writer *writer, uint32_t class, int64_t *used, st
     }
 }
 
-static void writer_make(struct writer *writer, struct by_orders *orders)
+static void writer_make(struct pack_write_writer *writer, struct by_orders *orders)
 {
     uint32_t n = orders->net->node_count;
 
-    *writer = (struct writer){.orders = orders};
+    *writer = (struct pack_write_writer){.orders = orders};
     writer->half = by_alloc(n, sizeof(*writer->half));
     writer->first_child = by_alloc(n, sizeof(*writer->first_child));
     writer->next_child = by_alloc(n, sizeof(*writer->next_child));
     writer->queue = by_alloc(n, sizeof(*writer->queue));
 }
 
-static void writer_free(struct writer *writer)
+static void writer_free(struct pack_write_writer *writer)
 {
     free(writer->half);
     free(writer->first_child);
@@ -113,7 +115,7 @@ static void writer_free(struct writer *writer)
 void by_order_write(struct by_orders *orders, struct by_packing *packing)
 {
     int64_t *used = by_alloc(orders->net->node_count, sizeof(*used));
-    struct writer writer;
+    struct pack_write_writer writer;
 
     writer_make(&writer, orders);
     for (uint32_t c = 0; c < orders->class_count; c++)
@@ -172,7 +174,7 @@ static bool are_equal(const struct by_units *units, uint32_t tree)
 void by_order_write_units(struct by_orders *orders, const struct by_units *units, struct by_packing *packing)
 {
     uint32_t n = orders->net->node_count;
-    struct writer writer;
+    struct pack_write_writer writer;
     int64_t equal = 1;
 
     writer_make(&writer, orders);

@@ -8,16 +8,16 @@
 #include "control/base/fraction.h"
 #include "offload/base/assert.h"
 
-struct shape {
+struct tree_shape {
     uint32_t node_count;
     uint32_t root;
     bool *inside;
     struct by_path *from_parent; /* by node; node_count 0 where there is none */
 };
 
-static void shape_make(struct shape *shape, uint32_t node_count, uint32_t root)
+static void shape_make(struct tree_shape *shape, uint32_t node_count, uint32_t root)
 {
-    *shape = (struct shape){.node_count = node_count, .root = root};
+    *shape = (struct tree_shape){.node_count = node_count, .root = root};
     shape->inside = by_alloc(node_count, sizeof(*shape->inside));
     shape->from_parent = by_alloc(node_count, sizeof(*shape->from_parent));
     shape->inside[root] = true;
@@ -29,7 +29,7 @@ static void path_free(struct by_path *path)
     *path = (struct by_path){0, NULL};
 }
 
-static void shape_free(struct shape *shape)
+static void shape_free(struct tree_shape *shape)
 {
     for (uint32_t i = 0; i < shape->node_count; i++)
         path_free(&shape->from_parent[i]);
@@ -37,7 +37,7 @@ static void shape_free(struct shape *shape)
     free(shape->inside);
 }
 
-static uint32_t parent_of(const struct shape *shape, uint32_t node)
+static uint32_t parent_of(const struct tree_shape *shape, uint32_t node)
 {
     BY_ASSERT(shape->from_parent[node].nodes);
     return shape->from_parent[node].nodes[0];
@@ -57,7 +57,7 @@ uint32_t by_tree_cut_loops(uint32_t *nodes, uint32_t count)
 
 /* Adds a path: from the last of its nodes that the tree has already, with a stop at each switch that may
  * branch. */
-static void shape_add(struct shape *shape, const struct by_graph *graph, const struct by_path *path)
+static void shape_add(struct tree_shape *shape, const struct by_graph *graph, const struct by_path *path)
 {
     uint32_t *nodes = by_alloc(path->node_count, sizeof(*nodes)), count, start = 0;
 
@@ -81,7 +81,7 @@ static void shape_add(struct shape *shape, const struct by_graph *graph, const s
     free(nodes);
 }
 
-static void count_children(const struct shape *shape, uint32_t *children)
+static void count_children(const struct tree_shape *shape, uint32_t *children)
 {
     memset(children, 0, shape->node_count * sizeof(*children));
     for (uint32_t i = 0; i < shape->node_count; i++)
@@ -90,7 +90,7 @@ static void count_children(const struct shape *shape, uint32_t *children)
 }
 
 /* Removes switches that lead nowhere. */
-static void prune(struct shape *shape, const struct by_graph *graph)
+static void prune(struct tree_shape *shape, const struct by_graph *graph)
 {
     uint32_t *children = by_alloc(shape->node_count, sizeof(*children));
     bool changed = true;
@@ -111,7 +111,7 @@ static void prune(struct shape *shape, const struct by_graph *graph)
 }
 
 /* Makes each switch with a single child a mere forwarder on the path to it. */
-static void merge_forwarders(struct shape *shape, const struct by_graph *graph)
+static void merge_forwarders(struct tree_shape *shape, const struct by_graph *graph)
 {
     uint32_t *children = by_alloc(shape->node_count, sizeof(*children));
 
@@ -139,7 +139,7 @@ static void merge_forwarders(struct shape *shape, const struct by_graph *graph)
 }
 
 /* Turns the shape so that it starts at `root`. */
-static void shape_reroot(struct shape *shape, uint32_t root)
+static void shape_reroot(struct tree_shape *shape, uint32_t root)
 {
     struct by_path carried = {0, NULL};
     uint32_t node = root;
@@ -163,7 +163,7 @@ static void shape_reroot(struct shape *shape, uint32_t root)
 }
 
 /* The nodes inside, breadth first, children in order of their numbers; returns how many. */
-static uint32_t shape_order(const struct shape *shape, uint32_t *order)
+static uint32_t shape_order(const struct tree_shape *shape, uint32_t *order)
 {
     uint32_t n = shape->node_count, head = 0, tail = 0, *first = by_alloc(n, sizeof(*first)),
              *next = by_alloc(n, sizeof(*next));
@@ -191,7 +191,8 @@ struct reach {
     uint32_t up; /* to the farthest node elsewhere */
 };
 
-static void find_reach(const struct shape *shape, const uint32_t *order, uint32_t count, struct reach *reach)
+static void find_reach(const struct tree_shape *shape, const uint32_t *order, uint32_t count,
+                       struct reach *reach)
 {
     for (uint32_t i = count; i-- > 1;) {
         uint32_t node = order[i], below = reach[node].first + shape->from_parent[node].node_count - 1;
@@ -215,7 +216,7 @@ static void find_reach(const struct shape *shape, const uint32_t *order, uint32_
 
 /* Turns the shape to the root that makes it lowest. A switch with a budget does not become root: it would add
  * once more. */
-static void shape_centre(struct shape *shape, const struct by_graph *graph)
+static void shape_centre(struct tree_shape *shape, const struct by_graph *graph)
 {
     uint32_t *order = by_alloc(shape->node_count, sizeof(*order)), count = shape_order(shape, order);
     struct reach *reach = by_alloc(shape->node_count, sizeof(*reach));
@@ -238,7 +239,7 @@ static void shape_centre(struct shape *shape, const struct by_graph *graph)
 }
 
 /* Appends the shape to the list, breadth first. */
-static void shape_finish(const struct shape *shape, struct by_tree_list *list, enum by_tree_use use,
+static void shape_finish(const struct tree_shape *shape, struct by_tree_list *list, enum by_tree_use use,
                          struct by_fraction weight)
 {
     uint32_t *order = by_alloc(shape->node_count, sizeof(*order)), count = shape_order(shape, order);
@@ -256,7 +257,7 @@ void by_tree_list_add(struct by_tree_list *list, const struct by_graph *graph, u
                       enum by_tree_use use, struct by_fraction weight, const struct by_path *paths,
                       uint32_t path_count)
 {
-    struct shape shape;
+    struct tree_shape shape;
 
     shape_make(&shape, graph->node_count, root);
     for (uint32_t i = 0; i < path_count; i++)

@@ -9,7 +9,7 @@
 /* Hops of a new path. */
 #define HOPS_MAX 8u
 
-struct work {
+struct mend_work {
     struct by_mend *mend;
     uint32_t n;
     uint32_t *first_child, *next_child; /* of the tree at work */
@@ -140,7 +140,7 @@ static bool is_overloaded(const struct by_mend *mend, enum by_tree_use use, uint
 }
 
 /* Lists of children, and the depth of every node that hangs on the root. */
-static void survey(struct work *work, const struct by_mended *tree)
+static void survey(struct mend_work *work, const struct by_mended *tree)
 {
     uint32_t head = 0, tail = 0;
 
@@ -168,7 +168,8 @@ static void survey(struct work *work, const struct by_mended *tree)
 }
 
 /* Whether a new edge to `start` may begin at this node of the tree. */
-static bool may_feed(const struct work *work, const struct by_mended *tree, uint32_t start, uint32_t node)
+static bool may_feed(const struct mend_work *work, const struct by_mended *tree, uint32_t start,
+                     uint32_t node)
 {
     const struct by_graph *graph = work->mend->graph;
 
@@ -190,7 +191,7 @@ static bool better(const struct move *move, const struct move *best, int64_t wan
 
 /* Searches backwards from `start` through switches for a node of the tree; `limit` is the room for turning.
  */
-static void search_from(struct work *work, const struct by_mended *tree, uint32_t start, uint32_t turns,
+static void search_from(struct mend_work *work, const struct by_mended *tree, uint32_t start, uint32_t turns,
                         int64_t limit, struct move *best)
 {
     const struct by_mesh *net = work->mend->graph->net;
@@ -246,7 +247,7 @@ static void search_from(struct work *work, const struct by_mended *tree, uint32_
 }
 
 /* Finds a place for the branch at `loose`. The tree must have been surveyed. */
-static struct move find_move(struct work *work, const struct by_mended *tree, uint32_t loose)
+static struct move find_move(struct mend_work *work, const struct by_mended *tree, uint32_t loose)
 {
     const struct by_mend *mend = work->mend;
     struct move best = {.amount = 0};
@@ -310,7 +311,7 @@ static struct by_mended *append(struct by_mended_list *trees, struct by_mended t
 }
 
 /* Splits `amount` off tree number `number` into a copy at the end of the list. */
-static void split(struct work *work, struct by_mended_list *trees, uint32_t number, int64_t amount)
+static void split(struct mend_work *work, struct by_mended_list *trees, uint32_t number, int64_t amount)
 {
     struct by_mended copy = trees->trees[number];
 
@@ -327,7 +328,7 @@ static void split(struct work *work, struct by_mended_list *trees, uint32_t numb
 }
 
 /* Hangs the branch at `loose` as `move` says; where that has no room for the whole tree, it splits. */
-static void hang(struct work *work, struct by_mended_list *trees, uint32_t number, uint32_t loose,
+static void hang(struct mend_work *work, struct by_mended_list *trees, uint32_t number, uint32_t loose,
                  const struct move *move)
 {
     struct by_mend *mend = work->mend;
@@ -346,7 +347,7 @@ static void hang(struct work *work, struct by_mended_list *trees, uint32_t numbe
  * Hangs every loose branch of the tree. A branch that finds no place may find one below another branch, once
  * that hangs again; and a tree is split only when no branch can be hung whole.
  */
-static bool hang_all(struct work *work, struct by_mended_list *trees, uint32_t number)
+static bool hang_all(struct mend_work *work, struct by_mended_list *trees, uint32_t number)
 {
     bool loose = true, progress = true;
 
@@ -382,7 +383,7 @@ static bool hang_all(struct work *work, struct by_mended_list *trees, uint32_t n
 }
 
 /* Drops switches that lead nowhere any more. */
-static void prune(struct work *work, struct by_mended *tree)
+static void prune(struct mend_work *work, struct by_mended *tree)
 {
     const struct by_graph *graph = work->mend->graph;
     bool changed = true;
@@ -404,7 +405,7 @@ static void prune(struct work *work, struct by_mended *tree)
 
 /* Takes off what cannot stay: edges over lost links and, where `overloads`, those on links that carry too
  * much. Returns whether there was any. */
-static bool take_off(struct work *work, struct by_mended *tree, bool overloads)
+static bool take_off(struct mend_work *work, struct by_mended *tree, bool overloads)
 {
     bool any = false;
 
@@ -421,7 +422,7 @@ static bool take_off(struct work *work, struct by_mended *tree, bool overloads)
     return any;
 }
 
-static bool has_loose(const struct work *work, const struct by_mended *tree)
+static bool has_loose(const struct mend_work *work, const struct by_mended *tree)
 {
     for (uint32_t v = 0; v < work->n; v++)
         if (tree->parent[v] == BY_MEND_LOOSE)
@@ -444,7 +445,7 @@ static void flag_paths(const struct by_mend *mend, const struct by_mended_list *
                 flags[p] |= (uint8_t)(1 << use);
 }
 
-static bool any_flagged(const struct work *work, const struct by_mended *tree, const uint8_t *flags,
+static bool any_flagged(const struct mend_work *work, const struct by_mended *tree, const uint8_t *flags,
                         uint32_t flag_count)
 {
     for (uint32_t v = 0; v < work->n; v++)
@@ -471,7 +472,7 @@ static void find_room(struct by_mend *mend, const struct by_mended_list *trees, 
 }
 
 /* One pass over all trees: lost links first, then overloads (of the moment, so that little is moved). */
-static bool pass(struct work *work, struct by_mended_list *trees, bool overloads)
+static bool pass(struct mend_work *work, struct by_mended_list *trees, bool overloads)
 {
     uint32_t flag_count = work->mend->paths.count, first_count = trees->count;
     uint8_t *flags = by_alloc(flag_count, sizeof(*flags));
@@ -499,7 +500,7 @@ static bool pass(struct work *work, struct by_mended_list *trees, bool overloads
 bool by_mend(struct by_mend *mend, struct by_mended_list *trees)
 {
     uint32_t n = mend->graph->node_count;
-    struct work work = {.mend = mend, .n = n};
+    struct mend_work work = {.mend = mend, .n = n};
     bool right;
 
     work.first_child = by_alloc(n, sizeof(*work.first_child));

@@ -20,7 +20,7 @@ struct guess {
     uint64_t hash;
 };
 
-struct finder {
+struct cluster_finder {
     const struct by_mesh *net;
     const int64_t *capacity;
     const bool *bears;
@@ -68,7 +68,7 @@ static int compare_nodes(const void *left, const void *right)
 }
 
 /* Doubles the table of guesses when it is half full. */
-static void make_room(struct finder *finder)
+static void make_room(struct cluster_finder *finder)
 {
     if (2 * (finder->guess_count + 1) <= finder->slot_count)
         return;
@@ -86,7 +86,7 @@ static void make_room(struct finder *finder)
 
 /* Takes a guess (any order of nodes), unless it is known, or holds no compute node or more than half of them:
  * as much must leave a set as enters it. */
-static void guess(struct finder *finder, uint32_t *nodes, uint32_t count)
+static void guess(struct cluster_finder *finder, uint32_t *nodes, uint32_t count)
 {
     const struct by_mesh *net = finder->net;
     struct guess made = {.number = finder->sets.count, .hash = count, .narrow = finder->narrow};
@@ -125,7 +125,7 @@ static void guess(struct finder *finder, uint32_t *nodes, uint32_t count)
 /* ---- the guesses ---- */
 
 /* Hops to the nearest compute node. */
-static void find_heights(const struct finder *finder, uint32_t *height)
+static void find_heights(const struct cluster_finder *finder, uint32_t *height)
 {
     const struct by_mesh *net = finder->net;
     uint32_t head = 0, tail = 0;
@@ -147,7 +147,7 @@ static void find_heights(const struct finder *finder, uint32_t *height)
 }
 
 /* What hangs below `node`; returns the count, with the compute nodes marked. */
-static uint32_t collect_below(struct finder *finder, uint32_t node, const uint32_t *height)
+static uint32_t collect_below(struct cluster_finder *finder, uint32_t node, const uint32_t *height)
 {
     const struct by_mesh *net = finder->net;
     uint32_t tail = 0;
@@ -172,7 +172,7 @@ static uint32_t collect_below(struct finder *finder, uint32_t node, const uint32
 }
 
 /* Adds to what hangs below `node` the other switches whose lower neighbours are all in it. */
-static uint32_t add_peers(struct finder *finder, uint32_t tail, const uint32_t *height)
+static uint32_t add_peers(struct cluster_finder *finder, uint32_t tail, const uint32_t *height)
 {
     const struct by_mesh *net = finder->net;
 
@@ -195,7 +195,7 @@ static uint32_t add_peers(struct finder *finder, uint32_t tail, const uint32_t *
     return tail;
 }
 
-static void guess_below_switches(struct finder *finder)
+static void guess_below_switches(struct cluster_finder *finder)
 {
     uint32_t n = finder->net->node_count, *height = by_alloc(n, sizeof(*height));
 
@@ -224,7 +224,7 @@ static uint32_t find_part(uint32_t *part, uint32_t node)
 }
 
 /* Guesses each of the parts into which `part` (by node, UINT32_MAX for none) divides the nodes. */
-static void guess_parts(struct finder *finder)
+static void guess_parts(struct cluster_finder *finder)
 {
     uint32_t n = finder->net->node_count, *start = by_alloc(n + 1, sizeof(*start));
     uint32_t *sorted = by_alloc(n, sizeof(*sorted)), *root = by_alloc(n, sizeof(*root));
@@ -256,7 +256,7 @@ static int compare_capacities(const void *left, const void *right)
 }
 
 /* What links of at least some bandwidth join. */
-static void guess_by_bandwidth(struct finder *finder)
+static void guess_by_bandwidth(struct cluster_finder *finder)
 {
     const struct by_mesh *net = finder->net;
     int64_t *sorted = by_alloc(net->pair_count, sizeof(*sorted));
@@ -283,7 +283,7 @@ static void guess_by_bandwidth(struct finder *finder)
 }
 
 /* What falls apart without one switch. */
-static void guess_without_switch(struct finder *finder)
+static void guess_without_switch(struct cluster_finder *finder)
 {
     const struct by_mesh *net = finder->net;
     uint32_t removals = 0;
@@ -313,7 +313,7 @@ static void guess_without_switch(struct finder *finder)
 }
 
 /* Whether two neighbouring switches share at least two fifths of their switches, themselves included. */
-static bool are_alike(struct finder *finder, uint32_t a, uint32_t b)
+static bool are_alike(struct cluster_finder *finder, uint32_t a, uint32_t b)
 {
     const struct by_mesh *net = finder->net;
     uint32_t of_a = 0, of_b = 0, shared = 0;
@@ -337,7 +337,7 @@ static bool are_alike(struct finder *finder, uint32_t a, uint32_t b)
 }
 
 /* Cliques of switches, as a dragonfly's groups, with the compute nodes that hang on them. */
-static void guess_alike(struct finder *finder)
+static void guess_alike(struct cluster_finder *finder)
 {
     const struct by_mesh *net = finder->net;
 
@@ -398,8 +398,8 @@ static int compare_sizes(const void *left, const void *right)
  * (by node) is the smallest chosen set around each node, + 1. A set overlaps another in part exactly when its
  * nodes disagree about some chosen set that is not wholly inside it.
  */
-static bool lies_well(struct finder *finder, const uint32_t *nodes, uint32_t count, const uint32_t *smallest,
-                      const uint32_t *around, const uint32_t *sizes)
+static bool lies_well(struct cluster_finder *finder, const uint32_t *nodes, uint32_t count,
+                      const uint32_t *smallest, const uint32_t *around, const uint32_t *sizes)
 {
     uint32_t outer = 0;
 
@@ -428,7 +428,7 @@ static bool lies_well(struct finder *finder, const uint32_t *nodes, uint32_t cou
     return outer != UINT32_MAX;
 }
 
-static void choose(struct finder *finder, struct by_clusters *clusters)
+static void choose(struct cluster_finder *finder, struct by_clusters *clusters)
 {
     uint32_t n = finder->net->node_count, chosen = 0;
     uint32_t *smallest = by_alloc(n, sizeof(*smallest)), *around = by_alloc(2 * (size_t)n, sizeof(*around));
@@ -479,7 +479,7 @@ static void choose(struct finder *finder, struct by_clusters *clusters)
 void by_clusters_find(const struct by_mesh *net, const int64_t *capacity, const bool *bears,
                       struct by_clusters *clusters)
 {
-    struct finder finder = {.net = net, .capacity = capacity, .bears = bears};
+    struct cluster_finder finder = {.net = net, .capacity = capacity, .bears = bears};
     uint32_t n = net->node_count;
 
     for (uint32_t i = 0; i < n; i++)

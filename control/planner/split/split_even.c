@@ -20,7 +20,7 @@
 #define FIT_BITS 40
 
 /* One switch: its neighbours, and how much goes from each entering to each leaving one. */
-struct hub {
+struct split_even_hub {
     uint32_t node;
     uint32_t in_count, out_count;
     uint32_t *in, *out;
@@ -59,11 +59,12 @@ void by_split_free(struct by_split *split)
     *split = (struct by_split){0};
 }
 
-static void hub_make(const struct by_split *split, uint32_t node, const uint32_t *level, struct hub *hub)
+static void hub_make(const struct by_split *split, uint32_t node, const uint32_t *level,
+                     struct split_even_hub *hub)
 {
     uint32_t n = split->node_count;
 
-    *hub = (struct hub){.node = node};
+    *hub = (struct split_even_hub){.node = node};
     hub->in = by_alloc(n, sizeof(*hub->in));
     hub->out = by_alloc(n, sizeof(*hub->out));
     hub->in_left = by_alloc(n, sizeof(*hub->in_left));
@@ -90,7 +91,7 @@ static void hub_make(const struct by_split *split, uint32_t node, const uint32_t
         }
 }
 
-static void hub_free(struct hub *hub)
+static void hub_free(struct split_even_hub *hub)
 {
     free(hub->in);
     free(hub->out);
@@ -100,7 +101,7 @@ static void hub_free(struct hub *hub)
     free(hub->weight);
 }
 
-static void give(struct hub *hub, uint32_t i, uint32_t j, int64_t amount)
+static void give(struct split_even_hub *hub, uint32_t i, uint32_t j, int64_t amount)
 {
     hub->joined[(size_t)i * hub->out_count + j] += amount;
     hub->in_left[i] -= amount;
@@ -108,7 +109,7 @@ static void give(struct hub *hub, uint32_t i, uint32_t j, int64_t amount)
 }
 
 /* The commonest switch has equal links both ways to equal neighbours: a circulant matrix is exact at once. */
-static bool fill_circulant(struct hub *hub)
+static bool fill_circulant(struct split_even_hub *hub)
 {
     uint32_t n = hub->in_count;
     int64_t base, rest;
@@ -132,7 +133,7 @@ static bool fill_circulant(struct hub *hub)
 
 /* Scales the rows (or columns) of `part` to what each has; returns whether any changed by more than a little.
  */
-static bool fit(const struct hub *hub, uint64_t *part, bool rows, int64_t total)
+static bool fit(const struct split_even_hub *hub, uint64_t *part, bool rows, int64_t total)
 {
     uint32_t outer = rows ? hub->in_count : hub->out_count, inner = rows ? hub->out_count : hub->in_count;
     bool moved = false;
@@ -156,7 +157,7 @@ static bool fit(const struct hub *hub, uint64_t *part, bool rows, int64_t total)
 }
 
 /* Iterative proportional fitting, rounded down: the even part of the matrix. */
-static void fill_fitted(struct hub *hub)
+static void fill_fitted(struct split_even_hub *hub)
 {
     size_t cells = (size_t)hub->in_count * hub->out_count;
     uint64_t *part = by_alloc(cells, sizeof(*part));
@@ -194,7 +195,7 @@ static void fill_fitted(struct hub *hub)
 }
 
 /* Gives what rounding left, a little at a time along the diagonals, to pairs of at least this weight. */
-static void fill_rest(struct hub *hub, uint8_t least)
+static void fill_rest(struct split_even_hub *hub, uint8_t least)
 {
     for (bool moved = true; moved;) {
         moved = false;
@@ -213,7 +214,7 @@ static void fill_rest(struct hub *hub, uint8_t least)
 
 /* Makes room for what is stuck at entering i and leaving j: another pair (a, b) gives way to (i, b) and (a,
  * j). */
-static bool exchange(struct hub *hub, uint32_t i, uint32_t j)
+static bool exchange(struct split_even_hub *hub, uint32_t i, uint32_t j)
 {
     for (uint32_t a = 0; a < hub->in_count; a++)
         for (uint32_t b = 0; b < hub->out_count; b++) {
@@ -232,7 +233,7 @@ static bool exchange(struct hub *hub, uint32_t i, uint32_t j)
     return false;
 }
 
-static void fill(struct hub *hub)
+static void fill(struct split_even_hub *hub)
 {
     if (fill_circulant(hub))
         return;
@@ -255,7 +256,7 @@ static void spread(struct by_split *split)
              count = by_split_order(split, level, order);
 
     for (uint32_t s = 0; s < count; s++) {
-        struct hub hub;
+        struct split_even_hub hub;
 
         hub_make(split, order[s], level, &hub);
         fill(&hub);

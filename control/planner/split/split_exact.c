@@ -23,7 +23,7 @@ struct learned {
 };
 
 /* One switch: its neighbours and how much is joined from each entering to each leaving one. */
-struct hub {
+struct split_exact_hub {
     uint32_t node;
     uint32_t in_count, out_count;
     uint32_t *in, *out;
@@ -88,11 +88,11 @@ static void spend(struct learned *cuts, uint32_t u, uint32_t w, uint32_t t, int6
             cuts->spare[i] -= amount;
 }
 
-static void hub_make(const struct by_split *split, uint32_t node, struct hub *hub)
+static void hub_make(const struct by_split *split, uint32_t node, struct split_exact_hub *hub)
 {
     uint32_t n = split->node_count;
 
-    *hub = (struct hub){.node = node};
+    *hub = (struct split_exact_hub){.node = node};
     hub->in = by_alloc(n, sizeof(*hub->in));
     hub->out = by_alloc(n, sizeof(*hub->out));
     for (uint32_t i = 0; i < n; i++) {
@@ -106,7 +106,7 @@ static void hub_make(const struct by_split *split, uint32_t node, struct hub *hu
     hub->joined = by_alloc((size_t)hub->in_count * hub->out_count, sizeof(*hub->joined));
 }
 
-static void hub_free(struct hub *hub)
+static void hub_free(struct split_exact_hub *hub)
 {
     free(hub->in);
     free(hub->out);
@@ -116,7 +116,7 @@ static void hub_free(struct hub *hub)
 }
 
 /* Nothing joined yet. */
-static void hub_reset(const struct by_split *split, struct hub *hub)
+static void hub_reset(const struct by_split *split, struct split_exact_hub *hub)
 {
     uint32_t n = split->node_count;
 
@@ -128,7 +128,8 @@ static void hub_reset(const struct by_split *split, struct hub *hub)
 }
 
 /* Joins up to `amount` of pair (i, j); a negative amount takes back. Returns what was joined. */
-static int64_t hub_join(struct hub *hub, struct learned *cuts, uint32_t i, uint32_t j, int64_t amount)
+static int64_t hub_join(struct split_exact_hub *hub, struct learned *cuts, uint32_t i, uint32_t j,
+                        int64_t amount)
 {
     uint32_t u = hub->in[i], t = hub->out[j];
 
@@ -154,7 +155,8 @@ static int pair_rank(const struct by_split *split, uint32_t u, uint32_t t)
 }
 
 /* Joins pairs of one rank, in turns of a fair share, until none can grow. */
-static void fill_rank(const struct by_split *split, struct hub *hub, struct learned *cuts, int rank)
+static void fill_rank(const struct by_split *split, struct split_exact_hub *hub, struct learned *cuts,
+                      int rank)
 {
     int64_t total = 0, moved = 1;
     bool first = true;
@@ -184,7 +186,7 @@ static void fill_rank(const struct by_split *split, struct hub *hub, struct lear
 
 /* Makes room for what is stuck at entering i and leaving j: another pair (a, b) gives way to (i, b) and (a,
  * j). */
-static bool exchange(struct hub *hub, struct learned *cuts, uint32_t i, uint32_t j)
+static bool exchange(struct split_exact_hub *hub, struct learned *cuts, uint32_t i, uint32_t j)
 {
     for (uint32_t a = 0; a < hub->in_count; a++) {
         for (uint32_t b = 0; b < hub->out_count; b++) {
@@ -214,7 +216,7 @@ static bool exchange(struct hub *hub, struct learned *cuts, uint32_t i, uint32_t
 }
 
 /* Spreads the whole switch evenly within the learned cuts; false when something is left over. */
-static bool fill_evenly(const struct by_split *split, struct hub *hub, struct learned *cuts)
+static bool fill_evenly(const struct by_split *split, struct split_exact_hub *hub, struct learned *cuts)
 {
     bool left = false;
 
@@ -249,7 +251,7 @@ void by_split_join(struct by_split *split, uint32_t u, uint32_t w, uint32_t t, i
 }
 
 /* Tries to split the whole switch at once; learns the violated cut and tries again. */
-static bool split_evenly(struct by_split *split, struct hub *hub, struct learned *cuts)
+static bool split_evenly(struct by_split *split, struct split_exact_hub *hub, struct learned *cuts)
 {
     uint32_t n = split->node_count;
     int64_t *trial = by_alloc((size_t)n * n, sizeof(*trial));
@@ -326,7 +328,7 @@ static int64_t exact_amount(const struct by_split *split, struct learned *cuts, 
     return amount;
 }
 
-static void split_exactly(struct by_split *split, struct hub *hub, struct learned *cuts)
+static void split_exactly(struct by_split *split, struct split_exact_hub *hub, struct learned *cuts)
 {
     uint32_t n = split->node_count, w = hub->node;
 
@@ -380,7 +382,7 @@ uint32_t by_split_order(const struct by_split *split, uint32_t *level, uint32_t 
 static void remove_switch(struct by_split *split, uint32_t node, struct learned *cuts)
 {
     uint32_t n = split->node_count;
-    struct hub hub;
+    struct split_exact_hub hub;
 
     hub_make(split, node, &hub);
     if (hub.in_count > 0 && !split_evenly(split, &hub, cuts))

@@ -13,7 +13,7 @@
 /* Nodes looked at while one set is enlarged (count): far more than any set worth finding this way has. */
 #define GROWTH_STEPS_MAX 20000u
 
-struct finder {
+struct tight_finder {
     const struct by_piece *piece;
     struct by_reach *reach;
     uint32_t bearing; /* nodes of the piece that hold compute nodes */
@@ -32,7 +32,7 @@ static bool bears(const struct by_piece *piece, uint32_t node)
 
 /* Whether the set is worth a group: it joins two nodes that hold compute nodes, or one and a switch that is
  * to be split off, and is not all there is. */
-static bool is_worth(const struct finder *finder)
+static bool is_worth(const struct tight_finder *finder)
 {
     const struct by_piece *piece = finder->piece;
     uint32_t bearing = 0, removed = 0;
@@ -47,7 +47,7 @@ static bool is_worth(const struct finder *finder)
 }
 
 /* Collects what can reach `start` in the residual graph, without the set; false when the source can. */
-static bool collect(struct finder *finder, uint32_t start)
+static bool collect(struct tight_finder *finder, uint32_t start)
 {
     const struct by_reach *reach = finder->reach;
     const struct by_mesh *net = reach->net;
@@ -77,7 +77,7 @@ static bool collect(struct finder *finder, uint32_t start)
 }
 
 /* Adds the smallest tight surplus next to the set; false when there is none. */
-static bool enlarge(struct finder *finder)
+static bool enlarge(struct tight_finder *finder)
 {
     const struct by_mesh *net = finder->reach->net;
 
@@ -106,7 +106,7 @@ static bool enlarge(struct finder *finder)
 }
 
 /* Looks for a set around `node`, whose flow was exactly the total. */
-static bool find_around(struct finder *finder)
+static bool find_around(struct tight_finder *finder)
 {
     memset(finder->mark, 0, finder->piece->count * sizeof(*finder->mark));
     finder->stamp = 1;
@@ -121,9 +121,9 @@ static bool find_around(struct finder *finder)
     return true;
 }
 
-static void finder_make(struct finder *finder, const struct by_piece *piece)
+static void finder_make(struct tight_finder *finder, const struct by_piece *piece)
 {
-    *finder = (struct finder){.piece = piece, .reach = by_reach_new(piece->net)};
+    *finder = (struct tight_finder){.piece = piece, .reach = by_reach_new(piece->net)};
     finder->mark = by_alloc(piece->count, sizeof(*finder->mark));
     finder->set = by_alloc(piece->count, sizeof(*finder->set));
     finder->candidate = by_alloc(piece->count, sizeof(*finder->candidate));
@@ -135,7 +135,7 @@ static void finder_make(struct finder *finder, const struct by_piece *piece)
     }
 }
 
-static void finder_free(struct finder *finder)
+static void finder_free(struct tight_finder *finder)
 {
     by_reach_free(finder->reach);
     free(finder->mark);
@@ -147,7 +147,7 @@ static void finder_free(struct finder *finder)
 uint32_t by_tight_find(const struct by_piece *piece, uint32_t *set_of)
 {
     uint32_t *order = by_alloc(piece->count, sizeof(*order)), sets = 0;
-    struct finder finder;
+    struct tight_finder finder;
 
     finder_make(&finder, piece);
     by_oracle_order(piece->net, order);

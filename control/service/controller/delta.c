@@ -17,7 +17,7 @@
 /* Copies shorter than this cost more as pieces than as literals. */
 #define COPY_BYTES_MIN 24u
 
-struct index {
+struct delta_index {
     uint32_t *place; /* by hash: offset in the old image + 1, 0 = none */
     uint32_t mask;
 };
@@ -30,9 +30,9 @@ static uint32_t hash_of(const uint8_t *block, uint32_t mask)
 }
 
 /* Of equal blocks the first one: those are mostly zeros, and the shift finds the right ones. */
-static struct index index_make(const uint8_t *base, size_t bytes)
+static struct delta_index index_make(const uint8_t *base, size_t bytes)
 {
-    struct index index = {.mask = 255};
+    struct delta_index index = {.mask = 255};
 
     while (index.mask < bytes / 2)
         index.mask = 2 * index.mask + 1;
@@ -58,7 +58,7 @@ static uint32_t match(const uint8_t *a, size_t a_bytes, const uint8_t *b, size_t
 uint32_t by_delta_make(const uint8_t *base, size_t base_bytes, const uint8_t *image, size_t bytes,
                        struct by_delta_piece **pieces)
 {
-    struct index index = index_make(base, base_bytes);
+    struct delta_index index = index_make(base, base_bytes);
     uint32_t count = 0, room = 0;
     size_t at = 0, start = 0; /* start: of the literals that are not yet in a piece */
     int64_t shift = 0;        /* from a place in the new image to the same in the old one, as last found */

@@ -88,7 +88,7 @@ static int prepare(struct by_push_target *target, const struct by_session_option
 }
 
 /* A push, or what settles one, at all its switches: what one of them needs is its own. */
-struct work {
+struct push_work {
     struct by_push_target *targets;
     struct by_session_options options;
     uint32_t count;
@@ -101,18 +101,18 @@ struct work {
     } * each; /* by switch */
 };
 
-static void work_open(struct work *work, struct by_push_target *targets, uint32_t count,
+static void work_open(struct push_work *work, struct by_push_target *targets, uint32_t count,
                       const struct by_session_options *options)
 {
-    *work = (struct work){.targets = targets,
-                          .options = *options,
-                          .count = count,
-                          .each = by_alloc(count, sizeof(*work->each))};
+    *work = (struct push_work){.targets = targets,
+                               .options = *options,
+                               .count = count,
+                               .each = by_alloc(count, sizeof(*work->each))};
     if (work->options.election_id == 0)
         work->options.election_id = by_push_election();
 }
 
-static void work_close(struct work *work)
+static void work_close(struct push_work *work)
 {
     for (uint32_t i = 0; i < work->count; i++)
         by_session_close(work->each[i].session);
@@ -121,7 +121,7 @@ static void work_close(struct work *work)
 
 /* One step at all switches at once. 0, or the error of the first of those that it failed at, which `problem`
  * names, with `consequence` behind. */
-static int work_do(struct work *work, by_parallel_fn *step, const char *consequence,
+static int work_do(struct push_work *work, by_parallel_fn *step, const char *consequence,
                    struct by_problem *problem)
 {
     const uint32_t most = work->options.at_once > 0 ? work->options.at_once : BY_PUSH_AT_ONCE;
@@ -147,7 +147,7 @@ static int work_do(struct work *work, by_parallel_fn *step, const char *conseque
 
 static void do_prepare(void *context, uint32_t i)
 {
-    struct work *work = context;
+    struct push_work *work = context;
     struct by_push_target *target = &work->targets[i];
 
     target->hash = target->image ? by_image_hash(target->image, target->bytes) : 0;
@@ -156,7 +156,7 @@ static void do_prepare(void *context, uint32_t i)
 
 static void do_abort(void *context, uint32_t i)
 {
-    struct work *work = context;
+    struct push_work *work = context;
 
     if (work->each[i].session != NULL)
         work->each[i].error = by_session_abort(work->each[i].session, &work->each[i].problem);
@@ -164,7 +164,7 @@ static void do_abort(void *context, uint32_t i)
 
 static void do_commit(void *context, uint32_t i)
 {
-    struct work *work = context;
+    struct push_work *work = context;
 
     work->each[i].error =
         by_session_commit(work->each[i].session, work->targets[i].hash, &work->each[i].problem);
@@ -174,7 +174,7 @@ int by_push(struct by_push_target *targets, uint32_t count, const struct by_sess
             struct by_problem *problem)
 {
     struct by_problem ignored;
-    struct work work;
+    struct push_work work;
     uint32_t done = 0;
     char text[96];
     int error;
@@ -201,7 +201,7 @@ int by_push(struct by_push_target *targets, uint32_t count, const struct by_sess
 /* Each Hello fences older writers off, so what is read stays true. */
 static void do_greet(void *context, uint32_t i)
 {
-    struct work *work = context;
+    struct push_work *work = context;
     struct each *each = &work->each[i];
 
     each->error = by_session_open(work->targets[i].address, &work->options, &each->session, &each->problem);
@@ -210,7 +210,7 @@ static void do_greet(void *context, uint32_t i)
 }
 
 /* The newest push that some switch has validated and not yet committed; 0 = none. */
-static uint64_t find_open(const struct work *work)
+static uint64_t find_open(const struct push_work *work)
 {
     uint64_t open = 0;
 
@@ -223,7 +223,7 @@ static uint64_t find_open(const struct work *work)
 /* Where it has not been done. */
 static void do_complete(void *context, uint32_t i)
 {
-    struct work *work = context;
+    struct push_work *work = context;
     struct each *each = &work->each[i];
 
     if (each->hello.table_push != work->open)
@@ -231,7 +231,7 @@ static void do_complete(void *context, uint32_t i)
 }
 
 /* Completes a push that somebody has committed. */
-static int settle_forward(struct work *work, struct by_problem *problem)
+static int settle_forward(struct push_work *work, struct by_problem *problem)
 {
     const uint64_t open = work->open;
 
@@ -251,7 +251,7 @@ int by_push_settle(struct by_push_target *targets, uint32_t count, const struct 
                    enum by_push_settled *settled, struct by_problem *problem)
 {
     bool begun = false;
-    struct work work;
+    struct push_work work;
     uint64_t open;
     int error;
 

@@ -291,12 +291,12 @@ static void push_done(struct by_daemon *daemon, struct by_task *task)
     daemon->counts.push_errors += error != 0;
     daemon->counts.push_seconds += change->push_seconds;
     for (uint32_t i = 0; i < change->target_count && error == 0; i++) {
-        struct by_switch *device = by_switch_find(daemon, change->target_nodes[i]);
+        struct by_daemon_switch *device = by_switch_find(daemon, change->target_nodes[i]);
 
         device->hello.table_hash = change->targets[i].hash; /* until its next answer says so */
     }
     change->pushed(daemon, change);
-    by_daemon_tell(daemon, &(struct by_event){.kind = BY_EVENT_PUSHED, .error = error});
+    by_daemon_tell(daemon, &(struct by_daemon_event){.kind = BY_EVENT_PUSHED, .error = error});
 }
 
 void by_change_push(struct by_daemon *daemon, struct by_change *change, by_change_fn *pushed)
@@ -310,7 +310,7 @@ void by_change_push(struct by_daemon *daemon, struct by_change *change, by_chang
     change->nonces = by_alloc(daemon->topology->node_count, sizeof(*change->nonces));
     change->target_count = 0;
     for (uint32_t i = 0; i < daemon->switch_count; i++) {
-        const struct by_switch *device = &daemon->switches[i];
+        const struct by_daemon_switch *device = &daemon->switches[i];
         const struct by_change_image *image = &change->images[device->node];
 
         change->nonces[device->node] = device->hello.boot_nonce;
@@ -339,7 +339,7 @@ void by_change_adopt(struct by_daemon *daemon, struct by_change *change)
         entry->tables = NULL;
     }
     for (uint32_t i = 0; i < daemon->switch_count; i++) {
-        struct by_switch *device = &daemon->switches[i];
+        struct by_daemon_switch *device = &daemon->switches[i];
 
         free(device->image.bytes);
         device->image = change->images[device->node];

@@ -35,7 +35,7 @@ static int refuse(const char *file, const struct by_problem *problem)
 }
 
 /* The address of a switch: of --to, else in --sockets. 0 or EXIT_USAGE. */
-static int find_address(const struct by_options *options, struct by_switch *device)
+static int find_address(const struct by_daemon_options *options, struct by_daemon_switch *device)
 {
     size_t length = strlen(device->name);
     int used = 0;
@@ -58,7 +58,7 @@ static int find_address(const struct by_options *options, struct by_switch *devi
 /* Every --to names a switch of the fabric. */
 static int check_to(const struct by_daemon *daemon)
 {
-    const struct by_options *options = &daemon->options;
+    const struct by_daemon_options *options = &daemon->options;
 
     for (uint32_t i = 0; i < options->to_count; i++) {
         int length = (int)strcspn(options->to[i], "=");
@@ -79,13 +79,13 @@ static int check_to(const struct by_daemon *daemon)
 static int find_switches(struct by_daemon *daemon)
 {
     const struct by_topology *topology = daemon->topology;
-    const struct by_options *options = &daemon->options;
+    const struct by_daemon_options *options = &daemon->options;
     int status = 0;
 
     daemon->switches = by_alloc(topology->node_count, sizeof(*daemon->switches));
     daemon->switch_of = by_alloc(topology->node_count, sizeof(*daemon->switch_of));
     for (uint32_t i = 0; i < topology->node_count && status == 0; i++) {
-        struct by_switch *device = &daemon->switches[daemon->switch_count];
+        struct by_daemon_switch *device = &daemon->switches[daemon->switch_count];
 
         daemon->switch_of[i] = UINT32_MAX;
         if (topology->nodes[i].compute)

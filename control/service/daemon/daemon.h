@@ -31,7 +31,7 @@ enum by_switch_state {
     BY_SWITCH_DOWN, /* no answer for three heartbeats; what it would be without: lost */
 };
 
-struct by_switch {
+struct by_daemon_switch {
     uint32_t node;
     const char *name; /* the topology's */
     char address[256];
@@ -56,18 +56,18 @@ struct by_link_state {
 };
 
 struct by_daemon {
-    struct by_options options;
+    struct by_daemon_options options;
     struct by_topology *topology;
     struct by_address_map map; /* ports of its links */
     int epoll;
     struct by_event_queue *events;
-    struct by_work *work;
+    struct by_daemon_work *work;
     uint64_t now_ms; /* monotonic, of this turn of the loop */
     bool ending;
     int status; /* to exit with */
 
     uint32_t switch_count;
-    struct by_switch *switches;
+    struct by_daemon_switch *switches;
     uint32_t *switch_of; /* by node: index of its switch, or UINT32_MAX */
     struct by_link_state *links;
     struct by_fabric_loss loss; /* what planning must do without */
@@ -113,7 +113,7 @@ void by_daemon_run(struct by_daemon *daemon);
 void by_daemon_end(struct by_daemon *daemon, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Tells those who react. The loop's thread. */
-void by_daemon_tell(struct by_daemon *daemon, const struct by_event *event);
+void by_daemon_tell(struct by_daemon *daemon, const struct by_daemon_event *event);
 
 /* "banyand: ..." on stderr, with the time. Any thread. */
 void by_daemon_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -128,8 +128,8 @@ void by_switches_start(struct by_daemon *daemon);
 void by_switches_lead(struct by_daemon *daemon);
 void by_switches_stop(struct by_daemon *daemon);
 void by_switches_beat(struct by_daemon *daemon, struct by_beat *beat);
-struct by_switch *by_switch_find(struct by_daemon *daemon, uint32_t node);
+struct by_daemon_switch *by_switch_find(struct by_daemon *daemon, uint32_t node);
 /* The link of a switch's port, or UINT32_MAX. */
-uint32_t by_switch_link(const struct by_daemon *daemon, const struct by_switch *device, uint32_t port);
+uint32_t by_switch_link(const struct by_daemon *daemon, const struct by_daemon_switch *device, uint32_t port);
 
 #endif

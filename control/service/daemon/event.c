@@ -11,7 +11,7 @@
 
 struct by_event_queue {
     pthread_mutex_t lock;
-    struct by_event *first, *last;
+    struct by_daemon_event *first, *last;
     int fd;
 };
 
@@ -33,7 +33,7 @@ void by_event_queue_close(struct by_event_queue *queue)
     if (queue == NULL)
         return;
     while (queue->first != NULL) {
-        struct by_event *event = queue->first;
+        struct by_daemon_event *event = queue->first;
 
         queue->first = event->next;
         free(event->beat);
@@ -49,9 +49,9 @@ int by_event_queue_fd(const struct by_event_queue *queue)
     return queue->fd;
 }
 
-void by_event_put(struct by_event_queue *queue, const struct by_event *event)
+void by_event_put(struct by_event_queue *queue, const struct by_daemon_event *event)
 {
-    struct by_event *copy = by_alloc(1, sizeof(*copy));
+    struct by_daemon_event *copy = by_alloc(1, sizeof(*copy));
 
     *copy = *event;
     copy->next = NULL;
@@ -65,9 +65,9 @@ void by_event_put(struct by_event_queue *queue, const struct by_event *event)
     eventfd_write(queue->fd, 1);
 }
 
-int by_event_take(struct by_event_queue *queue, struct by_event *event)
+int by_event_take(struct by_event_queue *queue, struct by_daemon_event *event)
 {
-    struct by_event *first;
+    struct by_daemon_event *first;
     eventfd_t count;
 
     pthread_mutex_lock(&queue->lock);

@@ -10,7 +10,7 @@
 struct by_task;
 struct by_beat;
 
-enum by_event_kind {
+enum by_daemon_event_kind {
     /* From other threads; the loop alone sees these. */
     BY_EVENT_BEAT = 1, /* a switch answered, or did not: `beat` (watch.h) */
     BY_EVENT_WORKED,   /* the worker is done with `task` (work.h) */
@@ -30,15 +30,15 @@ enum by_event_kind {
     BY_EVENT_TICK,          /* time has passed: every heartbeat */
 };
 
-struct by_event {
-    enum by_event_kind kind;
+struct by_daemon_event {
+    enum by_daemon_event_kind kind;
     uint32_t node; /* SWITCH_*, RANK_SUSPECTS */
     uint32_t link; /* LINK_* */
     uint16_t job, rank;
     int error;
     struct by_task *task;
     struct by_beat *beat;
-    struct by_event *next; /* the queue's */
+    struct by_daemon_event *next; /* the queue's */
 };
 
 struct by_event_queue;
@@ -48,8 +48,8 @@ void by_event_queue_close(struct by_event_queue *queue);
 /* Readable while events wait. */
 int by_event_queue_fd(const struct by_event_queue *queue);
 /* Adds a copy. Any thread. */
-void by_event_put(struct by_event_queue *queue, const struct by_event *event);
+void by_event_put(struct by_event_queue *queue, const struct by_daemon_event *event);
 /* Takes the oldest: 1, or 0 when there is none. The loop's thread. */
-int by_event_take(struct by_event_queue *queue, struct by_event *event);
+int by_event_take(struct by_event_queue *queue, struct by_daemon_event *event);
 
 #endif

@@ -149,15 +149,15 @@ static void name_ranks(const struct by_topology *topology, const struct by_topol
 }
 
 /* The fabric and the members of it, in its own numbers. */
-struct part {
+struct fabric_part {
     struct by_topology *topology;
     bool *member; /* NULL: all compute nodes */
 };
 
 /* One plan to be made on the part: what the process that makes it is given. */
-struct order {
+struct fabric_order {
     const struct by_topology *topology;
-    const struct part *part;
+    const struct fabric_part *part;
     const struct by_job_want *want;
     const struct by_plan *from; /* the plan before, or NULL */
     uint32_t limit_ms;
@@ -184,9 +184,9 @@ static int take_plan(const struct by_topology *topology, const struct by_topolog
 }
 
 /* Makes one plan on the part. */
-static int make_plan(const struct order *order, struct by_plan **made, struct by_problem *problem)
+static int make_plan(const struct fabric_order *order, struct by_plan **made, struct by_problem *problem)
 {
-    const struct part *part = order->part;
+    const struct fabric_part *part = order->part;
     struct by_plan_options options = {.collective = order->want->collective,
                                       .root = node_of(part->topology, order->topology, order->want->root),
                                       .member = part->member,
@@ -204,7 +204,7 @@ static int make_plan(const struct order *order, struct by_plan **made, struct by
 /* Makes it and writes it down, in a process of its own. */
 static int write_plan(void *context, FILE *out, struct by_problem *problem)
 {
-    const struct order *order = context;
+    const struct fabric_order *order = context;
     struct by_plan *made = NULL;
     int error = make_plan(order, &made, problem);
 
@@ -217,8 +217,8 @@ static int write_plan(void *context, FILE *out, struct by_problem *problem)
 }
 
 /* Has a plan made, and takes it. */
-static int have_plan(struct order *order, const struct by_apart *apart, uint16_t job, struct by_plan **plan,
-                     struct by_problem *problem)
+static int have_plan(struct fabric_order *order, const struct by_apart *apart, uint16_t job,
+                     struct by_plan **plan, struct by_problem *problem)
 {
     const char *name = by_collective_name(order->want->collective);
     struct by_problem inner = {0};
@@ -272,7 +272,7 @@ int by_fabric_plan(const struct by_topology *topology, const struct by_job_spec 
                    const struct by_fabric_loss *loss, const struct by_job_tables *from,
                    const struct by_apart *apart, struct by_job_tables *tables, struct by_problem *problem)
 {
-    struct part part = {0};
+    struct fabric_part part = {0};
     int error = by_fabric_part(topology, spec, loss, &part.topology, problem);
 
     if (error != 0)
@@ -280,11 +280,11 @@ int by_fabric_plan(const struct by_topology *topology, const struct by_job_spec 
     part.member = map_members(topology, spec, part.topology);
     tables->plans = by_alloc(spec->want_count, sizeof(struct by_plan *));
     for (uint32_t i = 0; i < spec->want_count && error == 0; i++) {
-        struct order order = {.topology = topology,
-                              .part = &part,
-                              .want = &spec->wants[i],
-                              .from = from != NULL && i < from->plan_count ? from->plans[i] : NULL,
-                              .limit_ms = apart->limit_ms};
+        struct fabric_order order = {.topology = topology,
+                                     .part = &part,
+                                     .want = &spec->wants[i],
+                                     .from = from != NULL && i < from->plan_count ? from->plans[i] : NULL,
+                                     .limit_ms = apart->limit_ms};
 
         error = have_plan(&order, apart, spec->job, &tables->plans[i], problem);
         tables->plan_count += error == 0;

@@ -449,7 +449,7 @@ static void begin(struct by_daemon *daemon)
             give(daemon, (struct by_recover_event){.type = BY_RECOVER_LINK_DOWN, .what = l});
 }
 
-void by_heal_event(struct by_daemon *daemon, const struct by_event *event)
+void by_heal_event(struct by_daemon *daemon, const struct by_daemon_event *event)
 {
     static const enum by_recover_type types[] = {[BY_EVENT_SWITCH_UP] = BY_RECOVER_SWITCH_UP,
                                                  [BY_EVENT_SWITCH_DOWN] = BY_RECOVER_SWITCH_DOWN,

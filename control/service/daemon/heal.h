@@ -11,7 +11,7 @@
 void by_heal_open(struct by_daemon *daemon);
 void by_heal_close(struct by_daemon *daemon);
 /* An event of by_daemon_tell. */
-void by_heal_event(struct by_daemon *daemon, const struct by_event *event);
+void by_heal_event(struct by_daemon *daemon, const struct by_daemon_event *event);
 /* BY_RECOVER_RANK_*: a rank came, left, said something. `number` as recover.h has it. */
 void by_heal_rank(struct by_daemon *daemon, enum by_recover_type type, uint16_t job, uint16_t rank,
                   uint16_t gen, uint64_t number);

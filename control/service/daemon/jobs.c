@@ -13,7 +13,7 @@
  * answer from before the push may still be on its way. */
 #define STRAY_BEATS 3u
 
-struct request {
+struct jobs_request {
     bool create; /* else: end */
     uint16_t job;
     struct by_job_spec spec;
@@ -23,8 +23,8 @@ struct request {
 
 struct by_jobs {
     uint32_t count;
-    struct request waiting[BY_JOBS_REQUESTS_MAX];
-    struct request current; /* the one whose change is on its way */
+    struct jobs_request waiting[BY_JOBS_REQUESTS_MAX];
+    struct jobs_request current; /* the one whose change is on its way */
 };
 
 struct by_job *by_jobs_find(struct by_daemon *daemon, uint16_t job)
@@ -61,8 +61,8 @@ void by_jobs_remove(struct by_daemon *daemon, struct by_job *job)
     free(job);
 }
 
-static void answer(struct by_daemon *daemon, struct request *request, int error, const struct by_job *job,
-                   const char *text)
+static void answer(struct by_daemon *daemon, struct jobs_request *request, int error,
+                   const struct by_job *job, const char *text)
 {
     if (error != 0)
         by_daemon_say("%s", text);
@@ -74,7 +74,7 @@ static void answer(struct by_daemon *daemon, struct request *request, int error,
 /* Ends the change of the current request, and says how it came out. */
 static void finish(struct by_daemon *daemon, struct by_change *change, int error, const char *text)
 {
-    struct request *request = &daemon->requests->current;
+    struct jobs_request *request = &daemon->requests->current;
     struct by_job *job = by_jobs_find(daemon, request->job);
     char copy[500];
 
@@ -107,7 +107,7 @@ static void on_pushed(struct by_daemon *daemon, struct by_change *change)
 
 static void on_planned(struct by_daemon *daemon, struct by_change *change)
 {
-    struct request *request = &daemon->requests->current;
+    struct jobs_request *request = &daemon->requests->current;
     struct by_change_job *entry = by_change_find(change, request->job);
 
     if (request->create && entry->error != 0)
@@ -118,7 +118,7 @@ static void on_planned(struct by_daemon *daemon, struct by_change *change)
         by_change_push(daemon, change, on_pushed);
 }
 
-static void start_create(struct by_daemon *daemon, struct request *request)
+static void start_create(struct by_daemon *daemon, struct jobs_request *request)
 {
     struct by_job *job = by_alloc(1, sizeof(*job));
     struct by_change *change;
@@ -195,7 +195,7 @@ static void restore(struct by_daemon *daemon)
     bool stray = false;
 
     for (uint32_t i = 0; i < daemon->switch_count; i++) {
-        struct by_switch *device = &daemon->switches[i];
+        struct by_daemon_switch *device = &daemon->switches[i];
 
         if (device->state == BY_SWITCH_UP && device->stray_beats >= STRAY_BEATS) {
             by_daemon_say("switch %s has table %016llx instead of %016llx: it gets that again", device->name,
@@ -219,7 +219,7 @@ void by_jobs_step(struct by_daemon *daemon)
         restore(daemon);
 }
 
-static void add_request(struct by_daemon *daemon, struct request *request)
+static void add_request(struct by_daemon *daemon, struct jobs_request *request)
 {
     struct by_jobs *jobs = daemon->requests;
 
@@ -249,7 +249,7 @@ static uint16_t find_number(struct by_daemon *daemon)
 void by_jobs_create(struct by_daemon *daemon, struct by_job_spec *spec, by_jobs_reply_fn *reply,
                     void *context)
 {
-    struct request request = {.create = true, .spec = *spec, .reply = reply, .context = context};
+    struct jobs_request request = {.create = true, .spec = *spec, .reply = reply, .context = context};
 
     spec->member = NULL;
     if (request.spec.job == 0)
@@ -260,7 +260,7 @@ void by_jobs_create(struct by_daemon *daemon, struct by_job_spec *spec, by_jobs_
 
 void by_jobs_end(struct by_daemon *daemon, uint16_t job, by_jobs_reply_fn *reply, void *context)
 {
-    struct request request = {.job = job, .reply = reply, .context = context};
+    struct jobs_request request = {.job = job, .reply = reply, .context = context};
 
     add_request(daemon, &request);
 }

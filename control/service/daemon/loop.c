@@ -82,7 +82,7 @@ static void update_clock(struct by_daemon *daemon)
 /* What the other threads have told. */
 static void on_queue(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
 {
-    struct by_event event;
+    struct by_daemon_event event;
 
     (void)watcher;
     (void)events;
@@ -106,7 +106,7 @@ static void on_timer(struct by_daemon *daemon, struct by_watcher *watcher, uint3
     if (daemon->start != NULL)
         by_start_tick(daemon);
     else
-        by_daemon_tell(daemon, &(struct by_event){.kind = BY_EVENT_TICK});
+        by_daemon_tell(daemon, &(struct by_daemon_event){.kind = BY_EVENT_TICK});
 }
 
 static void on_signal(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)

@@ -32,16 +32,16 @@
 #define OTHERS     256u
 #define FOR_SWITCH 4u
 
-struct queue {
+struct members_queue {
     uint8_t *bytes;
     size_t at, used, room;
 };
 
-struct peer {
+struct members_peer {
     struct by_watcher watcher;
-    struct peer *next;
+    struct members_peer *next;
     struct by_tls *tls; /* or NULL: what it says of itself is believed */
-    struct queue in, out;
+    struct members_queue in, out;
     bool dead;    /* its connection is ended */
     bool seen;    /* dead at the last tick, too: the loop's batch of events, which may name it, is over */
     bool waits;   /* has said HELLO for a job that has no tables yet */
@@ -64,7 +64,7 @@ struct by_members {
     struct by_greeter *greeter;
     struct by_watcher greeted;
     struct by_strangers strangers; /* who have shown neither keys nor that they are a rank */
-    struct peer *peers;
+    struct members_peer *peers;
 };
 
 /* ---- lines of the log ---- */
@@ -88,11 +88,11 @@ static void say_stranger(struct by_daemon *daemon, const char *format, ...)
 
 /* ---- ends ---- */
 
-static void drop(struct by_daemon *daemon, struct peer *peer, const char *format, ...)
+static void drop(struct by_daemon *daemon, struct members_peer *peer, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Ends a connection; without a reason nothing is said. */
-static void drop(struct by_daemon *daemon, struct peer *peer, const char *format, ...)
+static void drop(struct by_daemon *daemon, struct members_peer *peer, const char *format, ...)
 {
     const char *name = peer->name[0] != 0 ? peer->name : "(unknown)";
     char text[300];
@@ -123,8 +123,8 @@ static void drop(struct by_daemon *daemon, struct peer *peer, const char *format
 
 static void bury(struct by_members *members)
 {
-    for (struct peer **at = &members->peers; *at != NULL;) {
-        struct peer *peer = *at;
+    for (struct members_peer **at = &members->peers; *at != NULL;) {
+        struct members_peer *peer = *at;
 
         if (!peer->seen) {
             peer->seen = peer->dead;
@@ -141,7 +141,7 @@ static void bury(struct by_members *members)
 
 /* ---- bytes ---- */
 
-static void reserve(struct queue *queue, size_t more)
+static void reserve(struct members_queue *queue, size_t more)
 {
     if (queue->at > 0) {
         memmove(queue->bytes, queue->bytes + queue->at, queue->used - queue->at);
@@ -155,7 +155,7 @@ static void reserve(struct queue *queue, size_t more)
     queue->bytes = by_realloc(queue->bytes, queue->room, 1);
 }
 
-static void flush(struct by_daemon *daemon, struct peer *peer)
+static void flush(struct by_daemon *daemon, struct members_peer *peer)
 {
     bool more;
 
@@ -180,7 +180,7 @@ static void flush(struct by_daemon *daemon, struct peer *peer)
 
 /* Says it. Recovery may be in the midst of a decision (recover.h: act): that the connection is lost it hears
  * later, by end_broken. */
-static void put(struct by_daemon *daemon, struct peer *peer, const struct by_member_frame *frame)
+static void put(struct by_daemon *daemon, struct members_peer *peer, const struct by_member_frame *frame)
 {
     if (peer->dead || peer->broken)
         return;
@@ -198,7 +198,7 @@ static void put(struct by_daemon *daemon, struct peer *peer, const struct by_mem
 }
 
 /* Ends the connection of a host that could not be sent to. */
-static void end_broken(struct by_daemon *daemon, struct peer *peer)
+static void end_broken(struct by_daemon *daemon, struct members_peer *peer)
 {
     if (peer->stuck > 0)
         drop(daemon, peer, "it does not take what it is sent: %zu bytes wait", peer->stuck);
@@ -206,9 +206,9 @@ static void end_broken(struct by_daemon *daemon, struct peer *peer)
         drop(daemon, peer, NULL);
 }
 
-static struct peer *find(const struct by_members *members, uint16_t job, uint16_t rank)
+static struct members_peer *find(const struct by_members *members, uint16_t job, uint16_t rank)
 {
-    for (struct peer *peer = members->peers; peer != NULL; peer = peer->next)
+    for (struct members_peer *peer = members->peers; peer != NULL; peer = peer->next)
         if (peer->member && peer->job == job && peer->rank == rank)
             return peer;
     return NULL;
@@ -225,7 +225,7 @@ static bool is_lost(struct by_daemon *daemon, uint8_t type)
 
 void by_members_send(struct by_daemon *daemon, uint16_t job, uint16_t rank, struct by_member_frame frame)
 {
-    struct peer *peer = daemon->members != NULL ? find(daemon->members, job, rank) : NULL;
+    struct members_peer *peer = daemon->members != NULL ? find(daemon->members, job, rank) : NULL;
 
     frame.job = job;
     frame.rank = rank;
@@ -235,11 +235,11 @@ void by_members_send(struct by_daemon *daemon, uint16_t job, uint16_t rank, stru
 
 /* ---- who it is ---- */
 
-static void refuse(struct by_daemon *daemon, struct peer *peer, int error, const char *format, ...)
+static void refuse(struct by_daemon *daemon, struct members_peer *peer, int error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* Says why, and ends it. */
-static void refuse(struct by_daemon *daemon, struct peer *peer, int error, const char *format, ...)
+static void refuse(struct by_daemon *daemon, struct members_peer *peer, int error, const char *format, ...)
 {
     char text[BY_MEMBER_TEXT_MAX];
     va_list arguments;
@@ -258,7 +258,7 @@ static void refuse(struct by_daemon *daemon, struct peer *peer, int error, const
 }
 
 /* The job that it asks for: 0 is the only one with its node. */
-static struct by_job *job_of(struct by_daemon *daemon, const struct peer *peer, uint32_t node,
+static struct by_job *job_of(struct by_daemon *daemon, const struct members_peer *peer, uint32_t node,
                              uint32_t *count)
 {
     struct by_job *found = NULL;
@@ -278,12 +278,12 @@ static struct by_job *job_of(struct by_daemon *daemon, const struct peer *peer, 
 }
 
 /* Finds its rank, or lets it wait until its job has tables. */
-static void settle(struct by_daemon *daemon, struct peer *peer)
+static void settle(struct by_daemon *daemon, struct members_peer *peer)
 {
     int64_t node = by_topology_find(daemon->topology, peer->name);
     uint32_t count, rank;
     struct by_job *job;
-    struct peer *other;
+    struct members_peer *other;
 
     peer->waits = false;
     if (node < 0 || !daemon->topology->nodes[node].compute) {
@@ -336,7 +336,8 @@ static void settle(struct by_daemon *daemon, struct peer *peer)
 
 /* ---- frames ---- */
 
-static void take_hello(struct by_daemon *daemon, struct peer *peer, const struct by_member_frame *frame)
+static void take_hello(struct by_daemon *daemon, struct members_peer *peer,
+                       const struct by_member_frame *frame)
 {
     if (peer->name[0] != 0) {
         drop(daemon, peer, "it says HELLO twice");
@@ -358,7 +359,7 @@ static void take_hello(struct by_daemon *daemon, struct peer *peer, const struct
         settle(daemon, peer);
 }
 
-static void take_say(struct by_daemon *daemon, struct peer *peer, const struct by_member_frame *frame)
+static void take_say(struct by_daemon *daemon, struct members_peer *peer, const struct by_member_frame *frame)
 {
     by_members_send(daemon, peer->job, frame->peer,
                     (struct by_member_frame){.type = BY_MEMBER_HEARD,
@@ -368,7 +369,7 @@ static void take_say(struct by_daemon *daemon, struct peer *peer, const struct b
                                              .bytes = frame->bytes});
 }
 
-static void take(struct by_daemon *daemon, struct peer *peer, const struct by_member_frame *frame)
+static void take(struct by_daemon *daemon, struct members_peer *peer, const struct by_member_frame *frame)
 {
     if (frame->type == BY_MEMBER_HELLO) {
         take_hello(daemon, peer, frame);
@@ -402,7 +403,7 @@ static void take(struct by_daemon *daemon, struct peer *peer, const struct by_me
 }
 
 /* All frames that are there. */
-static void parse(struct by_daemon *daemon, struct peer *peer)
+static void parse(struct by_daemon *daemon, struct members_peer *peer)
 {
     struct by_member_frame frame;
     size_t used;
@@ -424,7 +425,7 @@ static void parse(struct by_daemon *daemon, struct peer *peer)
 
 static void on_peer(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
 {
-    struct peer *peer = watcher->context;
+    struct members_peer *peer = watcher->context;
     int64_t got;
 
     if (peer->dead)
@@ -454,7 +455,7 @@ static void admit(struct by_daemon *daemon, int fd, struct by_tls *tls)
 {
     struct by_members *members = daemon->members;
     int one = 1, silent_ms = SILENT_MS;
-    struct peer *peer;
+    struct members_peer *peer;
 
     if (members->peer_count >= members->peers_max) {
         say_stranger(daemon, "%u hosts are connected, the limit%s; one more is refused", members->peers_max,
@@ -509,7 +510,7 @@ void by_members_tick(struct by_daemon *daemon)
         return;
     if (by_strangers_rest(&daemon->members->strangers, daemon->now_ms * 1000000, more))
         by_daemon_say("somebody who is no host is refused%s", more);
-    for (struct peer *peer = daemon->members->peers; peer != NULL; peer = peer->next) {
+    for (struct members_peer *peer = daemon->members->peers; peer != NULL; peer = peer->next) {
         if (!peer->dead && peer->broken)
             end_broken(daemon, peer);
         else if (!peer->dead && peer->waits)
@@ -620,7 +621,7 @@ void by_members_close(struct by_daemon *daemon)
     if (members == NULL)
         return;
     by_greeter_close(members->greeter);
-    for (struct peer *peer = members->peers; peer != NULL; peer = peer->next) {
+    for (struct members_peer *peer = members->peers; peer != NULL; peer = peer->next) {
         peer->member = false;
         drop(daemon, peer, NULL);
     }

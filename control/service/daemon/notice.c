@@ -59,7 +59,8 @@ static void take(struct by_daemon *daemon, uint32_t node, uint32_t port,
     by_swallow_take(daemon->notice->swallow, link, daemon->topology->links[link].b == node, sample);
 }
 
-void by_notice_switch(struct by_daemon *daemon, const struct by_switch *device, const struct by_beat *beat)
+void by_notice_switch(struct by_daemon *daemon, const struct by_daemon_switch *device,
+                      const struct by_beat *beat)
 {
     if (daemon->notice == NULL)
         return;

@@ -10,7 +10,8 @@
 void by_notice_open(struct by_daemon *daemon);
 void by_notice_close(struct by_daemon *daemon);
 /* A switch has answered. */
-void by_notice_switch(struct by_daemon *daemon, const struct by_switch *device, const struct by_beat *beat);
+void by_notice_switch(struct by_daemon *daemon, const struct by_daemon_switch *device,
+                      const struct by_beat *beat);
 /* A host's rank has said what its ports count: `bytes` of data of ALIVE (offload/wire/member.h). */
 void by_notice_host(struct by_daemon *daemon, uint32_t node, const uint8_t *data, uint32_t bytes);
 /* Looks whether something swallows packets, when ranks wait. */

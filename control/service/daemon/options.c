@@ -151,7 +151,7 @@ static int add(const char *option, const char *value, const char **list, uint32_
 }
 
 /* Keys are made of random bytes, which the store keeps. */
-static int take_keyed(struct by_options *options, const char *cover)
+static int take_keyed(struct by_daemon_options *options, const char *cover)
 {
     struct by_problem problem = {0};
     int error = by_lower_keyed(&options->lower, cover, NULL, &problem);
@@ -162,7 +162,7 @@ static int take_keyed(struct by_options *options, const char *cover)
     return error == BY_EIO ? 3 : 2;
 }
 
-static int take(struct by_options *options, int code, const char *value)
+static int take(struct by_daemon_options *options, int code, const char *value)
 {
     const char *address;
     uint32_t number = 0;
@@ -248,19 +248,19 @@ static int take(struct by_options *options, int code, const char *value)
     }
 }
 
-int by_options_parse(struct by_options *options, int argc, char **argv)
+int by_options_parse(struct by_daemon_options *options, int argc, char **argv)
 {
     int code, status;
 
-    *options = (struct by_options){.heartbeat_ms = 100,
-                                   .quiet_ms = 2000,
-                                   .trust_ms = 10000,
-                                   .plan_limit_s = 300,
-                                   .http = true,
-                                   .http_port = BY_HTTP_PORT,
-                                   .renew_after = BY_RENEW_AFTER,
-                                   .lower = {.mtu = BY_LOWER_MTU},
-                                   .access = {.timeout_ms = 2000}};
+    *options = (struct by_daemon_options){.heartbeat_ms = 100,
+                                          .quiet_ms = 2000,
+                                          .trust_ms = 10000,
+                                          .plan_limit_s = 300,
+                                          .http = true,
+                                          .http_port = BY_HTTP_PORT,
+                                          .renew_after = BY_RENEW_AFTER,
+                                          .lower = {.mtu = BY_LOWER_MTU},
+                                          .access = {.timeout_ms = 2000}};
     if (by_http_socket(options->socket_default))
         options->socket = options->socket_default;
     optind = 0; /* another command line may have been read before */

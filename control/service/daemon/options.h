@@ -14,7 +14,7 @@
 #define BY_OPTIONS_TO_MAX      4096u
 #define BY_OPTIONS_MEMBERS_MAX 4u
 
-struct by_options {
+struct by_daemon_options {
     const char *topology;
     uint32_t to_count;
     const char *to[BY_OPTIONS_TO_MAX]; /* NAME=ADDR */
@@ -41,6 +41,6 @@ struct by_options {
 };
 
 /* -1 to go on, else the exit status. Strings are argv's. */
-int by_options_parse(struct by_options *options, int argc, char **argv);
+int by_options_parse(struct by_daemon_options *options, int argc, char **argv);
 
 #endif

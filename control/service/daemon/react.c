@@ -6,7 +6,7 @@
 #include "control/service/daemon/notice.h"
 #include "control/service/daemon/renew.h"
 
-void by_daemon_tell(struct by_daemon *daemon, const struct by_event *event)
+void by_daemon_tell(struct by_daemon *daemon, const struct by_daemon_event *event)
 {
     if (daemon->start != NULL || daemon->ending)
         return; /* what there is to know is there when the daemon leads */

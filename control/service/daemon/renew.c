@@ -33,7 +33,7 @@ static void mark(struct by_daemon *daemon, struct by_job *job)
 }
 
 /* The switch that has counted enough, or NULL. */
-static const struct by_switch *find_due(struct by_daemon *daemon, struct by_job *job)
+static const struct by_daemon_switch *find_due(struct by_daemon *daemon, struct by_job *job)
 {
     for (uint32_t i = 0; i < daemon->switch_count; i++) {
         uint64_t chunks = daemon->switches[i].chunks;
@@ -52,7 +52,7 @@ void by_renew_tick(struct by_daemon *daemon)
         return;
     for (uint32_t i = 0; i < daemon->job_count; i++) {
         struct by_job *job = daemon->jobs[i];
-        const struct by_switch *due;
+        const struct by_daemon_switch *due;
         char text[200];
 
         if (job->tables == NULL || job->state != BY_JOB_RUNNING)

@@ -59,7 +59,7 @@ static void create_jobs(struct by_daemon *daemon)
 static bool has_begun(struct by_daemon *daemon, const struct by_state_open_push *push)
 {
     for (uint32_t i = 0; i < push->count; i++) {
-        const struct by_switch *device = by_switch_find(daemon, push->nodes[i]);
+        const struct by_daemon_switch *device = by_switch_find(daemon, push->nodes[i]);
 
         if (device != NULL && device->state == BY_SWITCH_UP && device->hello.table_hash == push->hashes[i])
             return true;
@@ -80,7 +80,7 @@ static int settle(struct by_daemon *daemon, struct by_problem *problem)
     int error = by_state_pending(daemon->state, &push, problem);
 
     for (uint32_t i = 0; i < push.count && error == 0; i++) {
-        struct by_switch *device = by_switch_find(daemon, push.nodes[i]);
+        struct by_daemon_switch *device = by_switch_find(daemon, push.nodes[i]);
 
         if (device != NULL && device->state == BY_SWITCH_UP)
             targets[count++] = (struct by_push_target){.name = device->name, .address = device->address};
@@ -119,7 +119,7 @@ static int adopt(struct by_daemon *daemon, struct by_problem *problem)
         by_jobs_insert(daemon, jobs[i]);
     free(jobs);
     for (uint32_t i = 0; i < daemon->switch_count && error == 0; i++) {
-        struct by_switch *device = &daemon->switches[i];
+        struct by_daemon_switch *device = &daemon->switches[i];
         struct by_problem damage = {0};
         uint64_t nonce;
 
@@ -131,7 +131,7 @@ static int adopt(struct by_daemon *daemon, struct by_problem *problem)
 }
 
 /* Generations of jobs in tables that are not of our making. */
-static void read_stranger(struct by_daemon *daemon, const struct by_switch *device)
+static void read_stranger(struct by_daemon *daemon, const struct by_daemon_switch *device)
 {
     struct by_session *session = NULL;
     struct by_image_header header = {0};
@@ -162,7 +162,7 @@ static void read_stranger(struct by_daemon *daemon, const struct by_switch *devi
 static void read_strangers(struct by_daemon *daemon)
 {
     for (uint32_t i = 0; i < daemon->switch_count; i++) {
-        const struct by_switch *device = &daemon->switches[i];
+        const struct by_daemon_switch *device = &daemon->switches[i];
 
         if (device->state != BY_SWITCH_UP || device->hello.table_hash == 0 ||
             device->hello.table_hash == device->image.hash)
@@ -190,15 +190,16 @@ static void go(struct by_daemon *daemon)
            up, daemon->switch_count, daemon->job_count, daemon->election_id,
            daemon->options.socket != NULL ? daemon->options.socket : "off", http);
     fflush(stdout);
-    by_daemon_tell(daemon, &(struct by_event){.kind = BY_EVENT_LED});
+    by_daemon_tell(daemon, &(struct by_daemon_event){.kind = BY_EVENT_LED});
     for (uint32_t i = 0; i < daemon->switch_count; i++) {
-        struct by_switch *device = &daemon->switches[i];
+        struct by_daemon_switch *device = &daemon->switches[i];
 
         if (!device->restarted)
             continue;
         device->restarted = false;
         by_daemon_say("switch %s has restarted since the last controller ended", device->name);
-        by_daemon_tell(daemon, &(struct by_event){.kind = BY_EVENT_SWITCH_REBOOTED, .node = device->node});
+        by_daemon_tell(daemon,
+                       &(struct by_daemon_event){.kind = BY_EVENT_SWITCH_REBOOTED, .node = device->node});
     }
     create_jobs(daemon);
 }
@@ -230,7 +231,7 @@ static void lead(struct by_daemon *daemon)
 }
 
 /* A switch that a writer has asked something since the look began, or NULL. */
-static const struct by_switch *find_led(const struct by_daemon *daemon)
+static const struct by_daemon_switch *find_led(const struct by_daemon *daemon)
 {
     for (uint32_t i = 0; i < daemon->switch_count; i++)
         if (daemon->switches[i].state == BY_SWITCH_UP &&
@@ -242,7 +243,7 @@ static const struct by_switch *find_led(const struct by_daemon *daemon)
 void by_start_tick(struct by_daemon *daemon)
 {
     struct by_start *start = daemon->start;
-    const struct by_switch *led;
+    const struct by_daemon_switch *led;
     bool strangers = false;
 
     for (uint32_t i = 0; i < daemon->switch_count; i++) {

@@ -10,7 +10,7 @@
 #include "control/fabric/unit.h"
 #include "control/service/controller/counters.h"
 
-static const char *state_name(const struct by_switch *device)
+static const char *state_name(const struct by_daemon_switch *device)
 {
     static const char *const names[] = {
         [BY_SWITCH_UNKNOWN] = "unknown", [BY_SWITCH_UP] = "up", [BY_SWITCH_DOWN] = "down"};
@@ -39,7 +39,7 @@ static const char *waits_for(uint32_t state)
 }
 
 /* Names of the children of an entry that are waited for. */
-static json_t *missing_json(const struct by_daemon *daemon, const struct by_switch *device,
+static json_t *missing_json(const struct by_daemon *daemon, const struct by_daemon_switch *device,
                             const by_WaitingEntry *waiting)
 {
     json_t *names = json_array();
@@ -64,7 +64,7 @@ static json_t *missing_json(const struct by_daemon *daemon, const struct by_swit
     return names;
 }
 
-static json_t *waiting_json(const struct by_daemon *daemon, const struct by_switch *device)
+static json_t *waiting_json(const struct by_daemon *daemon, const struct by_daemon_switch *device)
 {
     json_t *array = json_array();
     /* What a switch said before it went down, or under another table, is of trees that are used no more. */
@@ -93,7 +93,7 @@ static json_t *capacity_json(const struct by_topology *topology, uint32_t link, 
     return json_real(by_fraction_value(by_unit_arc_bytes(topology, arc)));
 }
 
-static json_t *ports_json(const struct by_daemon *daemon, const struct by_switch *device)
+static json_t *ports_json(const struct by_daemon *daemon, const struct by_daemon_switch *device)
 {
     json_t *array = json_array();
 
@@ -132,7 +132,7 @@ static struct by_lower_need held_at(const struct by_daemon *daemon, uint32_t nod
     return held;
 }
 
-static json_t *switch_json(const struct by_daemon *daemon, const struct by_switch *device)
+static json_t *switch_json(const struct by_daemon *daemon, const struct by_daemon_switch *device)
 {
     struct by_lower_need held = held_at(daemon, device->node);
 
@@ -253,8 +253,8 @@ static void label(FILE *stream, const char *key, const char *value)
     fputc('"', stream);
 }
 
-static void switch_line(FILE *stream, const char *metric, const struct by_switch *device, const char *key,
-                        const char *value, double number)
+static void switch_line(FILE *stream, const char *metric, const struct by_daemon_switch *device,
+                        const char *key, const char *value, double number)
 {
     fprintf(stream, "banyan_%s{", metric);
     label(stream, "switch", device->name);
@@ -286,7 +286,7 @@ static void port_metrics_of(const struct by_daemon *daemon, FILE *stream)
     for (size_t m = 0; m < sizeof(port_metrics) / sizeof(port_metrics[0]); m++) {
         head(stream, port_metrics[m].name, "counter", port_metrics[m].text);
         for (uint32_t i = 0; i < daemon->switch_count; i++) {
-            const struct by_switch *device = &daemon->switches[i];
+            const struct by_daemon_switch *device = &daemon->switches[i];
 
             for (pb_size_t p = 0; p < device->counters.ports_count; p++) {
                 const by_PortCounters *port = &device->counters.ports[p];

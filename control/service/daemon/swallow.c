@@ -8,14 +8,14 @@
 #define BEAT_MS 100u
 
 /* The last samples of one end of a link, a ring. */
-struct end {
+struct swallow_end {
     uint32_t count; /* ever taken; the last BY_SWALLOW_SAMPLES of them are here */
     struct by_swallow_sample ring[BY_SWALLOW_SAMPLES];
 };
 
-struct link {
+struct swallow_link {
     struct by_swallow_link of;
-    struct end end[2];
+    struct swallow_end end[2];
 };
 
 /* What is seen of one node by its used links. */
@@ -30,13 +30,13 @@ struct view {
 struct by_swallow {
     uint32_t pace_ms, window_ms, gap_ms;
     uint32_t link_count, node_count;
-    struct link *links;
+    struct swallow_link *links;
     bool *switches;     /* by node */
     struct view *views; /* by node: of the question at hand */
 };
 
 /* What a direction of a link, or a switch, did in a window. */
-struct verdict {
+struct swallow_verdict {
     bool guilty;
     uint64_t frames, span_ms;
 };
@@ -77,13 +77,13 @@ void by_swallow_close(struct by_swallow *swallow)
     free(swallow);
 }
 
-static uint32_t kept(const struct end *end)
+static uint32_t kept(const struct swallow_end *end)
 {
     return end->count < BY_SWALLOW_SAMPLES ? end->count : BY_SWALLOW_SAMPLES;
 }
 
 /* The sample that is `back` before the last one. */
-static const struct by_swallow_sample *past(const struct end *end, uint32_t back)
+static const struct by_swallow_sample *past(const struct swallow_end *end, uint32_t back)
 {
     return &end->ring[(end->count - 1 - back) % BY_SWALLOW_SAMPLES];
 }
@@ -91,7 +91,7 @@ static const struct by_swallow_sample *past(const struct end *end, uint32_t back
 void by_swallow_take(struct by_swallow *swallow, uint32_t link, unsigned end,
                      const struct by_swallow_sample *sample)
 {
-    struct end *at = &swallow->links[link].end[end];
+    struct swallow_end *at = &swallow->links[link].end[end];
 
     if (at->count > 0 && (sample->sent < past(at, 0)->sent || sample->received < past(at, 0)->received ||
                           sample->answered_ms - past(at, 0)->answered_ms > swallow->gap_ms))
@@ -106,7 +106,7 @@ void by_swallow_take(struct by_swallow *swallow, uint32_t link, unsigned end,
 void by_swallow_forget(struct by_swallow *swallow, bool is_link, uint32_t what)
 {
     for (uint32_t l = 0; l < swallow->link_count; l++) {
-        struct link *link = &swallow->links[l];
+        struct swallow_link *link = &swallow->links[l];
 
         if (is_link ? l == what : link->of.node[0] == what || link->of.node[1] == what)
             link->end[0].count = link->end[1].count = 0;
@@ -114,7 +114,7 @@ void by_swallow_forget(struct by_swallow *swallow, bool is_link, uint32_t what)
 }
 
 /* What an end sent, surely after `from_ms` and before `until_ms`. */
-static uint64_t sent_within(const struct end *end, uint64_t from_ms, uint64_t until_ms)
+static uint64_t sent_within(const struct swallow_end *end, uint64_t from_ms, uint64_t until_ms)
 {
     const struct by_swallow_sample *first = NULL, *last = NULL;
 
@@ -132,10 +132,10 @@ static uint64_t sent_within(const struct end *end, uint64_t from_ms, uint64_t un
 
 /* Whether what `end` sent arrived nowhere. The window ends with the last sample of the other end and goes
  * back for as long as that end received nothing: the longest is the best. */
-static struct verdict judge(const struct link *link, unsigned end, uint32_t window_ms)
+static struct swallow_verdict judge(const struct swallow_link *link, unsigned end, uint32_t window_ms)
 {
-    const struct end *from = &link->end[end], *to = &link->end[1 - end];
-    struct verdict verdict = {0};
+    const struct swallow_end *from = &link->end[end], *to = &link->end[1 - end];
+    struct swallow_verdict verdict = {0};
 
     for (uint32_t i = 1; i < kept(to); i++) {
         const struct by_swallow_sample *first = past(to, i), *last = past(to, 0);
@@ -154,7 +154,7 @@ static struct verdict judge(const struct link *link, unsigned end, uint32_t wind
 
 /* What an end received or sent within the window, at least; UINT64_MAX where its samples do not reach so far.
  */
-static uint64_t moved(const struct end *end, bool received, uint32_t window_ms)
+static uint64_t moved(const struct swallow_end *end, bool received, uint32_t window_ms)
 {
     for (uint32_t i = 3; i < kept(end); i++)
         if (past(end, 0)->asked_ms >= past(end, i)->answered_ms + window_ms)
@@ -164,10 +164,10 @@ static uint64_t moved(const struct end *end, bool received, uint32_t window_ms)
 }
 
 /* What one of a switch's used links shows of it. */
-static void look(struct view *view, const struct link *link, unsigned own, const struct verdict verdicts[2],
-                 uint32_t window_ms)
+static void look(struct view *view, const struct swallow_link *link, unsigned own,
+                 const struct swallow_verdict verdicts[2], uint32_t window_ms)
 {
-    const struct verdict *into = &verdicts[1 - own], *out = &verdicts[own];
+    const struct swallow_verdict *into = &verdicts[1 - own], *out = &verdicts[own];
     uint64_t got = moved(&link->end[own], true, window_ms), gave = moved(&link->end[own], false, window_ms);
 
     view->used++;
@@ -205,8 +205,8 @@ bool by_swallow_find(struct by_swallow *swallow, const bool *used, struct by_swa
 
     memset(swallow->views, 0, swallow->node_count * sizeof(*swallow->views));
     for (uint32_t l = 0; l < swallow->link_count; l++) {
-        const struct link *link = &swallow->links[l];
-        struct verdict verdicts[2];
+        const struct swallow_link *link = &swallow->links[l];
+        struct swallow_verdict verdicts[2];
 
         if (!used[l])
             continue;

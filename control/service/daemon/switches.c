@@ -21,14 +21,14 @@
  * Not one whose process is away where this daemon has led before: its switches ran before it. */
 #define FIRST_MS 1000u
 
-struct by_switch *by_switch_find(struct by_daemon *daemon, uint32_t node)
+struct by_daemon_switch *by_switch_find(struct by_daemon *daemon, uint32_t node)
 {
     uint32_t index = daemon->switch_of[node];
 
     return index == UINT32_MAX ? NULL : &daemon->switches[index];
 }
 
-uint32_t by_switch_link(const struct by_daemon *daemon, const struct by_switch *device, uint32_t port)
+uint32_t by_switch_link(const struct by_daemon *daemon, const struct by_daemon_switch *device, uint32_t port)
 {
     return port < daemon->map.port_count[device->node] ? by_address_link(&daemon->map, device->node, port)
                                                        : UINT32_MAX;
@@ -37,7 +37,7 @@ uint32_t by_switch_link(const struct by_daemon *daemon, const struct by_switch *
 void by_switches_start(struct by_daemon *daemon)
 {
     for (uint32_t i = 0; i < daemon->switch_count; i++) {
-        struct by_switch *device = &daemon->switches[i];
+        struct by_daemon_switch *device = &daemon->switches[i];
 
         device->state = BY_SWITCH_UNKNOWN;
         device->watch =
@@ -68,7 +68,7 @@ void by_switches_stop(struct by_daemon *daemon)
 /* Whether a switch that answers says that its end of the link has no carrier. */
 static bool end_is_down(struct by_daemon *daemon, uint32_t link, uint32_t node)
 {
-    const struct by_switch *device = by_switch_find(daemon, node);
+    const struct by_daemon_switch *device = by_switch_find(daemon, node);
     uint32_t port;
 
     if (device == NULL || device->state != BY_SWITCH_UP)
@@ -77,7 +77,7 @@ static bool end_is_down(struct by_daemon *daemon, uint32_t link, uint32_t node)
     return port < device->counters.ports_count && device->counters.ports[port].down;
 }
 
-static void look_at_links(struct by_daemon *daemon, const struct by_switch *device)
+static void look_at_links(struct by_daemon *daemon, const struct by_daemon_switch *device)
 {
     for (uint32_t port = 0; port < daemon->map.port_count[device->node]; port++) {
         uint32_t link = by_switch_link(daemon, device, port);
@@ -91,17 +91,17 @@ static void look_at_links(struct by_daemon *daemon, const struct by_switch *devi
         daemon->counts.link_downs += down;
         by_daemon_say("link %s - %s is %s", daemon->topology->nodes[cable->a].name,
                       daemon->topology->nodes[cable->b].name, down ? "down: no carrier" : "up");
-        by_daemon_tell(
-            daemon, &(struct by_event){.kind = down ? BY_EVENT_LINK_DOWN : BY_EVENT_LINK_UP, .link = link});
+        by_daemon_tell(daemon, &(struct by_daemon_event){.kind = down ? BY_EVENT_LINK_DOWN : BY_EVENT_LINK_UP,
+                                                         .link = link});
     }
 }
 
 /* It answered. */
-static void take_answer(struct by_daemon *daemon, struct by_switch *device, const struct by_beat *beat)
+static void take_answer(struct by_daemon *daemon, struct by_daemon_switch *device, const struct by_beat *beat)
 {
     bool was_up = device->state == BY_SWITCH_UP,
          rebooted = device->hello.boot_nonce != 0 && device->hello.boot_nonce != beat->hello.boot_nonce;
-    enum by_event_kind kind = rebooted ? BY_EVENT_SWITCH_REBOOTED : BY_EVENT_SWITCH_UP;
+    enum by_daemon_event_kind kind = rebooted ? BY_EVENT_SWITCH_REBOOTED : BY_EVENT_SWITCH_UP;
 
     device->hello = beat->hello;
     device->counters = beat->counters;
@@ -125,12 +125,13 @@ static void take_answer(struct by_daemon *daemon, struct by_switch *device, cons
     else if (!was_up)
         by_daemon_say("switch %s is up", device->name);
     if (!was_up || rebooted)
-        by_daemon_tell(daemon, &(struct by_event){.kind = kind, .node = device->node});
+        by_daemon_tell(daemon, &(struct by_daemon_event){.kind = kind, .node = device->node});
     look_at_links(daemon, device);
 }
 
 /* It did not. */
-static void take_silence(struct by_daemon *daemon, struct by_switch *device, const struct by_beat *beat)
+static void take_silence(struct by_daemon *daemon, struct by_daemon_switch *device,
+                         const struct by_beat *beat)
 {
     uint64_t most = beat->gone ? 0 : (uint64_t)SILENT_BEATS * daemon->options.heartbeat_ms;
 
@@ -150,13 +151,13 @@ static void take_silence(struct by_daemon *daemon, struct by_switch *device, con
         by_daemon_say("switch %s is down: no answer for %llu ms: %s", device->name,
                       (unsigned long long)beat->silent_ms, device->text);
     by_daemon_tell(daemon,
-                   &(struct by_event){.kind = beat->gone ? BY_EVENT_SWITCH_GONE : BY_EVENT_SWITCH_DOWN,
-                                      .node = device->node});
+                   &(struct by_daemon_event){.kind = beat->gone ? BY_EVENT_SWITCH_GONE : BY_EVENT_SWITCH_DOWN,
+                                             .node = device->node});
     look_at_links(daemon, device);
 }
 
 /* It did, and said that it is asked too often: it lives. What it counts is not known meanwhile. */
-static void take_refusal(struct by_switch *device, const struct by_beat *beat)
+static void take_refusal(struct by_daemon_switch *device, const struct by_beat *beat)
 {
     if (device->text[0] == 0)
         by_daemon_say("switch %s lives and does not tell its counters: %s", device->name, beat->problem.text);
@@ -166,7 +167,7 @@ static void take_refusal(struct by_switch *device, const struct by_beat *beat)
 
 void by_switches_beat(struct by_daemon *daemon, struct by_beat *beat)
 {
-    struct by_switch *device = by_switch_find(daemon, beat->node);
+    struct by_daemon_switch *device = by_switch_find(daemon, beat->node);
 
     by_watch_taken(device->watch);
     if (beat->error == 0)

@@ -145,7 +145,7 @@ static void *watch_run(void *argument)
         if (atomic_exchange(&watch->told, true))
             free(beat); /* the loop is behind: it shall not drown */
         else
-            by_event_put(watch->events, &(struct by_event){.kind = BY_EVENT_BEAT, .beat = beat});
+            by_event_put(watch->events, &(struct by_daemon_event){.kind = BY_EVENT_BEAT, .beat = beat});
         next += pause;
         if (next < now || next > now + pause)
             next = now + (next < now ? 0 : pause);

@@ -12,7 +12,7 @@
 #include "control/base/alloc.h"
 #include "control/service/daemon/thread.h"
 
-struct by_work {
+struct by_daemon_work {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t news;
@@ -24,7 +24,7 @@ struct by_work {
 
 static void *work(void *argument)
 {
-    struct by_work *self = argument;
+    struct by_daemon_work *self = argument;
 
     pthread_mutex_lock(&self->lock);
     while (!self->end) {
@@ -37,16 +37,16 @@ static void *work(void *argument)
         self->first = task->next;
         pthread_mutex_unlock(&self->lock);
         task->run(task);
-        by_event_put(self->events, &(struct by_event){.kind = BY_EVENT_WORKED, .task = task});
+        by_event_put(self->events, &(struct by_daemon_event){.kind = BY_EVENT_WORKED, .task = task});
         pthread_mutex_lock(&self->lock);
     }
     pthread_mutex_unlock(&self->lock);
     return NULL;
 }
 
-struct by_work *by_work_start(struct by_event_queue *events)
+struct by_daemon_work *by_work_start(struct by_event_queue *events)
 {
-    struct by_work *self = by_alloc(1, sizeof(*self));
+    struct by_daemon_work *self = by_alloc(1, sizeof(*self));
 
     self->events = events;
     self->stop_fd = eventfd(0, EFD_CLOEXEC);
@@ -60,12 +60,12 @@ struct by_work *by_work_start(struct by_event_queue *events)
     return self;
 }
 
-int by_work_stop_fd(const struct by_work *self)
+int by_work_stop_fd(const struct by_daemon_work *self)
 {
     return self->stop_fd;
 }
 
-void by_work_stop(struct by_work *self)
+void by_work_stop(struct by_daemon_work *self)
 {
     if (self == NULL)
         return;
@@ -81,7 +81,7 @@ void by_work_stop(struct by_work *self)
     free(self);
 }
 
-void by_work_do(struct by_work *self, struct by_task *task)
+void by_work_do(struct by_daemon_work *self, struct by_task *task)
 {
     task->next = NULL;
     pthread_mutex_lock(&self->lock);

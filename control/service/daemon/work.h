@@ -8,7 +8,7 @@
 #include "control/service/daemon/event.h"
 
 struct by_daemon;
-struct by_work;
+struct by_daemon_work;
 
 struct by_task {
     void (*run)(struct by_task *task);                            /* on the worker's thread */
@@ -16,12 +16,12 @@ struct by_task {
     struct by_task *next;
 };
 
-struct by_work *by_work_start(struct by_event_queue *events);
+struct by_daemon_work *by_work_start(struct by_event_queue *events);
 /* Readable from the moment on at which the worker is to end: for tasks that wait. */
-int by_work_stop_fd(const struct by_work *work);
+int by_work_stop_fd(const struct by_daemon_work *work);
 /* Waits for the task that runs; those behind it are forgotten. */
-void by_work_stop(struct by_work *work);
+void by_work_stop(struct by_daemon_work *work);
 /* The task is the worker's until `done`. */
-void by_work_do(struct by_work *work, struct by_task *task);
+void by_work_do(struct by_daemon_work *work, struct by_task *task);
 
 #endif

@@ -65,7 +65,7 @@ void by_baseline_free(struct by_baseline *result);
 /* ---- for the algorithms' own files ---- */
 
 struct by_baseline_task {
-    struct by_net *net;
+    struct by_baseline_net *net;
     unsigned collective;
     int64_t root;
     struct by_sketch *sketch;
@@ -99,28 +99,29 @@ struct by_boxes {
     int64_t floor;    /* links inside are wider than this; 0 where there are no boxes */
 };
 
-void by_boxes_find(const struct by_net *net, struct by_boxes *boxes);
+void by_boxes_find(const struct by_baseline_net *net, struct by_boxes *boxes);
 void by_boxes_free(struct by_boxes *boxes);
 /*
  * A cycle through all compute nodes on what is left, from rank `start`, that leaves each box once; where
  * there is none such, one that leaves boxes oftener. Writes node indices into `order`. False when none was
  * found with reasonable effort.
  */
-bool by_cycle_find(struct by_net *net, const struct by_boxes *boxes, uint32_t start, uint32_t *order);
+bool by_cycle_find(struct by_baseline_net *net, const struct by_boxes *boxes, uint32_t start,
+                   uint32_t *order);
 /*
  * The next ring, number `index`: finds a cycle, lays its paths, and takes what it can carry of what is left.
  * The first ring always exists: in rank order where no cycle was found. Returns what it carries in capacity
  * units, 0 when there is no further ring, or a negative BY_E* with `problem` filled.
  */
-struct by_ring {
+struct by_baseline_ring {
     uint32_t *order; /* node indices */
     uint32_t *forth; /* path from order[i] to order[i + 1] */
     uint32_t *back;  /* the same path, listed from its end */
     struct by_boxes boxes;
 };
 
-void by_ring_make(struct by_ring *ring, const struct by_net *net);
-void by_ring_free(struct by_ring *ring);
-int64_t by_ring_next(struct by_ring *ring, struct by_baseline_task *task, uint32_t index);
+void by_ring_make(struct by_baseline_ring *ring, const struct by_baseline_net *net);
+void by_ring_free(struct by_baseline_ring *ring);
+int64_t by_ring_next(struct by_baseline_ring *ring, struct by_baseline_task *task, uint32_t index);
 
 #endif

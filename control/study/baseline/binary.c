@@ -36,7 +36,7 @@ static uint32_t parent_in_other(uint32_t number, uint32_t count)
     return count % 2 == 0 ? count - 1 - parent : (parent + 1) % count;
 }
 
-struct shape {
+struct binary_shape {
     uint32_t *rank_of; /* by node */
     uint32_t *ring;    /* ranks in the order of the ring, box by box */
     uint32_t *first;   /* by box, numbered as the ring meets them: where its ranks begin in `ring` */
@@ -47,7 +47,7 @@ struct shape {
     uint32_t *next;
 };
 
-static void shape_make(struct shape *shape, const struct by_net *net, uint32_t box_count)
+static void shape_make(struct binary_shape *shape, const struct by_baseline_net *net, uint32_t box_count)
 {
     uint32_t n = net->compute_count;
 
@@ -63,7 +63,7 @@ static void shape_make(struct shape *shape, const struct by_net *net, uint32_t b
         shape->rank_of[net->compute[i]] = i;
 }
 
-static void shape_free(struct shape *shape)
+static void shape_free(struct binary_shape *shape)
 {
     free(shape->rank_of);
     free(shape->ring);
@@ -75,7 +75,7 @@ static void shape_free(struct shape *shape)
 }
 
 /* Sorts the ring's ranks by box, without changing the order inside a box. */
-static void follow_ring(struct shape *shape, const struct by_ring *ring, uint32_t n)
+static void follow_ring(struct binary_shape *shape, const struct by_baseline_ring *ring, uint32_t n)
 {
     uint32_t *number = by_alloc(shape->box_count, sizeof(*number)), met = 0;
     uint32_t *filled = by_alloc(shape->box_count, sizeof(*filled));
@@ -101,7 +101,7 @@ static void follow_ring(struct shape *shape, const struct by_ring *ring, uint32_
 }
 
 /* Parents of all ranks: trees over the first ranks of the boxes, chains inside. Returns the root. */
-static uint32_t set_parents(struct shape *shape, bool other)
+static uint32_t set_parents(struct binary_shape *shape, bool other)
 {
     uint32_t root = 0;
 
@@ -119,7 +119,7 @@ static uint32_t set_parents(struct shape *shape, bool other)
 }
 
 /* Turns the tree so that it starts at `root`, and orders it. */
-static void orient(struct shape *shape, uint32_t n, uint32_t root)
+static void orient(struct binary_shape *shape, uint32_t n, uint32_t root)
 {
     uint32_t head = 0, tail = 0;
 
@@ -151,10 +151,10 @@ static void orient(struct shape *shape, uint32_t n, uint32_t root)
 }
 
 /* Adds the tree for one use; paths run the way the data runs. */
-static int add_tree(struct by_baseline_task *task, const struct shape *shape, enum by_tree_use use,
+static int add_tree(struct by_baseline_task *task, const struct binary_shape *shape, enum by_tree_use use,
                     int64_t units)
 {
-    struct by_net *net = task->net;
+    struct by_baseline_net *net = task->net;
     uint32_t *nodes = by_alloc(net->node_count, sizeof(*nodes));
 
     by_sketch_tree(task->sketch, net->compute[shape->order[0]], use, units);
@@ -183,7 +183,7 @@ static int add_tree(struct by_baseline_task *task, const struct shape *shape, en
 }
 
 /* Both trees of a pair. */
-static int add_pair(struct by_baseline_task *task, struct shape *shape, int64_t units)
+static int add_pair(struct by_baseline_task *task, struct binary_shape *shape, int64_t units)
 {
     unsigned collective = task->collective;
     int error = 0;
@@ -208,8 +208,8 @@ static int add_pair(struct by_baseline_task *task, struct shape *shape, int64_t 
 
 int by_baseline_double_binary(struct by_baseline_task *task, uint32_t pairs_max)
 {
-    struct shape shape = {0};
-    struct by_ring ring;
+    struct binary_shape shape = {0};
+    struct by_baseline_ring ring;
     int64_t units = 1;
     int error = 0;
 

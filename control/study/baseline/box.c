@@ -25,8 +25,8 @@ static int wider_first(const void *left, const void *right)
 }
 
 /* Joins nodes by arcs of more than `floor`; writes the widths at which two groups with compute nodes met. */
-static uint32_t join(const struct by_net *net, const struct by_net_arc *arcs, int64_t floor, uint32_t *parent,
-                     int64_t *met)
+static uint32_t join(const struct by_baseline_net *net, const struct by_net_arc *arcs, int64_t floor,
+                     uint32_t *parent, int64_t *met)
 {
     uint32_t count = 0;
     bool *has_compute = by_alloc(net->node_count, sizeof(*has_compute));
@@ -64,7 +64,7 @@ static int64_t find_floor(const int64_t *met, uint32_t count)
     return best > 0 ? met[best] : 0;
 }
 
-void by_boxes_find(const struct by_net *net, struct by_boxes *boxes)
+void by_boxes_find(const struct by_baseline_net *net, struct by_boxes *boxes)
 {
     struct by_net_arc *arcs = by_alloc(net->arc_count, sizeof(*arcs));
     uint32_t *parent = by_alloc(net->node_count, sizeof(*parent));

@@ -14,7 +14,7 @@
 /* Nodes whose ways are looked up before the search gives up (count), beyond eight for each node. */
 #define STEPS_MIN 20000u
 
-struct way {
+struct cycle_way {
     uint32_t node;
     uint32_t hops;
     int64_t width;
@@ -23,20 +23,20 @@ struct way {
 };
 
 /* The search. */
-struct walk {
-    struct by_net *net;
+struct cycle_walk {
+    struct by_baseline_net *net;
     const struct by_boxes *boxes; /* NULL: do as if there were none */
     uint32_t *rank_of;            /* by node */
     bool *visited;                /* by node */
     uint32_t *unvisited;          /* by box */
 };
 
-struct level {
+struct cycle_level {
     uint32_t count, next;
     uint32_t nodes[WAYS_MAX];
 };
 
-static bool is_better(const struct way *a, const struct way *b, bool inside)
+static bool is_better(const struct cycle_way *a, const struct cycle_way *b, bool inside)
 {
     if (inside && a->onward != b->onward)
         return a->onward < b->onward;
@@ -50,7 +50,7 @@ static bool is_better(const struct way *a, const struct way *b, bool inside)
 }
 
 /* Compute nodes that `node` could go on to directly. */
-static uint32_t count_onward(const struct by_net *net, uint32_t node, const bool *visited)
+static uint32_t count_onward(const struct by_baseline_net *net, uint32_t node, const bool *visited)
 {
     uint32_t count = 0;
 
@@ -63,19 +63,19 @@ static uint32_t count_onward(const struct by_net *net, uint32_t node, const bool
 }
 
 /* The best ways on from a node, best first. */
-static void find_ways(struct walk *walk, uint32_t rank, struct level *level)
+static void find_ways(struct cycle_walk *walk, uint32_t rank, struct cycle_level *level)
 {
-    struct way ways[WAYS_MAX + 1] = {{0}};
+    struct cycle_way ways[WAYS_MAX + 1] = {{0}};
     const struct by_boxes *boxes = walk->boxes;
-    struct by_net *net = walk->net;
+    struct by_baseline_net *net = walk->net;
     uint32_t n = net->compute_count;
     bool inside = boxes && walk->unvisited[boxes->box_of[rank]] > 0;
 
     by_net_reach(net, net->compute[rank]);
-    *level = (struct level){0};
+    *level = (struct cycle_level){0};
     for (uint32_t step = 1; step < n; step++) {
         uint32_t to = (rank + step) % n, node = net->compute[to], at = level->count;
-        struct way way = {.node = node, .hops = net->hops[node], .distance = step};
+        struct cycle_way way = {.node = node, .hops = net->hops[node], .distance = step};
 
         if (walk->visited[node] || way.hops == UINT32_MAX)
             continue;
@@ -96,7 +96,7 @@ static void find_ways(struct walk *walk, uint32_t rank, struct level *level)
         level->nodes[i] = ways[i].node;
 }
 
-static void visit(struct walk *walk, uint32_t node, bool visited)
+static void visit(struct cycle_walk *walk, uint32_t node, bool visited)
 {
     walk->visited[node] = visited;
     if (walk->boxes && visited)
@@ -105,7 +105,7 @@ static void visit(struct walk *walk, uint32_t node, bool visited)
         walk->unvisited[walk->boxes->box_of[walk->rank_of[node]]]++;
 }
 
-static bool search(struct walk *walk, struct level *levels, uint32_t start, uint32_t *order)
+static bool search(struct cycle_walk *walk, struct cycle_level *levels, uint32_t start, uint32_t *order)
 {
     uint32_t n = walk->net->compute_count, depth = 0, steps = 0;
 
@@ -113,7 +113,7 @@ static bool search(struct walk *walk, struct level *levels, uint32_t start, uint
     visit(walk, order[0], true);
     find_ways(walk, start, &levels[0]);
     while (steps < STEPS_MIN + 8 * n) {
-        struct level *level = &levels[depth];
+        struct cycle_level *level = &levels[depth];
 
         if (depth + 1 == n && walk->net->hops[order[0]] != UINT32_MAX)
             return true;
@@ -131,14 +131,14 @@ static bool search(struct walk *walk, struct level *levels, uint32_t start, uint
     return false;
 }
 
-bool by_cycle_find(struct by_net *net, const struct by_boxes *boxes, uint32_t start, uint32_t *order)
+bool by_cycle_find(struct by_baseline_net *net, const struct by_boxes *boxes, uint32_t start, uint32_t *order)
 {
     uint32_t n = net->compute_count;
-    struct walk walk = {.net = net,
-                        .rank_of = by_alloc(net->node_count, sizeof(*walk.rank_of)),
-                        .visited = by_alloc(net->node_count, sizeof(*walk.visited)),
-                        .unvisited = by_alloc(n, sizeof(*walk.unvisited))};
-    struct level *levels = by_alloc(n, sizeof(*levels));
+    struct cycle_walk walk = {.net = net,
+                              .rank_of = by_alloc(net->node_count, sizeof(*walk.rank_of)),
+                              .visited = by_alloc(net->node_count, sizeof(*walk.visited)),
+                              .unvisited = by_alloc(n, sizeof(*walk.unvisited))};
+    struct cycle_level *levels = by_alloc(n, sizeof(*levels));
     bool found = false;
 
     for (uint32_t i = 0; i < n; i++)

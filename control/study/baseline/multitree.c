@@ -25,7 +25,7 @@ struct grown {
 };
 
 struct garden {
-    struct by_net *net; /* in the direction in which trees grow */
+    struct by_baseline_net *net; /* in the direction in which trees grow */
     const struct by_baseline_task *task;
     bool late;
     struct by_sketch *sketch;
@@ -49,7 +49,7 @@ static int wider(const void *left, const void *right)
 
 static void list_widths(struct garden *garden)
 {
-    const struct by_net *net = garden->net;
+    const struct by_baseline_net *net = garden->net;
 
     garden->widths = by_alloc(net->arc_count, sizeof(*garden->widths));
     for (uint32_t i = 0; i < net->arc_count; i++)
@@ -62,7 +62,7 @@ static void list_widths(struct garden *garden)
 
 static void sort_arcs(struct garden *garden)
 {
-    const struct by_net *net = garden->net;
+    const struct by_baseline_net *net = garden->net;
 
     for (uint32_t i = 0; i < net->arc_count; i++)
         garden->wide[i] = i;
@@ -81,7 +81,7 @@ static void sort_arcs(struct garden *garden)
  * `width`; UINT32_MAX if none. */
 static uint32_t find_child(struct garden *garden, const struct grown *tree, uint32_t from, int64_t width)
 {
-    struct by_net *net = garden->net;
+    struct by_baseline_net *net = garden->net;
     uint32_t head = 0, tail = 0;
 
     garden->search++;
@@ -111,7 +111,7 @@ static uint32_t find_child(struct garden *garden, const struct grown *tree, uint
 /* Lets the tree add one node; false when it can add none in this step. */
 static bool grow(struct garden *garden, struct grown *tree)
 {
-    struct by_net *net = garden->net;
+    struct by_baseline_net *net = garden->net;
 
     while (tree->level < garden->width_count) {
         uint32_t from = tree->members[tree->cursor], count = 1;
@@ -142,7 +142,7 @@ static bool grow(struct garden *garden, struct grown *tree)
 /* One step; returns how many nodes were added. */
 static uint64_t run_step(struct garden *garden)
 {
-    struct by_net *net = garden->net;
+    struct by_baseline_net *net = garden->net;
     uint64_t added = 0, turn = 1;
 
     for (uint32_t i = 0; i < net->arc_count; i++)
@@ -178,7 +178,7 @@ static void garden_free(struct garden *garden)
 }
 
 /* Grows all trees on `net`. */
-static int garden_grow(struct garden *garden, struct by_baseline_task *task, struct by_net *net)
+static int garden_grow(struct garden *garden, struct by_baseline_task *task, struct by_baseline_net *net)
 {
     uint32_t n = net->compute_count;
     uint64_t wanted;
@@ -233,7 +233,8 @@ int by_baseline_multitree(struct by_baseline_task *task)
     unsigned collective = task->collective;
     bool down_only = collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_BROADCAST;
     bool up_only = collective == BY_COLLECTIVE_REDUCE_SCATTER || collective == BY_COLLECTIVE_REDUCE;
-    struct by_net *turned = task->net->symmetric || down_only ? NULL : by_net_new(task->net->topology, true);
+    struct by_baseline_net *turned =
+        task->net->symmetric || down_only ? NULL : by_net_new(task->net->topology, true);
     struct garden down = {0}, up = {0};
     int error = 0;
 

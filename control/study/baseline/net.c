@@ -13,7 +13,7 @@ static int compare_arcs(const void *left, const void *right)
     return a->to < b->to ? -1 : a->to > b->to;
 }
 
-static void merge_arcs(struct by_net *net)
+static void merge_arcs(struct by_baseline_net *net)
 {
     uint32_t kept = 0;
 
@@ -32,7 +32,7 @@ static void merge_arcs(struct by_net *net)
         net->first[i + 1] += net->first[i];
 }
 
-static bool is_symmetric(const struct by_net *net)
+static bool is_symmetric(const struct by_baseline_net *net)
 {
     for (uint32_t i = 0; i < net->arc_count; i++) {
         uint32_t back = by_net_arc(net, net->arcs[i].to, net->arcs[i].from);
@@ -43,9 +43,9 @@ static bool is_symmetric(const struct by_net *net)
     return true;
 }
 
-struct by_net *by_net_new(const struct by_topology *topology, bool transposed)
+struct by_baseline_net *by_net_new(const struct by_topology *topology, bool transposed)
 {
-    struct by_net *net = by_alloc(1, sizeof(*net));
+    struct by_baseline_net *net = by_alloc(1, sizeof(*net));
     uint32_t n = topology->node_count;
 
     net->topology = topology;
@@ -74,7 +74,7 @@ struct by_net *by_net_new(const struct by_topology *topology, bool transposed)
     return net;
 }
 
-void by_net_free(struct by_net *net)
+void by_net_free(struct by_baseline_net *net)
 {
     if (!net)
         return;
@@ -88,7 +88,7 @@ void by_net_free(struct by_net *net)
     free(net);
 }
 
-uint32_t by_net_arc(const struct by_net *net, uint32_t from, uint32_t to)
+uint32_t by_net_arc(const struct by_baseline_net *net, uint32_t from, uint32_t to)
 {
     uint32_t low = net->first[from], high = net->first[from + 1];
 
@@ -103,7 +103,7 @@ uint32_t by_net_arc(const struct by_net *net, uint32_t from, uint32_t to)
     return low < net->first[from + 1] && net->arcs[low].to == to ? low : BY_NET_NO_ARC;
 }
 
-void by_net_clear(struct by_net *net)
+void by_net_clear(struct by_baseline_net *net)
 {
     for (uint32_t i = 0; i < net->arc_count; i++)
         net->arcs[i].load = 0;
@@ -113,7 +113,7 @@ void by_net_clear(struct by_net *net)
  * Breadth first from `from`; with `relays` also through compute nodes. Fills hops and the queue's order, and
  * returns how many nodes were reached. With `left`, only arcs that have something left.
  */
-static uint32_t search(struct by_net *net, uint32_t from, bool relays, bool left)
+static uint32_t search(struct by_baseline_net *net, uint32_t from, bool relays, bool left)
 {
     uint32_t head = 0, tail = 0;
 
@@ -138,13 +138,13 @@ static uint32_t search(struct by_net *net, uint32_t from, bool relays, bool left
 }
 
 /* Whether a search may pass on from `node`. */
-static bool passes(const struct by_net *net, uint32_t from, uint32_t node, bool relays)
+static bool passes(const struct by_baseline_net *net, uint32_t from, uint32_t node, bool relays)
 {
     return node == from || relays || !net->topology->nodes[node].compute;
 }
 
 /* The widest among the shortest paths to every node that was reached. */
-static void find_widths(struct by_net *net, uint32_t from, uint32_t reached, bool relays, bool left)
+static void find_widths(struct by_baseline_net *net, uint32_t from, uint32_t reached, bool relays, bool left)
 {
     for (uint32_t i = 0; i < reached; i++)
         net->width[net->queue[i]] = 0;
@@ -165,7 +165,7 @@ static void find_widths(struct by_net *net, uint32_t from, uint32_t reached, boo
     }
 }
 
-void by_net_reach(struct by_net *net, uint32_t from)
+void by_net_reach(struct by_baseline_net *net, uint32_t from)
 {
     find_widths(net, from, search(net, from, false, true), false, true);
 }
@@ -180,8 +180,8 @@ static bool is_lighter(int64_t a, int64_t first, int64_t b, int64_t second)
  * Among the shortest paths whose arcs are all at least `width` wide: the one whose most loaded arc is the
  * least loaded. Fills via.
  */
-static void find_lightest(struct by_net *net, uint32_t from, uint32_t reached, bool relays, bool left,
-                          int64_t width, int64_t units)
+static void find_lightest(struct by_baseline_net *net, uint32_t from, uint32_t reached, bool relays,
+                          bool left, int64_t width, int64_t units)
 {
     uint32_t *worst =
         by_alloc(net->node_count, sizeof(*worst)); /* the most loaded arc on the way to a node */
@@ -214,7 +214,7 @@ static void find_lightest(struct by_net *net, uint32_t from, uint32_t reached, b
     free(worst);
 }
 
-uint32_t by_net_route(struct by_net *net, uint32_t from, uint32_t to, int64_t units, bool left,
+uint32_t by_net_route(struct by_baseline_net *net, uint32_t from, uint32_t to, int64_t units, bool left,
                       uint32_t *nodes)
 {
     bool relays = false;

@@ -18,7 +18,7 @@ struct by_net_arc {
     int64_t load;     /* what by_net_route has laid: breaks ties */
 };
 
-struct by_net {
+struct by_baseline_net {
     const struct by_topology *topology;
     uint32_t node_count;
     uint32_t compute_count;
@@ -35,23 +35,23 @@ struct by_net {
 };
 
 /* With `transposed`, every arc is turned round: paths then run against the data. */
-struct by_net *by_net_new(const struct by_topology *topology, bool transposed);
-void by_net_free(struct by_net *net);
+struct by_baseline_net *by_net_new(const struct by_topology *topology, bool transposed);
+void by_net_free(struct by_baseline_net *net);
 /* Number of the arc from `from` to `to`, or BY_NET_NO_ARC. */
-uint32_t by_net_arc(const struct by_net *net, uint32_t from, uint32_t to);
+uint32_t by_net_arc(const struct by_baseline_net *net, uint32_t from, uint32_t to);
 /* Forgets what has been laid. */
-void by_net_clear(struct by_net *net);
+void by_net_clear(struct by_baseline_net *net);
 /*
  * A path for `units` of load: writes its nodes into `nodes` (node_count of room) and returns their count, 0
  * when there is none. With `left`, only arcs that have something left are used, and what is left is their
  * width; without, compute nodes relay where no path through switches exists. Adds the units to the loads.
  */
-uint32_t by_net_route(struct by_net *net, uint32_t from, uint32_t to, int64_t units, bool left,
+uint32_t by_net_route(struct by_baseline_net *net, uint32_t from, uint32_t to, int64_t units, bool left,
                       uint32_t *nodes);
 /*
  * Searches from `from` through switches, on arcs that have something left: afterwards hops[v] (UINT32_MAX
  * where not reached) and width[v], the widest path of so few hops.
  */
-void by_net_reach(struct by_net *net, uint32_t from);
+void by_net_reach(struct by_baseline_net *net, uint32_t from);
 
 #endif

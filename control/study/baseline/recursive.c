@@ -35,11 +35,11 @@ static uint32_t begin(const struct cube *cube, uint32_t corner)
 static void add(const struct cube *cube, uint32_t from, uint32_t to, uint32_t first, uint32_t last,
                 bool reduce)
 {
-    struct by_transfer transfer = {.from = rank_of(cube, from),
-                                   .to = rank_of(cube, to),
-                                   .shard = rank_of(cube, first),
-                                   .count = last - first,
-                                   .reduce = reduce};
+    struct by_baseline_transfer transfer = {.from = rank_of(cube, from),
+                                            .to = rank_of(cube, to),
+                                            .shard = rank_of(cube, first),
+                                            .count = last - first,
+                                            .reduce = reduce};
 
     if (last > first)
         by_rounds_add(cube->rounds, cube->round, transfer);
@@ -63,9 +63,9 @@ static void exchange(struct cube *cube, bool halving)
 
 /* The odd number of each pair gives to the even one (`in`) or gets from it: all shards, or all but its own
  * (`but`), or only its own. */
-enum part { PART_ALL, PART_BUT_OWN, PART_OWN };
+enum recursive_part { PART_ALL, PART_BUT_OWN, PART_OWN };
 
-static void fold(struct cube *cube, bool in, enum part part, bool reduce)
+static void fold(struct cube *cube, bool in, enum recursive_part part, bool reduce)
 {
     for (uint32_t i = 0; i < cube->pairs; i++) {
         uint32_t odd = 2 * i + 1, from = in ? odd : 2 * i, to = in ? 2 * i : odd;

@@ -10,9 +10,9 @@
 #include "offload/wire/types.h"
 
 /* The paths between neighbours; false when there is none left. */
-static bool lay_ring(struct by_baseline_task *task, struct by_ring *ring, bool left, int64_t *uses)
+static bool lay_ring(struct by_baseline_task *task, struct by_baseline_ring *ring, bool left, int64_t *uses)
 {
-    struct by_net *net = task->net;
+    struct by_baseline_net *net = task->net;
     uint32_t n = net->compute_count;
     uint32_t *nodes = by_alloc(net->node_count, sizeof(*nodes));
     bool whole = true;
@@ -41,7 +41,7 @@ static bool lay_ring(struct by_baseline_task *task, struct by_ring *ring, bool l
 }
 
 /* What the ring can carry of what is left, in whole units; takes it. */
-static int64_t take_left(struct by_net *net, const int64_t *uses)
+static int64_t take_left(struct by_baseline_net *net, const int64_t *uses)
 {
     int64_t units = INT64_MAX;
 
@@ -53,7 +53,7 @@ static int64_t take_left(struct by_net *net, const int64_t *uses)
     return units;
 }
 
-static void add_down(const struct by_baseline_task *task, const struct by_ring *ring, int64_t units,
+static void add_down(const struct by_baseline_task *task, const struct by_baseline_ring *ring, int64_t units,
                      uint32_t at)
 {
     uint32_t n = task->net->compute_count;
@@ -63,7 +63,7 @@ static void add_down(const struct by_baseline_task *task, const struct by_ring *
         by_sketch_edge(task->sketch, ring->forth[(at + i) % n]);
 }
 
-static void add_up(const struct by_baseline_task *task, const struct by_ring *ring, int64_t units,
+static void add_up(const struct by_baseline_task *task, const struct by_baseline_ring *ring, int64_t units,
                    uint32_t at)
 {
     uint32_t n = task->net->compute_count;
@@ -73,7 +73,7 @@ static void add_up(const struct by_baseline_task *task, const struct by_ring *ri
         by_sketch_edge(task->sketch, ring->back[(at + n - 1 - i) % n]);
 }
 
-static void add_trees(const struct by_baseline_task *task, const struct by_ring *ring, int64_t units)
+static void add_trees(const struct by_baseline_task *task, const struct by_baseline_ring *ring, int64_t units)
 {
     unsigned collective = task->collective;
     bool up = collective != BY_COLLECTIVE_ALLGATHER && collective != BY_COLLECTIVE_BROADCAST;
@@ -89,7 +89,7 @@ static void add_trees(const struct by_baseline_task *task, const struct by_ring 
     }
 }
 
-void by_ring_make(struct by_ring *ring, const struct by_net *net)
+void by_ring_make(struct by_baseline_ring *ring, const struct by_baseline_net *net)
 {
     uint32_t n = net->compute_count;
 
@@ -99,7 +99,7 @@ void by_ring_make(struct by_ring *ring, const struct by_net *net)
     by_boxes_find(net, &ring->boxes);
 }
 
-void by_ring_free(struct by_ring *ring)
+void by_ring_free(struct by_baseline_ring *ring)
 {
     free(ring->order);
     free(ring->forth);
@@ -107,9 +107,9 @@ void by_ring_free(struct by_ring *ring)
     by_boxes_free(&ring->boxes);
 }
 
-int64_t by_ring_next(struct by_ring *ring, struct by_baseline_task *task, uint32_t index)
+int64_t by_ring_next(struct by_baseline_ring *ring, struct by_baseline_task *task, uint32_t index)
 {
-    struct by_net *net = task->net;
+    struct by_baseline_net *net = task->net;
     uint32_t n = net->compute_count;
     int64_t *uses = by_alloc(net->arc_count, sizeof(*uses)), units = 0;
     bool found = by_cycle_find(net, &ring->boxes, index % n, ring->order), laid = false;
@@ -132,7 +132,7 @@ int64_t by_ring_next(struct by_ring *ring, struct by_baseline_task *task, uint32
 
 int by_baseline_ring(struct by_baseline_task *task, uint32_t rings_max)
 {
-    struct by_ring ring;
+    struct by_baseline_ring ring;
     int64_t units = 1;
 
     by_ring_make(&ring, task->net);

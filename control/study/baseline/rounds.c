@@ -30,7 +30,7 @@ void by_rounds_free(struct by_rounds *rounds)
     free(rounds);
 }
 
-void by_rounds_add(struct by_rounds *rounds, uint32_t round, struct by_transfer transfer)
+void by_rounds_add(struct by_rounds *rounds, uint32_t round, struct by_baseline_transfer transfer)
 {
     BY_ASSERT(round == rounds->round_count || round + 1 == rounds->round_count);
     BY_GROW(rounds->transfers, rounds->transfer_count, rounds->transfer_room);
@@ -40,8 +40,8 @@ void by_rounds_add(struct by_rounds *rounds, uint32_t round, struct by_transfer 
     rounds->round_count = round + 1;
 }
 
-static int lay_transfer(struct by_rounds *rounds, struct by_net *net, struct by_transfer *transfer,
-                        uint32_t *nodes, struct by_problem *problem)
+static int lay_transfer(struct by_rounds *rounds, struct by_baseline_net *net,
+                        struct by_baseline_transfer *transfer, uint32_t *nodes, struct by_problem *problem)
 {
     uint32_t from = net->compute[transfer->from], to = net->compute[transfer->to];
     uint32_t count = by_net_route(net, from, to, transfer->count, false, nodes);
@@ -62,7 +62,8 @@ static int lay_transfer(struct by_rounds *rounds, struct by_net *net, struct by_
 }
 
 /* The time of the loads that lie on the net now, for data of size 1 in `shard_count` shards. */
-static int find_time(const struct by_rounds *rounds, const struct by_net *net, struct by_fraction *time)
+static int find_time(const struct by_rounds *rounds, const struct by_baseline_net *net,
+                     struct by_fraction *time)
 {
     uint32_t slowest = BY_NET_NO_ARC;
 
@@ -79,7 +80,7 @@ static int find_time(const struct by_rounds *rounds, const struct by_net *net, s
                            (__int128)net->arcs[slowest].capacity * rounds->shard_count, time);
 }
 
-int by_rounds_lay(struct by_rounds *rounds, struct by_net *net, struct by_problem *problem)
+int by_rounds_lay(struct by_rounds *rounds, struct by_baseline_net *net, struct by_problem *problem)
 {
     uint32_t *nodes = by_alloc(net->node_count, sizeof(*nodes)), next = 0;
     int error = 0, range = 0;
@@ -106,7 +107,7 @@ int by_rounds_lay(struct by_rounds *rounds, struct by_net *net, struct by_proble
 /* ---- execution on symbols ---- */
 
 /* A value is the set of ranks that have contributed to it; all zero: nothing is there. */
-struct machine {
+struct rounds_machine {
     const struct by_rounds *rounds;
     uint32_t n;
     uint32_t words;
@@ -114,7 +115,7 @@ struct machine {
     uint64_t *before; /* as it was when the round began: all sends of a round read that */
 };
 
-static uint64_t *cell(const struct machine *machine, uint64_t *values, uint32_t rank, uint32_t shard)
+static uint64_t *cell(const struct rounds_machine *machine, uint64_t *values, uint32_t rank, uint32_t shard)
 {
     return values + ((size_t)rank * machine->n + shard) * machine->words;
 }
@@ -124,7 +125,7 @@ static bool has(const uint64_t *value, uint32_t rank)
     return value[rank / 64] >> (rank % 64) & 1;
 }
 
-static bool is_empty(const struct machine *machine, const uint64_t *value)
+static bool is_empty(const struct rounds_machine *machine, const uint64_t *value)
 {
     for (uint32_t i = 0; i < machine->words; i++)
         if (value[i])
@@ -132,7 +133,7 @@ static bool is_empty(const struct machine *machine, const uint64_t *value)
     return true;
 }
 
-static void start(struct machine *machine)
+static void start(struct rounds_machine *machine)
 {
     unsigned collective = machine->rounds->collective;
 
@@ -147,7 +148,8 @@ static void start(struct machine *machine)
         }
 }
 
-static bool execute(struct machine *machine, const struct by_transfer *transfer, struct by_problem *problem)
+static bool execute(struct rounds_machine *machine, const struct by_baseline_transfer *transfer,
+                    struct by_problem *problem)
 {
     for (uint32_t i = 0; i < transfer->count; i++) {
         uint32_t shard = (transfer->shard + i) % machine->n;
@@ -173,7 +175,7 @@ static bool execute(struct machine *machine, const struct by_transfer *transfer,
     return true;
 }
 
-static bool is_done(struct machine *machine, struct by_problem *problem)
+static bool is_done(struct rounds_machine *machine, struct by_problem *problem)
 {
     unsigned collective = machine->rounds->collective;
     int64_t root = machine->rounds->root;
@@ -211,7 +213,7 @@ static bool is_done(struct machine *machine, struct by_problem *problem)
 
 bool by_rounds_check(const struct by_rounds *rounds, struct by_problem *problem)
 {
-    struct machine machine = {.rounds = rounds, .n = rounds->shard_count};
+    struct rounds_machine machine = {.rounds = rounds, .n = rounds->shard_count};
     size_t cells;
     uint32_t next = 0;
     bool right = true;

@@ -8,7 +8,7 @@
 
 #include "control/study/baseline/net.h"
 
-struct by_transfer {
+struct by_baseline_transfer {
     uint32_t round;
     uint32_t from; /* rank */
     uint32_t to;
@@ -25,7 +25,7 @@ struct by_rounds {
     uint32_t shard_count;
     uint32_t round_count;
     uint32_t transfer_count, transfer_room;
-    struct by_transfer *transfers; /* in the order of their rounds */
+    struct by_baseline_transfer *transfers; /* in the order of their rounds */
     uint32_t node_count, node_room;
     uint32_t *nodes;             /* the nodes of all paths */
     struct by_fraction *seconds; /* by round: time for data of size 1, one over the topology's unit */
@@ -37,10 +37,10 @@ struct by_rounds {
 struct by_rounds *by_rounds_new(unsigned collective, int64_t root, uint32_t shard_count);
 void by_rounds_free(struct by_rounds *rounds);
 /* Adds a transfer to round number `round`, which is the last so far or the one after it. */
-void by_rounds_add(struct by_rounds *rounds, uint32_t round, struct by_transfer transfer);
+void by_rounds_add(struct by_rounds *rounds, uint32_t round, struct by_baseline_transfer transfer);
 /* Routes all transfers and finds the times. BY_EINVAL when a node cannot reach another, BY_ERANGE when a time
  * exceeds 63 bits; `problem` is filled. */
-int by_rounds_lay(struct by_rounds *rounds, struct by_net *net, struct by_problem *problem);
+int by_rounds_lay(struct by_rounds *rounds, struct by_baseline_net *net, struct by_problem *problem);
 /*
  * Executes the schedule on symbols: each node starts with its own contribution to each shard it contributes
  * to, sums must not count one twice, and in the end each node must have what the collective promises. False

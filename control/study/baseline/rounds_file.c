@@ -26,7 +26,7 @@ static void write_fraction(FILE *stream, const char *key, struct by_fraction val
 }
 
 static void write_transfer(FILE *stream, const struct by_rounds *rounds, const struct by_topology *topology,
-                           const struct by_transfer *transfer)
+                           const struct by_baseline_transfer *transfer)
 {
     fprintf(stream, "{\"shard\": %u, \"count\": %u, \"reduce\": %s, \"path\": [", transfer->shard,
             transfer->count, transfer->reduce ? "true" : "false");

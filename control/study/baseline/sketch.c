@@ -10,12 +10,12 @@
 #include "offload/wire/types.h"
 
 /* Nodes `first` to `first + count - 1` of the pool. */
-struct slice {
+struct sketch_slice {
     uint32_t first;
     uint32_t count;
 };
 
-struct tree {
+struct sketch_tree {
     uint32_t root;
     enum by_tree_use use;
     int64_t units;
@@ -24,18 +24,18 @@ struct tree {
 };
 
 struct by_sketch {
-    const struct by_net *net;
+    const struct by_baseline_net *net;
     bool keep;
     uint32_t node_count, node_room;
     uint32_t *nodes; /* the pool: the nodes of all paths */
     uint32_t *down;  /* the arc from a node of the pool to the next, and back */
     uint32_t *up;
     uint32_t path_count, path_room;
-    struct slice *paths;
+    struct sketch_slice *paths;
     uint32_t edge_count, edge_room;
-    struct slice *edges;
+    struct sketch_slice *edges;
     uint32_t tree_count, tree_room;
-    struct tree *trees;
+    struct sketch_tree *trees;
     int64_t *load; /* by arc, in units */
     bool against;  /* a path goes against a one-way link */
     bool overflow;
@@ -45,12 +45,12 @@ struct by_sketch {
     uint32_t height_max;
     double height_sum, weight_sum;
     __int128 units[BY_TREE_DOWN + 1]; /* sums over trees, by use */
-    struct tree open;
+    struct sketch_tree open;
     bool is_open;
     struct by_fraction scale; /* bandwidth of one unit, once finished */
 };
 
-struct by_sketch *by_sketch_new(const struct by_net *net, bool keep)
+struct by_sketch *by_sketch_new(const struct by_baseline_net *net, bool keep)
 {
     struct by_sketch *sketch = by_alloc(1, sizeof(*sketch));
 
@@ -87,7 +87,7 @@ uint32_t by_sketch_path(struct by_sketch *sketch, const uint32_t *nodes, uint32_
         sketch->up = by_realloc(sketch->up, sketch->node_room, sizeof(*sketch->up));
     }
     BY_GROW(sketch->paths, sketch->path_count, sketch->path_room);
-    sketch->paths[sketch->path_count] = (struct slice){sketch->node_count, count};
+    sketch->paths[sketch->path_count] = (struct sketch_slice){sketch->node_count, count};
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = sketch->node_count++;
 
@@ -103,7 +103,7 @@ uint32_t by_sketch_path(struct by_sketch *sketch, const uint32_t *nodes, uint32_
 
 static void close_tree(struct by_sketch *sketch)
 {
-    struct tree *tree = &sketch->open;
+    struct sketch_tree *tree = &sketch->open;
 
     if (!sketch->is_open)
         return;
@@ -126,7 +126,8 @@ void by_sketch_tree(struct by_sketch *sketch, uint32_t root, enum by_tree_use us
 {
     close_tree(sketch);
     BY_ASSERT(units > 0);
-    sketch->open = (struct tree){.root = root, .use = use, .units = units, .edge_first = sketch->edge_count};
+    sketch->open =
+        (struct sketch_tree){.root = root, .use = use, .units = units, .edge_first = sketch->edge_count};
     sketch->is_open = true;
     sketch->height = 0;
     memset(sketch->reached, 0, sketch->net->node_count * sizeof(*sketch->reached));
@@ -143,7 +144,7 @@ static void add_load(struct by_sketch *sketch, uint32_t arc)
 }
 
 /* One edge, from and to compute nodes, through switches. */
-static void add_slice(struct by_sketch *sketch, struct slice slice)
+static void add_slice(struct by_sketch *sketch, struct sketch_slice slice)
 {
     uint32_t last = slice.first + slice.count - 1, child = sketch->nodes[last];
 
@@ -163,7 +164,7 @@ static void add_slice(struct by_sketch *sketch, struct slice slice)
 
 void by_sketch_edge(struct by_sketch *sketch, uint32_t path)
 {
-    struct slice whole = sketch->paths[path];
+    struct sketch_slice whole = sketch->paths[path];
     const uint32_t *nodes = sketch->nodes + whole.first;
     uint32_t start = 0;
 
@@ -176,7 +177,7 @@ void by_sketch_edge(struct by_sketch *sketch, uint32_t path)
     for (uint32_t i = start + 1; i < whole.count; i++) {
         if (i + 1 < whole.count && !sketch->net->topology->nodes[nodes[i]].compute)
             continue;
-        add_slice(sketch, (struct slice){whole.first + start, i - start + 1});
+        add_slice(sketch, (struct sketch_slice){whole.first + start, i - start + 1});
         start = i;
     }
 }
@@ -270,7 +271,7 @@ struct by_plan *by_sketch_plan(const struct by_sketch *sketch, const struct by_p
     plan->tree_count = 0;
     plan->edge_count = 0;
     for (uint32_t i = 0; i < sketch->tree_count; i++) {
-        const struct tree *tree = &sketch->trees[i];
+        const struct sketch_tree *tree = &sketch->trees[i];
         struct by_fraction weight;
         int error = by_fraction_multiply(sketch->scale, (struct by_fraction){tree->units, 1}, &weight);
 
@@ -278,7 +279,7 @@ struct by_plan *by_sketch_plan(const struct by_sketch *sketch, const struct by_p
         if (tree->edge_count > room)
             numbers = by_realloc(numbers, room = tree->edge_count, sizeof(*numbers));
         for (uint32_t e = 0; e < tree->edge_count; e++) {
-            const struct slice *slice = &sketch->edges[tree->edge_first + e];
+            const struct sketch_slice *slice = &sketch->edges[tree->edge_first + e];
 
             numbers[e] = by_paths_add(&list.paths, sketch->nodes + slice->first, slice->count);
         }

@@ -21,7 +21,7 @@ struct by_sketch_facts {
 };
 
 /* With `keep` the trees are kept, for by_sketch_plan; without, only their loads. */
-struct by_sketch *by_sketch_new(const struct by_net *net, bool keep);
+struct by_sketch *by_sketch_new(const struct by_baseline_net *net, bool keep);
 void by_sketch_free(struct by_sketch *sketch);
 /* Adds a path (`count` >= 2 nodes, each linked to the next) that edges may use; returns its number. */
 uint32_t by_sketch_path(struct by_sketch *sketch, const uint32_t *nodes, uint32_t count);

@@ -14,7 +14,7 @@
 /* Compute nodes up to which every root's trees are made (count). */
 #define ALL_ROOTS_MAX 16u
 
-struct work {
+struct bound_work {
     const struct by_topology *topology;
     const struct by_bound_options *options;
     double deadline; /* a time of by_plan_clock, 0 for none */
@@ -36,7 +36,7 @@ int by_bound_strip(const struct by_topology *topology, struct by_topology **stri
     return error;
 }
 
-static int make_plan(const struct work *work, unsigned collective, int64_t root, bool in_network,
+static int make_plan(const struct bound_work *work, unsigned collective, int64_t root, bool in_network,
                      struct by_plan **plan)
 {
     struct by_plan_options options = {
@@ -49,14 +49,16 @@ static int make_plan(const struct work *work, unsigned collective, int64_t root,
     return by_plan_make(work->topology, &options, plan, work->problem);
 }
 
-static int check_plan(const struct work *work, const struct by_plan *plan, const struct by_topology *topology)
+static int check_plan(const struct bound_work *work, const struct by_plan *plan,
+                      const struct by_topology *topology)
 {
     return work->options->check ? work->options->check(plan, topology, work->problem) : 0;
 }
 
 /* The rate of the trees that the planner makes; those of one way need no switch to reach their bound. Where
  * there can be none, the reason is kept instead. */
-static int reach(const struct work *work, unsigned collective, int64_t root, struct by_fraction *reached)
+static int reach(const struct bound_work *work, unsigned collective, int64_t root,
+                 struct by_fraction *reached)
 {
     struct by_plan *plan;
     int error = make_plan(work, collective, root, true, &plan);
@@ -74,7 +76,7 @@ static int reach(const struct work *work, unsigned collective, int64_t root, str
     return error;
 }
 
-static int bound_shared(const struct work *work, unsigned collective, const struct by_graph *graph,
+static int bound_shared(const struct bound_work *work, unsigned collective, const struct by_graph *graph,
                         struct by_bound_shared *shared)
 {
     int error = by_cuts_shared(graph, collective == BY_COLLECTIVE_REDUCE_SCATTER, shared, work->problem);
@@ -93,7 +95,7 @@ static bool is_met(const struct by_bound_rooted *rooted, uint32_t index)
 }
 
 /* Every root's bound, and the trees of all roots, or of the first of each bound. */
-static int bound_rooted(const struct work *work, unsigned collective, const struct by_graph *graph,
+static int bound_rooted(const struct bound_work *work, unsigned collective, const struct by_graph *graph,
                         struct by_bound_rooted *rooted)
 {
     int error = by_cuts_rooted(graph, collective == BY_COLLECTIVE_REDUCE, rooted, work->problem);
@@ -171,7 +173,7 @@ static void mark_switches(const struct by_topology *topology, struct by_bound_al
 }
 
 /* Trees that may start and branch at switches. */
-static int plan_in_network(const struct work *work)
+static int plan_in_network(const struct bound_work *work)
 {
     struct by_plan **plan = &work->bound->allreduce.in_network;
     int error = make_plan(work, BY_COLLECTIVE_ALLREDUCE, -1, true, plan);
@@ -183,7 +185,7 @@ static int plan_in_network(const struct work *work)
     return error ? error : check_plan(work, *plan, work->topology);
 }
 
-static int bound_allreduce(const struct work *work, const struct by_graph *graph)
+static int bound_allreduce(const struct bound_work *work, const struct by_graph *graph)
 {
     struct by_bound_allreduce *allreduce = &work->bound->allreduce;
     bool capable = work->bound->capable_count > 0;
@@ -222,7 +224,7 @@ int by_bound_make(const struct by_topology *topology, const struct by_bound_opti
 {
     double start = by_plan_clock();
     struct by_graph *up, *down;
-    struct work work = {.topology = topology, .options = options, .problem = problem};
+    struct bound_work work = {.topology = topology, .options = options, .problem = problem};
     int error = 0;
 
     *bound = NULL;

@@ -1,8 +1,8 @@
 /*
  * What no schedule on a fabric can beat, for each collective, with the cut, the partition or the prices that
  * say so, and the rates that trees of banyan reach. All rates are algorithm bandwidths (total data size over
- * time), exact, in the topology's unit. Neighbours: rate.h for trees at compute nodes, planner/ for all others;
- * `banyan bound` prints it. One thread for each call.
+ * time), exact, in the topology's unit. Neighbours: rate.h for trees at compute nodes, planner/ for all
+ * others; `banyan bound` prints it. One thread for each call.
  *
  * ForestColl, NSDI'26, section 5.2; Zhao and Krishnamurthy, "Bandwidth Optimal Pipeline Schedule",
  * appendices A and B; Zhou and Sun, "On the Computation Rate of All-Reduce".
@@ -57,7 +57,7 @@ struct by_bound_allreduce {
     struct by_fraction rs_ag, re_bc; /* num 0 where no trees are known for their parts */
     uint32_t re_bc_root;
     enum by_bound_proved rs_ag_proved;
-    struct by_rate rate; /* trees at compute nodes: rate.plan */
+    struct by_bound_rate rate; /* trees at compute nodes: rate.plan */
     /* Trees at compute nodes and capable switches; NULL where there is none such. Its switches that sum and
      * that copy are marked by node. */
     struct by_plan *in_network;

@@ -12,7 +12,7 @@ int by_program_pack(const struct by_graph *both, const struct by_graph *up, cons
                     double deadline, struct by_tree_list *list, struct by_packed *packed,
                     struct by_problem *problem)
 {
-    struct by_program program;
+    struct by_bound_program program;
     int error;
 
     *packed = (struct by_packed){.rate = {0, 1}, .bound = {0, 1}};

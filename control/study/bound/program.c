@@ -45,7 +45,7 @@ static void first_cuts(struct by_model *model)
  * Solves with more and more cuts until none is violated: first by amounts rounded down, whose flows are
  * quick, then by the exact ones. `*amounts` then holds these; false where they need too many bits.
  */
-static int find_cuts(struct by_model *model, double deadline, struct by_program *program,
+static int find_cuts(struct by_model *model, double deadline, struct by_bound_program *program,
                      struct by_model_amounts *amounts, bool *exact, struct by_problem *problem)
 {
     struct by_lp_options options = {.deadline = deadline};
@@ -78,7 +78,7 @@ static int find_cuts(struct by_model *model, double deadline, struct by_program 
  * short, and numbers mostly, too. Where rounding had hidden a cut, the rate is not to be had: `*exact` says
  * no. Errors are as of find_cuts.
  */
-static int spare(struct by_model *model, double deadline, struct by_program *program,
+static int spare(struct by_model *model, double deadline, struct by_bound_program *program,
                  struct by_model_amounts *amounts, bool *exact, struct by_problem *problem)
 {
     uint32_t row;
@@ -104,7 +104,7 @@ static int spare(struct by_model *model, double deadline, struct by_program *pro
 }
 
 /* The bound and its proof: prices of arcs, from the rows of their capacities. */
-static void keep_proof(const struct by_model *model, struct by_program *program)
+static void keep_proof(const struct by_model *model, struct by_bound_program *program)
 {
     const mpq_t *duals = by_lp_duals(model->lp);
     struct by_price *rows = by_alloc(model->arc_count, sizeof(*rows));
@@ -149,7 +149,7 @@ static void add_way(struct by_program_ways *ways, const uint32_t *nodes, uint32_
 }
 
 /* The flow of one compute node for one use, taken apart into ways; what goes round and round stays. */
-struct walk {
+struct program_walk {
     const struct by_model *model;
     const struct by_model_amounts *amounts;
     int64_t *left;         /* by share */
@@ -159,7 +159,7 @@ struct walk {
 };
 
 /* A share of the flow that leaves `node` with something left, or UINT32_MAX. */
-static uint32_t next_share(const struct walk *walk, uint32_t node)
+static uint32_t next_share(const struct program_walk *walk, uint32_t node)
 {
     for (uint32_t i = walk->first; i < walk->first + walk->count; i++)
         if (walk->left[i] > 0 && walk->model->arcs[walk->model->shares[i].arc].from == node)
@@ -168,7 +168,7 @@ static uint32_t next_share(const struct walk *walk, uint32_t node)
 }
 
 /* One way from the source to a compute node; false when nothing is left. */
-static bool walk_way(const struct walk *walk, uint32_t source, struct by_program_ways *ways)
+static bool walk_way(const struct program_walk *walk, uint32_t source, struct by_program_ways *ways)
 {
     const struct by_model *model = walk->model;
     uint32_t at = source, length = 0;
@@ -221,10 +221,10 @@ static int compare_ways(const void *left, const void *right)
 }
 
 static void find_ways(const struct by_model *model, const struct by_model_amounts *amounts,
-                      struct by_program *program)
+                      struct by_bound_program *program)
 {
     uint32_t n = model->graph->node_count;
-    struct walk walk = {.model = model, .amounts = amounts};
+    struct program_walk walk = {.model = model, .amounts = amounts};
 
     walk.left = by_alloc(model->share_count, sizeof(*walk.left));
     memcpy(walk.left, amounts->shares, model->share_count * sizeof(*walk.left));
@@ -252,7 +252,7 @@ static void find_ways(const struct by_model *model, const struct by_model_amount
     free(walk.visited);
 }
 
-int by_program_solve(const struct by_graph *graph, double deadline, struct by_program *program,
+int by_program_solve(const struct by_graph *graph, double deadline, struct by_bound_program *program,
                      struct by_problem *problem)
 {
     struct by_model *model;
@@ -260,7 +260,7 @@ int by_program_solve(const struct by_graph *graph, double deadline, struct by_pr
     bool exact = false;
     int error;
 
-    *program = (struct by_program){.bound = {0, 1}, .rate = {0, 1}};
+    *program = (struct by_bound_program){.bound = {0, 1}, .rate = {0, 1}};
     if (by_graph_sum(graph) > BY_CAPACITY_SUM_MAX / 8)
         return by_problem_set(
             problem, BY_ERANGE, (struct by_place){0, 0},
@@ -288,7 +288,7 @@ int by_program_solve(const struct by_graph *graph, double deadline, struct by_pr
     return error;
 }
 
-void by_program_free(struct by_program *program)
+void by_program_free(struct by_bound_program *program)
 {
     for (uint32_t use = 0; use < BY_PROGRAM_USES; use++) {
         for (uint32_t i = 0; i < program->ways[use].count; i++)
@@ -297,5 +297,5 @@ void by_program_free(struct by_program *program)
     }
     by_certificate_free(program->proof);
     free(program->roots);
-    *program = (struct by_program){0};
+    *program = (struct by_bound_program){0};
 }

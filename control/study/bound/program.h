@@ -29,7 +29,7 @@ struct by_program_ways {
     struct by_program_way *ways; /* ascending by first and then last node */
 };
 
-struct by_program {
+struct by_bound_program {
     struct by_fraction bound;     /* no trees carry more, in the graph's unit; num 0: not known */
     struct by_certificate *proof; /* of the bound, by prices of links; NULL: not known */
     struct by_fraction rate; /* what the ways carry: the bound, or num 0 where numbers need too many bits */
@@ -47,8 +47,8 @@ uint64_t by_program_size(const struct by_graph *graph);
  * `deadline` (a time of by_plan_clock, 0 for none), BY_ESTATE when a verification failed, with `problem`
  * filled. Free after success and failure.
  */
-int by_program_solve(const struct by_graph *graph, double deadline, struct by_program *program,
+int by_program_solve(const struct by_graph *graph, double deadline, struct by_bound_program *program,
                      struct by_problem *problem);
-void by_program_free(struct by_program *program);
+void by_program_free(struct by_bound_program *program);
 
 #endif

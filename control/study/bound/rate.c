@@ -21,7 +21,7 @@
 #define COLUMNS_MAX 100000u
 
 /* One topology, and what is known; rates in units of capacity. */
-struct search {
+struct rate_search {
     const struct by_topology *topology;
     struct by_graph *both, *up, *down;
     double deadline;
@@ -29,7 +29,7 @@ struct search {
     int64_t cut;
     struct by_fraction rate, bound;
     struct by_certificate *proof; /* of the bound; NULL: the cut */
-    struct by_rate *result;
+    struct by_bound_rate *result;
     struct by_tree_list list;
 };
 
@@ -40,7 +40,7 @@ static int refuse_range(struct by_problem *problem)
 }
 
 /* An allreduce plan without trees, with the least cut. */
-static int make_plan(struct search *search, struct by_problem *problem)
+static int make_plan(struct rate_search *search, struct by_problem *problem)
 {
     const struct by_topology *topology = search->topology;
     struct by_plan *plan = by_alloc(1, sizeof(*plan));
@@ -67,7 +67,7 @@ static int make_plan(struct search *search, struct by_problem *problem)
 }
 
 /* Rate and proof by the combinatorial algorithms; false where they do not decide. */
-static bool decide(struct search *search)
+static bool decide(struct rate_search *search)
 {
     const struct by_phases *phases = &search->phases;
     bool spanning = phases->spanning.part != NULL;
@@ -88,9 +88,9 @@ static bool decide(struct search *search)
 }
 
 /* By the linear program; its trees go to the list. */
-static int solve(struct search *search, struct by_problem *problem)
+static int solve(struct rate_search *search, struct by_problem *problem)
 {
-    struct by_program program;
+    struct by_bound_program program;
     int error = by_program_solve(search->both, search->deadline, &program, problem);
 
     search->result->rounds = program.rounds;
@@ -113,7 +113,7 @@ static int solve(struct search *search, struct by_problem *problem)
 }
 
 /* What the planner packs, with the lesser of its bound and what is known. */
-static int pack(struct search *search, struct by_problem *problem)
+static int pack(struct rate_search *search, struct by_problem *problem)
 {
     struct by_plan_options options = {.collective = BY_COLLECTIVE_ALLREDUCE, .root = -1};
     struct by_plan *known = search->result->plan, *plan;
@@ -150,7 +150,7 @@ static int pack(struct search *search, struct by_problem *problem)
 }
 
 /* Hands over rate, bound, proof and trees. */
-static int finish(struct search *search, struct by_problem *problem)
+static int finish(struct rate_search *search, struct by_problem *problem)
 {
     struct by_plan *plan = search->result->plan;
     const struct by_fraction unit = search->both->unit;
@@ -170,18 +170,18 @@ static int finish(struct search *search, struct by_problem *problem)
     return 0;
 }
 
-int by_rate_find(const struct by_topology *topology, double deadline, struct by_rate *rate,
+int by_rate_find(const struct by_topology *topology, double deadline, struct by_bound_rate *rate,
                  struct by_problem *problem)
 {
-    struct search search = {.topology = topology,
-                            .both = by_graph_make(topology, BY_DIRECTION_BOTH, false),
-                            .up = by_graph_make(topology, BY_DIRECTION_UP, false),
-                            .down = by_graph_make(topology, BY_DIRECTION_DOWN, false),
-                            .deadline = deadline,
-                            .result = rate};
+    struct rate_search search = {.topology = topology,
+                                 .both = by_graph_make(topology, BY_DIRECTION_BOTH, false),
+                                 .up = by_graph_make(topology, BY_DIRECTION_UP, false),
+                                 .down = by_graph_make(topology, BY_DIRECTION_DOWN, false),
+                                 .deadline = deadline,
+                                 .result = rate};
     int error;
 
-    *rate = (struct by_rate){0};
+    *rate = (struct by_bound_rate){0};
     error = make_plan(&search, problem);
     if (!error)
         error = by_phases_find(search.both, search.up, search.down, deadline, &search.phases, problem);
@@ -201,10 +201,10 @@ int by_rate_find(const struct by_topology *topology, double deadline, struct by_
     return error;
 }
 
-void by_rate_free(struct by_rate *rate)
+void by_rate_free(struct by_bound_rate *rate)
 {
     by_plan_free(rate->plan);
-    *rate = (struct by_rate){0};
+    *rate = (struct by_bound_rate){0};
 }
 
 const char *by_rate_method_name(enum by_rate_method method)

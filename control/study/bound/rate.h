@@ -16,7 +16,7 @@ enum by_rate_method {
     BY_RATE_PACKED        /* the planner's trees: the rate is what is known, the bound may be above it */
 };
 
-struct by_rate {
+struct by_bound_rate {
     enum by_rate_method method;
     struct by_plan *plan; /* allreduce: trees, `achieved` is the rate, `optimum` the bound */
     uint32_t rounds, cuts, columns, pivots; /* of the program, where there was one */
@@ -27,9 +27,9 @@ struct by_rate {
  * BY_ERANGE, BY_ETIMEDOUT after `deadline` (a time of by_plan_clock, 0 for none), BY_ESTATE when a
  * verification failed, with `problem` filled. Free after success and failure.
  */
-int by_rate_find(const struct by_topology *topology, double deadline, struct by_rate *rate,
+int by_rate_find(const struct by_topology *topology, double deadline, struct by_bound_rate *rate,
                  struct by_problem *problem);
-void by_rate_free(struct by_rate *rate);
+void by_rate_free(struct by_bound_rate *rate);
 /* "spanning trees", "free roots", "linear program", "planner". */
 const char *by_rate_method_name(enum by_rate_method method);
 

@@ -1,8 +1,8 @@
 /*
  * Packing the trees of a program. See trees.h. For each use of the links there is a fabric of compute nodes
  * alone, whose links are what the program's flows bring from one to another; trees are packed there (Edmonds
- * 1973, by planner/pack/forest.h) and their edges laid onto the ways of the flows. A tree that is heavier than what
- * is left of a way is split.
+ * 1973, by planner/pack/forest.h) and their edges laid onto the ways of the flows. A tree that is heavier
+ * than what is left of a way is split.
  */
 #include "control/study/bound/trees.h"
 
@@ -23,7 +23,7 @@ static int refuse_range(struct by_problem *problem)
 
 /* One use of the links. */
 struct laying {
-    const struct by_program *program;
+    const struct by_bound_program *program;
     const struct by_graph *graph; /* of the fabric, for the direction */
     enum by_program_use use;
     enum by_tree_use tree_use;
@@ -169,9 +169,9 @@ static int lay_tree(struct laying *laying, const struct by_tree *tree, struct by
 }
 
 /* All trees of one use. */
-static int lay_use(const struct by_program *program, const struct by_graph *graph, enum by_program_use use,
-                   enum by_tree_use tree_use, double deadline, struct by_tree_list *list,
-                   struct by_problem *problem)
+static int lay_use(const struct by_bound_program *program, const struct by_graph *graph,
+                   enum by_program_use use, enum by_tree_use tree_use, double deadline,
+                   struct by_tree_list *list, struct by_problem *problem)
 {
     struct laying laying = {.program = program, .graph = graph, .use = use, .tree_use = tree_use};
     int error = by_fraction_divide(graph->unit, (struct by_fraction){program->scale, 1}, &laying.unit);
@@ -190,9 +190,9 @@ static int lay_use(const struct by_program *program, const struct by_graph *grap
     return error;
 }
 
-int by_program_trees(const struct by_program *program, const struct by_graph *both, const struct by_graph *up,
-                     const struct by_graph *down, double deadline, struct by_tree_list *list,
-                     struct by_problem *problem)
+int by_program_trees(const struct by_bound_program *program, const struct by_graph *both,
+                     const struct by_graph *up, const struct by_graph *down, double deadline,
+                     struct by_tree_list *list, struct by_problem *problem)
 {
     struct by_tree_list rising = {0}, falling = {0};
     int error;

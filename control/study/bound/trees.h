@@ -13,8 +13,8 @@
  * pairs. The graphs are those of the topology for both directions, up and down, without switches that branch.
  * 0, or BY_ERANGE or BY_ETIMEDOUT with `problem` filled.
  */
-int by_program_trees(const struct by_program *program, const struct by_graph *both, const struct by_graph *up,
-                     const struct by_graph *down, double deadline, struct by_tree_list *list,
-                     struct by_problem *problem);
+int by_program_trees(const struct by_bound_program *program, const struct by_graph *both,
+                     const struct by_graph *up, const struct by_graph *down, double deadline,
+                     struct by_tree_list *list, struct by_problem *problem);
 
 #endif

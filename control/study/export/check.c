@@ -11,7 +11,7 @@
 /* A schedule's file (bytes). */
 #define FILE_BYTES_MAX ((size_t)1 << 30)
 
-struct reader {
+struct check_reader {
     bool trees;
     struct by_msccl_reader *msccl;
     struct by_forestcoll *forestcoll;
@@ -19,7 +19,7 @@ struct reader {
 
 static int on_start(void *context, const struct by_xml_element *element, struct by_problem *problem)
 {
-    struct reader *reader = context;
+    struct check_reader *reader = context;
 
     if (element->depth == 0) {
         reader->trees = strcmp(element->name, "Algo") == 0;
@@ -65,7 +65,7 @@ static int check_msccl(struct by_msccl_reader *reader, const struct by_topology 
     return error;
 }
 
-static int finish(struct reader *reader, int error, const struct by_topology *topology, uint32_t slots,
+static int finish(struct check_reader *reader, int error, const struct by_topology *topology, uint32_t slots,
                   struct by_check_report *report, struct by_problem *problem)
 {
     *report = (struct by_check_report){0};
@@ -80,7 +80,7 @@ static int finish(struct reader *reader, int error, const struct by_topology *to
 int by_check_file(const char *path, const struct by_topology *topology, uint32_t slots,
                   struct by_check_report *report, struct by_problem *problem)
 {
-    struct reader reader = {.msccl = by_msccl_reader_new(), .forestcoll = by_forestcoll_new()};
+    struct check_reader reader = {.msccl = by_msccl_reader_new(), .forestcoll = by_forestcoll_new()};
     struct by_xml_handler handler = {on_start, NULL, &reader};
     int error = by_xml_read(path, FILE_BYTES_MAX, &handler, problem);
 
@@ -90,7 +90,7 @@ int by_check_file(const char *path, const struct by_topology *topology, uint32_t
 int by_check_text(const char *text, size_t bytes, const struct by_topology *topology, uint32_t slots,
                   struct by_check_report *report, struct by_problem *problem)
 {
-    struct reader reader = {.msccl = by_msccl_reader_new(), .forestcoll = by_forestcoll_new()};
+    struct check_reader reader = {.msccl = by_msccl_reader_new(), .forestcoll = by_forestcoll_new()};
     struct by_xml_handler handler = {on_start, NULL, &reader};
     int error = by_xml_parse(text, bytes, &handler, problem);
 

@@ -15,7 +15,7 @@
 /* Symbolic values (bytes). */
 #define VALUES_BYTES_MAX (UINT64_C(2) << 30)
 
-static struct by_place place_of(const struct by_machine *machine, uint32_t step)
+static struct by_place place_of(const struct by_export_machine *machine, uint32_t step)
 {
     return (struct by_place){machine->msccl->steps[step].line, 1};
 }
@@ -26,7 +26,7 @@ static struct by_place place_of(const struct by_machine *machine, uint32_t step)
 /* ---- memory ---- */
 
 /* Chunks that a buffer needs so that the collective's own data fit, whatever the file says. */
-static uint32_t size_of(const struct by_machine *machine, uint32_t gpu, unsigned buffer)
+static uint32_t size_of(const struct by_export_machine *machine, uint32_t gpu, unsigned buffer)
 {
     return machine->msccl->gpus[gpu].chunks[buffer];
 }
@@ -36,7 +36,7 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-static int lay_out(struct by_machine *machine)
+static int lay_out(struct by_export_machine *machine)
 {
     const struct by_msccl *msccl = machine->msccl;
     uint64_t total = 0;
@@ -74,7 +74,7 @@ static int lay_out(struct by_machine *machine)
 }
 
 /* What each GPU has before. */
-static void fill_inputs(struct by_machine *machine)
+static void fill_inputs(struct by_export_machine *machine)
 {
     const struct by_msccl *msccl = machine->msccl;
 
@@ -91,7 +91,7 @@ static void fill_inputs(struct by_machine *machine)
     }
 }
 
-static int check_outputs(struct by_machine *machine)
+static int check_outputs(struct by_export_machine *machine)
 {
     const struct by_msccl *msccl = machine->msccl;
     bool scatter = msccl->collective == BY_COLLECTIVE_REDUCE_SCATTER;
@@ -144,7 +144,7 @@ static int compare_connections(const void *left, const void *right)
     return a->channel < b->channel ? -1 : a->channel > b->channel;
 }
 
-static void connect(struct by_machine *machine)
+static void connect(struct by_export_machine *machine)
 {
     const struct by_msccl *msccl = machine->msccl;
     struct by_connection *list = by_alloc(2 * (size_t)msccl->block_count, sizeof(*list));
@@ -196,7 +196,7 @@ static void connect(struct by_machine *machine)
 
 /* ---- steps ---- */
 
-static void wake(struct by_machine *machine, uint32_t block)
+static void wake(struct by_export_machine *machine, uint32_t block)
 {
     uint32_t count = machine->msccl->block_count;
 
@@ -208,7 +208,7 @@ static void wake(struct by_machine *machine, uint32_t block)
 }
 
 /* Whether the block's next step can be executed now. */
-static bool is_ready(const struct by_machine *machine, uint32_t block)
+static bool is_ready(const struct by_export_machine *machine, uint32_t block)
 {
     const struct by_msccl *msccl = machine->msccl;
     const struct by_msccl_block *what = &msccl->blocks[block];
@@ -223,8 +223,8 @@ static bool is_ready(const struct by_machine *machine, uint32_t block)
     return !by_msccl_sends(step->type) || machine->connections[machine->out[block]].count < machine->slots;
 }
 
-static int read_place(struct by_machine *machine, uint32_t number, uint32_t gpu, unsigned buffer, int32_t at,
-                      uint32_t *value)
+static int read_place(struct by_export_machine *machine, uint32_t number, uint32_t gpu, unsigned buffer,
+                      int32_t at, uint32_t *value)
 {
     uint32_t place = machine->base[buffer][gpu] + (uint32_t)at;
 
@@ -236,8 +236,8 @@ static int read_place(struct by_machine *machine, uint32_t number, uint32_t gpu,
     return by_happens_access(machine, place, number, false);
 }
 
-static int write_place(struct by_machine *machine, uint32_t number, uint32_t gpu, unsigned buffer, int32_t at,
-                       uint32_t value, bool sum)
+static int write_place(struct by_export_machine *machine, uint32_t number, uint32_t gpu, unsigned buffer,
+                       int32_t at, uint32_t value, bool sum)
 {
     uint32_t place = machine->base[buffer][gpu] + (uint32_t)at;
 
@@ -252,8 +252,8 @@ static int write_place(struct by_machine *machine, uint32_t number, uint32_t gpu
 }
 
 /* a + b at a GPU. */
-static int add_values(struct by_machine *machine, uint32_t number, uint32_t gpu, uint32_t a, uint32_t b,
-                      uint32_t *sum)
+static int add_values(struct by_export_machine *machine, uint32_t number, uint32_t gpu, uint32_t a,
+                      uint32_t b, uint32_t *sum)
 {
     int64_t twice;
 
@@ -272,7 +272,8 @@ static int add_values(struct by_machine *machine, uint32_t number, uint32_t gpu,
 }
 
 /* One chunk of a step: `value` comes in with what was received and goes out with what is sent on. */
-static int move_chunk(struct by_machine *machine, uint32_t number, uint32_t gpu, int32_t i, uint32_t *value)
+static int move_chunk(struct by_export_machine *machine, uint32_t number, uint32_t gpu, int32_t i,
+                      uint32_t *value)
 {
     const struct by_msccl_step *step = &machine->msccl->steps[number];
     bool reads = by_msccl_reads(step->type), receives = by_msccl_receives(step->type);
@@ -300,7 +301,7 @@ static int move_chunk(struct by_machine *machine, uint32_t number, uint32_t gpu,
     return write_place(machine, number, gpu, step->target, step->target_at + i, here, sums);
 }
 
-static int run_step(struct by_machine *machine, uint32_t block)
+static int run_step(struct by_export_machine *machine, uint32_t block)
 {
     const struct by_msccl *msccl = machine->msccl;
     const struct by_msccl_block *what = &msccl->blocks[block];
@@ -313,7 +314,7 @@ static int run_step(struct by_machine *machine, uint32_t block)
         machine->known[block][step->after_block] = step->after_step + 1;
     if (by_msccl_receives(step->type)) {
         struct by_connection *in = &machine->connections[machine->in[block]];
-        struct by_message *message =
+        struct by_export_message *message =
             &machine->messages[(size_t)machine->in[block] * machine->slots + in->head];
 
         if (message->count != (uint32_t)step->count)
@@ -329,8 +330,8 @@ static int run_step(struct by_machine *machine, uint32_t block)
         error = move_chunk(machine, number, what->gpu, i, &values[i]);
     if (!error && by_msccl_sends(step->type)) {
         struct by_connection *out = &machine->connections[machine->out[block]];
-        struct by_message *message = &machine->messages[(size_t)machine->out[block] * machine->slots +
-                                                        (out->head + out->count) % machine->slots];
+        struct by_export_message *message = &machine->messages[(size_t)machine->out[block] * machine->slots +
+                                                               (out->head + out->count) % machine->slots];
 
         message->step = number;
         message->count = (uint32_t)step->count;
@@ -345,7 +346,7 @@ static int run_step(struct by_machine *machine, uint32_t block)
     return error;
 }
 
-static int run(struct by_machine *machine)
+static int run(struct by_export_machine *machine)
 {
     const struct by_msccl *msccl = machine->msccl;
     int error = 0;
@@ -375,7 +376,7 @@ static int run(struct by_machine *machine)
 
 /* ---- the machine ---- */
 
-static void machine_make(struct by_machine *machine)
+static void machine_make(struct by_export_machine *machine)
 {
     const struct by_msccl *msccl = machine->msccl;
 
@@ -398,7 +399,7 @@ static void machine_make(struct by_machine *machine)
     connect(machine);
 }
 
-static void machine_free(struct by_machine *machine)
+static void machine_free(struct by_export_machine *machine)
 {
     for (size_t m = 0; m < (size_t)machine->connection_count * machine->slots; m++)
         free(machine->messages[m].values);
@@ -428,7 +429,8 @@ static void machine_free(struct by_machine *machine)
 
 int by_msccl_execute(const struct by_msccl *msccl, bool in_place, uint32_t slots, struct by_problem *problem)
 {
-    struct by_machine machine = {.msccl = msccl, .in_place = in_place, .slots = slots, .problem = problem};
+    struct by_export_machine machine = {
+        .msccl = msccl, .in_place = in_place, .slots = slots, .problem = problem};
     int error;
 
     BY_ASSERT(slots > 0);

@@ -18,7 +18,7 @@ struct by_connection {
     uint32_t head, count;      /* messages under way: a ring of `slots` */
 };
 
-struct by_message {
+struct by_export_message {
     uint32_t step; /* that sent it */
     uint32_t count;
     uint32_t *values; /* BY_MSCCL_COUNT_MAX of room */
@@ -30,7 +30,7 @@ struct by_reading {
     uint32_t next; /* number + 1, 0 ends the list */
 };
 
-struct by_machine {
+struct by_export_machine {
     const struct by_msccl *msccl;
     bool in_place;
     uint32_t slots;
@@ -48,11 +48,11 @@ struct by_machine {
     /* Progress. */
     uint32_t connection_count;
     struct by_connection *connections;
-    struct by_message *messages; /* [connection * slots + i] */
-    uint32_t *out, *in;          /* by block: its connections, or BY_STEP_NONE */
-    uint32_t *done;              /* by block: steps executed */
-    bool *queued;                /* by block */
-    uint32_t *queue;             /* of blocks that may go on: a ring of block_count */
+    struct by_export_message *messages; /* [connection * slots + i] */
+    uint32_t *out, *in;                 /* by block: its connections, or BY_STEP_NONE */
+    uint32_t *done;                     /* by block: steps executed */
+    bool *queued;                       /* by block */
+    uint32_t *queue;                    /* of blocks that may go on: a ring of block_count */
     uint32_t queue_head, queue_count;
     /* What happened before what. */
     uint32_t clock;
@@ -68,11 +68,11 @@ struct by_machine {
 
 /* Whether step `first` is certain to be done before `second` begins, in every order of execution. -1 when the
  * search was given up. */
-int by_happens_before(struct by_machine *machine, uint32_t first, uint32_t second);
+int by_happens_before(struct by_export_machine *machine, uint32_t first, uint32_t second);
 /* Records that `step` reads or writes a place; BY_EINVAL when another order of execution could do otherwise.
  */
-int by_happens_access(struct by_machine *machine, uint32_t place, uint32_t step, bool write);
+int by_happens_access(struct by_export_machine *machine, uint32_t place, uint32_t step, bool write);
 /* Says why nothing goes on; returns BY_EINVAL. */
-int by_stuck_explain(struct by_machine *machine);
+int by_stuck_explain(struct by_export_machine *machine);
 
 #endif

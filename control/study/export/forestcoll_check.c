@@ -19,7 +19,7 @@
 #define SENDS_MAX (1u << 26)
 #define NONE      UINT32_MAX
 
-struct tree {
+struct forestcoll_check_tree {
     uint32_t root;
     int64_t index, chunks, height;
     uint32_t send_first, send_count;
@@ -41,7 +41,7 @@ struct by_forestcoll {
     uint32_t slot_count;
     uint32_t *slots; /* hash table: name + 1 */
     uint32_t tree_count, tree_room;
-    struct tree *trees;
+    struct forestcoll_check_tree *trees;
     uint32_t send_count, send_room;
     struct send *sends;
     uint32_t path_count, path_room;
@@ -162,7 +162,7 @@ static int read_algorithm(struct by_forestcoll *forest, const struct by_xml_elem
 static int read_tree(struct by_forestcoll *forest, const struct by_xml_element *element,
                      struct by_problem *problem)
 {
-    struct tree tree = {.send_first = forest->send_count, .line = element->place.line};
+    struct forestcoll_check_tree tree = {.send_first = forest->send_count, .line = element->place.line};
     int error = read_node(forest, element, "root", &tree.root, problem);
 
     if (!error)
@@ -254,7 +254,7 @@ int by_forestcoll_start(struct by_forestcoll *forest, const struct by_xml_elemen
 /* ---- execution ---- */
 
 /* Memory for one tree at a time, by node. */
-struct walk {
+struct forestcoll_check_walk {
     uint32_t *arrival; /* the send by which the tree's data arrive, or NONE */
     uint32_t *first;   /* [names + 1] sends by source */
     uint32_t *order;   /* sends in the order of their sources */
@@ -262,7 +262,7 @@ struct walk {
     uint32_t *queue;
 };
 
-static int refuse(const struct by_forestcoll *forest, const struct tree *tree, int line,
+static int refuse(const struct by_forestcoll *forest, const struct forestcoll_check_tree *tree, int line,
                   struct by_problem *problem, const char *what, uint32_t node)
 {
     return by_problem_set(problem, BY_EINVAL, (struct by_place){line, 1}, "tree %lld of root %.80s: %.80s %s",
@@ -270,8 +270,8 @@ static int refuse(const struct by_forestcoll *forest, const struct tree *tree, i
 }
 
 /* Sends that never go: names the circle they wait in, or the source that gets nothing. */
-static int explain_stuck(const struct by_forestcoll *forest, const struct tree *tree, const struct walk *walk,
-                         uint32_t node, struct by_problem *problem)
+static int explain_stuck(const struct by_forestcoll *forest, const struct forestcoll_check_tree *tree,
+                         const struct forestcoll_check_walk *walk, uint32_t node, struct by_problem *problem)
 {
     uint32_t count = 0, first;
     char text[240];
@@ -297,7 +297,8 @@ static int explain_stuck(const struct by_forestcoll *forest, const struct tree *
                           count > 5 ? " ..." : "");
 }
 
-static void sort_sends(const struct by_forestcoll *forest, const struct tree *tree, struct walk *walk)
+static void sort_sends(const struct by_forestcoll *forest, const struct forestcoll_check_tree *tree,
+                       struct forestcoll_check_walk *walk)
 {
     memset(walk->first, 0, ((size_t)forest->name_count + 2) * sizeof(*walk->first));
     for (uint32_t s = 0; s < tree->send_count; s++)
@@ -308,8 +309,8 @@ static void sort_sends(const struct by_forestcoll *forest, const struct tree *tr
         walk->order[walk->first[forest->sends[tree->send_first + s].from + 1]++] = tree->send_first + s;
 }
 
-static int run_tree(const struct by_forestcoll *forest, const struct tree *tree, struct walk *walk,
-                    struct by_problem *problem)
+static int run_tree(const struct by_forestcoll *forest, const struct forestcoll_check_tree *tree,
+                    struct forestcoll_check_walk *walk, struct by_problem *problem)
 {
     uint32_t head = 0, tail = 0, height = 0;
 
@@ -360,7 +361,7 @@ static int check_shares(const struct by_forestcoll *forest, uint64_t *total, str
 
     *total = 0;
     for (uint32_t t = 0; t < forest->tree_count && !error; t++) {
-        const struct tree *tree = &forest->trees[t];
+        const struct forestcoll_check_tree *tree = &forest->trees[t];
 
         roots += sum[tree->root] == 0;
         sum[tree->root] += tree->chunks;
@@ -426,8 +427,9 @@ static uint32_t make_wires(const struct by_topology *topology, struct wire *wire
 }
 
 static int load_send(const struct by_forestcoll *forest, const struct by_topology *topology,
-                     const int64_t *node_of, const struct tree *tree, const struct send *send,
-                     struct wire *wires, uint32_t wire_count, struct by_problem *problem)
+                     const int64_t *node_of, const struct forestcoll_check_tree *tree,
+                     const struct send *send, struct wire *wires, uint32_t wire_count,
+                     struct by_problem *problem)
 {
     bool down =
         forest->collective != BY_COLLECTIVE_REDUCE_SCATTER && forest->collective != BY_COLLECTIVE_REDUCE;
@@ -508,11 +510,11 @@ static int check_on_topology(const struct by_forestcoll *forest, const struct by
 
 static int run_trees(const struct by_forestcoll *forest, struct by_problem *problem)
 {
-    struct walk walk = {.arrival = by_alloc(forest->name_count, sizeof(uint32_t)),
-                        .first = by_alloc((size_t)forest->name_count + 2, sizeof(uint32_t)),
-                        .order = by_alloc(forest->send_count, sizeof(uint32_t)),
-                        .depth = by_alloc(forest->name_count, sizeof(uint32_t)),
-                        .queue = by_alloc((size_t)forest->name_count + 1, sizeof(uint32_t))};
+    struct forestcoll_check_walk walk = {.arrival = by_alloc(forest->name_count, sizeof(uint32_t)),
+                                         .first = by_alloc((size_t)forest->name_count + 2, sizeof(uint32_t)),
+                                         .order = by_alloc(forest->send_count, sizeof(uint32_t)),
+                                         .depth = by_alloc(forest->name_count, sizeof(uint32_t)),
+                                         .queue = by_alloc((size_t)forest->name_count + 1, sizeof(uint32_t))};
     int error = 0;
 
     for (uint32_t t = 0; t < forest->tree_count && !error; t++)

@@ -13,7 +13,7 @@
 #define READINGS_MAX (1u << 26)
 
 /* The step that a step waits for, or BY_STEP_NONE. */
-static uint32_t awaited(const struct by_machine *machine, uint32_t step)
+static uint32_t awaited(const struct by_export_machine *machine, uint32_t step)
 {
     const struct by_msccl *msccl = machine->msccl;
     const struct by_msccl_step *what = &msccl->steps[step];
@@ -25,7 +25,7 @@ static uint32_t awaited(const struct by_machine *machine, uint32_t step)
            (uint32_t)what->after_step;
 }
 
-static void push(struct by_machine *machine, uint32_t step, uint32_t floor, uint32_t *depth)
+static void push(struct by_export_machine *machine, uint32_t step, uint32_t floor, uint32_t *depth)
 {
     if (step == BY_STEP_NONE || machine->stamp[step] == machine->search || machine->when[step] < floor)
         return;
@@ -34,7 +34,7 @@ static void push(struct by_machine *machine, uint32_t step, uint32_t floor, uint
 }
 
 /* Backward from `second`, through what was executed after `first`. */
-static int look_back(struct by_machine *machine, uint32_t first, uint32_t second)
+static int look_back(struct by_export_machine *machine, uint32_t first, uint32_t second)
 {
     uint32_t depth = 0;
 
@@ -55,7 +55,7 @@ static int look_back(struct by_machine *machine, uint32_t first, uint32_t second
     return 0;
 }
 
-int by_happens_before(struct by_machine *machine, uint32_t first, uint32_t second)
+int by_happens_before(struct by_export_machine *machine, uint32_t first, uint32_t second)
 {
     const struct by_msccl_block *a = &machine->msccl->blocks[machine->block_of[first]];
     uint32_t block = machine->block_of[second];
@@ -68,7 +68,7 @@ int by_happens_before(struct by_machine *machine, uint32_t first, uint32_t secon
     return look_back(machine, first, second);
 }
 
-static int refuse(struct by_machine *machine, uint32_t first, uint32_t second, int verdict)
+static int refuse(struct by_export_machine *machine, uint32_t first, uint32_t second, int verdict)
 {
     const struct by_msccl *msccl = machine->msccl;
     const struct by_msccl_block *a = &msccl->blocks[machine->block_of[first]];
@@ -86,7 +86,7 @@ static int refuse(struct by_machine *machine, uint32_t first, uint32_t second, i
         b->gpu, first - a->step_first, a->id, second - b->step_first, b->id);
 }
 
-int by_happens_access(struct by_machine *machine, uint32_t place, uint32_t step, bool write)
+int by_happens_access(struct by_export_machine *machine, uint32_t place, uint32_t step, bool write)
 {
     uint32_t writer = machine->writer[place];
     int verdict = writer == BY_STEP_NONE ? 1 : by_happens_before(machine, writer, step);

@@ -16,7 +16,7 @@
 
 static const struct by_place nowhere = {0, 0};
 
-struct maker {
+struct moves_maker {
     const struct by_series *series;
     const struct by_topology *topology;
     struct by_links *links;
@@ -29,7 +29,7 @@ struct maker {
 };
 
 /* The messages of a period that a part carries, a fraction. */
-static void part_amount(const struct maker *maker, const struct by_series_part *part, mpq_t amount)
+static void part_amount(const struct moves_maker *maker, const struct by_series_part *part, mpq_t amount)
 {
     const struct by_series_task *task = &maker->series->lanes[part->lane].tasks[part->task];
     uint32_t link = by_links_find(maker->links, task->node, task->to);
@@ -41,14 +41,14 @@ static void part_amount(const struct maker *maker, const struct by_series_part *
     mpq_div(amount, amount, maker->series->messages[task->message].size);
 }
 
-static bool is_host(const struct maker *maker, uint32_t node)
+static bool is_host(const struct moves_maker *maker, uint32_t node)
 {
     return maker->topology->nodes[node].compute;
 }
 
 /* Calls `visit` for each part that a host sends, with the number of its slot. */
-static int each_part(struct maker *maker,
-                     int (*visit)(struct maker *, uint32_t, const struct by_series_part *))
+static int each_part(struct moves_maker *maker,
+                     int (*visit)(struct moves_maker *, uint32_t, const struct by_series_part *))
 {
     int error = 0;
 
@@ -62,7 +62,7 @@ static int each_part(struct maker *maker,
     return error;
 }
 
-static int refine(struct maker *maker, uint32_t slot, const struct by_series_part *part)
+static int refine(struct moves_maker *maker, uint32_t slot, const struct by_series_part *part)
 {
     mpq_t amount;
 
@@ -75,7 +75,7 @@ static int refine(struct maker *maker, uint32_t slot, const struct by_series_par
 }
 
 /* Where the lane's chunks lie: the lanes of a message one after the other. */
-static int lay_out(struct maker *maker, struct by_problem *problem)
+static int lay_out(struct moves_maker *maker, struct by_problem *problem)
 {
     const struct by_series *series = maker->series;
     uint32_t *used = by_alloc(series->message_count, sizeof(*used));
@@ -107,14 +107,14 @@ static int lay_out(struct maker *maker, struct by_problem *problem)
 }
 
 /* The next host on the lane's way from a task on. */
-static uint32_t next_host(const struct maker *maker, const struct by_series_lane *lane, uint32_t task)
+static uint32_t next_host(const struct moves_maker *maker, const struct by_series_lane *lane, uint32_t task)
 {
     while (!is_host(maker, lane->tasks[task].to) && task + 1 < lane->task_count)
         task++;
     return lane->tasks[task].to;
 }
 
-static int add_move(struct maker *maker, uint32_t slot, const struct by_series_part *part)
+static int add_move(struct moves_maker *maker, uint32_t slot, const struct by_series_part *part)
 {
     const struct by_series *series = maker->series;
     const struct by_series_lane *lane = &series->lanes[part->lane];
@@ -174,7 +174,7 @@ static void join_chunks(struct by_moves *moves)
     moves->chunk_count /= (uint32_t)together;
 }
 
-static void maker_free(struct maker *maker)
+static void maker_free(struct moves_maker *maker)
 {
     for (uint32_t l = 0; l < maker->series->lane_count; l++) {
         free(maker->stage[l]);
@@ -191,7 +191,7 @@ static void maker_free(struct maker *maker)
 int by_moves_make(const struct by_series *series, const struct by_topology *topology, struct by_moves *moves,
                   struct by_problem *problem)
 {
-    struct maker maker = {.series = series, .topology = topology, .moves = moves};
+    struct moves_maker maker = {.series = series, .topology = topology, .moves = moves};
     int error;
 
     *moves = (struct by_moves){.operation = series->operation};

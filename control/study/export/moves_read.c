@@ -12,7 +12,7 @@ static const struct by_place nowhere = {0, 0};
 /* Chunks of all messages at all hosts that an execution keeps track of (count). */
 #define CELLS_MAX ((uint64_t)1 << 31)
 
-struct reader {
+struct moves_read_reader {
     struct by_json json;
     struct by_moves *moves;
     struct by_problem *problem;
@@ -25,12 +25,12 @@ struct reader {
 
 #define refuse(reader, ...) by_json_refuse(&(reader)->json, (reader)->problem, &(reader)->error, __VA_ARGS__)
 
-static bool going(const struct reader *reader)
+static bool going(const struct moves_read_reader *reader)
 {
     return !reader->error && !reader->json.failed;
 }
 
-static bool read_count(struct reader *reader, const char *what, uint32_t least, uint32_t most,
+static bool read_count(struct moves_read_reader *reader, const char *what, uint32_t least, uint32_t most,
                        uint32_t *value)
 {
     int64_t number = -1;
@@ -42,7 +42,7 @@ static bool read_count(struct reader *reader, const char *what, uint32_t least, 
     return true;
 }
 
-static bool read_move(struct reader *reader, uint32_t rank)
+static bool read_move(struct moves_read_reader *reader, uint32_t rank)
 {
     struct by_moves *moves = reader->moves;
     struct by_move move = {.count = 0};
@@ -90,7 +90,7 @@ static bool read_move(struct reader *reader, uint32_t rank)
     return true;
 }
 
-static bool read_host(struct reader *reader)
+static bool read_host(struct moves_read_reader *reader)
 {
     const char *key;
     size_t bytes;
@@ -111,13 +111,13 @@ static bool read_host(struct reader *reader)
     return going(reader);
 }
 
-static bool read_word(struct reader *reader, const char **text, size_t *bytes)
+static bool read_word(struct moves_read_reader *reader, const char **text, size_t *bytes)
 {
     return (by_json_peek(&reader->json) == '"' && by_json_string(&reader->json, text, bytes)) ||
            refuse(reader, "a string is expected");
 }
 
-static void read_hosts(struct reader *reader)
+static void read_hosts(struct moves_read_reader *reader)
 {
     struct by_moves *moves = reader->moves;
 
@@ -136,7 +136,7 @@ static void read_hosts(struct reader *reader)
     }
 }
 
-static void read_member(struct reader *reader, const char *key, size_t bytes)
+static void read_member(struct moves_read_reader *reader, const char *key, size_t bytes)
 {
     struct by_moves *moves = reader->moves;
     const char *text = "";
@@ -181,7 +181,7 @@ static int compare_rounds(const void *left, const void *right)
 #define WRONG(problem, ...) by_problem_set((problem), BY_EINVAL, nowhere, __VA_ARGS__)
 
 /* Every send is received and the other way round. */
-static int check_pairs(struct reader *reader)
+static int check_pairs(struct moves_read_reader *reader)
 {
     struct by_moves *moves = reader->moves;
 
@@ -203,7 +203,7 @@ static int check_pairs(struct reader *reader)
 }
 
 /* Which messages there are: by source and target; whether anybody sends or gets them. */
-struct machine {
+struct moves_read_machine {
     const struct by_moves *moves;
     struct by_problem *problem;
     uint32_t *message; /* by source and target: its number + 1 */
@@ -211,7 +211,7 @@ struct machine {
     uint8_t *has; /* by rank, message and chunk: 0 no, 1 yes, 2 since this round */
 };
 
-static uint8_t *cell(const struct machine *machine, uint32_t rank, const struct by_move *move)
+static uint8_t *cell(const struct moves_read_machine *machine, uint32_t rank, const struct by_move *move)
 {
     uint32_t n = machine->moves->rank_count;
     uint32_t message = machine->message[(size_t)move->source * n + move->target] - 1;
@@ -220,7 +220,7 @@ static uint8_t *cell(const struct machine *machine, uint32_t rank, const struct 
            move->first;
 }
 
-static int run_round(struct machine *machine, uint32_t first, uint32_t end)
+static int run_round(struct moves_read_machine *machine, uint32_t first, uint32_t end)
 {
     const struct by_move *moves = machine->moves->moves;
 
@@ -248,7 +248,7 @@ static int run_round(struct machine *machine, uint32_t first, uint32_t end)
     return 0;
 }
 
-static int check_end(const struct machine *machine)
+static int check_end(const struct moves_read_machine *machine)
 {
     const struct by_moves *moves = machine->moves;
 
@@ -265,7 +265,7 @@ static int check_end(const struct machine *machine)
 }
 
 /* A gossip has a message for each two of those who send and those who get; a scatter has one sender. */
-static int list_messages(struct machine *machine)
+static int list_messages(struct moves_read_machine *machine)
 {
     const struct by_moves *moves = machine->moves;
     uint32_t n = moves->rank_count, senders = 0;
@@ -289,7 +289,7 @@ static int list_messages(struct machine *machine)
 
 static int execute(const struct by_moves *moves, struct by_problem *problem)
 {
-    struct machine machine = {.moves = moves, .problem = problem};
+    struct moves_read_machine machine = {.moves = moves, .problem = problem};
     uint32_t n = moves->rank_count, first = 0;
     uint64_t cells;
     int error;
@@ -330,7 +330,7 @@ static int execute(const struct by_moves *moves, struct by_problem *problem)
 
 int by_moves_check(const char *text, size_t bytes, struct by_moves *moves, struct by_problem *problem)
 {
-    struct reader reader = {.moves = moves, .problem = problem};
+    struct moves_read_reader reader = {.moves = moves, .problem = problem};
     const char *key;
     size_t key_bytes;
 

@@ -23,7 +23,7 @@ static const struct by_place nowhere = {0, 0};
 #define NONE UINT32_MAX
 
 /* One end of a transfer, or a local copy: a step of a thread block. */
-struct step {
+struct msccl_step {
     const char *type;
     char source, target; /* buffers: i, o, s */
     int64_t source_at, target_at, count;
@@ -41,7 +41,7 @@ struct transfer {
     uint32_t send, receive; /* steps */
 };
 
-struct block {
+struct msccl_block {
     uint32_t rank;
     int64_t send, receive; /* peers, or -1 */
     uint32_t channel;
@@ -50,15 +50,15 @@ struct block {
     uint32_t *steps;
 };
 
-struct program {
+struct msccl_program {
     const struct by_plan *plan;
     const struct by_chunks *chunks;
     uint32_t step_count, step_room;
-    struct step *steps;
+    struct msccl_step *steps;
     uint32_t transfer_count, transfer_room;
     struct transfer *transfers;
     uint32_t block_count, block_room;
-    struct block *blocks;
+    struct msccl_block *blocks;
     uint32_t *local;  /* by rank: the block of local copies, or NONE */
     int64_t *scratch; /* by rank: chunks of scratch in use */
     uint32_t *block_of_rank_count;
@@ -70,7 +70,7 @@ struct program {
     int64_t *partial;   /* by rank: where in scratch the partial sum lies */
 };
 
-static uint32_t add_step(struct program *program, struct step step)
+static uint32_t add_step(struct msccl_program *program, struct msccl_step step)
 {
     BY_GROW(program->steps, program->step_count, program->step_room);
     program->steps[program->step_count] = step;
@@ -79,8 +79,8 @@ static uint32_t add_step(struct program *program, struct step step)
     return program->step_count++;
 }
 
-static void add_transfer(struct program *program, uint32_t level, uint32_t from, uint32_t to,
-                         struct step send, struct step receive)
+static void add_transfer(struct msccl_program *program, uint32_t level, uint32_t from, uint32_t to,
+                         struct msccl_step send, struct msccl_step receive)
 {
     struct transfer transfer = {level, program->transfer_count, from, to, 0, 0};
 
@@ -90,21 +90,21 @@ static void add_transfer(struct program *program, uint32_t level, uint32_t from,
     program->transfers[program->transfer_count++] = transfer;
 }
 
-static uint32_t new_block(struct program *program, uint32_t rank, int64_t send, int64_t receive,
+static uint32_t new_block(struct msccl_program *program, uint32_t rank, int64_t send, int64_t receive,
                           uint32_t channel)
 {
     BY_GROW(program->blocks, program->block_count, program->block_room);
-    program->blocks[program->block_count] = (struct block){.rank = rank,
-                                                           .send = send,
-                                                           .receive = receive,
-                                                           .channel = channel,
-                                                           .id = program->block_of_rank_count[rank]++};
+    program->blocks[program->block_count] = (struct msccl_block){.rank = rank,
+                                                                 .send = send,
+                                                                 .receive = receive,
+                                                                 .channel = channel,
+                                                                 .id = program->block_of_rank_count[rank]++};
     return program->block_count++;
 }
 
-static void put_step(struct program *program, uint32_t block, uint32_t step)
+static void put_step(struct msccl_program *program, uint32_t block, uint32_t step)
 {
-    struct block *where = &program->blocks[block];
+    struct msccl_block *where = &program->blocks[block];
 
     BY_ASSERT(block < program->block_count && program->blocks);
     BY_GROW(where->steps, where->count, where->room);
@@ -114,15 +114,15 @@ static void put_step(struct program *program, uint32_t block, uint32_t step)
 }
 
 /* A copy from input to output at one GPU. */
-static void add_copy(struct program *program, uint32_t rank, int64_t from, int64_t to, int64_t count)
+static void add_copy(struct msccl_program *program, uint32_t rank, int64_t from, int64_t to, int64_t count)
 {
-    uint32_t step = add_step(program, (struct step){.type = "cpy",
-                                                    .source = 'i',
-                                                    .target = 'o',
-                                                    .source_at = from,
-                                                    .target_at = to,
-                                                    .count = count,
-                                                    .after = NONE});
+    uint32_t step = add_step(program, (struct msccl_step){.type = "cpy",
+                                                          .source = 'i',
+                                                          .target = 'o',
+                                                          .source_at = from,
+                                                          .target_at = to,
+                                                          .count = count,
+                                                          .after = NONE});
 
     if (program->local[rank] == NONE)
         program->local[rank] = new_block(program, rank, -1, -1, 0);
@@ -130,17 +130,17 @@ static void add_copy(struct program *program, uint32_t rank, int64_t from, int64
 }
 
 /* Some chunks of a tree: at most as many as one step moves. */
-struct part {
+struct msccl_part {
     const struct by_tree *tree;
     int64_t first, count;
 };
 
-static uint32_t rank_at(const struct program *program, uint32_t node)
+static uint32_t rank_at(const struct msccl_program *program, uint32_t node)
 {
     return program->chunks->rank_of[node];
 }
 
-static void find_depths(const struct program *program, const struct by_tree *tree)
+static void find_depths(const struct msccl_program *program, const struct by_tree *tree)
 {
     program->depth[tree->root] = 0;
     for (uint32_t e = 0; e < tree->edge_count; e++) {
@@ -151,7 +151,7 @@ static void find_depths(const struct program *program, const struct by_tree *tre
 }
 
 /* Where the root keeps the chunks of its result. */
-static int64_t at_root(const struct program *program, const struct part *part)
+static int64_t at_root(const struct msccl_program *program, const struct msccl_part *part)
 {
     return program->plan->collective == BY_COLLECTIVE_REDUCE_SCATTER
                ? part->first - rank_at(program, part->tree->root) * program->chunks->each
@@ -159,7 +159,7 @@ static int64_t at_root(const struct program *program, const struct part *part)
 }
 
 /* Partial sums towards the root; those of allreduce and the root's go to the output, others to scratch. */
-static void add_up(struct program *program, const struct part *part)
+static void add_up(struct msccl_program *program, const struct msccl_part *part)
 {
     const struct by_tree *tree = part->tree;
     bool allreduce = program->plan->collective == BY_COLLECTIVE_ALLREDUCE;
@@ -175,8 +175,9 @@ static void add_up(struct program *program, const struct part *part)
         uint32_t child = rank_at(program, path.nodes[path.node_count - 1]);
         uint32_t parent = rank_at(program, path.nodes[0]);
         bool to_output = allreduce || path.nodes[0] == tree->root;
-        struct step send = {.type = "s", .source = 'i', .source_at = part->first, .count = part->count};
-        struct step receive = {.type = "rrc", .source = 'i', .source_at = part->first, .count = part->count};
+        struct msccl_step send = {.type = "s", .source = 'i', .source_at = part->first, .count = part->count};
+        struct msccl_step receive = {
+            .type = "rrc", .source = 'i', .source_at = part->first, .count = part->count};
 
         if (!to_output && program->partial[parent] < 0) {
             program->partial[parent] = program->scratch[parent];
@@ -206,7 +207,7 @@ static void add_up(struct program *program, const struct part *part)
 }
 
 /* The root's data, or the sum that is at the root, to all; `summed`: after add_up. */
-static void add_down(struct program *program, const struct part *part, bool summed)
+static void add_down(struct msccl_program *program, const struct msccl_part *part, bool summed)
 {
     const struct by_tree *tree = part->tree;
     uint32_t root = rank_at(program, tree->root);
@@ -224,14 +225,14 @@ static void add_down(struct program *program, const struct part *part, bool summ
         uint32_t child = rank_at(program, path.nodes[path.node_count - 1]);
         uint32_t parent = rank_at(program, path.nodes[0]);
         bool from_input = parent == root && !summed;
-        struct step send = {.type = "s",
-                            .source = from_input ? 'i' : 'o',
-                            .target = 'o',
-                            .source_at = from_input ? input : part->first,
-                            .target_at = part->first,
-                            .count = part->count,
-                            .after = program->ready[parent]};
-        struct step receive = send;
+        struct msccl_step send = {.type = "s",
+                                  .source = from_input ? 'i' : 'o',
+                                  .target = 'o',
+                                  .source_at = from_input ? input : part->first,
+                                  .target_at = part->first,
+                                  .count = part->count,
+                                  .after = program->ready[parent]};
+        struct msccl_step receive = send;
 
         receive.type = "r";
         receive.after = program->sent_up[child];
@@ -241,7 +242,7 @@ static void add_down(struct program *program, const struct part *part, bool summ
     }
 }
 
-static uint32_t max_depth(struct program *program)
+static uint32_t max_depth(struct msccl_program *program)
 {
     uint32_t deepest = 0;
 
@@ -259,7 +260,7 @@ static uint32_t max_depth(struct program *program)
     return deepest;
 }
 
-static void add_trees(struct program *program)
+static void add_trees(struct msccl_program *program)
 {
     const struct by_plan *plan = program->plan;
 
@@ -273,7 +274,7 @@ static void add_trees(struct program *program)
         int64_t first = program->chunks->first[t], end = first + program->chunks->count[t];
 
         for (int64_t at = first; at < end; at += BY_MSCCL_COUNT_MAX) {
-            struct part part = {up, at, end - at < BY_MSCCL_COUNT_MAX ? end - at : BY_MSCCL_COUNT_MAX};
+            struct msccl_part part = {up, at, end - at < BY_MSCCL_COUNT_MAX ? end - at : BY_MSCCL_COUNT_MAX};
 
             if (up)
                 add_up(program, &part);
@@ -315,7 +316,7 @@ static int find_channel(const uint8_t *sends, const uint8_t *receives, uint32_t 
         from, to, BY_MSCCL_CHANNELS_MAX, BY_MSCCL_PEERS_MAX, BY_MSCCL_STEPS_MAX);
 }
 
-static int connect(struct program *program, struct by_problem *problem)
+static int connect(struct msccl_program *program, struct by_problem *problem)
 {
     size_t cells = (size_t)program->chunks->rank_count * BY_MSCCL_CHANNELS_MAX;
     uint8_t *sends = by_alloc(cells, 1), *receives = by_alloc(cells, 1);
@@ -348,7 +349,7 @@ static int connect(struct program *program, struct by_problem *problem)
     return error;
 }
 
-static int check_limits(const struct program *program, struct by_problem *problem)
+static int check_limits(const struct msccl_program *program, struct by_problem *problem)
 {
     if (program->chunks->total > BY_MSCCL_CHUNKS_MAX)
         return by_problem_set(problem, BY_ELIMIT, nowhere,
@@ -372,13 +373,13 @@ static int check_limits(const struct program *program, struct by_problem *proble
 
 /* ---- writing ---- */
 
-static void write_block(const struct program *program, const struct block *block, FILE *file)
+static void write_block(const struct msccl_program *program, const struct msccl_block *block, FILE *file)
 {
     fprintf(file, "    <tb id=\"%u\" send=\"%lld\" recv=\"%lld\" chan=\"%u\">\n", block->id,
             (long long)block->send, (long long)block->receive, block->channel);
     for (uint32_t i = 0; i < block->count; i++) {
-        const struct step *step = &program->steps[block->steps[i]];
-        const struct step *after = step->after == NONE ? NULL : &program->steps[step->after];
+        const struct msccl_step *step = &program->steps[block->steps[i]];
+        const struct msccl_step *after = step->after == NONE ? NULL : &program->steps[step->after];
 
         fprintf(
             file,
@@ -396,7 +397,7 @@ static void write_block(const struct program *program, const struct block *block
 }
 
 /* Chunks of a GPU's input and output. */
-static void find_buffers(const struct program *program, uint32_t rank, int64_t *input, int64_t *output)
+static void find_buffers(const struct msccl_program *program, uint32_t rank, int64_t *input, int64_t *output)
 {
     const struct by_chunks *chunks = program->chunks;
     bool is_root = program->plan->root >= 0 && chunks->rank_of[program->plan->root] == rank;
@@ -412,7 +413,8 @@ static void find_buffers(const struct program *program, uint32_t rank, int64_t *
         *output = 0;
 }
 
-static void write_program(const struct program *program, const struct by_export_options *options, FILE *file)
+static void write_program(const struct msccl_program *program, const struct by_export_options *options,
+                          FILE *file)
 {
     const struct by_plan *plan = program->plan;
 
@@ -440,12 +442,12 @@ static void write_program(const struct program *program, const struct by_export_
     fputs("</algo>\n", file);
 }
 
-static void program_make(struct program *program, const struct by_plan *plan, const struct by_chunks *chunks,
-                         uint32_t node_count)
+static void program_make(struct msccl_program *program, const struct by_plan *plan,
+                         const struct by_chunks *chunks, uint32_t node_count)
 {
     uint32_t n = chunks->rank_count;
 
-    *program = (struct program){.plan = plan, .chunks = chunks};
+    *program = (struct msccl_program){.plan = plan, .chunks = chunks};
     program->local = by_alloc(n, sizeof(uint32_t));
     program->scratch = by_alloc(n, sizeof(int64_t));
     program->block_of_rank_count = by_alloc(n, sizeof(uint32_t));
@@ -457,7 +459,7 @@ static void program_make(struct program *program, const struct by_plan *plan, co
         program->local[r] = NONE;
 }
 
-static void program_free(struct program *program)
+static void program_free(struct msccl_program *program)
 {
     for (uint32_t b = 0; b < program->block_count; b++)
         free(program->blocks[b].steps);
@@ -478,7 +480,7 @@ int by_export_msccl(const struct by_plan *plan, const struct by_topology *topolo
 {
     FILE *file = stream;
     struct by_chunks chunks;
-    struct program program;
+    struct msccl_program program;
     int error;
 
     if (!by_msccl_collective(plan->collective))
@@ -488,7 +490,7 @@ int by_export_msccl(const struct by_plan *plan, const struct by_topology *topolo
             "reduce");
     error = by_chunks_make(&chunks, plan, topology, problem);
     if (!error && chunks.total > BY_MSCCL_CHUNKS_MAX) {
-        program = (struct program){.chunks = &chunks};
+        program = (struct msccl_program){.chunks = &chunks};
         error = check_limits(&program, problem);
     }
     if (!error) {

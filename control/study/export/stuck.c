@@ -14,7 +14,7 @@
 /* What a block waits for: the block that would have to go on, or BY_STEP_NONE where none can. */
 enum reason { FOR_STEP, FOR_MESSAGE, FOR_SLOT };
 
-static uint32_t waits_for(const struct by_machine *machine, uint32_t block, enum reason *reason)
+static uint32_t waits_for(const struct by_export_machine *machine, uint32_t block, enum reason *reason)
 {
     const struct by_msccl *msccl = machine->msccl;
     const struct by_msccl_block *what = &msccl->blocks[block];
@@ -38,7 +38,7 @@ static uint32_t waits_for(const struct by_machine *machine, uint32_t block, enum
                                                                                             : other;
 }
 
-static int explain_end(const struct by_machine *machine, uint32_t block, enum reason reason)
+static int explain_end(const struct by_export_machine *machine, uint32_t block, enum reason reason)
 {
     const struct by_msccl_block *what = &machine->msccl->blocks[block];
     struct by_place place = {machine->msccl->steps[what->step_first + machine->done[block]].line, 1};
@@ -55,7 +55,7 @@ static int explain_end(const struct by_machine *machine, uint32_t block, enum re
         machine->done[block], what->id, what->gpu, what->send, what->channel);
 }
 
-static int explain_circle(const struct by_machine *machine, uint32_t first)
+static int explain_circle(const struct by_export_machine *machine, uint32_t first)
 {
     const struct by_msccl *msccl = machine->msccl;
     uint32_t block = first, named = 0;
@@ -80,7 +80,7 @@ static int explain_circle(const struct by_machine *machine, uint32_t first)
         named > NAMED_MAX ? ", ..." : "");
 }
 
-int by_stuck_explain(struct by_machine *machine)
+int by_stuck_explain(struct by_export_machine *machine)
 {
     uint32_t count = machine->msccl->block_count, circle = BY_STEP_NONE;
     uint32_t *seen = by_alloc(count, sizeof(*seen)), walk = 0;

@@ -14,7 +14,7 @@
 /* Digits of a number of the file (count): numbers of that length take a second to add. */
 #define DIGITS_MAX 100000u
 
-struct reader {
+struct series_read_reader {
     const struct by_topology *topology;
     struct by_json json;
     struct by_names *names;
@@ -27,13 +27,13 @@ struct reader {
 
 #define refuse(reader, ...) by_json_refuse(&(reader)->json, (reader)->problem, &(reader)->error, __VA_ARGS__)
 
-static bool going(const struct reader *reader)
+static bool going(const struct series_read_reader *reader)
 {
     return !reader->error && !reader->json.failed;
 }
 
 /* A non-negative integer: a number, or its digits in a string. */
-static bool read_integer(struct reader *reader, const char *what, mpz_t result)
+static bool read_integer(struct series_read_reader *reader, const char *what, mpz_t result)
 {
     const char *text = NULL;
     size_t bytes = 0;
@@ -55,7 +55,7 @@ static bool read_integer(struct reader *reader, const char *what, mpz_t result)
     return refuse(reader, "%s must be an integer that is not negative", what);
 }
 
-static bool read_index(struct reader *reader, const char *what, uint32_t limit, uint32_t *index)
+static bool read_index(struct series_read_reader *reader, const char *what, uint32_t limit, uint32_t *index)
 {
     int64_t number = -1;
 
@@ -68,7 +68,7 @@ static bool read_index(struct reader *reader, const char *what, uint32_t limit, 
     return true;
 }
 
-static bool read_rational(struct reader *reader, const char *what, mpq_t result)
+static bool read_rational(struct series_read_reader *reader, const char *what, mpq_t result)
 {
     bool num = false, den = false, right = by_json_peek(&reader->json) == '{';
     const char *key;
@@ -90,7 +90,7 @@ static bool read_rational(struct reader *reader, const char *what, mpq_t result)
     return true;
 }
 
-static bool read_node(struct reader *reader, uint32_t *node)
+static bool read_node(struct series_read_reader *reader, uint32_t *node)
 {
     const char *text = "(not a string)";
     size_t bytes = strlen(text);
@@ -106,7 +106,7 @@ static bool read_node(struct reader *reader, uint32_t *node)
     return true;
 }
 
-static bool read_values(struct reader *reader, uint64_t *values)
+static bool read_values(struct series_read_reader *reader, uint64_t *values)
 {
     uint32_t value = 0;
 
@@ -118,12 +118,12 @@ static bool read_values(struct reader *reader, uint64_t *values)
     return going(reader) && (*values != 0 || refuse(reader, "a message holds no values"));
 }
 
-static bool unknown(struct reader *reader, const char *key, size_t bytes, const char *what)
+static bool unknown(struct series_read_reader *reader, const char *key, size_t bytes, const char *what)
 {
     return refuse(reader, "key '%.*s' of %s is unknown", bytes > 40 ? 40 : (int)bytes, key, what);
 }
 
-static bool read_message(struct reader *reader)
+static bool read_message(struct series_read_reader *reader)
 {
     struct by_series *series = reader->series;
     struct by_series_message *message;
@@ -153,7 +153,7 @@ static bool read_message(struct reader *reader)
     return going(reader);
 }
 
-static bool read_combine(struct reader *reader, struct by_series_task *task)
+static bool read_combine(struct series_read_reader *reader, struct by_series_task *task)
 {
     uint32_t count = 0, limit = reader->series->message_count;
 
@@ -167,7 +167,7 @@ static bool read_combine(struct reader *reader, struct by_series_task *task)
     return going(reader) && (count == 2 || refuse(reader, "\"combine\" must be an array of two messages"));
 }
 
-static bool read_task(struct reader *reader, struct by_series_task *task)
+static bool read_task(struct series_read_reader *reader, struct by_series_task *task)
 {
     bool send = false, combine = false, into = false, at = false, from = false;
     uint32_t limit = reader->series->message_count;
@@ -199,7 +199,7 @@ static bool read_task(struct reader *reader, struct by_series_task *task)
            refuse(reader, "a task must have either send, from and to, or at, combine and into");
 }
 
-static bool read_lane(struct reader *reader)
+static bool read_lane(struct series_read_reader *reader)
 {
     struct by_series *series = reader->series;
     struct by_series_lane *lane;
@@ -230,7 +230,7 @@ static bool read_lane(struct reader *reader)
     return going(reader);
 }
 
-static bool read_part(struct reader *reader, struct by_series_part *part)
+static bool read_part(struct series_read_reader *reader, struct by_series_part *part)
 {
     const char *key;
     size_t bytes;
@@ -254,7 +254,7 @@ static bool read_part(struct reader *reader, struct by_series_part *part)
     return going(reader);
 }
 
-static bool read_busy(struct reader *reader, struct by_series_busy *busy)
+static bool read_busy(struct series_read_reader *reader, struct by_series_busy *busy)
 {
     uint32_t room = 0;
     const char *key;
@@ -280,7 +280,7 @@ static bool read_busy(struct reader *reader, struct by_series_busy *busy)
     return going(reader);
 }
 
-static bool read_slot(struct reader *reader)
+static bool read_slot(struct series_read_reader *reader)
 {
     struct by_series *series = reader->series;
     struct by_series_slot *slot;
@@ -307,7 +307,7 @@ static bool read_slot(struct reader *reader)
     return going(reader);
 }
 
-static bool read_price(struct reader *reader)
+static bool read_price(struct series_read_reader *reader)
 {
     struct by_series *series = reader->series;
     struct by_series_price *price;
@@ -341,7 +341,7 @@ static bool read_price(struct reader *reader)
     return going(reader);
 }
 
-static bool read_holder(struct reader *reader)
+static bool read_holder(struct series_read_reader *reader)
 {
     struct by_series *series = reader->series;
 
@@ -351,7 +351,8 @@ static bool read_holder(struct reader *reader)
     return read_node(reader, &series->holders[series->holder_count++]);
 }
 
-static bool read_array(struct reader *reader, const char *what, bool (*read)(struct reader *))
+static bool read_array(struct series_read_reader *reader, const char *what,
+                       bool (*read)(struct series_read_reader *))
 {
     if (by_json_peek(&reader->json) != '[')
         return refuse(reader, "\"%s\" must be an array", what);
@@ -360,14 +361,14 @@ static bool read_array(struct reader *reader, const char *what, bool (*read)(str
     return going(reader);
 }
 
-static bool read_word(struct reader *reader, const char **text, size_t *bytes)
+static bool read_word(struct series_read_reader *reader, const char **text, size_t *bytes)
 {
     return (by_json_peek(&reader->json) == '"' && by_json_string(&reader->json, text, bytes)) ||
            refuse(reader, "a string is expected");
 }
 
 /* The members that are neither arrays nor numbers. Returns false when the key is none of them. */
-static bool read_head(struct reader *reader, const char *key, size_t key_bytes)
+static bool read_head(struct series_read_reader *reader, const char *key, size_t key_bytes)
 {
     struct by_series *series = reader->series;
     const char *text = "";
@@ -397,7 +398,7 @@ static bool read_head(struct reader *reader, const char *key, size_t key_bytes)
     return true;
 }
 
-static void read_member(struct reader *reader, const char *key, size_t bytes)
+static void read_member(struct series_read_reader *reader, const char *key, size_t bytes)
 {
     struct by_series *series = reader->series;
 
@@ -424,7 +425,7 @@ static void read_member(struct reader *reader, const char *key, size_t bytes)
 }
 
 /* What must be there, once all is read. */
-static void check_whole(struct reader *reader)
+static void check_whole(struct series_read_reader *reader)
 {
     const struct by_series *series = reader->series;
     bool reduce = series->operation == BY_SERIES_REDUCE;
@@ -454,7 +455,7 @@ static void check_whole(struct reader *reader)
 int by_series_parse(const char *text, size_t bytes, const struct by_topology *topology,
                     struct by_series **series, struct by_problem *problem)
 {
-    struct reader reader = {.topology = topology, .problem = problem};
+    struct series_read_reader reader = {.topology = topology, .problem = problem};
     const char *key;
     size_t key_bytes;
 

@@ -13,7 +13,7 @@
 
 static const struct by_place nowhere = {0, 0};
 
-struct work {
+struct run_work {
     uint32_t lane;
     uint32_t input[2]; /* works whose results it needs; BY_SERIES_NONE: there from the start, or no second */
     uint32_t user;     /* the work that needs its result, or BY_SERIES_NONE for the end of the lane */
@@ -23,12 +23,12 @@ struct work {
     bool source;       /* all that it needs is there from the start */
 };
 
-struct run {
+struct series_run {
     const struct by_series *series;
     const struct by_topology *topology;
     struct by_links *links;
     uint32_t work_count;
-    struct work *works;
+    struct run_work *works;
     uint32_t *first;  /* by lane: its first work */
     uint32_t *stages; /* by lane */
     mpq_t *time;      /* by work: busy in a period */
@@ -37,7 +37,7 @@ struct run {
 
 #define FAULT(run, ...) by_problem_set((run)->problem, BY_EINVAL, nowhere, __VA_ARGS__)
 
-static const char *name_of(const struct run *run, uint32_t node)
+static const char *name_of(const struct series_run *run, uint32_t node)
 {
     return run->topology->nodes[node].name;
 }
@@ -53,10 +53,10 @@ static bool from_start(const struct by_series *series, uint32_t message, uint32_
 }
 
 /* Finds where a task gets a message from. */
-static int find_input(struct run *run, uint32_t lane, uint32_t task, uint32_t message, unsigned side)
+static int find_input(struct series_run *run, uint32_t lane, uint32_t task, uint32_t message, unsigned side)
 {
     const struct by_series_lane *what = &run->series->lanes[lane];
-    struct work *work = &run->works[run->first[lane] + task];
+    struct run_work *work = &run->works[run->first[lane] + task];
     uint32_t producer = by_series_producer(what, task, message, what->tasks[task].node);
 
     work->input[side] = BY_SERIES_NONE;
@@ -74,7 +74,7 @@ static int find_input(struct run *run, uint32_t lane, uint32_t task, uint32_t me
     return 0;
 }
 
-static int list_works(struct run *run)
+static int list_works(struct series_run *run)
 {
     const struct by_series *series = run->series;
     int error = 0;
@@ -85,14 +85,14 @@ static int list_works(struct run *run)
 
         for (uint32_t t = 0; t < lane->task_count && !error; t++) {
             const struct by_series_task *task = &lane->tasks[t];
-            struct work *work = &run->works[run->first[l] + t];
+            struct run_work *work = &run->works[run->first[l] + t];
             bool combines = task->to == BY_SERIES_NONE;
 
-            *work = (struct work){.lane = l,
-                                  .input = {BY_SERIES_NONE, BY_SERIES_NONE},
-                                  .user = BY_SERIES_NONE,
-                                  .where = combines ? task->node : task->to,
-                                  .source = true};
+            *work = (struct run_work){.lane = l,
+                                      .input = {BY_SERIES_NONE, BY_SERIES_NONE},
+                                      .user = BY_SERIES_NONE,
+                                      .where = combines ? task->node : task->to,
+                                      .source = true};
             error = find_input(run, l, t, combines ? task->left : task->message, 0);
             if (!error && combines)
                 error = find_input(run, l, t, task->right, 1);
@@ -104,7 +104,7 @@ static int list_works(struct run *run)
 }
 
 /* One slot: no port twice, and the parts of a link one after the other within its time. */
-static int pass_slot(struct run *run, uint32_t number, bool *sends, bool *receives)
+static int pass_slot(struct series_run *run, uint32_t number, bool *sends, bool *receives)
 {
     const struct by_series_slot *slot = &run->series->slots[number];
     int error = 0;
@@ -144,7 +144,7 @@ static int pass_slot(struct run *run, uint32_t number, bool *sends, bool *receiv
 }
 
 /* The time of one message on the way of a task. */
-static int transfer_time(struct run *run, const struct by_series_task *task, mpq_t time)
+static int transfer_time(struct series_run *run, const struct by_series_task *task, mpq_t time)
 {
     uint32_t link = by_links_find(run->links, task->node, task->to);
 
@@ -158,7 +158,7 @@ static int transfer_time(struct run *run, const struct by_series_task *task, mpq
 }
 
 /* The time of one combination. */
-static int combine_time(struct run *run, const struct by_series_task *task, mpq_t time)
+static int combine_time(struct series_run *run, const struct by_series_task *task, mpq_t time)
 {
     const struct by_node *node = &run->topology->nodes[task->node];
 
@@ -175,7 +175,7 @@ static int combine_time(struct run *run, const struct by_series_task *task, mpq_
 }
 
 /* Whether every task gets through its lane's amount in a period, and processors through theirs. */
-static int check_amounts(struct run *run)
+static int check_amounts(struct series_run *run)
 {
     const struct by_series *series = run->series;
     mpq_t *busy = by_rationals_new(run->topology->node_count), time, amount, period;
@@ -205,7 +205,8 @@ static int check_amounts(struct run *run)
 }
 
 /* Whether a work has all its inputs for this period; those that begin operations stop in time to be done. */
-static bool can_work(const struct run *run, const struct work *work, uint32_t period, uint32_t periods)
+static bool can_work(const struct series_run *run, const struct run_work *work, uint32_t period,
+                     uint32_t periods)
 {
     if (work->source && period + run->stages[work->lane] > periods)
         return false;
@@ -217,7 +218,7 @@ static bool can_work(const struct run *run, const struct work *work, uint32_t pe
 }
 
 /* The messages that wait at each node between two periods; keeps the most. */
-static void count_waiting(const struct run *run, mpz_t *waiting, mpz_t most)
+static void count_waiting(const struct series_run *run, mpz_t *waiting, mpz_t most)
 {
     for (uint32_t i = 0; i < run->topology->node_count; i++)
         mpz_set_ui(waiting[i], 0);
@@ -231,7 +232,7 @@ static void count_waiting(const struct run *run, mpz_t *waiting, mpz_t most)
 }
 
 /* One period: who can works; results are there for the next one. */
-static void pass_period(struct run *run, uint32_t period, uint32_t periods, bool *works,
+static void pass_period(struct series_run *run, uint32_t period, uint32_t periods, bool *works,
                         struct by_series_report *report)
 {
     bool full = true, begins = false, ends = false;
@@ -257,7 +258,7 @@ static void pass_period(struct run *run, uint32_t period, uint32_t periods, bool
 }
 
 /* Operations that are complete: of scatters and gossips those of which every message has arrived. */
-static void count_operations(const struct run *run, mpz_t operations)
+static void count_operations(const struct series_run *run, mpz_t operations)
 {
     const struct by_series *series = run->series;
     uint32_t classes = series->operation == BY_SERIES_REDUCE ? 1 : series->message_count;
@@ -282,7 +283,7 @@ static void count_operations(const struct run *run, mpz_t operations)
     free(arrived);
 }
 
-static void pass_periods(struct run *run, uint32_t periods, struct by_series_report *report)
+static void pass_periods(struct series_run *run, uint32_t periods, struct by_series_report *report)
 {
     bool *works = by_alloc(run->work_count, sizeof(*works));
     mpz_t *waiting = by_alloc(run->topology->node_count, sizeof(*waiting));
@@ -310,7 +311,7 @@ static void pass_periods(struct run *run, uint32_t periods, struct by_series_rep
 }
 
 /* Slots follow each other within the period. */
-static int pass_slots(struct run *run)
+static int pass_slots(struct series_run *run)
 {
     bool *sends = by_alloc(run->topology->node_count, sizeof(*sends));
     bool *receives = by_alloc(run->topology->node_count, sizeof(*receives));
@@ -347,7 +348,7 @@ void by_series_report_clear(struct by_series_report *report)
 int by_series_run(const struct by_series *series, const struct by_topology *topology, uint32_t periods,
                   struct by_series_report *report, struct by_problem *problem)
 {
-    struct run run = {.series = series, .topology = topology, .problem = problem};
+    struct series_run run = {.series = series, .topology = topology, .problem = problem};
     int error;
 
     run.links = by_links_new(topology);

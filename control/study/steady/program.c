@@ -9,7 +9,7 @@ static uint32_t add_resource(struct by_resources *resources, struct by_lp *lp, e
     uint32_t row = by_lp_row(lp, BY_LP_AT_MOST, 1, 1);
 
     BY_GROW(resources->list, resources->count, resources->room);
-    resources->list[resources->count++] = (struct by_resource){kind, node, to, row};
+    resources->list[resources->count++] = (struct by_steady_resource){kind, node, to, row};
     return row;
 }
 
@@ -88,18 +88,18 @@ void by_program_prices(const struct by_resources *resources, const struct by_lp 
     mpq_clear(price);
 }
 
-struct by_lane *by_lanes_add(struct by_lanes *lanes)
+struct by_steady_lane *by_lanes_add(struct by_lanes *lanes)
 {
-    struct by_lane *lane;
+    struct by_steady_lane *lane;
 
     BY_GROW(lanes->list, lanes->count, lanes->room);
     lane = &lanes->list[lanes->count++];
-    *lane = (struct by_lane){.task_count = 0};
+    *lane = (struct by_steady_lane){.task_count = 0};
     mpq_init(lane->weight);
     return lane;
 }
 
-void by_lane_push(struct by_lane *lane, struct by_series_task task)
+void by_lane_push(struct by_steady_lane *lane, struct by_series_task task)
 {
     BY_GROW(lane->tasks, lane->task_count, lane->task_room);
     lane->tasks[lane->task_count++] = task;
@@ -127,7 +127,7 @@ void by_steady_message_size(const struct by_steady_problem *problem, uint32_t fi
 }
 
 /* A walk along links with flow, to where it meets itself or ends. */
-struct walk {
+struct steady_program_walk {
     const struct by_links *links;
     mpq_t *flow;
     uint32_t *first, *next; /* lists of links by the node where they start */
@@ -138,7 +138,7 @@ struct walk {
 
 /* Takes the circle that ends the walk off the flow: `path` from `at` on; returns the new length: the walk
  * goes on from the first link that is empty now. */
-static uint32_t take_circle(struct walk *walk, uint32_t at, uint32_t length)
+static uint32_t take_circle(struct steady_program_walk *walk, uint32_t at, uint32_t length)
 {
     mpq_t least;
     uint32_t cut = length;
@@ -160,7 +160,7 @@ static uint32_t take_circle(struct walk *walk, uint32_t at, uint32_t length)
 }
 
 /* Walks from `start` until all that can be reached is known to be free of circles. */
-static void walk_from(struct walk *walk, uint32_t start)
+static void walk_from(struct steady_program_walk *walk, uint32_t start)
 {
     uint32_t length = 0, node = start;
 
@@ -191,13 +191,13 @@ static void walk_from(struct walk *walk, uint32_t start)
 
 void by_flow_straighten(const struct by_links *links, uint32_t node_count, mpq_t *flow)
 {
-    struct walk walk = {.links = links,
-                        .flow = flow,
-                        .first = by_alloc(node_count, sizeof(uint32_t)),
-                        .next = by_alloc(links->count, sizeof(uint32_t)),
-                        .cursor = by_alloc(node_count, sizeof(uint32_t)),
-                        .place = by_alloc(node_count, sizeof(uint32_t)),
-                        .path = by_alloc((size_t)node_count + 1, sizeof(uint32_t))};
+    struct steady_program_walk walk = {.links = links,
+                                       .flow = flow,
+                                       .first = by_alloc(node_count, sizeof(uint32_t)),
+                                       .next = by_alloc(links->count, sizeof(uint32_t)),
+                                       .cursor = by_alloc(node_count, sizeof(uint32_t)),
+                                       .place = by_alloc(node_count, sizeof(uint32_t)),
+                                       .path = by_alloc((size_t)node_count + 1, sizeof(uint32_t))};
 
     memset(walk.first, 0xff, node_count * sizeof(uint32_t));
     for (uint32_t i = links->count; i-- > 0;) {

@@ -11,7 +11,7 @@
 #include "control/study/steady/steady.h"
 
 /* A port, a link without one, or a processor, and its row. */
-struct by_resource {
+struct by_steady_resource {
     enum by_series_resource kind;
     uint32_t node, to;
     uint32_t row;
@@ -19,7 +19,7 @@ struct by_resource {
 
 struct by_resources {
     uint32_t count, room;
-    struct by_resource *list;
+    struct by_steady_resource *list;
     uint32_t *sends, *receives, *computes; /* by node: the row, or BY_SERIES_NONE */
     uint32_t *link;                        /* by link */
 };
@@ -32,7 +32,7 @@ void by_resources_charge(const struct by_resources *resources, const struct by_p
                          struct by_lp *lp, uint32_t link, uint32_t column, const mpq_t size);
 
 /* A lane with its weight: operations (or messages) in a unit of time. */
-struct by_lane {
+struct by_steady_lane {
     mpq_t weight;
     uint32_t task_count, task_room;
     struct by_series_task *tasks;
@@ -40,11 +40,11 @@ struct by_lane {
 
 struct by_lanes {
     uint32_t count, room;
-    struct by_lane *list;
+    struct by_steady_lane *list;
 };
 
-struct by_lane *by_lanes_add(struct by_lanes *lanes);
-void by_lane_push(struct by_lane *lane, struct by_series_task task);
+struct by_steady_lane *by_lanes_add(struct by_lanes *lanes);
+void by_lane_push(struct by_steady_lane *lane, struct by_series_task task);
 void by_lanes_free(struct by_lanes *lanes);
 
 /* The size of messages of the values `first` to `last`, or to the receiver `first`. */

@@ -110,7 +110,7 @@ static void take_routes(const struct flows *flows, uint32_t root, uint32_t targe
 
     mpq_init(amount);
     while (mpq_sgn(left) > 0) {
-        struct by_lane *lane = by_lanes_add(lanes);
+        struct by_steady_lane *lane = by_lanes_add(lanes);
         uint32_t length = 0;
 
         mpq_set(amount, left);

@@ -82,7 +82,7 @@ static void list_splits(struct by_reduction *reduction)
             continue;
         while ((left = next_left(reduction, values, left)) != 0) {
             BY_GROW(reduction->splits, reduction->split_count, room);
-            reduction->splits[reduction->split_count++] = (struct by_split){
+            reduction->splits[reduction->split_count++] = (struct by_steady_split){
                 m, by_reduction_message(reduction, left), by_reduction_message(reduction, values & ~left)};
         }
     }
@@ -114,7 +114,7 @@ void by_reduction_free(struct by_reduction *reduction)
 
 /* ---- the program ---- */
 
-struct program {
+struct program_reduce_program {
     struct by_reduction *reduction;
     struct by_lp *lp;
     struct by_resources resources;
@@ -132,7 +132,7 @@ static bool is_held(const struct by_reduction *reduction, uint32_t message, uint
     return !(values & (values - 1)) && reduction->problem->holders[__builtin_ctzll(values)] == node;
 }
 
-static void add_rows(struct program *program)
+static void add_rows(struct program_reduce_program *program)
 {
     const struct by_reduction *reduction = program->reduction;
     uint32_t n = reduction->platform->topology->node_count, count = reduction->message_count;
@@ -146,7 +146,8 @@ static void add_rows(struct program *program)
 }
 
 /* `amount` of a message more (or less) at a node for each unit of a column. */
-static void change(struct program *program, uint32_t node, uint32_t message, uint32_t column, int64_t amount)
+static void change(struct program_reduce_program *program, uint32_t node, uint32_t message, uint32_t column,
+                   int64_t amount)
 {
     uint32_t row = program->row[(size_t)node * program->reduction->message_count + message];
 
@@ -154,7 +155,7 @@ static void change(struct program *program, uint32_t node, uint32_t message, uin
         by_lp_add(program->lp, row, column, amount, 1);
 }
 
-static void add_sends(struct program *program)
+static void add_sends(struct program_reduce_program *program)
 {
     struct by_reduction *reduction = program->reduction;
     const struct by_links *links = reduction->platform->links;
@@ -176,7 +177,7 @@ static void add_sends(struct program *program)
         }
 }
 
-static void add_makes(struct program *program)
+static void add_makes(struct program_reduce_program *program)
 {
     struct by_reduction *reduction = program->reduction;
     uint32_t n = reduction->platform->topology->node_count;
@@ -185,7 +186,7 @@ static void add_makes(struct program *program)
     mpq_init(time);
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t s = 0; s < reduction->split_count; s++) {
-            const struct by_split *split = &reduction->splits[s];
+            const struct by_steady_split *split = &reduction->splits[s];
             uint32_t *column = &program->makes[(size_t)i * reduction->split_count + s];
 
             *column = BY_SERIES_NONE;
@@ -203,7 +204,7 @@ static void add_makes(struct program *program)
 }
 
 /* Of all solutions that reach `optimum`, one that leaves most of the busiest processor's time. */
-static void add_balance(struct program *program, const mpq_t optimum)
+static void add_balance(struct program_reduce_program *program, const mpq_t optimum)
 {
     uint32_t least = by_lp_row_q(program->lp, BY_LP_AT_LEAST, optimum);
     uint32_t spare = by_lp_column(program->lp, 1, 1);
@@ -215,12 +216,13 @@ static void add_balance(struct program *program, const mpq_t optimum)
 }
 
 /* Builds the program: of the best throughput, or, given that, of the best balance. */
-static void program_make(struct program *program, struct by_reduction *reduction, const mpq_t *optimum)
+static void program_make(struct program_reduce_program *program, struct by_reduction *reduction,
+                         const mpq_t *optimum)
 {
     const struct by_platform *platform = reduction->platform;
     size_t places = (size_t)platform->topology->node_count * reduction->message_count;
 
-    *program = (struct program){.reduction = reduction, .lp = by_lp_new()};
+    *program = (struct program_reduce_program){.reduction = reduction, .lp = by_lp_new()};
     program->row = by_alloc(places, sizeof(uint32_t));
     program->sends = by_alloc((size_t)platform->links->count * reduction->message_count, sizeof(uint32_t));
     program->makes =
@@ -234,7 +236,7 @@ static void program_make(struct program *program, struct by_reduction *reduction
         add_balance(program, *optimum);
 }
 
-static void program_free(struct program *program)
+static void program_free(struct program_reduce_program *program)
 {
     by_resources_free(&program->resources);
     by_lp_free(program->lp);
@@ -244,7 +246,7 @@ static void program_free(struct program *program)
 }
 
 /* Into an empty solution: taking trees out leaves nothing. */
-static void take_solution(const struct program *program)
+static void take_solution(const struct program_reduce_program *program)
 {
     struct by_reduction *reduction = program->reduction;
     size_t sends = (size_t)reduction->platform->links->count * reduction->message_count;
@@ -266,7 +268,7 @@ static int solve(struct by_reduction *reduction, const mpq_t *optimum, struct by
 {
     const struct by_steady_problem *problem = reduction->problem;
     struct by_lp_options options = {.deadline = problem->deadline};
-    struct program program;
+    struct program_reduce_program program;
     int error;
 
     program_make(&program, reduction, optimum);

@@ -9,7 +9,7 @@
 #include "control/study/steady/program.h"
 
 /* `left` and `right` make `message`; the values of `left` begin first. */
-struct by_split {
+struct by_steady_split {
     uint32_t message, left, right;
 };
 
@@ -21,7 +21,7 @@ struct by_reduction {
     mpq_t *size;      /* by message */
     uint32_t whole;   /* the message that is the result */
     uint32_t split_count;
-    struct by_split *splits;
+    struct by_steady_split *splits;
     uint32_t *first_split; /* by message, and the end */
     /* A solution, in a unit of time: */
     mpq_t throughput;

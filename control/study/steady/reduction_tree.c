@@ -9,33 +9,34 @@
 #include "offload/base/assert.h"
 
 /* A message that a tree needs at a node. */
-struct need {
+struct reduction_tree_need {
     uint32_t message, node;
 };
 
-struct finder {
+struct reduction_tree_finder {
     struct by_reduction *reduction;
     uint32_t *first, *next; /* lists of links by the node where they end */
     uint32_t need_count, need_room;
-    struct need *needs;
+    struct reduction_tree_need *needs;
     uint32_t used_count, used_room;
     mpq_t **used; /* what the tree at hand takes from */
 };
 
-static void use(struct finder *finder, mpq_t *amount)
+static void use(struct reduction_tree_finder *finder, mpq_t *amount)
 {
     BY_GROW(finder->used, finder->used_count, finder->used_room);
     finder->used[finder->used_count++] = amount;
 }
 
-static void need(struct finder *finder, uint32_t message, uint32_t node)
+static void need(struct reduction_tree_finder *finder, uint32_t message, uint32_t node)
 {
     BY_GROW(finder->needs, finder->need_count, finder->need_room);
-    finder->needs[finder->need_count++] = (struct need){message, node};
+    finder->needs[finder->need_count++] = (struct reduction_tree_need){message, node};
 }
 
 /* Adds the task that has brought most of the message to the node; false when there is none. */
-static bool satisfy(struct finder *finder, struct need wanted, struct by_lane *lane)
+static bool satisfy(struct reduction_tree_finder *finder, struct reduction_tree_need wanted,
+                    struct by_steady_lane *lane)
 {
     struct by_reduction *reduction = finder->reduction;
     const struct by_links *links = reduction->platform->links;
@@ -79,14 +80,14 @@ static bool satisfy(struct finder *finder, struct need wanted, struct by_lane *l
 }
 
 /* FIND_TREE: tasks from the result backwards. */
-static bool find_tree(struct finder *finder, struct by_lane *lane)
+static bool find_tree(struct reduction_tree_finder *finder, struct by_steady_lane *lane)
 {
     const struct by_reduction *reduction = finder->reduction;
 
     finder->need_count = finder->used_count = 0;
     need(finder, reduction->whole, reduction->problem->targets[0]);
     while (finder->need_count > 0) {
-        struct need wanted = finder->needs[--finder->need_count];
+        struct reduction_tree_need wanted = finder->needs[--finder->need_count];
         uint64_t values = reduction->values[wanted.message];
 
         if (!(values & (values - 1)) && reduction->problem->holders[__builtin_ctzll(values)] == wanted.node)
@@ -99,7 +100,7 @@ static bool find_tree(struct finder *finder, struct by_lane *lane)
 
 /* The tree's weight is what all its tasks have; it is taken off them. Its tasks are put in the order of work.
  */
-static void take_tree(struct finder *finder, struct by_lane *lane)
+static void take_tree(struct reduction_tree_finder *finder, struct by_steady_lane *lane)
 {
     BY_ASSERT(finder->used && finder->used_count > 0); /* a tree of two values combines them */
     mpq_set(lane->weight, *finder->used[0]);
@@ -135,9 +136,9 @@ bool by_reduction_trees(struct by_reduction *reduction, struct by_lanes *lanes)
 {
     const struct by_links *links = reduction->platform->links;
     uint32_t n = reduction->platform->topology->node_count;
-    struct finder finder = {.reduction = reduction,
-                            .first = by_alloc(n, sizeof(uint32_t)),
-                            .next = by_alloc(links->count, sizeof(uint32_t))};
+    struct reduction_tree_finder finder = {.reduction = reduction,
+                                           .first = by_alloc(n, sizeof(uint32_t)),
+                                           .next = by_alloc(links->count, sizeof(uint32_t))};
     bool right = true;
     mpq_t left;
 
@@ -150,7 +151,7 @@ bool by_reduction_trees(struct by_reduction *reduction, struct by_lanes *lanes)
     }
     straighten(reduction);
     while (right && mpq_sgn(left) > 0) {
-        struct by_lane *lane = by_lanes_add(lanes);
+        struct by_steady_lane *lane = by_lanes_add(lanes);
 
         right = find_tree(&finder, lane);
         if (!right)

@@ -29,27 +29,27 @@ void by_schedule_lanes(struct by_series *series, struct by_lanes *lanes)
 }
 
 /* Work that a link has to do, in the order in which it does it. */
-struct job {
+struct schedule_job {
     uint32_t lane, task;
     mpq_t time;
 };
 
-struct queue {
+struct schedule_queue {
     uint32_t count, room, at;
-    struct job *jobs;
+    struct schedule_job *jobs;
 };
 
-static struct queue *list_jobs(const struct by_series *series, const struct by_platform *platform)
+static struct schedule_queue *list_jobs(const struct by_series *series, const struct by_platform *platform)
 {
-    struct queue *queues = by_alloc(platform->links->count, sizeof(*queues));
+    struct schedule_queue *queues = by_alloc(platform->links->count, sizeof(*queues));
     mpq_t amount;
 
     mpq_init(amount);
     for (uint32_t l = 0; l < series->lane_count; l++)
         for (uint32_t t = 0; t < series->lanes[l].task_count; t++) {
             const struct by_series_task *task = &series->lanes[l].tasks[t];
-            struct queue *queue;
-            struct job *job;
+            struct schedule_queue *queue;
+            struct schedule_job *job;
             uint32_t link;
 
             if (task->to == BY_SERIES_NONE || mpz_sgn(series->lanes[l].amount) == 0)
@@ -70,7 +70,7 @@ static struct queue *list_jobs(const struct by_series *series, const struct by_p
     return queues;
 }
 
-static void free_jobs(struct queue *queues, uint32_t count)
+static void free_jobs(struct schedule_queue *queues, uint32_t count)
 {
     for (uint32_t q = 0; q < count; q++) {
         for (uint32_t j = 0; j < queues[q].count; j++)
@@ -81,8 +81,9 @@ static void free_jobs(struct queue *queues, uint32_t count)
 }
 
 /* An edge for each link with work. Ends that share no port get a vertex of their own. */
-static struct by_colour_edge *make_edges(const struct by_platform *platform, const struct queue *queues,
-                                         uint32_t *link_of, uint32_t *edge_count, uint32_t *vertex_count)
+static struct by_colour_edge *make_edges(const struct by_platform *platform,
+                                         const struct schedule_queue *queues, uint32_t *link_of,
+                                         uint32_t *edge_count, uint32_t *vertex_count)
 {
     const struct by_links *links = platform->links;
     struct by_colour_edge *edges = by_alloc(links->count, sizeof(*edges));
@@ -110,7 +111,7 @@ static struct by_colour_edge *make_edges(const struct by_platform *platform, con
 }
 
 /* The next of a link's work, as much as fits into `duration`. */
-static void fill_busy(struct by_series_busy *busy, struct queue *queue, const mpq_t duration)
+static void fill_busy(struct by_series_busy *busy, struct schedule_queue *queue, const mpq_t duration)
 {
     uint32_t room = 0;
     mpq_t left;
@@ -118,7 +119,7 @@ static void fill_busy(struct by_series_busy *busy, struct queue *queue, const mp
     mpq_init(left);
     mpq_set(left, duration);
     while (mpq_sgn(left) > 0) {
-        struct job *job = &queue->jobs[queue->at];
+        struct schedule_job *job = &queue->jobs[queue->at];
         struct by_series_part *part;
 
         BY_ASSERT(queue->at < queue->count);
@@ -138,7 +139,7 @@ static void fill_busy(struct by_series_busy *busy, struct queue *queue, const mp
 void by_schedule_slots(struct by_series *series, const struct by_platform *platform)
 {
     const struct by_links *links = platform->links;
-    struct queue *queues = list_jobs(series, platform);
+    struct schedule_queue *queues = list_jobs(series, platform);
     uint32_t edge_count, vertex_count, count;
     uint32_t *link_of = by_alloc(links->count, sizeof(*link_of));
     struct by_colour_edge *edges = make_edges(platform, queues, link_of, &edge_count, &vertex_count);

@@ -18,14 +18,14 @@
 /* Certificates that end sooner are told of (s). */
 #define KEYS_SOON_S (30 * 86400)
 
-static bool may(const struct by_machine *machine, unsigned capability)
+static bool may(const struct by_doctor_machine *machine, unsigned capability)
 {
     return machine->capabilities >> capability & 1;
 }
 
 void by_check_rights(struct by_doctor *doctor)
 {
-    const struct by_machine *machine = &doctor->machine;
+    const struct by_doctor_machine *machine = &doctor->machine;
     bool raw = may(machine, CAP_NET_RAW), admin = may(machine, CAP_NET_ADMIN),
          bpf = may(machine, CAP_BPF_BIT) || may(machine, CAP_SYS_ADMIN);
 
@@ -41,7 +41,7 @@ void by_check_rights(struct by_doctor *doctor)
 
 void by_check_kernel(struct by_doctor *doctor)
 {
-    const struct by_machine *machine = &doctor->machine;
+    const struct by_doctor_machine *machine = &doctor->machine;
     struct by_report *report = &doctor->report;
     bool has_tcx = machine->kernel_major > 6 || (machine->kernel_major == 6 && machine->kernel_minor >= 6);
 
@@ -67,7 +67,7 @@ void by_check_kernel(struct by_doctor *doctor)
 
 void by_check_hugepages(struct by_doctor *doctor)
 {
-    const struct by_machine *machine = &doctor->machine;
+    const struct by_doctor_machine *machine = &doctor->machine;
 
     if (machine->hugepages == 0 || machine->hugepages == BY_UNKNOWN)
         by_report_add(&doctor->report, BY_GRADE_ADVICE, "", "sysctl vm.nr_hugepages=256",
@@ -83,7 +83,7 @@ void by_check_hugepages(struct by_doctor *doctor)
 
 void by_check_memlock(struct by_doctor *doctor)
 {
-    const struct by_machine *machine = &doctor->machine;
+    const struct by_doctor_machine *machine = &doctor->machine;
 
     if (machine->memlock >= MEMLOCK_WANTED || may(machine, CAP_IPC_LOCK))
         by_report_add(&doctor->report, BY_GRADE_OK, "", NULL, "enough memory may be locked");
@@ -96,7 +96,7 @@ void by_check_memlock(struct by_doctor *doctor)
 
 void by_check_buffers(struct by_doctor *doctor)
 {
-    const struct by_machine *machine = &doctor->machine;
+    const struct by_doctor_machine *machine = &doctor->machine;
     uint64_t least = machine->rmem_max < machine->wmem_max ? machine->rmem_max : machine->wmem_max;
 
     if (least >= BUFFER_WANTED || may(machine, CAP_NET_ADMIN))
@@ -111,7 +111,7 @@ void by_check_buffers(struct by_doctor *doctor)
 
 void by_check_cores(struct by_doctor *doctor)
 {
-    const struct by_machine *machine = &doctor->machine;
+    const struct by_doctor_machine *machine = &doctor->machine;
 
     if (machine->processes > machine->cores)
         by_report_add(&doctor->report, BY_GRADE_ADVICE, "",
@@ -137,7 +137,7 @@ static const char *day(int64_t unix_s, char text[32])
 
 void by_check_clock(struct by_doctor *doctor)
 {
-    const struct by_machine *machine = &doctor->machine;
+    const struct by_doctor_machine *machine = &doctor->machine;
     char text[32];
 
     if (machine->unix_s < CLOCK_LEAST_S)
@@ -154,7 +154,7 @@ void by_check_clock(struct by_doctor *doctor)
 void by_check_versions(struct by_doctor *doctor)
 {
     for (uint32_t i = 0; i < doctor->machine.program_count; i++) {
-        const struct by_program *program = &doctor->machine.programs[i];
+        const struct by_doctor_program *program = &doctor->machine.programs[i];
 
         if (program->version[0] == 0)
             by_report_add(&doctor->report, BY_GRADE_ADVICE, program->path, "build and install it afresh",

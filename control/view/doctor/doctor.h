@@ -31,7 +31,7 @@ struct by_key_facts {
 };
 
 struct by_doctor {
-    struct by_machine machine;
+    struct by_doctor_machine machine;
     struct by_key_facts keys;
     struct by_doctor_place *places;
     uint32_t place_count, place_room;

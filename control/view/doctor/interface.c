@@ -28,13 +28,13 @@
 #define NETDEV_XDP_BASIC        1u
 
 /* A message of generic netlink with one attribute. */
-struct question {
+struct interface_question {
     struct nlmsghdr head;
     struct genlmsghdr command;
     char attribute[64];
 };
 
-struct answer {
+struct interface_answer {
     struct nlmsghdr head;
     struct genlmsghdr command;
     char attributes[4096];
@@ -42,9 +42,9 @@ struct answer {
 
 /* Sends a question and takes its answer; bytes of its attributes, or -1. */
 static int ask_netlink(int fd, uint16_t family, uint8_t command, uint16_t type, const void *value,
-                       size_t bytes, struct answer *answer)
+                       size_t bytes, struct interface_answer *answer)
 {
-    struct question question = {.command = {.cmd = command, .version = 1}};
+    struct interface_question question = {.command = {.cmd = command, .version = 1}};
     struct nlattr head = {.nla_type = type, .nla_len = (uint16_t)(NLA_HDRLEN + bytes)};
     ssize_t count;
 
@@ -80,7 +80,8 @@ static int find_attribute(const char *attributes, int size, uint16_t type, const
 }
 
 /* Copies an attribute of an answer; false when it is not there. */
-static bool take_attribute(const struct answer *answer, int size, uint16_t type, void *value, size_t bytes)
+static bool take_attribute(const struct interface_answer *answer, int size, uint16_t type, void *value,
+                           size_t bytes)
 {
     const char *from;
 
@@ -99,7 +100,7 @@ static int has_native_xdp(const char *name)
     uint32_t index = if_nametoindex(name);
     uint64_t features;
     uint16_t family;
-    struct answer answer;
+    struct interface_answer answer;
 
     if (fd < 0)
         return -1;

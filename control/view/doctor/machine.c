@@ -112,9 +112,9 @@ static void find_version(FILE *file, const char *mark, char version[24])
     }
 }
 
-static void add_program(struct by_machine *machine, const char *path, const char *mark)
+static void add_program(struct by_doctor_machine *machine, const char *path, const char *mark)
 {
-    struct by_program *program = &machine->programs[machine->program_count];
+    struct by_doctor_program *program = &machine->programs[machine->program_count];
     char whole[PATH_MAX];
     FILE *file;
 
@@ -133,7 +133,7 @@ static void add_program(struct by_machine *machine, const char *path, const char
 }
 
 /* What stands beside this program, and what the system would take. */
-static void find_programs(struct by_machine *machine)
+static void find_programs(struct by_doctor_machine *machine)
 {
     static const struct {
         const char *path, *mark;
@@ -163,7 +163,7 @@ static void find_programs(struct by_machine *machine)
     }
 }
 
-void by_machine_read(struct by_machine *machine)
+void by_machine_read(struct by_doctor_machine *machine)
 {
     struct rlimit locked = {0};
     struct utsname name;

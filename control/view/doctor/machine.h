@@ -17,12 +17,12 @@
 #define BY_UNKNOWN UINT64_MAX
 
 /* A program or library of banyan's that was found. */
-struct by_program {
+struct by_doctor_program {
     char path[256];
     char version[24]; /* "" when the file tells none */
 };
 
-struct by_machine {
+struct by_doctor_machine {
     uint64_t capabilities; /* effective ones: bit 1 << CAP_* */
     uint64_t hugepages, hugepages_free, hugepage_kib;
     uint64_t memlock; /* bytes that may be locked; BY_UNKNOWN: without limit */
@@ -34,7 +34,7 @@ struct by_machine {
     int64_t unix_s;
     bool is_synchronized; /* somebody keeps the clock right, or that is not known */
     uint32_t program_count;
-    struct by_program programs[BY_PROGRAMS_MAX];
+    struct by_doctor_program programs[BY_PROGRAMS_MAX];
 };
 
 struct by_interface {
@@ -54,7 +54,7 @@ struct by_interface {
 };
 
 /* Reads all; what cannot be read is BY_UNKNOWN or no. */
-void by_machine_read(struct by_machine *machine);
+void by_machine_read(struct by_doctor_machine *machine);
 void by_interface_read(const char *name, struct by_interface *interface);
 
 /* Who answers for `ip` at the other end of an interface. */

@@ -3,7 +3,7 @@
 
 #include "control/base/alloc.h"
 
-struct pair {
+struct classes_pair {
     uint64_t hash;
     uint32_t node;
 };
@@ -35,7 +35,7 @@ uint32_t by_stem_bytes(const char *name)
 
 static int by_hash(const void *left, const void *right)
 {
-    const struct pair *x = left, *y = right;
+    const struct classes_pair *x = left, *y = right;
 
     if (x->hash != y->hash)
         return x->hash < y->hash ? -1 : 1;
@@ -44,15 +44,15 @@ static int by_hash(const void *left, const void *right)
 
 static int by_node_number(const void *left, const void *right)
 {
-    const struct pair *x = left, *y = right;
+    const struct classes_pair *x = left, *y = right;
 
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
 /* Numbers the different hashes by the first node of each; returns how many there are. */
-static uint32_t number_classes(struct pair *pairs, uint32_t node_count, uint32_t *of)
+static uint32_t number_classes(struct classes_pair *pairs, uint32_t node_count, uint32_t *of)
 {
-    struct pair *firsts = by_alloc(node_count, sizeof(*firsts));
+    struct classes_pair *firsts = by_alloc(node_count, sizeof(*firsts));
     uint32_t count = 0, *first_of = by_alloc(node_count, sizeof(*first_of));
     uint32_t *number = by_alloc(node_count, sizeof(*number));
 
@@ -73,7 +73,7 @@ static uint32_t number_classes(struct pair *pairs, uint32_t node_count, uint32_t
     return count;
 }
 
-static void hash_kinds(const struct by_fabric *fabric, const uint32_t *levels, struct pair *pairs)
+static void hash_kinds(const struct by_fabric *fabric, const uint32_t *levels, struct classes_pair *pairs)
 {
     for (uint32_t n = 0; n < fabric->topology->node_count; n++) {
         const struct by_node *node = &fabric->topology->nodes[n];
@@ -85,16 +85,16 @@ static void hash_kinds(const struct by_fabric *fabric, const uint32_t *levels, s
                         (fabric->root == n) << 4 | (unsigned)by_fabric_symbol(fabric, n) << 5));
         for (uint32_t i = 0; i < stem; i++)
             hash = mix(hash ^ (unsigned char)node->name[i]);
-        pairs[n] = (struct pair){hash, n};
+        pairs[n] = (struct classes_pair){hash, n};
     }
 }
 
-static void hash_neighbours(const struct by_fabric *fabric, const uint32_t *of, struct pair *pairs)
+static void hash_neighbours(const struct by_fabric *fabric, const uint32_t *of, struct classes_pair *pairs)
 {
     for (uint32_t n = 0; n < fabric->topology->node_count; n++)
-        pairs[n] = (struct pair){mix(of[n]), n};
+        pairs[n] = (struct classes_pair){mix(of[n]), n};
     for (uint32_t c = 0; c < fabric->channel_count; c++) {
-        const struct by_channel *channel = &fabric->channels[c];
+        const struct by_plot_channel *channel = &fabric->channels[c];
         uint64_t there = bits_of(channel->capacity[0]), back = bits_of(channel->capacity[1]);
 
         /* Sums do not depend on the order of the neighbours. */
@@ -107,7 +107,7 @@ void by_classes_find(const struct by_fabric *fabric, const uint32_t *levels, uin
                      uint32_t count_max, struct by_classes *classes)
 {
     uint32_t node_count = fabric->topology->node_count, count;
-    struct pair *pairs = by_alloc(node_count, sizeof(*pairs));
+    struct classes_pair *pairs = by_alloc(node_count, sizeof(*pairs));
     uint32_t *next = by_alloc(node_count, sizeof(*next));
 
     *classes = (struct by_classes){.of = by_alloc(node_count, sizeof(*classes->of))};

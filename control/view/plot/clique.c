@@ -8,7 +8,7 @@
 #define SIZE_MIN   3u /* switches of a group */
 #define TOPS_MAX   2000u
 
-struct work {
+struct clique_work {
     const struct by_fabric *fabric;
     const uint32_t *levels;
     uint32_t top;
@@ -18,7 +18,7 @@ struct work {
     uint32_t *set;    /* by number: the first one of its group */
 };
 
-static uint32_t common(const struct work *work, uint32_t a, uint32_t b)
+static uint32_t common(const struct clique_work *work, uint32_t a, uint32_t b)
 {
     uint32_t sum = 0;
 
@@ -36,7 +36,7 @@ static uint32_t find(uint32_t *set, uint32_t a)
 
 /* Joins neighbours that have a third as many neighbours in common as any two: links that are lost do not tear
  * a group apart. */
-static void make_sets(struct work *work)
+static void make_sets(struct clique_work *work)
 {
     uint32_t most = 0;
 
@@ -56,7 +56,7 @@ static void make_sets(struct work *work)
 }
 
 /* Whether each group is large enough and has most of the links that it could have. */
-static bool are_groups(struct work *work, uint32_t *sets)
+static bool are_groups(struct clique_work *work, uint32_t *sets)
 {
     uint32_t *size = by_alloc(work->count, sizeof(*size)), *links = by_alloc(work->count, sizeof(*links));
     bool right = true, apart = false;
@@ -82,7 +82,7 @@ static bool are_groups(struct work *work, uint32_t *sets)
 }
 
 /* What hangs below a group is of the group: the numbers go down from neighbour to neighbour. */
-static void number_nodes(struct work *work, uint32_t *clique)
+static void number_nodes(struct clique_work *work, uint32_t *clique)
 {
     const struct by_fabric *fabric = work->fabric;
     uint32_t next = 0, *of_set = by_alloc(work->count, sizeof(*of_set));
@@ -119,7 +119,7 @@ static void number_nodes(struct work *work, uint32_t *clique)
 uint32_t by_clique_find(const struct by_fabric *fabric, const uint32_t *levels, uint32_t *clique)
 {
     uint32_t nodes = fabric->topology->node_count, sets = 0;
-    struct work work = {.fabric = fabric, .levels = levels};
+    struct clique_work work = {.fabric = fabric, .levels = levels};
 
     for (uint32_t n = 0; n < nodes; n++)
         work.top = levels[n] > work.top ? levels[n] : work.top;

@@ -22,7 +22,7 @@ struct twig {
     char via[VIA_BYTES]; /* switches between the parent and this */
 };
 
-struct branch {
+struct crown_branch {
     uint64_t key;
     uint32_t node;
 };
@@ -75,7 +75,7 @@ static void find_keys(struct by_crown *crown, bool whole)
 
 static int by_key(const void *left, const void *right)
 {
-    const struct branch *x = left, *y = right;
+    const struct crown_branch *x = left, *y = right;
 
     if (x->key != y->key)
         return x->key < y->key ? -1 : 1;
@@ -98,10 +98,10 @@ static void tell_way(const struct by_crown *crown, uint32_t node, char via[VIA_B
 }
 
 /* Makes a twig of alike nodes, and of their children in turn. Stops growing beyond TWIGS_MAX. */
-static void grow(struct by_crown *crown, uint32_t parent, const struct branch *alike, uint32_t count)
+static void grow(struct by_crown *crown, uint32_t parent, const struct crown_branch *alike, uint32_t count)
 {
     uint32_t twig = crown->twig_count, children = 0, room = 0;
-    struct branch *branches = NULL;
+    struct crown_branch *branches = NULL;
 
     if (twig > TWIGS_MAX)
         return;
@@ -113,7 +113,7 @@ static void grow(struct by_crown *crown, uint32_t parent, const struct branch *a
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t child = crown->first[alike[i].node]; child != UINT32_MAX; child = crown->next[child]) {
             BY_GROW(branches, children, room);
-            branches[children++] = (struct branch){crown->key[child], child};
+            branches[children++] = (struct crown_branch){crown->key[child], child};
         }
     if (children)
         qsort(branches, children, sizeof(*branches), by_key);
@@ -162,7 +162,7 @@ struct by_crown *by_crown_make(const struct by_fabric *fabric, uint32_t tree)
 {
     struct by_crown *crown = by_alloc(1, sizeof(*crown));
     uint32_t count = fabric->topology->node_count;
-    struct branch root;
+    struct crown_branch root;
 
     crown->fabric = fabric;
     crown->tree = &fabric->plan->trees[tree];
@@ -179,7 +179,7 @@ struct by_crown *by_crown_make(const struct by_fabric *fabric, uint32_t tree)
         crown->next[child] = crown->first[path.nodes[0]];
         crown->first[path.nodes[0]] = child;
     }
-    root = (struct branch){0, crown->tree->root};
+    root = (struct crown_branch){0, crown->tree->root};
     for (int whole = 1; whole >= 0; whole--) {
         crown->twig_count = 0;
         find_keys(crown, whole);
@@ -231,7 +231,7 @@ static void draw_twig(const struct by_crown *crown, const struct twig *twig, FIL
 {
     enum by_symbol kind = by_fabric_symbol(crown->fabric, twig->sample);
     char text[BY_LABEL_BYTES + 16];
-    struct by_text style = {.size = 11.5, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_TEXT, .halo = 1};
+    struct by_svg_text style = {.size = 11.5, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_TEXT, .halo = 1};
 
     twig_text(crown, twig, text);
     by_symbol_draw(out, kind, twig->x, twig->y, kind == BY_SYMBOL_HOST ? 8 : 9,
@@ -263,10 +263,10 @@ void by_crown_draw(const struct by_crown *crown, FILE *out)
             by_svg_arrow(out, (struct by_point){x0 + 40, twig->y}, (struct by_point){-1, 0}, 10,
                          by_tree_color(0));
         if (twig->via[0])
-            by_svg_text(
-                out, (x0 + 40 + x1) / 2, twig->y - 6,
-                &(struct by_text){.size = 9.5, .anchor = BY_ANCHOR_MIDDLE, .fill = BY_COLOR_MUTED, .halo = 1},
-                twig->via);
+            by_svg_text(out, (x0 + 40 + x1) / 2, twig->y - 6,
+                        &(struct by_svg_text){
+                            .size = 9.5, .anchor = BY_ANCHOR_MIDDLE, .fill = BY_COLOR_MUTED, .halo = 1},
+                        twig->via);
     }
     for (uint32_t t = 0; t < crown->twig_count; t++)
         draw_twig(crown, &crown->twigs[t], out);

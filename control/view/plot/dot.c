@@ -19,8 +19,8 @@ static void quoted(FILE *out, const char *text)
     fputc('"', out);
 }
 
-static void write_arc(const struct by_fabric *fabric, const struct by_channel *channel, unsigned direction,
-                      FILE *out)
+static void write_arc(const struct by_fabric *fabric, const struct by_plot_channel *channel,
+                      unsigned direction, FILE *out)
 {
     const struct by_node *nodes = fabric->topology->nodes;
     uint32_t from = direction ? channel->b : channel->a, to = direction ? channel->a : channel->b;
@@ -108,7 +108,7 @@ void by_dot_write(const struct by_fabric *fabric, FILE *out)
     fputs(" }\n", out);
     for (uint32_t c = 0; c < fabric->channel_count; c++)
         for (unsigned d = 0; d < 2; d++) {
-            const struct by_channel *channel = &fabric->channels[c];
+            const struct by_plot_channel *channel = &fabric->channels[c];
 
             if (channel->capacity[d] > 0 &&
                 !(d == 1 && fabric->plan == NULL && channel->capacity[0] == channel->capacity[1]))

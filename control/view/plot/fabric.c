@@ -8,7 +8,7 @@
 
 static int compare(const void *left, const void *right)
 {
-    const struct by_channel *x = left, *y = right;
+    const struct by_plot_channel *x = left, *y = right;
 
     if (x->a != y->a)
         return x->a < y->a ? -1 : 1;
@@ -18,7 +18,7 @@ static int compare(const void *left, const void *right)
 static void merge_cables(struct by_fabric *fabric)
 {
     const struct by_topology *topology = fabric->topology;
-    struct by_channel *all = by_alloc(topology->link_count, sizeof(*all));
+    struct by_plot_channel *all = by_alloc(topology->link_count, sizeof(*all));
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < topology->link_count; i++) {
@@ -48,10 +48,10 @@ static void merge_cables(struct by_fabric *fabric)
     fabric->channel_count = count;
 }
 
-struct by_channel *by_fabric_channel(const struct by_fabric *fabric, uint32_t from, uint32_t to,
-                                     unsigned *direction)
+struct by_plot_channel *by_fabric_channel(const struct by_fabric *fabric, uint32_t from, uint32_t to,
+                                          unsigned *direction)
 {
-    struct by_channel key = {.a = from < to ? from : to, .b = from < to ? to : from};
+    struct by_plot_channel key = {.a = from < to ? from : to, .b = from < to ? to : from};
 
     *direction = from < to ? 0 : 1;
     return bsearch(&key, fabric->channels, fabric->channel_count, sizeof(key), compare);
@@ -82,7 +82,7 @@ static void add_loads(struct by_fabric *fabric)
 
             for (uint32_t i = 0; i + 1 < path.node_count; i++) {
                 unsigned direction;
-                struct by_channel *channel =
+                struct by_plot_channel *channel =
                     by_fabric_channel(fabric, path.nodes[i], path.nodes[i + 1], &direction);
 
                 if (channel == NULL)

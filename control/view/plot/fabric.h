@@ -10,7 +10,7 @@
 #include "control/plan/plan.h"
 
 /* Two nodes that at least one cable joins; a < b. Index 0 of a pair is the direction a -> b, 1 is b -> a. */
-struct by_channel {
+struct by_plot_channel {
     uint32_t a, b;
     uint32_t cable_count;
     double capacity[2]; /* in the file's unit; 0 = no arc in this direction */
@@ -25,13 +25,13 @@ struct by_fabric {
     const struct by_topology *topology;
     const struct by_plan *plan; /* or NULL */
     uint32_t channel_count;
-    struct by_channel *channels; /* ascending by (a, b) */
-    bool *idle;                  /* by node: a compute node whose links the plan may not use */
-    uint32_t *shaded;            /* by node: 1 on the smaller side of the bottleneck cut, else 0 */
-    bool shaded_receives;        /* the cut's data enters the shaded side; else it leaves it */
-    uint32_t part_count;         /* of the partition that proves the plan's bound, 0 where there is none */
-    uint32_t *part;              /* by node: its part, BY_FABRIC_NO_PART outside all */
-    uint8_t *part_color;         /* by part: below BY_PART_COLORS */
+    struct by_plot_channel *channels; /* ascending by (a, b) */
+    bool *idle;                       /* by node: a compute node whose links the plan may not use */
+    uint32_t *shaded;                 /* by node: 1 on the smaller side of the bottleneck cut, else 0 */
+    bool shaded_receives;             /* the cut's data enters the shaded side; else it leaves it */
+    uint32_t part_count; /* of the partition that proves the plan's bound, 0 where there is none */
+    uint32_t *part;      /* by node: its part, BY_FABRIC_NO_PART outside all */
+    uint8_t *part_color; /* by part: below BY_PART_COLORS */
     uint32_t drawn_count;
     uint32_t *drawn;         /* indices of the plan's trees that are drawn */
     uint32_t matching_count; /* trees of the chosen root, drawn or not */
@@ -50,8 +50,8 @@ void by_fabric_free(struct by_fabric *fabric);
 enum by_symbol { BY_SYMBOL_HOST, BY_SYMBOL_CAPABLE, BY_SYMBOL_PLAIN, BY_SYMBOL_OUTSIDE };
 enum by_symbol by_fabric_symbol(const struct by_fabric *fabric, uint32_t node);
 /* The channel between two nodes, or NULL; `*direction` is 0 when from is its a. */
-struct by_channel *by_fabric_channel(const struct by_fabric *fabric, uint32_t from, uint32_t to,
-                                     unsigned *direction);
+struct by_plot_channel *by_fabric_channel(const struct by_fabric *fabric, uint32_t from, uint32_t to,
+                                          unsigned *direction);
 /* Whether data of `tree` goes from parent to child, and from child to parent. */
 void by_fabric_flow(const struct by_fabric *fabric, const struct by_tree *tree, bool *down, bool *up);
 /* "12.5", "40.8", "1.2e+06": at most 4 significant digits. */

@@ -15,7 +15,7 @@
 #define MARGIN      24.0
 #define TEXT_BYTES  320u
 
-struct row {
+struct gantt_row {
     uint32_t from, to; /* `to` is BY_SERIES_NONE for a processor */
     double busy;       /* part of the period */
 };
@@ -25,7 +25,7 @@ struct chart {
     const struct by_topology *topology;
     FILE *out;
     uint32_t row_count, row_room, hidden;
-    struct row *rows;
+    struct gantt_row *rows;
     double period, left; /* where the rows begin */
     uint32_t *color;     /* by lane */
     uint32_t color_count;
@@ -33,7 +33,7 @@ struct chart {
 
 /* ---- rows ---- */
 
-static struct row *find_row(struct chart *chart, uint32_t from, uint32_t to)
+static struct gantt_row *find_row(struct chart *chart, uint32_t from, uint32_t to)
 {
     for (uint32_t r = 0; r < chart->row_count; r++)
         if (chart->rows[r].from == from && chart->rows[r].to == to)
@@ -43,12 +43,12 @@ static struct row *find_row(struct chart *chart, uint32_t from, uint32_t to)
 
 static void add_busy(struct chart *chart, uint32_t from, uint32_t to, double time)
 {
-    struct row *row = find_row(chart, from, to);
+    struct gantt_row *row = find_row(chart, from, to);
 
     if (!row) {
         BY_GROW(chart->rows, chart->row_count, chart->row_room);
         row = &chart->rows[chart->row_count++];
-        *row = (struct row){from, to, 0};
+        *row = (struct gantt_row){from, to, 0};
     }
     row->busy += time / chart->period;
 }
@@ -70,7 +70,7 @@ static double combine_time(const struct chart *chart, const struct by_series_lan
 
 static int compare_busy(const void *left, const void *right)
 {
-    const struct row *a = left, *b = right;
+    const struct gantt_row *a = left, *b = right;
 
     return a->busy < b->busy ? 1 : a->busy > b->busy ? -1 : 0;
 }
@@ -78,7 +78,7 @@ static int compare_busy(const void *left, const void *right)
 /* By sender; its processor after its links. */
 static int compare_places(const void *left, const void *right)
 {
-    const struct row *a = left, *b = right;
+    const struct gantt_row *a = left, *b = right;
 
     if (a->from != b->from)
         return a->from < b->from ? -1 : 1;
@@ -107,7 +107,7 @@ static void list_rows(struct chart *chart)
         qsort(chart->rows, chart->row_count, sizeof(*chart->rows), compare_places);
 }
 
-static void row_label(const struct chart *chart, const struct row *row, char text[TEXT_BYTES])
+static void row_label(const struct chart *chart, const struct gantt_row *row, char text[TEXT_BYTES])
 {
     char from[BY_LABEL_BYTES], to[BY_LABEL_BYTES];
 
@@ -192,12 +192,13 @@ static void draw_legend(const struct chart *chart, double y)
         fprintf(chart->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"13\" height=\"13\" rx=\"2\" fill=\"%s\"/>\n",
                 x, y - 11, by_tree_color(c));
         by_svg_text(chart->out, x + 18, y,
-                    &(struct by_text){.size = 12, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_TEXT}, text);
+                    &(struct by_svg_text){.size = 12, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_TEXT},
+                    text);
         x += 34 + by_layout_text_width(text, 12);
     }
     if (chart->color_count > BY_PLOT_TREES_MAX)
         by_svg_text(chart->out, x, y,
-                    &(struct by_text){.size = 12, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_MUTED},
+                    &(struct by_svg_text){.size = 12, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_MUTED},
                     "\u2026 colours repeat");
 }
 
@@ -209,7 +210,7 @@ static double place(const struct chart *chart, double time)
 }
 
 /* A bar of `lane` in a row, with what it carries. */
-static void draw_bar(const struct chart *chart, const struct row *row, uint32_t lane, double start,
+static void draw_bar(const struct chart *chart, const struct gantt_row *row, uint32_t lane, double start,
                      double time, uint32_t message, const char *how)
 {
     double x = place(chart, start), width = time / chart->period * CHART_WIDTH;
@@ -229,7 +230,7 @@ static void draw_bar(const struct chart *chart, const struct row *row, uint32_t 
     fprintf(chart->out, ", lane %u, %.6g from %.6g on</title></rect>\n", lane, time, start);
     if (by_layout_text_width(name, 10.5) + 4 < width)
         by_svg_text(chart->out, x + width / 2, y + BAR_HEIGHT - 5,
-                    &(struct by_text){.size = 10.5, .anchor = BY_ANCHOR_MIDDLE, .fill = "#ffffff"}, name);
+                    &(struct by_svg_text){.size = 10.5, .anchor = BY_ANCHOR_MIDDLE, .fill = "#ffffff"}, name);
 }
 
 static void draw_transfers(struct chart *chart)
@@ -242,7 +243,7 @@ static void draw_transfers(struct chart *chart)
 
         for (uint32_t b = 0; b < slot->busy_count; b++) {
             const struct by_series_busy *busy = &slot->busy[b];
-            const struct row *row = find_row(chart, busy->from, busy->to);
+            const struct gantt_row *row = find_row(chart, busy->from, busy->to);
             double at = start;
 
             for (uint32_t p = 0; p < busy->part_count && row; p++) {
@@ -267,7 +268,7 @@ static void draw_combinations(struct chart *chart)
     for (uint32_t l = 0; l < series->lane_count; l++)
         for (uint32_t t = 0; t < series->lanes[l].task_count; t++) {
             const struct by_series_task *task = &series->lanes[l].tasks[t];
-            const struct row *row;
+            const struct gantt_row *row;
             double time;
 
             if (task->to != BY_SERIES_NONE)
@@ -301,7 +302,7 @@ static double draw_time(const struct chart *chart, const mpq_t time, double low,
     if (x - half < low + 6 || x + half > high - 6)
         return low;
     by_svg_text(chart->out, x, HEAD_HEIGHT - 11,
-                &(struct by_text){.size = 11, .anchor = BY_ANCHOR_MIDDLE, .fill = BY_COLOR_MUTED}, text);
+                &(struct by_svg_text){.size = 11, .anchor = BY_ANCHOR_MIDDLE, .fill = BY_COLOR_MUTED}, text);
     return x + half;
 }
 
@@ -338,7 +339,7 @@ static void draw_rows(const struct chart *chart)
 
         row_label(chart, &chart->rows[r], text);
         by_svg_text(chart->out, chart->left - 10, y + ROW_HEIGHT - 8,
-                    &(struct by_text){.size = 12, .anchor = BY_ANCHOR_END, .fill = BY_COLOR_TEXT}, text);
+                    &(struct by_svg_text){.size = 12, .anchor = BY_ANCHOR_END, .fill = BY_COLOR_TEXT}, text);
         if (r > 0)
             fprintf(chart->out,
                     "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" "
@@ -349,7 +350,8 @@ static void draw_rows(const struct chart *chart)
         snprintf(text, sizeof(text), chart->rows[r].busy < 0.005 ? "<1%%" : "%.0f%%",
                  100 * chart->rows[r].busy);
         by_svg_text(chart->out, chart->left + CHART_WIDTH + 8, y + ROW_HEIGHT - 8,
-                    &(struct by_text){.size = 11, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_MUTED}, text);
+                    &(struct by_svg_text){.size = 11, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_MUTED},
+                    text);
     }
 }
 
@@ -361,9 +363,10 @@ static void draw_head(const struct chart *chart, double width)
     gmp_snprintf(text, sizeof(text), "%s on %.60s: throughput %Qd, period %Zd, %u matching%s",
                  by_series_operation_name(series->operation), chart->topology->name, series->throughput,
                  series->period, series->slot_count, series->slot_count == 1 ? "" : "s");
-    by_svg_text(chart->out, width / 2, 30,
-                &(struct by_text){.size = 16, .anchor = BY_ANCHOR_MIDDLE, .fill = BY_COLOR_TEXT, .bold = 1},
-                text);
+    by_svg_text(
+        chart->out, width / 2, 30,
+        &(struct by_svg_text){.size = 16, .anchor = BY_ANCHOR_MIDDLE, .fill = BY_COLOR_TEXT, .bold = 1},
+        text);
 }
 
 void by_gantt_write(const struct by_series *series, const struct by_topology *topology, FILE *out)
@@ -391,7 +394,8 @@ void by_gantt_write(const struct by_series *series, const struct by_topology *to
     if (chart.hidden > 0) {
         snprintf(title, sizeof(title), "%u less busy rows are not shown", chart.hidden);
         by_svg_text(out, chart.left + CHART_WIDTH, bottom + 28,
-                    &(struct by_text){.size = 12, .anchor = BY_ANCHOR_END, .fill = BY_COLOR_MUTED}, title);
+                    &(struct by_svg_text){.size = 12, .anchor = BY_ANCHOR_END, .fill = BY_COLOR_MUTED},
+                    title);
     }
     by_svg_end(out);
     free(chart.rows);

@@ -11,7 +11,7 @@
 
 #define SWEEPS 6
 
-struct work {
+struct layers_work {
     const struct by_fabric *fabric;
     struct by_layout *layout;
     double *key;     /* sort key of each node in its level */
@@ -20,7 +20,7 @@ struct work {
 };
 
 /* Distance in hops from the nearest host, by rounds of relaxation over the channels. */
-static void find_distances(struct work *work)
+static void find_distances(struct layers_work *work)
 {
     const struct by_fabric *fabric = work->fabric;
     struct by_spot *places = work->layout->places;
@@ -79,7 +79,7 @@ static bool serves_scattered(const struct by_topology *topology, const bool *hos
     return count > 1 && last - first + 1 > 2 * count;
 }
 
-static void raise_outer_switches(struct work *work)
+static void raise_outer_switches(struct layers_work *work)
 {
     const struct by_fabric *fabric = work->fabric;
     const struct by_node *nodes = fabric->topology->nodes;
@@ -127,7 +127,7 @@ static int by_key(const void *left, const void *right)
     return x < y ? -1 : x > y;
 }
 
-static void fill_rows(struct work *work)
+static void fill_rows(struct layers_work *work)
 {
     uint32_t count = work->fabric->topology->node_count;
     struct by_layout *layout = work->layout;
@@ -148,7 +148,7 @@ static void fill_rows(struct work *work)
 
 /* The mean of `position` over the neighbours of each node of `level` in the levels below (or above); those
  * without keep their own. */
-static void find_means(const struct work *work, uint32_t level, bool below, const double *position,
+static void find_means(const struct layers_work *work, uint32_t level, bool below, const double *position,
                        double *mean)
 {
     const struct by_spot *places = work->layout->places;
@@ -176,7 +176,7 @@ static void find_means(const struct work *work, uint32_t level, bool below, cons
 }
 
 /* How far links run sideways in all: less of it means fewer crossings. */
-static double row_cost(const struct work *work)
+static double row_cost(const struct layers_work *work)
 {
     double cost = 0;
 
@@ -185,7 +185,7 @@ static double row_cost(const struct work *work)
     return cost;
 }
 
-static void number_row(struct work *work, uint32_t level)
+static void number_row(struct layers_work *work, uint32_t level)
 {
     for (uint32_t i = 0; i < work->row_count[level]; i++)
         work->key[work->rows[level][i]] = (i + 0.5) / work->row_count[level];
@@ -193,7 +193,7 @@ static void number_row(struct work *work, uint32_t level)
 
 /* Orders all rows; leaves positions in [0, 1] in work->key. The file's order stays where no sweep makes it
  * better. */
-static void order_rows(struct work *work)
+static void order_rows(struct layers_work *work)
 {
     uint32_t levels = work->layout->level_count, count = work->fabric->topology->node_count;
     double *mean = by_alloc(count, sizeof(*mean)), *best = by_alloc(count, sizeof(*best)), least;
@@ -227,7 +227,7 @@ static void order_rows(struct work *work)
 }
 
 /* Hosts side by side, with a wider gap where the switch above changes. */
-static double place_hosts(struct work *work)
+static double place_hosts(struct layers_work *work)
 {
     struct by_layout *layout = work->layout;
     double *above = by_alloc(work->fabric->topology->node_count, sizeof(*above));
@@ -255,7 +255,7 @@ static double place_hosts(struct work *work)
  * Each switch over the mean of what is below it, moved apart where they would overlap: nodes that touch form
  * a block which is centred on the mean of its members' wishes (pool adjacent violators).
  */
-static void place_row(struct work *work, uint32_t level, double gap)
+static void place_row(struct layers_work *work, uint32_t level, double gap)
 {
     const struct by_layout *layout = work->layout;
     struct by_spot *places = layout->places;
@@ -295,7 +295,7 @@ static void place_row(struct work *work, uint32_t level, double gap)
 }
 
 /* Arcs between nodes of one level bulge upwards and need room there. */
-static bool has_level_links(const struct work *work, uint32_t level)
+static bool has_level_links(const struct layers_work *work, uint32_t level)
 {
     const struct by_spot *places = work->layout->places;
 
@@ -306,7 +306,7 @@ static bool has_level_links(const struct work *work, uint32_t level)
     return false;
 }
 
-static void place_layers(struct work *work)
+static void place_layers(struct layers_work *work)
 {
     struct by_layout *layout = work->layout;
     double width = place_hosts(work), low = 0, high = 0, y = BY_LAYOUT_MARGIN + 24, rise;
@@ -341,7 +341,7 @@ uint32_t *by_layout_levels(const struct by_fabric *fabric)
 {
     uint32_t count = fabric->topology->node_count, *levels = by_alloc(count, sizeof(*levels));
     struct by_layout layout = {.places = by_alloc(count, sizeof(*layout.places))};
-    struct work work = {.fabric = fabric, .layout = &layout};
+    struct layers_work work = {.fabric = fabric, .layout = &layout};
 
     find_distances(&work);
     raise_outer_switches(&work);
@@ -353,7 +353,7 @@ uint32_t *by_layout_levels(const struct by_fabric *fabric)
 
 void by_layout_layers(const struct by_fabric *fabric, struct by_layout *layout)
 {
-    struct work work = {.fabric = fabric, .layout = layout};
+    struct layers_work work = {.fabric = fabric, .layout = layout};
 
     work.key = by_alloc(fabric->topology->node_count, sizeof(*work.key));
     find_distances(&work);

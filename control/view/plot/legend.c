@@ -35,7 +35,8 @@ static void legend_text(const struct legend *legend, double x, double y, const c
 {
     if (legend->out)
         by_svg_text(legend->out, x, y + 4,
-                    &(struct by_text){.size = 12, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_TEXT}, text);
+                    &(struct by_svg_text){.size = 12, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_TEXT},
+                    text);
 }
 
 static void legend_symbol(struct legend *legend, enum by_symbol kind, const char *text)

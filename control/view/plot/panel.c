@@ -62,7 +62,7 @@ void by_panel_facts(const struct by_fabric *fabric, struct by_panel_facts *facts
     facts->one_bandwidth = facts->one_load = true;
     for (uint32_t c = 0; c < fabric->channel_count; c++)
         for (unsigned d = 0; d < 2; d++) {
-            const struct by_channel *channel = &fabric->channels[c];
+            const struct by_plot_channel *channel = &fabric->channels[c];
             double load = channel->capacity[d] > 0 ? channel->load[d] / channel->capacity[d] : 0;
 
             if (first) {
@@ -100,16 +100,16 @@ static void label_curve(struct panel *panel, const struct by_curve *curve, const
         struct by_point at = by_curve_at(curve, tries[i]);
 
         if (keep_free(panel, (struct box){at.x - half, at.y - 7, at.x + half, at.y + 7}, false)) {
-            by_svg_text(
-                panel->out, at.x, at.y + 3.8,
-                &(struct by_text){.size = LABEL_FONT, .anchor = BY_ANCHOR_MIDDLE, .fill = fill, .halo = 1},
-                text);
+            by_svg_text(panel->out, at.x, at.y + 3.8,
+                        &(struct by_svg_text){
+                            .size = LABEL_FONT, .anchor = BY_ANCHOR_MIDDLE, .fill = fill, .halo = 1},
+                        text);
             return;
         }
     }
 }
 
-static void link_tip(const struct panel *panel, const struct by_channel *channel, char tip[TIP_BYTES])
+static void link_tip(const struct panel *panel, const struct by_plot_channel *channel, char tip[TIP_BYTES])
 {
     const struct by_topology *topology = panel->fabric->topology;
     const char *a = topology->nodes[channel->a].name, *b = topology->nodes[channel->b].name;
@@ -131,7 +131,7 @@ static void draw_plain_links(struct panel *panel, bool pale)
     char tip[TIP_BYTES];
 
     for (uint32_t c = 0; c < panel->fabric->channel_count; c++) {
-        const struct by_channel *channel = &panel->fabric->channels[c];
+        const struct by_plot_channel *channel = &panel->fabric->channels[c];
         struct by_curve curve = by_layout_curve(panel->fabric, panel->layout, channel->a, channel->b);
 
         link_tip(panel, channel, tip);
@@ -156,7 +156,7 @@ static void draw_loaded_links(struct panel *panel)
     char tip[TIP_BYTES], color[BY_COLOR_BYTES];
 
     for (uint32_t c = 0; c < panel->fabric->channel_count; c++) {
-        const struct by_channel *channel = &panel->fabric->channels[c];
+        const struct by_plot_channel *channel = &panel->fabric->channels[c];
         struct by_curve curve = by_layout_curve(panel->fabric, panel->layout, channel->a, channel->b);
 
         link_tip(panel, channel, tip);
@@ -180,7 +180,7 @@ static void label_bandwidths(struct panel *panel)
     if (facts.one_bandwidth || panel->fabric->channel_count > LABELS_MAX)
         return;
     for (uint32_t c = 0; c < panel->fabric->channel_count; c++) {
-        const struct by_channel *channel = &panel->fabric->channels[c];
+        const struct by_plot_channel *channel = &panel->fabric->channels[c];
         struct by_curve curve = by_layout_curve(panel->fabric, panel->layout, channel->a, channel->b);
 
         by_number_text(channel->capacity[0], text[0]);
@@ -204,7 +204,7 @@ static void label_loads(struct panel *panel)
     if (facts.one_load || panel->fabric->channel_count > LABELS_MAX)
         return;
     for (uint32_t c = 0; c < panel->fabric->channel_count; c++) {
-        const struct by_channel *channel = &panel->fabric->channels[c];
+        const struct by_plot_channel *channel = &panel->fabric->channels[c];
         struct by_curve curve = by_layout_curve(panel->fabric, panel->layout, channel->a, channel->b);
         double part[2];
 
@@ -226,7 +226,7 @@ static void label_loads(struct panel *panel)
 }
 
 /* Place of drawn tree `index` among the drawn trees that use the channel, and how many these are. */
-static uint32_t slot_of(const struct panel *panel, uint32_t index, const struct by_channel *wanted,
+static uint32_t slot_of(const struct panel *panel, uint32_t index, const struct by_plot_channel *wanted,
                         uint32_t *count)
 {
     const struct by_fabric *fabric = panel->fabric;
@@ -257,7 +257,7 @@ static void draw_hop(struct panel *panel, uint32_t index, const struct by_tree *
                      uint32_t child)
 {
     unsigned direction;
-    const struct by_channel *channel = by_fabric_channel(panel->fabric, parent, child, &direction);
+    const struct by_plot_channel *channel = by_fabric_channel(panel->fabric, parent, child, &direction);
     uint32_t count, slot;
     struct by_curve curve;
     double gap;
@@ -338,7 +338,7 @@ static void draw_node(struct panel *panel, uint32_t n, uint32_t rank, bool root)
     const struct by_node *node = &panel->fabric->topology->nodes[n];
     const struct by_spot *place = &panel->layout->places[n];
     bool full = panel->layout->detail == BY_DETAIL_FULL, capable = node->multicast || node->aggregate;
-    struct by_text style = {
+    struct by_svg_text style = {
         .size = panel->layout->font, .anchor = BY_ANCHOR_MIDDLE, .fill = "#ffffff", .bold = 1};
     char label[BY_LABEL_BYTES], number[16];
     enum by_symbol kind = by_fabric_symbol(panel->fabric, n);
@@ -361,7 +361,7 @@ static void draw_node(struct panel *panel, uint32_t n, uint32_t rank, bool root)
     } else if (kind != BY_SYMBOL_OUTSIDE) {
         style.fill = capable ? "#ffffff" : BY_COLOR_TEXT;
         by_svg_text(panel->out, place->x, place->y + (full ? -2 : style.size * 0.36), &style, label);
-        style = (struct by_text){
+        style = (struct by_svg_text){
             .size = 10, .anchor = BY_ANCHOR_MIDDLE, .fill = capable ? "#b9d3ee" : BY_COLOR_MUTED};
         if (full)
             by_svg_text(panel->out, place->x, place->y + 13, &style, caption(node));
@@ -374,7 +374,7 @@ static void name_host(struct panel *panel, uint32_t n, bool draw)
 {
     const struct by_layout *layout = panel->layout;
     const struct by_spot *place = &layout->places[n];
-    struct by_text style = {
+    struct by_svg_text style = {
         .size = layout->font - 1, .anchor = BY_ANCHOR_MIDDLE, .fill = BY_COLOR_TEXT, .halo = 1};
     char label[BY_LABEL_BYTES];
     double half =

@@ -28,7 +28,8 @@ static void panel_title(FILE *out, double width, const char *text)
 {
     by_svg_text(
         out, width / 2, PANEL_TITLE - 12,
-        &(struct by_text){.size = 13.5, .anchor = BY_ANCHOR_MIDDLE, .fill = BY_COLOR_MUTED, .bold = 1}, text);
+        &(struct by_svg_text){.size = 13.5, .anchor = BY_ANCHOR_MIDDLE, .fill = BY_COLOR_MUTED, .bold = 1},
+        text);
 }
 
 static void draw_panels(const struct by_fabric *fabric, const struct by_layout *layout, double width,
@@ -84,13 +85,15 @@ void by_picture_write(const struct by_fabric *fabric, FILE *out)
         tall = 2 * tall + PANEL_GAP / 2;
     below = HEAD_HEIGHT + tall + 26;
     by_svg_begin(out, width, by_legend_draw(fabric, PAGE_MARGIN, width, below, true, NULL) + 4, heading);
-    by_svg_text(out, PAGE_MARGIN, 34,
-                &(struct by_text){.size = 20, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_TEXT, .bold = 1},
-                heading);
+    by_svg_text(
+        out, PAGE_MARGIN, 34,
+        &(struct by_svg_text){.size = 20, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_TEXT, .bold = 1},
+        heading);
     by_svg_text(out, PAGE_MARGIN, 55,
-                &(struct by_text){.size = 12.5, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_MUTED}, facts);
+                &(struct by_svg_text){.size = 12.5, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_MUTED},
+                facts);
     by_svg_text(out, PAGE_MARGIN, 73,
-                &(struct by_text){.size = 12.5, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_MUTED}, line);
+                &(struct by_svg_text){.size = 12.5, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_MUTED}, line);
     draw_panels(fabric, layout, width, beside, out);
     fprintf(out, "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#e3e8ec\" stroke-width=\"1\"/>\n", PAGE_MARGIN,
             below - 20, width - PAGE_MARGIN);

@@ -19,7 +19,7 @@ static void draw_shape(const struct by_fabric *fabric, const struct by_layout *l
 {
     fprintf(out, "<g opacity=\"%.2f\" stroke-linecap=\"round\" stroke-linejoin=\"round\">\n", opacity);
     for (uint32_t c = 0; c < fabric->channel_count; c++) {
-        const struct by_channel *channel = &fabric->channels[c];
+        const struct by_plot_channel *channel = &fabric->channels[c];
 
         if (part[channel->a] == wanted && part[channel->b] == wanted) {
             struct by_curve curve = by_layout_curve(fabric, layout, channel->a, channel->b);
@@ -78,7 +78,7 @@ static void draw_bar(const struct by_fabric *fabric, const struct by_layout *lay
 void by_shade_bars(const struct by_fabric *fabric, const struct by_layout *layout, FILE *out)
 {
     for (uint32_t c = 0; c < fabric->channel_count && fabric->plan != NULL; c++) {
-        const struct by_channel *channel = &fabric->channels[c];
+        const struct by_plot_channel *channel = &fabric->channels[c];
         const uint32_t *part = fabric->part_count > 0 ? fabric->part : fabric->shaded;
         uint32_t none = fabric->part_count > 0 ? BY_FABRIC_NO_PART : 0;
         bool from_a = part[channel->a] != none, leaves_a = from_a != fabric->shaded_receives;

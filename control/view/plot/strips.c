@@ -15,7 +15,7 @@
 #define FULL (1 - 1e-9)
 
 /* One direction of one channel. */
-struct load {
+struct strips_load {
     uint32_t low, high; /* nodes that stand for their kinds */
     double part;
 };
@@ -34,7 +34,7 @@ static uint32_t find_kind(const struct by_topology *topology, const uint32_t *ki
 
 static int by_kind_and_load(const void *left, const void *right)
 {
-    const struct load *x = left, *y = right;
+    const struct strips_load *x = left, *y = right;
 
     if (x->low != y->low)
         return x->low < y->low ? -1 : 1;
@@ -43,13 +43,13 @@ static int by_kind_and_load(const void *left, const void *right)
     return x->part > y->part ? -1 : x->part < y->part;
 }
 
-static void draw_strip(const struct by_fabric *fabric, const uint32_t *kinds, const struct load *loads,
+static void draw_strip(const struct by_fabric *fabric, const uint32_t *kinds, const struct strips_load *loads,
                        uint32_t count, double y, double width, FILE *out)
 {
     const char *low = fabric->topology->nodes[kinds[loads[0].low]].name;
     const char *high = fabric->topology->nodes[kinds[loads[0].high]].name;
     double cell = (width - NAME_WIDTH - TEXT_WIDTH) / CELLS, sum = 0;
-    struct by_text style = {.size = 12, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_TEXT};
+    struct by_svg_text style = {.size = 12, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_TEXT};
     char text[200], color[BY_COLOR_BYTES];
     uint32_t full = 0;
 
@@ -73,7 +73,7 @@ static void draw_strip(const struct by_fabric *fabric, const uint32_t *kinds, co
 double by_strips_draw(const struct by_fabric *fabric, double width, FILE *out)
 {
     const struct by_topology *topology = fabric->topology;
-    struct load *loads = by_alloc(2 * (size_t)fabric->channel_count, sizeof(*loads));
+    struct strips_load *loads = by_alloc(2 * (size_t)fabric->channel_count, sizeof(*loads));
     uint32_t *kinds = by_alloc(topology->node_count, sizeof(*kinds)), kind_count = 0, count = 0, drawn = 0;
     uint32_t *kind_of = by_alloc(topology->node_count, sizeof(*kind_of));
 
@@ -84,12 +84,12 @@ double by_strips_draw(const struct by_fabric *fabric, double width, FILE *out)
     }
     for (uint32_t c = 0; c < fabric->channel_count; c++)
         for (unsigned way = 0; way < 2; way++) {
-            const struct by_channel *channel = &fabric->channels[c];
+            const struct by_plot_channel *channel = &fabric->channels[c];
             uint32_t a = kind_of[channel->a], b = kind_of[channel->b];
 
             if (channel->capacity[way] > 0)
-                loads[count++] =
-                    (struct load){a < b ? a : b, a < b ? b : a, channel->load[way] / channel->capacity[way]};
+                loads[count++] = (struct strips_load){a < b ? a : b, a < b ? b : a,
+                                                      channel->load[way] / channel->capacity[way]};
         }
     if (count)
         qsort(loads, count, sizeof(*loads), by_kind_and_load);

@@ -17,20 +17,20 @@
 #define ROUNDS_MAX       16u
 
 /* Copies of one part: `copies` rows of `size` nodes; equal columns are alike. */
-struct part {
+struct summary_part {
     uint32_t copies, size;
     uint32_t *nodes;
 };
 
 /* One connected piece of what is left without the top. */
-struct piece {
+struct summary_piece {
     uint64_t signature;
     uint32_t first; /* in `nodes` of the list */
     uint32_t size;
     bool shaded;
 };
 
-struct work {
+struct summary_work {
     const struct by_fabric *fabric;
     struct by_summary *summary;
     const uint32_t *levels;
@@ -42,28 +42,30 @@ struct work {
     uint32_t widest; /* most different parts that stood beside each other */
 };
 
-static uint32_t add_frame(struct work *work, uint32_t parent, const struct part *part, bool whole)
+static uint32_t add_frame(struct summary_work *work, uint32_t parent, const struct summary_part *part,
+                          bool whole)
 {
     struct by_summary *summary = work->summary;
 
     BY_GROW(summary->frames, summary->frame_count, work->frame_room);
     summary->frames[summary->frame_count] =
-        (struct by_frame){.parent = parent, .copies = part->copies, .size = part->size, .whole = whole};
+        (struct by_plot_frame){.parent = parent, .copies = part->copies, .size = part->size, .whole = whole};
     return summary->frame_count++;
 }
 
-static uint32_t add_group(struct work *work, uint32_t frame, uint32_t node)
+static uint32_t add_group(struct summary_work *work, uint32_t frame, uint32_t node)
 {
     struct by_summary *summary = work->summary;
 
     BY_GROW(summary->groups, summary->group_count, work->group_room);
-    summary->groups[summary->group_count] = (struct by_group){
+    summary->groups[summary->group_count] = (struct by_plot_group){
         .sample = node, .frame = frame, .level = work->levels[node], .shaded = work->fabric->shaded[node]};
     return summary->group_count++;
 }
 
 /* Puts column `column` of the part, in all copies, into a group. */
-static void join_group(struct work *work, uint32_t group, const struct part *part, uint32_t column)
+static void join_group(struct summary_work *work, uint32_t group, const struct summary_part *part,
+                       uint32_t column)
 {
     for (uint32_t c = 0; c < part->copies; c++)
         work->summary->group_of[part->nodes[(size_t)c * part->size + column]] = group;
@@ -71,7 +73,7 @@ static void join_group(struct work *work, uint32_t group, const struct part *par
     work->summary->groups[group].within++;
 }
 
-static void draw_whole(struct work *work, uint32_t parent, const struct part *part)
+static void draw_whole(struct summary_work *work, uint32_t parent, const struct summary_part *part)
 {
     uint32_t frame = add_frame(work, parent, part, true), hosts = 0;
 
@@ -93,7 +95,7 @@ static void draw_whole(struct work *work, uint32_t parent, const struct part *pa
 }
 
 /* Groups the nodes of level `top` by class, or each alone when they are few. */
-static void draw_top(struct work *work, uint32_t frame, const struct part *part, uint32_t top)
+static void draw_top(struct summary_work *work, uint32_t frame, const struct summary_part *part, uint32_t top)
 {
     uint32_t tops = 0, *group_of_class = by_alloc(part->size + 1, sizeof(*group_of_class));
     uint32_t *classes = by_alloc(part->size, sizeof(*classes)), count = 0;
@@ -132,7 +134,7 @@ static int by_class(const void *left, const void *right)
 /* Alike pieces beside each other, in the order of the file otherwise. */
 static int by_signature(const void *left, const void *right)
 {
-    const struct piece *x = left, *y = right;
+    const struct summary_piece *x = left, *y = right;
 
     if (x->size != y->size)
         return x->size < y->size ? -1 : 1;
@@ -142,9 +144,9 @@ static int by_signature(const void *left, const void *right)
 }
 
 /* Collects what is joined to `start` among the marked nodes; unmarks it. Returns the count. */
-static uint32_t collect(struct work *work, uint32_t start, uint32_t *nodes)
+static uint32_t collect(struct summary_work *work, uint32_t start, uint32_t *nodes)
 {
-    const struct by_channel *channels = work->fabric->channels;
+    const struct by_plot_channel *channels = work->fabric->channels;
     uint32_t head = 0, tail = 0;
 
     nodes[tail++] = start;
@@ -166,19 +168,19 @@ static uint32_t collect(struct work *work, uint32_t start, uint32_t *nodes)
 
 /* Splits all copies into connected pieces without the nodes of level `top`, and along groups of switches.
  * `nodes` has room for all. */
-static uint32_t find_pieces(struct work *work, const struct part *part, uint32_t top, struct piece *pieces,
-                            uint32_t *nodes)
+static uint32_t find_pieces(struct summary_work *work, const struct summary_part *part, uint32_t top,
+                            struct summary_piece *pieces, uint32_t *nodes)
 {
     uint32_t count = 0, used = 0;
 
     for (size_t i = 0; i < (size_t)part->copies * part->size; i++)
         work->mark[part->nodes[i]] = work->levels[part->nodes[i]] != top;
     for (size_t i = 0; i < (size_t)part->copies * part->size; i++) {
-        struct piece *piece = &pieces[count];
+        struct summary_piece *piece = &pieces[count];
 
         if (!work->mark[part->nodes[i]])
             continue;
-        *piece = (struct piece){.first = used, .signature = 0xcbf29ce484222325u};
+        *piece = (struct summary_piece){.first = used, .signature = 0xcbf29ce484222325u};
         piece->size = collect(work, part->nodes[i], nodes + used);
         sort_classes = work->class_of;
         qsort(nodes + used, piece->size, sizeof(*nodes), by_class);
@@ -194,10 +196,10 @@ static uint32_t find_pieces(struct work *work, const struct part *part, uint32_t
     return count;
 }
 
-static void take_apart(struct work *work, uint32_t parent, const struct part *part);
+static void take_apart(struct summary_work *work, uint32_t parent, const struct summary_part *part);
 
 /* A run of alike pieces. */
-struct run {
+struct summary_run {
     uint32_t first, count; /* pieces */
     uint64_t weight;       /* nodes in all; shaded ones come before all others */
     uint64_t order;        /* the first node; single nodes come after the parts */
@@ -205,24 +207,24 @@ struct run {
 
 static int by_weight(const void *left, const void *right)
 {
-    const struct run *x = left, *y = right;
+    const struct summary_run *x = left, *y = right;
 
     return x->weight > y->weight ? -1 : x->weight < y->weight ? 1 : x->order < y->order ? -1 : 1;
 }
 
 static int by_order(const void *left, const void *right)
 {
-    const struct run *x = left, *y = right;
+    const struct summary_run *x = left, *y = right;
 
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
 /* Single nodes that are alike. */
-static void draw_singles(struct work *work, uint32_t parent, const struct part *part)
+static void draw_singles(struct summary_work *work, uint32_t parent, const struct summary_part *part)
 {
     uint32_t frame = add_frame(work, parent, part, false);
     uint32_t number = add_group(work, frame, part->nodes[0]);
-    struct by_group *group = &work->summary->groups[number];
+    struct by_plot_group *group = &work->summary->groups[number];
 
     for (uint32_t c = 0; c < part->copies; c++)
         work->summary->group_of[part->nodes[c]] = number;
@@ -231,10 +233,10 @@ static void draw_singles(struct work *work, uint32_t parent, const struct part *
     work->summary->frames[frame].bare = true;
 }
 
-static void draw_run(struct work *work, uint32_t frame, const struct run *run, const struct piece *pieces,
-                     const uint32_t *nodes)
+static void draw_run(struct summary_work *work, uint32_t frame, const struct summary_run *run,
+                     const struct summary_piece *pieces, const uint32_t *nodes)
 {
-    struct part part = {.copies = run->count, .size = pieces[run->first].size};
+    struct summary_part part = {.copies = run->count, .size = pieces[run->first].size};
 
     part.nodes = by_alloc((size_t)part.copies * part.size, sizeof(*part.nodes));
     for (uint32_t c = 0; c < run->count; c++)
@@ -248,8 +250,8 @@ static void draw_run(struct work *work, uint32_t frame, const struct run *run, c
 }
 
 /* What is left over stands as one group for each level. */
-static void draw_rest(struct work *work, uint32_t frame, const struct run *runs, uint32_t run_count,
-                      const struct piece *pieces, const uint32_t *nodes)
+static void draw_rest(struct summary_work *work, uint32_t frame, const struct summary_run *runs,
+                      uint32_t run_count, const struct summary_piece *pieces, const uint32_t *nodes)
 {
     for (uint32_t r = 0; r < run_count; r++)
         for (uint32_t i = runs[r].first; i < runs[r].first + runs[r].count; i++)
@@ -271,11 +273,11 @@ static void draw_rest(struct work *work, uint32_t frame, const struct run *runs,
             }
 }
 
-static void take_apart(struct work *work, uint32_t parent, const struct part *part)
+static void take_apart(struct summary_work *work, uint32_t parent, const struct summary_part *part)
 {
     size_t all = (size_t)part->copies * part->size;
-    struct piece *pieces;
-    struct run *runs;
+    struct summary_piece *pieces;
+    struct summary_run *runs;
     uint32_t *nodes, top = 0, piece_count, run_count = 0, frame, kept;
     bool groups = work->clique && parent == UINT32_MAX;
 
@@ -298,7 +300,7 @@ static void take_apart(struct work *work, uint32_t parent, const struct part *pa
     piece_count = find_pieces(work, part, top, pieces, nodes);
     for (uint32_t i = 0; i < piece_count; i++) {
         if (i == 0 || pieces[i].size != pieces[i - 1].size || pieces[i].signature != pieces[i - 1].signature)
-            runs[run_count++] = (struct run){
+            runs[run_count++] = (struct summary_run){
                 .first = i, .order = nodes[pieces[i].first] | (pieces[i].size == 1 ? (uint64_t)1 << 32 : 0)};
         runs[run_count - 1].count++;
         runs[run_count - 1].weight += pieces[i].size;
@@ -317,7 +319,7 @@ static void take_apart(struct work *work, uint32_t parent, const struct part *pa
 }
 
 /* A channel on its way into a bundle. */
-struct end {
+struct summary_end {
     uint32_t a, b, channel;
     unsigned turned;
     bool apart;
@@ -325,7 +327,7 @@ struct end {
 
 static int by_ends(const void *left, const void *right)
 {
-    const struct end *x = left, *y = right;
+    const struct summary_end *x = left, *y = right;
 
     if (x->a != y->a)
         return x->a < y->a ? -1 : 1;
@@ -351,23 +353,23 @@ static void add_way(struct by_bundle *bundle, unsigned way, double capacity, dou
 }
 
 /* Every channel into the bundle of its two groups. */
-static void find_bundles(const struct work *work)
+static void find_bundles(const struct summary_work *work)
 {
     struct by_summary *summary = work->summary;
     const struct by_fabric *fabric = summary->fabric;
-    struct end *ends = by_alloc(fabric->channel_count, sizeof(*ends));
+    struct summary_end *ends = by_alloc(fabric->channel_count, sizeof(*ends));
 
     for (uint32_t c = 0; c < fabric->channel_count; c++) {
         uint32_t x = fabric->channels[c].a, y = fabric->channels[c].b;
         uint32_t a = summary->group_of[x], b = summary->group_of[y];
 
-        ends[c] = (struct end){a > b ? b : a, a > b ? a : b, c, a > b,
-                               work->clique && work->clique[x] != work->clique[y]};
+        ends[c] = (struct summary_end){a > b ? b : a, a > b ? a : b, c, a > b,
+                                       work->clique && work->clique[x] != work->clique[y]};
     }
     qsort(ends, fabric->channel_count, sizeof(*ends), by_ends);
     summary->bundles = by_alloc(fabric->channel_count, sizeof(*summary->bundles));
     for (uint32_t i = 0; i < fabric->channel_count; i++) {
-        const struct by_channel *channel = &fabric->channels[ends[i].channel];
+        const struct by_plot_channel *channel = &fabric->channels[ends[i].channel];
         struct by_bundle *bundle;
 
         if (i == 0 || by_ends(&ends[i - 1], &ends[i]) != 0)
@@ -381,7 +383,7 @@ static void find_bundles(const struct work *work)
     free(ends);
 }
 
-static void find_neighbours(struct work *work)
+static void find_neighbours(struct summary_work *work)
 {
     const struct by_fabric *fabric = work->fabric;
 
@@ -398,10 +400,10 @@ static void find_neighbours(struct work *work)
 }
 
 /* Takes the fabric apart with the classes of so many rounds; returns the most different parts in a frame. */
-static uint32_t build(struct work *work, uint32_t rounds, uint32_t *made)
+static uint32_t build(struct summary_work *work, uint32_t rounds, uint32_t *made)
 {
     struct by_summary *summary = work->summary;
-    struct part part = {.copies = 1, .size = work->fabric->topology->node_count};
+    struct summary_part part = {.copies = 1, .size = work->fabric->topology->node_count};
     struct by_classes classes;
 
     by_classes_find(work->fabric, work->levels, rounds, CLASSES_MAX, &classes);
@@ -434,7 +436,7 @@ struct by_summary *by_summary_make(const struct by_fabric *fabric)
 {
     struct by_summary *summary = by_alloc(1, sizeof(*summary));
     uint32_t *levels = by_layout_levels(fabric), rounds = ROUNDS_MAX;
-    struct work work = {.fabric = fabric, .summary = summary, .levels = levels};
+    struct summary_work work = {.fabric = fabric, .summary = summary, .levels = levels};
 
     summary->fabric = fabric;
     summary->group_of = by_alloc(fabric->topology->node_count, sizeof(*summary->group_of));

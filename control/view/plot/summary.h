@@ -14,7 +14,7 @@
 #include "control/view/plot/fabric.h"
 
 /* A node or several that are alike. */
-struct by_group {
+struct by_plot_group {
     uint32_t sample; /* a node of the fabric: the first one behind it */
     uint32_t count;  /* nodes behind it, in the whole fabric */
     uint32_t within; /* nodes behind it, in one copy of its frame */
@@ -38,7 +38,7 @@ struct by_bundle {
     } way[2];
 };
 
-struct by_frame {
+struct by_plot_frame {
     uint32_t parent; /* UINT32_MAX for the first */
     uint32_t copies; /* in the whole fabric */
     uint32_t size;   /* nodes of one copy */
@@ -50,9 +50,9 @@ struct by_frame {
 struct by_summary {
     const struct by_fabric *fabric;
     uint32_t group_count, bundle_count, frame_count;
-    struct by_group *groups;
+    struct by_plot_group *groups;
     struct by_bundle *bundles;
-    struct by_frame *frames;
+    struct by_plot_frame *frames;
     uint32_t *group_of; /* by node */
     double width, height;
 };

@@ -16,7 +16,7 @@
 /* A copy's frame, with two more behind it when there are several. */
 static void draw_frame(const struct by_summary *summary, uint32_t number, FILE *out)
 {
-    const struct by_frame *frame = &summary->frames[number];
+    const struct by_plot_frame *frame = &summary->frames[number];
 
     if (number == 0 || frame->bare)
         return; /* the fabric itself needs no frame */
@@ -31,7 +31,7 @@ static void draw_frame(const struct by_summary *summary, uint32_t number, FILE *
 /* How many copies the frame stands for, in one copy of the frame around it where that is a whole number. */
 static void number_frame(const struct by_summary *summary, uint32_t number, FILE *out)
 {
-    const struct by_frame *frame = &summary->frames[number];
+    const struct by_plot_frame *frame = &summary->frames[number];
     uint32_t around = number ? summary->frames[frame->parent].copies : 1;
     char text[60];
 
@@ -41,10 +41,10 @@ static void number_frame(const struct by_summary *summary, uint32_t number, FILE
         snprintf(text, sizeof(text), "\xc3\x97%u", frame->copies / around);
     else
         snprintf(text, sizeof(text), "\xc3\x97%u in all", frame->copies);
-    by_svg_text(
-        out, frame->x - frame->width / 2 + 12, frame->y + 20,
-        &(struct by_text){.size = 14, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_TEXT, .bold = 1, .halo = 1},
-        text);
+    by_svg_text(out, frame->x - frame->width / 2 + 12, frame->y + 20,
+                &(struct by_svg_text){
+                    .size = 14, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_TEXT, .bold = 1, .halo = 1},
+                text);
 }
 
 static void range_text(char text[TEXT_BYTES], double low, double high, const char *unit)
@@ -96,7 +96,7 @@ static void draw_line(FILE *out, double x0, double y0, double x1, double y1, con
 /* Links to other copies of the frame: a line out of it, told by its label. */
 #define STUB_RISE 24.0
 
-static void draw_stub(const struct by_summary *summary, const struct by_group *group, const char *color,
+static void draw_stub(const struct by_summary *summary, const struct by_plot_group *group, const char *color,
                       double width, const char *tip, FILE *out)
 {
     double x = group->x + fmax(group->half_width - 8, 30);
@@ -105,7 +105,7 @@ static void draw_stub(const struct by_summary *summary, const struct by_group *g
 }
 
 /* Links inside a group: a loop above it, told by its label. */
-static void draw_loop(const struct by_group *group, const char *color, const char *tip, FILE *out)
+static void draw_loop(const struct by_plot_group *group, const char *color, const char *tip, FILE *out)
 {
     fprintf(out,
             "<path d=\"M%.1f %.1fc-26 -42 52 -42 26 0\" fill=\"none\" stroke=\"%s\" "
@@ -117,7 +117,7 @@ static void draw_loop(const struct by_group *group, const char *color, const cha
 
 static void draw_bundle(const struct by_summary *summary, const struct by_bundle *bundle, FILE *out)
 {
-    const struct by_group *a = &summary->groups[bundle->a], *b = &summary->groups[bundle->b];
+    const struct by_plot_group *a = &summary->groups[bundle->a], *b = &summary->groups[bundle->b];
     bool loaded = summary->fabric->plan != NULL;
     double width = by_link_width(summary->fabric, bundle->capacity_max) * 0.8;
     double length = fmax(hypot(b->x - a->x, b->y - a->y), 1), nx = -(b->y - a->y) / length,
@@ -150,7 +150,7 @@ static void draw_bundle(const struct by_summary *summary, const struct by_bundle
 /* Bundles between the same frames and levels: they may share a label. */
 static bool alike(const struct by_summary *summary, const struct by_bundle *x, const struct by_bundle *y)
 {
-    const struct by_group *groups = summary->groups;
+    const struct by_plot_group *groups = summary->groups;
 
     return x->apart == y->apart && groups[x->a].frame == groups[y->a].frame &&
            groups[x->b].frame == groups[y->b].frame && groups[x->a].level == groups[y->a].level &&
@@ -176,8 +176,8 @@ static void add_bundle(struct by_bundle *sum, const struct by_bundle *bundle)
 static void bundle_text(const struct by_summary *summary, const struct by_bundle *bundle, char *text,
                         size_t bytes)
 {
-    const struct by_group *a = &summary->groups[bundle->a], *b = &summary->groups[bundle->b];
-    const struct by_group *lower =
+    const struct by_plot_group *a = &summary->groups[bundle->a], *b = &summary->groups[bundle->b];
+    const struct by_plot_group *lower =
         a->level < b->level || (a->level == b->level && a->count >= b->count) ? a : b;
     double each = (double)bundle->count * (bundle->a == bundle->b ? 2 : 1) / lower->count, low, high;
     char range[TEXT_BYTES];
@@ -247,7 +247,7 @@ static void label_bundles(const struct by_summary *summary, FILE *out)
             (struct mark){summary->groups[i].x, summary->groups[i].y, summary->groups[i].half_width};
     for (uint32_t i = 0; i < summary->bundle_count; i++) {
         const struct by_bundle *bundle = &summary->bundles[i];
-        const struct by_group *a = &summary->groups[bundle->a], *b = &summary->groups[bundle->b];
+        const struct by_plot_group *a = &summary->groups[bundle->a], *b = &summary->groups[bundle->b];
         static const double tries[] = {0.5, 0.36, 0.64, 0.25, 0.75};
         bool loop = bundle->a == bundle->b, placed = false;
         char text[TEXT_BYTES];
@@ -272,24 +272,24 @@ static void label_bundles(const struct by_summary *summary, FILE *out)
             if (!placed)
                 continue;
             marks[count++] = mark;
-            by_svg_text(
-                out, mark.x, mark.y + 4,
-                &(struct by_text){.size = 11, .anchor = BY_ANCHOR_MIDDLE, .fill = BY_COLOR_TEXT, .halo = 1},
-                text);
+            by_svg_text(out, mark.x, mark.y + 4,
+                        &(struct by_svg_text){
+                            .size = 11, .anchor = BY_ANCHOR_MIDDLE, .fill = BY_COLOR_TEXT, .halo = 1},
+                        text);
         }
     }
     free(marks);
 }
 
-static void draw_group(const struct by_summary *summary, const struct by_group *group, FILE *out)
+static void draw_group(const struct by_summary *summary, const struct by_plot_group *group, FILE *out)
 {
     const struct by_node *node = &summary->fabric->topology->nodes[group->sample];
     bool single = group->count == 1;
     enum by_symbol kind = by_fabric_symbol(summary->fabric, group->sample);
-    struct by_text style = {.size = 11,
-                            .anchor = BY_ANCHOR_MIDDLE,
-                            .fill = kind >= BY_SYMBOL_PLAIN ? BY_COLOR_TEXT : "#ffffff",
-                            .bold = 1};
+    struct by_svg_text style = {.size = 11,
+                                .anchor = BY_ANCHOR_MIDDLE,
+                                .fill = kind >= BY_SYMBOL_PLAIN ? BY_COLOR_TEXT : "#ffffff",
+                                .bold = 1};
     char label[BY_LABEL_BYTES], number[48];
 
     fputs("<g><title>", out);
@@ -327,7 +327,7 @@ void by_summary_draw(const struct by_summary *summary, FILE *out)
     for (uint32_t f = 0; f < summary->frame_count; f++)
         draw_frame(summary, f, out);
     for (uint32_t i = 0; i < summary->group_count; i++) {
-        const struct by_group *group = &summary->groups[i];
+        const struct by_plot_group *group = &summary->groups[i];
         double rx = group->half_width + 11, ry = group->half_height + 11;
 
         if (summary->fabric->plan && group->shaded)

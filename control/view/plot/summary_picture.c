@@ -22,18 +22,19 @@
 
 static void write_title(FILE *out, double y, const char *text)
 {
-    by_svg_text(out, MARGIN, y + 18,
-                &(struct by_text){.size = 13.5, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_MUTED, .bold = 1},
-                text);
+    by_svg_text(
+        out, MARGIN, y + 18,
+        &(struct by_svg_text){.size = 13.5, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_MUTED, .bold = 1},
+        text);
 }
 
 static void write_heading(const struct by_fabric *fabric, const char *heading, FILE *out)
 {
     char line[BY_LEGEND_BYTES];
-    struct by_text style = {.size = 20, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_TEXT, .bold = 1};
+    struct by_svg_text style = {.size = 20, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_TEXT, .bold = 1};
 
     by_svg_text(out, MARGIN, 34, &style, heading);
-    style = (struct by_text){.size = 12.5, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_MUTED};
+    style = (struct by_svg_text){.size = 12.5, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_MUTED};
     by_legend_fabric(fabric, line);
     by_svg_text(out, MARGIN, 55, &style, line);
     if (fabric->plan == NULL)

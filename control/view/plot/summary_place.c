@@ -24,8 +24,8 @@
 static bool hosts_are_joined(const struct by_summary *summary, uint32_t frame)
 {
     for (uint32_t i = 0; i < summary->bundle_count; i++) {
-        const struct by_group *a = &summary->groups[summary->bundles[i].a];
-        const struct by_group *b = &summary->groups[summary->bundles[i].b];
+        const struct by_plot_group *a = &summary->groups[summary->bundles[i].a];
+        const struct by_plot_group *b = &summary->groups[summary->bundles[i].b];
 
         if (a->frame == frame && b->frame == frame && a->level == 0 && b->level == 0 && a != b)
             return true;
@@ -33,7 +33,7 @@ static bool hosts_are_joined(const struct by_summary *summary, uint32_t frame)
     return false;
 }
 
-static void size_group(const struct by_summary *summary, struct by_group *group)
+static void size_group(const struct by_summary *summary, struct by_plot_group *group)
 {
     const struct by_node *node = &summary->fabric->topology->nodes[group->sample];
     char label[BY_LABEL_BYTES];
@@ -58,7 +58,7 @@ static double place_row(struct by_summary *summary, uint32_t frame, uint32_t lev
         width += NODE_GAP - (HOST_STEP - 28);
     x = -width / 2;
     for (uint32_t i = 0; i < summary->group_count; i++) {
-        struct by_group *group = &summary->groups[i];
+        struct by_plot_group *group = &summary->groups[i];
 
         if (group->frame != frame || group->level != level)
             continue;
@@ -79,7 +79,7 @@ static double place_circle(struct by_summary *summary, uint32_t frame, double y)
         count += summary->groups[i].frame == frame && summary->groups[i].level == 0;
     radius = fmax(60, count * HOST_STEP / (2 * PI));
     for (uint32_t i = 0; i < summary->group_count; i++) {
-        struct by_group *group = &summary->groups[i];
+        struct by_plot_group *group = &summary->groups[i];
         double angle = 2 * PI * (group->position + 0.5) / count - PI / 2;
 
         if (group->frame != frame || group->level != 0)
@@ -149,7 +149,7 @@ static void move(struct by_summary *summary, uint32_t frame, double dx, double d
 /* Places a frame and its parts with the upper middle at (0, 0). */
 static void place_frame(struct by_summary *summary, uint32_t frame)
 {
-    struct by_frame *self = &summary->frames[frame];
+    struct by_plot_frame *self = &summary->frames[frame];
     double own, parts = -GAP, x, y = place_own(summary, frame, &own), height = 0;
 
     for (uint32_t f = frame + 1; f < summary->frame_count; f++) {

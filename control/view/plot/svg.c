@@ -51,7 +51,7 @@ void by_svg_group_end(FILE *out)
     fputs("</g>\n", out);
 }
 
-void by_svg_text(FILE *out, double x, double y, const struct by_text *style, const char *text)
+void by_svg_text(FILE *out, double x, double y, const struct by_svg_text *style, const char *text)
 {
     static const char *const anchors[] = {"start", "start", "middle", "end"};
 

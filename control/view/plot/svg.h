@@ -18,7 +18,7 @@ struct by_curve {
 
 enum by_anchor { BY_ANCHOR_START = 1, BY_ANCHOR_MIDDLE, BY_ANCHOR_END };
 
-struct by_text {
+struct by_svg_text {
     double size;
     enum by_anchor anchor;
     const char *fill;
@@ -33,7 +33,7 @@ void by_svg_group_begin(FILE *out, double x, double y, const char *extra);
 void by_svg_group_end(FILE *out);
 /* Escaped character data. */
 void by_svg_escape(FILE *out, const char *text);
-void by_svg_text(FILE *out, double x, double y, const struct by_text *style, const char *text);
+void by_svg_text(FILE *out, double x, double y, const struct by_svg_text *style, const char *text);
 /* Draws the curve; `extra` (may be NULL) is more attributes; `tip` (may be NULL) is shown when the pointer
  * rests on it. */
 void by_svg_curve(FILE *out, const struct by_curve *curve, const char *stroke, double width,

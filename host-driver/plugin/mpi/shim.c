@@ -11,10 +11,10 @@
 
 #define ELEMENTS_MAX (INT64_MAX / 32) /* so that their bytes, at most 16 each, fit as well */
 
-enum state { NOT_ASKED, ON, OFF };
+enum shim_state { NOT_ASKED, ON, OFF };
 
 static struct {
-    enum state state;
+    enum shim_state state;
     int rank, size; /* of MPI_COMM_WORLD */
     uint32_t serves, log;
     uint64_t least;

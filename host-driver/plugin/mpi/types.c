@@ -10,7 +10,7 @@
 #define SIGNED(bytes)   ((bytes) == 1 ? BANYAN_I8 : (bytes) == 4 ? BANYAN_I32 : (bytes) == 8 ? BANYAN_I64 : 0)
 #define UNSIGNED(bytes) ((bytes) == 1 ? BANYAN_U8 : (bytes) == 4 ? BANYAN_U32 : (bytes) == 8 ? BANYAN_U64 : 0)
 
-static const struct entry {
+static const struct types_entry {
     MPI_Datatype type;
     struct by_shim_type is;
 } entries[] = {

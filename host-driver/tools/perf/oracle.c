@@ -11,7 +11,7 @@
 #define BLOCK 1024u
 
 /* One element, wide: integers sign- or zero-extended, floats as double. */
-union wide {
+union oracle_wide {
     uint64_t u;
     double f;
 };
@@ -109,7 +109,7 @@ static void values_int(const struct perf_oracle *oracle, uint32_t rank, uint64_t
 }
 
 static void values(const struct perf_oracle *oracle, uint32_t rank, uint64_t first, uint32_t count,
-                   union wide *out)
+                   union oracle_wide *out)
 {
     if (is_float(oracle->dtype))
         values_float(oracle, rank, first, count, &out->f);
@@ -162,7 +162,7 @@ static double of_half(uint16_t bits, int mantissa_bits, int exponent_least, int 
     }                                                                                                        \
     break
 
-static void read_block(unsigned dtype, const uint8_t *bytes, uint32_t count, union wide *out)
+static void read_block(unsigned dtype, const uint8_t *bytes, uint32_t count, union oracle_wide *out)
 {
     switch (dtype) {
     case BY_DTYPE_I8:
@@ -198,7 +198,7 @@ static void read_block(unsigned dtype, const uint8_t *bytes, uint32_t count, uni
     }                                                                                                        \
     break
 
-static void write_block(unsigned dtype, const union wide *in, uint32_t count, uint8_t *bytes)
+static void write_block(unsigned dtype, const union oracle_wide *in, uint32_t count, uint8_t *bytes)
 {
     switch (dtype) {
     case BY_DTYPE_I8:
@@ -233,7 +233,7 @@ static void write_block(unsigned dtype, const union wide *in, uint32_t count, ui
         acc[i].field = (expression);                                                                         \
     break
 
-static void reduce_float(unsigned op, union wide *acc, const union wide *in, uint32_t count)
+static void reduce_float(unsigned op, union oracle_wide *acc, const union oracle_wide *in, uint32_t count)
 {
     switch (op) {
     case BY_OP_SUM:
@@ -249,7 +249,8 @@ static void reduce_float(unsigned op, union wide *acc, const union wide *in, uin
     }
 }
 
-static void reduce_int(unsigned op, bool with_sign, union wide *acc, const union wide *in, uint32_t count)
+static void reduce_int(unsigned op, bool with_sign, union oracle_wide *acc, const union oracle_wide *in,
+                       uint32_t count)
 {
     uint64_t flip = with_sign ? 1ull << 63 : 0; /* order of signed numbers as that of unsigned ones */
 
@@ -278,7 +279,8 @@ static void reduce_int(unsigned op, bool with_sign, union wide *acc, const union
  * ------------------------------------------------------------------------------------------------------------
  */
 
-static uint64_t count_wrong_int(unsigned dtype, const union wide *want, const union wide *got, uint32_t count)
+static uint64_t count_wrong_int(unsigned dtype, const union oracle_wide *want, const union oracle_wide *got,
+                                uint32_t count)
 {
     unsigned shift =
         64 - 8 * by_dtype_bytes(dtype); /* the wide sum has carried into bits that the type does not have */
@@ -290,8 +292,8 @@ static uint64_t count_wrong_int(unsigned dtype, const union wide *want, const un
 }
 
 /* `bound`: the sum of magnitudes of each element, already times n u; NULL: exact. A NaN is never right. */
-static uint64_t count_wrong_float(const union wide *want, const union wide *got, const double *bound,
-                                  uint32_t count)
+static uint64_t count_wrong_float(const union oracle_wide *want, const union oracle_wide *got,
+                                  const double *bound, uint32_t count)
 {
     uint64_t wrong = 0;
 
@@ -317,7 +319,7 @@ static double roundoff(unsigned dtype)
 void perf_oracle_fill(const struct perf_oracle *oracle, uint32_t rank, uint64_t first, uint64_t count,
                       void *buffer)
 {
-    union wide block[BLOCK];
+    union oracle_wide block[BLOCK];
     uint8_t *bytes = buffer;
 
     for (uint64_t at = 0; at < count; at += BLOCK) {
@@ -333,7 +335,7 @@ uint64_t perf_oracle_wrong_copy(const struct perf_oracle *oracle, uint32_t rank,
 {
     unsigned element = by_dtype_bytes(oracle->dtype);
     const uint8_t *bytes = buffer;
-    union wide block[BLOCK];
+    union oracle_wide block[BLOCK];
     uint8_t want[BLOCK * 8];
     uint64_t wrong = 0;
 
@@ -352,10 +354,10 @@ uint64_t perf_oracle_wrong_copy(const struct perf_oracle *oracle, uint32_t rank,
 }
 
 /* One block: reduces all ranks' values, and sums their magnitudes where an error bound is wanted. */
-static void expect(const struct perf_oracle *oracle, uint64_t first, uint32_t count, union wide *want,
+static void expect(const struct perf_oracle *oracle, uint64_t first, uint32_t count, union oracle_wide *want,
                    double *bound)
 {
-    union wide next[BLOCK];
+    union oracle_wide next[BLOCK];
 
     values(oracle, 0, first, count, want);
     if (bound != NULL)
@@ -383,7 +385,7 @@ uint64_t perf_oracle_wrong_sum(const struct perf_oracle *oracle, uint64_t first,
 {
     bool bounded = oracle->random_data && oracle->op == BY_OP_SUM && is_float(oracle->dtype);
     const uint8_t *bytes = buffer;
-    union wide want[BLOCK], got[BLOCK];
+    union oracle_wide want[BLOCK], got[BLOCK];
     double bound[BLOCK] = {0};
     uint64_t wrong = 0;
 

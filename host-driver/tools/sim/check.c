@@ -27,7 +27,7 @@ static float *floats(uint64_t count)
     return aligned_alloc(64, (count * sizeof(float) + 127) / 64 * 64);
 }
 
-static void fill(struct check *check, uint64_t seed)
+static void fill(struct sim_check *check, uint64_t seed)
 {
     uint64_t ranks = check->rank_count, ahead = ranks * LINE_FLOATS;
     int reducing = is_reducing(check->collective);
@@ -50,7 +50,7 @@ static void fill(struct check *check, uint64_t seed)
                          check->input[i - LINE_FLOATS + ahead];
 }
 
-int check_open(struct check *check, unsigned collective, uint32_t root, uint64_t count, uint64_t seed,
+int check_open(struct sim_check *check, unsigned collective, uint32_t root, uint64_t count, uint64_t seed,
                const uint8_t *image)
 {
     memset(check, 0, sizeof(*check));
@@ -73,7 +73,7 @@ int check_open(struct check *check, unsigned collective, uint32_t root, uint64_t
     return 0;
 }
 
-void check_close(struct check *check)
+void check_close(struct sim_check *check)
 {
     chunks_close(&check->chunks);
     free(check->input);
@@ -83,13 +83,13 @@ void check_close(struct check *check)
     free(check->taken_count);
 }
 
-void check_spoil(struct check *check)
+void check_spoil(struct sim_check *check)
 {
     if (check->all > 0)
         ((uint32_t *)(void *)check->input)[check->all / 2] ^= UINT32_C(1) << 22;
 }
 
-void check_call(const struct check *check, uint32_t rank, struct by_call *call)
+void check_call(const struct sim_check *check, uint32_t rank, struct by_call *call)
 {
     uint64_t shard = rank * check->count;
 
@@ -123,7 +123,7 @@ void check_call(const struct check *check, uint32_t rank, struct by_call *call)
 }
 
 /* Whether a rank gets the values of a chunk of `shard`. */
-static int is_for(const struct check *check, uint32_t rank, uint32_t shard)
+static int is_for(const struct sim_check *check, uint32_t rank, uint32_t shard)
 {
     switch (check->collective) {
     case BY_COLLECTIVE_ALLREDUCE:
@@ -140,7 +140,7 @@ static int is_for(const struct check *check, uint32_t rank, uint32_t shard)
     }
 }
 
-int check_begin(struct check *check)
+int check_begin(struct sim_check *check)
 {
     int error = chunks_add_call(&check->chunks, check->collective, check->root, check->count * sizeof(float));
 
@@ -153,24 +153,24 @@ int check_begin(struct check *check)
     return check->taken == NULL ? BY_ENOMEM : 0;
 }
 
-static uint8_t *place_of(const struct check *check, float *vector, const struct chunk *chunk)
+static uint8_t *place_of(const struct sim_check *check, float *vector, const struct chunks_chunk *chunk)
 {
     uint64_t shard = is_sharded(check->collective) ? chunk->shard * check->count : 0;
 
     return (uint8_t *)(vector + shard) + chunk->offset;
 }
 
-static uint64_t *taken_word(const struct check *check, uint32_t rank, uint64_t index)
+static uint64_t *taken_word(const struct sim_check *check, uint32_t rank, uint64_t index)
 {
     return &check->taken[rank * check->taken_words + index / 64];
 }
 
 /* Notes the chunks that the burst may bring, and makes their places worthless. */
-static void before(struct check *check, uint32_t rank, const struct by_rx *rx, uint32_t count)
+static void before(struct sim_check *check, uint32_t rank, const struct by_rx *rx, uint32_t count)
 {
     check->pending_count = 0;
     for (uint32_t i = 0; i < count; i++) {
-        struct chunk chunk;
+        struct chunks_chunk chunk;
         int again = 0;
 
         if (rx[i].bytes < BY_WIRE_HEADER_BYTES || rx[i].data[1] != BY_TYPE_RESULT)
@@ -193,10 +193,10 @@ static int is_worthless(const uint8_t *bytes, uint32_t count)
     return bytes[0] == POISON && (count == 1 || memcmp(bytes, bytes + 1, count - 1) == 0);
 }
 
-static void after(struct check *check, uint32_t rank)
+static void after(struct sim_check *check, uint32_t rank)
 {
     for (uint32_t p = 0; p < check->pending_count; p++) {
-        const struct chunk *chunk = &check->pending[p].chunk;
+        const struct chunks_chunk *chunk = &check->pending[p].chunk;
         const uint8_t *is = place_of(check, check->out, chunk), *want = place_of(check, check->want, chunk);
 
         if (memcmp(is, want, chunk->bytes) != 0) {
@@ -214,7 +214,7 @@ static void after(struct check *check, uint32_t rank)
     check->pending_count = 0;
 }
 
-void check_burst(struct check *check, uint32_t rank, const struct by_rx *rx, uint32_t count, int done)
+void check_burst(struct sim_check *check, uint32_t rank, const struct by_rx *rx, uint32_t count, int done)
 {
     if (check->taken == NULL)
         return;
@@ -224,7 +224,7 @@ void check_burst(struct check *check, uint32_t rank, const struct by_rx *rx, uin
         before(check, rank, rx, count);
 }
 
-uint64_t check_missing(const struct check *check)
+uint64_t check_missing(const struct sim_check *check)
 {
     uint64_t missing = 0;
 

@@ -11,7 +11,7 @@
 #include "host-driver/sim/world.h"
 #include "host-driver/tools/sim/chunks.h"
 
-struct check {
+struct sim_check {
     unsigned collective;
     uint32_t root, rank_count;
     uint64_t count; /* as in by_call */
@@ -23,7 +23,7 @@ struct check {
     uint64_t *taken_count; /* by rank */
     uint32_t pending_count;
     struct check_pending {
-        struct chunk chunk;
+        struct chunks_chunk chunk;
     } pending[BY_WORLD_BURST_MAX]; /* of the burst in hand */
     uint64_t checked, wrong;       /* elements */
     int first_rank;                /* of the first wrong chunk, and where it was; -1: none */
@@ -31,18 +31,18 @@ struct check {
 };
 
 /* Fills inputs and answer from `seed`. `image` is a host's. 0 or BY_ENOMEM. */
-int check_open(struct check *check, unsigned collective, uint32_t root, uint64_t count, uint64_t seed,
+int check_open(struct sim_check *check, unsigned collective, uint32_t root, uint64_t count, uint64_t seed,
                const uint8_t *image);
-void check_close(struct check *check);
+void check_close(struct sim_check *check);
 /* Flips a bit of an input, once the answer is known. */
-void check_spoil(struct check *check);
+void check_spoil(struct sim_check *check);
 /* The call that a rank posts. */
-void check_call(const struct check *check, uint32_t rank, struct by_call *call);
+void check_call(const struct sim_check *check, uint32_t rank, struct by_call *call);
 /* All ranks begin the call anew. 0, BY_ENOMEM, or BY_EUNSUPPORTED. */
-int check_begin(struct check *check);
+int check_begin(struct sim_check *check);
 /* Before and after an endpoint takes a burst. */
-void check_burst(struct check *check, uint32_t rank, const struct by_rx *rx, uint32_t count, int done);
+void check_burst(struct sim_check *check, uint32_t rank, const struct by_rx *rx, uint32_t count, int done);
 /* Chunks that a rank should have got in this call and has not, over all ranks. */
-uint64_t check_missing(const struct check *check);
+uint64_t check_missing(const struct sim_check *check);
 
 #endif

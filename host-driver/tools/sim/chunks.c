@@ -164,7 +164,7 @@ int chunks_add_call(struct chunks *chunks, unsigned collective, uint32_t root, u
     return error;
 }
 
-int chunks_find(const struct chunks *chunks, uint32_t tree_number, uint32_t seq, struct chunk *chunk)
+int chunks_find(const struct chunks *chunks, uint32_t tree_number, uint32_t seq, struct chunks_chunk *chunk)
 {
     const struct chunk_tree *tree;
     const struct chunk_run *run;

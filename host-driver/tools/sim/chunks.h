@@ -35,7 +35,7 @@ struct chunks {
 };
 
 /* One chunk. */
-struct chunk {
+struct chunks_chunk {
     uint32_t shard;
     uint64_t offset;
     uint32_t bytes;
@@ -51,6 +51,6 @@ void chunks_add_roll(struct chunks *chunks);
  * BY_ENOMEM, or BY_EUNSUPPORTED when no tree serves it. */
 int chunks_add_call(struct chunks *chunks, unsigned collective, uint32_t root, uint64_t shard_bytes);
 /* 1 and the chunk, when (tree, seq) is one of the last call and holds data. */
-int chunks_find(const struct chunks *chunks, uint32_t tree, uint32_t seq, struct chunk *chunk);
+int chunks_find(const struct chunks *chunks, uint32_t tree, uint32_t seq, struct chunks_chunk *chunk);
 
 #endif

@@ -23,7 +23,7 @@ static const char usage[] =
     "Exit status: 0 every element right; 1 wrong elements; 2 bad usage or input; 3 a call failed, or the "
     "system.\n";
 
-static void print_arcs(const struct run *run)
+static void print_arcs(const struct sim_run *run)
 {
     const struct by_world_fabric *fabric = &run->work->fabric;
 
@@ -44,7 +44,7 @@ static void print_arcs(const struct run *run)
     printf("]");
 }
 
-static void print_counters(const struct run *run)
+static void print_counters(const struct sim_run *run)
 {
     const struct by_world_counters *world = by_world_counters(run->world);
     struct by_endpoint_counters endpoints;
@@ -74,7 +74,7 @@ static void print_counters(const struct run *run)
 }
 
 /* Why the run has no result, or null. */
-static void print_error(const struct run *run)
+static void print_error(const struct sim_run *run)
 {
     char node[2][80] = {"", ""};
     const uint8_t *image = by_world_image(run->world, run->ranks[run->error_rank].node);
@@ -91,7 +91,7 @@ static void print_error(const struct run *run)
            node[0], node[1][0] ? ", which waits for " : "", node[1]);
 }
 
-static void print_report(const struct run *run)
+static void print_report(const struct sim_run *run)
 {
     const struct sim_work *work = run->work;
     struct by_endpoint_counters endpoints;
@@ -112,7 +112,7 @@ static void print_report(const struct run *run)
 static enum sim_exit simulate(const char *folder)
 {
     struct sim_work work;
-    struct run run = {0};
+    struct sim_run run = {0};
     enum sim_exit status = SIM_RIGHT;
     int error = sim_work_read(folder, &work);
 

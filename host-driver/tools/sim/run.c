@@ -12,7 +12,7 @@
 #define REPAIR_NS 20000u
 #define RANK_NONE UINT32_MAX
 
-static void fail(struct run *run, uint32_t rank, int error, const struct by_call_status *status)
+static void fail(struct sim_run *run, uint32_t rank, int error, const struct by_call_status *status)
 {
     if (run->error == 0) {
         run->error = error;
@@ -22,7 +22,7 @@ static void fail(struct run *run, uint32_t rank, int error, const struct by_call
     run->done = 1;
 }
 
-static int post(struct run *run, uint32_t rank)
+static int post(struct sim_run *run, uint32_t rank)
 {
     struct by_endpoint *endpoint = by_world_endpoint(run->world, run->ranks[rank].node, 0);
     struct by_call_status status = {.node = BY_NODE_NONE, .missing_node = BY_NODE_NONE};
@@ -40,7 +40,7 @@ static int post(struct run *run, uint32_t rank)
     return 1;
 }
 
-static void collect(struct run *run, uint32_t rank)
+static void collect(struct sim_run *run, uint32_t rank)
 {
     struct by_endpoint *endpoint = by_world_endpoint(run->world, run->ranks[rank].node, 0);
     struct by_call_status status;
@@ -58,7 +58,7 @@ static void collect(struct run *run, uint32_t rank)
 
 static int on_step(void *context, struct by_world *world, uint32_t node)
 {
-    struct run *run = context;
+    struct sim_run *run = context;
     uint32_t rank = run->rank_of[node];
     struct run_rank *one;
     int posted = 0;
@@ -76,7 +76,7 @@ static int on_step(void *context, struct by_world *world, uint32_t node)
 static void on_burst(void *context, struct by_world *world, uint32_t node, uint32_t job,
                      const struct by_rx *rx, uint32_t count, int done)
 {
-    struct run *run = context;
+    struct sim_run *run = context;
 
     (void)world;
     if (job == 0 && run->rank_of[node] != RANK_NONE)
@@ -84,7 +84,7 @@ static void on_burst(void *context, struct by_world *world, uint32_t node, uint3
 }
 
 /* Hosts by rank. */
-static int find_ranks(struct run *run, const struct by_world_fabric *fabric)
+static int find_ranks(struct sim_run *run, const struct by_world_fabric *fabric)
 {
     run->rank_of = malloc(fabric->node_count * sizeof(uint32_t));
     run->ranks = calloc(fabric->node_count, sizeof(*run->ranks));
@@ -108,7 +108,7 @@ static int find_ranks(struct run *run, const struct by_world_fabric *fabric)
     return 0;
 }
 
-static struct by_world *make_world(struct run *run)
+static struct by_world *make_world(struct sim_run *run)
 {
     const struct sim_work *work = run->work;
     struct by_world_config config = {.seed = work->seed,
@@ -136,7 +136,7 @@ static struct by_world *make_world(struct run *run)
 }
 
 /* One call by all ranks. */
-static int run_round(struct run *run)
+static int run_round(struct sim_run *run)
 {
     int error = check_begin(&run->check);
 
@@ -165,7 +165,7 @@ static int run_round(struct run *run)
 }
 
 /* A small call agrees on the session, and shows where everybody is. */
-static int run_opening(struct run *run)
+static int run_opening(struct sim_run *run)
 {
     uint64_t count = run->check.count, all = run->check.all;
     int error;
@@ -178,7 +178,7 @@ static int run_opening(struct run *run)
     return error;
 }
 
-int run_all(struct run *run, const struct sim_work *work)
+int run_all(struct sim_run *run, const struct sim_work *work)
 {
     struct by_endpoint_counters counters;
     int error;
@@ -208,7 +208,7 @@ int run_all(struct run *run, const struct sim_work *work)
     return run_round(run);
 }
 
-void run_close(struct run *run)
+void run_close(struct sim_run *run)
 {
     if (run->world != NULL)
         by_world_destroy(run->world);

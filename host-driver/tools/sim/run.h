@@ -14,10 +14,10 @@ struct run_rank {
     uint64_t end_ps; /* since the call began */
 };
 
-struct run {
+struct sim_run {
     const struct sim_work *work;
     struct by_world *world;
-    struct check check;
+    struct sim_check check;
     uint32_t rank_count;
     struct run_rank *ranks;
     uint32_t *rank_of; /* by node */
@@ -35,7 +35,7 @@ struct run {
 
 /* Runs `work`; the images of its fabric go to the world. 0 (also when results are wrong or a call ended with
  * an error: see the run), or a negative BY_E* with the error's text set. */
-int run_all(struct run *run, const struct sim_work *work);
-void run_close(struct run *run);
+int run_all(struct sim_run *run, const struct sim_work *work);
+void run_close(struct sim_run *run);
 
 #endif

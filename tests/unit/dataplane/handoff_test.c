@@ -7,7 +7,7 @@
 
 #include "dataplane/handoff.h"
 
-struct job {
+struct handoff_job {
     struct by_handoff *handoff;
     pthread_t ran_on;
     unsigned runs;
@@ -16,7 +16,7 @@ struct job {
 
 static void work(void *context)
 {
-    struct job *job = context;
+    struct handoff_job *job = context;
 
     job->runs++;
     job->ran_on = pthread_self();
@@ -24,7 +24,7 @@ static void work(void *context)
 
 static void *caller(void *context)
 {
-    struct job *job = context;
+    struct handoff_job *job = context;
 
     job->served = by_handoff_call(job->handoff, work, job);
     return NULL;
@@ -33,7 +33,7 @@ static void *caller(void *context)
 static void work_runs_once_on_the_loops_thread(void **state)
 {
     struct by_handoff handoff;
-    struct job job = {.handoff = &handoff};
+    struct handoff_job job = {.handoff = &handoff};
     pthread_t thread;
 
     (void)state;
@@ -55,7 +55,7 @@ static void work_runs_once_on_the_loops_thread(void **state)
 static void a_caller_that_gave_up_is_not_served_later(void **state)
 {
     struct by_handoff handoff;
-    struct job job = {.handoff = &handoff, .served = true};
+    struct handoff_job job = {.handoff = &handoff, .served = true};
 
     (void)state;
     assert_int_equal(by_handoff_open(&handoff), 0);

@@ -25,12 +25,12 @@ static int make_pool(void **state)
 }
 
 /* What became of `FRAMES` frames. */
-struct tally {
+struct hold_tally {
     unsigned passed, verdicts[BY_FAULT_HOLD + 1], latest_distance;
     uint32_t order_hash;
 };
 
-static void count(struct tally *tally, struct by_held *held, uint32_t now)
+static void count(struct hold_tally *tally, struct by_held *held, uint32_t now)
 {
     uint32_t number = held->frame->hash.usr;
 
@@ -42,11 +42,11 @@ static void count(struct tally *tally, struct by_held *held, uint32_t now)
     rte_pktmbuf_free(held->frame);
 }
 
-static struct tally run(uint64_t seed, uint32_t loss, uint32_t duplicate, uint32_t reorder)
+static struct hold_tally run(uint64_t seed, uint32_t loss, uint32_t duplicate, uint32_t reorder)
 {
     struct by_hold hold = {
         .fault = {.prng = {seed}, .loss = loss, .duplicate = duplicate, .reorder = reorder}};
-    struct tally tally = {0};
+    struct hold_tally tally = {0};
     struct by_held out[3];
 
     for (uint32_t i = 0; i < FRAMES; i++) {
@@ -69,7 +69,7 @@ static struct tally run(uint64_t seed, uint32_t loss, uint32_t duplicate, uint32
 
 static void without_faults_every_frame_passes_in_order(void **state)
 {
-    struct tally tally = run(1, 0, 0, 0);
+    struct hold_tally tally = run(1, 0, 0, 0);
 
     (void)state;
     assert_int_equal(tally.passed, FRAMES);
@@ -78,7 +78,7 @@ static void without_faults_every_frame_passes_in_order(void **state)
 
 static void lost_frames_are_freed_at_their_rate(void **state)
 {
-    struct tally tally = run(2, HALF, 0, 0);
+    struct hold_tally tally = run(2, HALF, 0, 0);
 
     (void)state;
     assert_int_equal(tally.passed + tally.verdicts[BY_FAULT_DROP], FRAMES);
@@ -87,7 +87,7 @@ static void lost_frames_are_freed_at_their_rate(void **state)
 
 static void doubled_frames_come_twice(void **state)
 {
-    struct tally tally = run(3, 0, TENTH, 0);
+    struct hold_tally tally = run(3, 0, TENTH, 0);
 
     (void)state;
     assert_int_equal(tally.passed, FRAMES + tally.verdicts[BY_FAULT_DUPLICATE]);
@@ -96,7 +96,7 @@ static void doubled_frames_come_twice(void **state)
 
 static void held_frames_come_later_but_not_much(void **state)
 {
-    struct tally tally = run(4, 0, 0, TENTH);
+    struct hold_tally tally = run(4, 0, 0, TENTH);
 
     (void)state;
     assert_int_equal(tally.passed, FRAMES);
@@ -113,7 +113,7 @@ static void a_seed_repeats_the_run(void **state)
 
 static void when_all_are_held_the_room_is_bounded(void **state)
 {
-    struct tally tally = run(7, 0, 0, UINT32_MAX);
+    struct hold_tally tally = run(7, 0, 0, UINT32_MAX);
 
     (void)state;
     assert_int_equal(tally.passed, FRAMES);

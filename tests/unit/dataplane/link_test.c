@@ -35,7 +35,7 @@ static const struct star star = {
 static char paths[HOSTS][64];
 
 /* One host's side of a cable. */
-struct end {
+struct dataplane_link_end {
     int socket, memory_fd, cable_fd;
     struct by_shm_challenge challenge;
     uint8_t *memory;
@@ -100,10 +100,10 @@ static int huge_file(int seals)
 
 static bool huge;
 /* Answers the challenge in the hello; NULL: nobody does. */
-static void (*prover)(const struct end *end, struct by_shm_hello *hello);
+static void (*prover)(const struct dataplane_link_end *end, struct by_shm_hello *hello);
 /* Connects and says hello with `count` descriptors; the answer's status, or 1 when there is none. */
-static int greet(struct by_shell *shell, struct end *end, unsigned host, struct by_shm_hello *hello,
-                 unsigned count, int seals)
+static int greet(struct by_shell *shell, struct dataplane_link_end *end, unsigned host,
+                 struct by_shm_hello *hello, unsigned count, int seals)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct by_shm_welcome welcome = {0};
@@ -162,7 +162,7 @@ static int greet(struct by_shell *shell, struct end *end, unsigned host, struct 
     return welcome.status;
 }
 
-static void leave(struct end *end)
+static void leave(struct dataplane_link_end *end)
 {
     close(end->socket);
     close(end->cable_fd);
@@ -182,7 +182,7 @@ static struct by_shm_hello hello(void)
                                  .udp_port = BY_UDP_PORT};
 }
 
-static void join(struct by_shell *shell, struct end *end, unsigned host)
+static void join(struct by_shell *shell, struct dataplane_link_end *end, unsigned host)
 {
     struct by_shm_hello words = hello();
 
@@ -191,7 +191,7 @@ static void join(struct by_shell *shell, struct end *end, unsigned host)
 
 /* Host `host` gives its values for chunk `seq`; the payload lies in its own memory, from byte `at` on as the
  * packet says. Without a sum the packet's psum is wrong, and the cable says that it has none. */
-static void give_summed(struct end *end, unsigned host, uint32_t seq, uint64_t at, bool summed)
+static void give_summed(struct dataplane_link_end *end, unsigned host, uint32_t seq, uint64_t at, bool summed)
 {
     uint8_t packet[2048];
     size_t bytes = star_contribution(&star, host, 0, seq, COUNT, packet);
@@ -217,13 +217,13 @@ static void give_summed(struct end *end, unsigned host, uint32_t seq, uint64_t a
     by_shm_publish(&end->sender);
 }
 
-static void give(struct end *end, unsigned host, uint32_t seq, uint64_t at)
+static void give(struct dataplane_link_end *end, unsigned host, uint32_t seq, uint64_t at)
 {
     give_summed(end, host, seq, at, true);
 }
 
 /* The next result is that of chunk `seq`, and lies in the engine's memory. */
-static void take_result(struct end *end, uint32_t seq)
+static void take_result(struct dataplane_link_end *end, uint32_t seq)
 {
     const struct by_shm_packet *packet = by_shm_take(&end->receiver);
     int32_t value;
@@ -249,7 +249,7 @@ static unsigned references(struct by_shell *shell, uint32_t seq)
 static void a_sum_is_read_where_the_switch_holds_it_and_given_back(void **state)
 {
     struct by_shell *shell = open_shell();
-    struct end end[HOSTS];
+    struct dataplane_link_end end[HOSTS];
 
     (void)state;
     for (unsigned host = 0; host < HOSTS; host++)
@@ -273,7 +273,7 @@ static void a_sum_is_read_where_the_switch_holds_it_and_given_back(void **state)
 static void a_value_without_a_psum_is_summed_and_one_with_a_wrong_psum_is_not(void **state)
 {
     struct by_shell *shell = open_shell();
-    struct end end[HOSTS];
+    struct dataplane_link_end end[HOSTS];
 
     (void)state;
     for (unsigned host = 0; host < HOSTS; host++)
@@ -304,7 +304,7 @@ static void a_packet_without_a_psum_gets_one_where_it_goes_on_over_a_wire(void *
     const uint8_t *payload;
     struct rte_mbuf *mbuf;
     struct by_rx rx;
-    struct end end;
+    struct dataplane_link_end end;
 
     (void)state;
     join(shell, &end, 0);
@@ -325,8 +325,8 @@ static void a_payload_beyond_the_shared_memory_is_dropped(void **state)
 {
     static const uint64_t beyond[] = {MEMORY, MEMORY - 4 * COUNT + 4, UINT64_MAX, UINT64_MAX - 4 * COUNT + 1};
     struct by_shell *shell = open_shell();
-    struct by_port_counters counters;
-    struct end end;
+    struct by_dp_port_counters counters;
+    struct dataplane_link_end end;
 
     (void)state;
     join(shell, &end, 0);
@@ -345,7 +345,7 @@ static void a_payload_longer_than_any_is_dropped(void **state)
 {
     struct by_shell *shell = open_shell();
     struct by_rx rx;
-    struct end end;
+    struct dataplane_link_end end;
 
     (void)state;
     join(shell, &end, 0);
@@ -364,7 +364,7 @@ static void a_payload_longer_than_its_place_in_the_cable_is_dropped(void **state
     } rows[] = {{BY_SHM_COPY, PAYLOAD}, {BY_SHM_SMALL, BY_ERR_BYTES}};
     struct by_shell *shell = open_shell();
     struct by_rx rx;
-    struct end end;
+    struct dataplane_link_end end;
 
     (void)state;
     join(shell, &end, 0);
@@ -382,8 +382,8 @@ static void a_payload_longer_than_its_place_in_the_cable_is_dropped(void **state
 static void a_queue_that_says_it_holds_more_than_its_slots_holds_nothing(void **state)
 {
     struct by_shell *shell = open_shell();
-    struct by_port_counters counters;
-    struct end end[HOSTS];
+    struct by_dp_port_counters counters;
+    struct dataplane_link_end end[HOSTS];
 
     (void)state;
     for (unsigned host = 0; host < HOSTS; host++)
@@ -407,8 +407,8 @@ static void malformed_packets_take_turns_as_all_others_do(void **state)
 {
     struct by_shell *shell = open_shell();
     struct by_rx rx[BY_LINK_BURST];
-    struct by_port_counters counters;
-    struct end end;
+    struct by_dp_port_counters counters;
+    struct dataplane_link_end end;
 
     (void)state;
     join(shell, &end, 0);
@@ -428,7 +428,7 @@ static void a_host_with_much_to_send_leaves_the_others_of_its_port_their_turns(v
     struct by_shell *shell = open_shell();
     struct by_shm_hello words = hello();
     struct by_rx rx[BY_LINK_BURST];
-    struct end end[2];
+    struct dataplane_link_end end[2];
     unsigned heard = 0;
 
     (void)state;
@@ -456,7 +456,7 @@ static void a_host_with_much_to_send_leaves_the_others_of_its_port_their_turns(v
 static void a_host_that_leaves_gives_everything_back(void **state)
 {
     struct by_shell *shell = open_shell();
-    struct end end[HOSTS];
+    struct dataplane_link_end end[HOSTS];
 
     (void)state;
     for (unsigned host = 0; host < HOSTS; host++)
@@ -477,7 +477,7 @@ static void a_host_that_leaves_gives_everything_back(void **state)
 static void a_host_that_claims_to_have_read_what_was_never_sent_frees_nothing(void **state)
 {
     struct by_shell *shell = open_shell();
-    struct end end[HOSTS];
+    struct dataplane_link_end end[HOSTS];
 
     (void)state;
     for (unsigned host = 0; host < HOSTS; host++)
@@ -499,7 +499,7 @@ static void who_is_not_let_in_hears_why(void **state)
 {
     struct by_shell *shell = open_shell();
     struct by_shm_hello words;
-    struct end end, other;
+    struct dataplane_link_end end, other;
 
     (void)state;
     words = hello();
@@ -531,7 +531,7 @@ static void memory_of_huge_pages_is_refused(void **state)
 {
     struct by_shell *shell = open_shell();
     struct by_shm_hello words = hello();
-    struct end end;
+    struct dataplane_link_end end;
 
     (void)state;
     words.memory_bytes = HUGE_BYTES;
@@ -545,9 +545,9 @@ static void memory_of_huge_pages_is_refused(void **state)
 static void a_host_that_never_takes_its_bells_blocks_nobody(void **state)
 {
     struct by_shell *shell = open_shell();
-    struct by_link *link = shell->ports[0].link;
+    struct by_dp_link *link = shell->ports[0].link;
     const uint8_t ring = 1;
-    struct end end;
+    struct dataplane_link_end end;
 
     (void)state;
     join(shell, &end, 0);
@@ -579,7 +579,7 @@ static const struct by_image_key other_key = {
 static const struct by_image_key *prover_key;
 
 /* As the host of port 0. */
-static void prove(const struct end *end, struct by_shm_hello *words)
+static void prove(const struct dataplane_link_end *end, struct by_shm_hello *words)
 {
     struct by_siphash_key key;
     struct by_hop_keys keys;
@@ -611,7 +611,8 @@ static void load_keyed(struct by_shell *shell)
     free(keyed);
 }
 
-static void greet_with(struct by_shell *shell, struct end *end, const struct by_image_key *key, int expected)
+static void greet_with(struct by_shell *shell, struct dataplane_link_end *end, const struct by_image_key *key,
+                       int expected)
 {
     struct by_shm_hello words = hello();
 
@@ -624,7 +625,7 @@ static void greet_with(struct by_shell *shell, struct end *end, const struct by_
 static void the_port_of_a_keyed_job_is_for_who_has_its_key(void **state)
 {
     struct by_shell *shell = open_shell();
-    struct end early, end;
+    struct dataplane_link_end early, end;
 
     (void)state;
     greet_with(shell, &early, NULL, 0); /* the job has no key yet */
@@ -649,7 +650,7 @@ static void a_proof_is_for_one_challenge(void **state)
 {
     struct by_shell *shell = open_shell();
     struct by_shm_hello words = hello();
-    struct end end, again;
+    struct dataplane_link_end end, again;
 
     (void)state;
     load_keyed(shell);
@@ -669,7 +670,7 @@ static void a_host_sees_payloads_and_no_tables_or_keys(void **state)
 {
     struct by_shell *shell = open_shell();
     const uint8_t *image;
-    struct end end;
+    struct dataplane_link_end end;
     size_t bytes;
 
     (void)state;
@@ -687,7 +688,7 @@ static void a_host_sees_payloads_and_no_tables_or_keys(void **state)
 static void who_sleeps_is_rung_once(void **state)
 {
     struct by_shell *shell = open_shell();
-    struct end end[HOSTS];
+    struct dataplane_link_end end[HOSTS];
     uint8_t ring;
 
     (void)state;
@@ -711,7 +712,7 @@ static void who_sleeps_is_rung_once(void **state)
 static void a_queue_takes_no_more_than_it_has_slots(void **state)
 {
     struct by_shell *shell = open_shell();
-    struct end end;
+    struct dataplane_link_end end;
     unsigned put = 0;
 
     (void)state;

@@ -447,7 +447,7 @@ static void an_arp_request_for_the_ports_address_is_answered(void **state)
 static void a_port_counts_whole_frames(void **state)
 {
     struct by_shell *shell = memory_shell(HOSTS);
-    struct by_port_counters counters;
+    struct by_dp_port_counters counters;
 
     (void)state;
     memory_load(shell, &star);

@@ -16,7 +16,7 @@
 #include "tests/unit/host-driver/rig.h"
 
 /* The fabric whose trees of generation `gen` use all switches but the first gen - 1. */
-static void make_images(struct hub *hub, uint16_t gen, bool inner)
+static void make_images(struct host_driver_hub *hub, uint16_t gen, bool inner)
 {
     struct fabric *fabric = calloc(1, sizeof(*fabric));
     int job;
@@ -56,7 +56,7 @@ static void make_images(struct hub *hub, uint16_t gen, bool inner)
 }
 
 /* A switch or host of the fabric. */
-static struct by_fabric_node *node_of(struct hub *hub, int node)
+static struct by_fabric_node *node_of(struct host_driver_hub *hub, int node)
 {
     struct by_image_header header;
 
@@ -68,7 +68,7 @@ static struct by_fabric_node *node_of(struct hub *hub, int node)
     return NULL;
 }
 
-static void write_tables(const struct hub *hub)
+static void write_tables(const struct host_driver_hub *hub)
 {
     for (int n = 0; n < HUB_NODES; n++) {
         const struct hub_image *image = &hub->image[1][n];
@@ -85,7 +85,7 @@ static void write_tables(const struct hub *hub)
     }
 }
 
-void hub_open(struct hub *hub, uint64_t seed, bool inner)
+void hub_open(struct host_driver_hub *hub, uint64_t seed, bool inner)
 {
     memset(hub, 0, sizeof(*hub));
     hub->prng.state = seed;
@@ -103,7 +103,7 @@ void hub_open(struct hub *hub, uint64_t seed, bool inner)
     hub_start(hub);
 }
 
-void hub_join(struct hub *hub)
+void hub_join(struct host_driver_hub *hub)
 {
     rig_set("BANYAN_CONTROLLER", hub->socket);
     rig_set("BANYAN_LOG", "0");
@@ -122,7 +122,7 @@ void hub_join(struct hub *hub)
     rig_set("BANYAN_CONTROLLER", NULL);
 }
 
-void hub_close(struct hub *hub)
+void hub_close(struct host_driver_hub *hub)
 {
     for (int h = 0; h < HUB_HOSTS; h++) {
         if (hub->comm[h] != NULL)
@@ -138,12 +138,12 @@ void hub_close(struct hub *hub)
     rig_remove(hub->folder);
 }
 
-void hub_kill(struct hub *hub, int which)
+void hub_kill(struct host_driver_hub *hub, int which)
 {
     by_progress_close(node_of(hub, HUB_HOSTS + which)->own);
 }
 
-void hub_push(struct hub *hub, uint16_t gen)
+void hub_push(struct host_driver_hub *hub, uint16_t gen)
 {
     for (int s = 0; s < HUB_SWITCHES; s++) {
         const struct hub_image *image = &hub->image[gen][HUB_HOSTS + s];
@@ -159,7 +159,7 @@ void hub_push(struct hub *hub, uint16_t gen)
 
 /* ---- the controller ---- */
 
-void hub_start(struct hub *hub)
+void hub_start(struct host_driver_hub *hub)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
 
@@ -179,7 +179,7 @@ static void drop_peer(struct hub_peer *peer)
     *peer = (struct hub_peer){.fd = -1, .host = -1};
 }
 
-void hub_stop(struct hub *hub)
+void hub_stop(struct host_driver_hub *hub)
 {
     for (size_t p = 0; p < sizeof(hub->peers) / sizeof(hub->peers[0]); p++)
         drop_peer(&hub->peers[p]);
@@ -211,7 +211,7 @@ static void put(struct hub_peer *peer, const struct by_member_frame *frame)
     free(bytes);
 }
 
-static struct hub_peer *peer_of(struct hub *hub, int host)
+static struct hub_peer *peer_of(struct host_driver_hub *hub, int host)
 {
     for (size_t p = 0; p < sizeof(hub->peers) / sizeof(hub->peers[0]); p++)
         if (hub->peers[p].fd >= 0 && hub->peers[p].host == host)
@@ -219,7 +219,7 @@ static struct hub_peer *peer_of(struct hub *hub, int host)
     return NULL;
 }
 
-static void take(struct hub *hub, struct hub_peer *peer, const struct by_member_frame *frame)
+static void take(struct host_driver_hub *hub, struct hub_peer *peer, const struct by_member_frame *frame)
 {
     peer->told[frame->type]++;
     if (frame->type == BY_MEMBER_HELLO) {
@@ -250,7 +250,7 @@ static void take(struct hub *hub, struct hub_peer *peer, const struct by_member_
     }
 }
 
-static void listen_to(struct hub *hub, struct hub_peer *peer)
+static void listen_to(struct host_driver_hub *hub, struct hub_peer *peer)
 {
     struct by_member_frame frame;
     size_t at = 0, used;
@@ -277,7 +277,7 @@ static void listen_to(struct hub *hub, struct hub_peer *peer)
     peer->used -= at;
 }
 
-void hub_turn(struct hub *hub)
+void hub_turn(struct host_driver_hub *hub)
 {
     int fd = hub->listener >= 0 ? accept4(hub->listener, NULL, NULL, SOCK_CLOEXEC) : -1;
 
@@ -292,7 +292,7 @@ void hub_turn(struct hub *hub)
     assert_true(fd < 0);
 }
 
-static void to_all(struct hub *hub, struct by_member_frame frame, uint16_t image_of)
+static void to_all(struct host_driver_hub *hub, struct by_member_frame frame, uint16_t image_of)
 {
     for (int h = 0; h < HUB_HOSTS; h++) {
         struct hub_peer *peer = peer_of(hub, h);
@@ -307,17 +307,17 @@ static void to_all(struct hub *hub, struct by_member_frame frame, uint16_t image
     }
 }
 
-void hub_freeze(struct hub *hub, uint16_t gen, bool images)
+void hub_freeze(struct host_driver_hub *hub, uint16_t gen, bool images)
 {
     to_all(hub, (struct by_member_frame){.type = BY_MEMBER_FREEZE, .job = 1, .gen = gen}, images ? gen : 0);
 }
 
-void hub_go(struct hub *hub, uint16_t gen)
+void hub_go(struct host_driver_hub *hub, uint16_t gen)
 {
     to_all(hub, (struct by_member_frame){.type = BY_MEMBER_GO, .job = 1, .gen = gen}, 0);
 }
 
-void hub_fail(struct hub *hub, int32_t code, const char *text)
+void hub_fail(struct host_driver_hub *hub, int32_t code, const char *text)
 {
     to_all(hub,
            (struct by_member_frame){.type = BY_MEMBER_FAIL,
@@ -328,7 +328,7 @@ void hub_fail(struct hub *hub, int32_t code, const char *text)
            0);
 }
 
-int hub_members(const struct hub *hub)
+int hub_members(const struct host_driver_hub *hub)
 {
     int count = 0;
 
@@ -337,7 +337,7 @@ int hub_members(const struct hub *hub)
     return count;
 }
 
-int hub_carried(const struct hub *hub, uint16_t gen)
+int hub_carried(const struct host_driver_hub *hub, uint16_t gen)
 {
     int count = 0;
 
@@ -346,7 +346,7 @@ int hub_carried(const struct hub *hub, uint16_t gen)
     return count;
 }
 
-uint64_t hub_counter(const struct hub *hub, int rank, const char *wanted)
+uint64_t hub_counter(const struct host_driver_hub *hub, int rank, const char *wanted)
 {
     const char *name;
     uint64_t value;

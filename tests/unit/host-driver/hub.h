@@ -35,7 +35,7 @@ struct hub_peer {
     uint32_t told[BY_MEMBER_BYE + 1]; /* frames of each type */
 };
 
-struct hub {
+struct host_driver_hub {
     char folder[64], socket[96];
     int listener; /* or -1: no controller */
     struct hub_image image[HUB_GENS + 1][HUB_NODES];
@@ -50,27 +50,27 @@ struct hub {
 
 /* Tables, switches of generation 1, a controller. `inner`: from generation 2 on host 0 is the root of the
  * trees, over the switches that are left. */
-void hub_open(struct hub *hub, uint64_t seed, bool inner);
+void hub_open(struct host_driver_hub *hub, uint64_t seed, bool inner);
 /* The ranks, from generation 1. */
-void hub_join(struct hub *hub);
-void hub_close(struct hub *hub);
+void hub_join(struct host_driver_hub *hub);
+void hub_close(struct host_driver_hub *hub);
 /* One round of the controller; switches move with the ranks. */
-void hub_turn(struct hub *hub);
+void hub_turn(struct host_driver_hub *hub);
 /* The switch dies, with all it held. */
-void hub_kill(struct hub *hub, int which);
+void hub_kill(struct host_driver_hub *hub, int which);
 /* The switches that live get the tables of a generation. */
-void hub_push(struct hub *hub, uint16_t gen);
+void hub_push(struct host_driver_hub *hub, uint16_t gen);
 /* To all that are connected; with `images` or as a reminder. */
-void hub_freeze(struct hub *hub, uint16_t gen, bool images);
-void hub_go(struct hub *hub, uint16_t gen);
-void hub_fail(struct hub *hub, int32_t code, const char *text);
+void hub_freeze(struct host_driver_hub *hub, uint16_t gen, bool images);
+void hub_go(struct host_driver_hub *hub, uint16_t gen);
+void hub_fail(struct host_driver_hub *hub, int32_t code, const char *text);
 /* Hosts that are connected and have said HELLO; those that have gone on in a generation. */
-int hub_members(const struct hub *hub);
-int hub_carried(const struct hub *hub, uint16_t gen);
+int hub_members(const struct host_driver_hub *hub);
+int hub_carried(const struct host_driver_hub *hub, uint16_t gen);
 /* The controller dies: all connections end, and none is taken. */
-void hub_stop(struct hub *hub);
-void hub_start(struct hub *hub);
+void hub_stop(struct host_driver_hub *hub);
+void hub_start(struct host_driver_hub *hub);
 /* A counter of a rank. */
-uint64_t hub_counter(const struct hub *hub, int rank, const char *name);
+uint64_t hub_counter(const struct host_driver_hub *hub, int rank, const char *name);
 
 #endif

@@ -182,7 +182,7 @@ void rig_star(struct fabric *fabric, int hosts, uint16_t window)
     tree->payload_max = 256;
 }
 
-void rig_open(struct rig *rig, const struct fabric *fabric, uint32_t job)
+void rig_open(struct host_driver_rig *rig, const struct fabric *fabric, uint32_t job)
 {
     const char *host;
 
@@ -204,7 +204,7 @@ void rig_open(struct rig *rig, const struct fabric *fabric, uint32_t job)
     assert_true(rig->count > 1);
 }
 
-void rig_close(struct rig *rig)
+void rig_close(struct host_driver_rig *rig)
 {
     for (uint32_t r = 0; r < rig->count; r++) {
         assert_int_equal(banyan_comm_destroy(rig->comm[r]), BANYAN_OK);
@@ -222,7 +222,7 @@ void rig_set(const char *name, const char *value)
         unsetenv(name);
 }
 
-void rig_finish(struct rig *rig, struct banyan_request **requests)
+void rig_finish(struct host_driver_rig *rig, struct banyan_request **requests)
 {
     for (uint32_t r = 0; r < rig->count; r++)
         if (banyan_post(requests[r]) != BANYAN_OK)

@@ -20,7 +20,7 @@
 
 #define RIG_RANKS_MAX 16
 
-struct rig {
+struct host_driver_rig {
     char folder[64];
     struct banyan_fabric *fabric;
     uint32_t count;
@@ -40,13 +40,13 @@ void rig_write_loopback(int hosts, char folder[64]);
 void rig_star(struct fabric *fabric, int hosts, uint16_t window);
 
 /* Opens all hosts' ranks of job `job` on a fabric in memory. */
-void rig_open(struct rig *rig, const struct fabric *fabric, uint32_t job);
-void rig_close(struct rig *rig);
+void rig_open(struct host_driver_rig *rig, const struct fabric *fabric, uint32_t job);
+void rig_close(struct host_driver_rig *rig);
 /* Sets BANYAN_* for the contexts opened next; NULL unsets. */
 void rig_set(const char *name, const char *value);
 
 /* Posts all, waits for all: each must succeed. Frees the requests. */
-void rig_finish(struct rig *rig, struct banyan_request **requests);
+void rig_finish(struct host_driver_rig *rig, struct banyan_request **requests);
 
 /* The status is as wanted, and the last error's text holds `words`. */
 #define expect(call, wanted, words)                                                                          \

@@ -8,7 +8,7 @@
 
 #define RANKS 2
 
-static struct rig rig;
+static struct host_driver_rig rig;
 static float send[64], recv[64];
 
 static int open_star(void **state)

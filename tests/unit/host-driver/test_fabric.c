@@ -10,7 +10,7 @@
 #include "tests/unit/host-driver/rig.h"
 
 static struct fabric fabric;
-static struct rig rig;
+static struct host_driver_rig rig;
 
 static void set_faults(const char *probability, const char *seed)
 {

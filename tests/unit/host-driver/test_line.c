@@ -30,7 +30,7 @@
 struct ends {
     char folder[64], path[96];
     int listener, fd;
-    struct by_line line;
+    struct by_host_line line;
 };
 
 static int open_ends(void **state)
@@ -110,7 +110,7 @@ static bool pour(struct flood *flood, int fd)
 static void what_is_not_taken_is_bounded_and_comes_in_the_end(void **state)
 {
     struct ends *ends = *state;
-    struct by_line *line = &ends->line;
+    struct by_host_line *line = &ends->line;
     struct flood *flood = calloc(1, sizeof(*flood));
     struct by_member_frame frame;
     unsigned taken = 0;
@@ -162,7 +162,7 @@ static void an_address_of_ipv6_may_have_brackets(void **state)
 {
     static const char *const right[] = {"tcp:[::1]:46251", "tcp:::1:46251", "tcp:127.0.0.1:46251"};
     static const char *const wrong[] = {"tcp:[::1]", "tcp::46251", "tcp:127.0.0.1:", "tcp:"};
-    struct by_line line;
+    struct by_host_line line;
 
     (void)state;
     for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {

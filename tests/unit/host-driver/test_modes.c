@@ -14,7 +14,7 @@
 #define COUNT 1501 /* elements: no whole number of blocks */
 
 static struct fabric fabric;
-static struct rig rig;
+static struct host_driver_rig rig;
 static uint8_t in[RANKS][RANKS * COUNT * 8] __attribute__((aligned(64)));
 static uint8_t out[RANKS][COUNT * 8] __attribute__((aligned(64)));
 static uint8_t first[RANKS][COUNT * 8];

@@ -11,7 +11,7 @@
 #define RANKS 3
 
 static struct fabric fabric;
-static struct rig rig;
+static struct host_driver_rig rig;
 
 static struct banyan_query asked(banyan_collective_t collective, uint64_t count)
 {

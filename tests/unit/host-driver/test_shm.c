@@ -20,7 +20,7 @@
 #define FDS_MAX    2
 
 /* What the switch says, and how many descriptors it sends along. */
-static const struct answer {
+static const struct shm_answer {
     struct by_shm_welcome welcome;
     size_t bytes;
     unsigned fds;
@@ -48,15 +48,15 @@ static const struct answer {
     {{.magic = 7}, sizeof(struct by_shm_welcome), 2, BANYAN_EFORMAT, "is no switch of ours"},
 };
 
-struct fake {
+struct shm_fake {
     int listener, memory_fd;
-    const struct answer *answer;
+    const struct shm_answer *answer;
 };
 
 static void *answer_one(void *argument)
 {
-    const struct fake *fake = argument;
-    const struct answer *answer = fake->answer;
+    const struct shm_fake *fake = argument;
+    const struct shm_answer *answer = fake->answer;
     struct by_shm_welcome welcome = answer->welcome;
     const int fds[FDS_MAX] = {fake->memory_fd, fake->memory_fd};
     uint8_t control[CMSG_SPACE(sizeof(fds))] __attribute__((aligned(8))) = {0};
@@ -104,7 +104,7 @@ static void what_comes_with_a_wrong_answer_is_not_kept(void **state)
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     struct banyan_context *context;
     char folder[64], path[100];
-    struct fake fake;
+    struct shm_fake fake;
 
     (void)state;
     rig_write_loopback(2, folder);

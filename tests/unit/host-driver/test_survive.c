@@ -18,7 +18,7 @@
 #define COUNT 300000
 
 static int32_t in[HUB_HOSTS][COUNT], out[HUB_HOSTS][COUNT];
-static struct hub hub;
+static struct host_driver_hub hub;
 static struct banyan_request *request[HUB_HOSTS];
 
 static int32_t value_of(int rank, uint64_t i)

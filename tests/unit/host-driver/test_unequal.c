@@ -12,7 +12,7 @@
 #define RANKS 4
 
 static struct fabric fabric;
-static struct rig rig;
+static struct host_driver_rig rig;
 
 /* Parts of each rank, as sums: one much larger, empty ones first, in the middle and last, all at one rank. */
 static const uint64_t parts[][RANKS + 1] = {

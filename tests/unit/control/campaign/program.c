@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-struct writer {
+struct program_writer {
     FILE *file;
     const struct by_topology *topology;
 };
@@ -13,7 +13,7 @@ static bool may_root(const struct by_node *node)
     return node->compute || node->multicast || node->aggregate;
 }
 
-static void sum_of_roots(const struct writer *writer, const char *sign)
+static void sum_of_roots(const struct program_writer *writer, const char *sign)
 {
     for (uint32_t i = 0; i < writer->topology->node_count; i++)
         if (may_root(&writer->topology->nodes[i]))
@@ -25,7 +25,7 @@ static void sum_of_roots(const struct writer *writer, const char *sign)
  * (variable d<end>s<r>) over the arcs' shares o_e; 'u' reduces, against the arcs' direction in the graph
  * turned round, over the shares i_e.
  */
-static void flow(const struct writer *writer, uint32_t end, char way)
+static void flow(const struct program_writer *writer, uint32_t end, char way)
 {
     const struct by_topology *topology = writer->topology;
 
@@ -57,7 +57,7 @@ static void flow(const struct writer *writer, uint32_t end, char way)
 int program_write(const struct by_topology *topology, struct by_fraction achieved, const char *folder,
                   uint64_t seed)
 {
-    struct writer writer = {NULL, topology};
+    struct program_writer writer = {NULL, topology};
     bool switches = by_topology_compute_count(topology) < topology->node_count;
     char path[400];
 

@@ -24,7 +24,7 @@ static const unsigned collectives[] = {BY_COLLECTIVE_ALLGATHER, BY_COLLECTIVE_RE
                                        BY_COLLECTIVE_BROADCAST, BY_COLLECTIVE_REDUCE,
                                        BY_COLLECTIVE_ALLREDUCE};
 
-struct tally {
+struct replan_tally {
     unsigned plans, optimal, unsupported;
     uint64_t kept, changed, fresh, entries, entries_changed;
 };
@@ -36,7 +36,7 @@ static int64_t root_of(unsigned collective)
 
 /* Re-plans `from` (a plan for `before`) for `now`, has it verified, and adds to the tally. */
 static struct by_plan *again(const struct by_topology *before, const struct by_plan *from,
-                             const struct by_topology *now, struct tally *tally)
+                             const struct by_topology *now, struct replan_tally *tally)
 {
     struct by_replan_report report;
     struct by_problem problem = {0};
@@ -67,7 +67,7 @@ static struct by_plan *again(const struct by_topology *before, const struct by_p
     return plan;
 }
 
-static void tell(const char *what, const struct tally *tally)
+static void tell(const char *what, const struct replan_tally *tally)
 {
     print_message(
         "%-30s %u plans, %u reach the bound, %u cannot be mended; trees: %llu stay, %llu change, %llu "
@@ -78,7 +78,7 @@ static void tell(const char *what, const struct tally *tally)
 }
 
 /* Loses every link of the fabric in turn, then every node but the first. */
-static void lose_each(const struct by_topology *topology, bool nodes, struct tally *tally)
+static void lose_each(const struct by_topology *topology, bool nodes, struct replan_tally *tally)
 {
     uint32_t count = nodes ? topology->node_count : topology->link_count;
     bool *lost = calloc(count, sizeof(*lost));
@@ -131,12 +131,12 @@ static struct by_topology *fabric(unsigned number)
 
 static void a_plan_is_mended_after_each_lost_link(void **state)
 {
-    struct tally all = {0};
+    struct replan_tally all = {0};
 
     (void)state;
     for (unsigned f = 0; f < FABRICS; f++) {
         struct by_topology *topology = fabric(f);
-        struct tally tally = {0};
+        struct replan_tally tally = {0};
 
         lose_each(topology, false, &tally);
         tell(topology->name, &tally);
@@ -151,12 +151,12 @@ static void a_plan_is_mended_after_each_lost_link(void **state)
 
 static void a_plan_is_mended_after_each_lost_node(void **state)
 {
-    struct tally all = {0};
+    struct replan_tally all = {0};
 
     (void)state;
     for (unsigned f = 0; f < FABRICS; f++) {
         struct by_topology *topology = fabric(f);
-        struct tally tally = {0};
+        struct replan_tally tally = {0};
 
         lose_each(topology, true, &tally);
         tell(topology->name, &tally);
@@ -173,7 +173,7 @@ static void a_link_that_returns_is_used_again(void **state)
 {
     struct by_topology *whole = rig_preset("a100", "none", "4", NULL), *left;
     struct by_problem problem = {0};
-    struct tally tally = {0};
+    struct replan_tally tally = {0};
     bool lost[64] = {false};
 
     (void)state;
@@ -226,7 +226,7 @@ static void a_plan_is_read_although_its_link_or_node_is_gone(void **state)
     char path[] = "/tmp/banyan-replan-XXXXXX", *text = rig_text(plan, whole);
     bool lost_links[64] = {false}, lost_nodes[64] = {false};
     struct by_problem problem = {0};
-    struct tally tally = {0};
+    struct replan_tally tally = {0};
     int file = mkstemp(path);
 
     (void)state;
@@ -267,7 +267,7 @@ static struct by_topology *limited(bool aggregate, int64_t rate)
 
 /* Loses every link, or node but the first. */
 static void lose_each_of(const struct by_topology *topology, bool nodes, unsigned collective, bool ordered,
-                         struct tally *tally)
+                         struct replan_tally *tally)
 {
     struct by_plan_options options = {
         .collective = collective, .root = root_of(collective), .in_network = true, .ordered = ordered};
@@ -296,7 +296,7 @@ static void lose_each_of(const struct by_topology *topology, bool nodes, unsigne
 
 static void pairs_limits_and_order_are_kept(void **state)
 {
-    struct tally tally = {0};
+    struct replan_tally tally = {0};
 
     (void)state;
     for (int nodes = 0; nodes < 2; nodes++) {

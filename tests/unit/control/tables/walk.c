@@ -19,7 +19,7 @@ struct tree_key {
 };
 
 /* A packet on its way: where it is, and by which port it came in. */
-struct flight {
+struct walk_flight {
     uint32_t node;
     uint32_t port;
 };
@@ -44,7 +44,7 @@ static struct by_image_port port_of(const struct bench_images *images, uint32_t 
 }
 
 /* Over the cable of `port`: the peer's port whose own address is our peer's, and which points back at us. */
-static struct flight cross(const struct bench_images *images, uint32_t node, uint32_t port)
+static struct walk_flight cross(const struct bench_images *images, uint32_t node, uint32_t port)
 {
     struct by_image_port near = port_of(images, node, port);
     uint32_t count = header_of(images, near.peer_node).count[BY_SECTION_PORT];
@@ -57,10 +57,10 @@ static struct flight cross(const struct bench_images *images, uint32_t node, uin
         assert_int_equal(far.peer_node, node);
         assert_memory_equal(far.own_mac, near.peer_mac, 6);
         assert_memory_equal(far.peer_mac, near.own_mac, 6);
-        return (struct flight){near.peer_node, i};
+        return (struct walk_flight){near.peer_node, i};
     }
     fail_msg("node %u port %u: its peer has no such address", node, port);
-    return (struct flight){0, 0};
+    return (struct walk_flight){0, 0};
 }
 
 static int is_own(const struct bench_images *images, uint32_t node, uint32_t ip)
@@ -74,11 +74,11 @@ static int is_own(const struct bench_images *images, uint32_t node, uint32_t ip)
 }
 
 /* Sends a packet of a tree from a node's port to `dst`, through relays; returns where it ends. */
-static struct flight send_packet(const struct bench_images *images, struct tree_key key, uint32_t node,
-                                 uint32_t port, uint32_t dst)
+static struct walk_flight send_packet(const struct bench_images *images, struct tree_key key, uint32_t node,
+                                      uint32_t port, uint32_t dst)
 {
     uint32_t src = port_of(images, node, port).own_ip;
-    struct flight at = cross(images, node, port);
+    struct walk_flight at = cross(images, node, port);
 
     for (uint32_t passed = 0; !is_own(images, at.node, dst); passed++) {
         uint32_t count = header_of(images, at.node).count[BY_SECTION_RELAY], out = UINT32_MAX;
@@ -148,7 +148,7 @@ static void check_tie(const struct bench_images *images, struct tree_key key, ui
                       const struct by_image_child *child, uint16_t up_port, uint16_t up_node, uint32_t up_ip,
                       uint16_t up_udp, uint8_t up_child)
 {
-    struct flight down, up;
+    struct walk_flight down, up;
 
     assert_int_equal(up_node, parent);
     assert_int_equal(up_child, bit);

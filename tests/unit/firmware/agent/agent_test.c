@@ -19,7 +19,7 @@
 
 static void hello_names_the_switch_and_its_limits(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     const by_HelloReply *hello = &bench->response.body.hello;
 
     client_request(&bench->request, by_Request_hello_tag);
@@ -39,7 +39,7 @@ static void hello_names_the_switch_and_its_limits(void **state)
 
 static void what_was_pushed_is_read_back(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     size_t bytes, offset = 0;
     uint8_t *image = star_image(&wide, &bytes);
     uint64_t hash = push(bench, &wide);
@@ -69,7 +69,7 @@ static void what_was_pushed_is_read_back(void **state)
 
 static void a_read_beyond_the_image_or_without_one_is_refused(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
 
     client_request(&bench->request, by_Request_read_tag);
     assert_int_equal(ask(bench), BY_ENOENT);
@@ -82,7 +82,7 @@ static void a_read_beyond_the_image_or_without_one_is_refused(void **state)
 
 static void a_commit_twice_succeeds_and_acts_once(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     uint64_t hash = push(bench, &small);
 
     assert_int_equal(bench->commits, 1);
@@ -93,7 +93,7 @@ static void a_commit_twice_succeeds_and_acts_once(void **state)
 
 static void a_commit_of_what_was_not_validated_is_refused(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     size_t bytes;
     uint8_t *image = star_image(&small, &bytes);
     uint64_t hash = by_image_hash(image, bytes);
@@ -111,7 +111,7 @@ static void a_commit_of_what_was_not_validated_is_refused(void **state)
 
 static void chunks_out_of_order_are_refused_and_name_what_is_expected(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     size_t bytes;
     uint8_t *image = star_image(&small, &bytes);
     const struct {
@@ -135,7 +135,7 @@ static void chunks_out_of_order_are_refused_and_name_what_is_expected(void **sta
 
 static void an_image_of_an_impossible_size_is_refused(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     uint8_t byte = 0;
     const uint32_t sizes[] = {0, 1, BY_IMAGE_HEADER_BYTES - 1, IMAGE_BYTES_MAX + 1, UINT32_MAX};
 
@@ -148,7 +148,7 @@ static void an_image_of_an_impossible_size_is_refused(void **state)
 
 static void a_chunk_longer_than_the_image_is_refused(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     uint8_t image[400] = {0};
 
     client_stage(&bench->request, image, 200, 0, 201);
@@ -157,7 +157,7 @@ static void a_chunk_longer_than_the_image_is_refused(void **state)
 
 static void a_wrong_hash_leaves_the_active_table(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     uint64_t active = push(bench, &small);
     size_t bytes;
     uint8_t *image = star_image(&wide, &bytes);
@@ -175,7 +175,7 @@ static void a_wrong_hash_leaves_the_active_table(void **state)
  * it. */
 static void a_flipped_bit_is_refused_and_the_active_table_stays(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     uint64_t active = push(bench, &small);
     struct star other = small;
     size_t bytes;
@@ -199,7 +199,7 @@ static void a_flipped_bit_is_refused_and_the_active_table_stays(void **state)
 
 static void an_image_with_more_ports_than_the_switch_is_refused(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     struct star star = wide;
     size_t bytes;
     uint8_t *image;
@@ -217,7 +217,7 @@ static void an_image_with_more_ports_than_the_switch_is_refused(void **state)
 
 static void an_image_with_more_slots_than_the_switch_is_refused(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     struct star star = small;
     size_t bytes;
     uint8_t *image;
@@ -232,7 +232,7 @@ static void an_image_with_more_slots_than_the_switch_is_refused(void **state)
 
 static void a_stale_election_id_may_read_but_not_write(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     const pb_size_t writes[] = {by_Request_stage_tag, by_Request_validate_tag, by_Request_commit_tag,
                                 by_Request_abort_tag};
     const pb_size_t reads[] = {by_Request_hello_tag, by_Request_counters_tag, by_Request_waiting_tag};
@@ -263,7 +263,7 @@ static void a_stale_election_id_may_read_but_not_write(void **state)
 
 static void an_abort_forgets_what_was_staged(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     size_t bytes;
     uint8_t *image = star_image(&small, &bytes);
     uint64_t hash = by_image_hash(image, bytes);
@@ -280,7 +280,7 @@ static void an_abort_forgets_what_was_staged(void **state)
 
 static void counters_and_ports_are_listed(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     const by_CountersReply *reply = &bench->response.body.counters;
 
     client_request(&bench->request, by_Request_counters_tag);
@@ -295,7 +295,7 @@ static void counters_and_ports_are_listed(void **state)
 
 static void waiting_names_the_missing_child(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     const by_WaitingReply *reply = &bench->response.body.waiting;
     uint8_t packet[256];
     struct by_tx tx[BY_CHILDREN_MAX + 2];
@@ -320,7 +320,7 @@ static void waiting_names_the_missing_child(void **state)
 
 static void another_version_and_an_unknown_body_are_refused(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
 
     client_request(&bench->request, by_Request_hello_tag);
     bench->request.version = 2;
@@ -331,7 +331,7 @@ static void another_version_and_an_unknown_body_are_refused(void **state)
 
 static void bytes_one_at_a_time_make_the_same_conversation(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     uint8_t frames[3 * 64], expected[BY_CHANNEL_OUT_MIN];
     size_t bytes = 0, used;
     unsigned answers = 0;
@@ -357,7 +357,7 @@ static void bytes_one_at_a_time_make_the_same_conversation(void **state)
 
 static void several_requests_in_one_piece_are_answered_in_order(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     uint8_t frames[3 * 64];
     size_t bytes = 0, done = 0, used;
     uint64_t first = 0;
@@ -382,7 +382,7 @@ static void several_requests_in_one_piece_are_answered_in_order(void **state)
 
 static void an_impossible_length_is_answered_once_and_closes_the_stream(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     const uint32_t lengths[] = {0, BY_REQUEST_BYTES_MAX + 1, 0x7fffffff, UINT32_MAX};
 
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
@@ -409,7 +409,7 @@ static void an_impossible_length_is_answered_once_and_closes_the_stream(void **s
 /* Each prefix of a valid message, framed as if it were whole: an answer every time, and never a crash. */
 static void truncated_messages_are_answered_with_an_error_or_done(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     uint8_t frame[CLIENT_FRAME_MAX];
     size_t bytes, image_bytes;
     uint8_t *image = star_image(&small, &image_bytes);
@@ -431,7 +431,7 @@ static void truncated_messages_are_answered_with_an_error_or_done(void **state)
 
 static void garbage_is_answered_and_changes_nothing(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     uint64_t active = push(bench, &small);
     struct by_prng prng = {.state = 1};
     uint8_t message[512];
@@ -452,7 +452,7 @@ static void garbage_is_answered_and_changes_nothing(void **state)
 
 static void a_table_in_use_keeps_its_shape(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     struct star other = small;
     size_t bytes;
     uint8_t *image;

@@ -24,7 +24,7 @@ static uint8_t frame[CLIENT_FRAME_MAX + BY_PSK_BYTES];
 
 static int make_guarded(void **state)
 {
-    struct bench *bench;
+    struct rig_bench *bench;
 
     assert_int_equal(make_bench(state), 0);
     bench = *state;
@@ -35,7 +35,7 @@ static int make_guarded(void **state)
 }
 
 /* Gives a frame of `bytes` with its length in front; returns the answer's bytes. */
-static size_t give(struct bench *bench, const uint8_t *data, size_t bytes)
+static size_t give(struct rig_bench *bench, const uint8_t *data, size_t bytes)
 {
     size_t used;
     int32_t made =
@@ -47,7 +47,7 @@ static size_t give(struct bench *bench, const uint8_t *data, size_t bytes)
     return (size_t)made;
 }
 
-static void open_session(struct bench *bench)
+static void open_session(struct rig_bench *bench)
 {
     uint8_t nonce[BY_PSK_NONCE_BYTES] = {7};
     size_t made;
@@ -61,7 +61,7 @@ static void open_session(struct bench *bench)
 }
 
 /* Seals a Hello into `frame`; returns its bytes. */
-static size_t sealed_hello(struct bench *bench)
+static size_t sealed_hello(struct rig_bench *bench)
 {
     size_t bytes;
 
@@ -73,7 +73,7 @@ static size_t sealed_hello(struct bench *bench)
 }
 
 /* The answer's message, without a seal when `is_sealed`. */
-static void decode(struct bench *bench, size_t made, bool is_sealed)
+static void decode(struct rig_bench *bench, size_t made, bool is_sealed)
 {
     uint8_t *at = bench->out;
 
@@ -88,7 +88,7 @@ static void decode(struct bench *bench, size_t made, bool is_sealed)
     client_decode(at, made, &bench->response);
 }
 
-static void expect_refusal(struct bench *bench, size_t made, const char *text)
+static void expect_refusal(struct rig_bench *bench, size_t made, const char *text)
 {
     decode(bench, made, false);
     assert_int_equal(bench->response.error, BY_EPERM);
@@ -97,7 +97,7 @@ static void expect_refusal(struct bench *bench, size_t made, const char *text)
 
 static void who_has_the_key_is_answered_under_it(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
 
     open_session(bench);
     for (unsigned i = 0; i < 3; i++) {
@@ -111,7 +111,7 @@ static void who_has_the_key_is_answered_under_it(void **state)
 
 static void a_request_without_the_key_is_refused_in_plain_words(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     size_t bytes;
 
     client_request(&bench->request, by_Request_hello_tag);
@@ -122,7 +122,7 @@ static void a_request_without_the_key_is_refused_in_plain_words(void **state)
 
 static void every_kind_of_refusal_is_counted_and_costs_the_session(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     size_t bytes;
 
     open_session(bench);
@@ -150,7 +150,7 @@ static void every_kind_of_refusal_is_counted_and_costs_the_session(void **state)
 
 static void no_nonce_comes_twice_on_any_line_of_one_life(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     struct by_guard other;
     uint8_t first[BY_PSK_NONCE_BYTES], second[BY_PSK_NONCE_BYTES], third[BY_PSK_NONCE_BYTES];
 
@@ -170,7 +170,7 @@ static void no_nonce_comes_twice_on_any_line_of_one_life(void **state)
 
 static void guesses_make_the_line_wait_whatever_client_they_come_from(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     uint64_t wait;
 
     bench->now_ns = 1000000000;
@@ -192,7 +192,7 @@ static void guesses_make_the_line_wait_whatever_client_they_come_from(void **sta
 
 static void the_longest_request_fits_its_seal(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     uint8_t image[BY_CHUNK_BYTES_MAX] = {0};
     size_t bytes;
 

@@ -11,7 +11,7 @@
 #include "offload/base/errors.h"
 #include "tests/unit/firmware/agent/rig.h"
 
-static int restore(struct bench *bench, uint64_t hash)
+static int restore(struct rig_bench *bench, uint64_t hash)
 {
     client_request(&bench->request, by_Request_restore_tag);
     bench->request.body.restore.hash = hash;
@@ -20,7 +20,7 @@ static int restore(struct bench *bench, uint64_t hash)
 
 static void a_committed_table_is_kept_and_a_validated_one_is_not(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     size_t bytes;
     uint8_t *image = star_image(&wide, &bytes);
 
@@ -35,7 +35,7 @@ static void a_committed_table_is_kept_and_a_validated_one_is_not(void **state)
 
 static void a_table_of_an_earlier_life_is_offered_and_active_only_by_command(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     const by_HelloReply *hello = &bench->response.body.hello;
     size_t bytes;
     uint8_t *image = star_image(&small, &bytes);
@@ -64,7 +64,7 @@ static void a_table_of_an_earlier_life_is_offered_and_active_only_by_command(voi
 
 static void a_push_from_outside_ends_the_offer_of_an_earlier_life(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
 
     push(bench, &wide);
     client_request(&bench->request, by_Request_hello_tag);
@@ -74,7 +74,7 @@ static void a_push_from_outside_ends_the_offer_of_an_earlier_life(void **state)
 
 static void hello_tells_what_waits_and_which_push_it_is_of(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     const by_HelloReply *hello = &bench->response.body.hello;
     size_t bytes;
     uint8_t *image = star_image(&small, &bytes);
@@ -101,7 +101,7 @@ static void hello_tells_what_waits_and_which_push_it_is_of(void **state)
 
 static void a_hello_of_a_writer_fences_older_ones(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     const uint64_t ids[] = {0, 6, 0, 5}; /* a reader, a writer, a reader, an older writer */
 
     for (size_t i = 0; i < 4; i++) {
@@ -115,7 +115,7 @@ static void a_hello_of_a_writer_fences_older_ones(void **state)
 }
 
 /* A Stage of pieces over the active table. */
-static by_Stage *pieces_of(struct bench *bench, size_t total, unsigned count)
+static by_Stage *pieces_of(struct rig_bench *bench, size_t total, unsigned count)
 {
     by_Stage *stage = &bench->request.body.stage;
 
@@ -128,7 +128,7 @@ static by_Stage *pieces_of(struct bench *bench, size_t total, unsigned count)
 
 static void a_table_is_made_of_pieces_of_the_active_one(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     struct star other = small;
     size_t bytes;
     uint8_t *image;
@@ -155,7 +155,7 @@ static void a_table_is_made_of_pieces_of_the_active_one(void **state)
 
 static void pieces_beyond_either_image_are_refused(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     size_t bytes;
     uint8_t *image = star_image(&small, &bytes);
     const struct {
@@ -191,7 +191,7 @@ static void pieces_beyond_either_image_are_refused(void **state)
 
 static void pieces_without_an_active_table_are_refused(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
 
     client_request(&bench->request, by_Request_stage_tag);
     bench->request.body.stage.total = 1000;

@@ -104,7 +104,7 @@ static uint8_t *image_of(const struct tenant *tenants, uint32_t count, uint16_t 
 }
 
 /* Stages and validates these jobs; commits when they are taken. */
-static int load_ports(struct bench *bench, const struct tenant *tenants, uint32_t count, uint16_t ports)
+static int load_ports(struct rig_bench *bench, const struct tenant *tenants, uint32_t count, uint16_t ports)
 {
     size_t bytes;
     uint8_t *image = image_of(tenants, count, ports, &bytes);
@@ -119,7 +119,7 @@ static int load_ports(struct bench *bench, const struct tenant *tenants, uint32_
     return error;
 }
 
-static int load(struct bench *bench, const struct tenant *tenants, uint32_t count)
+static int load(struct rig_bench *bench, const struct tenant *tenants, uint32_t count)
 {
     return load_ports(bench, tenants, count, 2);
 }
@@ -129,7 +129,7 @@ static void a_table_with_too_many_slots_names_who_holds_them_and_what_would_fit(
     const struct tenant running[] = {{3, 1, 64, 64, 0}, {41, 3, 256, 64, 0}};
     const struct tenant more[] = {{3, 1, 64, 64, 0}, {41, 3, 256, 64, 0}, {42, 2, 128, 64, 0}};
     const struct tenant grown[] = {{3, 1, 64, 64, 0}, {41, 4, 256, 64, 0}};
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
 
     assert_int_equal(load(bench, running, 2), 0);
     assert_int_equal(load(bench, more, 3), BY_ELIMIT);
@@ -147,7 +147,7 @@ static void a_table_with_too_many_slots_names_who_holds_them_and_what_would_fit(
 /* The running entry has another window: the node would refuse that as well. */
 static void a_limit_is_named_before_what_differs_from_the_running_table(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     const struct tenant fits = {7, 1, 16, 64, 0};
     const struct tenant wider = {7, 1, 32, 64, 0};
 
@@ -173,7 +173,7 @@ static void entries_relays_and_chunks_are_told_of_in_the_same_way(void **state)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct bench *bench = *state;
+        struct rig_bench *bench = *state;
 
         assert_int_equal(load(bench, cases[i].tenants, 2), BY_ELIMIT);
         assert_non_null(strstr(bench->response.text, cases[i].text));
@@ -183,7 +183,7 @@ static void entries_relays_and_chunks_are_told_of_in_the_same_way(void **state)
 static void an_image_beyond_the_memory_names_the_largest_job(void **state)
 {
     const struct tenant running[] = {{7, 10, 1, 64, 0}, {9, 4, 1, 64, 0}};
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
 
     assert_int_equal(load(bench, running, 2), 0);
     client_request(&bench->request, by_Request_stage_tag);
@@ -205,7 +205,7 @@ static void what_just_fits_is_taken(void **state)
 static void hello_tells_of_limits_use_and_clock(void **state)
 {
     const struct tenant running[] = {{3, 2, 64, 64, 5}, {41, 3, 256, 64, 0}};
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     const by_HelloReply *hello = &bench->response.body.hello;
 
     assert_int_equal(load(bench, running, 2), 0);
@@ -227,7 +227,7 @@ static void hello_tells_of_limits_use_and_clock(void **state)
 }
 
 /* The events of a bench from a number on. */
-static const by_LogReply *read_log(struct bench *bench, uint64_t from)
+static const by_LogReply *read_log(struct rig_bench *bench, uint64_t from)
 {
     client_request(&bench->request, by_Request_log_tag);
     bench->request.body.log.from = from;
@@ -237,7 +237,7 @@ static const by_LogReply *read_log(struct bench *bench, uint64_t from)
 
 static void the_log_tells_what_happened_and_when(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     const by_LogReply *log;
 
     bench->now_ns = 1000 * MS;
@@ -266,7 +266,7 @@ static void the_log_tells_what_happened_and_when(void **state)
 
 static void the_log_forgets_its_oldest_events(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     const by_LogReply *log;
     uint64_t number = 0;
     char text[2] = "a";
@@ -287,7 +287,7 @@ static void the_log_forgets_its_oldest_events(void **state)
 
 static void a_long_text_repeats_itself_too(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     char text[300];
 
     memset(text, 'x', sizeof text - 1);
@@ -322,7 +322,7 @@ static void a_rate_gives_a_burst_and_then_so_many_a_second(void **state)
 
 static void who_asks_too_often_is_told_and_may_go_on_later(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
     uint8_t frame[CLIENT_FRAME_MAX];
     size_t bytes, used;
     int32_t made;
@@ -345,7 +345,7 @@ static void who_asks_too_often_is_told_and_may_go_on_later(void **state)
 }
 
 /* Appends a field that nobody knows to a request and has it answered. */
-static void ask_with_unknown_field(struct bench *bench)
+static void ask_with_unknown_field(struct rig_bench *bench)
 {
     static const uint8_t unknown[] = {0xca, 0x3e, 3, 'n', 'e', 'w'}; /* field 1001, three bytes */
     uint8_t frame[CLIENT_FRAME_MAX + sizeof unknown];
@@ -362,7 +362,7 @@ static void ask_with_unknown_field(struct bench *bench)
 
 static void a_field_that_is_not_known_is_passed_over(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
 
     client_request(&bench->request, by_Request_hello_tag);
     ask_with_unknown_field(bench);
@@ -373,7 +373,7 @@ static void a_field_that_is_not_known_is_passed_over(void **state)
 
 static void a_request_that_is_not_known_is_refused_with_words(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
 
     client_request(&bench->request, 0);
     ask_with_unknown_field(bench);

@@ -19,12 +19,12 @@ const struct star wide = {
 
 static int op_stage(void *node, const uint8_t *image, size_t bytes, struct by_image_fault *fault)
 {
-    return by_engine_stage(((struct bench *)node)->engine, image, bytes, fault);
+    return by_engine_stage(((struct rig_bench *)node)->engine, image, bytes, fault);
 }
 
 static int op_commit(void *node)
 {
-    struct bench *bench = node;
+    struct rig_bench *bench = node;
 
     bench->commits++;
     return by_engine_commit(bench->engine);
@@ -32,12 +32,12 @@ static int op_commit(void *node)
 
 static void op_abort(void *node)
 {
-    by_engine_abort(((struct bench *)node)->engine);
+    by_engine_abort(((struct rig_bench *)node)->engine);
 }
 
 static const uint8_t *op_image(void *node, size_t *bytes)
 {
-    return by_engine_image(((struct bench *)node)->engine, bytes);
+    return by_engine_image(((struct rig_bench *)node)->engine, bytes);
 }
 
 static int op_counter(void *node, uint32_t index, struct by_agent_counter *out)
@@ -45,7 +45,7 @@ static int op_counter(void *node, uint32_t index, struct by_agent_counter *out)
     if (index > 0)
         return BY_ENOENT;
     *out = (struct by_agent_counter){.name = "rx",
-                                     .value = by_engine_counters(((struct bench *)node)->engine)->rx};
+                                     .value = by_engine_counters(((struct rig_bench *)node)->engine)->rx};
     return 0;
 }
 
@@ -63,12 +63,12 @@ static int op_port(void *node, uint32_t index, struct by_agent_port *out)
 
 static int op_waiting(void *node, uint32_t index, struct by_bank_view *out)
 {
-    return by_engine_oldest(((struct bench *)node)->engine, index, out);
+    return by_engine_oldest(((struct rig_bench *)node)->engine, index, out);
 }
 
 static void op_keep(void *node, const uint8_t *image, size_t bytes)
 {
-    struct bench *bench = node;
+    struct rig_bench *bench = node;
 
     assert_true(bytes <= sizeof bench->kept);
     memcpy(bench->kept, image, bytes);
@@ -77,7 +77,7 @@ static void op_keep(void *node, const uint8_t *image, size_t bytes)
 
 static void op_clock(void *node, uint64_t *now_ns, uint64_t *unix_ns)
 {
-    struct bench *bench = node;
+    struct rig_bench *bench = node;
 
     *now_ns = bench->now_ns;
     *unix_ns = bench->now_ns ? bench->now_ns + UNIX_NS : 0;
@@ -109,7 +109,7 @@ static int make_bench_after(void **state, const struct star *saved)
                                      .board = "toaster",
                                      .image_bytes_max = IMAGE_BYTES_MAX,
                                      .ops = &ops};
-    struct bench *bench = calloc(1, sizeof *bench);
+    struct rig_bench *bench = calloc(1, sizeof *bench);
     size_t bytes = by_engine_size(&engine);
 
     assert_non_null(bench);
@@ -140,7 +140,7 @@ int make_bench_restarted(void **state)
 
 int free_bench(void **state)
 {
-    struct bench *bench = *state;
+    struct rig_bench *bench = *state;
 
     free(bench->saved);
     free(bench->agent_memory);
@@ -149,7 +149,7 @@ int free_bench(void **state)
     return 0;
 }
 
-int ask(struct bench *bench)
+int ask(struct rig_bench *bench)
 {
     uint8_t frame[CLIENT_FRAME_MAX];
     size_t bytes = client_frame(&bench->request, frame), used = 0;
@@ -165,7 +165,7 @@ int ask(struct bench *bench)
     return bench->response.error;
 }
 
-int stage_all(struct bench *bench, const uint8_t *image, size_t bytes)
+int stage_all(struct rig_bench *bench, const uint8_t *image, size_t bytes)
 {
     for (size_t offset = 0; offset < bytes; offset += bench->response.body.stage.received - offset) {
         size_t count = bytes - offset < 1000 ? bytes - offset : 1000;
@@ -180,21 +180,21 @@ int stage_all(struct bench *bench, const uint8_t *image, size_t bytes)
     return 0;
 }
 
-int validate(struct bench *bench, uint64_t hash)
+int validate(struct rig_bench *bench, uint64_t hash)
 {
     client_request(&bench->request, by_Request_validate_tag);
     bench->request.body.validate.hash = hash;
     return ask(bench);
 }
 
-int commit(struct bench *bench, uint64_t hash)
+int commit(struct rig_bench *bench, uint64_t hash)
 {
     client_request(&bench->request, by_Request_commit_tag);
     bench->request.body.commit.hash = hash;
     return ask(bench);
 }
 
-uint64_t active_hash(struct bench *bench)
+uint64_t active_hash(struct rig_bench *bench)
 {
     size_t bytes;
     const uint8_t *image = by_engine_image(bench->engine, &bytes);
@@ -202,7 +202,7 @@ uint64_t active_hash(struct bench *bench)
     return by_image_hash(image, bytes);
 }
 
-uint64_t push(struct bench *bench, const struct star *star)
+uint64_t push(struct rig_bench *bench, const struct star *star)
 {
     size_t bytes;
     uint8_t *image = star_image(star, &bytes);

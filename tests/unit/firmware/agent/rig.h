@@ -17,7 +17,7 @@
 extern const struct star small, wide;
 
 /* A node as banyan-switchd has it, but without ports that carry packets. */
-struct bench {
+struct rig_bench {
     struct by_engine *engine;
     struct by_agent *agent;
     struct by_channel channel;
@@ -38,12 +38,12 @@ int free_bench(void **state);
 
 /* Sends the bench's request through the channel and decodes the answer, whose id must be the request's.
  * Returns its error. */
-int ask(struct bench *bench);
-int stage_all(struct bench *bench, const uint8_t *image, size_t bytes);
-int validate(struct bench *bench, uint64_t hash);
-int commit(struct bench *bench, uint64_t hash);
+int ask(struct rig_bench *bench);
+int stage_all(struct rig_bench *bench, const uint8_t *image, size_t bytes);
+int validate(struct rig_bench *bench, uint64_t hash);
+int commit(struct rig_bench *bench, uint64_t hash);
 /* All three with a star's image; returns its hash. */
-uint64_t push(struct bench *bench, const struct star *star);
-uint64_t active_hash(struct bench *bench);
+uint64_t push(struct rig_bench *bench, const struct star *star);
+uint64_t active_hash(struct rig_bench *bench);
 
 #endif

@@ -98,7 +98,7 @@ void by_guard_open(struct by_guard *guard, const struct by_siphash_key *key, uin
 
 /* ---- the network port */
 struct port {
-    struct by_net *net;
+    struct by_metal_net *net;
     struct by_pool *pool;
     uint8_t *payload[PAYLOADS];
     unsigned sent, taken, released;
@@ -220,7 +220,7 @@ static void frames_come_and_go_right_though_the_device_sees_no_cache(void **stat
 static void run_chain(uint64_t at)
 {
     struct by_virtio device;
-    struct by_ring *ring;
+    struct by_virtio_ring *ring;
     uint8_t *pieces, got[64];
 
     model_start(at, false);

@@ -36,14 +36,14 @@ static uint64_t calm; /* of so many chances, a line is written back or read anew
 
 /* The devices' windows, of which the configuration is read as memory. */
 static uint8_t window[MODEL_DEVICES * WINDOW] __attribute__((aligned(8)));
-struct queue {
+struct model_queue {
     uint32_t size;
     uint64_t descriptors, available, used;
     uint16_t seen, done;
 };
 static struct device {
     uint32_t feature_half, queue;
-    struct queue queues[QUEUES_MAX];
+    struct model_queue queues[QUEUES_MAX];
 } devices[MODEL_DEVICES];
 
 const struct by_hal by_hal = {.ram = {(uint64_t)(uintptr_t)arena, (uint64_t)(uintptr_t)arena + ARENA_BYTES},
@@ -216,7 +216,7 @@ void by_write32(uint64_t address, uint32_t value)
 {
     uint64_t offset = address - by_hal.virtio;
     struct device *device = &devices[offset / WINDOW];
-    struct queue *queue = &device->queues[device->queue];
+    struct model_queue *queue = &device->queues[device->queue];
 
     stir();
     assert_true(offset < sizeof window);
@@ -258,7 +258,7 @@ static uint8_t *seen_by_device(uint64_t address, size_t bytes)
 }
 
 /* The head of the next chain that is offered; false when there is none. */
-static bool next_chain(const struct queue *queue, uint16_t *head)
+static bool next_chain(const struct model_queue *queue, uint16_t *head)
 {
     const struct by_ring_available *available =
         (const void *)seen_by_device(queue->available, sizeof *available);
@@ -270,7 +270,7 @@ static bool next_chain(const struct queue *queue, uint16_t *head)
     return true;
 }
 
-static struct by_ring_descriptor descriptor_of(const struct queue *queue, uint16_t index)
+static struct by_ring_descriptor descriptor_of(const struct model_queue *queue, uint16_t index)
 {
     struct by_ring_descriptor descriptor;
 
@@ -279,7 +279,7 @@ static struct by_ring_descriptor descriptor_of(const struct queue *queue, uint16
     return descriptor;
 }
 
-static void finish_chain(struct queue *queue, uint16_t head, uint32_t bytes)
+static void finish_chain(struct model_queue *queue, uint16_t head, uint32_t bytes)
 {
     struct by_ring_used *used = (void *)seen_by_device(queue->used, sizeof *used);
 
@@ -291,7 +291,7 @@ static void finish_chain(struct queue *queue, uint16_t head, uint32_t bytes)
 
 bool model_give(unsigned device, unsigned number, const uint8_t *data, size_t bytes)
 {
-    struct queue *queue = &devices[device].queues[number];
+    struct model_queue *queue = &devices[device].queues[number];
     struct by_ring_descriptor descriptor;
     uint16_t head;
 
@@ -310,14 +310,14 @@ bool model_give(unsigned device, unsigned number, const uint8_t *data, size_t by
 
 bool model_is_alerted(unsigned device, unsigned number)
 {
-    const struct queue *queue = &devices[device].queues[number];
+    const struct model_queue *queue = &devices[device].queues[number];
 
     return (seen_by_device(queue->available, 2)[0] & 1) == 0;
 }
 
 size_t model_take(unsigned device, unsigned number, uint8_t *data, size_t room)
 {
-    struct queue *queue = &devices[device].queues[number];
+    struct model_queue *queue = &devices[device].queues[number];
     struct by_ring_descriptor descriptor;
     uint16_t head, at;
     size_t have = 0;

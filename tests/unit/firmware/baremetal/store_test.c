@@ -41,7 +41,7 @@ static uint8_t *image_of(uint64_t cookie, size_t *bytes)
     return image;
 }
 
-static void put(struct by_store *store, uint64_t cookie)
+static void put(struct by_metal_store *store, uint64_t cookie)
 {
     unsigned before = chip_accesses();
     size_t bytes;
@@ -53,7 +53,7 @@ static void put(struct by_store *store, uint64_t cookie)
 }
 
 /* Steps until there is nothing to do, or no power; the last word, or NULL. */
-static const char *finish(struct by_store *store)
+static const char *finish(struct by_metal_store *store)
 {
     const char *last = NULL;
 
@@ -71,14 +71,14 @@ static const char *finish(struct by_store *store)
     return NULL;
 }
 
-static const char *keep(struct by_store *store, uint64_t cookie)
+static const char *keep(struct by_metal_store *store, uint64_t cookie)
 {
     put(store, cookie);
     return finish(store);
 }
 
 /* A new life; the cookie of what it is offered, 0 = nothing. The image must be whole. */
-static uint64_t restart(struct by_store *store)
+static uint64_t restart(struct by_metal_store *store)
 {
     struct by_image_header header = {0};
     const uint8_t *saved;
@@ -100,7 +100,7 @@ static uint64_t restart(struct by_store *store)
 }
 
 /* New chips with tables up to `cookie`, each kept; how many works the last one was. */
-static unsigned begin(struct by_store *store, uint64_t cookie, uint64_t run)
+static unsigned begin(struct by_metal_store *store, uint64_t cookie, uint64_t run)
 {
     unsigned before = 0;
 
@@ -115,7 +115,7 @@ static unsigned begin(struct by_store *store, uint64_t cookie, uint64_t run)
 
 static void the_last_table_comes_back(void **state)
 {
-    struct by_store store;
+    struct by_metal_store store;
 
     (void)state;
     print_message("SEED=%llu\n", (unsigned long long)seed());
@@ -131,7 +131,7 @@ static void the_last_table_comes_back(void **state)
 /* While the table after `kept` others is written, power is lost at any moment. */
 static void cut_power(uint64_t kept)
 {
-    struct by_store store;
+    struct by_metal_store store;
     unsigned count = begin(&store, kept + 1, 0);
 
     assert_in_range(count, 10, 100);
@@ -167,7 +167,7 @@ static void so_may_it_at_the_first_tables_of_all(void **state)
 /* A write fails at any work; while the next one goes on, power is lost at any moment. */
 static void a_failed_write_leaves_the_whole_copy_alone(void **state)
 {
-    struct by_store store;
+    struct by_metal_store store;
     unsigned count = begin(&store, 2, 0);
 
     (void)state;
@@ -191,7 +191,7 @@ static void a_failed_write_leaves_the_whole_copy_alone(void **state)
 
 static void one_after_another_may_fail(void **state)
 {
-    struct by_store store;
+    struct by_metal_store store;
     unsigned count = begin(&store, 2, 0);
 
     (void)state;
@@ -208,7 +208,7 @@ static void one_after_another_may_fail(void **state)
 
 static void of_those_that_come_during_a_write_the_newest_is_next(void **state)
 {
-    struct by_store store;
+    struct by_metal_store store;
     unsigned count = begin(&store, 2, 0), works;
 
     (void)state;
@@ -228,7 +228,7 @@ static void of_those_that_come_during_a_write_the_newest_is_next(void **state)
 
 static void packets_wait_for_no_dead_chip(void **state)
 {
-    struct by_store store;
+    struct by_metal_store store;
     unsigned count = begin(&store, 2, 0), before;
     uint64_t begin_ns, limit_ns = UINT64_C(20000000000);
 
@@ -252,7 +252,7 @@ static void packets_wait_for_no_dead_chip(void **state)
 
 static void a_buffer_that_is_not_free_is_asked_for_again(void **state)
 {
-    struct by_store store;
+    struct by_metal_store store;
 
     (void)state;
     begin(&store, 2, 0);
@@ -266,7 +266,7 @@ static void a_buffer_that_is_not_free_is_asked_for_again(void **state)
 
 static void chips_at_work_since_before_the_start_are_waited_for(void **state)
 {
-    struct by_store store;
+    struct by_metal_store store;
     uint64_t begin_ns;
     uint32_t bytes;
 
@@ -289,7 +289,7 @@ static void chips_of_other_kinds_are_left_alone(void **state)
         bool both;
     } others[] = {{0x10, 'R', true}, {0x13, 2, true},  {0x2c, 2, true},  {0x2c, 0, true},
                   {0x2a, 6, true},   {0x27, 40, true}, {0x2f, 4, false}, {0x2a, 8, false}};
-    struct by_store store;
+    struct by_metal_store store;
 
     (void)state;
     for (unsigned i = 0; i < sizeof others / sizeof others[0]; i++) {

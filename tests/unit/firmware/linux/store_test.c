@@ -82,15 +82,15 @@ int __wrap_rename(const char *from, const char *to)
     return __real_rename(from, to);
 }
 
-static struct by_store *opened(void)
+static struct by_switchd_store *opened(void)
 {
-    struct by_store *store;
+    struct by_switchd_store *store;
 
     assert_int_equal(by_store_open(&store, folder, "leaf0"), 0);
     return store;
 }
 
-static void put(struct by_store *store, uint64_t cookie)
+static void put(struct by_switchd_store *store, uint64_t cookie)
 {
     size_t bytes;
     uint8_t *image = image_of(cookie, &bytes);
@@ -102,7 +102,7 @@ static void put(struct by_store *store, uint64_t cookie)
 /* A life in which one table was committed. */
 static void live(uint64_t cookie)
 {
-    struct by_store *store = opened();
+    struct by_switchd_store *store = opened();
 
     put(store, cookie);
     by_store_close(store);
@@ -111,7 +111,7 @@ static void live(uint64_t cookie)
 /* The cookie of what the next life is offered, 0 = nothing; the image must be whole. */
 static uint64_t offered(void)
 {
-    struct by_store *store = opened();
+    struct by_switchd_store *store = opened();
     struct by_image_header header = {0};
     size_t bytes, wanted;
     const uint8_t *saved = by_store_saved(store, &bytes);
@@ -141,7 +141,7 @@ static void the_last_committed_table_comes_back(void **state)
 
 static void of_many_tables_in_a_row_the_last_one_comes_back(void **state)
 {
-    struct by_store *store = opened();
+    struct by_switchd_store *store = opened();
 
     (void)state;
     for (uint64_t cookie = 1; cookie <= 200; cookie++)
@@ -214,7 +214,7 @@ static void two_damaged_copies_offer_nothing(void **state)
 
 static void a_folder_that_is_not_there_is_refused(void **state)
 {
-    struct by_store *store;
+    struct by_switchd_store *store;
     int saved = dup(STDERR_FILENO);
 
     (void)state;
@@ -227,7 +227,7 @@ static void a_folder_that_is_not_there_is_refused(void **state)
 
 static void a_copy_and_then_its_name_reach_the_disk(void **state)
 {
-    struct by_store *store = opened();
+    struct by_switchd_store *store = opened();
     size_t bytes;
     uint8_t *image = image_of(77, &bytes);
 

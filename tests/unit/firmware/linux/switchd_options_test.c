@@ -17,7 +17,7 @@
 #define ARGUMENTS_MAX 32
 
 /* Parses a line of words; what it says is kept off the test's output. */
-static int parse(struct by_options *options, const char *line)
+static int parse(struct by_switchd_options *options, const char *line)
 {
     static char words[1024];
     static char *arguments[ARGUMENTS_MAX];
@@ -37,7 +37,7 @@ static int parse(struct by_options *options, const char *line)
 
 static void ports_keep_the_order_given(void **state)
 {
-    struct by_options options;
+    struct by_switchd_options options;
 
     (void)state;
     assert_int_equal(
@@ -55,7 +55,7 @@ static void ports_keep_the_order_given(void **state)
 
 static void what_follows_two_dashes_is_for_eal(void **state)
 {
-    struct by_options options;
+    struct by_switchd_options options;
 
     (void)state;
     assert_int_equal(parse(&options, "--name s --iface p0 --control unix:/x -- -m 64 --no-pci"), -1);
@@ -82,7 +82,7 @@ static void probabilities_become_parts_of_2_to_the_32(void **state)
                 {"0.0000000001", 0}};
     static const char *const bad[] = {"1.1", "2",    "-0.1", "",          ".",   "0.1.2",
                                       "0,5", "1e-3", "x",    "1.0000001", "nan", "0.5 "};
-    struct by_options options;
+    struct by_switchd_options options;
     char line[128];
 
     (void)state;
@@ -119,7 +119,7 @@ static void bad_lines_are_refused_with_2(void **state)
         "--control unix:/5",
         "--name s --iface",
     };
-    struct by_options options;
+    struct by_switchd_options options;
 
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
@@ -128,7 +128,7 @@ static void bad_lines_are_refused_with_2(void **state)
 
 static void more_ports_than_the_core_knows_are_refused(void **state)
 {
-    struct by_options options;
+    struct by_switchd_options options;
     char *arguments[2 * BY_PORTS_MAX + 8];
     int count = 0;
 

@@ -23,7 +23,7 @@ static const uint8_t of_switch[BY_PSK_NONCE_BYTES] = {0x40, 0x41, 0x42, 0x43, 0x
                                                       0x48, 0x49, 0x4a, 0x4b, 0x4c, 0x4d, 0x4e, 0x4f};
 
 /* Both ends of a session. */
-struct pair {
+struct psk_pair {
     struct by_psk controller, device;
 };
 
@@ -35,11 +35,11 @@ static struct by_siphash_key key_of(const char *text)
     return key;
 }
 
-static struct pair meet(const uint8_t *nonce)
+static struct psk_pair meet(const uint8_t *nonce)
 {
     struct by_siphash_key key = key_of(TEXT);
     uint8_t open[BY_PSK_OPEN_BYTES], welcome[BY_PSK_WELCOME_BYTES];
-    struct pair pair;
+    struct psk_pair pair;
 
     by_psk_open(open, of_controller);
     assert_true(by_psk_is_open(open, sizeof open));
@@ -68,7 +68,7 @@ static void the_bytes_are_those_of_the_description(void **state)
     struct by_siphash_key key = key_of(TEXT);
     uint8_t open[BY_PSK_OPEN_BYTES], body[64];
     struct by_psk device;
-    struct pair pair = meet(of_switch);
+    struct psk_pair pair = meet(of_switch);
 
     (void)state;
     by_psk_open(open, of_controller);
@@ -109,7 +109,7 @@ static void a_key_is_32_digits_and_nothing_else(void **state)
 
 static void messages_go_both_ways_in_order(void **state)
 {
-    struct pair pair = meet(of_switch);
+    struct psk_pair pair = meet(of_switch);
     uint8_t body[64];
 
     (void)state;
@@ -126,7 +126,7 @@ static void messages_go_both_ways_in_order(void **state)
 
 static void a_bit_changed_anywhere_is_found_and_ends_the_session(void **state)
 {
-    struct pair pair = meet(of_switch);
+    struct psk_pair pair = meet(of_switch);
     uint8_t body[64];
     size_t bytes = seal(&pair.controller, "a request", body);
 
@@ -146,7 +146,7 @@ static void a_bit_changed_anywhere_is_found_and_ends_the_session(void **state)
 
 static void a_message_that_is_cut_or_longer_is_not_taken(void **state)
 {
-    struct pair pair = meet(of_switch);
+    struct psk_pair pair = meet(of_switch);
     uint8_t body[128] = {0};
     size_t bytes = seal(&pair.controller, "a request", body);
 
@@ -164,7 +164,7 @@ static void a_message_that_is_cut_or_longer_is_not_taken(void **state)
 
 static void a_message_played_again_or_out_of_order_is_stale(void **state)
 {
-    struct pair pair = meet(of_switch);
+    struct psk_pair pair = meet(of_switch);
     struct by_psk before;
     uint8_t first[64], second[64];
     size_t bytes = seal(&pair.controller, "first", first);
@@ -182,7 +182,7 @@ static void a_message_played_again_or_out_of_order_is_stale(void **state)
 
 static void a_message_of_another_session_or_sent_back_is_forged(void **state)
 {
-    struct pair pair = meet(of_switch), other;
+    struct psk_pair pair = meet(of_switch), other;
     uint8_t body[64], nonce[BY_PSK_NONCE_BYTES];
     struct by_psk end;
     size_t bytes;

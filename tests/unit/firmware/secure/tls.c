@@ -57,14 +57,14 @@ static struct by_tls_identity *identity(const char *keys, enum by_tls_end end)
 }
 
 /* Who accepts and who connects, at the ends of one connection. */
-struct pair {
+struct tls_pair {
     int fd[2];
     struct by_tls_identity *identity[2];
     struct by_tls *tls[2];
     int result[2];
 };
 
-static void pair_open_as(struct pair *pair, enum by_tls_end accepts, const char *keys,
+static void pair_open_as(struct tls_pair *pair, enum by_tls_end accepts, const char *keys,
                          enum by_tls_end connects, const char *other_keys)
 {
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair->fd), 0);
@@ -78,13 +78,13 @@ static void pair_open_as(struct pair *pair, enum by_tls_end accepts, const char 
     }
 }
 
-static void pair_open(struct pair *pair, const char *switch_keys, const char *controller_keys)
+static void pair_open(struct tls_pair *pair, const char *switch_keys, const char *controller_keys)
 {
     pair_open_as(pair, BY_TLS_SWITCH, switch_keys, BY_TLS_CONTROLLER, controller_keys);
 }
 
 /* Both ends in turn until neither waits. */
-static void shake_hands(struct pair *pair)
+static void shake_hands(struct tls_pair *pair)
 {
     for (unsigned round = 0; round < ROUNDS; round++)
         for (int i = 1; i >= 0; i--)
@@ -92,7 +92,7 @@ static void shake_hands(struct pair *pair)
                 pair->result[i] = by_tls_handshake(pair->tls[i]);
 }
 
-static void pair_close(struct pair *pair)
+static void pair_close(struct tls_pair *pair)
 {
     for (int i = 0; i < 2; i++) {
         by_tls_close(pair->tls[i]);
@@ -103,7 +103,7 @@ static void pair_close(struct pair *pair)
 
 static void a_switch_and_its_controller_know_each_other(void **state)
 {
-    struct pair pair;
+    struct tls_pair pair;
     char in[64] = "";
 
     (void)state;
@@ -127,7 +127,7 @@ static void a_switch_and_its_controller_know_each_other(void **state)
 static void bytes_on_the_wire_are_not_those_that_were_sent(void **state)
 {
     static const char secret[] = "a table that nobody else should read";
-    struct pair pair;
+    struct tls_pair pair;
     char seen[4096];
     ssize_t count;
 
@@ -145,7 +145,7 @@ static void a_full_socket_is_waited_for_and_nothing_is_lost(void **state)
 {
     static uint8_t sent[3000000], taken[sizeof sent];
     size_t out = 0, in = 0, waits = 0;
-    struct pair pair;
+    struct tls_pair pair;
 
     (void)state;
     for (size_t i = 0; i < sizeof sent; i++)
@@ -185,7 +185,7 @@ static void strangers_are_refused_at_both_ends(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct pair pair;
+        struct tls_pair pair;
         char in[16];
 
         pair_open(&pair, cases[i].switch_keys, cases[i].controller_keys);
@@ -204,7 +204,7 @@ static void strangers_are_refused_at_both_ends(void **state)
 
 static void a_host_and_its_controller_know_each_other(void **state)
 {
-    struct pair pair;
+    struct tls_pair pair;
 
     (void)state;
     pair_open_as(&pair, BY_TLS_HOSTS, "a/operator", BY_TLS_HOST, "a/host0");
@@ -238,7 +238,7 @@ static void who_plays_another_part_is_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct pair pair;
+        struct tls_pair pair;
 
         pair_open_as(&pair, cases[i].accepts, cases[i].keys, cases[i].connects, cases[i].other_keys);
         shake_hands(&pair);
@@ -260,7 +260,7 @@ static void identities_are_opened_without_end(void **state)
 static void a_peer_without_tls_or_gone_is_an_error_of_the_connection(void **state)
 {
     static const char plain[] = "\0\0\0\x04\x08\x01\x10\x05 and more of a request that is not TLS";
-    struct pair pair;
+    struct tls_pair pair;
 
     (void)state;
     pair_open(&pair, "a/leaf0", "a/operator");

@@ -70,8 +70,10 @@ static void what_is_no_line_of_pmi_is_refused(void **state)
 
 static void a_place_survives_its_text(void **state)
 {
-    struct by_place place = {.machine = UINT64_C(0x0123456789abcdef), .port = 40001, .count = BY_PLACE_MAX},
-                    twice;
+    struct by_bootstrap_place place = {.machine = UINT64_C(0x0123456789abcdef),
+                                       .port = 40001,
+                                       .count = BY_PLACE_MAX},
+                              twice;
     char text[BY_PLACE_TEXT];
 
     (void)state;
@@ -94,13 +96,14 @@ static void a_place_survives_its_text(void **state)
 
 static void a_near_network_is_tried_first_and_an_own_address_never(void **state)
 {
-    const struct by_place root = {
+    const struct by_bootstrap_place root = {
         .machine = 1,
         .count = 3,
         .ip = {0xac110001 /* a bridge that each host has */, 0x0a000001, 0xc6120001},
         .bits = {16, 8, 24}};
-    const struct by_place here = {.machine = 2, .count = 2, .ip = {0xac110001, 0xc6120007}, .bits = {16, 24}};
-    struct by_place same = here;
+    const struct by_bootstrap_place here = {
+        .machine = 2, .count = 2, .ip = {0xac110001, 0xc6120007}, .bits = {16, 24}};
+    struct by_bootstrap_place same = here;
     uint32_t ip[BY_PLACE_MAX + 1];
 
     (void)state;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* What all ranks hold of one broadcast or reduction: cells of rank * block_count + block. */
-struct world {
+struct execute_world {
     struct by_circulant graph;
     uint32_t block_count, root;
     struct by_circulant_schedule *schedules; /* of the ranks counted from the root */
@@ -42,7 +42,7 @@ static uint64_t value_of(uint32_t rank, uint32_t block)
     return ((uint64_t)rank + 1) * UINT64_C(0x9e3779b97f4a7c15) + ((uint64_t)block << 7 | 1);
 }
 
-static void open_world(struct world *world, uint32_t rank_count, uint32_t root, uint32_t block_count)
+static void open_world(struct execute_world *world, uint32_t rank_count, uint32_t root, uint32_t block_count)
 {
     size_t cells = (size_t)rank_count * block_count;
 
@@ -61,7 +61,7 @@ static void open_world(struct world *world, uint32_t rank_count, uint32_t root, 
     }
 }
 
-static void close_world(struct world *world)
+static void close_world(struct execute_world *world)
 {
     free(world->schedules);
     free(world->value);
@@ -73,7 +73,7 @@ static void close_world(struct world *world)
 typedef void step_fn(const struct by_circulant *, const struct by_circulant_schedule *, uint32_t, uint32_t,
                      uint32_t, uint32_t, struct by_circulant_step *);
 
-static void step_of(const struct world *world, step_fn *function, uint32_t rank, uint32_t round,
+static void step_of(const struct execute_world *world, step_fn *function, uint32_t rank, uint32_t round,
                     struct by_circulant_step *step)
 {
     uint32_t p = world->graph.rank_count;
@@ -82,13 +82,14 @@ static void step_of(const struct world *world, step_fn *function, uint32_t rank,
              world->block_count, round, step);
 }
 
-static size_t cell_of(const struct world *world, uint32_t rank, uint32_t block)
+static size_t cell_of(const struct execute_world *world, uint32_t rank, uint32_t block)
 {
     return (size_t)rank * world->block_count + block;
 }
 
 /* Every send meets a receive of the same block, and the other way round; gathers what is sent. */
-static bool exchange(struct by_execution *execution, struct world *world, step_fn *function, uint32_t round)
+static bool exchange(struct by_execution *execution, struct execute_world *world, step_fn *function,
+                     uint32_t round)
 {
     for (uint32_t rank = 0; rank < world->graph.rank_count; rank++) {
         struct by_circulant_step own, peer;
@@ -104,7 +105,7 @@ static bool exchange(struct by_execution *execution, struct world *world, step_f
     return true;
 }
 
-static bool broadcast_round(struct by_execution *execution, struct world *world, uint32_t round)
+static bool broadcast_round(struct by_execution *execution, struct execute_world *world, uint32_t round)
 {
     struct by_circulant_step step;
 
@@ -128,7 +129,7 @@ static bool broadcast_round(struct by_execution *execution, struct world *world,
     return true;
 }
 
-static bool broadcast(struct by_execution *execution, struct world *world)
+static bool broadcast(struct by_execution *execution, struct execute_world *world)
 {
     uint32_t rounds = by_circulant_rounds(&world->graph, world->block_count);
 
@@ -149,7 +150,7 @@ static bool broadcast(struct by_execution *execution, struct world *world)
     return true;
 }
 
-static bool reduce_round(struct by_execution *execution, struct world *world, uint32_t round)
+static bool reduce_round(struct by_execution *execution, struct execute_world *world, uint32_t round)
 {
     struct by_circulant_step step;
 
@@ -172,7 +173,7 @@ static bool reduce_round(struct by_execution *execution, struct world *world, ui
     return true;
 }
 
-static bool reduce(struct by_execution *execution, struct world *world)
+static bool reduce(struct by_execution *execution, struct execute_world *world)
 {
     uint32_t rounds = by_circulant_rounds(&world->graph, world->block_count);
 
@@ -199,7 +200,7 @@ static bool reduce(struct by_execution *execution, struct world *world)
 bool by_execute_broadcast(struct by_execution *execution, uint32_t rank_count, uint32_t root,
                           uint32_t block_count)
 {
-    struct world world;
+    struct execute_world world;
     bool right;
 
     open_world(&world, rank_count, root, block_count);
@@ -211,7 +212,7 @@ bool by_execute_broadcast(struct by_execution *execution, uint32_t rank_count, u
 bool by_execute_reduce(struct by_execution *execution, uint32_t rank_count, uint32_t root,
                        uint32_t block_count)
 {
-    struct world world;
+    struct execute_world world;
     bool right;
 
     open_world(&world, rank_count, root, block_count);
@@ -223,7 +224,7 @@ bool by_execute_reduce(struct by_execution *execution, uint32_t rank_count, uint
 /* Side by side: in each round the peers of a rank are the same for all roots. */
 static bool peers_agree(struct by_execution *execution, uint32_t rank_count, uint32_t block_count)
 {
-    struct world world;
+    struct execute_world world;
     bool right = true;
 
     open_world(&world, rank_count, 0, block_count);

@@ -14,14 +14,14 @@
 #define NONCE 0x5eed0000u
 
 /* Byte `at` of what end `from` writes. */
-static uint8_t byte_of(const struct link *link, uint32_t from, uint64_t at)
+static uint8_t byte_of(const struct fallback_link *link, uint32_t from, uint64_t at)
 {
     uint64_t z = (link->seed ^ from ^ at / 8) * UINT64_C(0x9e3779b97f4a7c15);
 
     return (uint8_t)((z ^ z >> 31) >> 8 * (at % 8));
 }
 
-void link_open(struct link *link, uint64_t seed, uint32_t slots, uint32_t window)
+void link_open(struct fallback_link *link, uint64_t seed, uint32_t slots, uint32_t window)
 {
     memset(link, 0, sizeof(*link));
     link->seed = link->prng.state = seed;
@@ -46,19 +46,19 @@ void link_open(struct link *link, uint64_t seed, uint32_t slots, uint32_t window
     }
 }
 
-void link_close(struct link *link)
+void link_close(struct fallback_link *link)
 {
     free(link->end[0].memory);
     free(link->end[1].memory);
     free(link->packet);
 }
 
-static bool happens(struct link *link, uint32_t of_1000)
+static bool happens(struct fallback_link *link, uint32_t of_1000)
 {
     return by_prng_below(&link->prng, 1000) < of_1000;
 }
 
-static void put(struct link *link, uint32_t from, const uint8_t *data, uint32_t bytes)
+static void put(struct fallback_link *link, uint32_t from, const uint8_t *data, uint32_t bytes)
 {
     struct link_end *end = &link->end[from];
     uint64_t begin_ns = end->free_ns > link->now_ns ? end->free_ns : link->now_ns;
@@ -81,7 +81,7 @@ static void put(struct link *link, uint32_t from, const uint8_t *data, uint32_t 
             (uint8_t)(1u << by_prng_below(&link->prng, 8));
 }
 
-uint32_t link_send(struct link *link, uint32_t from, bool lost)
+uint32_t link_send(struct fallback_link *link, uint32_t from, bool lost)
 {
     uint8_t data[BY_PARCEL_HEADER_BYTES + LINK_BYTES];
     struct by_parcel parcel;
@@ -100,7 +100,7 @@ uint32_t link_send(struct link *link, uint32_t from, bool lost)
 }
 
 /* Reads what has come, and writes what there is room for, in pieces of any size. */
-static void use(struct link *link, uint32_t index)
+static void use(struct fallback_link *link, uint32_t index)
 {
     struct link_end *end = &link->end[index];
     uint8_t buffer[3 * LINK_BYTES];
@@ -126,7 +126,7 @@ static void use(struct link *link, uint32_t index)
     } while (got > 0);
 }
 
-static void deliver(struct link *link, uint32_t index)
+static void deliver(struct fallback_link *link, uint32_t index)
 {
     struct link_packet packet = link->packet[index];
     struct by_parcel parcel;
@@ -141,7 +141,7 @@ static void deliver(struct link *link, uint32_t index)
 }
 
 /* The first that is due: a packet's index, or `count` for a timer. */
-static uint32_t next_event(const struct link *link, uint64_t *at_ns)
+static uint32_t next_event(const struct fallback_link *link, uint64_t *at_ns)
 {
     uint32_t first = link->count;
 
@@ -157,7 +157,7 @@ static uint32_t next_event(const struct link *link, uint64_t *at_ns)
     return first;
 }
 
-static bool is_done(const struct link *link)
+static bool is_done(const struct fallback_link *link)
 {
     for (uint32_t i = 0; i < 2; i++)
         if (link->end[i].read != link->end[1 - i].want || !by_pair_settled(&link->end[i].pair))
@@ -165,7 +165,7 @@ static bool is_done(const struct link *link)
     return true;
 }
 
-bool link_run(struct link *link, uint64_t limit_ns)
+bool link_run(struct fallback_link *link, uint64_t limit_ns)
 {
     uint64_t end_ns = link->now_ns + limit_ns;
 

@@ -22,13 +22,13 @@ struct link_packet {
 };
 
 struct link_end {
-    struct by_pair pair;
+    struct by_host_pair pair;
     void *memory;
     uint64_t want, written, read; /* bytes to write; those written; those of the other end that were read */
     uint64_t free_ns;             /* when its link has sent what waits for it */
 };
 
-struct link {
+struct fallback_link {
     uint64_t seed, now_ns;
     struct by_prng prng;
     /* Of 1000 packets; what a packet takes there; on the link; and how many wait for it at most. */
@@ -44,12 +44,12 @@ struct link {
 
 /* Ends with rings of `slots` and windows of `window` parcels; no faults, 50 us, 1 us a packet, a long queue.
  */
-void link_open(struct link *link, uint64_t seed, uint32_t slots, uint32_t window);
-void link_close(struct link *link);
+void link_open(struct fallback_link *link, uint64_t seed, uint32_t slots, uint32_t window);
+void link_close(struct fallback_link *link);
 /* Runs until all bytes are read and acknowledged, or so long. True: they are. Fails the test when bytes are
  * wrong. */
-bool link_run(struct link *link, uint64_t limit_ns);
+bool link_run(struct fallback_link *link, uint64_t limit_ns);
 /* What an end has to send goes on the wire, or with `lost` nowhere; returns how many packets. */
-uint32_t link_send(struct link *link, uint32_t from, bool lost);
+uint32_t link_send(struct fallback_link *link, uint32_t from, bool lost);
 
 #endif

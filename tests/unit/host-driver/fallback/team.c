@@ -42,7 +42,7 @@ static void set_number(const char *name, uint32_t value)
 
 static _Noreturn void live(uint32_t rank, uint32_t count, member_fn *body, const void *argument)
 {
-    struct member member = {.rank = rank, .count = count, .argument = argument};
+    struct team_member member = {.rank = rank, .count = count, .argument = argument};
 
     set_number("RANK", rank);
     alarm(LIMIT_SECONDS);
@@ -106,7 +106,7 @@ void team_must(uint32_t count, member_fn *body, const void *argument)
                                                   : WTERMSIG(team.status[rank]));
 }
 
-int member_open(struct member *member)
+int member_open(struct team_member *member)
 {
     banyan_status_t status = banyan_init(NULL, &member->context);
 
@@ -120,7 +120,7 @@ int member_open(struct member *member)
     return 0;
 }
 
-void member_close(struct member *member)
+void member_close(struct team_member *member)
 {
     if (member->comm != NULL)
         banyan_comm_destroy(member->comm);
@@ -130,7 +130,7 @@ void member_close(struct member *member)
     member->context = NULL;
 }
 
-uint64_t member_counter(const struct member *member, const char *name)
+uint64_t member_counter(const struct team_member *member, const char *name)
 {
     const char *found;
     uint64_t value;
@@ -141,7 +141,7 @@ uint64_t member_counter(const struct member *member, const char *name)
     return 0;
 }
 
-int member_wrong(const struct member *member, const char *format, ...)
+int member_wrong(const struct team_member *member, const char *format, ...)
 {
     char text[700];
     va_list arguments;

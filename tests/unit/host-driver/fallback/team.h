@@ -13,14 +13,14 @@
 
 #define TEAM_MAX 17
 
-struct member {
+struct team_member {
     uint32_t rank, count;
     const void *argument;
     struct banyan_context *context;
     struct banyan_comm *comm;
 };
 
-typedef int member_fn(struct member *member);
+typedef int member_fn(struct team_member *member);
 
 struct team {
     uint32_t count;
@@ -40,12 +40,13 @@ void team_run(struct team *team, uint32_t count, member_fn *body, const void *ar
 /* The same; each must return 0. */
 void team_must(uint32_t count, member_fn *body, const void *argument);
 /* In a member: opens context and communicator. */
-int member_open(struct member *member);
-void member_close(struct member *member);
+int member_open(struct team_member *member);
+void member_close(struct team_member *member);
 /* The value of a counter of the member's communicator; 0 when there is none. */
-uint64_t member_counter(const struct member *member, const char *name);
+uint64_t member_counter(const struct team_member *member, const char *name);
 
 /* In a member: says what is wrong and returns 1. */
-int member_wrong(const struct member *member, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int member_wrong(const struct team_member *member, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -17,13 +17,13 @@
 
 #define COUNT_MAX 12011u /* elements */
 
-struct buffers {
+struct collectives_buffers {
     uint64_t *send, *recv; /* room for TEAM_MAX * COUNT_MAX elements of 8 bytes */
 };
 
 static const uint64_t counts[] = {0, 1, 2, 3, 7, 64, 1000, COUNT_MAX};
 
-static int open_all(struct member *member, struct buffers *buffers)
+static int open_all(struct team_member *member, struct collectives_buffers *buffers)
 {
     size_t bytes = (size_t)TEAM_MAX * COUNT_MAX * 8;
 
@@ -97,7 +97,7 @@ static uint32_t get(const void *buffer, uint64_t at, banyan_dtype_t dtype)
     }
 }
 
-static uint32_t reduced(const struct member *member, uint64_t index, banyan_op_t op)
+static uint32_t reduced(const struct team_member *member, uint64_t index, banyan_op_t op)
 {
     uint32_t sum = value_of(0, index);
 
@@ -109,19 +109,19 @@ static uint32_t reduced(const struct member *member, uint64_t index, banyan_op_t
     return sum;
 }
 
-static void fill(const struct member *member, void *buffer, uint64_t count, banyan_dtype_t dtype)
+static void fill(const struct team_member *member, void *buffer, uint64_t count, banyan_dtype_t dtype)
 {
     for (uint64_t i = 0; i < count; i++)
         put(buffer, i, dtype, value_of(member->rank, i));
 }
 
-static int check_status(const struct member *member, banyan_status_t status, const char *what)
+static int check_status(const struct team_member *member, banyan_status_t status, const char *what)
 {
     return status == BANYAN_OK ? 0 : member_wrong(member, "%s: %s", what, banyan_last_error());
 }
 
-static int reduces(const struct member *member, struct buffers *b, uint64_t count, banyan_dtype_t dtype,
-                   banyan_op_t op, int in_place)
+static int reduces(const struct team_member *member, struct collectives_buffers *b, uint64_t count,
+                   banyan_dtype_t dtype, banyan_op_t op, int in_place)
 {
     uint32_t root = (uint32_t)((count + op) % member->count);
     size_t bytes = banyan_dtype_size(dtype);
@@ -154,8 +154,8 @@ static int reduces(const struct member *member, struct buffers *b, uint64_t coun
     return wrong;
 }
 
-static int copies(const struct member *member, struct buffers *b, uint64_t count, banyan_dtype_t dtype,
-                  int in_place)
+static int copies(const struct team_member *member, struct collectives_buffers *b, uint64_t count,
+                  banyan_dtype_t dtype, int in_place)
 {
     uint32_t root = (uint32_t)(count * 7 % member->count);
     size_t bytes = banyan_dtype_size(dtype);
@@ -179,9 +179,9 @@ static int copies(const struct member *member, struct buffers *b, uint64_t count
     return wrong | check_status(member, banyan_barrier(member->comm), "barrier");
 }
 
-static int run_sizes(struct member *member)
+static int run_sizes(struct team_member *member)
 {
-    struct buffers buffers;
+    struct collectives_buffers buffers;
     int wrong = open_all(member, &buffers);
 
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]) && !wrong; i++)
@@ -198,9 +198,9 @@ static int run_sizes(struct member *member)
     return wrong;
 }
 
-static int run_types(struct member *member)
+static int run_types(struct team_member *member)
 {
-    struct buffers buffers;
+    struct collectives_buffers buffers;
     int wrong = open_all(member, &buffers);
 
     for (unsigned dtype = BANYAN_I8; dtype <= BANYAN_F64; dtype++)
@@ -217,8 +217,8 @@ static int run_types(struct member *member)
 }
 
 /* Shares of unequal size: rank r has (r * r + 2) mod 5 parts of `part` elements, so that some have none. */
-static int shares(const struct member *member, struct buffers *b, uint64_t part, banyan_dtype_t dtype,
-                  int in_place)
+static int shares(const struct team_member *member, struct collectives_buffers *b, uint64_t part,
+                  banyan_dtype_t dtype, int in_place)
 {
     uint64_t share[TEAM_MAX], first[TEAM_MAX + 1] = {0}, own;
     size_t bytes = banyan_dtype_size(dtype);
@@ -250,13 +250,13 @@ static int shares(const struct member *member, struct buffers *b, uint64_t part,
     return wrong;
 }
 
-static int run_shares(struct member *member)
+static int run_shares(struct team_member *member)
 {
     static const char *const ways[] = {"circulant", "ring", "rhd"};
     int wrong = 0;
 
     for (size_t way = 0; way < 3 && !wrong; way++) {
-        struct buffers buffers;
+        struct collectives_buffers buffers;
 
         setenv("BANYAN_FALLBACK", ways[way], 1);
         wrong = open_all(member, &buffers);
@@ -283,7 +283,7 @@ static void shares_of_unequal_size_are_right(void **state)
 }
 
 /* The same data in all, cut in other ways. */
-static int cut_otherwise(struct member *member)
+static int cut_otherwise(struct team_member *member)
 {
     uint64_t share[TEAM_MAX] = {0};
     uint32_t send[64] = {0}, recv[64];
@@ -338,9 +338,9 @@ static void every_operator_on_every_type_is_right(void **state)
 }
 
 /* Sums that are rounded: each rank's bits, gathered, must be those of rank 0. */
-static int sum_rounded(struct member *member)
+static int sum_rounded(struct team_member *member)
 {
-    struct buffers buffers;
+    struct collectives_buffers buffers;
     int wrong = open_all(member, &buffers);
 
     for (uint64_t count = 3; count <= 3000 && !wrong; count *= 10) {
@@ -377,7 +377,7 @@ static void rounded_sums_have_the_same_bits_on_all_ranks(void **state)
 }
 
 /* Many at a time, ended in another order than posted, and posted again. */
-static int run_many(struct member *member)
+static int run_many(struct team_member *member)
 {
     struct banyan_request *request[40];
     uint32_t send[40], recv[40];
@@ -410,7 +410,7 @@ static void many_operations_run_at_a_time_and_again(void **state)
 }
 
 /* One context, communicators one after another and two at a time. */
-static int make_many(struct member *member)
+static int make_many(struct team_member *member)
 {
     int wrong = 0;
 

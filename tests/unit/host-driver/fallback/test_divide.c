@@ -72,7 +72,7 @@ static void keep_no_order(struct by_image_leaf *leaf)
     leaf->dtypes = (1u << BY_DTYPE_COUNT) - 2;
 }
 
-static void set_table(const struct member *member)
+static void set_table(const struct team_member *member)
 {
     char path[128];
 
@@ -81,7 +81,7 @@ static void set_table(const struct member *member)
     setenv("BANYAN_TRANSPORT", "udp", 1);
 }
 
-static int use_both(struct member *member)
+static int use_both(struct team_member *member)
 {
     uint32_t big[5000], one = 1, sum = 0;
     int wrong;
@@ -124,7 +124,7 @@ static void what_the_table_lacks_runs_between_hosts(void **state)
     rig_remove(folder);
 }
 
-static int use_small(struct member *member)
+static int use_small(struct team_member *member)
 {
     uint32_t send[2000] = {0}, recv[2000];
     int wrong;
@@ -148,7 +148,7 @@ static int use_small(struct member *member)
 
 /* With measured times: operations of all sizes go where they are foretold to be sooner done, and all ranks
  * foretell the same. */
-static int use_sooner(struct member *member)
+static int use_sooner(struct team_member *member)
 {
     uint32_t send[40000] = {0}, recv[40000];
     int wrong;
@@ -190,7 +190,7 @@ static void operations_run_where_they_are_sooner_done_alike_on_all_ranks(void **
 }
 
 /* A table that serves all needs no meeting, and other programs' variables do no harm. */
-static int ignore_others(struct member *member)
+static int ignore_others(struct team_member *member)
 {
     int wrong;
 
@@ -223,7 +223,7 @@ static void small_operations_run_between_hosts_when_asked(void **state)
     rig_remove(folder);
 }
 
-static int be_another(struct member *member)
+static int be_another(struct team_member *member)
 {
     int wrong = 0;
 
@@ -250,7 +250,7 @@ static void a_rank_that_is_another_in_the_table_is_refused(void **state)
 }
 
 /* A sum, and whether it is foretold and found to run between hosts. */
-static int sum_runs(struct member *member, banyan_op_t op, banyan_dtype_t dtype, banyan_mode_t mode,
+static int sum_runs(struct team_member *member, banyan_op_t op, banyan_dtype_t dtype, banyan_mode_t mode,
                     bool hosts, const char *says)
 {
     uint64_t before = member_counter(member, "hosts/calls"), one[2] = {1, 1}, out[2];
@@ -278,7 +278,7 @@ static int sum_runs(struct member *member, banyan_op_t op, banyan_dtype_t dtype,
 }
 
 /* What rank 0 has said on stderr, since that was turned to the file: so many lines, with these words. */
-static int must_have_said(struct member *member, FILE *caught, unsigned lines, const char *words)
+static int must_have_said(struct team_member *member, FILE *caught, unsigned lines, const char *words)
 {
     char text[4000] = "";
     unsigned count = 0;
@@ -293,7 +293,7 @@ static int must_have_said(struct member *member, FILE *caught, unsigned lines, c
     return 1;
 }
 
-static int use_able(struct member *member)
+static int use_able(struct team_member *member)
 {
     FILE *caught = tmpfile();
     int wrong;
@@ -356,7 +356,7 @@ static void what_the_mode_does_not_ask_for_needs_no_meeting(void **state)
 }
 
 /* Each collective goes by its own times over the trees. */
-static int use_own_times(struct member *member)
+static int use_own_times(struct team_member *member)
 {
     static const banyan_collective_t collectives[] = {BANYAN_ALLREDUCE, BANYAN_REDUCE_SCATTER,
                                                       BANYAN_ALLGATHER, BANYAN_BROADCAST,
@@ -399,7 +399,7 @@ static void each_collective_goes_by_its_own_times(void **state)
 }
 
 /* By bytes alone: a gap between that of small and of large ones divides an allgather in two. */
-static int use_gap(struct member *member)
+static int use_gap(struct team_member *member)
 {
     uint64_t last = BANYAN_TREES, changes = 0;
     int wrong;

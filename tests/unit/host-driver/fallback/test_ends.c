@@ -33,7 +33,7 @@ static float send_buffer[ELEMENTS], recv_buffer[ELEMENTS];
 
 /* Runs allreduces until one fails; which must be within the timeout and a second, with this status, and say
  * the rank. */
-static int until_it_fails(struct member *member, banyan_status_t wanted, const char *said)
+static int until_it_fails(struct team_member *member, banyan_status_t wanted, const char *said)
 {
     banyan_status_t status = BANYAN_OK;
     uint64_t begin_ns = 0;
@@ -57,7 +57,7 @@ static int until_it_fails(struct member *member, banyan_status_t wanted, const c
 }
 
 /* The culprit works along for a while, then `signal` hits it. */
-static int suffer(struct member *member)
+static int suffer(struct team_member *member)
 {
     int signal_number = *(const int *)member->argument;
     int wrong = member_open(member);
@@ -97,7 +97,7 @@ static void a_killed_rank_is_named_by_all_others_in_time(void **state)
 }
 
 /* A member that wakes the stopped one when the others are through, so that the test can end. */
-static int suffer_stop(struct member *member)
+static int suffer_stop(struct team_member *member)
 {
     int wrong;
 
@@ -126,7 +126,7 @@ static void a_stopped_rank_is_named_by_all_others_in_time(void **state)
 
 /* Around a ring each rank waits for the one before it, and rank 4 loses patience first: it waits for rank 3,
  * which is held up itself. */
-static int suffer_impatiently(struct member *member)
+static int suffer_impatiently(struct team_member *member)
 {
     setenv("BANYAN_FALLBACK", "ring", 1);
     if (member->rank == 4)
@@ -144,7 +144,7 @@ static void the_first_to_lose_patience_names_the_stopped_rank_and_not_its_neighb
     expect_right_but_culprit(&team);
 }
 
-static int disagree(struct member *member)
+static int disagree(struct team_member *member)
 {
     int wrong = member_open(member);
     banyan_status_t status;
@@ -167,7 +167,7 @@ static void ranks_in_different_operations_are_told(void **state)
     team_must(5, disagree, NULL);
 }
 
-static int abort_one(struct member *member)
+static int abort_one(struct team_member *member)
 {
     int wrong = member_open(member);
 
@@ -202,7 +202,7 @@ static void an_abort_ends_the_others_too(void **state)
 
 /* ---- the meeting */
 
-static int stay_away(struct member *member)
+static int stay_away(struct team_member *member)
 {
     int wrong = 0;
 
@@ -226,7 +226,7 @@ static void a_rank_that_does_not_come_is_named(void **state)
 }
 
 /* Rank 0 brings a stranger along, who comes first and says nothing, or half of what he should. */
-static int bring_a_stranger(struct member *member)
+static int bring_a_stranger(struct team_member *member)
 {
     const char *port = getenv("MASTER_PORT");
     pid_t stranger = 0;
@@ -262,7 +262,7 @@ static void strangers_who_say_nothing_hold_up_no_meeting(void **state)
     team_must(3, bring_a_stranger, NULL);
 }
 
-static int come_twice(struct member *member)
+static int come_twice(struct team_member *member)
 {
     int wrong = 0;
 
@@ -336,7 +336,7 @@ static void settings_that_leave_no_way_are_refused(void **state)
     rig_set("BANYAN_OFFLOAD", NULL);
 }
 
-static int choose_badly(struct member *member)
+static int choose_badly(struct team_member *member)
 {
     setenv("BANYAN_FALLBACK", "tree", 1);
     if (banyan_init(NULL, &member->context) != BANYAN_OK)
@@ -355,7 +355,7 @@ static void an_unknown_schedule_is_refused(void **state)
 }
 
 /* What rank 0 says on stderr. */
-static int speak(struct member *member)
+static int speak(struct team_member *member)
 {
     char text[1000] = "", said[200];
     FILE *caught = tmpfile();

@@ -28,7 +28,7 @@ static float buffer[ELEMENTS], wide[MANY];
 
 /* What was sent arrives though its sender computes, and though it ends while a receiver computes. Over UDP
  * packets are lost on the way. */
-static int compute_and_leave(struct member *member)
+static int compute_and_leave(struct team_member *member)
 {
     useconds_t pause = (useconds_t)(0.6 * TIMEOUT * 1e6);
     int wrong;
@@ -62,7 +62,7 @@ static void what_was_sent_arrives_though_its_sender_computes_or_ends(void **stat
 /* Rank 0 leaves in the midst of an operation that rank 1 comes to late: it waits for nobody, and rank 1 is
  * told.
  */
-static int leave_in_the_midst(struct member *member)
+static int leave_in_the_midst(struct team_member *member)
 {
     struct banyan_request *request;
     int wrong = member_open(member), done = 0;
@@ -95,7 +95,7 @@ static void who_leaves_in_the_midst_of_an_operation_does_so_at_once_and_says_it(
     team_must(2, leave_in_the_midst, NULL);
 }
 
-static int take_another_way(struct member *member)
+static int take_another_way(struct team_member *member)
 {
     setenv("BANYAN_EXCHANGE", member->rank == CULPRIT ? "tcp" : "udp", 1);
     if (banyan_init(NULL, &member->context) != BANYAN_OK)
@@ -115,7 +115,7 @@ static void ranks_that_send_over_different_ways_are_told(void **state)
 }
 
 /* The others have nothing to do any more but to tell the stopped one what they have. */
-static int end_beside_a_stopped_one(struct member *member)
+static int end_beside_a_stopped_one(struct team_member *member)
 {
     int wrong = member_open(member);
     uint64_t begin_ns;
@@ -153,9 +153,9 @@ static void a_stopped_rank_does_not_keep_others_from_ending(void **state)
 
 /* Rank 0, once it has heard that rank 1 has ended: what it sends then is an error that names rank 1, and
  * there is nothing to wait for at the end. */
-static int send_in_vain(const struct member *member, struct by_mesh *mesh, uint64_t deadline_ns)
+static int send_in_vain(const struct team_member *member, struct by_host_mesh *mesh, uint64_t deadline_ns)
 {
-    const struct by_message message = {.bytes = sizeof(buffer[0])};
+    const struct by_host_message message = {.bytes = sizeof(buffer[0])};
     struct iovec piece = {buffer, sizeof(buffer[0])};
     struct by_mesh_fault fault = {0};
 
@@ -171,7 +171,7 @@ static int send_in_vain(const struct member *member, struct by_mesh *mesh, uint6
 }
 
 /* Rank 0, which is told of a failure whose error is none. */
-static int hear_nonsense(const struct member *member, struct by_mesh *mesh, uint64_t deadline_ns)
+static int hear_nonsense(const struct team_member *member, struct by_host_mesh *mesh, uint64_t deadline_ns)
 {
     struct by_mesh_fault fault = {0};
 
@@ -181,7 +181,7 @@ static int hear_nonsense(const struct member *member, struct by_mesh *mesh, uint
 }
 
 /* Two ranks with a mesh over UDP, of which rank 1 ends at once; `argument`: it says nonsense before. */
-static int mesh_and_end(struct member *member)
+static int mesh_and_end(struct team_member *member)
 {
     const struct by_mesh_fault nonsense = {.error = 5, .rank = CULPRIT};
     uint64_t deadline_ns = by_clock_ns() + (uint64_t)(TIMEOUT * 1e9);
@@ -190,7 +190,7 @@ static int mesh_and_end(struct member *member)
     struct by_circulant circulant;
     struct by_meeting meeting;
     struct by_peers peers;
-    struct by_mesh mesh;
+    struct by_host_mesh mesh;
     int wrong = 0;
 
     if (by_meeting_read(&meeting) != 0 || by_peers_meet(&peers, &meeting, 1, deadline_ns) != 0 ||

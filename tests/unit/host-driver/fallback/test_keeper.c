@@ -25,7 +25,7 @@
 #define PARCELS     300u
 
 /* What is kept: one thing that is due, and whether that is news. With the keeper's lock. */
-struct kept {
+struct keeper_kept {
     struct by_keeper keeper;
     uint64_t due_ns, done_ns;
     int pipe[2];
@@ -33,7 +33,7 @@ struct kept {
 
 static bool step(void *argument, uint64_t now_ns, uint64_t *deadline_ns)
 {
-    struct kept *kept = argument;
+    struct keeper_kept *kept = argument;
     bool news = now_ns >= kept->due_ns;
 
     if (news) {
@@ -52,7 +52,7 @@ static void nap(uint64_t ns)
 }
 
 /* Without the owner's lease. */
-static uint64_t read_locked(struct kept *kept, const uint64_t *value)
+static uint64_t read_locked(struct keeper_kept *kept, const uint64_t *value)
 {
     uint64_t read;
 
@@ -62,7 +62,7 @@ static uint64_t read_locked(struct kept *kept, const uint64_t *value)
     return read;
 }
 
-static bool wait_done(struct kept *kept)
+static bool wait_done(struct keeper_kept *kept)
 {
     uint64_t end_ns = by_clock_ns() + PATIENCE_NS;
 
@@ -73,7 +73,7 @@ static bool wait_done(struct kept *kept)
 
 static int open_kept(void **state)
 {
-    struct kept *kept = calloc(1, sizeof(*kept));
+    struct keeper_kept *kept = calloc(1, sizeof(*kept));
 
     *state = kept;
     if (kept == NULL || pipe(kept->pipe) != 0 || by_keeper_open(&kept->keeper) != 0)
@@ -84,7 +84,7 @@ static int open_kept(void **state)
 
 static int close_kept(void **state)
 {
-    struct kept *kept = *state;
+    struct keeper_kept *kept = *state;
 
     by_keeper_close(&kept->keeper);
     close(kept->pipe[0]);
@@ -94,7 +94,7 @@ static int close_kept(void **state)
 }
 
 /* The owner does something, which is due in `ns`. */
-static void owe(struct kept *kept, uint64_t ns)
+static void owe(struct keeper_kept *kept, uint64_t ns)
 {
     by_keeper_enter(&kept->keeper, by_clock_ns() + BY_KEEPER_LEASE_NS);
     kept->due_ns = by_clock_ns() + ns;
@@ -103,7 +103,7 @@ static void owe(struct kept *kept, uint64_t ns)
 
 static void what_an_owner_begins_while_the_thread_sleeps_is_done_when_it_is_due(void **state)
 {
-    struct kept *kept = *state;
+    struct keeper_kept *kept = *state;
 
     nap(50 * MILLISECOND); /* now it sleeps until something comes, and nothing will */
     owe(kept, 30 * MILLISECOND);
@@ -113,7 +113,7 @@ static void what_an_owner_begins_while_the_thread_sleeps_is_done_when_it_is_due(
 /* An owner that waits for what comes takes a long lease; then it goes away with the usual one. */
 static void a_lease_that_is_cut_short_ends_sooner(void **state)
 {
-    struct kept *kept = *state;
+    struct keeper_kept *kept = *state;
     uint64_t begin_ns;
 
     by_keeper_enter(&kept->keeper, by_clock_ns() + 2 * PATIENCE_NS);
@@ -125,7 +125,7 @@ static void a_lease_that_is_cut_short_ends_sooner(void **state)
     assert_true(by_clock_ns() - begin_ns < PATIENCE_NS);
 }
 
-static bool is_told(const struct kept *kept)
+static bool is_told(const struct keeper_kept *kept)
 {
     struct pollfd tell = {.fd = kept->keeper.tell, .events = POLLIN};
 
@@ -134,7 +134,7 @@ static bool is_told(const struct kept *kept)
 
 static void news_stay_until_the_owner_looks(void **state)
 {
-    struct kept *kept = *state;
+    struct keeper_kept *kept = *state;
 
     owe(kept, 0);
     assert_true(wait_done(kept));

@@ -25,7 +25,7 @@ static void try_seed(uint64_t seed)
     struct by_prng prng = {seed};
     uint32_t slots = 8u << by_prng_below(&prng, 7);
     uint32_t window = 1 + (uint32_t)by_prng_below(&prng, slots);
-    struct link link;
+    struct fallback_link link;
 
     link_open(&link, seed, slots, window);
     link.loss = (uint32_t)by_prng_below(&prng, 4) * (uint32_t)by_prng_below(&prng, 80);
@@ -55,7 +55,7 @@ static void bytes_arrive_in_order_whatever_the_network_does(void **state)
 
 static void on_a_good_network_nothing_is_sent_twice(void **state)
 {
-    struct link link;
+    struct fallback_link link;
 
     (void)state;
     link_open(&link, 1, 512, 512);
@@ -74,7 +74,7 @@ static void on_a_good_network_nothing_is_sent_twice(void **state)
 /* A queue shorter than the window: losses are due to ourselves, and the link stays in use. */
 static void a_link_that_is_full_is_used_and_not_flooded(void **state)
 {
-    struct link link;
+    struct fallback_link link;
     uint64_t begin_ns, parcels = 20000;
 
     (void)state;
@@ -90,7 +90,7 @@ static void a_link_that_is_full_is_used_and_not_flooded(void **state)
 }
 
 /* Fills an end's ring and sends what may go. */
-static uint32_t fill(struct link *link)
+static uint32_t fill(struct fallback_link *link)
 {
     static const uint8_t zeros[LINK_BYTES];
 
@@ -100,7 +100,7 @@ static uint32_t fill(struct link *link)
 }
 
 /* What end 1 would say when everything before `ack` has come, and the parcels of `map` behind it. */
-static void answer(struct link *link, uint32_t ack, uint8_t map, uint32_t newest)
+static void answer(struct fallback_link *link, uint32_t ack, uint8_t map, uint32_t newest)
 {
     struct by_parcel parcel = {.kind = BY_PARCEL_ACK,
                                .order = BY_PAIR_FIRST + newest,
@@ -112,7 +112,7 @@ static void answer(struct link *link, uint32_t ack, uint8_t map, uint32_t newest
     by_pair_take(&link->end[0].pair, &parcel, link->now_ns);
 }
 
-static uint32_t next_seq(struct link *link)
+static uint32_t next_seq(struct fallback_link *link)
 {
     struct by_parcel parcel;
 
@@ -124,7 +124,7 @@ static uint32_t next_seq(struct link *link)
 static void a_parcel_is_repeated_when_three_later_ones_have_arrived(void **state)
 {
     struct by_parcel parcel;
-    struct link link;
+    struct fallback_link link;
 
     (void)state;
     link_open(&link, 1, 64, 64);
@@ -154,8 +154,8 @@ static void a_parcel_is_repeated_when_three_later_ones_have_arrived(void **state
 
 static void a_time_out_doubles_and_one_for_nothing_is_taken_back(void **state)
 {
-    struct by_pair *pair;
-    struct link link;
+    struct by_host_pair *pair;
+    struct fallback_link link;
 
     (void)state;
     link_open(&link, 1, 64, 64);
@@ -181,7 +181,7 @@ static void a_time_out_doubles_and_one_for_nothing_is_taken_back(void **state)
 
 static void an_end_that_does_not_read_is_waited_for(void **state)
 {
-    struct link link;
+    struct fallback_link link;
 
     (void)state;
     link_open(&link, 3, 64, 32);
@@ -201,7 +201,7 @@ static void an_end_that_does_not_read_is_waited_for(void **state)
 static void an_end_that_is_gone_is_given_up(void **state)
 {
     struct by_parcel parcel;
-    struct link link;
+    struct fallback_link link;
 
     (void)state;
     link_open(&link, 1, 64, 64);
@@ -224,13 +224,13 @@ static void what_makes_no_sense_changes_nothing(void **state)
         {.kind = BY_PARCEL_ACK, .ack = BY_PAIR_FIRST + 2, .room = UINT16_MAX},  /* no such room */
         {.kind = BY_PARCEL_DATA, .seq = BY_PAIR_FIRST, .bytes = LINK_BYTES + 1} /* too long */
     };
-    struct link link;
+    struct fallback_link link;
 
     (void)state;
     link_open(&link, 1, 64, 64);
     fill(&link);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct by_pair before = link.end[0].pair;
+        struct by_host_pair before = link.end[0].pair;
 
         cases[i].payload = payload;
         if (cases[i].kind == BY_PARCEL_DATA)

@@ -21,7 +21,7 @@
 #define COUNT 1501u
 #define ROOT  1u
 
-static struct rig rig;
+static struct host_driver_rig rig;
 static struct fabric fabric;
 static fake_take_fn *take;
 static fake_give_fn *give;
@@ -32,7 +32,7 @@ static fake_fail_fn *fail_copies;
 static int32_t values[RANKS][RANKS * COUNT], out[RANKS * COUNT];
 static const uint64_t unequal[RANKS] = {700, 0, 1501, 3};
 
-enum kind { ALLREDUCE, REDUCE, BROADCAST, ALLGATHER, SCATTER, GATHERV, SCATTERV, KINDS };
+enum gpu_kind { ALLREDUCE, REDUCE, BROADCAST, ALLGATHER, SCATTER, GATHERV, SCATTERV, KINDS };
 
 /* A buffer of a rank, with room on both sides of nothing: whole vectors of all ranks. */
 struct buffer {
@@ -74,7 +74,7 @@ static void buffer_read(int32_t *to, const struct buffer *buffer, size_t at, siz
 }
 
 /* Elements of a shard, and those before it. */
-static size_t shard(enum kind kind, uint32_t rank, size_t *before)
+static size_t shard(enum gpu_kind kind, uint32_t rank, size_t *before)
 {
     *before = rank * COUNT;
     if (kind != GATHERV && kind != SCATTERV)
@@ -85,7 +85,7 @@ static size_t shard(enum kind kind, uint32_t rank, size_t *before)
     return unequal[rank];
 }
 
-static size_t all_of(enum kind kind)
+static size_t all_of(enum gpu_kind kind)
 {
     size_t before, own = shard(kind, RANKS - 1, &before);
 
@@ -93,7 +93,8 @@ static size_t all_of(enum kind kind)
 }
 
 /* What each side of the operation holds: elements, and where that begins in place. */
-static void sides(enum kind kind, uint32_t rank, size_t *send, size_t *send_at, size_t *recv, size_t *recv_at)
+static void sides(enum gpu_kind kind, uint32_t rank, size_t *send, size_t *send_at, size_t *recv,
+                  size_t *recv_at)
 {
     size_t before, own = shard(kind, rank, &before);
     bool gathers = kind == ALLGATHER || kind == GATHERV, scatters = kind == SCATTER || kind == SCATTERV;
@@ -104,7 +105,7 @@ static void sides(enum kind kind, uint32_t rank, size_t *send, size_t *send_at, 
     *recv_at = scatters ? before : 0;
 }
 
-static banyan_status_t describe(enum kind kind, uint32_t rank, int32_t *send, int32_t *recv,
+static banyan_status_t describe(enum gpu_kind kind, uint32_t rank, int32_t *send, int32_t *recv,
                                 struct banyan_request **request)
 {
     struct banyan_comm *comm = rig.comm[rank];
@@ -136,7 +137,7 @@ static int32_t sum_at(size_t i)
     return sum;
 }
 
-static void check(enum kind kind, uint32_t rank, const struct buffer *result, size_t at, size_t count)
+static void check(enum gpu_kind kind, uint32_t rank, const struct buffer *result, size_t at, size_t count)
 {
     buffer_read(out, result, at, count);
     for (size_t i = 0; i < count; i++) {
@@ -181,7 +182,7 @@ static void finish(struct banyan_request **request, uint32_t count)
 }
 
 /* One operation; bit 2 * rank of `device` is the rank's send buffer, the next its other. */
-static void run(enum kind kind, bool in_place, unsigned device, unsigned times)
+static void run(enum gpu_kind kind, bool in_place, unsigned device, unsigned times)
 {
     struct banyan_request *request[RANKS];
     struct buffer send[RANKS], recv[RANKS];
@@ -257,8 +258,8 @@ static void run_all(void)
 
     for (int kind = 0; kind < KINDS; kind++)
         for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
-            run((enum kind)kind, false, devices[i], 2);
-            run((enum kind)kind, true, devices[i], 1);
+            run((enum gpu_kind)kind, false, devices[i], 2);
+            run((enum gpu_kind)kind, true, devices[i], 1);
         }
 }
 
@@ -390,7 +391,7 @@ static void device_memory_kills_who_touches_it(void **state)
 }
 
 /* Between hosts, each rank a process that sleeps in its waits. */
-static int sum_over_tcp(struct member *member)
+static int sum_over_tcp(struct team_member *member)
 {
     struct buffer send = buffer_take(true), recv = buffer_take(member->rank == 1);
     int wrong = member_open(member);

@@ -15,7 +15,7 @@
 uint8_t rig_cover;
 uint8_t rig_direct;
 
-void rig_open_first(struct rig *rig, int ranks, const struct rig_tree *trees, int tree_count,
+void rig_open_first(struct endpoint_rig *rig, int ranks, const struct rig_tree *trees, int tree_count,
                     const struct by_endpoint_config *config)
 {
     struct by_endpoint_config own = {0};
@@ -52,20 +52,20 @@ void rig_open_first(struct rig *rig, int ranks, const struct rig_tree *trees, in
     rig->now_ns = 1000000000;
 }
 
-void rig_open(struct rig *rig, int ranks, const struct rig_tree *trees, int tree_count,
+void rig_open(struct endpoint_rig *rig, int ranks, const struct rig_tree *trees, int tree_count,
               const struct by_endpoint_config *config)
 {
     rig_open_first(rig, ranks, trees, tree_count, config);
     rig->endpoint->session_phase = BY_SESSION_AGREED;
 }
 
-void rig_close(struct rig *rig)
+void rig_close(struct endpoint_rig *rig)
 {
     free(rig->endpoint);
     free(rig->image);
 }
 
-static uint32_t rig_run(struct rig *rig, const struct by_rx *rx, uint32_t rx_count)
+static uint32_t rig_run(struct endpoint_rig *rig, const struct by_rx *rx, uint32_t rx_count)
 {
     uint32_t count;
 
@@ -87,13 +87,13 @@ static uint32_t rig_run(struct rig *rig, const struct by_rx *rx, uint32_t rx_cou
     return rig->sent_count;
 }
 
-uint32_t rig_step(struct rig *rig)
+uint32_t rig_step(struct endpoint_rig *rig)
 {
     return rig_run(rig, NULL, 0);
 }
 
-struct by_header rig_result(const struct rig *rig, const struct by_header *contrib, const void *payload,
-                            uint32_t bytes)
+struct by_header rig_result(const struct endpoint_rig *rig, const struct by_header *contrib,
+                            const void *payload, uint32_t bytes)
 {
     struct by_header result = *contrib;
     int ranks = rig->fabric.jobs[0].rank_count;
@@ -108,7 +108,7 @@ struct by_header rig_result(const struct rig *rig, const struct by_header *contr
     return result;
 }
 
-uint32_t rig_give_from(struct rig *rig, uint16_t port, uint32_t ip, const struct by_header *header,
+uint32_t rig_give_from(struct endpoint_rig *rig, uint16_t port, uint32_t ip, const struct by_header *header,
                        const void *payload, uint32_t bytes)
 {
     uint8_t packet[BY_WIRE_HEADER_BYTES + BY_PAYLOAD_MAX];
@@ -124,12 +124,13 @@ uint32_t rig_give_from(struct rig *rig, uint16_t port, uint32_t ip, const struct
     return rig_run(rig, &rx, 1);
 }
 
-uint32_t rig_give(struct rig *rig, const struct by_header *header, const void *payload, uint32_t bytes)
+uint32_t rig_give(struct endpoint_rig *rig, const struct by_header *header, const void *payload,
+                  uint32_t bytes)
 {
     return rig_give_from(rig, 0, fabric_ip(&rig->fabric, 0, 0), header, payload, bytes);
 }
 
-uint32_t rig_answer(struct rig *rig, const struct by_header *contrib, uint32_t bytes, uint8_t fill)
+uint32_t rig_answer(struct endpoint_rig *rig, const struct by_header *contrib, uint32_t bytes, uint8_t fill)
 {
     uint8_t payload[BY_PAYLOAD_MAX];
     struct by_header result;
@@ -139,7 +140,7 @@ uint32_t rig_answer(struct rig *rig, const struct by_header *contrib, uint32_t b
     return rig_give(rig, &result, payload, result.flags & BY_FLAG_NODATA ? 0 : bytes);
 }
 
-int rig_sent(const struct rig *rig, unsigned type, uint32_t seq)
+int rig_sent(const struct endpoint_rig *rig, unsigned type, uint32_t seq)
 {
     for (uint32_t i = 0; i < rig->sent_count; i++)
         if (rig->sent[i].type == type && rig->sent[i].seq == seq)

@@ -17,7 +17,7 @@ struct rig_tree {
     uint32_t share;
 };
 
-struct rig {
+struct endpoint_rig {
     struct fabric fabric;
     uint8_t *image;
     struct by_endpoint *endpoint;
@@ -34,27 +34,28 @@ extern uint8_t rig_direct;
 
 /* `config` may be NULL; image and job are filled in. Job 1, gen 7. The session is agreed upon, with salt 0: a
  * call's first chunk has seq 0. */
-void rig_open(struct rig *rig, int ranks, const struct rig_tree *trees, int tree_count,
+void rig_open(struct endpoint_rig *rig, int ranks, const struct rig_tree *trees, int tree_count,
               const struct by_endpoint_config *config);
 /* The same before the roll call. */
-void rig_open_first(struct rig *rig, int ranks, const struct rig_tree *trees, int tree_count,
+void rig_open_first(struct endpoint_rig *rig, int ranks, const struct rig_tree *trees, int tree_count,
                     const struct by_endpoint_config *config);
-void rig_close(struct rig *rig);
+void rig_close(struct endpoint_rig *rig);
 /* Steps without packets until nothing more is sent; the packets are in rig->sent and rig->tx. Returns their
  * number. */
-uint32_t rig_step(struct rig *rig);
+uint32_t rig_step(struct endpoint_rig *rig);
 /* The result that a right parent would send for contribution `contrib`: NODATA when it was ACKONLY. psum is
  * of `payload`. */
-struct by_header rig_result(const struct rig *rig, const struct by_header *contrib, const void *payload,
-                            uint32_t bytes);
+struct by_header rig_result(const struct endpoint_rig *rig, const struct by_header *contrib,
+                            const void *payload, uint32_t bytes);
 /* Gives one packet to the endpoint, from the tree's parent, then steps as rig_step. */
-uint32_t rig_give(struct rig *rig, const struct by_header *header, const void *payload, uint32_t bytes);
+uint32_t rig_give(struct endpoint_rig *rig, const struct by_header *header, const void *payload,
+                  uint32_t bytes);
 /* As rig_give, from elsewhere. */
-uint32_t rig_give_from(struct rig *rig, uint16_t port, uint32_t ip, const struct by_header *header,
+uint32_t rig_give_from(struct endpoint_rig *rig, uint16_t port, uint32_t ip, const struct by_header *header,
                        const void *payload, uint32_t bytes);
 /* Answers contribution `contrib` rightly, with a payload of `fill` bytes in place of a sum. */
-uint32_t rig_answer(struct rig *rig, const struct by_header *contrib, uint32_t bytes, uint8_t fill);
+uint32_t rig_answer(struct endpoint_rig *rig, const struct by_header *contrib, uint32_t bytes, uint8_t fill);
 /* Whether a packet of `type` for `seq` is among those of the last step. */
-int rig_sent(const struct rig *rig, unsigned type, uint32_t seq);
+int rig_sent(const struct endpoint_rig *rig, unsigned type, uint32_t seq);
 
 #endif

@@ -15,17 +15,17 @@
 #define BYTES 64 /* one chunk of the rig */
 
 /* One allreduce of u8 in flight: `chunks` chunks of 64 bytes. */
-struct flight {
-    struct rig rig;
+struct accept_flight {
+    struct endpoint_rig rig;
     uint8_t send[64 * BYTES], recv[64 * BYTES];
     uint32_t id;
     struct by_header first; /* the contribution for seq 0 */
 };
 
-static struct flight *flight_open(unsigned collective, unsigned root, int in_place, unsigned chunks,
-                                  uint16_t window)
+static struct accept_flight *flight_open(unsigned collective, unsigned root, int in_place, unsigned chunks,
+                                         uint16_t window)
 {
-    struct flight *f = calloc(1, sizeof(*f));
+    struct accept_flight *f = calloc(1, sizeof(*f));
     struct rig_tree tree = {.window = window};
     struct by_call call = {.collective = (uint8_t)collective,
                            .op = BY_OP_SUM,
@@ -45,7 +45,7 @@ static struct flight *flight_open(unsigned collective, unsigned root, int in_pla
     return f;
 }
 
-static void flight_close(struct flight *f)
+static void flight_close(struct accept_flight *f)
 {
     rig_close(&f->rig);
     free(f);
@@ -143,7 +143,7 @@ static void a_result_with_one_wrong_field_is_dropped_and_counted_by_kind(void **
     (void)state;
     memset(payload, 9, sizeof(payload));
     for (unsigned r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
-        struct flight *f = flight_open(BY_COLLECTIVE_ALLREDUCE, 0, 0, 1, 4);
+        struct accept_flight *f = flight_open(BY_COLLECTIVE_ALLREDUCE, 0, 0, 1, 4);
         struct by_endpoint_counters before = *by_endpoint_counters(f->rig.endpoint), after;
         struct by_header result = rig_result(&f->rig, &f->first, payload, BYTES);
 
@@ -173,7 +173,7 @@ static void a_result_that_lacks_a_leaf_ends_the_call_and_names_where_it_came_fro
 
     (void)state;
     for (unsigned r = 0; r < 2; r++) {
-        struct flight *f = flight_open(BY_COLLECTIVE_ALLREDUCE, 0, 0, 1, 4);
+        struct accept_flight *f = flight_open(BY_COLLECTIVE_ALLREDUCE, 0, 0, 1, 4);
         struct by_header result = rig_result(&f->rig, &f->first, f->send, BYTES);
         struct by_call_status status;
 
@@ -192,7 +192,7 @@ static void a_result_that_lacks_a_leaf_ends_the_call_and_names_where_it_came_fro
 
 static void a_packet_that_is_no_packet_of_ours_is_counted_as_format(void **state)
 {
-    struct flight *f = flight_open(BY_COLLECTIVE_ALLREDUCE, 0, 0, 1, 4);
+    struct accept_flight *f = flight_open(BY_COLLECTIVE_ALLREDUCE, 0, 0, 1, 4);
     uint8_t bytes[BY_WIRE_HEADER_BYTES + BYTES];
     struct by_rx rx = {.data = bytes, .src_ip = fabric_ip(&f->rig.fabric, 0, 0)};
     struct by_tx tx[4];
@@ -214,7 +214,7 @@ static void a_packet_that_is_no_packet_of_ours_is_counted_as_format(void **state
 
 static void a_result_from_another_port_or_address_is_dropped(void **state)
 {
-    struct flight *f = flight_open(BY_COLLECTIVE_ALLREDUCE, 0, 0, 1, 4);
+    struct accept_flight *f = flight_open(BY_COLLECTIVE_ALLREDUCE, 0, 0, 1, 4);
     struct by_header result = rig_result(&f->rig, &f->first, f->send, BYTES);
     uint32_t ip = fabric_ip(&f->rig.fabric, 0, 0);
 
@@ -229,7 +229,7 @@ static void a_result_from_another_port_or_address_is_dropped(void **state)
 
 static void a_result_addressed_to_all_children_is_accepted(void **state)
 {
-    struct flight *f = flight_open(BY_COLLECTIVE_ALLREDUCE, 0, 0, 1, 4);
+    struct accept_flight *f = flight_open(BY_COLLECTIVE_ALLREDUCE, 0, 0, 1, 4);
     struct by_header result = rig_result(&f->rig, &f->first, f->send, BYTES);
 
     (void)state;
@@ -241,7 +241,7 @@ static void a_result_addressed_to_all_children_is_accepted(void **state)
 
 static void a_result_is_written_once_and_a_second_one_is_a_duplicate(void **state)
 {
-    struct flight *f = flight_open(BY_COLLECTIVE_ALLREDUCE, 0, 0, 2, 4);
+    struct accept_flight *f = flight_open(BY_COLLECTIVE_ALLREDUCE, 0, 0, 2, 4);
 
     (void)state;
     rig_answer(&f->rig, &f->first, BYTES, 7);
@@ -258,7 +258,7 @@ static void a_result_is_written_once_and_a_second_one_is_a_duplicate(void **stat
 
 static void a_late_result_of_a_reused_slot_is_a_duplicate(void **state)
 {
-    struct flight *f = flight_open(BY_COLLECTIVE_ALLREDUCE, 0, 0, 12, 4);
+    struct accept_flight *f = flight_open(BY_COLLECTIVE_ALLREDUCE, 0, 0, 12, 4);
     struct by_header headers[4];
 
     (void)state;
@@ -275,7 +275,7 @@ static void a_late_result_of_a_reused_slot_is_a_duplicate(void **state)
 
 static void an_in_place_input_stays_until_its_result_is_accepted(void **state)
 {
-    struct flight *f = flight_open(BY_COLLECTIVE_ALLREDUCE, 0, 1, 1, 4);
+    struct accept_flight *f = flight_open(BY_COLLECTIVE_ALLREDUCE, 0, 1, 1, 4);
     struct by_header result;
     uint8_t payload[BYTES];
 
@@ -307,7 +307,7 @@ static void a_direct_result_that_fails_its_psum_ends_the_call_only_where_it_lies
 {
     (void)state;
     for (int in_place = 0; in_place < 2; in_place++) {
-        struct flight *f = flight_open(BY_COLLECTIVE_ALLREDUCE, 0, in_place, 1, 4);
+        struct accept_flight *f = flight_open(BY_COLLECTIVE_ALLREDUCE, 0, in_place, 1, 4);
         uint8_t payload[BYTES];
         struct by_header result;
         struct by_call_status status;
@@ -345,7 +345,7 @@ static void each_role_sends_its_flags_and_receives_what_it_needs(void **state)
 
     (void)state;
     for (unsigned r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
-        struct flight *f = flight_open(rows[r].collective, rows[r].root, 0, 1, 4);
+        struct accept_flight *f = flight_open(rows[r].collective, rows[r].root, 0, 1, 4);
         static const uint8_t wanted[] = {2, 9, 1};
 
         assert_int_equal(f->first.flags, rows[r].flags);
@@ -360,7 +360,7 @@ static void each_role_sends_its_flags_and_receives_what_it_needs(void **state)
 
 static void a_rank_that_needs_no_value_accepts_one_from_a_multicast(void **state)
 {
-    struct flight *f = flight_open(BY_COLLECTIVE_REDUCE, 1, 0, 1, 4);
+    struct accept_flight *f = flight_open(BY_COLLECTIVE_REDUCE, 1, 0, 1, 4);
     struct by_header result = rig_result(&f->rig, &f->first, NULL, 0);
     uint8_t payload[BYTES] = {0};
 

@@ -38,7 +38,7 @@ struct post_row {
 
 static void check_rows(const struct post_row *rows, unsigned count)
 {
-    struct rig *rig = malloc(sizeof(*rig));
+    struct endpoint_rig *rig = malloc(sizeof(*rig));
     struct rig_tree tree = {.window = 64};
 
     for (unsigned r = 0; r < count; r++) {
@@ -104,7 +104,7 @@ static void shards_that_do_not_follow_each_other_are_refused(void **state)
         {RS, 9, {0, 1, 4, 8}, "offsets"}, {AR, 8, {0, 1, 4, 8}, "offsets"},
         {BA, 0, {0, 0, 0, 0}, "offsets"}, {AG, UINT64_MAX, {0, 1, 2, UINT64_MAX}, "count"},
     };
-    struct rig *rig = malloc(sizeof(*rig));
+    struct endpoint_rig *rig = malloc(sizeof(*rig));
     struct rig_tree tree = {.window = 64};
 
     (void)state;
@@ -134,7 +134,7 @@ static void shards_that_do_not_follow_each_other_are_refused(void **state)
 static void an_empty_shard_needs_no_tree(void **state)
 {
     static const uint64_t of_one[RANKS + 1] = {0, 0, 8, 8}, of_two[RANKS + 1] = {0, 0, 7, 8};
-    struct rig *rig = malloc(sizeof(*rig));
+    struct endpoint_rig *rig = malloc(sizeof(*rig));
     struct rig_tree tree = {.collectives = 1u << AG, .owner = 2}; /* counted from 1 */
     struct by_call call = {.collective = AG,
                            .op = BY_OP_BOR,
@@ -202,7 +202,7 @@ static void buffers_are_in_place_as_stated_or_apart(void **state)
 
 static void a_collective_that_no_tree_serves_is_unsupported(void **state)
 {
-    struct rig *rig = malloc(sizeof(*rig));
+    struct endpoint_rig *rig = malloc(sizeof(*rig));
     struct rig_tree trees[2] = {{.collectives = 1u << AG, .owner = 1}, {.collectives = 1u << BC, .owner = 2}};
     struct by_call call = {
         .collective = AR, .op = BY_OP_SUM, .dtype = BY_DTYPE_F32, .mode = BY_MODE_FAST, .count = 1};
@@ -225,7 +225,7 @@ static void a_collective_that_no_tree_serves_is_unsupported(void **state)
 }
 
 /* The packets of the step are `count`, of them one empty one, first in its lane, on tree `tree`. */
-static struct by_header expect_word(struct rig *rig, uint32_t count, uint16_t tree, uint32_t seq)
+static struct by_header expect_word(struct endpoint_rig *rig, uint32_t count, uint16_t tree, uint32_t seq)
 {
     struct by_header word = {0};
     uint32_t words = 0;
@@ -247,7 +247,7 @@ static struct by_header expect_word(struct rig *rig, uint32_t count, uint16_t tr
 
 static void an_empty_call_is_a_word_without_data(void **state)
 {
-    struct rig *rig = malloc(sizeof(*rig));
+    struct endpoint_rig *rig = malloc(sizeof(*rig));
     struct rig_tree tree = {0};
     struct by_call call = {.collective = AR, .op = BY_OP_SUM, .dtype = BY_DTYPE_F32, .mode = BY_MODE_DET};
     struct by_header word;
@@ -270,7 +270,7 @@ static void an_empty_call_is_a_word_without_data(void **state)
 /* Where ranks meet that are in calls on other trees. */
 static void a_call_that_does_not_use_the_first_tree_of_allreduce_leaves_its_word_there(void **state)
 {
-    struct rig *rig = malloc(sizeof(*rig));
+    struct endpoint_rig *rig = malloc(sizeof(*rig));
     struct rig_tree trees[3] = {{.collectives = 1u << BC, .owner = 2},
                                 {.collectives = 1u << AR | 1u << BA},
                                 {.collectives = 1u << BC, .owner = 1}};
@@ -299,7 +299,7 @@ static void a_call_that_does_not_use_the_first_tree_of_allreduce_leaves_its_word
 
 static void a_job_of_one_rank_needs_no_network(void **state)
 {
-    struct rig *rig = malloc(sizeof(*rig));
+    struct endpoint_rig *rig = malloc(sizeof(*rig));
     struct rig_tree tree = {0};
     float send[COUNT] = {1, 2, 3}, recv[COUNT] = {0};
     struct by_call call = {.op = BY_OP_SUM, .dtype = BY_DTYPE_F32, .mode = BY_MODE_FAST, .count = COUNT};
@@ -324,7 +324,7 @@ static void a_job_of_one_rank_needs_no_network(void **state)
 
 static void at_most_64_calls_are_outstanding(void **state)
 {
-    struct rig *rig = malloc(sizeof(*rig));
+    struct endpoint_rig *rig = malloc(sizeof(*rig));
     struct rig_tree tree = {.window = 64};
     struct by_call call = {.collective = BA};
     uint32_t ids[BY_CALLS_MAX], id;
@@ -348,7 +348,7 @@ static void at_most_64_calls_are_outstanding(void **state)
 
 static void each_call_has_its_own_tag_and_agreeing_ranks_the_same(void **state)
 {
-    struct rig *rig = malloc(sizeof(*rig));
+    struct endpoint_rig *rig = malloc(sizeof(*rig));
     struct rig_tree tree = {.window = 64};
     struct by_call call = {.collective = BA};
     uint32_t id;
@@ -368,7 +368,7 @@ static void each_call_has_its_own_tag_and_agreeing_ranks_the_same(void **state)
 
 static void an_abort_ends_every_call_and_the_endpoint(void **state)
 {
-    struct rig *rig = malloc(sizeof(*rig));
+    struct endpoint_rig *rig = malloc(sizeof(*rig));
     struct rig_tree tree = {0};
     struct by_call call = {.collective = BA};
     struct by_call_status status;
@@ -395,7 +395,7 @@ static void an_abort_ends_every_call_and_the_endpoint(void **state)
 
 static void memory_and_image_must_suffice(void **state)
 {
-    struct rig *rig = malloc(sizeof(*rig));
+    struct endpoint_rig *rig = malloc(sizeof(*rig));
     struct rig_tree tree = {0};
     struct by_endpoint_config config = {0};
     struct by_endpoint *endpoint;

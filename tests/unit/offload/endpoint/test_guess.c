@@ -26,10 +26,10 @@ struct guess_row {
 };
 
 /* A rank whose third call is an allreduce of COUNT f32; its second, still open, was a broadcast of 7. */
-static struct rig *start(void)
+static struct endpoint_rig *start(void)
 {
     struct rig_tree tree = {.window = 16};
-    struct rig *rig = malloc(sizeof(*rig));
+    struct endpoint_rig *rig = malloc(sizeof(*rig));
     struct by_call call = {
         .op = BY_OP_SUM, .dtype = BY_DTYPE_F32, .mode = BY_MODE_FAST, .send = data, .recv = data};
     uint32_t id;
@@ -68,7 +68,7 @@ static void the_other_call_is_found_by_number_collective_root_and_count(void **s
 
     (void)state;
     for (unsigned r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
-        struct rig *rig = start();
+        struct endpoint_rig *rig = start();
         const struct by_call_state *own = by_call_at(rig->endpoint, 2);
         struct by_err_side side = {.op = BY_OP_SUM, .dtype = BY_DTYPE_F32, .mode = BY_MODE_FAST};
         struct by_call_said said = {0};
@@ -92,7 +92,7 @@ static void the_other_call_is_found_by_number_collective_root_and_count(void **s
 
 static void a_mismatch_ends_the_call_with_both_sides(void **state)
 {
-    struct rig *rig = start();
+    struct endpoint_rig *rig = start();
     struct by_header header = rig->sent[rig->sent_count - 1];
     struct by_err err = {.node = 3, .reason = BY_ERR_MISMATCH, .agree = 5};
     struct by_call_status status;

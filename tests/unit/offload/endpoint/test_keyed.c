@@ -14,7 +14,7 @@
 #define BYTES 64u
 
 struct one {
-    struct rig rig;
+    struct endpoint_rig rig;
     struct by_hop_keys switch_keys; /* with this host */
     uint8_t send[BYTES], recv[BYTES];
     struct by_header first;

@@ -22,7 +22,7 @@
 #define GEN    8 /* the rig's is 7 */
 
 static uint8_t send_buffer[CHUNKS * BYTES], recv_buffer[CHUNKS * BYTES];
-static struct rig *rig;
+static struct endpoint_rig *rig;
 static struct by_resume *resume;
 static void *memory;
 static uint8_t said[512];

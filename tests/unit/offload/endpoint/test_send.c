@@ -21,10 +21,10 @@
 static uint8_t data[4096 * BYTES];
 
 /* A rig with one allreduce of `chunks` chunks (over all trees) in place in `data`. */
-static struct rig *start(const struct rig_tree *trees, int tree_count, unsigned chunks,
-                         const struct by_endpoint_config *config)
+static struct endpoint_rig *start(const struct rig_tree *trees, int tree_count, unsigned chunks,
+                                  const struct by_endpoint_config *config)
 {
-    struct rig *rig = malloc(sizeof(*rig));
+    struct endpoint_rig *rig = malloc(sizeof(*rig));
     struct by_call call = {.collective = BY_COLLECTIVE_ALLREDUCE,
                            .op = BY_OP_SUM,
                            .dtype = BY_DTYPE_U8,
@@ -39,7 +39,7 @@ static struct rig *start(const struct rig_tree *trees, int tree_count, unsigned 
     return rig;
 }
 
-static void stop(struct rig *rig)
+static void stop(struct endpoint_rig *rig)
 {
     rig_close(rig);
     free(rig);
@@ -62,7 +62,7 @@ static void a_chunk_is_sent_only_when_the_one_a_window_before_is_answered(void *
     for (unsigned w = 0; w < sizeof(windows) / sizeof(windows[0]); w++) {
         uint32_t window = windows[w];
         struct rig_tree tree = {.window = windows[w]};
-        struct rig *rig = start(&tree, 1, 4 * window, NULL);
+        struct endpoint_rig *rig = start(&tree, 1, 4 * window, NULL);
         struct by_header first;
 
         assert_int_equal(rig_step(rig), window);
@@ -85,7 +85,7 @@ static void a_chunk_is_sent_only_when_the_one_a_window_before_is_answered(void *
 static void windows_run_across_call_boundaries(void **state)
 {
     struct rig_tree tree = {.window = 8};
-    struct rig *rig = start(&tree, 1, 3, NULL);
+    struct endpoint_rig *rig = start(&tree, 1, 3, NULL);
     struct by_call call = {.collective = BY_COLLECTIVE_BARRIER};
     uint32_t id;
 
@@ -103,7 +103,7 @@ static void no_more_is_in_flight_than_the_limit_over_all_trees(void **state)
 {
     struct rig_tree trees[2] = {{.window = 64}, {.window = 64}};
     struct by_endpoint_config config = {.inflight_max = 10};
-    struct rig *rig = start(trees, 2, 100, &config);
+    struct endpoint_rig *rig = start(trees, 2, 100, &config);
 
     (void)state;
     assert_int_equal(rig_step(rig), 10);
@@ -117,7 +117,7 @@ static void a_tree_with_nothing_in_flight_may_always_send(void **state)
 {
     struct rig_tree trees[3] = {{.window = 64}, {.window = 64}, {.window = 64}};
     struct by_endpoint_config config = {.inflight_max = 1};
-    struct rig *rig = start(trees, 3, 30, &config);
+    struct endpoint_rig *rig = start(trees, 3, 30, &config);
     unsigned seen = 0;
 
     (void)state;
@@ -131,7 +131,7 @@ static void a_tree_with_nothing_in_flight_may_always_send(void **state)
 static void a_small_transmit_array_takes_the_work_in_pieces(void **state)
 {
     struct rig_tree tree = {.window = 64};
-    struct rig *rig = start(&tree, 1, 20, NULL);
+    struct endpoint_rig *rig = start(&tree, 1, 20, NULL);
     struct by_tx tx[8];
     uint32_t count, total = 0;
 
@@ -147,7 +147,7 @@ static void a_small_transmit_array_takes_the_work_in_pieces(void **state)
 static void payloads_point_into_the_users_buffer(void **state)
 {
     struct rig_tree tree = {.window = 64};
-    struct rig *rig = start(&tree, 1, 5, NULL);
+    struct endpoint_rig *rig = start(&tree, 1, 5, NULL);
 
     (void)state;
     assert_int_equal(rig_step(rig), 5);
@@ -166,7 +166,7 @@ static void what_crosses_no_wire_leaves_without_a_psum(void **state)
 {
     struct rig_tree tree = {.window = 64};
     struct by_endpoint_config config = {.shared = 1};
-    struct rig *rig = start(&tree, 1, 5, &config);
+    struct endpoint_rig *rig = start(&tree, 1, 5, &config);
 
     (void)state;
     memset(data, 3, 5 * BYTES);
@@ -185,7 +185,7 @@ static void what_crosses_no_wire_leaves_without_a_psum(void **state)
 static void a_chunk_that_two_later_ones_overtook_is_sent_again_at_once(void **state)
 {
     struct rig_tree tree = {.window = 8};
-    struct rig *rig = start(&tree, 1, 64, NULL);
+    struct endpoint_rig *rig = start(&tree, 1, 64, NULL);
     struct by_header first, h;
 
     (void)state;
@@ -209,7 +209,7 @@ static void a_chunk_that_two_later_ones_overtook_is_sent_again_at_once(void **st
 static void a_repair_that_was_overtaken_is_repaired_again(void **state)
 {
     struct rig_tree tree = {.window = 8};
-    struct rig *rig = start(&tree, 1, 64, NULL);
+    struct endpoint_rig *rig = start(&tree, 1, 64, NULL);
     struct by_header first, h;
 
     (void)state;
@@ -239,7 +239,7 @@ static void a_repair_that_was_overtaken_is_repaired_again(void **state)
 static void a_path_that_reorders_makes_repairs_patient(void **state)
 {
     struct rig_tree tree = {.window = 16};
-    struct rig *rig = start(&tree, 1, 4000, NULL);
+    struct endpoint_rig *rig = start(&tree, 1, 4000, NULL);
     struct by_header first;
     uint32_t early = 0, late;
 
@@ -274,7 +274,7 @@ static void a_silent_tree_is_asked_again_with_growing_pauses_up_to_the_bound(voi
 {
     struct rig_tree tree = {.window = 8};
     struct by_endpoint_config config = {.rto_min_ns = 2 * MS, .rto_max_ns = 50 * MS, .stall_ns = 100000 * MS};
-    struct rig *rig = start(&tree, 1, 8, &config);
+    struct endpoint_rig *rig = start(&tree, 1, 8, &config);
     static const uint64_t pauses[] = {10 * MS, 20 * MS, 40 * MS, 50 * MS, 50 * MS, 50 * MS};
     uint64_t sent_ns;
     uint32_t wakes;
@@ -310,7 +310,7 @@ static void a_silent_tree_is_asked_again_with_growing_pauses_up_to_the_bound(voi
 static uint32_t go_again(unsigned wait_state, int resent)
 {
     struct rig_tree tree = {.window = 32};
-    struct rig *rig = start(&tree, 1, 32, NULL);
+    struct endpoint_rig *rig = start(&tree, 1, 32, NULL);
     struct by_wait wait = {.node = 0, .state = (uint8_t)wait_state, .missing = 1};
     struct by_header contrib, header;
     uint8_t payload[BY_WAIT_BYTES], sum[BYTES] = {0};
@@ -349,7 +349,7 @@ static void after_a_timeout_more_goes_again_only_if_it_was_this_ranks_loss(void 
 static void waiting_for_other_ranks_does_not_lengthen_the_timeout_for_long(void **state)
 {
     struct rig_tree tree = {.window = 1};
-    struct rig *rig = start(&tree, 1, 4000, NULL);
+    struct endpoint_rig *rig = start(&tree, 1, 4000, NULL);
     struct by_header contrib;
 
     (void)state;
@@ -372,7 +372,7 @@ static void round_trips_set_the_timeout(void **state)
 {
     struct rig_tree tree = {.window = 4};
     struct by_endpoint_config config = {.rto_min_ns = 16 * US};
-    struct rig *rig = start(&tree, 1, 2000, &config);
+    struct endpoint_rig *rig = start(&tree, 1, 2000, &config);
     struct by_header first;
 
     (void)state;
@@ -394,7 +394,7 @@ static void round_trips_set_the_timeout(void **state)
 static void a_retransmitted_chunk_gives_no_round_trip_time(void **state)
 {
     struct rig_tree tree = {.window = 1};
-    struct rig *rig = start(&tree, 1, 4, NULL);
+    struct endpoint_rig *rig = start(&tree, 1, 4, NULL);
 
     (void)state;
     rig_step(rig);
@@ -411,7 +411,7 @@ static void a_retransmitted_chunk_gives_no_round_trip_time(void **state)
 static void a_send_buffer_that_changed_is_not_sent_again(void **state)
 {
     struct rig_tree tree = {.window = 1};
-    struct rig *rig = start(&tree, 1, 4, NULL);
+    struct endpoint_rig *rig = start(&tree, 1, 4, NULL);
     struct by_call_status status;
 
     (void)state;
@@ -429,7 +429,7 @@ static void a_send_buffer_that_changed_is_not_sent_again(void **state)
 static void a_chunk_that_another_rank_had_to_send_again_gives_no_round_trip_time(void **state)
 {
     struct rig_tree tree = {.window = 1};
-    struct rig *rig = start(&tree, 1, 4, NULL);
+    struct endpoint_rig *rig = start(&tree, 1, 4, NULL);
     struct by_header contrib;
 
     (void)state;
@@ -446,7 +446,7 @@ static void a_chunk_that_another_rank_had_to_send_again_gives_no_round_trip_time
 static void the_congestion_window_opens_and_yields_to_marks_but_little_to_chance_loss(void **state)
 {
     struct rig_tree tree = {.window = 1024};
-    struct rig *rig = start(&tree, 1, 4096, NULL);
+    struct endpoint_rig *rig = start(&tree, 1, 4096, NULL);
     struct by_header first;
     uint32_t opened, seq = 0;
 
@@ -502,7 +502,7 @@ static void the_congestion_window_opens_and_yields_to_marks_but_little_to_chance
 static void sequence_numbers_wrap(void **state)
 {
     struct rig_tree tree = {.window = 4};
-    struct rig *rig = start(&tree, 1, 40, NULL);
+    struct endpoint_rig *rig = start(&tree, 1, 40, NULL);
     uint32_t base = 0xfffffff8u; /* a multiple of twice the window before the wrap */
     struct by_header first;
 

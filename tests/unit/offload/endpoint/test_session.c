@@ -20,7 +20,7 @@
 static uint8_t data[64 * BYTES];
 static uint32_t ids[2];
 
-static void post(struct rig *rig, unsigned collective, uint64_t count, uint32_t *id)
+static void post(struct endpoint_rig *rig, unsigned collective, uint64_t count, uint32_t *id)
 {
     struct by_call call = {.collective = (uint8_t)collective,
                            .op = BY_OP_SUM,
@@ -34,11 +34,11 @@ static void post(struct rig *rig, unsigned collective, uint64_t count, uint32_t 
 }
 
 /* A rig with an allreduce of eight chunks over two trees, and a barrier, posted: nothing is sent yet. */
-static struct rig *start(int ranks)
+static struct endpoint_rig *start(int ranks)
 {
     struct rig_tree trees[2] = {{.window = 8}, {.window = 8}};
     struct by_endpoint_config config = {.nonce = NONCE, .stall_ns = STALL};
-    struct rig *rig = malloc(sizeof(*rig));
+    struct endpoint_rig *rig = malloc(sizeof(*rig));
 
     rig_open_first(rig, ranks, trees, 2, &config);
     post(rig, BY_COLLECTIVE_ALLREDUCE, 8 * BYTES, &ids[0]);
@@ -46,21 +46,21 @@ static struct rig *start(int ranks)
     return rig;
 }
 
-static void stop(struct rig *rig)
+static void stop(struct endpoint_rig *rig)
 {
     rig_close(rig);
     free(rig);
 }
 
 /* Answers the roll call's one packet `contrib` with `roll`. */
-static uint32_t answer(struct rig *rig, const struct by_header *contrib, const uint32_t *roll)
+static uint32_t answer(struct endpoint_rig *rig, const struct by_header *contrib, const uint32_t *roll)
 {
     struct by_header result = rig_result(rig, contrib, roll, contrib->count);
 
     return rig_give(rig, &result, roll, contrib->count);
 }
 
-static struct by_call_status end_of(struct rig *rig, uint32_t id, int error)
+static struct by_call_status end_of(struct endpoint_rig *rig, uint32_t id, int error)
 {
     struct by_call_status status;
 
@@ -69,7 +69,7 @@ static struct by_call_status end_of(struct rig *rig, uint32_t id, int error)
 }
 
 /* What was just sent: last words for chunk `seq` of the roll and for the chunk after it. */
-static void expect_parting(const struct rig *rig, uint32_t seq)
+static void expect_parting(const struct endpoint_rig *rig, uint32_t seq)
 {
     for (uint32_t i = 0; i < 2; i++) {
         const struct by_header *header = &rig->sent[i];
@@ -88,7 +88,7 @@ static void expect_parting(const struct rig *rig, uint32_t seq)
     }
 }
 
-static void expect_refusal(struct rig *rig)
+static void expect_refusal(struct endpoint_rig *rig)
 {
     struct by_call call = {.collective = BY_COLLECTIVE_BARRIER};
     struct by_call_status status = end_of(rig, ids[0], BY_ESTATE);
@@ -107,7 +107,7 @@ static void expect_refusal(struct rig *rig)
 
 static void the_roll_call_goes_first_and_alone(void **state)
 {
-    struct rig *rig = start(RANKS);
+    struct endpoint_rig *rig = start(RANKS);
     uint32_t roll[RANKS];
 
     (void)state;
@@ -126,7 +126,7 @@ static void the_roll_call_goes_first_and_alone(void **state)
 
 static void a_roll_with_our_nonce_opens_all_trees_under_its_salt(void **state)
 {
-    struct rig *rig = start(RANKS);
+    struct endpoint_rig *rig = start(RANKS);
     const uint32_t roll[RANKS] = {NONCE, 7, 8};
     uint32_t salt = by_session_salt(roll, RANKS), later;
     unsigned first_tree = 0;
@@ -164,7 +164,7 @@ static void rolls_that_differ_anywhere_give_other_tags(void **state)
 
 static void a_roll_with_another_nonce_in_our_place_ends_the_run(void **state)
 {
-    struct rig *rig = start(RANKS);
+    struct endpoint_rig *rig = start(RANKS);
     const uint32_t old[RANKS] = {NONCE + 1, NONCE, 8};
 
     (void)state;
@@ -179,7 +179,7 @@ static void a_nonce_is_compared_in_all_its_bits(void **state)
 {
     (void)state;
     for (unsigned bit = 0; bit < 32; bit++) {
-        struct rig *rig = start(RANKS);
+        struct endpoint_rig *rig = start(RANKS);
         const uint32_t old[RANKS] = {NONCE ^ UINT32_C(1) << bit, 7, 8};
 
         rig_step(rig);
@@ -189,7 +189,7 @@ static void a_nonce_is_compared_in_all_its_bits(void **state)
     }
 }
 
-static uint32_t complain(struct rig *rig, unsigned reason, uint32_t seq)
+static uint32_t complain(struct endpoint_rig *rig, unsigned reason, uint32_t seq)
 {
     struct by_err err = {.reason = (uint8_t)reason, .seq = seq, .expected_seq = 64};
     struct by_header header = rig->sent[0];
@@ -206,7 +206,7 @@ static uint32_t complain(struct rig *rig, unsigned reason, uint32_t seq)
 
 static void a_switch_that_is_at_a_later_chunk_ends_the_run(void **state)
 {
-    struct rig *rig = start(RANKS);
+    struct endpoint_rig *rig = start(RANKS);
 
     (void)state;
     rig_step(rig);
@@ -219,7 +219,7 @@ static void a_switch_that_is_at_a_later_chunk_ends_the_run(void **state)
 static void a_rank_that_hears_of_another_ones_refusal_ends_in_silence(void **state)
 {
     for (int agreed = 0; agreed < 2; agreed++) {
-        struct rig *rig = start(RANKS);
+        struct endpoint_rig *rig = start(RANKS);
         const uint32_t roll[RANKS] = {NONCE, 7, 8};
 
         (void)state;
@@ -234,7 +234,7 @@ static void a_rank_that_hears_of_another_ones_refusal_ends_in_silence(void **sta
 
 static void a_complaint_about_another_chunk_does_not(void **state)
 {
-    struct rig *rig = start(RANKS);
+    struct endpoint_rig *rig = start(RANKS);
     const uint32_t roll[RANKS] = {NONCE, 7, 8};
     struct by_header contrib;
 
@@ -255,7 +255,7 @@ static void a_complaint_about_another_chunk_does_not(void **state)
 
 static void a_lost_roll_call_is_sent_again(void **state)
 {
-    struct rig *rig = start(RANKS);
+    struct endpoint_rig *rig = start(RANKS);
     const uint32_t roll[RANKS] = {NONCE, 7, 8};
 
     (void)state;
@@ -270,7 +270,7 @@ static void a_lost_roll_call_is_sent_again(void **state)
 
 static void an_unanswered_roll_call_ends_in_time_and_says_what_it_was(void **state)
 {
-    struct rig *rig = start(RANKS);
+    struct endpoint_rig *rig = start(RANKS);
     struct by_call_status status;
     uint64_t began = rig->now_ns;
 
@@ -289,7 +289,7 @@ static void an_unanswered_roll_call_ends_in_time_and_says_what_it_was(void **sta
 static void a_roll_of_many_ranks_takes_several_chunks(void **state)
 {
     enum { MANY = 40 }; /* 160 bytes in chunks of 64 */
-    struct rig *rig = start(MANY);
+    struct endpoint_rig *rig = start(MANY);
     uint32_t roll[MANY];
     struct by_header sent[3];
 
@@ -311,7 +311,7 @@ static void a_roll_of_many_ranks_takes_several_chunks(void **state)
 
 static void a_rank_alone_needs_no_session(void **state)
 {
-    struct rig *rig = malloc(sizeof(*rig));
+    struct endpoint_rig *rig = malloc(sizeof(*rig));
     struct rig_tree tree = {.window = 4};
     uint32_t id;
 

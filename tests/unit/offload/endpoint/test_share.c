@@ -67,7 +67,7 @@ static void a_call_is_split_in_proportion_at_multiples_of_64_bytes(void **state)
 
     (void)state;
     for (unsigned r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
-        struct rig *rig = malloc(sizeof(*rig));
+        struct endpoint_rig *rig = malloc(sizeof(*rig));
         struct rig_tree trees[4] = {{0}};
         int count = 0;
         uint64_t at = 0;
@@ -129,7 +129,7 @@ static void a_call_goes_to_the_trees_planned_for_it_then_to_those_of_allreduce(v
 
     (void)state;
     for (unsigned r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
-        struct rig *rig = malloc(sizeof(*rig));
+        struct endpoint_rig *rig = malloc(sizeof(*rig));
         unsigned members = 0, count = 0;
         uint32_t group;
 
@@ -147,13 +147,13 @@ static void a_call_goes_to_the_trees_planned_for_it_then_to_those_of_allreduce(v
 
 /* Posts a call and lets the parent answer until it has ended; counts the chunks of each tree and their
  * elements. */
-struct tally {
+struct share_tally {
     uint32_t chunks[4];
     uint64_t elements[4];
     uint16_t last_count[4];
 };
 
-static void run_call(struct rig *rig, const struct by_call *call, struct tally *tally)
+static void run_call(struct endpoint_rig *rig, const struct by_call *call, struct share_tally *tally)
 {
     uint32_t id, seen[4] = {0};
     int moved = 1;
@@ -222,7 +222,7 @@ static void segments_are_cut_into_chunks_with_a_short_last_one(void **state)
 
     (void)state;
     for (unsigned r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
-        struct rig *rig = malloc(sizeof(*rig));
+        struct endpoint_rig *rig = malloc(sizeof(*rig));
         struct rig_tree trees[2] = {{.share = rows[r].share[0]}, {.share = rows[r].share[1]}};
         static uint8_t send[4096], recv[4096];
         struct by_call call = {.collective = (uint8_t)rows[r].collective,
@@ -232,7 +232,7 @@ static void segments_are_cut_into_chunks_with_a_short_last_one(void **state)
                                .count = rows[r].count,
                                .send = send,
                                .recv = recv};
-        struct tally tally;
+        struct share_tally tally;
 
         rig_open(rig, 3, trees, rows[r].share[1] > 0 ? 2 : 1, NULL);
         run_call(rig, &call, &tally);
@@ -250,7 +250,7 @@ static void segments_are_cut_into_chunks_with_a_short_last_one(void **state)
 
 static void trees_take_turns_in_proportion_to_their_shares(void **state)
 {
-    struct rig *rig = malloc(sizeof(*rig));
+    struct endpoint_rig *rig = malloc(sizeof(*rig));
     struct rig_tree trees[2] = {{.share = 1, .window = 64}, {.share = 3, .window = 64}};
     static uint8_t send[25600], recv[25600];
     struct by_call call = {

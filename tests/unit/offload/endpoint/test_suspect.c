@@ -19,7 +19,7 @@
  */
 #include "tests/sim/fabric.h"
 
-struct bench {
+struct suspect_bench {
     struct fabric fabric;
     uint8_t *image;
     struct by_endpoint *endpoint;
@@ -31,7 +31,7 @@ struct bench {
 
 static uint8_t buffer[64];
 
-static int named(const struct bench *b, const char *name)
+static int named(const struct suspect_bench *b, const char *name)
 {
     for (int n = 0; n < b->fabric.node_count; n++)
         if (strcmp(b->fabric.nodes[n].name, name) == 0)
@@ -39,7 +39,7 @@ static int named(const struct bench *b, const char *name)
     return BY_NODE_NONE;
 }
 
-static void bench_give(struct bench *b, const struct by_header *header, const uint8_t *payload,
+static void bench_give(struct suspect_bench *b, const struct by_header *header, const uint8_t *payload,
                        uint32_t bytes, int from_parent)
 {
     uint8_t packet[BY_WIRE_HEADER_BYTES + 64];
@@ -71,9 +71,9 @@ static void bench_give(struct bench *b, const struct by_header *header, const ui
     }
 }
 
-static struct bench *bench_open(void)
+static struct suspect_bench *bench_open(void)
 {
-    struct bench *b = calloc(1, sizeof(*b));
+    struct suspect_bench *b = calloc(1, sizeof(*b));
     struct by_endpoint_config config = {.job = 1, .stall_ns = STALL};
     struct by_call call = {
         .collective = BY_COLLECTIVE_ALLREDUCE, .op = BY_OP_SUM, .dtype = BY_DTYPE_U8, .mode = BY_MODE_FAST};
@@ -96,7 +96,7 @@ static struct bench *bench_open(void)
     return b;
 }
 
-static void bench_close(struct bench *b)
+static void bench_close(struct suspect_bench *b)
 {
     free(b->endpoint);
     free(b->image);
@@ -110,7 +110,7 @@ struct heard {
     const char *at; /* NULL: the node itself */
 };
 
-static void hear_wait(struct bench *b, const struct heard *heard)
+static void hear_wait(struct suspect_bench *b, const struct heard *heard)
 {
     struct by_wait wait = {.node = (uint16_t)named(b, heard->node),
                            .state = (uint8_t)heard->state,
@@ -127,7 +127,7 @@ static void hear_wait(struct bench *b, const struct heard *heard)
 
 /* Lets time pass timer by timer until the call ends; each question is answered by what `heard` says (may be
  * NULL). */
-static int bench_end(struct bench *b, const struct heard heard[3], struct by_call_status *status)
+static int bench_end(struct suspect_bench *b, const struct heard heard[3], struct by_call_status *status)
 {
     int error;
 
@@ -144,7 +144,7 @@ static int bench_end(struct bench *b, const struct heard heard[3], struct by_cal
 
 static void a_call_without_progress_ends_in_time_and_names_the_silent_parent(void **state)
 {
-    struct bench *b = bench_open();
+    struct suspect_bench *b = bench_open();
     struct by_call_status status;
     struct by_call call = {.collective = BY_COLLECTIVE_BARRIER};
     uint32_t id;
@@ -164,7 +164,7 @@ static void a_call_without_progress_ends_in_time_and_names_the_silent_parent(voi
 
 static void probes_begin_after_a_quarter_of_the_time(void **state)
 {
-    struct bench *b = bench_open();
+    struct suspect_bench *b = bench_open();
 
     (void)state;
     while (b->probes == 0) {
@@ -237,7 +237,7 @@ static void the_place_nearest_to_the_cause_is_named(void **state)
 
     (void)state;
     for (unsigned r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
-        struct bench *b = bench_open();
+        struct suspect_bench *b = bench_open();
         struct by_call_status status;
 
         assert_int_equal(bench_end(b, rows[r].heard, &status), BY_ETIMEDOUT);
@@ -257,7 +257,7 @@ static void who_has_fallen_silent_is_believed_no_longer(void **state)
 
     (void)state;
     for (unsigned leaf_lives = 0; leaf_lives < 2; leaf_lives++) {
-        struct bench *b = bench_open();
+        struct suspect_bench *b = bench_open();
 
         for (unsigned h = 0; h < 2; h++)
             hear_wait(b, &before[h]);
@@ -271,7 +271,7 @@ static void who_has_fallen_silent_is_believed_no_longer(void **state)
 
 static void a_wait_for_another_chunk_or_of_a_wrong_size_says_nothing(void **state)
 {
-    struct bench *b = bench_open();
+    struct suspect_bench *b = bench_open();
     struct by_call_status status;
     struct by_header header = b->last;
     uint8_t payload[BY_WAIT_BYTES] = {0};
@@ -291,7 +291,7 @@ static void a_wait_for_another_chunk_or_of_a_wrong_size_says_nothing(void **stat
     bench_close(b);
 }
 
-static void hear_err(struct bench *b, unsigned reason, uint32_t seq)
+static void hear_err(struct suspect_bench *b, unsigned reason, uint32_t seq)
 {
     struct by_err err = {.node = (uint16_t)named(b, "spine0"),
                          .reason = (uint8_t)reason,
@@ -310,7 +310,7 @@ static void hear_err(struct bench *b, unsigned reason, uint32_t seq)
 
 static void ranks_that_disagree_end_with_both_sides_of_it(void **state)
 {
-    struct bench *b = bench_open();
+    struct suspect_bench *b = bench_open();
     struct by_call call = {.collective = BY_COLLECTIVE_BARRIER};
     struct by_call_status status;
     uint32_t other;
@@ -331,7 +331,7 @@ static void ranks_that_disagree_end_with_both_sides_of_it(void **state)
 
 static void a_node_whose_memory_failed_is_named(void **state)
 {
-    struct bench *b = bench_open();
+    struct suspect_bench *b = bench_open();
     struct by_call_status status;
 
     (void)state;
@@ -344,7 +344,7 @@ static void a_node_whose_memory_failed_is_named(void **state)
 
 static void a_corrupted_objection_ends_nothing(void **state)
 {
-    struct bench *b = bench_open();
+    struct suspect_bench *b = bench_open();
     struct by_err err = {.reason = BY_ERR_MISMATCH};
     struct by_header header = b->last;
     uint8_t packet[BY_WIRE_HEADER_BYTES + BY_ERR_BYTES];
@@ -370,7 +370,7 @@ static void a_corrupted_objection_ends_nothing(void **state)
 
 static void an_operation_that_a_node_lacks_ends_the_call(void **state)
 {
-    struct bench *b = bench_open();
+    struct suspect_bench *b = bench_open();
 
     (void)state;
     hear_err(b, BY_ERR_UNSUPPORTED, 0);
@@ -380,7 +380,7 @@ static void an_operation_that_a_node_lacks_ends_the_call(void **state)
 
 static void an_error_that_may_heal_is_named_only_when_the_time_is_over(void **state)
 {
-    struct bench *b = bench_open();
+    struct suspect_bench *b = bench_open();
     struct by_call_status status;
 
     (void)state;

@@ -20,16 +20,16 @@
 #define SEED  UINT64_C(20261121)
 
 /* An endpoint that is nothing but lanes with one chunk in flight each. */
-struct bench {
+struct timer_bench {
     struct by_endpoint endpoint;
-    struct by_lane lanes[LANES];
+    struct by_ep_lane lanes[LANES];
     struct by_flight flights[LANES];
     uint64_t due_ns[LANES];
 };
 
-static struct bench *bench_open(void)
+static struct timer_bench *bench_open(void)
 {
-    struct bench *b = calloc(1, sizeof(*b));
+    struct timer_bench *b = calloc(1, sizeof(*b));
 
     b->endpoint.lanes = b->lanes;
     b->endpoint.lane_count = LANES;
@@ -46,7 +46,7 @@ static struct bench *bench_open(void)
     return b;
 }
 
-static void set(struct bench *b, int lane, uint64_t due_ns)
+static void set(struct timer_bench *b, int lane, uint64_t due_ns)
 {
     b->lanes[lane].timer_ns = due_ns - by_pace_timeout(&b->endpoint, &b->lanes[lane]);
     assert_true(by_timer_due(&b->endpoint, &b->lanes[lane]) == due_ns);
@@ -55,10 +55,10 @@ static void set(struct bench *b, int lane, uint64_t due_ns)
 }
 
 /* Looks at all whose time has come, as send.c does; those that are due run out. */
-static uint32_t look(struct bench *b)
+static uint32_t look(struct timer_bench *b)
 {
     struct by_endpoint *e = &b->endpoint;
-    struct by_lane *lane;
+    struct by_ep_lane *lane;
     uint32_t looked = 0;
 
     while ((lane = by_timer_pop(e)) != NULL) {
@@ -76,7 +76,7 @@ static uint32_t look(struct bench *b)
     return looked;
 }
 
-static void check(const struct bench *b, uint64_t step)
+static void check(const struct timer_bench *b, uint64_t step)
 {
     for (int l = 0; l < LANES; l++) {
         if (b->due_ns[l] == 0)
@@ -98,7 +98,7 @@ static uint64_t draw_span(struct by_prng *prng)
 
 static void every_timer_is_looked_at_within_a_tick_of_its_time(void **state)
 {
-    struct bench *b = bench_open();
+    struct timer_bench *b = bench_open();
     struct by_prng prng = {SEED};
 
     (void)state;
@@ -132,7 +132,7 @@ static void a_timer_is_never_looked_at_in_vain_more_often_than_there_are_levels(
 {
     (void)state;
     for (uint64_t span = 1; span < UINT64_C(1000000000); span += span / 3 + 1) {
-        struct bench *b = bench_open();
+        struct timer_bench *b = bench_open();
         uint32_t looked = 0;
 
         set(b, 7, b->endpoint.now_ns + span);
@@ -149,7 +149,7 @@ static void a_timer_is_never_looked_at_in_vain_more_often_than_there_are_levels(
 /* The usual life of a timer: it moves on with each result, and does not run out. */
 static void a_timer_that_moves_on_is_touched_once_in_its_time(void **state)
 {
-    struct bench *b = bench_open();
+    struct timer_bench *b = bench_open();
     uint32_t looked = 0;
 
     (void)state;
@@ -166,7 +166,7 @@ static void a_timer_that_moves_on_is_touched_once_in_its_time(void **state)
 
 static void lanes_in_any_number_share_a_tick(void **state)
 {
-    struct bench *b = bench_open();
+    struct timer_bench *b = bench_open();
 
     (void)state;
     for (int l = 0; l < LANES; l++)

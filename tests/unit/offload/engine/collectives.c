@@ -4,7 +4,7 @@
  */
 #include "tests/unit/offload/engine/rig.h"
 
-static struct rig rig;
+static struct engine_rig rig;
 static const struct rig_entry root = {.job = 1, .gen = 7, .root = 1, .children = 3, .window = 4};
 static const struct rig_entry below = {.job = 1, .gen = 7, .root = 0, .children = 3, .window = 4};
 static const float three[3][2] = {{1, 10}, {2, 20}, {4, 40}};
@@ -17,7 +17,7 @@ static int stop(void **state)
 }
 
 /* What each of three children says: with data or without, and whether the value is needed below. */
-struct row {
+struct collectives_row {
     const char *what;
     uint8_t data, acks; /* bitmaps of children */
     uint16_t count;
@@ -26,7 +26,7 @@ struct row {
     uint8_t results; /* children that get the value */
 };
 
-static const struct row rows[] = {
+static const struct collectives_row rows[] = {
     {"allreduce", 7, 0, 2, {7, 70}, 0, 7},
     {"reduce to a leaf below child 1", 7, 5, 2, {7, 70}, 0, 2},
     {"reduce to a leaf elsewhere", 7, 7, 2, {7, 70}, BY_FLAG_ACKONLY, 0},
@@ -35,7 +35,8 @@ static const struct row rows[] = {
     {"barrier", 0, 7, 0, {0, 0}, BY_FLAG_NODATA | BY_FLAG_ACKONLY, 0},
 };
 
-static void say(const struct rig_entry *entry, const struct row *row, unsigned child, uint32_t seq)
+static void say(const struct rig_entry *entry, const struct collectives_row *row, unsigned child,
+                uint32_t seq)
 {
     uint8_t ack = row->acks >> child & 1 ? BY_FLAG_ACKONLY : 0;
     struct rig_packet packet = row->data >> child & 1
@@ -64,7 +65,7 @@ static void a_root_answers_each_child_as_it_asked(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const struct row *row = &rows[i];
+        const struct collectives_row *row = &rows[i];
 
         rig_start(&rig, &root, 1);
         for (unsigned c = 0; c < 3; c++)
@@ -93,7 +94,7 @@ static void a_node_below_passes_on_what_its_children_need(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const struct row *row = &rows[i];
+        const struct collectives_row *row = &rows[i];
         uint8_t want = (uint8_t)(7 & ~row->acks);
         struct rig_packet packet;
 
@@ -165,7 +166,7 @@ static void a_chunk_of_no_elements_with_data_is_a_value_too(void **state)
 #define LEAF_IP(l) (0x0a020000u + (l))
 
 /* Node 0 is the root with nodes 1 and 2 as children, which have two leaves each. */
-static struct rig node[NODES];
+static struct engine_rig node[NODES];
 static float received[4][2];
 static unsigned results[4];
 

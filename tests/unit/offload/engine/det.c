@@ -12,7 +12,7 @@
 #define COUNT  37u /* elements: vectors and a tail */
 #define ORDERS 40u
 
-static struct rig rig;
+static struct engine_rig rig;
 static float input[BY_CHILDREN_MAX][COUNT];
 
 static float draw(struct by_prng *prng)

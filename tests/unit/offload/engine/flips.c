@@ -10,7 +10,7 @@
 
 #define COUNT 9u
 
-static struct rig rig;
+static struct engine_rig rig;
 static float input[4][COUNT];
 static uint32_t witness_of_all;
 
@@ -126,14 +126,15 @@ static int is_spacing(size_t byte, unsigned bit)
 }
 
 /* In which mode, and whether the last child sends first: what it sends then waits for the others. */
-static const struct way {
+static const struct flips_way {
     uint8_t mode, backwards;
 } ways[] = {{BY_MODE_FAST, 0}, {BY_MODE_DET, 0}, {BY_MODE_DET, 1}};
 #define WAYS (sizeof(ways) / sizeof(ways[0]))
 
 /* One chunk with `bit` of `byte` flipped before step `when`: contributions 0 to 3, then (below the root) the
  * parent's answer, then every child again. */
-static void run_flip(const struct rig_entry *entry, struct way way, size_t byte, unsigned bit, unsigned when)
+static void run_flip(const struct rig_entry *entry, struct flips_way way, size_t byte, unsigned bit,
+                     unsigned when)
 {
     float right[COUNT], down[COUNT];
     uint8_t *at;

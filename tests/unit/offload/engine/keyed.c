@@ -13,7 +13,7 @@ static const struct by_siphash_key job_key = {0x0706050403020100, 0x0f0e0d0c0b0a
 static const float values[COUNT] = {1, 2, 3, 4}, sum[COUNT] = {3, 6, 9, 12};
 
 /* Loads the entry, keyed with this cover; 0: not keyed. */
-static void start(struct rig *rig, const struct rig_entry *of, unsigned cover)
+static void start(struct engine_rig *rig, const struct rig_entry *of, unsigned cover)
 {
     struct by_image_key key = {.job = 3, .cover = (uint8_t)cover};
     static uint8_t keyed[1 << 16];
@@ -61,7 +61,7 @@ static size_t bytes_of(const struct rig_packet *packet, unsigned cover, const st
     return BY_WIRE_HEADER_BYTES + packet->bytes;
 }
 
-static void give(struct rig *rig, const struct rig_packet *packet, const uint8_t *bytes, size_t size)
+static void give(struct engine_rig *rig, const struct rig_packet *packet, const uint8_t *bytes, size_t size)
 {
     uint8_t *exact = malloc(size);
 
@@ -70,7 +70,7 @@ static void give(struct rig *rig, const struct rig_packet *packet, const uint8_t
     free(exact);
 }
 
-static void contribute(struct rig *rig, unsigned cover, unsigned child, uint32_t seq)
+static void contribute(struct engine_rig *rig, unsigned cover, unsigned child, uint32_t seq)
 {
     struct rig_packet packet = rig_contrib(&entry, child, seq, values, COUNT);
     struct by_hop_keys keys = keys_of((uint16_t)(100 + child), 0);
@@ -80,7 +80,7 @@ static void contribute(struct rig *rig, unsigned cover, unsigned child, uint32_t
 }
 
 /* The neighbour behind action `index` accepts its tag, and nobody else. */
-static void expect_tag(struct rig *rig, uint32_t index, unsigned cover)
+static void expect_tag(struct engine_rig *rig, uint32_t index, unsigned cover)
 {
     const struct by_tx *tx = &rig->tx[index];
     const uint8_t *payload;
@@ -103,7 +103,7 @@ static void a_keyed_chunk_goes_up_and_comes_down_with_tags(void **state)
         struct by_hop_keys parent = keys_of(50, 1);
         struct rig_packet result;
         uint8_t bytes[256] = {0};
-        struct rig rig;
+        struct engine_rig rig;
 
         start(&rig, &entry, cover);
         for (unsigned child = 0; child < 3; child++)
@@ -130,7 +130,7 @@ static void a_keyed_chunk_goes_up_and_comes_down_with_tags(void **state)
 }
 
 /* Gives bytes that must change nothing but one counter. */
-static void expect_refused(struct rig *rig, const struct rig_packet *packet, const uint8_t *bytes,
+static void expect_refused(struct engine_rig *rig, const struct rig_packet *packet, const uint8_t *bytes,
                            size_t size)
 {
     struct by_bank_view before = rig_bank(rig, 0, 0, 0), after;
@@ -148,7 +148,7 @@ static void any_flipped_bit_of_a_keyed_packet_is_refused(void **state)
     struct by_hop_keys keys = keys_of(101, 0);
     uint8_t bytes[256] = {0}, changed[256];
     struct by_engine_counters before;
-    struct rig rig;
+    struct engine_rig rig;
     size_t size;
 
     (void)state;
@@ -175,7 +175,7 @@ static void a_payload_with_the_same_psum_is_refused_where_tags_cover_payloads(vo
         struct rig_packet packet = rig_contrib(&entry, 1, 0, values, COUNT);
         struct by_hop_keys keys = keys_of(101, 0);
         uint8_t bytes[256] = {0};
-        struct rig rig;
+        struct engine_rig rig;
         size_t size;
 
         start(&rig, &entry, cover);
@@ -201,7 +201,7 @@ static void a_keyed_value_from_memory_needs_its_psum_all_the_same(void **state)
     uint8_t bytes[256] = {0};
     struct by_rx rx = {
         .data = bytes, .port = packet.port, .src_ip = packet.src_ip, .dst_ip = packet.dst_ip, .direct = 1};
-    struct rig rig;
+    struct engine_rig rig;
     uint32_t sent;
 
     (void)state;
@@ -219,7 +219,7 @@ static void a_keyed_value_from_memory_needs_its_psum_all_the_same(void **state)
 static void a_packet_of_another_place_key_direction_or_mode_is_refused(void **state)
 {
     struct by_siphash_key foreign = {1, 2};
-    struct rig rig;
+    struct engine_rig rig;
 
     (void)state;
     for (unsigned row = 0; row < 6; row++) {
@@ -289,7 +289,7 @@ static void forged_probes_waits_and_errors_are_refused(void **state)
         uint8_t payload[BY_ERR_BYTES], bytes[256] = {0};
         struct rig_packet packet = word_of(type, from_parent, payload);
         struct by_hop_keys keys = keys_of(from_parent ? 50 : 101, from_parent), forged;
-        struct rig rig;
+        struct engine_rig rig;
         size_t size;
 
         start(&rig, &entry, BY_COVER_HEADER);
@@ -318,7 +318,7 @@ static void a_genuine_packet_from_the_wrong_address_is_refused_there(void **stat
     struct rig_packet packet = rig_contrib(&entry, 1, 0, values, COUNT);
     struct by_hop_keys keys = keys_of(101, 0);
     uint8_t bytes[256] = {0};
-    struct rig rig;
+    struct engine_rig rig;
     size_t size = bytes_of(&packet, BY_COVER_HEADER, &keys.out, bytes);
 
     (void)state;
@@ -337,7 +337,7 @@ static void a_genuine_packet_from_the_wrong_address_is_refused_there(void **stat
 static void a_packet_played_again_changes_nothing_but_its_own_childs_answer(void **state)
 {
     struct by_engine_counters before, after;
-    struct rig rig;
+    struct engine_rig rig;
 
     (void)state;
     start(&rig, &entry, BY_COVER_HEADER);
@@ -359,7 +359,7 @@ static void another_key_under_the_same_generation_is_refused(void **state)
     struct by_image_fault fault = {0};
     static uint8_t keyed[1 << 16];
     const uint8_t *image;
-    struct rig rig;
+    struct engine_rig rig;
     size_t bytes;
 
     (void)state;

@@ -7,7 +7,7 @@
 #include "offload/base/prng.h"
 #include "offload/table/image.h"
 
-static struct rig rig;
+static struct engine_rig rig;
 static const struct rig_entry one_entry = {.job = 1, .gen = 7, .root = 1, .children = 2, .window = 4};
 static const float values[2] = {1, 2};
 

@@ -9,7 +9,7 @@
 #include "offload/base/prng.h"
 #include "offload/wire/datagram.h"
 
-static struct rig rig;
+static struct engine_rig rig;
 static const struct rig_entry trees[] = {
     {.job = 1, .tree = 0, .gen = 7, .root = 1, .children = 2, .window = 4},
     {.job = 1, .tree = 3, .gen = 7, .root = 0, .children = 2, .window = 4, .slot_base = 4},

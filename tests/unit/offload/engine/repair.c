@@ -4,7 +4,7 @@
  */
 #include "tests/unit/offload/engine/rig.h"
 
-static struct rig rig;
+static struct engine_rig rig;
 static const struct rig_entry root = {.job = 1, .gen = 7, .root = 1, .children = 3, .window = 4};
 static const struct rig_entry below = {.job = 1, .gen = 7, .root = 0, .children = 2, .window = 4};
 static const float one[2] = {1, 2}, two[2] = {2, 4}, nine[2] = {9, 9};

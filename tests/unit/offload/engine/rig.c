@@ -5,7 +5,7 @@ static uint8_t image[1 << 20];
 
 uint8_t rig_alike;
 
-void rig_open(struct rig *rig)
+void rig_open(struct engine_rig *rig)
 {
     const struct by_engine_config config = {.slot_count_max = 1024,
                                             .payload_max = RIG_PAYLOAD,
@@ -103,7 +103,7 @@ const uint8_t *rig_image(const struct rig_entry *entries, uint32_t count, const 
     return image;
 }
 
-void rig_start(struct rig *rig, const struct rig_entry *entries, uint32_t count)
+void rig_start(struct engine_rig *rig, const struct rig_entry *entries, uint32_t count)
 {
     struct by_image_fault fault = {0};
     const uint8_t *bytes;
@@ -116,7 +116,7 @@ void rig_start(struct rig *rig, const struct rig_entry *entries, uint32_t count)
     assert_int_equal(by_engine_commit(rig->engine), 0);
 }
 
-void rig_close(struct rig *rig)
+void rig_close(struct engine_rig *rig)
 {
     free(rig->memory);
 }
@@ -199,7 +199,7 @@ static uint64_t drops(const struct by_engine_counters *c)
 
 static struct by_engine_counters before;
 
-static void step(struct rig *rig, const struct by_rx *rx)
+static void step(struct engine_rig *rig, const struct by_rx *rx)
 {
     uint32_t done;
 
@@ -209,7 +209,7 @@ static void step(struct rig *rig, const struct by_rx *rx)
     assert_int_equal(done, 1);
 }
 
-void rig_send_bytes(struct rig *rig, const uint8_t *data, size_t bytes, uint16_t port, uint32_t src_ip,
+void rig_send_bytes(struct engine_rig *rig, const uint8_t *data, size_t bytes, uint16_t port, uint32_t src_ip,
                     uint32_t dst_ip)
 {
     struct by_rx rx = {
@@ -218,7 +218,7 @@ void rig_send_bytes(struct rig *rig, const uint8_t *data, size_t bytes, uint16_t
     step(rig, &rx);
 }
 
-void rig_send(struct rig *rig, const struct rig_packet *packet)
+void rig_send(struct engine_rig *rig, const struct rig_packet *packet)
 {
     size_t bytes = BY_WIRE_HEADER_BYTES + packet->bytes;
     uint8_t *data = malloc(bytes); /* exactly as long, and of bad alignment: the sanitizer watches */
@@ -241,7 +241,7 @@ void rig_send(struct rig *rig, const struct rig_packet *packet)
     free(data);
 }
 
-struct by_header rig_action(struct rig *rig, const struct rig_entry *entry, uint32_t index,
+struct by_header rig_action(struct engine_rig *rig, const struct rig_entry *entry, uint32_t index,
                             const uint8_t **payload)
 {
     const struct by_tx *tx = &rig->tx[index];
@@ -276,8 +276,8 @@ struct by_header rig_action(struct rig *rig, const struct rig_entry *entry, uint
     return header;
 }
 
-void rig_expect_results(struct rig *rig, const struct rig_entry *entry, uint32_t seq, const float *values,
-                        uint16_t count)
+void rig_expect_results(struct engine_rig *rig, const struct rig_entry *entry, uint32_t seq,
+                        const float *values, uint16_t count)
 {
     assert_int_equal(rig->tx_count, entry->children);
     for (unsigned i = 0; i < entry->children; i++) {
@@ -295,7 +295,7 @@ void rig_expect_results(struct rig *rig, const struct rig_entry *entry, uint32_t
     }
 }
 
-void rig_expect_up(struct rig *rig, const struct rig_entry *entry, uint32_t seq, uint8_t flags,
+void rig_expect_up(struct engine_rig *rig, const struct rig_entry *entry, uint32_t seq, uint8_t flags,
                    const float *values, uint16_t count)
 {
     const uint8_t *payload;
@@ -312,7 +312,7 @@ void rig_expect_up(struct rig *rig, const struct rig_entry *entry, uint32_t seq,
         assert_memory_equal(payload, values, 4u * count);
 }
 
-void rig_release(struct rig *rig)
+void rig_release(struct engine_rig *rig)
 {
     for (uint32_t i = 0; i < rig->tx_count; i++)
         if (rig->tx[i].kind == BY_TX_SEND && rig->tx[i].ref != BY_REF_NONE)
@@ -320,7 +320,7 @@ void rig_release(struct rig *rig)
     rig->tx_count = 0;
 }
 
-struct by_bank_view rig_bank(struct rig *rig, uint32_t entry, uint32_t slot, unsigned bank)
+struct by_bank_view rig_bank(struct engine_rig *rig, uint32_t entry, uint32_t slot, unsigned bank)
 {
     struct by_bank_view view = {0};
 
@@ -328,7 +328,7 @@ struct by_bank_view rig_bank(struct rig *rig, uint32_t entry, uint32_t slot, uns
     return view;
 }
 
-void rig_expect_drop(struct rig *rig, size_t offset)
+void rig_expect_drop(struct engine_rig *rig, size_t offset)
 {
     const struct by_engine_counters *now = by_engine_counters(rig->engine);
 

@@ -43,7 +43,7 @@ struct rig_entry {
     uint64_t ranks; /* bitmap of the children that are ranks; the others are nodes */
 };
 
-struct rig {
+struct engine_rig {
     void *memory;
     struct by_engine *engine;
     uint64_t now_ns;
@@ -69,9 +69,9 @@ struct rig_packet {
 /* For the next engine: its config's. */
 extern uint8_t rig_alike;
 /* Engine with nothing loaded; with these entries (gen of a job: that of its first entry). */
-void rig_open(struct rig *rig);
-void rig_start(struct rig *rig, const struct rig_entry *entries, uint32_t count);
-void rig_close(struct rig *rig);
+void rig_open(struct engine_rig *rig);
+void rig_start(struct engine_rig *rig, const struct rig_entry *entries, uint32_t count);
+void rig_close(struct engine_rig *rig);
 /* Writes an image into a static buffer; relays may be NULL. */
 const uint8_t *rig_image(const struct rig_entry *entries, uint32_t count, const struct by_image_relay *relays,
                          uint32_t relay_count, size_t *bytes);
@@ -85,28 +85,28 @@ struct rig_packet rig_result(const struct rig_entry *entry, uint32_t seq, const 
                              uint16_t count);
 struct rig_packet rig_wait(const struct rig_entry *entry, uint32_t seq, const uint8_t payload[BY_WAIT_BYTES]);
 /* One packet, one step. */
-void rig_send(struct rig *rig, const struct rig_packet *packet);
+void rig_send(struct engine_rig *rig, const struct rig_packet *packet);
 /* The same by shell's bytes. */
-void rig_send_bytes(struct rig *rig, const uint8_t *data, size_t bytes, uint16_t port, uint32_t src_ip,
+void rig_send_bytes(struct engine_rig *rig, const uint8_t *data, size_t bytes, uint16_t port, uint32_t src_ip,
                     uint32_t dst_ip);
 
 /* Action `index` of the last step, decoded; fails when header, psum, address or reference are wrong for
  * `entry`. */
-struct by_header rig_action(struct rig *rig, const struct rig_entry *entry, uint32_t index,
+struct by_header rig_action(struct engine_rig *rig, const struct rig_entry *entry, uint32_t index,
                             const uint8_t **payload);
 /* Fails unless the last step's actions are one RESULT for each child with these values (NULL: NODATA) and
  * nothing else. */
-void rig_expect_results(struct rig *rig, const struct rig_entry *entry, uint32_t seq, const float *values,
-                        uint16_t count);
+void rig_expect_results(struct engine_rig *rig, const struct rig_entry *entry, uint32_t seq,
+                        const float *values, uint16_t count);
 /* Fails unless the last step's one action is a CONTRIB to the parent with these values (NULL: NODATA). */
-void rig_expect_up(struct rig *rig, const struct rig_entry *entry, uint32_t seq, uint8_t flags,
+void rig_expect_up(struct engine_rig *rig, const struct rig_entry *entry, uint32_t seq, uint8_t flags,
                    const float *values, uint16_t count);
 /* Releases what the last step's actions hold. */
-void rig_release(struct rig *rig);
-struct by_bank_view rig_bank(struct rig *rig, uint32_t entry, uint32_t slot, unsigned bank);
+void rig_release(struct engine_rig *rig);
+struct by_bank_view rig_bank(struct engine_rig *rig, uint32_t entry, uint32_t slot, unsigned bank);
 /* Fails unless exactly the counter at `offset` of the drop counters (and alarm) has grown, by one, in the
  * last step. */
-void rig_expect_drop(struct rig *rig, size_t offset);
+void rig_expect_drop(struct engine_rig *rig, size_t offset);
 #define rig_expect_drop_of(rig, name) rig_expect_drop((rig), offsetof(struct by_engine_counters, name))
 
 #endif

@@ -22,7 +22,7 @@
 #define PAYLOAD  1000u
 #define ON_CABLE (BY_WIRE_HEADER_BYTES + PAYLOAD + FRAME)
 
-static struct rig rig;
+static struct engine_rig rig;
 
 /* Two jobs that pass through, 1 with a share and 2 with another one; 0: none. */
 static const struct by_image_relay relays[] = {{1, 0, SRC, DST, TO, 1 + FROM},

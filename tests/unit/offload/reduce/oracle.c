@@ -13,16 +13,16 @@ typedef _Float128 quad;
 #endif
 
 /* Widths of a binary format's fields (bits). */
-struct format {
+struct oracle_format {
     unsigned exponent;
     unsigned fraction;
 };
 
-static const struct format f16 = {5, 10}, bf16 = {8, 7}, f32 = {8, 23}, f64 = {11, 52};
+static const struct oracle_format f16 = {5, 10}, bf16 = {8, 7}, f32 = {8, 23}, f64 = {11, 52};
 
 static const struct {
     uint8_t element_bytes, acc_bytes, is_float, is_signed;
-    const struct format *wire;
+    const struct oracle_format *wire;
 } kinds[BY_DTYPE_COUNT] = {
     [BY_DTYPE_I8] = {1, 1, 0, 1, NULL},  [BY_DTYPE_U8] = {1, 1, 0, 0, NULL},
     [BY_DTYPE_I32] = {4, 4, 0, 1, NULL}, [BY_DTYPE_U32] = {4, 4, 0, 0, NULL},
@@ -55,28 +55,28 @@ int oracle_defined(unsigned op, unsigned dtype)
 
 /* ---- formats ---- */
 
-static uint64_t fraction_of(const struct format *format, uint64_t bits)
+static uint64_t fraction_of(const struct oracle_format *format, uint64_t bits)
 {
     return bits & (((uint64_t)1 << format->fraction) - 1);
 }
 
-static unsigned exponent_of(const struct format *format, uint64_t bits)
+static unsigned exponent_of(const struct oracle_format *format, uint64_t bits)
 {
     return (unsigned)(bits >> format->fraction) & ((1u << format->exponent) - 1);
 }
 
-static int negative(const struct format *format, uint64_t bits)
+static int negative(const struct oracle_format *format, uint64_t bits)
 {
     return (int)(bits >> (format->fraction + format->exponent)) & 1;
 }
 
-static int is_nan(const struct format *format, uint64_t bits)
+static int is_nan(const struct oracle_format *format, uint64_t bits)
 {
     return exponent_of(format, bits) == (1u << format->exponent) - 1 && fraction_of(format, bits) != 0;
 }
 
 /* The number that the fields mean: fraction times a power of two. Not for NaN. */
-static double value_of(const struct format *format, uint64_t bits)
+static double value_of(const struct oracle_format *format, uint64_t bits)
 {
     int bias = (1 << (format->exponent - 1)) - 1;
     unsigned exponent = exponent_of(format, bits);
@@ -94,7 +94,7 @@ static double value_of(const struct format *format, uint64_t bits)
 
 /* The bits of the number nearest to `value`, ties to even, in a format of at most 24 bits of precision. Not
  * for NaN. */
-static uint64_t bits_of(const struct format *format, double value)
+static uint64_t bits_of(const struct oracle_format *format, double value)
 {
     int bias = (1 << (format->exponent - 1)) - 1;
     uint64_t sign = (uint64_t)(signbit(value) != 0) << (format->fraction + format->exponent);
@@ -122,7 +122,7 @@ static uint64_t bits_of(const struct format *format, double value)
 }
 
 /* A NaN narrowed: sign and high payload bits stay, the quiet bit is set. */
-static uint64_t nan_narrowed(const struct format *to, uint32_t bits)
+static uint64_t nan_narrowed(const struct oracle_format *to, uint32_t bits)
 {
     uint64_t exponent_and_quiet = (((uint64_t)2 << to->exponent) - 1) << (to->fraction - 1);
 
@@ -130,7 +130,7 @@ static uint64_t nan_narrowed(const struct format *to, uint32_t bits)
            fraction_of(&f32, bits) >> (f32.fraction - to->fraction);
 }
 
-static uint64_t f32_narrowed(const struct format *to, uint32_t bits)
+static uint64_t f32_narrowed(const struct oracle_format *to, uint32_t bits)
 {
     return is_nan(&f32, bits) ? nan_narrowed(to, bits) : bits_of(to, value_of(&f32, bits));
 }
@@ -209,7 +209,7 @@ static uint64_t apply_integer(unsigned op, unsigned dtype, uint64_t a, uint64_t 
 }
 
 /* Minimum or maximum by the order of the real numbers, with -0 before +0. */
-static uint64_t apply_extremum(unsigned op, const struct format *format, uint64_t a, uint64_t b)
+static uint64_t apply_extremum(unsigned op, const struct oracle_format *format, uint64_t a, uint64_t b)
 {
     double x = value_of(format, a), y = value_of(format, b);
     int a_first = x < y || (x == y && negative(format, a) >= negative(format, b));
@@ -219,7 +219,7 @@ static uint64_t apply_extremum(unsigned op, const struct format *format, uint64_
 
 /* Sums and products of f32 in double round twice without harm: 53 >= 2 * 24 + 2 (Figueroa, "When is double
  * rounding innocuous?", SIGNUM 1995); those of f64 in quad likewise: 113 >= 2 * 53 + 2. */
-static uint64_t apply_float(unsigned op, const struct format *format, uint64_t a, uint64_t b)
+static uint64_t apply_float(unsigned op, const struct oracle_format *format, uint64_t a, uint64_t b)
 {
     uint64_t quiet = (((uint64_t)2 << format->exponent) - 1) << (format->fraction - 1);
     uint64_t bits;

@@ -29,13 +29,13 @@ struct partial {
 static uint64_t input[RANKS_MAX][COUNT]; /* bits */
 static struct partial parts[RANKS_MAX];
 
-static int is_half(const struct format *f)
+static int is_half(const struct wide_format *f)
 {
     return f->dtype == BY_DTYPE_F16 || f->dtype == BY_DTYPE_BF16;
 }
 
 /* Adds `count` children in the order given; or, in mode DET, pairs of them, each in one pass to the sum. */
-static void add_node(unsigned isa, const struct format *f, const struct partial *child[], unsigned count,
+static void add_node(unsigned isa, const struct wide_format *f, const struct partial *child[], unsigned count,
                      int det, struct partial *sum)
 {
     const struct by_reducer *reducer = by_reducer_get(isa, BY_OP_SUM, f->dtype);
@@ -64,12 +64,12 @@ static void add_node(unsigned isa, const struct format *f, const struct partial 
 }
 
 /* Fails when element i of `sum`, the root's of `nodes`, is beyond the bound; returns error / bound, about. */
-static double check_element(const struct format *f, unsigned ranks, unsigned nodes, const struct partial *sum,
-                            unsigned i)
+static double check_element(const struct wide_format *f, unsigned ranks, unsigned nodes,
+                            const struct partial *sum, unsigned i)
 {
     unsigned p = f->dtype == BY_DTYPE_F64 ? 53 : 24, size = oracle_element_bytes(f->dtype);
     uint32_t e = sum->additions;
-    struct wide error = {{0}}, magnitudes = {{0}}, left, right;
+    struct reduce_wide error = {{0}}, magnitudes = {{0}}, left, right;
     double ratio[2];
 
     if (is_half(f))
@@ -91,7 +91,7 @@ static double check_element(const struct format *f, unsigned ranks, unsigned nod
         fail_msg("%s of %u ranks, d %u, H %u, %u nodes, element %u: beyond the bound",
                  by_dtype_name(f->dtype), ranks, sum->additions, sum->roundings, nodes, i);
     for (unsigned k = 0; k < 2; k++) {
-        const struct wide *w = k ? &right : &left;
+        const struct reduce_wide *w = k ? &right : &left;
         unsigned top = LIMBS - 1;
 
         while (top > 1 && right.limb[top] == 0)
@@ -103,7 +103,8 @@ static double check_element(const struct format *f, unsigned ranks, unsigned nod
 
 /* Merges random parts, until one is left, as nodes with 2 to FAN_MAX children would. Returns the worst error
  * over its bound. */
-static double run_tree(unsigned isa, const struct format *f, unsigned ranks, int det, struct by_prng *prng)
+static double run_tree(unsigned isa, const struct wide_format *f, unsigned ranks, int det,
+                       struct by_prng *prng)
 {
     unsigned left = ranks, nodes = 0, size = oracle_element_bytes(f->dtype);
     double worst = 0;
@@ -151,7 +152,7 @@ static void sums_on_any_tree_keep_to_the_bound(void **state)
     FOR_EACH_ISA(isa)
     for (unsigned k = 0; k < FORMATS; k++)
         for (unsigned round = 0; round < 60; round++) {
-            const struct format *f = &formats[k];
+            const struct wide_format *f = &formats[k];
             unsigned ranks = 2 + (unsigned)by_prng_below(&prng, RANKS_MAX - 1);
             unsigned width = 8 * oracle_element_bytes(f->dtype);
             unsigned greatest = f->exponents - 8 - (unsigned)by_prng_below(&prng, f->exponents - 8);
@@ -179,7 +180,7 @@ static void the_bound_of_additions_is_sharp(void **state)
     (void)state;
     FOR_EACH_ISA(isa)
     for (unsigned k = 2; k < FORMATS; k++) {
-        const struct format *f = &formats[k];
+        const struct wide_format *f = &formats[k];
         unsigned size = oracle_element_bytes(f->dtype);
         uint64_t one = (uint64_t)f->bias << f->mant, unit = (uint64_t)(f->bias - f->mant - 1) << f->mant;
         struct partial sum;
@@ -204,7 +205,7 @@ static void the_bound_of_roundings_is_sharp(void **state)
     (void)state;
     FOR_EACH_ISA(isa)
     for (unsigned k = 0; k < 2; k++) {
-        const struct format *f = &formats[k];
+        const struct wide_format *f = &formats[k];
         uint64_t one = (uint64_t)f->bias << f->mant, unit = (uint64_t)(f->bias - f->mant - 1) << f->mant;
         const struct partial *child[2];
         struct partial sum;

@@ -22,15 +22,15 @@
 
 static uint64_t input[RANKS_MAX][COUNT]; /* as bits */
 
-struct block {
+struct exact_block {
     uint32_t words[BY_EXACT_WORDS];
     uint8_t sums[COUNT * 8];
     uint64_t result[COUNT];
 };
 
 /* The three steps over `ranks`, contributions added in an order drawn from `prng`. */
-static void run_block(unsigned isa, const struct format *f, unsigned ranks, unsigned count,
-                      struct by_prng *prng, struct block *block)
+static void run_block(unsigned isa, const struct wide_format *f, unsigned ranks, unsigned count,
+                      struct by_prng *prng, struct exact_block *block)
 {
     const struct by_exact *exact = by_exact_get(isa, f->dtype);
     unsigned size = oracle_element_bytes(f->dtype), order[RANKS_MAX];
@@ -80,7 +80,8 @@ static unsigned log2_up(unsigned ranks)
 }
 
 /* Finite elements with exponents in a span below one that is drawn for the block. */
-static uint64_t element_draw(const struct format *f, struct by_prng *prng, unsigned greatest, unsigned span)
+static uint64_t element_draw(const struct wide_format *f, struct by_prng *prng, unsigned greatest,
+                             unsigned span)
 {
     unsigned width = 8 * oracle_element_bytes(f->dtype);
     unsigned down = (unsigned)by_prng_below(prng, span + 1);
@@ -94,7 +95,7 @@ static uint64_t element_draw(const struct format *f, struct by_prng *prng, unsig
 
 static const unsigned rank_counts[] = {2, 3, 4, 5, 8, 9, 64, 256};
 
-static unsigned draw_block(const struct format *f, struct by_prng *prng, unsigned ranks, unsigned span)
+static unsigned draw_block(const struct wide_format *f, struct by_prng *prng, unsigned ranks, unsigned span)
 {
     unsigned greatest = (unsigned)by_prng_below(prng, f->exponents);
 
@@ -104,9 +105,9 @@ static unsigned draw_block(const struct format *f, struct by_prng *prng, unsigne
     return greatest;
 }
 
-static struct wide exact_sum(const struct format *f, unsigned ranks, unsigned i)
+static struct reduce_wide exact_sum(const struct wide_format *f, unsigned ranks, unsigned i)
 {
-    struct wide sum = {{0}};
+    struct reduce_wide sum = {{0}};
 
     for (unsigned r = 0; r < ranks; r++)
         wide_add_element(&sum, f, input[r][i], 0);
@@ -122,14 +123,14 @@ static void sums_within_the_span_are_the_exact_sum_rounded_once(void **state)
 {
     struct by_prng prng = {seed_get()};
     uint64_t seed = prng.state;
-    static struct block block;
+    static struct exact_block block;
 
     (void)state;
     isa_print();
     FOR_EACH_ISA(isa)
     for (unsigned k = 0; k < FORMATS; k++)
         for (unsigned c = 0; c < sizeof(rank_counts) / sizeof(rank_counts[0]); c++) {
-            const struct format *f = &formats[k];
+            const struct wide_format *f = &formats[k];
             unsigned ranks = rank_counts[c], h = log2_up(ranks);
             unsigned left = f->top - f->mant - 1;
 
@@ -138,7 +139,7 @@ static void sums_within_the_span_are_the_exact_sum_rounded_once(void **state)
             draw_block(f, &prng, ranks, left - h);
             run_block(isa, f, ranks, COUNT, &prng, &block);
             for (unsigned i = 0; i < COUNT; i++) {
-                struct wide sum = exact_sum(f, ranks, i);
+                struct reduce_wide sum = exact_sum(f, ranks, i);
                 uint64_t right = wide_round(f, &sum);
 
                 if (block.result[i] != right) {
@@ -161,13 +162,13 @@ static void sums_of_any_span_keep_to_the_bound(void **state)
 {
     struct by_prng prng = {seed_get() + 1};
     uint64_t seed = prng.state - 1;
-    static struct block block;
+    static struct exact_block block;
 
     (void)state;
     FOR_EACH_ISA(isa)
     for (unsigned k = 0; k < FORMATS; k++)
         for (unsigned c = 0; c < sizeof(rank_counts) / sizeof(rank_counts[0]); c++) {
-            const struct format *f = &formats[k];
+            const struct wide_format *f = &formats[k];
             unsigned ranks = rank_counts[c], h = log2_up(ranks), width = 8 * oracle_element_bytes(f->dtype);
             unsigned left = f->top - f->mant - 1;
             uint32_t top;
@@ -176,7 +177,7 @@ static void sums_of_any_span_keep_to_the_bound(void **state)
             run_block(isa, f, ranks, COUNT, &prng, &block);
             top = block.words[0] + h < left + 1 ? left + 1 - h : block.words[0];
             for (unsigned i = 0; i < COUNT; i++) {
-                struct wide low = exact_sum(f, ranks, i), high = low;
+                struct reduce_wide low = exact_sum(f, ranks, i), high = low;
                 /* a quantum's place above 2^-1074; half a quantum where that is not below it */
                 unsigned quantum = top + h + 1074 - (f->bias + f->top - 1);
                 int64_t least, most, got, keys[3];
@@ -210,13 +211,13 @@ static void sums_of_any_span_keep_to_the_bound(void **state)
 static void infinities_and_nans_stay_in_their_element(void **state)
 {
     struct by_prng prng = {3};
-    static struct block block;
+    static struct exact_block block;
 
     (void)state;
     FOR_EACH_ISA(isa)
     for (unsigned k = 0; k < FORMATS; k++)
         for (unsigned ranks = 2; ranks <= 64; ranks += 31) {
-            const struct format *f = &formats[k];
+            const struct wide_format *f = &formats[k];
             unsigned width = 8 * oracle_element_bytes(f->dtype);
             uint64_t infinity = (uint64_t)f->exponents << f->mant, sign = (uint64_t)1 << (width - 1);
             uint64_t quiet = infinity | (uint64_t)1 << (f->mant - 1);
@@ -247,7 +248,7 @@ static void infinities_and_nans_stay_in_their_element(void **state)
             assert_int_equal(block.result[6], infinity | sign);
             assert_int_equal(block.result[7], quiet);
             for (unsigned i = 8; i < COUNT; i++) { /* +-1 are whole quanta of these blocks, too */
-                struct wide sum = exact_sum(f, ranks, i);
+                struct reduce_wide sum = exact_sum(f, ranks, i);
 
                 assert_int_equal(block.result[i], wide_round(f, &sum));
             }
@@ -257,12 +258,12 @@ static void infinities_and_nans_stay_in_their_element(void **state)
 static void zeros_and_subnormals_are_exact(void **state)
 {
     struct by_prng prng = {4};
-    static struct block block;
+    static struct exact_block block;
 
     (void)state;
     FOR_EACH_ISA(isa)
     for (unsigned k = 0; k < FORMATS; k++) {
-        const struct format *f = &formats[k];
+        const struct wide_format *f = &formats[k];
         uint64_t sign = (uint64_t)1 << (8 * oracle_element_bytes(f->dtype) - 1);
 
         for (unsigned r = 0; r < 5; r++)
@@ -276,7 +277,7 @@ static void zeros_and_subnormals_are_exact(void **state)
         assert_int_equal(block.result[0], 0);
         assert_int_equal(block.result[1], 0);
         for (unsigned i = 2; i < COUNT; i++) {
-            struct wide sum = exact_sum(f, 5, i);
+            struct reduce_wide sum = exact_sum(f, 5, i);
 
             assert_int_equal(block.result[i], wide_round(f, &sum));
         }
@@ -287,12 +288,12 @@ static void zeros_and_subnormals_are_exact(void **state)
 static void only_the_sum_itself_can_overflow(void **state)
 {
     struct by_prng prng = {5};
-    static struct block block;
+    static struct exact_block block;
 
     (void)state;
     FOR_EACH_ISA(isa)
     for (unsigned k = 0; k < FORMATS; k++) {
-        const struct format *f = &formats[k];
+        const struct wide_format *f = &formats[k];
         uint64_t sign = (uint64_t)1 << (8 * oracle_element_bytes(f->dtype) - 1);
         uint64_t infinity = (uint64_t)f->exponents << f->mant, greatest = infinity - 1;
 
@@ -316,7 +317,7 @@ static void only_the_sum_itself_can_overflow(void **state)
 static void all_instruction_sets_give_the_same_bits(void **state)
 {
     struct by_prng prng = {seed_get() + 2};
-    static struct block scalar, other;
+    static struct exact_block scalar, other;
 
     (void)state;
     for (unsigned k = 0; k < FORMATS; k++)

@@ -24,19 +24,19 @@
 #define STEPS_MAX   (1u << 20) /* of one kernel: far more than it takes */
 #define SHIFT_BYTES 1u         /* of the input: users' buffers lie anywhere */
 
-enum what { LOAD = 1, ACCUMULATE, COPY };
+enum once_what { LOAD = 1, ACCUMULATE, COPY };
 
 /* What both processes see. */
-struct shared {
+struct once_shared {
     const struct by_reducer *reducer;
-    enum what what;
+    enum once_what what;
     uint32_t count, guard;
     int holds;
     volatile int inside; /* the kernel runs */
     uint8_t in[BYTES + SHIFT_BYTES], acc[BYTES];
 };
 
-static struct shared *shared;
+static struct once_shared *shared;
 static pid_t child;
 static uint8_t values[2][BYTES], before[BYTES];
 static struct by_prng prng;

@@ -4,14 +4,14 @@
 #include "offload/wire/types.h"
 #include "tests/unit/offload/reduce/oracle.h"
 
-const struct format formats[FORMATS] = {{BY_DTYPE_F16, 10, 15, 31, 30},
-                                        {BY_DTYPE_BF16, 7, 127, 255, 30},
-                                        {BY_DTYPE_F32, 23, 127, 255, 62},
-                                        {BY_DTYPE_F64, 52, 1023, 2047, 62}};
+const struct wide_format formats[FORMATS] = {{BY_DTYPE_F16, 10, 15, 31, 30},
+                                             {BY_DTYPE_BF16, 7, 127, 255, 30},
+                                             {BY_DTYPE_F32, 23, 127, 255, 62},
+                                             {BY_DTYPE_F64, 52, 1023, 2047, 62}};
 
-void wide_add(struct wide *w, uint64_t value, unsigned shift, int negative)
+void wide_add(struct reduce_wide *w, uint64_t value, unsigned shift, int negative)
 {
-    struct wide term = {{0}};
+    struct reduce_wide term = {{0}};
     unsigned at = shift / 64, by = shift % 64;
     unsigned carry = 0;
 
@@ -35,14 +35,14 @@ void wide_add(struct wide *w, uint64_t value, unsigned shift, int negative)
     }
 }
 
-int wide_negative(const struct wide *w)
+int wide_negative(const struct reduce_wide *w)
 {
     return w->limb[LIMBS - 1] >> 63 != 0;
 }
 
-struct wide wide_magnitude(const struct wide *w)
+struct reduce_wide wide_magnitude(const struct reduce_wide *w)
 {
-    struct wide m = *w;
+    struct reduce_wide m = *w;
     unsigned c = 1;
 
     if (!wide_negative(w))
@@ -54,7 +54,7 @@ struct wide wide_magnitude(const struct wide *w)
     return m;
 }
 
-int wide_compare(const struct wide *a, const struct wide *b)
+int wide_compare(const struct reduce_wide *a, const struct reduce_wide *b)
 {
     for (unsigned i = LIMBS; i-- > 0;)
         if (a->limb[i] != b->limb[i])
@@ -62,9 +62,9 @@ int wide_compare(const struct wide *a, const struct wide *b)
     return 0;
 }
 
-struct wide wide_times(const struct wide *w, uint32_t factor)
+struct reduce_wide wide_times(const struct reduce_wide *w, uint32_t factor)
 {
-    struct wide product;
+    struct reduce_wide product;
     uint64_t carry = 0;
 
     for (unsigned i = 0; i < LIMBS; i++) {
@@ -76,9 +76,9 @@ struct wide wide_times(const struct wide *w, uint32_t factor)
     return product;
 }
 
-struct wide wide_shifted(const struct wide *w, unsigned shift)
+struct reduce_wide wide_shifted(const struct reduce_wide *w, unsigned shift)
 {
-    struct wide result = {{0}};
+    struct reduce_wide result = {{0}};
     unsigned at = shift / 64, by = shift % 64;
 
     for (unsigned i = at; i < LIMBS; i++) {
@@ -89,9 +89,9 @@ struct wide wide_shifted(const struct wide *w, unsigned shift)
     return result;
 }
 
-struct wide wide_sum(const struct wide *a, const struct wide *b)
+struct reduce_wide wide_sum(const struct reduce_wide *a, const struct reduce_wide *b)
 {
-    struct wide sum = *a;
+    struct reduce_wide sum = *a;
 
     for (unsigned i = 0; i < LIMBS; i++)
         if (b->limb[i])
@@ -100,7 +100,8 @@ struct wide wide_sum(const struct wide *a, const struct wide *b)
 }
 
 /* The significand and the place of its last bit above 2^-1074; the bits are finite. */
-static void take_apart(const struct format *f, uint64_t bits, uint64_t *m, unsigned *shift, int *negative)
+static void take_apart(const struct wide_format *f, uint64_t bits, uint64_t *m, unsigned *shift,
+                       int *negative)
 {
     unsigned width = 8 * oracle_element_bytes(f->dtype);
     unsigned e = (unsigned)(bits >> f->mant & f->exponents);
@@ -110,7 +111,7 @@ static void take_apart(const struct format *f, uint64_t bits, uint64_t *m, unsig
     *shift = (e ? e : 1) + 1074 - f->bias - f->mant;
 }
 
-void wide_add_element(struct wide *w, const struct format *f, uint64_t bits, int minus)
+void wide_add_element(struct reduce_wide *w, const struct wide_format *f, uint64_t bits, int minus)
 {
     uint64_t m;
     unsigned shift;
@@ -121,20 +122,20 @@ void wide_add_element(struct wide *w, const struct format *f, uint64_t bits, int
 }
 
 /* The nearest element to the exact sum, ties to even; too large ones are infinities. Zero is +0. */
-uint64_t wide_round(const struct format *f, const struct wide *w)
+uint64_t wide_round(const struct wide_format *f, const struct reduce_wide *w)
 {
-    struct wide m = wide_magnitude(w), left;
+    struct reduce_wide m = wide_magnitude(w), left;
     unsigned width = 8 * oracle_element_bytes(f->dtype);
     uint64_t sign = wide_negative(w) ? (uint64_t)1 << (width - 1) : 0;
     uint64_t low = 0, high = (uint64_t)f->exponents << f->mant; /* the bits of magnitudes ascend like these */
     uint64_t m_low;
-    struct wide both = {{0}};
+    struct reduce_wide both = {{0}};
     unsigned shift;
     int negative, order;
 
     while (high - low > 1) { /* the greatest element <= m, where infinity counts as 2^(e + 1) */
         uint64_t middle = low + (high - low) / 2;
-        struct wide value = {{0}};
+        struct reduce_wide value = {{0}};
 
         take_apart(f, middle, &m_low, &shift, &negative);
         wide_add(&value, m_low, shift, 0);

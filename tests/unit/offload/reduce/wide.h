@@ -9,30 +9,30 @@
 #include <stdint.h>
 
 /* A type of floats: fields, and the bits that mode EXACT uses (exact.h). */
-struct format {
+struct wide_format {
     unsigned dtype, mant, bias, exponents, top;
 };
 #define FORMATS 4u
-extern const struct format formats[FORMATS]; /* f16, bf16, f32, f64 */
+extern const struct wide_format formats[FORMATS]; /* f16, bf16, f32, f64 */
 
 #define LIMBS 36u /* 2304 bits: 2^1024 * 2^16 over 2^-1074, a factor of 2^53, and a sign */
-struct wide {
+struct reduce_wide {
     uint64_t limb[LIMBS];
 };
 
 /* Adds value * 2^(shift - 1074), or subtracts it. */
-void wide_add(struct wide *w, uint64_t value, unsigned shift, int negative);
-int wide_negative(const struct wide *w);
-struct wide wide_magnitude(const struct wide *w);
+void wide_add(struct reduce_wide *w, uint64_t value, unsigned shift, int negative);
+int wide_negative(const struct reduce_wide *w);
+struct reduce_wide wide_magnitude(const struct reduce_wide *w);
 /* Of two that are not negative: -1, 0, 1. */
-int wide_compare(const struct wide *a, const struct wide *b);
+int wide_compare(const struct reduce_wide *a, const struct reduce_wide *b);
 /* a + b of any signs; w * factor and w * 2^shift of those that are not negative. */
-struct wide wide_sum(const struct wide *a, const struct wide *b);
-struct wide wide_times(const struct wide *w, uint32_t factor);
-struct wide wide_shifted(const struct wide *w, unsigned shift);
+struct reduce_wide wide_sum(const struct reduce_wide *a, const struct reduce_wide *b);
+struct reduce_wide wide_times(const struct reduce_wide *w, uint32_t factor);
+struct reduce_wide wide_shifted(const struct reduce_wide *w, unsigned shift);
 /* Adds the element with these bits, which is finite, or subtracts it. */
-void wide_add_element(struct wide *w, const struct format *f, uint64_t bits, int minus);
+void wide_add_element(struct reduce_wide *w, const struct wide_format *f, uint64_t bits, int minus);
 /* The bits of the nearest element, ties to even; too large ones are infinities. Zero is +0. */
-uint64_t wide_round(const struct format *f, const struct wide *w);
+uint64_t wide_round(const struct wide_format *f, const struct reduce_wide *w);
 
 #endif

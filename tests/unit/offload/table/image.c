@@ -18,7 +18,7 @@
 #include "offload/table/layout.h"
 #include "tests/unit/offload/table/sample.h"
 
-static struct sample sample;
+static struct table_sample sample;
 static uint8_t image[SAMPLE_BYTES_MAX];
 
 static int setup(void **state)
@@ -33,7 +33,7 @@ static void a_sound_image_passes_and_reads_back_as_written(void **state)
 {
     size_t bytes = sample_write(&sample, image);
     struct by_image_fault fault = {0};
-    struct sample got;
+    struct table_sample got;
 
     (void)state;
     if (by_image_check(image, bytes, NULL, &fault) != 0)
@@ -69,11 +69,11 @@ static void a_switch_without_anything_is_a_sound_image(void **state)
     assert_int_equal(by_image_check(image, BY_IMAGE_HEADER_BYTES, NULL, NULL), 0);
 }
 
-struct row {
+struct image_row {
     const char *section;
     uint32_t index;
     const char *what; /* a part of the text */
-    size_t at;        /* offset in struct sample */
+    size_t at;        /* offset in struct table_sample */
     size_t size;
     uint64_t value;
     int error;
@@ -81,18 +81,21 @@ struct row {
 
 #define ROW(noun, i, field, v, text)                                                                         \
     {                                                                                                        \
-#noun, i, text, offsetof(struct sample, noun[i].field), sizeof(sample.noun[0].field), v, BY_EFORMAT  \
+#noun, i, text, offsetof(struct table_sample, noun[i].field), sizeof(sample.noun[0].field), v,       \
+            BY_EFORMAT                                                                                       \
     }
 #define LIMIT(noun, i, field, v, text)                                                                       \
     {                                                                                                        \
-#noun, i, text, offsetof(struct sample, noun[i].field), sizeof(sample.noun[0].field), v, BY_ELIMIT   \
+#noun, i, text, offsetof(struct table_sample, noun[i].field), sizeof(sample.noun[0].field), v,       \
+            BY_ELIMIT                                                                                        \
     }
 #define HEADER(field, v, text, error)                                                                        \
     {                                                                                                        \
-        "header", 0, text, offsetof(struct sample, header.field), sizeof(sample.header.field), v, error      \
+        "header", 0, text, offsetof(struct table_sample, header.field), sizeof(sample.header.field), v,      \
+            error                                                                                            \
     }
 
-static const struct row rows[] = {
+static const struct image_row rows[] = {
     HEADER(kind, 0, "kind", BY_EFORMAT),
     HEADER(kind, 3, "kind", BY_EFORMAT),
     HEADER(node, BY_NODE_NONE, "node id", BY_EFORMAT),
@@ -145,19 +148,19 @@ static const struct row rows[] = {
     ROW(entry, 0, payload_max, 1416, "multiple of 8"),
     ROW(entry, 0, nleaf, 1, "leaves"),
     ROW(entry, 0, nleaf, 5, "leaves"),
-    {"entry", 0, "port", offsetof(struct sample, child[0].port), 2, 2, BY_EFORMAT},
-    {"entry", 0, "local", offsetof(struct sample, child[0].port), 2, BY_PORT_LOCAL, BY_EFORMAT},
-    {"entry", 0, "itself", offsetof(struct sample, child[0].node), 2, 7, BY_EFORMAT},
-    {"entry", 0, "local", offsetof(struct sample, child[1].node), 2, 6, BY_EFORMAT},
-    {"entry", 0, "local", offsetof(struct sample, child[1].rank), 2, 3, BY_EFORMAT},
-    {"entry", 0, "rank", offsetof(struct sample, child[1].rank), 2, 4, BY_EFORMAT},
-    {"entry", 1, "twice", offsetof(struct sample, child[3].node), 2, 4, BY_EFORMAT},
-    {"entry", 1, "twice", offsetof(struct sample, child[3].ip), 4, 0xc6120001, BY_EFORMAT},
-    {"entry", 1, "also the parent", offsetof(struct sample, child[3].node), 2, 2, BY_EFORMAT},
-    {"entry", 1, "local", offsetof(struct sample, child[3].port), 2, BY_PORT_LOCAL, BY_EFORMAT},
-    {"entry", 1, "address", offsetof(struct sample, child[3].ip), 4, 0, BY_EFORMAT},
-    {"entry", 1, "UDP", offsetof(struct sample, child[3].udp_port), 2, 0, BY_EFORMAT},
-    {"entry", 0, "MTU", offsetof(struct sample, port[0].mtu), 2, 1475, BY_EFORMAT},
+    {"entry", 0, "port", offsetof(struct table_sample, child[0].port), 2, 2, BY_EFORMAT},
+    {"entry", 0, "local", offsetof(struct table_sample, child[0].port), 2, BY_PORT_LOCAL, BY_EFORMAT},
+    {"entry", 0, "itself", offsetof(struct table_sample, child[0].node), 2, 7, BY_EFORMAT},
+    {"entry", 0, "local", offsetof(struct table_sample, child[1].node), 2, 6, BY_EFORMAT},
+    {"entry", 0, "local", offsetof(struct table_sample, child[1].rank), 2, 3, BY_EFORMAT},
+    {"entry", 0, "rank", offsetof(struct table_sample, child[1].rank), 2, 4, BY_EFORMAT},
+    {"entry", 1, "twice", offsetof(struct table_sample, child[3].node), 2, 4, BY_EFORMAT},
+    {"entry", 1, "twice", offsetof(struct table_sample, child[3].ip), 4, 0xc6120001, BY_EFORMAT},
+    {"entry", 1, "also the parent", offsetof(struct table_sample, child[3].node), 2, 2, BY_EFORMAT},
+    {"entry", 1, "local", offsetof(struct table_sample, child[3].port), 2, BY_PORT_LOCAL, BY_EFORMAT},
+    {"entry", 1, "address", offsetof(struct table_sample, child[3].ip), 4, 0, BY_EFORMAT},
+    {"entry", 1, "UDP", offsetof(struct table_sample, child[3].udp_port), 2, 0, BY_EFORMAT},
+    {"entry", 0, "MTU", offsetof(struct table_sample, port[0].mtu), 2, 1475, BY_EFORMAT},
     ROW(leaf, 1, tree, 0, "ascend"),
     ROW(leaf, 1, tree, 3, "tree"),
     ROW(leaf, 1, job, 5, "no rank"),
@@ -214,7 +217,7 @@ static void a_field_out_of_its_range_is_refused_by_name(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const struct row *row = &rows[i];
+        const struct image_row *row = &rows[i];
         struct by_image_fault fault = {0};
         size_t bytes;
         int error;
@@ -357,7 +360,7 @@ static void reserved_bytes_of_every_record_must_be_zero(void **state)
 static void read_all(const uint8_t *bytes)
 {
     struct by_image_header header;
-    struct sample got;
+    struct table_sample got;
 
     by_image_header(bytes, &header);
 #define READ(NAME, noun)                                                                                     \

@@ -7,9 +7,9 @@
 #include "offload/base/bytes.h"
 #include "offload/base/crc32c.h"
 
-void sample_fill(struct sample *sample)
+void sample_fill(struct table_sample *sample)
 {
-    static const struct sample sound = {
+    static const struct table_sample sound = {
         .header = {.cookie = UINT64_C(0x1122334455667788),
                    .node = 7,
                    .kind = BY_NODE_HOST,
@@ -53,7 +53,7 @@ void sample_fill(struct sample *sample)
     *sample = sound;
 }
 
-size_t sample_write(const struct sample *sample, uint8_t image[SAMPLE_BYTES_MAX])
+size_t sample_write(const struct table_sample *sample, uint8_t image[SAMPLE_BYTES_MAX])
 {
     size_t bytes = by_image_bytes(sample->header.count);
 

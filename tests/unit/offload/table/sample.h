@@ -9,7 +9,7 @@
 
 #define SAMPLE_BYTES_MAX 4096
 
-struct sample {
+struct table_sample {
     struct by_image_header header;
     struct by_image_port port[2];
     struct by_image_job job[2];
@@ -23,9 +23,9 @@ struct sample {
 };
 
 /* A sound one. */
-void sample_fill(struct sample *sample);
+void sample_fill(struct table_sample *sample);
 /* Writes and seals it; its bytes. */
-size_t sample_write(const struct sample *sample, uint8_t image[SAMPLE_BYTES_MAX]);
+size_t sample_write(const struct table_sample *sample, uint8_t image[SAMPLE_BYTES_MAX]);
 /* Makes the CRC right again after bytes have been changed; the length stays. */
 void sample_reseal(uint8_t *image, size_t bytes);
 

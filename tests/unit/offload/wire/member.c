@@ -15,7 +15,7 @@
 static const uint8_t text[] = "leaf0 has no way to spine1";
 
 /* One of each type, with every field that it has. */
-static const struct sample {
+static const struct member_sample {
     enum by_member_side side;
     struct by_member_frame frame;
 } samples[] = {

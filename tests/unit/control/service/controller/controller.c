@@ -43,7 +43,7 @@ struct setup {
     struct by_topology *topology;
     struct by_lowering *lowering;
     struct bench_images images;
-    struct fake *fake[2];
+    struct controller_fake *fake[2];
     struct by_push_target targets[2];
 };
 
@@ -291,7 +291,7 @@ static void of_several_switches_that_refuse_the_first_is_named_and_the_others_co
 }
 
 /* Which generation a switch has: 0 = none. */
-static uint32_t generation(const struct fake *fake)
+static uint32_t generation(const struct controller_fake *fake)
 {
     struct by_image_job job;
 
@@ -525,7 +525,7 @@ static void counters_and_waiting_come_whole(void **state)
 
 static void silence_and_nonsense_end_with_an_error_in_time(void **state)
 {
-    struct fake *fake = fake_start("x0", 100, IMAGE_MAX);
+    struct controller_fake *fake = fake_start("x0", 100, IMAGE_MAX);
     struct by_problem problem = {0};
     struct by_session *session;
     by_HelloReply hello;
@@ -562,7 +562,7 @@ static void an_address_of_ipv6_may_have_brackets(void **state)
 
 static void a_refusal_by_rate_is_told_apart_from_a_lost_switch(void **state)
 {
-    struct fake *fake = fake_start("x0", 100, IMAGE_MAX);
+    struct controller_fake *fake = fake_start("x0", 100, IMAGE_MAX);
     struct by_problem problem = {0};
     struct by_session *session;
     by_HelloReply hello;

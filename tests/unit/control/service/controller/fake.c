@@ -31,7 +31,7 @@ static void must(bool done)
 
 static int fake_stage(void *node, const uint8_t *image, size_t bytes, struct by_image_fault *fault)
 {
-    struct fake *fake = node;
+    struct controller_fake *fake = node;
 
     if (fake->refuse_stage != 0) {
         *fault =
@@ -45,7 +45,7 @@ static int fake_stage(void *node, const uint8_t *image, size_t bytes, struct by_
 
 static int fake_commit(void *node)
 {
-    struct fake *fake = node;
+    struct controller_fake *fake = node;
 
     if (fake->refuse_commit != 0)
         return fake->refuse_commit;
@@ -57,12 +57,12 @@ static int fake_commit(void *node)
 
 static void fake_abort(void *node)
 {
-    ((struct fake *)node)->aborts++;
+    ((struct controller_fake *)node)->aborts++;
 }
 
 static const uint8_t *fake_image(void *node, size_t *bytes)
 {
-    struct fake *fake = node;
+    struct controller_fake *fake = node;
 
     *bytes = fake->active_bytes;
     return fake->active_bytes ? fake->active : NULL;
@@ -72,13 +72,14 @@ static int fake_counter(void *node, uint32_t index, struct by_agent_counter *out
 {
     *out = (struct by_agent_counter){.name = "rx", .value = 12345678901234ull};
     if (index == 1)
-        *out = (struct by_agent_counter){.name = "complete", .value = ((struct fake *)node)->complete};
-    return index == 0 || (index == 1 && ((struct fake *)node)->complete > 0) ? 0 : BY_ENOENT;
+        *out = (struct by_agent_counter){.name = "complete",
+                                         .value = ((struct controller_fake *)node)->complete};
+    return index == 0 || (index == 1 && ((struct controller_fake *)node)->complete > 0) ? 0 : BY_ENOENT;
 }
 
 static int fake_port(void *node, uint32_t index, struct by_agent_port *out)
 {
-    const struct fake *fake = node;
+    const struct controller_fake *fake = node;
 
     *out = (struct by_agent_port){.name = index ? "p1" : "p0", .rx_bytes = 1000 + index, .tx_packets = 7};
     out->down = index < 2 && fake->down[index];
@@ -126,7 +127,7 @@ static bool is_last(struct crash *crash, bool writes)
 
 atomic_int fake_busy_most;
 
-static void be_late(struct fake *fake)
+static void be_late(struct controller_fake *fake)
 {
     static atomic_int busy;
     int now = atomic_fetch_add(&busy, 1) + 1, most = fake_busy_most;
@@ -160,7 +161,8 @@ static void reword(uint8_t *message, size_t bytes)
 }
 
 /* Answers what is in `in`. False when the client is to be left. */
-static bool answer(struct fake *fake, struct by_channel *channel, int fd, const uint8_t *in, size_t count)
+static bool answer(struct controller_fake *fake, struct by_channel *channel, int fd, const uint8_t *in,
+                   size_t count)
 {
     static _Thread_local uint8_t out[BY_CHANNEL_OUT_MIN];
     bool writes = is_write(in, count);
@@ -201,7 +203,7 @@ static void *serve(void *argument)
     static _Thread_local struct by_channel channel;
     static _Thread_local uint8_t in[4096];
     struct fake_client *client = argument;
-    struct fake *fake = client->fake;
+    struct controller_fake *fake = client->fake;
     ssize_t count;
 
     by_channel_init(&channel, fake->guard);
@@ -213,7 +215,7 @@ static void *serve(void *argument)
 }
 
 /* A place for another client; those that have left are seen off. NULL when there is none. */
-static struct fake_client *find_place(struct fake *fake)
+static struct fake_client *find_place(struct controller_fake *fake)
 {
     for (unsigned i = 0; i < FAKE_CLIENTS_MAX; i++) {
         struct fake_client *client = &fake->clients[i];
@@ -230,7 +232,7 @@ static struct fake_client *find_place(struct fake *fake)
 
 static void *serve_all(void *argument)
 {
-    struct fake *fake = argument;
+    struct controller_fake *fake = argument;
 
     while (!fake->end) {
         int fd = accept(fake->listener, NULL, NULL);
@@ -248,10 +250,10 @@ static void *serve_all(void *argument)
     return NULL;
 }
 
-struct fake *fake_start(const char *name, uint32_t slots, uint32_t image_bytes_max)
+struct controller_fake *fake_start(const char *name, uint32_t slots, uint32_t image_bytes_max)
 {
     static atomic_ullong nonces = 9;
-    struct fake *fake = by_alloc(1, sizeof(*fake));
+    struct controller_fake *fake = by_alloc(1, sizeof(*fake));
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     struct by_agent_config config = {.name = name,
                                      .software = "fake 1",
@@ -282,7 +284,7 @@ struct fake *fake_start(const char *name, uint32_t slots, uint32_t image_bytes_m
     return fake;
 }
 
-void fake_stop(struct fake *fake)
+void fake_stop(struct controller_fake *fake)
 {
     fake->end = 1;
     shutdown(fake->listener, SHUT_RDWR);

@@ -23,13 +23,13 @@ struct crash {
 
 /* A connection, with a thread of its own. */
 struct fake_client {
-    struct fake *fake;
+    struct controller_fake *fake;
     pthread_t thread;
     int fd; /* -1: no such client */
 };
 
 /* A switch that has everything but packets. */
-struct fake {
+struct controller_fake {
     char address[128], path[108];
     int listener;
     pthread_t thread;
@@ -59,7 +59,7 @@ extern atomic_int fake_busy_most;
 
 /* Starts a switch with 8192 bytes of payload and 256 ports, which takes tables of at most `image_bytes_max`.
  */
-struct fake *fake_start(const char *name, uint32_t slots, uint32_t image_bytes_max);
-void fake_stop(struct fake *fake);
+struct controller_fake *fake_start(const char *name, uint32_t slots, uint32_t image_bytes_max);
+void fake_stop(struct controller_fake *fake);
 
 #endif

@@ -52,11 +52,11 @@ static int remove_files(void **state)
 }
 
 /* A switch that takes requests under the key of `key_path` alone, and its address. */
-static struct fake *start_guarded(struct by_guard *guard, char address[160])
+static struct controller_fake *start_guarded(struct by_guard *guard, char address[160])
 {
     struct by_problem problem = {0};
     struct by_siphash_key key;
-    struct fake *fake;
+    struct controller_fake *fake;
 
     assert_int_equal(by_psk_file_read(key_path, &key, &problem), 0);
     by_guard_open(guard, &key, 4711, 1);
@@ -82,7 +82,7 @@ static void a_switch_with_our_key_answers(void **state)
 {
     struct by_guard guard;
     char address[160];
-    struct fake *fake = start_guarded(&guard, address);
+    struct controller_fake *fake = start_guarded(&guard, address);
     struct by_problem problem = {0};
     by_HelloReply reply;
 
@@ -99,7 +99,7 @@ static void another_key_and_no_key_are_told_apart(void **state)
 {
     struct by_guard guard;
     char address[160];
-    struct fake *fake = start_guarded(&guard, address);
+    struct controller_fake *fake = start_guarded(&guard, address);
     struct by_problem problem = {0};
     by_HelloReply reply;
 
@@ -217,7 +217,8 @@ static void *stand_between(void *argument)
 }
 
 /* Two Hellos by way of somebody in between; returns the error of the second one. */
-static int hello_by_way_of(struct middle *middle, const struct fake *fake, struct by_problem *problem)
+static int hello_by_way_of(struct middle *middle, const struct controller_fake *fake,
+                           struct by_problem *problem)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     struct by_session *session = NULL;
@@ -249,7 +250,7 @@ static void who_stands_between_can_only_listen(void **state)
 {
     struct by_guard guard;
     char address[160];
-    struct fake *fake = start_guarded(&guard, address);
+    struct controller_fake *fake = start_guarded(&guard, address);
     struct by_problem problem = {0};
 
     (void)state;
@@ -267,7 +268,7 @@ static void answers_to_who_was_there_before_are_passed_over(void **state)
 {
     struct by_guard guard;
     char address[160];
-    struct fake *fake = start_guarded(&guard, address);
+    struct controller_fake *fake = start_guarded(&guard, address);
     struct by_problem problem = {0};
 
     (void)state;
@@ -279,7 +280,7 @@ static void what_was_recorded_in_one_session_is_worth_nothing_in_another(void **
 {
     struct by_guard guard;
     char address[160];
-    struct fake *fake = start_guarded(&guard, address);
+    struct controller_fake *fake = start_guarded(&guard, address);
     struct by_problem problem = {0};
     struct by_siphash_key key;
     struct by_psk session;

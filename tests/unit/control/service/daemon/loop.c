@@ -17,7 +17,7 @@
 
 static struct by_daemon *daemon_of_test;
 
-int members_open(const struct by_options *options)
+int members_open(const struct by_daemon_options *options)
 {
     daemon_of_test = by_alloc(1, sizeof(*daemon_of_test));
     daemon_of_test->topology = bench_topology("h0 h1", "h0-h1");

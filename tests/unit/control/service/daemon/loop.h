@@ -6,7 +6,7 @@
 #include "control/service/daemon/members.h"
 
 /* Opens it with these options; what by_members_open says. */
-int members_open(const struct by_options *options);
+int members_open(const struct by_daemon_options *options);
 void members_close(void);
 struct by_daemon *members_daemon(void);
 /* A job more, "1=allreduce", that runs; the daemon's, until members_close. */

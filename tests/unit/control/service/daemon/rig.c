@@ -25,11 +25,11 @@
 /* How long anything is waited for (milliseconds): a machine under load is slow. */
 #define PATIENCE_MS 10000
 
-void rig_open(struct rig *rig)
+void rig_open(struct daemon_rig *rig)
 {
     FILE *stream;
 
-    *rig = (struct rig){.folder = "/tmp/by-test-daemon-XXXXXX"};
+    *rig = (struct daemon_rig){.folder = "/tmp/by-test-daemon-XXXXXX"};
     assert_non_null(mkdtemp(rig->folder));
     snprintf(rig->file, sizeof(rig->file), "%s/fabric.json", rig->folder);
     snprintf(rig->state, sizeof(rig->state), "%s/state", rig->folder);
@@ -50,7 +50,7 @@ static int remove_one(const char *path, const struct stat *status, int type, str
     return remove(path);
 }
 
-void rig_close(struct rig *rig)
+void rig_close(struct daemon_rig *rig)
 {
     fake_stop(rig->fake[0]);
     fake_stop(rig->fake[1]);
@@ -58,7 +58,7 @@ void rig_close(struct rig *rig)
     nftw(rig->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-struct rig_daemon rig_start(struct rig *rig, const char *const *more)
+struct rig_daemon rig_start(struct daemon_rig *rig, const char *const *more)
 {
     struct rig_daemon daemon;
     char to[2][160], *argv[ARGUMENTS_MAX];

@@ -10,10 +10,10 @@
 #include "tests/unit/control/service/controller/fake.h"
 
 /* h0 - x0 - x1 - h1, and a folder for files. */
-struct rig {
+struct daemon_rig {
     char folder[64], file[96], state[96];
     struct by_topology *topology;
-    struct fake *fake[2];
+    struct controller_fake *fake[2];
     unsigned daemons; /* started so far: each has a log of its own */
 };
 
@@ -23,10 +23,10 @@ struct rig_daemon {
     char log[96];
 };
 
-void rig_open(struct rig *rig);
-void rig_close(struct rig *rig);
+void rig_open(struct daemon_rig *rig);
+void rig_close(struct daemon_rig *rig);
 /* Starts banyand for the rig's switches with its store, and with `more` options (NULL-terminated). */
-struct rig_daemon rig_start(struct rig *rig, const char *const *more);
+struct rig_daemon rig_start(struct daemon_rig *rig, const char *const *more);
 /* Waits until its output holds `text`; fails the test after some seconds, and shows the output. */
 void rig_await(const struct rig_daemon *daemon, const char *text);
 bool rig_has_said(const struct rig_daemon *daemon, const char *text);

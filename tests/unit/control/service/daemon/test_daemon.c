@@ -27,14 +27,14 @@
 /* How long an answer is waited for (milliseconds): a machine under load is slow. */
 #define PATIENCE_MS 10000
 
-static uint64_t active_hash(const struct fake *fake)
+static uint64_t active_hash(const struct controller_fake *fake)
 {
     return fake->active_bytes > 0 ? by_image_hash(fake->active, fake->active_bytes) : 0;
 }
 
 static void a_daemon_loads_its_jobs_and_says_what_becomes_of_switches_and_links(void **state)
 {
-    struct rig rig;
+    struct daemon_rig rig;
     struct rig_daemon daemon;
 
     (void)state;
@@ -63,7 +63,7 @@ static void a_daemon_loads_its_jobs_and_says_what_becomes_of_switches_and_links(
 
 static void it_ends_while_a_switch_does_not_answer(void **state)
 {
-    struct rig rig;
+    struct daemon_rig rig;
     struct rig_daemon daemon;
 
     (void)state;
@@ -79,7 +79,7 @@ static void it_ends_while_a_switch_does_not_answer(void **state)
 
 static void a_switch_that_is_asked_too_often_is_alive(void **state)
 {
-    struct rig rig;
+    struct daemon_rig rig;
     struct rig_daemon daemon;
 
     (void)state;
@@ -102,7 +102,7 @@ static void a_switch_that_is_asked_too_often_is_alive(void **state)
 
 static void a_second_controller_is_refused_or_takes_over(void **state)
 {
-    struct rig rig;
+    struct daemon_rig rig;
     struct rig_daemon first, second, third;
 
     (void)state;
@@ -131,7 +131,7 @@ static void a_second_controller_is_refused_or_takes_over(void **state)
 }
 
 /* The key of job 1 in the table of the switch that sums, and the generation that both have. */
-static uint64_t key_of(const struct rig *rig, uint16_t *gen)
+static uint64_t key_of(const struct daemon_rig *rig, uint16_t *gen)
 {
     struct by_image_key key = {0};
     struct by_image_job job[2];
@@ -147,7 +147,7 @@ static uint64_t key_of(const struct rig *rig, uint16_t *gen)
 
 static void a_keyed_job_has_other_keys_before_its_chunks_numbers_come_again(void **state)
 {
-    struct rig rig;
+    struct daemon_rig rig;
     struct rig_daemon daemon;
     uint64_t first, second;
     uint16_t gen;
@@ -180,7 +180,8 @@ static void a_keyed_job_has_other_keys_before_its_chunks_numbers_come_again(void
 }
 
 /* Asks the daemon at its socket, and wants this status. */
-static void ask(const struct rig *rig, const char *method, const char *path, const char *body, int wanted)
+static void ask(const struct daemon_rig *rig, const char *method, const char *path, const char *body,
+                int wanted)
 {
     struct by_problem problem = {0};
     char address[128], *reply = NULL;
@@ -198,7 +199,7 @@ static void ask(const struct rig *rig, const char *method, const char *path, con
  * the daemon has started again in between. */
 static void no_job_has_the_key_of_one_that_has_ended(void **state)
 {
-    struct rig rig;
+    struct daemon_rig rig;
     char path[96];
     uint64_t keys[4];
     uint16_t gens[4];
@@ -227,7 +228,7 @@ static void no_job_has_the_key_of_one_that_has_ended(void **state)
 }
 
 /* Makes of the store one as version 1 has it, with `seed`. */
-static void store_downgrade(const struct rig *rig, const uint8_t seed[16])
+static void store_downgrade(const struct daemon_rig *rig, const uint8_t seed[16])
 {
     char path[128], sql[400];
     sqlite3 *db;
@@ -246,7 +247,7 @@ static void store_downgrade(const struct rig *rig, const uint8_t seed[16])
 static void a_store_with_a_seed_gives_jobs_their_keys_and_forgets_it(void **state)
 {
     struct by_lower_options options = {.mtu = BY_LOWER_MTU, .cover = BY_COVER_HEADER, .seed = {1, 2, 3}};
-    struct rig rig;
+    struct daemon_rig rig;
     struct rig_daemon daemon;
     struct by_state *store;
     struct by_problem problem = {0};
@@ -296,7 +297,7 @@ static unsigned port_of(const struct rig_daemon *daemon)
 static void half_requests_keep_nobody_out_of_the_metrics(void **state)
 {
     struct sockaddr_in there = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct rig rig;
+    struct daemon_rig rig;
     struct rig_daemon daemon;
     char address[64], *reply;
     struct by_problem problem = {0};
@@ -328,7 +329,7 @@ static void half_requests_keep_nobody_out_of_the_metrics(void **state)
 }
 
 /* Restarts both switches with so many slots, before any daemon runs. */
-static void resize(struct rig *rig, uint32_t slots)
+static void resize(struct daemon_rig *rig, uint32_t slots)
 {
     for (unsigned i = 0; i < 2; i++) {
         fake_stop(rig->fake[i]);
@@ -338,7 +339,7 @@ static void resize(struct rig *rig, uint32_t slots)
 
 static void a_smaller_window_names_the_switch_that_is_too_small_or_the_other_jobs(void **state)
 {
-    struct rig rig;
+    struct daemon_rig rig;
     struct rig_daemon daemon;
 
     (void)state;
@@ -358,7 +359,7 @@ static void a_smaller_window_names_the_switch_that_is_too_small_or_the_other_job
 }
 
 /* Chunks that wait at a switch, by the daemon's status (count). */
-static size_t count_waits(const struct rig *rig, unsigned number)
+static size_t count_waits(const struct daemon_rig *rig, unsigned number)
 {
     struct by_problem problem = {0};
     char address[128], *reply = NULL;
@@ -379,7 +380,7 @@ static size_t count_waits(const struct rig *rig, unsigned number)
 
 static void what_waited_at_a_switch_that_is_down_or_has_another_table_is_not_told(void **state)
 {
-    struct rig rig;
+    struct daemon_rig rig;
     struct rig_daemon daemon;
     char path[96];
     bool empty = false;
@@ -419,7 +420,7 @@ static void a_jobs_name_is_whole_or_refused(void **state)
     const char *long_name = "{\"name\": \"0123456789012345678901234567890123456789012345\\u00e4\", "
                             "\"collectives\": \"allreduce\"}";
     const char *name = "{\"name\": \"\\u00e4\", \"collectives\": \"allreduce\"}";
-    struct rig rig;
+    struct daemon_rig rig;
     struct rig_daemon daemon;
     struct by_problem problem = {0};
     char address[128], *reply = NULL;
@@ -445,7 +446,7 @@ static void a_jobs_name_is_whole_or_refused(void **state)
 }
 
 /* What the store says is what the switches have, and both jobs are either there or not. */
-static void check_agreement(struct rig *rig, uint64_t active[2])
+static void check_agreement(struct daemon_rig *rig, uint64_t active[2])
 {
     struct by_lower_options options = {.mtu = BY_LOWER_MTU};
     struct by_state *store;
@@ -488,7 +489,7 @@ static void check_agreement(struct rig *rig, uint64_t active[2])
  * on from there. True when it was killed. */
 static bool kill_at(int step, bool before)
 {
-    struct rig rig;
+    struct daemon_rig rig;
     struct crash crash = {.left = step, .before = before, .writes = true};
     struct rig_daemon daemon;
     uint64_t active[2];

@@ -56,7 +56,7 @@ static int set_up(void **state)
     snprintf(folder, sizeof(folder), "/tmp/banyan-test-XXXXXX");
     assert_non_null(mkdtemp(folder));
     snprintf(address, sizeof(address), "unix:%s/members", folder);
-    return members_open(&(struct by_options){.member_count = 1, .members = {address}});
+    return members_open(&(struct by_daemon_options){.member_count = 1, .members = {address}});
 }
 
 static int tear_down(void **state)

@@ -83,7 +83,7 @@ static int set_up(void **state)
 
     (void)state;
     snprintf(address, sizeof(address), "tls:127.0.0.1:%u", free_port());
-    return members_open(&(struct by_options){
+    return members_open(&(struct by_daemon_options){
         .member_count = 1, .members = {address}, .access.keys = keys_path("a/operator", keys)});
 }
 
@@ -105,7 +105,7 @@ static void join(const char *keys, const char *name, char text[400])
                                     .bytes = (uint32_t)strlen(name)};
     uint64_t until = now_ns() + PATIENCE_NS;
     struct by_member_frame frame;
-    struct by_line line;
+    struct by_host_line line;
     char path[KEYS_PATH];
 
     text[0] = 0;
@@ -169,7 +169,7 @@ static void who_is_no_host_of_the_authority_is_refused_and_reads_why(void **stat
 
 static void a_line_over_tls_without_keys_says_what_to_do(void **state)
 {
-    struct by_line line;
+    struct by_host_line line;
 
     (void)state;
     assert_int_equal(by_line_open(&line, "tls:127.0.0.1:1", ""), BY_EINVAL);
@@ -187,7 +187,7 @@ static void a_silent_controller_blocks_nobody(void **state)
     char where[64], path[KEYS_PATH];
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     uint64_t began = now_ns(), at_ns = began;
-    struct by_line line;
+    struct by_host_line line;
     unsigned port = free_port();
 
     (void)state;
@@ -210,7 +210,7 @@ static void a_silent_controller_blocks_nobody(void **state)
 
 static void plain_tcp_beyond_loopback_is_refused_for_keyed_jobs(void **state)
 {
-    struct by_options options = {.member_count = 1, .members = {"tcp:0.0.0.0:0"}, .lower.cover = 1};
+    struct by_daemon_options options = {.member_count = 1, .members = {"tcp:0.0.0.0:0"}, .lower.cover = 1};
 
     (void)state;
     assert_int_equal(members_open(&options), BY_EINVAL);

@@ -40,7 +40,7 @@ struct lane {
     uint32_t rto_ms;
 };
 
-struct cable {
+struct swallow_cable {
     bool idle;                     /* nobody asks anything */
     bool swallows[2];              /* what that end sends */
     uint64_t sent[2], received[2]; /* by end */
@@ -48,12 +48,12 @@ struct cable {
     struct lane lane[2][LANES];
 };
 
-static struct world {
+static struct swallow_world {
     struct by_swallow *swallow;
     struct by_prng prng;
     uint64_t now_ms, seed;
     uint32_t loss; /* percent */
-    struct cable cable[LINKS];
+    struct swallow_cable cable[LINKS];
     uint64_t still_ms[NODES];                  /* stands still until then */
     bool mute[NODES];                          /* takes frames, and sends none */
     uint64_t asked_ms[NODES], read_ms[NODES];  /* the request for counters at hand */
@@ -95,7 +95,7 @@ static void open_world(uint64_t seed)
 /* A frame goes from that end; true when it is taken at the other one. */
 static bool carry(uint32_t link, unsigned from)
 {
-    struct cable *cable = &w.cable[link];
+    struct swallow_cable *cable = &w.cable[link];
     uint32_t to = cables[link].node[1 - from];
 
     cable->sent[from]++;

@@ -15,7 +15,7 @@
 #define NEVER   UINT32_MAX
 
 uint64_t world_trust_ns = WORLD_TRUST_NS;
-struct world world;
+struct daemon_world world;
 
 static bool uses(void *user, uint32_t job, bool is_link, uint32_t what)
 {

@@ -29,7 +29,7 @@ struct process {
     uint64_t nonce;
 };
 
-struct world {
+struct daemon_world {
     struct by_recover *recover;
     struct by_prng prng;
     uint64_t now_ns;
@@ -42,7 +42,7 @@ struct world {
     char last[JOBS][BY_RECOVER_TEXT]; /* what its ranks were told, last */
 };
 
-extern struct world world;
+extern struct daemon_world world;
 
 /* Jobs and ranks are there, in generation 1; `seed` of all that is drawn. */
 void world_open(uint64_t seed);

@@ -87,12 +87,12 @@ static void times_on_a_star_have_their_closed_forms(void **state)
     }
 }
 
-enum fault { DROP, DOUBLE, WRONG_SHARD, WRONG_NODE, STORE_FOR_ADD, EARLY, FAULT_COUNT };
+enum rounds_fault { DROP, DOUBLE, WRONG_SHARD, WRONG_NODE, STORE_FOR_ADD, EARLY, FAULT_COUNT };
 
 /* Does the fault to transfer number `at`; false where it is none. */
-static bool spoil(struct by_rounds *rounds, enum fault fault, uint32_t at)
+static bool spoil(struct by_rounds *rounds, enum rounds_fault fault, uint32_t at)
 {
-    struct by_transfer *transfer = &rounds->transfers[at];
+    struct by_baseline_transfer *transfer = &rounds->transfers[at];
 
     switch (fault) {
     case DROP:
@@ -146,7 +146,7 @@ static void every_spoilt_schedule_is_refused(void **state)
                 for (uint32_t at = 0;; at++) {
                     struct by_rounds *rounds = make(hosts, collectives[c]);
                     struct by_problem problem = {0};
-                    bool spoilt = at < rounds->transfer_count && spoil(rounds, (enum fault)fault, at);
+                    bool spoilt = at < rounds->transfer_count && spoil(rounds, (enum rounds_fault)fault, at);
                     bool last = at + 1 >= rounds->transfer_count + (fault == DROP);
 
                     if (spoilt && by_rounds_check(rounds, &problem) &&

@@ -298,7 +298,7 @@ static void boxes_are_found_where_links_differ_and_nowhere_else(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct by_topology *topology = rig_preset_list(rows[i].fabric, "none", rows[i].parameters);
-        struct by_net *net = by_net_new(topology, false);
+        struct by_baseline_net *net = by_net_new(topology, false);
         struct by_boxes boxes;
 
         by_boxes_find(net, &boxes);

@@ -129,7 +129,7 @@ static void compare_rate(struct comparison *comparison, bool trees, struct by_fr
     const struct by_topology *topology = comparison->topology;
     struct by_fraction oracle = {0, 1};
     struct by_problem problem = {0};
-    struct by_rate rate;
+    struct by_bound_rate rate;
 
     if (by_rate_find(topology, 0, &rate, &problem) != 0) {
         fail(comparison, "the rate", problem.text);

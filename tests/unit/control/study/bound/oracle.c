@@ -102,7 +102,7 @@ struct by_fraction oracle_processes(const struct by_topology *topology)
 /* ---- every tree ---- */
 
 /* A way from one compute node to another that passes switches alone: the arcs, as bits. */
-struct way {
+struct oracle_way {
     uint32_t from, to;
     uint64_t arcs;
 };
@@ -111,10 +111,10 @@ struct enumeration {
     const struct by_topology *topology;
     struct by_lp *lp;
     uint32_t way_count, way_room;
-    struct way *ways;
+    struct oracle_way *ways;
     uint32_t root;
     bool up;
-    const struct way *chosen[ORACLE_NODES_MAX]; /* by node: into it, or out of it going up */
+    const struct oracle_way *chosen[ORACLE_NODES_MAX]; /* by node: into it, or out of it going up */
 };
 
 /* Extends a way from `node`, which `visited` holds, to all compute nodes. */
@@ -129,7 +129,7 @@ static void find_ways(struct enumeration *all, uint32_t start, uint32_t node, ui
             continue;
         if (topology->nodes[to].compute) {
             BY_GROW(all->ways, all->way_count, all->way_room);
-            all->ways[all->way_count++] = (struct way){start, to, arcs | (uint64_t)1 << i};
+            all->ways[all->way_count++] = (struct oracle_way){start, to, arcs | (uint64_t)1 << i};
         } else {
             find_ways(all, start, to, visited | 1u << to, arcs | (uint64_t)1 << i);
         }

@@ -48,7 +48,7 @@ static struct by_topology *of_matrix(uint32_t n, const int64_t *bandwidth, const
 static void expect_rate(struct by_topology *topology, int64_t num, int64_t den)
 {
     struct by_problem problem = {0};
-    struct by_rate rate;
+    struct by_bound_rate rate;
 
     if (by_rate_find(topology, 0, &rate, &problem) != 0)
         fail_msg("%s: %s", topology->name, problem.text);

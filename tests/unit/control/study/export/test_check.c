@@ -188,7 +188,7 @@ static void wrong_schedules_are_refused_with_their_reason(void **state)
 
 /* ---- every fault at every step ---- */
 
-enum fault {
+enum check_fault {
     DROP,
     REPEAT,
     NO_DEPENDENCE,
@@ -277,7 +277,7 @@ static char *spoil_type(const char *text, const char *line, const char *type)
 }
 
 /* The fault at the line, or NULL where it is none there. */
-static char *spoil_step(const char *text, const char *line, enum fault fault)
+static char *spoil_step(const char *text, const char *line, enum check_fault fault)
 {
     char type[8] = "", buffer[2] = "";
     bool reads, writes;
@@ -313,7 +313,7 @@ static char *spoil_step(const char *text, const char *line, enum fault fault)
     }
 }
 
-static char *spoil(const char *text, const char *line, enum fault fault)
+static char *spoil(const char *text, const char *line, enum check_fault fault)
 {
     bool step = strncmp(line, "      <step", 11) == 0, block = strncmp(line, "    <tb", 7) == 0;
 
@@ -353,7 +353,7 @@ static void every_fault_at_every_step_is_found(void **state)
         assert_non_null(text);
         for (const char *line = text; *line; line = strchr(line, '\n') + 1)
             for (int fault = 0; fault < FAULTS; fault++) {
-                char *wrong = spoil(text, line, (enum fault)fault);
+                char *wrong = spoil(text, line, (enum check_fault)fault);
 
                 if (!wrong)
                     continue;

@@ -13,26 +13,26 @@
 
 #define ALL_CAPABILITIES ((UINT64_C(1) << 41) - 1)
 
-static void make_machine(struct by_machine *machine)
+static void make_machine(struct by_doctor_machine *machine)
 {
-    *machine = (struct by_machine){.capabilities = ALL_CAPABILITIES,
-                                   .hugepages = 512,
-                                   .hugepages_free = 500,
-                                   .hugepage_kib = 2048,
-                                   .memlock = BY_UNKNOWN,
-                                   .has_btf = true,
-                                   .has_af_xdp = true,
-                                   .kernel_major = 6,
-                                   .kernel_minor = 8,
-                                   .jit = 1,
-                                   .rmem_max = 16 << 20,
-                                   .wmem_max = 16 << 20,
-                                   .cores = 8,
-                                   .processes = 8,
-                                   .unix_s = SOUND_NOW_S,
-                                   .is_synchronized = true,
-                                   .program_count = 1};
-    machine->programs[0] = (struct by_program){.path = "/usr/bin/banyan-perf", .version = BY_VERSION};
+    *machine = (struct by_doctor_machine){.capabilities = ALL_CAPABILITIES,
+                                          .hugepages = 512,
+                                          .hugepages_free = 500,
+                                          .hugepage_kib = 2048,
+                                          .memlock = BY_UNKNOWN,
+                                          .has_btf = true,
+                                          .has_af_xdp = true,
+                                          .kernel_major = 6,
+                                          .kernel_minor = 8,
+                                          .jit = 1,
+                                          .rmem_max = 16 << 20,
+                                          .wmem_max = 16 << 20,
+                                          .cores = 8,
+                                          .processes = 8,
+                                          .unix_s = SOUND_NOW_S,
+                                          .is_synchronized = true,
+                                          .program_count = 1};
+    machine->programs[0] = (struct by_doctor_program){.path = "/usr/bin/banyan-perf", .version = BY_VERSION};
 }
 
 static void make_place(struct by_doctor_place *place, unsigned index)

@@ -136,7 +136,7 @@ struct ill {
 #define X(name, check, grade, text, remedy, spoilt)                                                          \
     static void spoil_##name(struct by_doctor *D)                                                            \
     {                                                                                                        \
-        struct by_machine *M = &D->machine;                                                                  \
+        struct by_doctor_machine *M = &D->machine;                                                           \
         struct by_key_facts *K = &D->keys;                                                                   \
         struct by_doctor_place *P = &D->places[0];                                                           \
         struct by_switch_facts *S = &D->switches[0];                                                         \
@@ -197,7 +197,7 @@ static void a_switch_that_answers_is_seen_and_one_that_does_not_has_a_remedy(voi
     const struct by_session_options access = {.timeout_ms = 2000};
     struct by_doctor *doctor = sound_open();
     struct by_switch_facts *facts = &doctor->switches[0];
-    struct fake *fake = fake_start("leaf0", 1024, 65536);
+    struct controller_fake *fake = fake_start("leaf0", 1024, 65536);
     const struct by_finding *finding = NULL;
 
     (void)state;
@@ -261,7 +261,7 @@ static void keys_are_read_and_those_of_two_authorities_told_apart(void **state)
 
 static void this_machine_and_its_loopback_can_be_read(void **state)
 {
-    struct by_machine machine;
+    struct by_doctor_machine machine;
     struct by_interface interface;
 
     (void)state;

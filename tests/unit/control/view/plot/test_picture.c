@@ -110,7 +110,7 @@ static void check_loads(unsigned collective, double down, double up)
     fabric = by_fabric_make(fixture.topology, &fixture.plan, -1, 8);
     for (unsigned e = 0; e < 6; e++) {
         unsigned direction;
-        struct by_channel *channel =
+        struct by_plot_channel *channel =
             by_fabric_channel(fabric, fixture.nodes[e][0], fixture.nodes[e][1], &direction);
 
         assert_non_null(channel);
@@ -144,7 +144,7 @@ static void parallel_cables_add_up(void **state)
     struct by_topology *topology = parse(leafspine);
     struct by_fabric *fabric = by_fabric_make(topology, NULL, -1, 8);
     unsigned direction;
-    const struct by_channel *channel =
+    const struct by_plot_channel *channel =
         by_fabric_channel(fabric, node(topology, "spine"), node(topology, "leaf1"), &direction);
 
     (void)state;

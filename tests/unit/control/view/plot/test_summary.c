@@ -89,8 +89,8 @@ static void check_whole(const struct by_summary *summary)
     uint32_t nodes = 0, channels = 0;
 
     for (uint32_t i = 0; i < summary->group_count; i++) {
-        const struct by_group *group = &summary->groups[i];
-        const struct by_frame *frame = &summary->frames[group->frame];
+        const struct by_plot_group *group = &summary->groups[i];
+        const struct by_plot_frame *frame = &summary->frames[group->frame];
 
         nodes += group->count;
         assert_true(group->x - group->half_width >= frame->x - frame->width / 2);
