@@ -160,7 +160,7 @@ static int take_image(struct banyan_context *context, const struct banyan_config
         }
         error = image_path(path, file);
         if (error == 0)
-            error = by_image_file_read(file, &context->image_owned, &context->image_bytes);
+            error = by_host_image_read(file, &context->image_owned, &context->image_bytes);
         if (error != 0)
             return error;
         context->image = context->image_owned;

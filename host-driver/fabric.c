@@ -66,7 +66,7 @@ static int add_node(struct banyan_fabric *fabric, struct by_fabric_node *node, c
     int error;
 
     node->fabric = fabric;
-    error = by_image_file_read(path, &node->image, &node->image_bytes);
+    error = by_host_image_read(path, &node->image, &node->image_bytes);
     if (error != 0)
         return error;
     error = by_image_ports_check(node->image);

@@ -51,7 +51,7 @@ static int read_whole(const char *path, uint8_t **bytes, size_t *size)
     return 0;
 }
 
-int by_image_file_read(const char *path, uint8_t **image, size_t *bytes)
+int by_host_image_read(const char *path, uint8_t **image, size_t *bytes)
 {
     struct by_image_limits limits = {0};
     struct by_image_fault fault = {0};

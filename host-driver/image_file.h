@@ -9,7 +9,7 @@
 
 /* Reads and checks `path`; the caller frees *image. 0, or an error whose text names the file, the record and
  * the limit. */
-int by_image_file_read(const char *path, uint8_t **image, size_t *bytes);
+int by_host_image_read(const char *path, uint8_t **image, size_t *bytes);
 /* 0 when this program can drive the node's ports; BY_ELIMIT with a text. */
 int by_image_ports_check(const uint8_t *image);
 /* Finds job `job` (0: the only one). 0 or BY_ENOENT with a text that lists what there is. */

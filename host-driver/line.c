@@ -69,7 +69,7 @@ static int read_tls(struct by_host_line *line, const char *text, const char *key
     return error == 0 ? read_tcp(line, text) : by_fail(error, "BANYAN_KEYS: %s", reason);
 }
 
-int by_line_open(struct by_host_line *line, const char *address, const char *keys)
+int by_host_line_open(struct by_host_line *line, const char *address, const char *keys)
 {
     memset(line, 0, sizeof(*line));
     line->fd = -1;
@@ -85,7 +85,7 @@ int by_line_open(struct by_host_line *line, const char *address, const char *key
     return by_fail(BY_EINVAL, "BANYAN_CONTROLLER is '%s'; " FORMS, address);
 }
 
-void by_line_close(struct by_host_line *line)
+void by_host_line_close(struct by_host_line *line)
 {
     by_tls_close(line->tls);
     if (line->address_bytes > 0 && line->fd >= 0)
@@ -97,7 +97,7 @@ void by_line_close(struct by_host_line *line)
     line->fd = -1;
 }
 
-void by_line_drop(struct by_host_line *line, uint64_t now_ns, const char *why)
+void by_host_line_drop(struct by_host_line *line, uint64_t now_ns, const char *why)
 {
     snprintf(line->why, sizeof(line->why), "%s", why); /* which may be the stream's */
     by_tls_close(line->tls);
@@ -123,7 +123,7 @@ static void connected(struct by_host_line *line, uint64_t now_ns)
     }
     line->tls = by_tls_open(line->identity, line->fd);
     if (line->tls == NULL)
-        by_line_drop(line, now_ns, "no memory for TLS");
+        by_host_line_drop(line, now_ns, "no memory for TLS");
 }
 
 /* Goes on with the handshake. */
@@ -134,9 +134,9 @@ static void greet(struct by_host_line *line, uint64_t now_ns)
     if (error == 0)
         line->up = true;
     else if (error != BY_EAGAIN)
-        by_line_drop(line, now_ns, by_tls_text(line->tls));
+        by_host_line_drop(line, now_ns, by_tls_text(line->tls));
     else if (now_ns - line->begun_ns > GREET_NS)
-        by_line_drop(line, now_ns, "it connects, and does not show who it is");
+        by_host_line_drop(line, now_ns, "it connects, and does not show who it is");
 }
 
 static void begin(struct by_host_line *line, uint64_t now_ns)
@@ -146,7 +146,7 @@ static void begin(struct by_host_line *line, uint64_t now_ns)
     line->begun_ns = now_ns;
     line->fd = socket(line->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (line->fd < 0) {
-        by_line_drop(line, now_ns, strerror(errno));
+        by_host_line_drop(line, now_ns, strerror(errno));
         return;
     }
     if (line->address.ss_family != AF_UNIX) {
@@ -156,7 +156,7 @@ static void begin(struct by_host_line *line, uint64_t now_ns)
     if (connect(line->fd, (const struct sockaddr *)&line->address, line->address_bytes) == 0)
         connected(line, now_ns);
     else if (errno != EINPROGRESS)
-        by_line_drop(line, now_ns, strerror(errno));
+        by_host_line_drop(line, now_ns, strerror(errno));
 }
 
 /* Whether a connection that was begun has come about. */
@@ -168,11 +168,11 @@ static void finish(struct by_host_line *line, uint64_t now_ns)
 
     if (poll(&one, 1, 0) <= 0) {
         if (now_ns - line->begun_ns > CONNECT_NS)
-            by_line_drop(line, now_ns, "it does not answer");
+            by_host_line_drop(line, now_ns, "it does not answer");
         return;
     }
     if (getsockopt(line->fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0 || error != 0)
-        by_line_drop(line, now_ns, strerror(error != 0 ? error : errno));
+        by_host_line_drop(line, now_ns, strerror(error != 0 ? error : errno));
     else
         connected(line, now_ns);
 }
@@ -218,7 +218,7 @@ static int receive(struct by_host_line *line, uint64_t now_ns)
         if (line->full)
             return moved;
         if (reserve(&line->in, most < BY_LINE_READ_BYTES ? most : BY_LINE_READ_BYTES) != 0) {
-            by_line_drop(line, now_ns, "no memory for what it says");
+            by_host_line_drop(line, now_ns, "no memory for what it says");
             return moved;
         }
         if (most > line->in.room - line->in.used)
@@ -234,7 +234,7 @@ static int receive(struct by_host_line *line, uint64_t now_ns)
         }
         /* What came before the end is still looked at: it may say why. */
         if (got != BY_EAGAIN && !(moved && line->in.used > line->in.at))
-            by_line_drop(line, now_ns, got == 0 ? "it closed the connection" : reason(line));
+            by_host_line_drop(line, now_ns, got == 0 ? "it closed the connection" : reason(line));
         return moved;
     }
 }
@@ -247,14 +247,14 @@ static void send_queued(struct by_host_line *line, uint64_t now_ns)
 
         if (sent < 0) {
             if (sent != BY_EAGAIN)
-                by_line_drop(line, now_ns, reason(line));
+                by_host_line_drop(line, now_ns, reason(line));
             return;
         }
         line->out.at += (size_t)sent;
     }
 }
 
-enum by_line_event by_line_step(struct by_host_line *line, uint64_t now_ns)
+enum by_line_event by_host_line_step(struct by_host_line *line, uint64_t now_ns)
 {
     bool was_up = line->up;
 
@@ -275,13 +275,13 @@ enum by_line_event by_line_step(struct by_host_line *line, uint64_t now_ns)
     return line->up && receive(line, now_ns) ? BY_LINE_MOVED : BY_LINE_NOTHING;
 }
 
-void by_line_put(struct by_host_line *line, const struct by_member_frame *frame, uint64_t now_ns)
+void by_host_line_put(struct by_host_line *line, const struct by_member_frame *frame, uint64_t now_ns)
 {
     if (!line->up)
         return;
     if (line->out.used - line->out.at > OUT_MAX ||
         reserve(&line->out, BY_MEMBER_FIXED_MAX + frame->bytes) != 0) {
-        by_line_drop(line, now_ns, "it takes nothing more");
+        by_host_line_drop(line, now_ns, "it takes nothing more");
         return;
     }
     line->out.used += by_member_put(frame, line->out.bytes + line->out.used);
@@ -291,7 +291,7 @@ void by_line_put(struct by_host_line *line, const struct by_member_frame *frame,
     send_queued(line, now_ns);
 }
 
-int by_line_get(struct by_host_line *line, struct by_member_frame *frame, uint64_t now_ns)
+int by_host_line_get(struct by_host_line *line, struct by_member_frame *frame, uint64_t now_ns)
 {
     char text[sizeof(line->why)];
     size_t used;
@@ -312,19 +312,19 @@ int by_line_get(struct by_host_line *line, struct by_member_frame *frame, uint64
                  "it sends a frame of more than %zu bytes, which none of its kind may have; is it a banyand "
                  "of this version?",
                  used);
-    by_line_drop(line, now_ns,
-                 error == BY_ELIMIT     ? text
-                 : error == BY_EVERSION ? "it speaks another version"
-                                        : "it is no banyand");
+    by_host_line_drop(line, now_ns,
+                      error == BY_ELIMIT     ? text
+                      : error == BY_EVERSION ? "it speaks another version"
+                                             : "it is no banyand");
     return BY_EAGAIN;
 }
 
-uint64_t by_line_deadline(const struct by_host_line *line)
+uint64_t by_host_line_deadline(const struct by_host_line *line)
 {
     return line->fd < 0 ? line->retry_ns : line->full ? 0 : UINT64_MAX;
 }
 
-uint32_t by_line_fds(const struct by_host_line *line, struct pollfd *fds)
+uint32_t by_host_line_fds(const struct by_host_line *line, struct pollfd *fds)
 {
     if (line->fd < 0)
         return 0;

@@ -49,22 +49,22 @@ enum by_line_event { BY_LINE_NOTHING, BY_LINE_UP, BY_LINE_MOVED };
 
 /* Reads "unix:PATH", "tcp:HOST:PORT" or "tls:HOST:PORT" and looks HOST up; connects to nobody yet. `keys` is
  * the folder of this host's keys, "" when it has none. 0, or an error with its text. */
-int by_line_open(struct by_host_line *line, const char *address, const char *keys);
+int by_host_line_open(struct by_host_line *line, const char *address, const char *keys);
 /* After it nothing is held; the line may be zeroed memory, too. */
-void by_line_close(struct by_host_line *line);
+void by_host_line_close(struct by_host_line *line);
 /* Connects, when it is time to, receives and sends what can be. UP: what was queued before is forgotten, and
  * the other side knows nothing of us yet. */
-enum by_line_event by_line_step(struct by_host_line *line, uint64_t now_ns);
+enum by_line_event by_host_line_step(struct by_host_line *line, uint64_t now_ns);
 /* Ends the connection, which is then opened again. */
-void by_line_drop(struct by_host_line *line, uint64_t now_ns, const char *why);
+void by_host_line_drop(struct by_host_line *line, uint64_t now_ns, const char *why);
 /* Queues a frame; passed over while the line is down. */
-void by_line_put(struct by_host_line *line, const struct by_member_frame *frame, uint64_t now_ns);
+void by_host_line_put(struct by_host_line *line, const struct by_member_frame *frame, uint64_t now_ns);
 /* The next frame, its data valid until the next call of any function here. 0 or BY_EAGAIN; what is no frame
  * of a controller, or is longer than such a one can be, breaks the line. */
-int by_line_get(struct by_host_line *line, struct by_member_frame *frame, uint64_t now_ns);
+int by_host_line_get(struct by_host_line *line, struct by_member_frame *frame, uint64_t now_ns);
 /* When there is something to do at the latest, but for what poll tells (ns). */
-uint64_t by_line_deadline(const struct by_host_line *line);
+uint64_t by_host_line_deadline(const struct by_host_line *line);
 /* What to poll; 0 or 1 entries. */
-uint32_t by_line_fds(const struct by_host_line *line, struct pollfd *fds);
+uint32_t by_host_line_fds(const struct by_host_line *line, struct pollfd *fds);
 
 #endif

@@ -41,7 +41,7 @@ static void put(struct by_member *member, struct by_member_frame frame, uint64_t
 {
     frame.job = member->job;
     frame.rank = member->rank;
-    by_line_put(&member->line, &frame, now_ns);
+    by_host_line_put(&member->line, &frame, now_ns);
 }
 
 static void say_hello(struct banyan_comm *comm, uint64_t now_ns)
@@ -144,7 +144,7 @@ static int take_freeze(struct banyan_comm *comm, const struct by_member_frame *f
         return 0;
     }
     if (frame->bytes == 0) { /* the attempt's table did not come: it does on a new connection */
-        by_line_drop(&member->line, now_ns, "it has not sent a table");
+        by_host_line_drop(&member->line, now_ns, "it has not sent a table");
         return 0;
     }
     return by_survive_freeze(comm, survive, frame, by_comm_now(comm));
@@ -229,9 +229,9 @@ uint32_t by_member_step(struct banyan_comm *comm, uint64_t now_ns)
     if (member == NULL || now_ns - member->looked_ns < LOOK_NS || comm->verdict.error != 0)
         return 0;
     member->looked_ns = now_ns;
-    if (by_line_step(&member->line, now_ns) == BY_LINE_UP)
+    if (by_host_line_step(&member->line, now_ns) == BY_LINE_UP)
         say_hello(comm, now_ns);
-    while (error == 0 && by_line_get(&member->line, &frame, now_ns) == 0) {
+    while (error == 0 && by_host_line_get(&member->line, &frame, now_ns) == 0) {
         error = take(comm, &frame, now_ns);
         /* A rank says what it has to before it takes the next message. */
         if (error == 0 && member->ready)
@@ -254,14 +254,14 @@ uint64_t by_member_deadline(const struct banyan_comm *comm)
 
     if (member == NULL || comm->verdict.error != 0)
         return UINT64_MAX;
-    line_ns = by_line_deadline(&member->line);
+    line_ns = by_host_line_deadline(&member->line);
     alive_ns = member->alive_ns + ALIVE_NS;
     return line_ns < alive_ns ? line_ns : alive_ns;
 }
 
 uint32_t by_member_fds(const struct banyan_comm *comm, struct pollfd *fds)
 {
-    return comm->member != NULL ? by_line_fds(&comm->member->line, fds) : 0;
+    return comm->member != NULL ? by_host_line_fds(&comm->member->line, fds) : 0;
 }
 
 void by_member_woken(struct banyan_comm *comm)
@@ -315,8 +315,8 @@ int by_member_open(struct banyan_comm *comm, uint32_t job)
     member->rank = BY_RANK_NONE;
     if (getrandom(&member->nonce, sizeof(member->nonce), 0) != (ssize_t)sizeof(member->nonce))
         return by_fail(BY_EIO, "no random number for the controller: %s", strerror(errno));
-    error = by_line_open(&member->line, context->settings.value[BY_SETTING_CONTROLLER],
-                         context->settings.value[BY_SETTING_KEYS]);
+    error = by_host_line_open(&member->line, context->settings.value[BY_SETTING_CONTROLLER],
+                              context->settings.value[BY_SETTING_KEYS]);
     if (error == 0 && comm->image == NULL)
         error = await_table(comm);
     return error;
@@ -344,7 +344,7 @@ void by_member_close(struct banyan_comm *comm)
 
         put(member, (struct by_member_frame){.type = BY_MEMBER_BYE, .gen = comm->job.gen}, now_ns);
     }
-    by_line_close(&member->line);
+    by_host_line_close(&member->line);
     by_survive_free(&member->survive);
     free(member);
     comm->member = NULL;

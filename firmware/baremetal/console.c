@@ -20,7 +20,7 @@ static void put_control(struct by_console *console, uint32_t port, uint16_t even
     uint8_t *message = console->control_out[at];
     uint32_t bytes;
 
-    while (by_ring_take(&console->control_tx, &head, &bytes))
+    while (by_virtio_ring_take(&console->control_tx, &head, &bytes))
         ;
     for (unsigned i = 0; i < 4; i++)
         message[i] = (uint8_t)(port >> 8 * i);
@@ -31,8 +31,8 @@ static void put_control(struct by_console *console, uint32_t port, uint16_t even
     by_cache_clean(message, MESSAGE_BYTES);
     console->control_tx.descriptor[at] =
         (struct by_ring_descriptor){.address = (uintptr_t)message, .bytes = MESSAGE_BYTES};
-    by_ring_offer(&console->control_tx, at);
-    by_ring_publish(&console->control_tx);
+    by_virtio_ring_offer(&console->control_tx, at);
+    by_virtio_ring_publish(&console->control_tx);
 }
 
 static void post(struct by_console *console, uint16_t at)
@@ -42,7 +42,7 @@ static void post(struct by_console *console, uint16_t at)
         (struct by_ring_descriptor){.address = (uintptr_t)console->control_in[at],
                                     .bytes = BY_CONSOLE_CONTROL_BYTES,
                                     .flags = BY_RING_DEVICE_WRITES};
-    by_ring_offer(&console->control_rx, at);
+    by_virtio_ring_offer(&console->control_rx, at);
 }
 
 static void open_lines(struct by_console *console, struct by_agent *agent, const struct by_guard *guard)
@@ -52,7 +52,7 @@ static void open_lines(struct by_console *console, struct by_agent *agent, const
     while (console->line_count < BY_CONSOLE_LINES && FIRST_PORT + console->line_count < ports) {
         struct by_metal_line *line = by_memory_take("a control line", sizeof *line);
 
-        by_line_open(line, &console->device, FIRST_PORT + console->line_count, agent, guard);
+        by_metal_line_open(line, &console->device, FIRST_PORT + console->line_count, agent, guard);
         console->line[console->line_count++] = line;
     }
 }
@@ -69,9 +69,9 @@ bool by_console_open(struct by_console *console, struct by_agent *agent, const s
     for (uint16_t i = 0; i < BY_CONSOLE_CONTROL; i++)
         post(console, i);
     by_virtio_run(&console->device);
-    by_ring_publish(&console->control_rx);
+    by_virtio_ring_publish(&console->control_rx);
     for (uint32_t i = 0; i < console->line_count; i++)
-        by_line_start(console->line[i]);
+        by_metal_line_start(console->line[i]);
     put_control(console, NO_PORT, DEVICE_READY, 1);
     return console->line_count > 0;
 }
@@ -92,7 +92,7 @@ static void take_control(struct by_console *console, const uint8_t *message, uin
         if (line < console->line_count)
             put_control(console, port, PORT_OPEN, 1);
     } else if (event == PORT_OPEN && line < console->line_count) {
-        by_line_renew(console->line[line]);
+        by_metal_line_renew(console->line[line]);
     }
 }
 
@@ -101,13 +101,13 @@ static uint32_t take_controls(struct by_console *console)
     uint32_t done = 0, bytes;
     uint16_t at;
 
-    while (by_ring_take(&console->control_rx, &at, &bytes)) {
+    while (by_virtio_ring_take(&console->control_rx, &at, &bytes)) {
         if (at < BY_CONSOLE_CONTROL) {
             by_cache_drop(console->control_in[at], BY_CONSOLE_CONTROL_BYTES);
             take_control(console, console->control_in[at], bytes);
             post(console, at);
         }
-        by_ring_publish(&console->control_rx);
+        by_virtio_ring_publish(&console->control_rx);
         done++;
     }
     return done;
@@ -120,12 +120,12 @@ uint32_t by_console_serve(struct by_console *console)
     for (uint32_t i = 0; i < console->line_count; i++) {
         struct by_metal_line *line = console->line[i];
 
-        done += by_line_reclaim(line);
+        done += by_metal_line_reclaim(line);
         /* What a client sends without end comes in pieces, so that packets are not kept waiting. */
-        for (uint32_t k = 0; k < BY_LINE_IN && by_line_fetch(line); k++) {
+        for (uint32_t k = 0; k < BY_LINE_IN && by_metal_line_fetch(line); k++) {
             /* That a client came is told before its first bytes are, but on another ring. */
             take_controls(console);
-            by_line_read(line);
+            by_metal_line_read(line);
             done++;
         }
     }
@@ -146,9 +146,9 @@ void by_console_count(const struct by_console *console, struct by_guard_counters
 
 bool by_console_alert(struct by_console *console, bool wanted)
 {
-    bool is_there = by_ring_alert(&console->control_rx, wanted);
+    bool is_there = by_virtio_ring_alert(&console->control_rx, wanted);
 
     for (uint32_t i = 0; i < console->line_count; i++)
-        is_there = by_line_alert(console->line[i], wanted) || is_there;
+        is_there = by_metal_line_alert(console->line[i], wanted) || is_there;
     return is_there;
 }

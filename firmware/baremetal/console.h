@@ -25,7 +25,7 @@ struct by_console {
 };
 
 /* Starts the first console of the board with as many lines as it has; false when there is none. `guard` as
- * by_line_open has it. Memory from the plan. */
+ * by_metal_line_open has it. Memory from the plan. */
 bool by_console_open(struct by_console *console, struct by_agent *agent, const struct by_guard *guard);
 /* Takes what came, answers. Returns how much was done (0: nothing). */
 uint32_t by_console_serve(struct by_console *console);

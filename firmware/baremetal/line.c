@@ -14,46 +14,46 @@ static void post(struct by_metal_line *line, uint16_t at)
     by_cache_drop(line->in[at], BY_LINE_IN_BYTES);
     line->rx.descriptor[at] = (struct by_ring_descriptor){
         .address = (uintptr_t)line->in[at], .bytes = BY_LINE_IN_BYTES, .flags = BY_RING_DEVICE_WRITES};
-    by_ring_offer(&line->rx, at);
+    by_virtio_ring_offer(&line->rx, at);
 }
 
-void by_line_open(struct by_metal_line *line, const struct by_virtio *device, uint32_t port,
-                  struct by_agent *agent, const struct by_guard *guard)
+void by_metal_line_open(struct by_metal_line *line, const struct by_virtio *device, uint32_t port,
+                        struct by_agent *agent, const struct by_guard *guard)
 {
     line->agent = agent;
     line->is_guarded = guard != NULL;
     if (guard)
         by_guard_open(&line->guard, &guard->key, guard->boot_nonce, (uint16_t)port);
-    by_line_renew(line);
+    by_metal_line_renew(line);
     by_virtio_ring(device, queue_rx(port), &line->rx);
     by_virtio_ring(device, queue_rx(port) + 1, &line->tx);
     for (uint16_t i = 0; i < BY_LINE_IN; i++)
         post(line, i);
 }
 
-void by_line_start(struct by_metal_line *line)
+void by_metal_line_start(struct by_metal_line *line)
 {
-    by_ring_publish(&line->rx);
+    by_virtio_ring_publish(&line->rx);
 }
 
-void by_line_renew(struct by_metal_line *line)
+void by_metal_line_renew(struct by_metal_line *line)
 {
     by_channel_init(&line->channel, line->is_guarded ? &line->guard : NULL);
     line->is_fresh = true;
 }
 
-uint32_t by_line_reclaim(struct by_metal_line *line)
+uint32_t by_metal_line_reclaim(struct by_metal_line *line)
 {
     uint32_t bytes;
     uint16_t at;
 
-    if (!line->is_sending || !by_ring_take(&line->tx, &at, &bytes))
+    if (!line->is_sending || !by_virtio_ring_take(&line->tx, &at, &bytes))
         return 0;
     line->is_sending = false;
     return 1;
 }
 
-bool by_line_fetch(struct by_metal_line *line)
+bool by_metal_line_fetch(struct by_metal_line *line)
 {
     if (line->is_sending || by_channel_wait_ns(&line->channel, line->agent) > 0)
         return false;
@@ -61,10 +61,10 @@ bool by_line_fetch(struct by_metal_line *line)
         return true;
     if (line->in_bytes > 0) {
         post(line, line->in_at);
-        by_ring_publish(&line->rx);
+        by_virtio_ring_publish(&line->rx);
     }
     line->in_bytes = line->in_done = 0;
-    if (!by_ring_take(&line->rx, &line->in_at, &line->in_bytes))
+    if (!by_virtio_ring_take(&line->rx, &line->in_at, &line->in_bytes))
         return false;
     if (line->in_bytes > BY_LINE_IN_BYTES)
         line->in_bytes = BY_LINE_IN_BYTES;
@@ -72,7 +72,7 @@ bool by_line_fetch(struct by_metal_line *line)
         by_cache_drop(line->in[line->in_at], line->in_bytes);
     } else { /* nothing is in it */
         post(line, line->in_at);
-        by_ring_publish(&line->rx);
+        by_virtio_ring_publish(&line->rx);
     }
     return line->in_bytes > 0;
 }
@@ -116,7 +116,7 @@ static bool is_left_over(struct by_metal_line *line)
         return false;
     begins = may_begin(line, data, line->in_bytes);
     if (begins && line->in_bytes >= BEGIN_BYTES)
-        by_line_renew(line);
+        by_metal_line_renew(line);
     if (begins || line->channel.have > 0)
         return false;
     line->guard.counters.closed +=
@@ -124,7 +124,7 @@ static bool is_left_over(struct by_metal_line *line)
     return true;
 }
 
-void by_line_read(struct by_metal_line *line)
+void by_metal_line_read(struct by_metal_line *line)
 {
     size_t used;
     int32_t made;
@@ -144,15 +144,15 @@ void by_line_read(struct by_metal_line *line)
     by_cache_clean(line->out, (uint32_t)made);
     line->tx.descriptor[0] =
         (struct by_ring_descriptor){.address = (uintptr_t)line->out, .bytes = (uint32_t)made};
-    by_ring_offer(&line->tx, 0);
-    by_ring_publish(&line->tx);
+    by_virtio_ring_offer(&line->tx, 0);
+    by_virtio_ring_publish(&line->tx);
     line->is_sending = true;
 }
 
-bool by_line_alert(struct by_metal_line *line, bool wanted)
+bool by_metal_line_alert(struct by_metal_line *line, bool wanted)
 {
-    bool rx = by_ring_alert(&line->rx, wanted) || line->in_done < line->in_bytes;
-    bool tx = by_ring_alert(&line->tx, wanted && line->is_sending);
+    bool rx = by_virtio_ring_alert(&line->rx, wanted) || line->in_done < line->in_bytes;
+    bool tx = by_virtio_ring_alert(&line->tx, wanted && line->is_sending);
 
     return (rx && !line->is_sending) || tx;
 }

@@ -30,19 +30,19 @@ struct by_metal_line {
 
 /* Sets up the rings of port `port` of a console. `guard`: requests are taken under its key alone, else NULL.
  */
-void by_line_open(struct by_metal_line *line, const struct by_virtio *device, uint32_t port,
-                  struct by_agent *agent, const struct by_guard *guard);
+void by_metal_line_open(struct by_metal_line *line, const struct by_virtio *device, uint32_t port,
+                        struct by_agent *agent, const struct by_guard *guard);
 /* The device runs: shows it the buffers. */
-void by_line_start(struct by_metal_line *line);
+void by_metal_line_start(struct by_metal_line *line);
 /* A client came, or one went. */
-void by_line_renew(struct by_metal_line *line);
+void by_metal_line_renew(struct by_metal_line *line);
 /* Takes back what was sent; returns how much was done (0: nothing). */
-uint32_t by_line_reclaim(struct by_metal_line *line);
+uint32_t by_metal_line_reclaim(struct by_metal_line *line);
 /* True when there are bytes to read now. */
-bool by_line_fetch(struct by_metal_line *line);
+bool by_metal_line_fetch(struct by_metal_line *line);
 /* Reads these bytes up to the end of one message, and sends its answer. */
-void by_line_read(struct by_metal_line *line);
+void by_metal_line_read(struct by_metal_line *line);
 /* Asks for interrupts, or none. True when there is work already. */
-bool by_line_alert(struct by_metal_line *line, bool wanted);
+bool by_metal_line_alert(struct by_metal_line *line, bool wanted);
 
 #endif

@@ -169,8 +169,8 @@ static void rest(struct by_metal_switch *self)
 /* A piece of a table to flash; what comes of it is said, and remembered for those who ask. */
 static bool keep(struct by_metal_switch *self)
 {
-    bool done = by_store_step(&self->store);
-    const char *word = by_store_word(&self->store);
+    bool done = by_metal_store_step(&self->store);
+    const char *word = by_metal_store_word(&self->store);
 
     if (word) {
         by_log_say(word, NULL);

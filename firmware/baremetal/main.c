@@ -177,9 +177,9 @@ static void open_agent(const struct by_engine_config *engine)
     };
     size_t bytes = by_agent_size(&config);
 
-    self.has_store = by_store_open(&self.store, engine->image_bytes_max);
+    self.has_store = by_metal_store_open(&self.store, engine->image_bytes_max);
     if (self.has_store)
-        config.saved = by_store_saved(&self.store, &config.saved_bytes);
+        config.saved = by_metal_store_saved(&self.store, &config.saved_bytes);
     if (by_agent_init(&self.agent, by_memory_take("the agent", bytes), bytes, &config) != 0)
         by_fault_say("the agent does not start");
     self.console = by_memory_take("the control channel", sizeof(*self.console));

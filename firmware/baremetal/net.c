@@ -29,9 +29,9 @@ static void refill(struct by_metal_net *net)
             (struct by_ring_descriptor){.address = (uintptr_t)net->pool->buffer[buffer].data,
                                         .bytes = net->pool->room,
                                         .flags = BY_RING_DEVICE_WRITES};
-        by_ring_offer(&net->rx, at);
+        by_virtio_ring_offer(&net->rx, at);
     }
-    by_ring_publish(&net->rx);
+    by_virtio_ring_publish(&net->rx);
 }
 
 void by_net_open(struct by_metal_net *net, uint32_t index, const struct by_virtio *device,
@@ -66,7 +66,7 @@ uint32_t by_net_receive(struct by_metal_net *net, uint16_t *buffers, uint32_t mo
     uint32_t count = 0, bytes;
     uint16_t at;
 
-    while (count < most && by_ring_take(&net->rx, &at, &bytes)) {
+    while (count < most && by_virtio_ring_take(&net->rx, &at, &bytes)) {
         uint16_t buffer = net->posted[at];
 
         net->idle[net->idle_count++] = at;
@@ -90,7 +90,7 @@ void by_net_reclaim(struct by_metal_net *net)
     uint32_t bytes;
     uint16_t head;
 
-    while (by_ring_take(&net->tx, &head, &bytes)) {
+    while (by_virtio_ring_take(&net->tx, &head, &bytes)) {
         struct by_net_slot *slot = &net->slot[head / 2];
 
         if (slot->ref != BY_REF_NONE)
@@ -145,7 +145,7 @@ static void offer(struct by_metal_net *net, const uint8_t *head, uint32_t head_b
     }
     net->tx_packets++;
     net->tx_bytes += head_bytes + payload_bytes - BY_NET_HEADER_BYTES;
-    by_ring_offer(&net->tx, at);
+    by_virtio_ring_offer(&net->tx, at);
 }
 
 void by_net_send(struct by_metal_net *net, uint32_t head_bytes, const uint8_t *payload,
@@ -178,13 +178,13 @@ void by_net_forward(struct by_metal_net *net, uint16_t buffer)
 
 void by_net_flush(struct by_metal_net *net)
 {
-    by_ring_publish(&net->tx);
+    by_virtio_ring_publish(&net->tx);
 }
 
 bool by_net_alert(struct by_metal_net *net, bool wanted)
 {
-    bool rx = by_ring_alert(&net->rx, wanted);
-    bool tx = by_ring_alert(&net->tx, wanted && net->slot_free_count < net->slot_count);
+    bool rx = by_virtio_ring_alert(&net->rx, wanted);
+    bool tx = by_virtio_ring_alert(&net->tx, wanted && net->slot_free_count < net->slot_count);
 
     return rx || tx;
 }

@@ -114,7 +114,7 @@ static void node_keep(void *node, const uint8_t *image, size_t bytes)
     struct by_metal_switch *self = node;
 
     if (self->has_store)
-        by_store_put(&self->store, image, bytes);
+        by_metal_store_put(&self->store, image, bytes);
 }
 
 static void node_clock(void *node, uint64_t *now_ns, uint64_t *unix_ns)

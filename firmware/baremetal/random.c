@@ -30,9 +30,9 @@ bool by_random_draw(uint8_t bytes[BY_RANDOM_BYTES])
         by_cache_drop(drawn, sizeof drawn);
         ring.descriptor[0] = (struct by_ring_descriptor){
             .address = (uintptr_t)drawn, .bytes = BY_RANDOM_BYTES - have, .flags = BY_RING_DEVICE_WRITES};
-        by_ring_offer(&ring, 0);
-        by_ring_publish(&ring);
-        while (!by_ring_take(&ring, &head, &got))
+        by_virtio_ring_offer(&ring, 0);
+        by_virtio_ring_publish(&ring);
+        while (!by_virtio_ring_take(&ring, &head, &got))
             if (by_clock_ns() - begin > WAIT_NS)
                 return false;
         if (got == 0 || got > BY_RANDOM_BYTES - have)

@@ -41,7 +41,7 @@ static void read_copy(struct by_metal_store *store, uint32_t index, uint32_t ima
     store->newest = index;
 }
 
-bool by_store_open(struct by_metal_store *store, uint32_t image_bytes_max)
+bool by_metal_store_open(struct by_metal_store *store, uint32_t image_bytes_max)
 {
     uint32_t sector;
 
@@ -59,13 +59,13 @@ bool by_store_open(struct by_metal_store *store, uint32_t image_bytes_max)
     return true;
 }
 
-const uint8_t *by_store_saved(const struct by_metal_store *store, uint32_t *bytes)
+const uint8_t *by_metal_store_saved(const struct by_metal_store *store, uint32_t *bytes)
 {
     *bytes = store->saved_bytes > 0 ? store->saved_bytes - BY_SAVED_HEADER_BYTES : 0;
     return store->saved_bytes > 0 ? store->next + BY_SAVED_HEADER_BYTES : NULL;
 }
 
-void by_store_put(struct by_metal_store *store, const uint8_t *image, size_t bytes)
+void by_metal_store_put(struct by_metal_store *store, const uint8_t *image, size_t bytes)
 {
     BY_ASSERT(BY_SAVED_HEADER_BYTES + bytes <= store->area_bytes);
     if (store->state == BY_STORE_DEAD)
@@ -134,7 +134,7 @@ static void look(struct by_metal_store *store)
     }
 }
 
-bool by_store_step(struct by_metal_store *store)
+bool by_metal_store_step(struct by_metal_store *store)
 {
     uint32_t area = (1 - store->newest) * store->area_bytes;
 
@@ -154,7 +154,7 @@ bool by_store_step(struct by_metal_store *store)
     return true;
 }
 
-const char *by_store_word(struct by_metal_store *store)
+const char *by_metal_store_word(struct by_metal_store *store)
 {
     const char *word = store->word;
 

@@ -29,14 +29,14 @@ struct by_metal_store {
 
 /* Reads the newest whole copy, of an image of at most `image_bytes_max`; memory from the plan. False when the
  * board has no flash that is large enough. */
-bool by_store_open(struct by_metal_store *store, uint32_t image_bytes_max);
+bool by_metal_store_open(struct by_metal_store *store, uint32_t image_bytes_max);
 /* The image that was read, or NULL; until the first put. */
-const uint8_t *by_store_saved(const struct by_metal_store *store, uint32_t *bytes);
+const uint8_t *by_metal_store_saved(const struct by_metal_store *store, uint32_t *bytes);
 /* Has a copy of the image written, after what is being written and instead of what waits. */
-void by_store_put(struct by_metal_store *store, const uint8_t *image, size_t bytes);
+void by_metal_store_put(struct by_metal_store *store, const uint8_t *image, size_t bytes);
 /* A piece of work; false when there is none. */
-bool by_store_step(struct by_metal_store *store);
+bool by_metal_store_step(struct by_metal_store *store);
 /* What has come of a table since the last call, for people, or NULL. */
-const char *by_store_word(struct by_metal_store *store);
+const char *by_metal_store_word(struct by_metal_store *store);
 
 #endif

@@ -133,7 +133,7 @@ void by_virtio_quiet(const struct by_virtio *device)
         by_write32(device->base + INTERRUPT_ACKNOWLEDGE, status);
 }
 
-void by_ring_offer(struct by_virtio_ring *ring, uint16_t head)
+void by_virtio_ring_offer(struct by_virtio_ring *ring, uint16_t head)
 {
     uint16_t *entry = &ring->out->ring[ring->available++ & (ring->size - 1)];
     const struct by_ring_descriptor *descriptor = &ring->descriptor[head];
@@ -153,7 +153,7 @@ static void look(const struct by_virtio_ring *ring)
     by_cache_drop(ring->in, offsetof(struct by_ring_used, ring));
 }
 
-void by_ring_publish(struct by_virtio_ring *ring)
+void by_virtio_ring_publish(struct by_virtio_ring *ring)
 {
     if (ring->published == ring->available)
         return;
@@ -167,7 +167,7 @@ void by_ring_publish(struct by_virtio_ring *ring)
         by_write32(ring->device.base + NOTIFY, ring->queue);
 }
 
-bool by_ring_take(struct by_virtio_ring *ring, uint16_t *head, uint32_t *bytes)
+bool by_virtio_ring_take(struct by_virtio_ring *ring, uint16_t *head, uint32_t *bytes)
 {
     uint16_t at = ring->seen & (ring->size - 1);
 
@@ -184,7 +184,7 @@ bool by_ring_take(struct by_virtio_ring *ring, uint16_t *head, uint32_t *bytes)
     return true;
 }
 
-bool by_ring_alert(struct by_virtio_ring *ring, bool wanted)
+bool by_virtio_ring_alert(struct by_virtio_ring *ring, bool wanted)
 {
     *(volatile uint16_t *)&ring->out->flags = wanted ? 0 : NO_INTERRUPT;
     by_cache_clean(ring->out, offsetof(struct by_ring_available, ring));

@@ -70,14 +70,14 @@ uint8_t by_virtio_config8(const struct by_virtio *device, uint32_t offset);
 /* Takes back the device's interrupt. */
 void by_virtio_quiet(const struct by_virtio *device);
 
-/* Offers the chain that begins with descriptor `head`; the device sees it after by_ring_publish. */
-void by_ring_offer(struct by_virtio_ring *ring, uint16_t head);
+/* Offers the chain that begins with descriptor `head`; the device sees it after by_virtio_ring_publish. */
+void by_virtio_ring_offer(struct by_virtio_ring *ring, uint16_t head);
 /* Shows what was offered, and wakes the device if it asks for that. */
-void by_ring_publish(struct by_virtio_ring *ring);
+void by_virtio_ring_publish(struct by_virtio_ring *ring);
 /* The next chain that the device is done with: its head, and the bytes that it wrote. False when there is
  * none. */
-bool by_ring_take(struct by_virtio_ring *ring, uint16_t *head, uint32_t *bytes);
+bool by_virtio_ring_take(struct by_virtio_ring *ring, uint16_t *head, uint32_t *bytes);
 /* Asks for an interrupt at the next used chain, or for none. True when one is there already. */
-bool by_ring_alert(struct by_virtio_ring *ring, bool wanted);
+bool by_virtio_ring_alert(struct by_virtio_ring *ring, bool wanted);
 
 #endif

@@ -116,7 +116,7 @@ static int open_agent(struct by_agent **agent, void **memory, const struct by_sw
     size_t saved_bytes;
 
     if (node->store) {
-        config.saved = by_store_saved(node->store, &saved_bytes);
+        config.saved = by_switchd_store_saved(node->store, &saved_bytes);
         config.saved_bytes = (uint32_t)saved_bytes;
         if (saved_bytes > board->image_bytes) {
             by_say("the saved table has %zu bytes, board %s takes %u: it is not offered", saved_bytes,
@@ -189,7 +189,7 @@ static int run(const struct by_switchd_options *options, const struct by_board *
     if (result != 0)
         return result;
     node.shell = shell;
-    if (options->state && (result = by_store_open(&node.store, options->state, options->name)) != 0)
+    if (options->state && (result = by_switchd_store_open(&node.store, options->state, options->name)) != 0)
         goto out;
     result = open_agent(&agent, &memory, options, board, &node);
     if (result != 0)
@@ -202,7 +202,7 @@ static int run(const struct by_switchd_options *options, const struct by_board *
         result = run_shell(shell, options);
     running = NULL;
 out:
-    by_store_close(node.store);
+    by_switchd_store_close(node.store);
     by_shell_close(shell);
     free(memory);
     return result;
@@ -215,7 +215,7 @@ int main(int argc, char **argv)
     struct by_server *server;
     const char *pci[BY_PORTS_MAX];
     struct by_eal_config eal = {.pci = pci};
-    int result = by_options_parse(&options, argc, argv);
+    int result = by_switchd_options_parse(&options, argc, argv);
 
     if (result >= 0)
         return result;

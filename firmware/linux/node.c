@@ -112,7 +112,7 @@ static void node_keep(void *node, const uint8_t *image, size_t bytes)
     struct by_switchd_store *store = ((struct by_switchd_node *)node)->store;
 
     if (store)
-        by_store_put(store, image, bytes);
+        by_switchd_store_put(store, image, bytes);
 }
 
 static uint64_t clock_ns(clockid_t clock)

@@ -275,7 +275,7 @@ static int check(const struct by_switchd_options *options)
     return -1;
 }
 
-int by_options_parse(struct by_switchd_options *options, int argc, char **argv)
+int by_switchd_options_parse(struct by_switchd_options *options, int argc, char **argv)
 {
     int code, status;
 

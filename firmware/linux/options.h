@@ -33,6 +33,6 @@ struct by_switchd_options {
 
 /* Parses the command line. -1: go on; else the status to exit with (0 after --help or --version, 2 after an
  * error, reported). */
-int by_options_parse(struct by_switchd_options *options, int argc, char **argv);
+int by_switchd_options_parse(struct by_switchd_options *options, int argc, char **argv);
 
 #endif

@@ -129,7 +129,7 @@ static void *write_all(void *argument)
     return NULL;
 }
 
-int by_store_open(struct by_switchd_store **out, const char *folder, const char *name)
+int by_switchd_store_open(struct by_switchd_store **out, const char *folder, const char *name)
 {
     struct by_switchd_store *store = calloc(1, sizeof *store);
     struct stat status;
@@ -164,13 +164,13 @@ int by_store_open(struct by_switchd_store **out, const char *folder, const char 
     return 0;
 }
 
-const uint8_t *by_store_saved(const struct by_switchd_store *store, size_t *bytes)
+const uint8_t *by_switchd_store_saved(const struct by_switchd_store *store, size_t *bytes)
 {
     *bytes = store->saved ? store->saved_bytes - HEADER_BYTES : 0;
     return store->saved ? store->saved + HEADER_BYTES : NULL;
 }
 
-void by_store_put(struct by_switchd_store *store, const uint8_t *image, size_t bytes)
+void by_switchd_store_put(struct by_switchd_store *store, const uint8_t *image, size_t bytes)
 {
     uint8_t *file = malloc(HEADER_BYTES + bytes), *older;
 
@@ -190,7 +190,7 @@ void by_store_put(struct by_switchd_store *store, const uint8_t *image, size_t b
     free(older);
 }
 
-void by_store_close(struct by_switchd_store *store)
+void by_switchd_store_close(struct by_switchd_store *store)
 {
     if (!store)
         return;

@@ -17,13 +17,13 @@ struct by_switchd_store;
  * Opens the store of switch `name` in `folder`, which must be there, and reads the newest whole copy. 0,
  * BY_ENOENT (the folder), BY_EIO or BY_ENOMEM, reported. Files that are damaged are said and passed over.
  */
-int by_store_open(struct by_switchd_store **store, const char *folder, const char *name);
+int by_switchd_store_open(struct by_switchd_store **store, const char *folder, const char *name);
 /* The image that was read, owned by the store, or NULL. */
-const uint8_t *by_store_saved(const struct by_switchd_store *store, size_t *bytes);
+const uint8_t *by_switchd_store_saved(const struct by_switchd_store *store, size_t *bytes);
 /* Has a copy of the image written; never waits for the disk. Of several in a row the last one is written for
  * sure. The switch's thread. */
-void by_store_put(struct by_switchd_store *store, const uint8_t *image, size_t bytes);
+void by_switchd_store_put(struct by_switchd_store *store, const uint8_t *image, size_t bytes);
 /* Waits until all is written. NULL is allowed. */
-void by_store_close(struct by_switchd_store *store);
+void by_switchd_store_close(struct by_switchd_store *store);
 
 #endif

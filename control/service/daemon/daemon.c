@@ -211,7 +211,7 @@ int by_daemon_main(int argc, char **argv)
 {
     struct by_daemon *daemon = by_alloc(1, sizeof(*daemon));
     mode_t before = umask(0077); /* what it writes holds keys */
-    int status = by_options_parse(&daemon->options, argc, argv);
+    int status = by_daemon_options_parse(&daemon->options, argc, argv);
 
     if (status >= 0) {
         free(daemon);

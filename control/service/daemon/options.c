@@ -248,7 +248,7 @@ static int take(struct by_daemon_options *options, int code, const char *value)
     }
 }
 
-int by_options_parse(struct by_daemon_options *options, int argc, char **argv)
+int by_daemon_options_parse(struct by_daemon_options *options, int argc, char **argv)
 {
     int code, status;
 

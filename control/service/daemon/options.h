@@ -41,6 +41,6 @@ struct by_daemon_options {
 };
 
 /* -1 to go on, else the exit status. Strings are argv's. */
-int by_options_parse(struct by_daemon_options *options, int argc, char **argv);
+int by_daemon_options_parse(struct by_daemon_options *options, int argc, char **argv);
 
 #endif

@@ -37,7 +37,7 @@ static int add_table(struct sim_work *work, const char *path)
     struct by_image_header header;
     uint8_t *image = NULL;
     size_t bytes = 0;
-    int error = by_image_file_read(path, &image, &bytes);
+    int error = by_host_image_read(path, &image, &bytes);
 
     if (error != 0)
         return error;

@@ -50,7 +50,7 @@ static int open_ends(void **state)
     snprintf(address, sizeof(address), "unix:%s", ends->path);
     ends->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (bind(ends->listener, (struct sockaddr *)&at, sizeof(at)) != 0 || listen(ends->listener, 1) != 0 ||
-        by_line_open(&ends->line, address, "") != 0 || by_line_step(&ends->line, 1) != BY_LINE_UP)
+        by_host_line_open(&ends->line, address, "") != 0 || by_host_line_step(&ends->line, 1) != BY_LINE_UP)
         return -1;
     ends->fd = accept4(ends->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     return ends->fd >= 0 ? 0 : -1;
@@ -60,7 +60,7 @@ static int close_ends(void **state)
 {
     struct ends *ends = *state;
 
-    by_line_close(&ends->line);
+    by_host_line_close(&ends->line);
     close(ends->fd);
     close(ends->listener);
     unlink(ends->path);
@@ -117,16 +117,16 @@ static void what_is_not_taken_is_bounded_and_comes_in_the_end(void **state)
 
     assert_non_null(flood);
     begin_frame(flood);
-    for (unsigned turns = 0; pour(flood, ends->fd) | (by_line_step(line, 2) == BY_LINE_MOVED); turns++) {
+    for (unsigned turns = 0; pour(flood, ends->fd) | (by_host_line_step(line, 2) == BY_LINE_MOVED); turns++) {
         assert_true(turns < TURNS_MAX);
         assert_true(line->in.used - line->in.at <= BY_LINE_IN_MAX);
     }
     assert_true(flood->number < FRAMES); /* it waits */
     assert_true(flood->sent > BY_IMAGE_BYTES_MAX && flood->sent <= BY_LINE_IN_MAX + SLACK);
-    assert_int_equal(by_line_deadline(line), 0); /* poll may tell nothing of what is left */
+    assert_int_equal(by_host_line_deadline(line), 0); /* poll may tell nothing of what is left */
     for (unsigned turns = 0; taken < FRAMES; turns++) {
         assert_true(turns < TURNS_MAX);
-        while (by_line_get(line, &frame, 3) == 0) {
+        while (by_host_line_get(line, &frame, 3) == 0) {
             assert_int_equal(frame.type, BY_MEMBER_HEARD);
             assert_int_equal(frame.peer, taken);
             assert_int_equal(frame.bytes, FRAME_BYTES);
@@ -135,10 +135,10 @@ static void what_is_not_taken_is_bounded_and_comes_in_the_end(void **state)
             taken++;
         }
         pour(flood, ends->fd);
-        by_line_step(line, 3);
+        by_host_line_step(line, 3);
     }
     assert_true(line->up);
-    assert_true(by_line_deadline(line) == UINT64_MAX);
+    assert_true(by_host_line_deadline(line) == UINT64_MAX);
     free(flood);
 }
 
@@ -151,8 +151,8 @@ static void a_frame_longer_than_its_kind_ends_the_connection_and_is_said_to(void
 
     by_put32(bytes, 100000);
     assert_int_equal(send(ends->fd, bytes, size, MSG_NOSIGNAL), size);
-    assert_int_equal(by_line_step(&ends->line, 2), BY_LINE_MOVED);
-    assert_int_equal(by_line_get(&ends->line, &frame, 2), BY_EAGAIN);
+    assert_int_equal(by_host_line_step(&ends->line, 2), BY_LINE_MOVED);
+    assert_int_equal(by_host_line_get(&ends->line, &frame, 2), BY_EAGAIN);
     assert_false(ends->line.up);
     assert_non_null(strstr(ends->line.why, "more than 496 bytes")); /* its head, a code and 480 of text */
     assert_non_null(strstr(ends->line.why, "is it a banyand of this version?"));
@@ -166,12 +166,12 @@ static void an_address_of_ipv6_may_have_brackets(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
-        assert_int_equal(by_line_open(&line, right[i], ""), 0);
-        by_line_close(&line);
+        assert_int_equal(by_host_line_open(&line, right[i], ""), 0);
+        by_host_line_close(&line);
     }
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        assert_true(by_line_open(&line, wrong[i], "") < 0);
-        by_line_close(&line);
+        assert_true(by_host_line_open(&line, wrong[i], "") < 0);
+        by_host_line_close(&line);
     }
 }
 

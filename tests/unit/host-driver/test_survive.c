@@ -416,7 +416,7 @@ static void the_table_comes_from_the_controller(void **state)
 
         snprintf(path, sizeof(path), "%s/h%d.table", folder, h);
         free(hub.image[1][h].bytes);
-        assert_int_equal(by_image_file_read(path, &hub.image[1][h].bytes, &hub.image[1][h].size), 0);
+        assert_int_equal(by_host_image_read(path, &hub.image[1][h].bytes, &hub.image[1][h].size), 0);
     }
     atomic_store(&over, 0);
     assert_int_equal(pthread_create(&thread, NULL, serve, &hub), 0);

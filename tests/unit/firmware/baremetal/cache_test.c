@@ -234,8 +234,8 @@ static void run_chain(uint64_t at)
     ring->descriptor[3] = (struct by_ring_descriptor){
         .address = (uintptr_t)pieces, .bytes = 6, .flags = BY_RING_NEXT, .next = 4};
     ring->descriptor[4] = (struct by_ring_descriptor){.address = (uintptr_t)pieces + 6, .bytes = 10};
-    by_ring_offer(ring, 3);
-    by_ring_publish(ring);
+    by_virtio_ring_offer(ring, 3);
+    by_virtio_ring_publish(ring);
     assert_int_equal(model_take(MODEL_NET, 1, got, sizeof got), 16);
     assert_memory_equal(got, "first and second", 16);
 }

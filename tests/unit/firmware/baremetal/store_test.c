@@ -47,7 +47,7 @@ static void put(struct by_metal_store *store, uint64_t cookie)
     size_t bytes;
     uint8_t *image = image_of(cookie, &bytes);
 
-    by_store_put(store, image, bytes);
+    by_metal_store_put(store, image, bytes);
     free(image);
     assert_int_equal(chip_accesses(), before); /* whatever the chips are at */
 }
@@ -59,8 +59,8 @@ static const char *finish(struct by_metal_store *store)
 
     for (unsigned i = 0; i < STEPS; i++) {
         unsigned before = chip_accesses();
-        bool done = by_store_step(store);
-        const char *word = by_store_word(store);
+        bool done = by_metal_store_step(store);
+        const char *word = by_metal_store_word(store);
 
         assert_in_range(chip_accesses() - before, 0, ACCESSES);
         last = word ? word : last;
@@ -87,8 +87,8 @@ static uint64_t restart(struct by_metal_store *store)
     uint8_t *image;
 
     chip_power_up();
-    assert_true(by_store_open(store, IMAGE_BYTES_MAX));
-    saved = by_store_saved(store, &bytes);
+    assert_true(by_metal_store_open(store, IMAGE_BYTES_MAX));
+    saved = by_metal_store_saved(store, &bytes);
     if (!saved)
         return 0;
     by_image_header(saved, &header);
@@ -105,7 +105,7 @@ static unsigned begin(struct by_metal_store *store, uint64_t cookie, uint64_t ru
     unsigned before = 0;
 
     chip_new(seed() + run);
-    assert_true(by_store_open(store, IMAGE_BYTES_MAX));
+    assert_true(by_metal_store_open(store, IMAGE_BYTES_MAX));
     for (uint64_t i = 1; i <= cookie; i++) {
         before = chip_works();
         assert_string_equal(keep(store, i), "the table is in flash");
@@ -217,7 +217,7 @@ static void of_those_that_come_during_a_write_the_newest_is_next(void **state)
         works = chip_works();
         put(&store, 3);
         for (unsigned k = 0; k < i; k++)
-            by_store_step(&store);
+            by_metal_store_step(&store);
         put(&store, 4);
         put(&store, 5);
         assert_string_equal(finish(&store), "the table is in flash");
@@ -243,7 +243,7 @@ static void packets_wait_for_no_dead_chip(void **state)
         assert_in_range(by_clock_ns() - begin_ns, 1, limit_ns);
         before = chip_accesses();
         assert_null(keep(&store, 4)); /* said once */
-        assert_false(by_store_step(&store));
+        assert_false(by_metal_store_step(&store));
         assert_int_equal(chip_accesses(), before);
         assert_int_equal(restart(&store), 2);
         assert_string_equal(keep(&store, 5), "the table is in flash");
@@ -273,11 +273,11 @@ static void chips_at_work_since_before_the_start_are_waited_for(void **state)
     (void)state;
     begin(&store, 2, 0);
     chip_is_at_work(5000);
-    assert_true(by_store_open(&store, IMAGE_BYTES_MAX));
-    assert_non_null(by_store_saved(&store, &bytes));
+    assert_true(by_metal_store_open(&store, IMAGE_BYTES_MAX));
+    assert_non_null(by_metal_store_saved(&store, &bytes));
     chip_is_at_work(UINT32_MAX);
     begin_ns = by_clock_ns();
-    assert_false(by_store_open(&store, IMAGE_BYTES_MAX));
+    assert_false(by_metal_store_open(&store, IMAGE_BYTES_MAX));
     assert_in_range(by_clock_ns() - begin_ns, 1, UINT64_C(21000000000));
     assert_string_equal(chip_log(), "flash: no chips that this image knows: tables are not kept");
 }
@@ -295,11 +295,11 @@ static void chips_of_other_kinds_are_left_alone(void **state)
     for (unsigned i = 0; i < sizeof others / sizeof others[0]; i++) {
         chip_new(i);
         chip_say(others[i].place, others[i].value, others[i].both);
-        assert_false(by_store_open(&store, IMAGE_BYTES_MAX));
+        assert_false(by_metal_store_open(&store, IMAGE_BYTES_MAX));
         assert_int_equal(chip_works(), 0);
     }
     chip_new(0);
-    assert_false(by_store_open(&store, CHIP_BYTES / 2)); /* two copies do not fit */
+    assert_false(by_metal_store_open(&store, CHIP_BYTES / 2)); /* two copies do not fit */
 }
 
 int main(void)

@@ -86,7 +86,7 @@ static struct by_switchd_store *opened(void)
 {
     struct by_switchd_store *store;
 
-    assert_int_equal(by_store_open(&store, folder, "leaf0"), 0);
+    assert_int_equal(by_switchd_store_open(&store, folder, "leaf0"), 0);
     return store;
 }
 
@@ -95,7 +95,7 @@ static void put(struct by_switchd_store *store, uint64_t cookie)
     size_t bytes;
     uint8_t *image = image_of(cookie, &bytes);
 
-    by_store_put(store, image, bytes);
+    by_switchd_store_put(store, image, bytes);
     free(image);
 }
 
@@ -105,7 +105,7 @@ static void live(uint64_t cookie)
     struct by_switchd_store *store = opened();
 
     put(store, cookie);
-    by_store_close(store);
+    by_switchd_store_close(store);
 }
 
 /* The cookie of what the next life is offered, 0 = nothing; the image must be whole. */
@@ -114,7 +114,7 @@ static uint64_t offered(void)
     struct by_switchd_store *store = opened();
     struct by_image_header header = {0};
     size_t bytes, wanted;
-    const uint8_t *saved = by_store_saved(store, &bytes);
+    const uint8_t *saved = by_switchd_store_saved(store, &bytes);
     uint8_t *image;
 
     if (saved) {
@@ -124,7 +124,7 @@ static uint64_t offered(void)
         assert_memory_equal(saved, image, bytes);
         free(image);
     }
-    by_store_close(store);
+    by_switchd_store_close(store);
     return header.cookie;
 }
 
@@ -146,7 +146,7 @@ static void of_many_tables_in_a_row_the_last_one_comes_back(void **state)
     (void)state;
     for (uint64_t cookie = 1; cookie <= 200; cookie++)
         put(store, cookie);
-    by_store_close(store);
+    by_switchd_store_close(store);
     assert_int_equal(offered(), 200);
 }
 
@@ -219,8 +219,8 @@ static void a_folder_that_is_not_there_is_refused(void **state)
 
     (void)state;
     assert_non_null(freopen("/dev/null", "w", stderr));
-    assert_int_equal(by_store_open(&store, "/nowhere/at/all", "leaf0"), BY_ENOENT);
-    assert_int_equal(by_store_open(&store, "/dev/null", "leaf0"), BY_ENOENT);
+    assert_int_equal(by_switchd_store_open(&store, "/nowhere/at/all", "leaf0"), BY_ENOENT);
+    assert_int_equal(by_switchd_store_open(&store, "/dev/null", "leaf0"), BY_ENOENT);
     dup2(saved, STDERR_FILENO);
     close(saved);
 }
@@ -233,8 +233,8 @@ static void a_copy_and_then_its_name_reach_the_disk(void **state)
 
     (void)state;
     memset(order, 0, sizeof order);
-    by_store_put(store, image, bytes);
-    by_store_close(store);
+    by_switchd_store_put(store, image, bytes);
+    by_switchd_store_close(store);
     assert_string_equal(order, "frd");
     free(image);
 }

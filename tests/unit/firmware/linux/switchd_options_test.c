@@ -29,7 +29,7 @@ static int parse(struct by_switchd_options *options, const char *line)
     arguments[count] = NULL;
     optind = 0;
     assert_non_null(freopen("/dev/null", "w", stderr));
-    status = by_options_parse(options, count, arguments);
+    status = by_switchd_options_parse(options, count, arguments);
     dup2(saved, STDERR_FILENO);
     close(saved);
     return status;
@@ -140,7 +140,7 @@ static void more_ports_than_the_core_knows_are_refused(void **state)
     }
     arguments[count] = NULL;
     optind = 0;
-    assert_int_equal(by_options_parse(&options, count, arguments), 2);
+    assert_int_equal(by_switchd_options_parse(&options, count, arguments), 2);
 }
 
 static void the_boards_of_this_tree_are_built_in(void **state)

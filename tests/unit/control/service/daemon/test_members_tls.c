@@ -109,15 +109,15 @@ static void join(const char *keys, const char *name, char text[400])
     char path[KEYS_PATH];
 
     text[0] = 0;
-    if (by_line_open(&line, address, keys_path(keys, path)) != 0)
+    if (by_host_line_open(&line, address, keys_path(keys, path)) != 0)
         fail_msg("%s", failure);
     while (text[0] == 0 && now_ns() < until) {
         uint64_t before = now_ns();
 
-        if (by_line_step(&line, before) == BY_LINE_UP)
-            by_line_put(&line, &hello, before);
+        if (by_host_line_step(&line, before) == BY_LINE_UP)
+            by_host_line_put(&line, &hello, before);
         assert_true(now_ns() - before < UINT64_C(2000000000)); /* it waits for nobody */
-        if (by_line_get(&line, &frame, before) == 0)
+        if (by_host_line_get(&line, &frame, before) == 0)
             snprintf(text, 400, "%.*s", (int)frame.bytes, (const char *)frame.data);
         else if (line.why[0] != 0)
             snprintf(text, 400, "%s", line.why);
@@ -125,7 +125,7 @@ static void join(const char *keys, const char *name, char text[400])
         if (text[0] == 0 && line.up && members_daemon()->now_ms < 1000 + BY_MEMBERS_HELLO_MS)
             members_daemon()->now_ms += 100; /* until it need not wait for its job any more */
     }
-    by_line_close(&line);
+    by_host_line_close(&line);
     members_turn();
 }
 
@@ -172,12 +172,12 @@ static void a_line_over_tls_without_keys_says_what_to_do(void **state)
     struct by_host_line line;
 
     (void)state;
-    assert_int_equal(by_line_open(&line, "tls:127.0.0.1:1", ""), BY_EINVAL);
+    assert_int_equal(by_host_line_open(&line, "tls:127.0.0.1:1", ""), BY_EINVAL);
     assert_non_null(strstr(failure, "BANYAN_KEYS"));
-    by_line_close(&line);
-    assert_int_equal(by_line_open(&line, "tls:127.0.0.1:1", "/nonexistent"), BY_ENOENT);
+    by_host_line_close(&line);
+    assert_int_equal(by_host_line_open(&line, "tls:127.0.0.1:1", "/nonexistent"), BY_ENOENT);
     assert_non_null(strstr(failure, "/nonexistent/ca.pem"));
-    by_line_close(&line);
+    by_host_line_close(&line);
 }
 
 /* A server that accepts and says nothing: calls go on, and the line is given up after a while. */
@@ -195,16 +195,16 @@ static void a_silent_controller_blocks_nobody(void **state)
     assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
     assert_int_equal(listen(fd, 4), 0);
     snprintf(where, sizeof(where), "tls:127.0.0.1:%u", port);
-    assert_int_equal(by_line_open(&line, where, keys_path("a/h0", path)), 0);
+    assert_int_equal(by_host_line_open(&line, where, keys_path("a/h0", path)), 0);
     for (unsigned i = 0; i < 200 && line.why[0] == 0; i++) {
-        assert_int_equal(by_line_step(&line, at_ns), BY_LINE_NOTHING);
+        assert_int_equal(by_host_line_step(&line, at_ns), BY_LINE_NOTHING);
         at_ns += UINT64_C(50000000);
         usleep(100);
     }
     assert_non_null(strstr(line.why, "does not show who it is"));
     assert_true(at_ns - began > UINT64_C(5000000000) && at_ns - began < UINT64_C(6000000000));
     assert_true(now_ns() - began < UINT64_C(4000000000)); /* all of it in no time of ours */
-    by_line_close(&line);
+    by_host_line_close(&line);
     close(fd);
 }
 
