@@ -11,9 +11,7 @@
 
 #define TRANSIENT_PORT 0xc000u
 
-/* ---- receive
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- receive ---- */
 
 /* Gives back to the engine what the host has read. */
 static void reap(struct by_dp_link *link, struct by_link_host *host)
@@ -95,9 +93,7 @@ void by_link_done(struct by_dp_link *link)
     link->taken_count = 0;
 }
 
-/* ---- send
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- send ---- */
 
 static struct by_link_host *find_host(struct by_dp_link *link, uint16_t udp_port)
 {

@@ -58,9 +58,7 @@ void by_link_host_wake(struct by_link_host *host)
     (void)take_rings(host); /* whether it has left is seen by by_link_serve */
 }
 
-/* ---- greetings
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- greetings ---- */
 
 /* The answer: 0 with the engine's memory, or an error with its reason. */
 static void answer(const struct by_dp_link *link, const struct by_link_host *host, int status,
@@ -272,9 +270,7 @@ void by_link_host_free(struct by_dp_link *link, struct by_link_host *host)
     free(host);
 }
 
-/* ---- the socket
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- the socket ---- */
 
 /* The first word is ours. */
 static bool challenge(const struct by_dp_link *link, struct by_link_host *host)

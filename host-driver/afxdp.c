@@ -49,9 +49,7 @@ struct afxdp {
     uint8_t *flat; /* BY_RX_BATCH packets that span frames */
 };
 
-/* ---- receive
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- receive ---- */
 
 static uint32_t rx_socket(struct afxdp *afxdp, struct by_xdp_socket *socket, uint32_t at, uint32_t room,
                           struct by_rx *rx)
@@ -106,9 +104,7 @@ static void afxdp_rx_done(struct by_transport *transport)
         by_xdp_socket_refill(afxdp->sockets[i]);
 }
 
-/* ---- send
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- send ---- */
 
 static void send_one(struct afxdp *afxdp, const struct by_tx *tx)
 {
@@ -170,8 +166,7 @@ static uint32_t afxdp_fds(struct by_transport *transport, struct pollfd *fds)
     return afxdp->socket_count;
 }
 
-/* ---- open and close
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- open and close ---- */
 
 static void afxdp_close(struct by_transport *transport)
 {

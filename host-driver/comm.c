@@ -30,9 +30,7 @@ static int is_comm(const struct banyan_comm *comm, const char *function)
     return 0;
 }
 
-/* ---- counters
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- counters ---- */
 
 static void add_counter(struct banyan_comm *comm, const char *group, const char *part, const char *name,
                         const uint64_t *value)
@@ -112,8 +110,7 @@ banyan_status_t banyan_comm_counter(const struct banyan_comm *comm, uint32_t ind
     return BANYAN_OK;
 }
 
-/* ---- making and freeing
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- making and freeing ---- */
 
 void by_comm_image(struct banyan_comm *comm, const uint8_t *image, size_t bytes)
 {
@@ -405,9 +402,7 @@ void by_comm_end(struct banyan_comm *comm, int error, const char *text)
     by_comm_fail(comm, error);
 }
 
-/* ---- progress
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- progress ---- */
 
 static void sleep_until(struct banyan_comm *comm, uint64_t now_ns, uint64_t deadline_ns)
 {

@@ -471,8 +471,7 @@ void by_describe(const struct banyan_comm *comm, const struct by_call *call,
     }
 }
 
-/* ---- what a communicator runs over
- * ----------------------------------------------------------------------------------------- */
+/* ---- what a communicator runs over ---- */
 
 void by_announce(const struct banyan_comm *comm)
 {

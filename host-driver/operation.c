@@ -10,9 +10,7 @@
 
 #define COUNT_MAX (UINT64_MAX / 16) /* bytes of so many elements are a number */
 
-/* ---- checks
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- checks ---- */
 
 /* What a collective needs: bytes of its buffers in units of count, and whether something is reduced. */
 struct operation_shape {
@@ -123,8 +121,7 @@ static int check_call(const char *name, const struct banyan_comm *comm, const st
     return error != 0 ? error : check_buffers(name, comm, call, &shape);
 }
 
-/* ---- the operations
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- the operations ---- */
 
 static banyan_status_t make(const char *name, struct banyan_comm *comm, const struct by_call *call,
                             struct banyan_request **out)
@@ -319,9 +316,7 @@ banyan_status_t banyan_barrier_init(struct banyan_comm *comm, struct banyan_requ
     return make("banyan_barrier", comm, &call, request);
 }
 
-/* ---- questions
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- questions ---- */
 
 int by_operation_call(const char *name, const struct banyan_comm *comm, const struct banyan_query *query,
                       struct by_call *call, uint64_t **offsets)

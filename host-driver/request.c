@@ -24,8 +24,7 @@ static int is_request(const struct banyan_request *request, const char *function
     return 1;
 }
 
-/* ---- making and freeing
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- making and freeing ---- */
 
 struct banyan_request *by_request_take(struct banyan_comm *comm)
 {
@@ -134,9 +133,7 @@ banyan_status_t banyan_free(struct banyan_request *request)
     return BANYAN_OK;
 }
 
-/* ---- the mode
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- the mode ---- */
 
 static int is_reducing(const struct by_call *call)
 {
@@ -213,8 +210,7 @@ banyan_status_t banyan_request_mode(struct banyan_request *request, banyan_mode_
     return BANYAN_OK;
 }
 
-/* ---- post, test, wait
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- post, test, wait ---- */
 
 /* Nothing to move: such an operation is over when it is posted, on all ranks alike. */
 static int is_empty(const struct by_call *call)

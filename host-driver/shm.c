@@ -55,9 +55,7 @@ struct shm {
     struct by_shm_packet got[BY_RX_BATCH];
 };
 
-/* ---- receive
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- receive ---- */
 
 static void wake(struct shm_cable *cable)
 {
@@ -128,9 +126,7 @@ static void shm_rx_done(struct by_transport *transport)
         by_shm_done(&shm->cable[i].receiver);
 }
 
-/* ---- send
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- send ---- */
 
 /* Puts the payload where the switch can read it: in the slot, nowhere (it lies in the shared range), or
  * copied. */
@@ -212,8 +208,7 @@ static uint32_t shm_fds(struct by_transport *transport, struct pollfd *fds)
     return transport->port_count;
 }
 
-/* ---- open and close
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- open and close ---- */
 
 static void close_fd(int fd)
 {

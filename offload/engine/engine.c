@@ -177,9 +177,7 @@ int by_engine_init(struct by_engine **engine, void *memory, size_t bytes,
     return 0;
 }
 
-/* ---- the step
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- the step ---- */
 
 static void count_malformed(struct by_engine_counters *counters, int32_t error)
 {

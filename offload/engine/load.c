@@ -25,8 +25,7 @@ static int refuse(struct by_image_fault *fault, int error, const char *section, 
     return error;
 }
 
-/* ---- checks that need the engine's memory
- * ----------------------------------------------------------------------------------- */
+/* ---- checks that need the engine's memory ---- */
 
 static int check_overlap(struct by_engine *engine, const struct by_table *table, struct by_image_fault *fault)
 {
@@ -90,9 +89,7 @@ static int check_running(const struct by_table *active, struct by_table *table, 
     return 0;
 }
 
-/* ---- building
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- building ---- */
 
 /* Chooses the size of a hash for `count` items, clears it, and returns its shift. */
 static uint32_t clear_cells(uint32_t *cell, uint32_t count)
@@ -243,9 +240,7 @@ static void build(struct by_table *table)
     }
 }
 
-/* ---- look-ups
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- look-ups ---- */
 
 const struct by_entry *by_entry_find(const struct by_table *table, uint32_t key)
 {
@@ -276,9 +271,7 @@ const struct by_relay *by_relay_find(const struct by_table *table, uint32_t key,
     return NULL;
 }
 
-/* ---- stage and commit
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- stage and commit ---- */
 
 int by_engine_stage(struct by_engine *engine, const uint8_t *image, size_t bytes,
                     struct by_image_fault *fault)

@@ -135,9 +135,7 @@ void by_duplicate_answer(struct by_step *step, const struct by_packet *packet)
     answer(step, packet);
 }
 
-/* ---- disagreement
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- disagreement ---- */
 
 static void side_of_bank(struct by_err_side *side, const struct by_bank *bank)
 {
@@ -293,8 +291,7 @@ void by_stale_answer(struct by_step *step, const struct by_packet *packet)
     tell_place(step, packet);
 }
 
-/* ---- packets that repair
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- packets that repair ---- */
 
 /* 1 when the payload is `bytes` long and holds; else counts why not. */
 static int is_sound(struct by_step *step, const struct by_packet *packet, unsigned bytes)

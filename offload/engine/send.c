@@ -164,9 +164,7 @@ void by_send_results(struct by_step *step, const struct by_entry *entry, uint32_
     step->engine->counters.tx_result += entry->child_count;
 }
 
-/* ---- WAIT, ERR and PROBE
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- WAIT, ERR and PROBE ---- */
 
 static void send_small(struct by_step *step, const struct by_entry *entry, const struct by_neighbour *to,
                        const struct by_hop_keys *keys, const struct by_header *like, unsigned type,

@@ -114,8 +114,7 @@ int probe_star(int hosts, uint32_t chunks, uint16_t count, uint32_t seq, char **
     return 0;
 }
 
-/* ---- malformed packets
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- malformed packets ---- */
 
 /* Byte offsets in a frame with a banyan packet of four elements. */
 enum { AT_ETHERTYPE = 12, AT_IP = 14, AT_UDP = 34, AT_BANYAN = 42, AT_PAYLOAD = 82 };

@@ -233,8 +233,7 @@ json_t *by_status_json(struct by_daemon *daemon)
                      "jobs", jobs);
 }
 
-/* ---- metrics ---------------------------------------------------------------------------------------------
- */
+/* ---- metrics ---- */
 
 static void head(FILE *stream, const char *name, const char *type, const char *text)
 {

@@ -128,9 +128,7 @@ struct banyan_context; /* one host: its table image and settings */
 struct banyan_comm;    /* one rank of one job */
 struct banyan_request; /* one operation, posted once or many times */
 
-/* ---- Library
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- Library ---- */
 
 /*
  * The version of the library that runs: major * 10000 + minor * 100 + patch; compare with BANYAN_VERSION. Any
@@ -182,8 +180,7 @@ BANYAN_API const char *banyan_mode_name(banyan_mode_t mode);
 BANYAN_API banyan_status_t banyan_setting(uint32_t index, const char **name, const char **fallback,
                                           const char **help, const char **value, const char **origin);
 
-/* ---- Fabric in this process
- * -------------------------------------------------------------------------------------------------- */
+/* ---- Fabric in this process ---- */
 
 /*
  * Builds a fabric in this process from `folder`: every NODE.table in it is a host or a switch, switches run
@@ -219,9 +216,7 @@ struct banyan_link {
 BANYAN_API banyan_status_t banyan_fabric_link(const struct banyan_fabric *fabric, uint32_t index,
                                               struct banyan_link *link);
 
-/* ---- Context
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- Context ---- */
 
 /*
  * Who this process is, from a program that knows: for ranks that meet without a table, or with one that has
@@ -274,9 +269,7 @@ BANYAN_API banyan_status_t banyan_init(const struct banyan_config *config, struc
  */
 BANYAN_API banyan_status_t banyan_finalize(struct banyan_context *context);
 
-/* ---- Communicator
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- Communicator ---- */
 
 /*
  * Joins job `job` of the context's table as the rank that the table gives this host: opens the transport and,
@@ -425,9 +418,7 @@ BANYAN_API banyan_status_t banyan_alloc(struct banyan_comm *comm, size_t bytes, 
  */
 BANYAN_API banyan_status_t banyan_dealloc(struct banyan_comm *comm, void *memory);
 
-/* ---- Operations
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- Operations ---- */
 
 /*
  * Describe an operation; nothing is sent before banyan_post. Counts are elements, n = banyan_comm_size.

@@ -26,9 +26,7 @@ static bool is_signed(unsigned dtype)
     return dtype == BY_DTYPE_I8 || dtype == BY_DTYPE_I32 || dtype == BY_DTYPE_I64;
 }
 
-/* ---- values
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- values ---- */
 
 /* A good 32-bit mix (Wellons, "Prospecting for hash functions", 2018). */
 static inline uint32_t mix(uint32_t x)
@@ -117,8 +115,7 @@ static void values(const struct perf_oracle *oracle, uint32_t rank, uint64_t fir
         values_int(oracle, rank, first, count, &out->u);
 }
 
-/* ---- 16-bit floats, by definition: sign, exponent, mantissa
- * ---------------------------------------------------------------- */
+/* ---- 16-bit floats, by definition: sign, exponent, mantissa ---- */
 
 static uint16_t half_of(double value, int mantissa_bits, int exponent_least, int bias)
 {
@@ -151,8 +148,7 @@ static double of_half(uint16_t bits, int mantissa_bits, int exponent_least, int 
     return (bits & 0x8000) != 0 ? -value : value;
 }
 
-/* ---- memory -> wide and back
- * ----------------------------------------------------------------------------------------------- */
+/* ---- memory -> wide and back ---- */
 
 #define EACH(type, field, expression)                                                                        \
     for (uint32_t i = 0; i < count; i++) {                                                                   \
@@ -224,9 +220,7 @@ static void write_block(unsigned dtype, const union oracle_wide *in, uint32_t co
 }
 #undef EACH
 
-/* ---- reduction
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- reduction ---- */
 
 #define EACH(field, expression)                                                                              \
     for (uint32_t i = 0; i < count; i++)                                                                     \
@@ -275,9 +269,7 @@ static void reduce_int(unsigned op, bool with_sign, union oracle_wide *acc, cons
 }
 #undef EACH
 
-/* ---- comparison
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- comparison ---- */
 
 static uint64_t count_wrong_int(unsigned dtype, const union oracle_wide *want, const union oracle_wide *got,
                                 uint32_t count)

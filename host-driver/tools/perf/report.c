@@ -126,9 +126,7 @@ void perf_print_trailer(const struct perf_results *results)
     fflush(stdout);
 }
 
-/* ---- JSON
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- JSON ---- */
 
 void perf_print_text(FILE *stream, const char *text)
 {

@@ -156,9 +156,7 @@ static void a_chunk_of_no_elements_with_data_is_a_value_too(void **state)
     assert_int_equal(rig_bank(&rig, 0, 0, 0).refs, 0);
 }
 
-/* ---- two levels
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- two levels ---- */
 
 #define NODES      3
 #define UDP        5000

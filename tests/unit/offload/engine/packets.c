@@ -222,9 +222,7 @@ static void the_payload_limit_is_that_of_the_entry(void **state)
     assert_int_equal(counters()->contrib, 1);
 }
 
-/* ---- relays
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- relays ---- */
 
 static const struct by_image_relay relays[] = {
     {1, 0, 0x0d000001, 0x0d000002, 4, 1 + 3},
@@ -313,9 +311,7 @@ static void packets_for_this_node_are_not_relayed(void **state)
     assert_int_equal(counters()->relay, 0);
 }
 
-/* ---- steps
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- steps ---- */
 
 static void a_step_stops_before_actions_might_not_fit_and_goes_on_later(void **state)
 {
