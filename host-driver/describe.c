@@ -11,6 +11,7 @@
 #include "host-driver/comm.h"
 #include "host-driver/image_file.h"
 #include "offload/reduce/reduce.h"
+#include "offload/wire/types.h"
 
 #define NAMED_MAX 3u  /* nodes of one kind that a text names; more are counted */
 #define DEPTH_MAX 64u /* hops up a tree: a bound against a table with a loop */
@@ -332,8 +333,7 @@ static void add_side_ranks(struct text *text, const struct banyan_comm *comm,
 
 static void add_call(struct text *text, const struct by_call_said *said, const struct by_err_side *side)
 {
-    int reducing = said->collective == BY_COLLECTIVE_ALLREDUCE || said->collective == BY_COLLECTIVE_REDUCE ||
-                   said->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    int reducing = by_collective_reduces(said->collective);
 
     if (!said->known) {
         add(text, "a call that is not known here, with %s of %u %s in this chunk", by_op_name(side->op),
@@ -341,7 +341,7 @@ static void add_call(struct text *text, const struct by_call_said *said, const s
         return;
     }
     add(text, "%s", by_collective_name(said->collective));
-    if (said->collective == BY_COLLECTIVE_BROADCAST || said->collective == BY_COLLECTIVE_REDUCE)
+    if (by_collective_is_rooted(said->collective))
         add(text, " %s rank %u", said->collective == BY_COLLECTIVE_REDUCE ? "to" : "from", said->root);
     if (reducing)
         add(text, ", %s of %llu %s, mode %s", by_op_name(side->op), (unsigned long long)said->count,

@@ -10,6 +10,7 @@
 #include "host-driver/error.h"
 #include "host-driver/fallback/work.h"
 #include "host-driver/faults.h"
+#include "offload/wire/types.h"
 
 /* An operation over the trees is timed with a byte of each rank and with so many, so many times. */
 #define MEASURED_SHARD  (16u << 10)
@@ -43,7 +44,7 @@ static int read_exchange(const struct by_settings *settings, enum by_exchange *e
 /* Whether the table has trees for the collective, with any root. */
 static bool has_trees(const struct banyan_comm *comm, unsigned collective)
 {
-    bool rooted = collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE;
+    bool rooted = by_collective_is_rooted(collective);
 
     if (comm->progress.endpoint == NULL)
         return false;
@@ -275,8 +276,7 @@ static bool is_sooner(const struct banyan_comm *comm, const struct by_call *call
 
 bool by_hosts_serve(const struct banyan_comm *comm, const struct by_call *call, enum by_hosts_why *why)
 {
-    bool sharded =
-        call->collective == BY_COLLECTIVE_ALLGATHER || call->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    bool sharded = by_collective_is_sharded(call->collective);
     uint64_t bytes = call->count * by_dtype_bytes(call->dtype);
     enum by_hosts_why reason = BY_HOSTS_TREES;
 

@@ -7,6 +7,7 @@
 
 #include "host-driver/comm.h"
 #include "host-driver/error.h"
+#include "offload/wire/types.h"
 
 #define COUNT_MAX (UINT64_MAX / 16) /* bytes of so many elements are a number */
 
@@ -338,8 +339,7 @@ int by_operation_call(const char *name, const struct banyan_comm *comm, const st
                        (int)query->collective);
     if (call->mode >= BY_MODE_COUNT)
         return by_fail(BY_EINVAL, "%s: mode %d is unknown; see banyan_mode_t", name, (int)query->mode);
-    if (query->counts != NULL && call->collective != BY_COLLECTIVE_ALLGATHER &&
-        call->collective != BY_COLLECTIVE_REDUCE_SCATTER)
+    if (query->counts != NULL && !by_collective_is_sharded(call->collective))
         return by_fail(BY_EINVAL, "%s: %s has no shares; counts must be NULL", name,
                        by_collective_name(call->collective));
     if (query->counts != NULL)

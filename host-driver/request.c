@@ -8,6 +8,7 @@
 #include "host-driver/error.h"
 #include "offload/reduce/exact.h"
 #include "offload/reduce/reduce.h"
+#include "offload/wire/types.h"
 
 #define WAIT_FOREVER_US (UINT64_C(1) << 40) /* 12 days: no sum with a clock runs over */
 
@@ -137,8 +138,7 @@ banyan_status_t banyan_free(struct banyan_request *request)
 
 static int is_reducing(const struct by_call *call)
 {
-    return call->collective == BY_COLLECTIVE_ALLREDUCE || call->collective == BY_COLLECTIVE_REDUCE ||
-           call->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    return by_collective_reduces(call->collective);
 }
 
 /* Why this call cannot run in its mode. */

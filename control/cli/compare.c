@@ -270,7 +270,7 @@ static void print_head(const struct by_topology *topology, const struct by_plan 
 static int compare_one(const struct by_topology *topology, const struct compare_arguments *arguments,
                        unsigned collective, int64_t root, bool first)
 {
-    bool rooted = collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE;
+    bool rooted = by_collective_is_rooted(collective);
     struct by_plan_options options = {.collective = collective,
                                       .root = rooted ? root : -1,
                                       .in_network = true,

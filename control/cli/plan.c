@@ -251,8 +251,7 @@ static int read_arguments(int argc, char **argv, struct plan_arguments *argument
 
 static int find_root(const struct by_topology *topology, struct plan_arguments *arguments)
 {
-    bool rooted = arguments->options.collective == BY_COLLECTIVE_BROADCAST ||
-                  arguments->options.collective == BY_COLLECTIVE_REDUCE;
+    bool rooted = by_collective_is_rooted(arguments->options.collective);
 
     if (!arguments->root)
         return rooted ? by_cli_fail(BY_EXIT_USAGE, "%s needs a root; name a compute node with --root",

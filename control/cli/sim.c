@@ -17,6 +17,7 @@
 
 #include "control/base/alloc.h"
 #include "control/fabric/unit.h"
+#include "offload/wire/types.h"
 
 /* Slots of a node: as many as its trees' windows are. */
 #define SLOTS_MAX (1u << 24)
@@ -46,7 +47,7 @@ static int choose_call(struct sim *sim)
 
     sim->ranks = by_lowering_rank_count(sim->lowering, 1);
     sim->collective = options->collective ? options->collective : sim->plans[0]->collective;
-    rooted = sim->collective == BY_COLLECTIVE_BROADCAST || sim->collective == BY_COLLECTIVE_REDUCE;
+    rooted = by_collective_is_rooted(sim->collective);
     if (options->root >= sim->ranks)
         return by_cli_fail(BY_EXIT_USAGE, "--root %" PRId64 ": %s has ranks 0 to %u", options->root,
                            options->topology, sim->ranks - 1);
@@ -89,8 +90,7 @@ static int lower(struct sim *sim, uint32_t mtu, uint32_t window)
  * first frame. */
 static int choose_size(struct sim *sim)
 {
-    bool sharded =
-        sim->collective == BY_COLLECTIVE_ALLGATHER || sim->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    bool sharded = by_collective_is_sharded(sim->collective);
     uint64_t unit = (uint64_t)SIM_ELEMENT * (sharded ? sim->ranks : 1) * sim->choice.train;
 
     if (sim->collective == BY_COLLECTIVE_BARRIER)

@@ -18,6 +18,7 @@
 #include "control/base/alloc.h"
 #include "control/base/fraction.h"
 #include "control/cli/sim.h"
+#include "offload/wire/types.h"
 
 /* A rank's chunks on their way are so many times what unloaded round trips carry (the mean over trees), */
 #define INFLIGHT_TRIPS 8.0
@@ -96,11 +97,6 @@ static struct sim_choose_way longest_way(const struct sim *sim, const struct by_
     return longest;
 }
 
-static int is_sharded(unsigned collective)
-{
-    return collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_REDUCE_SCATTER;
-}
-
 /* The call on the trees that serve it. */
 struct sim_choose_load {
     unsigned bit;
@@ -109,7 +105,7 @@ struct sim_choose_load {
 
 static uint32_t owner_of(const struct sim *sim, const struct by_lowered_tree *tree)
 {
-    return is_sharded(sim->collective) && tree->owner < sim->ranks ? tree->owner : sim->ranks;
+    return by_collective_is_sharded(sim->collective) && tree->owner < sim->ranks ? tree->owner : sim->ranks;
 }
 
 static struct sim_choose_load load_make(const struct sim *sim)
@@ -201,15 +197,14 @@ static uint32_t choose_train(const struct sim *sim, const struct sim_choose_load
 
 static int goes_up(const struct sim *sim)
 {
-    return sim->collective == BY_COLLECTIVE_ALLREDUCE || sim->collective == BY_COLLECTIVE_REDUCE ||
-           sim->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    return by_collective_reduces(sim->collective);
 }
 
 /* Looks at all trees: the longest way, the mean of the trees' longest ways, the fastest tree. */
 static void look(struct sim *sim, const struct sim_choose_load *load, double rate)
 {
     int up_too = goes_up(sim);
-    int down_too = sim->collective != BY_COLLECTIVE_REDUCE_SCATTER && sim->collective != BY_COLLECTIVE_REDUCE;
+    int down_too = by_collective_way(sim->collective) != BY_DATA_UP;
     struct sim_choice *choice = &sim->choice;
 
     for (uint32_t i = 0; i < sim->lowering->tree_count; i++) {

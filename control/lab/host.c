@@ -11,6 +11,7 @@
 #include "control/base/fraction.h"
 #include "control/fabric/unit.h"
 #include "control/lab/lab.h"
+#include "offload/wire/types.h"
 
 /* What hosts get after the first one failed, beyond an operation's own timeout, to say why they fail as well
  * (seconds). */
@@ -35,8 +36,7 @@ void lab_last_line(const char *path, char *text, size_t bytes)
 /* Whether calls are of the shares that were planned. */
 static bool is_as_planned(const struct lab *lab, unsigned collective)
 {
-    return lab->options.counts == NULL ||
-           (collective != BY_COLLECTIVE_ALLGATHER && collective != BY_COLLECTIVE_REDUCE_SCATTER);
+    return lab->options.counts == NULL || !by_collective_is_sharded(collective);
 }
 
 /* The proven optima in GB/s, for the column %opt: "allreduce=10,allgather=40/3". */

@@ -11,6 +11,7 @@
 #include "control/tables/file.h"
 #include "control/verify/verify.h"
 #include "offload/base/errors.h"
+#include "offload/wire/types.h"
 
 /* The node of a rank. */
 static int64_t node_of_rank(const struct by_topology *topology, uint32_t rank)
@@ -57,9 +58,9 @@ static int make_plan(struct lab *lab, unsigned collective)
 
     if (lab_stopping)
         return BY_EXIT_ENVIRONMENT;
-    if (collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE)
+    if (by_collective_is_rooted(collective))
         options.root = node_of_rank(lab->topology, lab->options.root);
-    if (collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_REDUCE_SCATTER)
+    if (by_collective_is_sharded(collective))
         options.shares = lab->shares;
     lab_progress(lab, "planning %s", by_collective_name(collective));
     error = by_plan_make(lab->topology, &options, &entry->plan, &problem);
@@ -126,7 +127,7 @@ int lab_plan(struct lab *lab)
     int status = make_plan(lab, BY_COLLECTIVE_ALLREDUCE);
 
     for (unsigned i = 1; i < BY_COLLECTIVE_COUNT && status == 0; i++)
-        if (lab->options.collective[i] && i != BY_COLLECTIVE_ALLREDUCE && i != BY_COLLECTIVE_BARRIER)
+        if (lab->options.collective[i] && by_collective_way(i) != BY_DATA_BOTH)
             status = make_plan(lab, i);
     if (status == 0)
         status = lower(lab);

@@ -16,6 +16,7 @@
 #include "control/tables/traffic.h"
 #include "offload/reduce/exact.h"
 #include "offload/reduce/reduce.h"
+#include "offload/wire/types.h"
 
 /* Bytes of what ranks agree on in one small allreduce: a 64-bit number. */
 #define AGREEMENT_BYTES 8
@@ -89,8 +90,7 @@ static void add_calls(const struct lab *lab, struct by_traffic_call call, uint64
 static void add_collective(const struct lab *lab, struct by_traffic_call call, unsigned op, unsigned dtype,
                            uint64_t count, uint64_t times, struct by_traffic_arc *arcs)
 {
-    bool reduces = call.collective == BY_COLLECTIVE_ALLREDUCE || call.collective == BY_COLLECTIVE_REDUCE ||
-                   call.collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    bool reduces = by_collective_reduces(call.collective);
     unsigned wire = reduces ? by_reduction_dtype(lab->options.mode, op, dtype) : dtype;
 
     call.shard_bytes = count * by_dtype_bytes(wire);

@@ -34,16 +34,6 @@
 
 static const struct by_place nowhere = {0, 0};
 
-static bool is_rooted(unsigned collective)
-{
-    return collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE;
-}
-
-static bool goes_up(unsigned collective)
-{
-    return collective == BY_COLLECTIVE_REDUCE || collective == BY_COLLECTIVE_REDUCE_SCATTER;
-}
-
 /* Shares that fit the fabric, and a collective that has shards. */
 static int check_shares(const struct by_topology *topology, const struct by_plan_options *options,
                         struct by_problem *problem)
@@ -52,7 +42,7 @@ static int check_shares(const struct by_topology *topology, const struct by_plan
 
     if (!options->shares)
         return 0;
-    if (options->collective != BY_COLLECTIVE_ALLGATHER && options->collective != BY_COLLECTIVE_REDUCE_SCATTER)
+    if (!by_collective_is_sharded(options->collective))
         return by_problem_set(problem, BY_EINVAL, nowhere,
                               "%s has no shards: shares are for allgather and reduce-scatter",
                               by_collective_name(options->collective));
@@ -75,8 +65,7 @@ static int check_options(const struct by_topology *topology, const struct by_pla
                          struct by_problem *problem)
 {
     const char *name = by_collective_name(options->collective);
-    bool both_ways =
-        options->collective == BY_COLLECTIVE_ALLREDUCE || options->collective == BY_COLLECTIVE_BARRIER;
+    bool both_ways = by_collective_way(options->collective) == BY_DATA_BOTH;
 
     if (options->collective == 0 || options->collective >= BY_COLLECTIVE_COUNT)
         return by_problem_set(problem, BY_EINVAL, nowhere, "collective number %u is unknown",
@@ -88,7 +77,7 @@ static int check_options(const struct by_topology *topology, const struct by_pla
         return by_problem_set(problem, BY_ELIMIT, nowhere,
                               "the fabric has %u nodes; the planner's limit is %u", topology->node_count,
                               PLAN_NODES_MAX);
-    if (is_rooted(options->collective)) {
+    if (by_collective_is_rooted(options->collective)) {
         if (options->root < 0 || options->root >= topology->node_count)
             return by_problem_set(problem, BY_EINVAL, nowhere, "%s needs a root: name a compute node", name);
         if (!topology->nodes[options->root].compute)
@@ -178,7 +167,8 @@ static int scale_of(const struct planner_task *task, bool rooted, int64_t k, str
 static void set_roots(struct planner_task *task, const struct by_plan_options *options, int64_t k)
 {
     for (uint32_t i = 0; i < task->graph->node_count; i++)
-        task->roots[i] = is_rooted(options->collective) ? (i == options->root ? k : 0) : k * task->shares[i];
+        task->roots[i] =
+            by_collective_is_rooted(options->collective) ? (i == options->root ? k : 0) : k * task->shares[i];
 }
 
 /* The best capacities for `k` trees, `*u` times the graph's, rounded down. */
@@ -187,7 +177,7 @@ static int fix_k(struct planner_task *task, const struct by_plan_options *option
 {
     struct by_fraction scale = {0, 1};
 
-    if (scale_of(task, is_rooted(options->collective), k, &scale) != 0 ||
+    if (scale_of(task, by_collective_is_rooted(options->collective), k, &scale) != 0 ||
         task->share_sum > BY_CAPACITY_SUM_MAX / k)
         return by_problem_set(problem, BY_ERANGE, nowhere,
                               "the scale needs more than 63 bits; round the bandwidths%s",
@@ -214,7 +204,7 @@ static int find_cheap_k(struct planner_task *task, const struct by_plan_options 
                                   "the time limit passed while fewer trees were tried; allow more time, or "
                                   "name their number");
         error = fix_k(task, options, tried, &u, problem);
-        if (!error && scale_of(task, is_rooted(options->collective), tried, &scale) == 0 &&
+        if (!error && scale_of(task, by_collective_is_rooted(options->collective), tried, &scale) == 0 &&
             by_fraction_divide(scale, u, &rate) == 0 && by_fraction_compare(rate, least) >= 0 &&
             (!switches || by_optimum_balanced(task->graph->net, task->capacity))) {
             *k = tried;
@@ -230,7 +220,7 @@ static int find_bound(struct planner_task *task, const struct by_plan_options *o
                       struct by_problem *problem)
 {
     size_t bytes = 2 * (size_t)task->graph->net->pair_count * sizeof(*task->capacity);
-    bool rooted = is_rooted(options->collective);
+    bool rooted = by_collective_is_rooted(options->collective);
     int64_t k = options->fixed_k, *optimal;
     struct by_fraction bound = {0, 1}, scale = {0, 1};
     int error = rooted ? bound_rooted(task, (uint32_t)options->root, &bound, problem)
@@ -269,7 +259,7 @@ static int find_bound(struct planner_task *task, const struct by_plan_options *o
 static int describe_cut(const struct planner_task *task, const struct by_plan_options *options,
                         struct by_plan *plan, struct by_problem *problem)
 {
-    bool leaving = goes_up(options->collective);
+    bool leaving = by_collective_way(options->collective) == BY_DATA_UP;
 
     for (uint32_t i = 0; i < task->graph->node_count; i++)
         if (task->inside[i] == leaving)
@@ -287,13 +277,13 @@ static int make_trees(const struct planner_task *task, const struct by_plan_opti
 {
     struct by_forest forest = {.graph = task->graph, .capacity = task->capacity, .roots = task->roots};
     struct by_tree_list list = {0};
-    int64_t roots = is_rooted(options->collective) ? 1 : task->share_sum;
+    int64_t roots = by_collective_is_rooted(options->collective) ? 1 : task->share_sum;
     struct by_fraction scale = {task->q, task->p};
     int error;
 
     forest.deadline = task->deadline;
     forest.stage = options->stage;
-    forest.use = goes_up(options->collective) ? BY_TREE_UP : BY_TREE_DOWN;
+    forest.use = by_collective_way(options->collective) == BY_DATA_UP ? BY_TREE_UP : BY_TREE_DOWN;
     if (by_fraction_multiply(task->graph->unit, scale, &forest.weight) != 0 ||
         by_fraction_set((__int128)forest.weight.num * task->k * roots, forest.weight.den, &plan->achieved) !=
             0)
@@ -312,7 +302,7 @@ static int make_trees(const struct planner_task *task, const struct by_plan_opti
 static int hurry(struct planner_task *task, const struct by_plan_options *options, double deadline,
                  struct by_plan *plan, struct by_problem *problem)
 {
-    int64_t k = is_rooted(options->collective) ? HURRIED_TREES : 1;
+    int64_t k = by_collective_is_rooted(options->collective) ? HURRIED_TREES : 1;
     struct by_fraction scale = {0, 1};
     int error;
 
@@ -340,7 +330,8 @@ static int plan_rooted(const struct by_topology *topology, const struct by_plan_
     int error;
 
     task.graph = by_graph_make_sparse(
-        topology, goes_up(options->collective) ? BY_DIRECTION_UP : BY_DIRECTION_DOWN, options->in_network);
+        topology, by_collective_way(options->collective) == BY_DATA_UP ? BY_DIRECTION_UP : BY_DIRECTION_DOWN,
+        options->in_network);
     task.deadline = limit > 0 ? start + (yields ? limit / 2 : limit) : 0;
     by_stage_begin(options->stage, "finding the bottleneck", 0);
     task.inside = by_alloc(n, sizeof(*task.inside));
@@ -399,7 +390,7 @@ int by_plan_make(const struct by_topology *topology, const struct by_plan_option
     made->topology_name = by_copy_text(topology->name);
     made->unit = by_copy_text(topology->unit);
     made->collective = options->collective;
-    made->root = is_rooted(options->collective) ? options->root : -1;
+    made->root = by_collective_is_rooted(options->collective) ? options->root : -1;
     made->compute_count = by_topology_compute_count(topology);
     made->inv_x = made->two_phases = (struct by_fraction){0, 1};
     made->cut = by_alloc(topology->node_count, sizeof(*made->cut));
@@ -407,7 +398,7 @@ int by_plan_make(const struct by_topology *topology, const struct by_plan_option
         made->shares = by_alloc(topology->node_count, sizeof(*made->shares));
         memcpy(made->shares, options->shares, topology->node_count * sizeof(*made->shares));
     }
-    if (options->collective == BY_COLLECTIVE_ALLREDUCE || options->collective == BY_COLLECTIVE_BARRIER)
+    if (by_collective_way(options->collective) == BY_DATA_BOTH)
         error = by_allreduce_plan(topology, options, made, problem);
     else
         error = plan_rooted(topology, options, made, problem);

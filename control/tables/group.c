@@ -73,7 +73,7 @@ static int find_owner(const struct by_address_map *map, const struct by_plan *pl
     *owner = BY_RANK_NONE;
     if (bit == BIT(BY_COLLECTIVE_ALLREDUCE) || bit == BIT(BY_COLLECTIVE_BARRIER))
         return 0;
-    if (plan->collective == BY_COLLECTIVE_BROADCAST || plan->collective == BY_COLLECTIVE_REDUCE)
+    if (by_collective_is_rooted(plan->collective))
         node = plan->root >= 0 && plan->root < map->topology->node_count ? (uint32_t)plan->root : UINT32_MAX;
     if (node >= map->topology->node_count || map->rank[node] == UINT32_MAX)
         return by_problem_say(

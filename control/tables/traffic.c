@@ -16,7 +16,7 @@
 static int served_by(const struct by_lowering *lowering, const struct by_traffic_call *call, uint32_t rank,
                      unsigned *bits, uint16_t *owner)
 {
-    int rooted = call->collective != BY_COLLECTIVE_ALLREDUCE && call->collective != BY_COLLECTIVE_BARRIER;
+    int rooted = by_collective_way(call->collective) != BY_DATA_BOTH;
     const unsigned wanted[3] = {BIT(call->collective), BIT(call->collective), BIT(BY_COLLECTIVE_ALLREDUCE)};
     const uint16_t owners[3] = {rooted ? (uint16_t)rank : BY_RANK_NONE, BY_RANK_NONE, BY_RANK_NONE};
 
@@ -183,8 +183,7 @@ static int add_shard(const struct by_lowering *lowering, const struct by_traffic
 int by_traffic_add(const struct by_lowering *lowering, const struct by_traffic_call *call,
                    struct by_traffic_arc *arcs)
 {
-    int sharded =
-        call->collective == BY_COLLECTIVE_ALLGATHER || call->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    int sharded = by_collective_is_sharded(call->collective);
     const struct by_traffic_call word = {.job = call->job, .collective = BY_COLLECTIVE_BARRIER};
     const struct by_lowered_tree *first = first_tree(lowering, call->job);
     uint32_t begin = sharded ? 0 : call->root;

@@ -178,7 +178,7 @@ bool by_check_proof(struct by_checker *checker)
 
     if (!claim->proof)
         return true;
-    if (claim->collective != BY_COLLECTIVE_ALLREDUCE && claim->collective != BY_COLLECTIVE_BARRIER)
+    if (by_collective_way(claim->collective) != BY_DATA_BOTH)
         return by_claim_violate(claim, "%s has a proof beside its cut; the cut is all there is",
                                 by_collective_name(claim->collective));
     mpq_init(bound);

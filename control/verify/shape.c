@@ -155,8 +155,7 @@ static bool check_role(const struct by_checker *checker, const struct by_claim_t
         return by_claim_violate(claim, "tree %u is rooted at %s, the collective at %s", number,
                                 by_claim_name(claim, tree->root),
                                 by_claim_name(claim, (uint32_t)claim->root));
-    if ((claim->collective == BY_COLLECTIVE_ALLGATHER || claim->collective == BY_COLLECTIVE_REDUCE_SCATTER) &&
-        !checker->topology->nodes[tree->root].compute)
+    if ((by_collective_is_sharded(claim->collective)) && !checker->topology->nodes[tree->root].compute)
         return by_claim_violate(claim, "tree %u is rooted at switch %s; %s has a root at each compute node",
                                 number, by_claim_name(claim, tree->root),
                                 by_collective_name(claim->collective));

@@ -98,8 +98,7 @@ static bool check_multiplicity(const struct by_checker *checker)
 
 static void find_rate(struct by_checker *checker)
 {
-    bool down = checker->claim->collective == BY_COLLECTIVE_ALLGATHER ||
-                checker->claim->collective == BY_COLLECTIVE_BROADCAST;
+    bool down = by_collective_way(checker->claim->collective) == BY_DATA_DOWN;
 
     for (uint32_t i = 0; i < checker->node_count; i++)
         mpq_add(checker->rate, checker->rate, down ? checker->down[i] : checker->up[i]);
@@ -194,8 +193,8 @@ static bool check_stated(const struct by_checker *checker)
 bool by_check_shares(struct by_checker *checker)
 {
     unsigned collective = checker->claim->collective;
-    bool both = collective == BY_COLLECTIVE_ALLREDUCE || collective == BY_COLLECTIVE_BARRIER;
-    bool shared = collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    bool both = by_collective_way(collective) == BY_DATA_BOTH;
+    bool shared = by_collective_is_sharded(collective);
 
     if (both)
         return check_pairs(checker);

@@ -73,7 +73,7 @@ static void free_numbers(mpq_t *numbers, size_t count)
 static bool check_root(const struct by_checker *checker)
 {
     struct by_claim *claim = checker->claim;
-    bool rooted = claim->collective == BY_COLLECTIVE_BROADCAST || claim->collective == BY_COLLECTIVE_REDUCE;
+    bool rooted = by_collective_is_rooted(claim->collective);
 
     if (rooted && (claim->root < 0 || !checker->topology->nodes[claim->root].compute))
         return by_claim_violate(claim, "%s needs a compute node as its root",
@@ -87,8 +87,7 @@ static bool check_root(const struct by_checker *checker)
 static bool check_parts(struct by_checker *checker)
 {
     struct by_claim *claim = checker->claim;
-    bool shared =
-        claim->collective == BY_COLLECTIVE_ALLGATHER || claim->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    bool shared = by_collective_is_sharded(claim->collective);
 
     if (claim->shares && !shared)
         return by_claim_violate(claim, "%s has no shards, so there are no shares",

@@ -6,6 +6,7 @@
 
 #include "host-driver/error.h"
 #include "offload/reduce/reduce.h"
+#include "offload/wire/types.h"
 
 #define STRIDE (1u << 16) /* elements that a kernel is given at once: they fit a cache */
 
@@ -216,8 +217,7 @@ static void begin_allgather(const struct by_team *team, struct by_host_work *wor
 
 bool by_work_supports(const struct by_call *call)
 {
-    bool reduces = call->collective == BY_COLLECTIVE_ALLREDUCE || call->collective == BY_COLLECTIVE_REDUCE ||
-                   call->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    bool reduces = by_collective_reduces(call->collective);
 
     return !reduces || by_reduction_dtype(call->mode, call->op, call->dtype) == call->dtype;
 }

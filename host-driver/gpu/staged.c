@@ -8,6 +8,7 @@
 #include "host-driver/comm.h"
 #include "host-driver/error.h"
 #include "host-driver/gpu/driver.h"
+#include "offload/wire/types.h"
 
 #define DEPTH 3u /* slices on their way: one in, one on the wire, one out */
 
@@ -212,8 +213,7 @@ static uint64_t slices_of(const struct banyan_request *request)
     const struct by_call *call = &request->call;
     uint64_t chunk = request->comm->staging.chunk, elements = call->count, bytes;
 
-    if (call->offsets == NULL &&
-        (call->collective == BY_COLLECTIVE_REDUCE_SCATTER || call->collective == BY_COLLECTIVE_ALLGATHER))
+    if (call->offsets == NULL && (by_collective_is_sharded(call->collective)))
         elements *= request->comm->job.rank_count;
     bytes = elements * by_dtype_bytes(call->dtype);
     if (chunk == 0 || bytes <= chunk)

@@ -14,19 +14,9 @@ static int refuse(const char **field, const char *name, int error)
     return error;
 }
 
-static int has_root(unsigned collective)
-{
-    return collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE;
-}
-
-static int is_sharded(unsigned collective)
-{
-    return collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_REDUCE_SCATTER;
-}
-
 static int are_offsets_sound(const struct by_endpoint *endpoint, const struct by_call *call)
 {
-    if (!is_sharded(call->collective) || call->offsets[0] != 0)
+    if (!by_collective_is_sharded(call->collective) || call->offsets[0] != 0)
         return 0;
     for (uint32_t rank = 0; rank < endpoint->rank_count; rank++)
         if (call->offsets[rank] > call->offsets[rank + 1])
@@ -43,7 +33,7 @@ static int check_words(const struct by_endpoint *endpoint, const struct by_call 
         return call->offsets == NULL ? 0 : refuse(field, "offsets", BY_EINVAL);
     if (by_dtype_bytes(call->dtype) == 0)
         return refuse(field, "dtype", BY_EINVAL);
-    if (has_root(call->collective) && call->root >= endpoint->rank_count)
+    if (by_collective_is_rooted(call->collective) && call->root >= endpoint->rank_count)
         return refuse(field, "root", BY_EINVAL);
     /* All ranks' elements together must have addresses. */
     if (call->count > ((uint64_t)1 << 58) / endpoint->rank_count)
@@ -112,8 +102,8 @@ static int check_buffers(const struct by_endpoint *endpoint, const struct by_cal
 /* Every shard or the root must have a group that serves it. */
 int by_endpoint_serves(const struct by_endpoint *endpoint, unsigned collective, uint32_t root)
 {
-    uint32_t first = is_sharded(collective) || !has_root(collective) ? 0 : root;
-    uint32_t end = is_sharded(collective) ? endpoint->rank_count : first + 1;
+    uint32_t first = by_collective_is_sharded(collective) || !by_collective_is_rooted(collective) ? 0 : root;
+    uint32_t end = by_collective_is_sharded(collective) ? endpoint->rank_count : first + 1;
 
     if (collective == 0 || collective >= BY_COLLECTIVE_COUNT || end > endpoint->rank_count)
         return 0;
@@ -125,7 +115,7 @@ int by_endpoint_serves(const struct by_endpoint *endpoint, unsigned collective, 
 
 int by_endpoint_serves_call(const struct by_endpoint *endpoint, const struct by_call *call)
 {
-    if (call->offsets == NULL || !is_sharded(call->collective))
+    if (call->offsets == NULL || !by_collective_is_sharded(call->collective))
         return by_endpoint_serves(endpoint, call->collective, call->root);
     for (uint32_t rank = 0; rank < endpoint->rank_count; rank++)
         if (by_call_shard_count(call, rank) > 0 &&
@@ -177,16 +167,16 @@ static void call_open(struct by_endpoint *endpoint, uint32_t number, const struc
     state->gated = part == BY_PART_INTEGERS;
     state->status =
         (struct by_call_status){.error = BY_EAGAIN, .node = BY_NODE_NONE, .missing_node = BY_NODE_NONE};
-    if (!has_root(call->collective))
+    if (!by_collective_is_rooted(call->collective))
         state->call.root = 0;
     if (call->collective == BY_COLLECTIVE_BARRIER) {
         state->call.count = 0;
         state->call.dtype = BY_DTYPE_U8;
     }
     state->told_count = told_count(endpoint, user);
-    state->optag =
-        by_optag(number, user->collective, has_root(user->collective) ? user->root : 0, state->told_count) ^
-        endpoint->session_salt;
+    state->optag = by_optag(number, user->collective,
+                            by_collective_is_rooted(user->collective) ? user->root : 0, state->told_count) ^
+                   endpoint->session_salt;
     /* What is only copied travels as bytes: no rank's element type matters. */
     state->op = by_collective_reduces(call->collective) ? call->op : BY_OP_BOR;
     state->dtype = by_collective_reduces(call->collective) ? call->dtype : BY_DTYPE_U8;

@@ -13,11 +13,6 @@ struct cursor_part {
 };
 #define PARTS_MAX 2u
 
-static int is_sharded(unsigned collective)
-{
-    return collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_REDUCE_SCATTER;
-}
-
 /* The parts of `lane` in `call` (0 to PARTS_MAX). */
 static uint32_t parts_of(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                          const struct by_call *call, struct cursor_part parts[PARTS_MAX])
@@ -25,7 +20,7 @@ static uint32_t parts_of(const struct by_endpoint *endpoint, const struct by_ep_
     uint32_t count = 0;
     uint32_t rooted, group;
 
-    if (!is_sharded(call->collective)) {
+    if (!by_collective_is_sharded(call->collective)) {
         group = by_share_group(endpoint, call->collective, call->root);
         if (group == BY_GROUP_NONE || !by_share_member(endpoint, lane, group))
             return 0;
@@ -104,8 +99,8 @@ static void shard_range(const struct by_endpoint *endpoint, const struct by_ep_l
                         uint32_t *first, uint32_t *end)
 {
     *first = 0;
-    *end = count == 0 ? 0 : is_sharded(call->call.collective) ? endpoint->rank_count : 1;
-    if (count == 1 && parts[0].group >= BY_GROUP_RANK && is_sharded(call->call.collective)) {
+    *end = count == 0 ? 0 : by_collective_is_sharded(call->call.collective) ? endpoint->rank_count : 1;
+    if (count == 1 && parts[0].group >= BY_GROUP_RANK && by_collective_is_sharded(call->call.collective)) {
         *first = lane->owner;
         *end = lane->owner + 1u;
     }
@@ -115,8 +110,9 @@ static void shard_range(const struct by_endpoint *endpoint, const struct by_ep_l
 static int segment_of(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                       const struct by_call_state *call, uint32_t shard, uint64_t *at, uint64_t *end)
 {
-    uint32_t group = by_share_group(endpoint, call->call.collective,
-                                    is_sharded(call->call.collective) ? shard : call->call.root);
+    uint32_t group =
+        by_share_group(endpoint, call->call.collective,
+                       by_collective_is_sharded(call->call.collective) ? shard : call->call.root);
 
     if (group == BY_GROUP_NONE || !by_share_member(endpoint, lane, group))
         return 0;

@@ -55,7 +55,7 @@ static void say_shards(const struct by_endpoint *endpoint, struct by_call_said *
 
 static int try_roots(const struct by_endpoint *endpoint, uint32_t optag, struct by_call_said *said)
 {
-    int rooted = said->collective == BY_COLLECTIVE_BROADCAST || said->collective == BY_COLLECTIVE_REDUCE;
+    int rooted = by_collective_is_rooted(said->collective);
     uint32_t roots = !rooted ? 1 : endpoint->rank_count < ROOTS_MAX ? endpoint->rank_count : ROOTS_MAX;
 
     for (uint32_t root = 0; root < roots; root++) {

@@ -284,13 +284,6 @@ static inline struct by_flight *by_flight_at(const struct by_ep_lane *lane, uint
     return &lane->flights[seq & lane->mask];
 }
 
-/* 1 when the collective sums; else it copies, or does neither. */
-static inline int by_collective_reduces(unsigned collective)
-{
-    return collective == BY_COLLECTIVE_ALLREDUCE || collective == BY_COLLECTIVE_REDUCE ||
-           collective == BY_COLLECTIVE_REDUCE_SCATTER;
-}
-
 /* Elements of a shard, and of all shards before it; a call without shards is one. */
 static inline uint64_t by_call_shard_count(const struct by_call *call, uint32_t shard)
 {

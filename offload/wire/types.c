@@ -5,7 +5,6 @@
 
 #define X(name, value, text) [value] = (text),
 static const char *const op_name[] = {BY_OP_LIST(X)};
-static const char *const collective_name[] = {BY_COLLECTIVE_LIST(X)};
 static const char *const mode_name[] = {BY_MODE_LIST(X)};
 #undef X
 #define X(name, value, text, bytes) [value] = (text),
@@ -13,6 +12,14 @@ static const char *const dtype_name[] = {BY_DTYPE_LIST(X)};
 #undef X
 #define X(name, value, text, bytes) [value] = (bytes),
 static const unsigned char dtype_bytes[] = {BY_DTYPE_LIST(X)};
+#undef X
+#define X(name, value, text, root, shards, reduces, way) [value] = (text),
+static const char *const collective_name[] = {BY_COLLECTIVE_LIST(X)};
+#undef X
+#define X(name, value, text, root, shards, reduces, way) [value] = {root, shards, reduces, way},
+static const struct {
+    unsigned char rooted, sharded, reduces, way;
+} collective_row[BY_COLLECTIVE_COUNT] = {BY_COLLECTIVE_LIST(X)};
 #undef X
 
 static const char *name_at(const char *const *names, unsigned count, unsigned value)
@@ -54,6 +61,26 @@ const char *by_dtype_name(unsigned dtype)
 const char *by_collective_name(unsigned collective)
 {
     return name_at(collective_name, BY_COLLECTIVE_COUNT, collective);
+}
+
+int by_collective_is_rooted(unsigned collective)
+{
+    return collective < BY_COLLECTIVE_COUNT && collective_row[collective].rooted;
+}
+
+int by_collective_is_sharded(unsigned collective)
+{
+    return collective < BY_COLLECTIVE_COUNT && collective_row[collective].sharded;
+}
+
+int by_collective_reduces(unsigned collective)
+{
+    return collective < BY_COLLECTIVE_COUNT && collective_row[collective].reduces;
+}
+
+unsigned by_collective_way(unsigned collective)
+{
+    return collective < BY_COLLECTIVE_COUNT ? collective_row[collective].way : 0;
 }
 
 const char *by_mode_name(unsigned mode)

@@ -28,14 +28,20 @@
     X(F32, 9, "f32", 4)                                                                                      \
     X(F64, 10, "f64", 8)
 
-/* X(NAME, value, "name") */
+/*
+ * What data of a collective does in its trees: to the root only, from the root only, or both.
+ */
+enum by_data_way { BY_DATA_UP = 1, BY_DATA_DOWN, BY_DATA_BOTH };
+
+/* X(NAME, value, "name", has a root, data are in shards of ranks, reduces, way). A new collective is a row
+ * here and its cases in the switches over enum by_collective, which the compiler names. */
 #define BY_COLLECTIVE_LIST(X)                                                                                \
-    X(ALLREDUCE, 1, "allreduce")                                                                             \
-    X(REDUCE_SCATTER, 2, "reduce-scatter")                                                                   \
-    X(ALLGATHER, 3, "allgather")                                                                             \
-    X(BROADCAST, 4, "broadcast")                                                                             \
-    X(REDUCE, 5, "reduce")                                                                                   \
-    X(BARRIER, 6, "barrier")
+    X(ALLREDUCE, 1, "allreduce", 0, 0, 1, BY_DATA_BOTH)                                                      \
+    X(REDUCE_SCATTER, 2, "reduce-scatter", 0, 1, 1, BY_DATA_UP)                                              \
+    X(ALLGATHER, 3, "allgather", 0, 1, 0, BY_DATA_DOWN)                                                      \
+    X(BROADCAST, 4, "broadcast", 1, 0, 0, BY_DATA_DOWN)                                                      \
+    X(REDUCE, 5, "reduce", 1, 0, 1, BY_DATA_UP)                                                              \
+    X(BARRIER, 6, "barrier", 0, 0, 0, BY_DATA_BOTH)
 
 /* Order of floating-point sums (docs/arithmetic.md): that of arrival; that of the children; none.
  * X(NAME, value, "name") */
@@ -50,7 +56,7 @@ enum by_op { BY_OP_LIST(X) BY_OP_COUNT };
 #define X(name, value, text, bytes) BY_DTYPE_##name = (value),
 enum by_dtype { BY_DTYPE_LIST(X) BY_DTYPE_COUNT };
 #undef X
-#define X(name, value, text) BY_COLLECTIVE_##name = (value),
+#define X(name, value, text, root, shards, reduces, way) BY_COLLECTIVE_##name = (value),
 enum by_collective { BY_COLLECTIVE_LIST(X) BY_COLLECTIVE_COUNT };
 #undef X
 #define X(name, value, text) BY_MODE_##name = (value),
@@ -59,6 +65,11 @@ enum by_mode { BY_MODE_LIST(X) BY_MODE_COUNT };
 
 /* Bytes of one element of `dtype`, 0 for an unknown one. */
 unsigned by_dtype_bytes(unsigned dtype);
+/* Properties of a collective, from its row; 0 for an unknown one. */
+int by_collective_is_rooted(unsigned collective);
+int by_collective_is_sharded(unsigned collective);
+int by_collective_reduces(unsigned collective);
+unsigned by_collective_way(unsigned collective); /* enum by_data_way */
 /* Names for people and command lines; "?" for an unknown value. Static memory. */
 const char *by_op_name(unsigned op);
 const char *by_dtype_name(unsigned dtype);

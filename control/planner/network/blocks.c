@@ -55,7 +55,7 @@ struct blocks_maker {
 
 static bool is_pair(const struct blocks_maker *maker)
 {
-    return maker->collective == BY_COLLECTIVE_ALLREDUCE || maker->collective == BY_COLLECTIVE_BARRIER;
+    return by_collective_way(maker->collective) == BY_DATA_BOTH;
 }
 
 /* ---- paths ---- */

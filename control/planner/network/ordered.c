@@ -199,8 +199,7 @@ static void add_grown(const struct ordered_task *task, struct ordered_column *co
 
 static bool is_pair(const struct ordered_task *task)
 {
-    return task->options->collective == BY_COLLECTIVE_ALLREDUCE ||
-           task->options->collective == BY_COLLECTIVE_BARRIER;
+    return by_collective_way(task->options->collective) == BY_DATA_BOTH;
 }
 
 /* The root whose ordered tree up and cheap tree down cost least together. */
@@ -365,7 +364,7 @@ int by_ordered_make(const struct by_topology *topology, const struct by_plan_opt
     uint32_t count = 0, sites;
     int error = 0;
 
-    if (options->collective == BY_COLLECTIVE_BROADCAST || options->collective == BY_COLLECTIVE_ALLGATHER)
+    if (by_collective_way(options->collective) == BY_DATA_DOWN)
         return by_problem_set(problem, BY_EINVAL, (struct by_place){0, 0},
                               "%s adds nothing, so it has no order; leave it out",
                               by_collective_name(options->collective));

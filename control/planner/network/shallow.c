@@ -41,8 +41,7 @@ struct shallow_task {
 
 static bool is_two_way(const struct shallow_task *task)
 {
-    return task->options->collective == BY_COLLECTIVE_ALLREDUCE ||
-           task->options->collective == BY_COLLECTIVE_BARRIER;
+    return by_collective_way(task->options->collective) == BY_DATA_BOTH;
 }
 
 /* Whether one tree, or pair, carries a unit; else there is one from or to each compute node. */
@@ -50,17 +49,14 @@ static bool is_single(const struct shallow_task *task)
 {
     unsigned collective = task->options->collective;
 
-    return is_two_way(task) || collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE;
+    return is_two_way(task) || by_collective_is_rooted(collective);
 }
 
 static enum by_tree_use use_of(const struct shallow_task *task)
 {
     if (is_two_way(task))
         return task->pairs ? BY_TREE_UP : BY_TREE_BOTH;
-    return task->options->collective == BY_COLLECTIVE_REDUCE ||
-                   task->options->collective == BY_COLLECTIVE_REDUCE_SCATTER
-               ? BY_TREE_UP
-               : BY_TREE_DOWN;
+    return by_collective_way(task->options->collective) == BY_DATA_UP ? BY_TREE_UP : BY_TREE_DOWN;
 }
 
 /* Whether trees may start at the node. */
@@ -68,7 +64,7 @@ static bool is_root(const struct shallow_task *task, uint32_t node)
 {
     unsigned collective = task->options->collective;
 
-    if (collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE)
+    if (by_collective_is_rooted(collective))
         return node == task->options->root;
     return task->both->compute[node] ||
            (is_two_way(task) && task->both->branch[node] && task->both->budget[node] < 0);

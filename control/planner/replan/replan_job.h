@@ -29,19 +29,17 @@ struct by_replan_job {
 
 static inline bool by_replan_is_rooted(const struct by_replan_job *job)
 {
-    return job->from->collective == BY_COLLECTIVE_BROADCAST || job->from->collective == BY_COLLECTIVE_REDUCE;
+    return by_collective_is_rooted(job->from->collective);
 }
 
 static inline bool by_replan_is_shared(const struct by_replan_job *job)
 {
-    return job->from->collective == BY_COLLECTIVE_ALLGATHER ||
-           job->from->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    return by_collective_is_sharded(job->from->collective);
 }
 
 static inline bool by_replan_goes_up(const struct by_replan_job *job)
 {
-    return job->from->collective == BY_COLLECTIVE_REDUCE ||
-           job->from->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    return by_collective_way(job->from->collective) == BY_DATA_UP;
 }
 
 /*

@@ -9,6 +9,7 @@
 #include "control/fabric/members.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
+#include "offload/wire/types.h"
 
 void by_job_spec_free(struct by_job_spec *spec)
 {
@@ -89,7 +90,7 @@ int by_job_want(struct by_job_spec *spec, const char *text, size_t bytes, const 
                               "no collective '%s': there are allreduce, reduce-scatter, allgather, "
                               "broadcast, reduce, barrier",
                               name);
-    if (want.collective == BY_COLLECTIVE_BROADCAST || want.collective == BY_COLLECTIVE_REDUCE)
+    if (by_collective_is_rooted(want.collective))
         error = find_root(spec, at ? at + 1 : NULL, bytes - length - 1, topology, &want.root, problem);
     else if (at)
         error = by_problem_say(problem, BY_EINVAL, "%s has no root: leave out what follows the @", name);

@@ -92,8 +92,7 @@ static int make_rounds(struct by_baseline_task *task, bool keep, struct by_basel
 int by_baseline_make(const struct by_topology *topology, const struct by_baseline_options *options,
                      const struct by_plan *reference, struct by_baseline *result, struct by_problem *problem)
 {
-    bool rooted =
-        options->collective == BY_COLLECTIVE_BROADCAST || options->collective == BY_COLLECTIVE_REDUCE;
+    bool rooted = by_collective_is_rooted(options->collective);
     struct by_baseline_task task = {
         .collective = options->collective,
         .root = rooted ? options->root : -1,

@@ -213,7 +213,7 @@ int by_baseline_double_binary(struct by_baseline_task *task, uint32_t pairs_max)
     int64_t units = 1;
     int error = 0;
 
-    if (task->collective == BY_COLLECTIVE_ALLGATHER || task->collective == BY_COLLECTIVE_REDUCE_SCATTER)
+    if (by_collective_is_sharded(task->collective))
         return by_problem_set(
             task->problem, BY_EUNSUPPORTED, (struct by_place){0, 0},
             "double binary trees carry allreduce, broadcast and reduce; %s has a root at every "

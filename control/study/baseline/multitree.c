@@ -231,8 +231,8 @@ static void emit(struct by_baseline_task *task, const struct grown *tree, enum b
 int by_baseline_multitree(struct by_baseline_task *task)
 {
     unsigned collective = task->collective;
-    bool down_only = collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_BROADCAST;
-    bool up_only = collective == BY_COLLECTIVE_REDUCE_SCATTER || collective == BY_COLLECTIVE_REDUCE;
+    bool down_only = by_collective_way(collective) == BY_DATA_DOWN;
+    bool up_only = by_collective_way(collective) == BY_DATA_UP;
     struct by_baseline_net *turned =
         task->net->symmetric || down_only ? NULL : by_net_new(task->net->topology, true);
     struct garden down = {0}, up = {0};

@@ -23,7 +23,7 @@ int by_baseline_blink(struct by_baseline_task *task)
     struct by_plan *plan = NULL;
     int error;
 
-    if (task->collective == BY_COLLECTIVE_ALLGATHER || task->collective == BY_COLLECTIVE_REDUCE_SCATTER)
+    if (by_collective_is_sharded(task->collective))
         return by_problem_set(
             task->problem, BY_EUNSUPPORTED, (struct by_place){0, 0},
             "Blink packs trees of one root: broadcast, reduce and allreduce; %s has a root at "

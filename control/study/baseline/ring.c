@@ -76,8 +76,8 @@ static void add_up(const struct by_baseline_task *task, const struct by_baseline
 static void add_trees(const struct by_baseline_task *task, const struct by_baseline_ring *ring, int64_t units)
 {
     unsigned collective = task->collective;
-    bool up = collective != BY_COLLECTIVE_ALLGATHER && collective != BY_COLLECTIVE_BROADCAST;
-    bool down = collective != BY_COLLECTIVE_REDUCE_SCATTER && collective != BY_COLLECTIVE_REDUCE;
+    bool up = by_collective_way(collective) != BY_DATA_DOWN;
+    bool down = by_collective_way(collective) != BY_DATA_UP;
 
     for (uint32_t i = 0; i < task->net->compute_count; i++) {
         if (by_task_rooted(task) && ring->order[i] != task->root)

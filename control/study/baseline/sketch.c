@@ -216,10 +216,9 @@ int by_sketch_finish(struct by_sketch *sketch, unsigned collective, struct by_sk
     error = find_scale(sketch, problem);
     if (error)
         return error;
-    units = sketch->units[BY_TREE_BOTH] +
-            (collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_BROADCAST
-                 ? sketch->units[BY_TREE_DOWN]
-                 : sketch->units[BY_TREE_UP]);
+    units = sketch->units[BY_TREE_BOTH] + (by_collective_way(collective) == BY_DATA_DOWN
+                                               ? sketch->units[BY_TREE_DOWN]
+                                               : sketch->units[BY_TREE_UP]);
     if (units > INT64_MAX ||
         by_fraction_multiply(sketch->scale, (struct by_fraction){(int64_t)units, 1}, &facts->achieved) != 0)
         return by_problem_set(problem, BY_ERANGE, (struct by_place){0, 0},
@@ -237,7 +236,7 @@ static int64_t find_k(const struct by_sketch *sketch, unsigned collective)
 {
     int64_t divisor = 0, sum = 0;
 
-    if (collective == BY_COLLECTIVE_ALLREDUCE || collective == BY_COLLECTIVE_BARRIER)
+    if (by_collective_way(collective) == BY_DATA_BOTH)
         return 0;
     for (uint32_t i = 0; i < sketch->tree_count; i++) {
         divisor = by_gcd(divisor, sketch->trees[i].units);

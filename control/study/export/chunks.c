@@ -10,15 +10,9 @@
 
 static const struct by_place nowhere = {0, 0};
 
-static bool is_shared(unsigned collective)
-{
-    return collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_REDUCE_SCATTER;
-}
-
 bool by_chunks_second(const struct by_plan *plan, uint32_t tree)
 {
-    return tree > 0 &&
-           (plan->collective == BY_COLLECTIVE_ALLREDUCE || plan->collective == BY_COLLECTIVE_BARRIER) &&
+    return tree > 0 && by_collective_way(plan->collective) == BY_DATA_BOTH &&
            plan->trees[tree].use == BY_TREE_DOWN && plan->trees[tree - 1].use == BY_TREE_UP;
 }
 
@@ -74,7 +68,7 @@ static int find_firsts(struct by_chunks *chunks, const struct by_plan *plan)
     int error = 0;
 
     for (uint32_t t = 0; t < plan->tree_count && !error; t++) {
-        uint32_t rank = is_shared(plan->collective) ? chunks->rank_of[plan->trees[t].root] : 0;
+        uint32_t rank = by_collective_is_sharded(plan->collective) ? chunks->rank_of[plan->trees[t].root] : 0;
 
         if (by_chunks_second(plan, t)) {
             chunks->count[t] = chunks->count[t - 1];
@@ -86,7 +80,7 @@ static int find_firsts(struct by_chunks *chunks, const struct by_plan *plan)
             __builtin_add_overflow(chunks->total, chunks->count[t], &chunks->total))
             error = BY_ERANGE;
     }
-    chunks->each = is_shared(plan->collective) ? used[0] : 0;
+    chunks->each = by_collective_is_sharded(plan->collective) ? used[0] : 0;
     for (uint32_t t = 0; t < plan->tree_count && chunks->each > 0; t++)
         chunks->first[t] += chunks->rank_of[plan->trees[t].root] * chunks->each;
     free(used);

@@ -434,7 +434,7 @@ int by_msccl_execute(const struct by_msccl *msccl, bool in_place, uint32_t slots
     int error;
 
     BY_ASSERT(slots > 0);
-    if (msccl->collective == BY_COLLECTIVE_ALLGATHER || msccl->collective == BY_COLLECTIVE_REDUCE_SCATTER)
+    if (by_collective_is_sharded(msccl->collective))
         machine.shard = msccl->chunk_count / msccl->gpu_count;
     machine_make(&machine);
     error = lay_out(&machine);

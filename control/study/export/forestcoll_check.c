@@ -353,8 +353,7 @@ static int run_tree(const struct by_forestcoll *forest, const struct forestcoll_
 
 static int check_shares(const struct by_forestcoll *forest, uint64_t *total, struct by_problem *problem)
 {
-    bool shared =
-        forest->collective == BY_COLLECTIVE_ALLGATHER || forest->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    bool shared = by_collective_is_sharded(forest->collective);
     int64_t *sum = by_alloc(forest->name_count, sizeof(*sum));
     uint32_t roots = 0;
     int error = 0;
@@ -431,9 +430,8 @@ static int load_send(const struct by_forestcoll *forest, const struct by_topolog
                      const struct send *send, struct wire *wires, uint32_t wire_count,
                      struct by_problem *problem)
 {
-    bool down =
-        forest->collective != BY_COLLECTIVE_REDUCE_SCATTER && forest->collective != BY_COLLECTIVE_REDUCE;
-    bool up = forest->collective != BY_COLLECTIVE_ALLGATHER && forest->collective != BY_COLLECTIVE_BROADCAST;
+    bool down = by_collective_way(forest->collective) != BY_DATA_UP;
+    bool up = by_collective_way(forest->collective) != BY_DATA_DOWN;
 
     for (uint32_t i = 0; i < send->path_count; i++) {
         uint32_t name = forest->path[send->path_first + i];

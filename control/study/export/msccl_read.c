@@ -180,8 +180,7 @@ static int read_algorithm(struct by_msccl_reader *reader, const struct by_xml_el
                                "inplace and outofplace are both 0: MSCCL would never use the schedule");
     if (error)
         return error;
-    if ((made->collective == BY_COLLECTIVE_ALLGATHER || made->collective == BY_COLLECTIVE_REDUCE_SCATTER) &&
-        chunks % gpus != 0)
+    if ((by_collective_is_sharded(made->collective)) && chunks % gpus != 0)
         return by_problem_set(problem, BY_EINVAL, element->place,
                               "nchunksperloop is %lld, no multiple of the %lld GPUs, whose shards are equal",
                               (long long)chunks, (long long)gpus);

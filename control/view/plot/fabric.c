@@ -61,8 +61,8 @@ void by_fabric_flow(const struct by_fabric *fabric, const struct by_tree *tree, 
 {
     unsigned collective = fabric->plan->collective;
 
-    *down = collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_BROADCAST;
-    *up = collective == BY_COLLECTIVE_REDUCE_SCATTER || collective == BY_COLLECTIVE_REDUCE;
+    *down = by_collective_way(collective) == BY_DATA_DOWN;
+    *up = by_collective_way(collective) == BY_DATA_UP;
     if (!*down && !*up) {
         *down = tree->use != BY_TREE_UP;
         *up = tree->use != BY_TREE_DOWN;
@@ -99,8 +99,7 @@ static void add_loads(struct by_fabric *fabric)
 static void choose_trees(struct by_fabric *fabric, int64_t root, uint32_t tree_max)
 {
     const struct by_plan *plan = fabric->plan;
-    bool owned =
-        plan->collective == BY_COLLECTIVE_ALLGATHER || plan->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    bool owned = by_collective_is_sharded(plan->collective);
 
     fabric->root = root >= 0 ? root : owned && plan->tree_count > 0 ? (int64_t)plan->trees[0].root : -1;
     fabric->drawn = by_alloc(plan->tree_count, sizeof(*fabric->drawn));

@@ -15,6 +15,7 @@
 #include "host-driver/fallback/work.h"
 #include "host-driver/tools/perf/report.h"
 #include "host-driver/tools/perf/world.h"
+#include "offload/wire/types.h"
 
 /* What a packet has beside data: Ethernet, IPv4, UDP and banyan's headers, and on the cable preamble,
  * checksum and gap (bytes). */
@@ -38,20 +39,15 @@ static const char *setting_value(const char *wanted, const char **origin)
     return "";
 }
 
-static bool is_sharded(unsigned collective)
-{
-    return collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_REDUCE_SCATTER;
-}
-
 /* The operation of `bytes` in all, as main.c sizes it. Its exact bytes. */
 static uint64_t size_query(const struct explaining *e, uint64_t bytes, struct banyan_query *query)
 {
-    const uint64_t *offsets = is_sharded(query->collective) ? e->options->offsets : NULL;
+    const uint64_t *offsets = by_collective_is_sharded(query->collective) ? e->options->offsets : NULL;
     uint64_t unit = banyan_dtype_size(query->dtype);
 
     if (query->collective == BANYAN_BARRIER)
         return 0;
-    if (is_sharded(query->collective))
+    if (by_collective_is_sharded(query->collective))
         unit *= offsets != NULL ? offsets[query->rank_count] : query->rank_count;
     query->count = bytes / unit;
     for (uint32_t rank = 0; offsets != NULL && rank < query->rank_count; rank++)
@@ -111,12 +107,6 @@ static const char *path_name(banyan_path_t path)
     return path == BANYAN_TREES ? "offloaded" : path == BANYAN_HOSTS ? "between hosts" : "fails";
 }
 
-static bool reduces(unsigned collective)
-{
-    return collective == BY_COLLECTIVE_ALLREDUCE || collective == BY_COLLECTIVE_REDUCE ||
-           collective == BY_COLLECTIVE_REDUCE_SCATTER;
-}
-
 static void print_people(const struct explaining *e, const struct banyan_query *query, uint64_t bytes)
 {
     struct forecast forecast = forecast_of(e, query, bytes);
@@ -127,8 +117,8 @@ static void print_people(const struct explaining *e, const struct banyan_query *
     printf("%s%s of %" PRIu64 " bytes", by_collective_name(query->collective),
            query->counts != NULL ? "v" : "", bytes);
     if (query->collective != BANYAN_BARRIER)
-        printf(" (%s%s%s)", reduces(query->collective) ? banyan_op_name(query->op) : "",
-               reduces(query->collective) ? " of " : "", banyan_dtype_name(query->dtype));
+        printf(" (%s%s%s)", by_collective_reduces(query->collective) ? banyan_op_name(query->op) : "",
+               by_collective_reduces(query->collective) ? " of " : "", banyan_dtype_name(query->dtype));
     printf(", rank %u of %u\n  path       %s: %s\n", query->rank, query->rank_count, path_name(query->path),
            query->reason);
     if (query->path == BANYAN_TREES && query->tree_count > 0)
@@ -172,8 +162,8 @@ static void print_json(const struct explaining *e, const struct banyan_query *qu
         "\"reason\": ",
         e->said > 0 ? "," : "", by_collective_name(query->collective),
         query->counts != NULL ? "true" : "false", bytes, banyan_dtype_name(query->dtype),
-        reduces(query->collective) ? banyan_op_name(query->op) : "none", query->root, query->rank,
-        query->rank_count,
+        by_collective_reduces(query->collective) ? banyan_op_name(query->op) : "none", query->root,
+        query->rank, query->rank_count,
         query->path == BANYAN_TREES   ? "trees"
         : query->path == BANYAN_HOSTS ? "hosts"
                                       : "nowhere");
@@ -210,7 +200,7 @@ static enum perf_exit explain_collective(struct explaining *e, struct banyan_que
         return explain_one(e, query, 0);
     for (unsigned dtype = 1; dtype < BY_DTYPE_COUNT; dtype++)
         for (unsigned op = 1; op < BY_OP_COUNT && options->dtype[dtype]; op++) {
-            if (reduces(query->collective)
+            if (by_collective_reduces(query->collective)
                     ? !options->op[op] || !banyan_supports((banyan_op_t)op, (banyan_dtype_t)dtype)
                     : op > 1)
                 continue;

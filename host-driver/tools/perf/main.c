@@ -10,6 +10,7 @@
 
 #include "host-driver/tools/perf/explain.h"
 #include "host-driver/tools/perf/report.h"
+#include "offload/wire/types.h"
 
 static struct perf_world world; /* for the signal handler alone; everyone else gets it as an argument */
 
@@ -34,7 +35,7 @@ static void size_call(struct perf_result *result, uint64_t bytes, uint32_t ranks
     struct perf_call *call = &result->call;
     uint64_t unit = banyan_dtype_size(call->dtype);
 
-    if (call->collective == BY_COLLECTIVE_ALLGATHER || call->collective == BY_COLLECTIVE_REDUCE_SCATTER)
+    if (by_collective_is_sharded(call->collective))
         unit *= call->offsets != NULL ? call->offsets[ranks] : ranks;
     call->count = call->collective == BY_COLLECTIVE_BARRIER ? 0 : bytes / unit;
     result->bytes = call->count * unit;
@@ -89,12 +90,12 @@ static enum perf_exit run_collective(struct perf_world *w, const struct perf_opt
                                      unsigned collective, struct perf_results *results, bool speaks)
 {
     banyan_mode_t mode = banyan_comm_mode(w->ranks[0].comm);
-    bool moves = collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_BROADCAST;
+    bool moves = by_collective_way(collective) == BY_DATA_DOWN;
     struct perf_call call = {
         .collective = collective, .root = options->root, .dtype = BANYAN_U8, .op = BANYAN_BOR};
     enum perf_exit code = PERF_RIGHT;
 
-    if (collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_REDUCE_SCATTER)
+    if (by_collective_is_sharded(collective))
         call.offsets = options->offsets;
     if (collective == BY_COLLECTIVE_BARRIER)
         return run_one(w, options, &call, 0, results, speaks);

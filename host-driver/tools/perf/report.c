@@ -1,6 +1,7 @@
 /* Output of banyan-perf; see report.h. Columns and trailer are those of nccl-tests, with %opt added: algbw
  * over the proven optimum. */
 #include "host-driver/tools/perf/report.h"
+#include "offload/wire/types.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -15,16 +16,10 @@ static void print_optimum(const struct perf_result *result)
 
 static const char *root_text(const struct perf_call *call, char text[16])
 {
-    int rooted = call->collective == BY_COLLECTIVE_BROADCAST || call->collective == BY_COLLECTIVE_REDUCE;
+    int rooted = by_collective_is_rooted(call->collective);
 
     snprintf(text, 16, "%d", rooted ? (int)call->root : -1);
     return text;
-}
-
-static int reduces(unsigned collective)
-{
-    return collective == BY_COLLECTIVE_ALLREDUCE || collective == BY_COLLECTIVE_REDUCE ||
-           collective == BY_COLLECTIVE_REDUCE_SCATTER;
 }
 
 void perf_print_heading(const struct perf_world *world, const struct perf_options *options)
@@ -67,7 +62,8 @@ void perf_print_result(const struct perf_result *result)
     snprintf(name, sizeof(name), "%s%s", by_collective_name(call->collective),
              call->offsets != NULL ? "v" : "");
     printf(" %-15s %12" PRIu64 " %12" PRIu64 " %6s %6s %5s", name, result->bytes, elements(result),
-           banyan_dtype_name(call->dtype), reduces(call->collective) ? banyan_op_name(call->op) : "none",
+           banyan_dtype_name(call->dtype),
+           by_collective_reduces(call->collective) ? banyan_op_name(call->op) : "none",
            root_text(call, root));
     print_half(&result->out_of_place, result->unchecked);
     print_half(&result->in_place, result->unchecked);
@@ -195,7 +191,8 @@ static void json_result(FILE *stream, uint32_t ranks, const struct perf_result *
             "{\"collective\": \"%s\", \"bytes\": %" PRIu64 ", \"count\": %" PRIu64
             ", \"dtype\": \"%s\", \"op\": \"%s\", \"root\": %s, \"operations\": %u, \"optimum\": ",
             by_collective_name(call->collective), result->bytes, elements(result),
-            banyan_dtype_name(call->dtype), reduces(call->collective) ? banyan_op_name(call->op) : "none",
+            banyan_dtype_name(call->dtype),
+            by_collective_reduces(call->collective) ? banyan_op_name(call->op) : "none",
             root_text(call, root), result->operations);
     if (result->optimum > 0)
         fprintf(stream, "%.6f, \"opt_percent\": %.3f, ", result->optimum,

@@ -14,14 +14,14 @@
 #include "host-driver/clock.h"
 #include "host-driver/tools/perf/oracle.h"
 #include "offload/base/crc32c.h"
+#include "offload/wire/types.h"
 
 #define POISON 0xa5 /* what lies in recv before: an element that was never written is seen */
 
 static struct perf_oracle oracle_of(const struct perf_world *world, const struct perf_options *options,
                                     const struct perf_call *call, uint32_t salt)
 {
-    bool reduces = call->collective == BY_COLLECTIVE_ALLREDUCE || call->collective == BY_COLLECTIVE_REDUCE ||
-                   call->collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    bool reduces = by_collective_reduces(call->collective);
 
     return (struct perf_oracle){.op = (uint8_t)(reduces ? call->op : BY_OP_MAX),
                                 .dtype = (uint8_t)call->dtype,

@@ -11,17 +11,6 @@
 #define LINE_FLOATS 16u /* from one rank's input to the next one's */
 #define POISON      0xa5
 
-static int is_reducing(unsigned collective)
-{
-    return collective == BY_COLLECTIVE_ALLREDUCE || collective == BY_COLLECTIVE_REDUCE ||
-           collective == BY_COLLECTIVE_REDUCE_SCATTER;
-}
-
-static int is_sharded(unsigned collective)
-{
-    return collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_REDUCE_SCATTER;
-}
-
 static float *floats(uint64_t count)
 {
     return aligned_alloc(64, (count * sizeof(float) + 127) / 64 * 64);
@@ -30,7 +19,7 @@ static float *floats(uint64_t count)
 static void fill(struct sim_check *check, uint64_t seed)
 {
     uint64_t ranks = check->rank_count, ahead = ranks * LINE_FLOATS;
-    int reducing = is_reducing(check->collective);
+    int reducing = by_collective_reduces(check->collective);
     struct by_prng prng = {seed ^ 0x6461746121u};
 
     for (uint64_t i = 0; i < check->all + (reducing ? ahead : 0); i++)
@@ -61,7 +50,7 @@ int check_open(struct sim_check *check, unsigned collective, uint32_t root, uint
     if (chunks_open(&check->chunks, image) != 0)
         return BY_ENOMEM;
     check->rank_count = check->chunks.rank_count;
-    check->all = check->count * (is_sharded(collective) ? check->rank_count : 1);
+    check->all = check->count * (by_collective_is_sharded(collective) ? check->rank_count : 1);
     check->input = floats(check->all + (uint64_t)check->rank_count * LINE_FLOATS);
     check->want = floats(check->all);
     check->out = floats(check->all);
@@ -155,7 +144,7 @@ int check_begin(struct sim_check *check)
 
 static uint8_t *place_of(const struct sim_check *check, float *vector, const struct chunks_chunk *chunk)
 {
-    uint64_t shard = is_sharded(check->collective) ? chunk->shard * check->count : 0;
+    uint64_t shard = by_collective_is_sharded(check->collective) ? chunk->shard * check->count : 0;
 
     return (uint8_t *)(vector + shard) + chunk->offset;
 }

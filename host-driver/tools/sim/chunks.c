@@ -73,11 +73,6 @@ static int serves(const struct by_image_leaf *leaf, unsigned collective, uint32_
     }
 }
 
-static int is_alike(unsigned collective)
-{
-    return collective == BY_COLLECTIVE_ALLREDUCE || collective == BY_COLLECTIVE_BARRIER;
-}
-
 static uint64_t boundary(uint64_t total, uint64_t before, uint64_t share_total)
 {
     uint64_t even = ((uint64_t)((unsigned __int128)total * before / share_total) + 63) & ~UINT64_C(63);
@@ -119,7 +114,7 @@ static int add_shard(struct chunks *chunks, unsigned collective, uint32_t owner,
 {
     uint64_t total = 0, before = 0;
     uint32_t last = UINT32_MAX;
-    int pass = is_alike(collective) ? 1 : 0, error = 0;
+    int pass = by_collective_way(collective) == BY_DATA_BOTH ? 1 : 0, error = 0;
 
     for (; pass < 3 && last == UINT32_MAX; pass++)
         for (uint32_t t = 0; t < chunks->tree_count; t++)
@@ -149,7 +144,7 @@ static int add_shard(struct chunks *chunks, unsigned collective, uint32_t owner,
 
 int chunks_add_call(struct chunks *chunks, unsigned collective, uint32_t root, uint64_t shard_bytes)
 {
-    int sharded = collective == BY_COLLECTIVE_ALLGATHER || collective == BY_COLLECTIVE_REDUCE_SCATTER;
+    int sharded = by_collective_is_sharded(collective);
     struct chunk_tree *first = first_tree(chunks);
     uint32_t seq = first->next_seq;
     int error = 0;
