@@ -42,7 +42,7 @@ BOARD_OF_aarch64 := arm64-dpdk
 BOARD    ?= $(or $(BOARD_OF_$(ARCH)),lab-veth)
 BASELINE_x86_64  := -march=x86-64-v2
 BASELINE_aarch64 := -march=armv8-a+crc
-WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Wundef -Werror
+WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Wundef -Wswitch-enum -Werror
 ifneq ($(findstring clang,$(CC)),)
 # The kernel's requests end in arrays that lie behind them in a struct of the caller.
 WARN     += -Wno-ignored-optimization-argument -Wno-unknown-warning-option -Wno-gnu-variable-sized-type-not-at-end

@@ -181,7 +181,7 @@ static banyan_status_t run_over_trees(struct banyan_comm *comm, unsigned collect
     uint64_t shard = bytes / comm->job.rank_count;
     uint8_t *own = buffer + comm->job.rank * shard;
 
-    switch (collective) {
+    switch ((enum by_collective)collective) {
     case BY_COLLECTIVE_ALLREDUCE:
         return banyan_allreduce(comm, buffer, buffer, bytes, BANYAN_U8, BANYAN_BOR);
     case BY_COLLECTIVE_REDUCE_SCATTER:
@@ -192,6 +192,7 @@ static banyan_status_t run_over_trees(struct banyan_comm *comm, unsigned collect
         return banyan_broadcast(comm, buffer, bytes, BANYAN_U8, 0);
     case BY_COLLECTIVE_REDUCE:
         return banyan_reduce(comm, buffer, buffer, bytes, BANYAN_U8, BANYAN_BOR, 0);
+    case BY_COLLECTIVE_BARRIER:
     default:
         return banyan_barrier(comm);
     }

@@ -30,7 +30,7 @@ static struct operation_shape shape_of(const struct banyan_comm *comm, const str
     uint64_t all = call->offsets != NULL ? call->count : comm->job.rank_count * call->count;
     struct operation_shape shape = {.send_bytes = own * element, .recv_bytes = own * element};
 
-    switch (call->collective) {
+    switch ((enum by_collective)call->collective) {
     case BY_COLLECTIVE_ALLREDUCE:
     case BY_COLLECTIVE_REDUCE:
         shape.reduces = 1;
@@ -44,6 +44,8 @@ static struct operation_shape shape_of(const struct banyan_comm *comm, const str
         shape.recv_bytes = all * element;
         shape.send_at = at * element;
         break;
+    case BY_COLLECTIVE_BROADCAST:
+    case BY_COLLECTIVE_BARRIER:
     default:
         break;
     }
@@ -52,13 +54,17 @@ static struct operation_shape shape_of(const struct banyan_comm *comm, const str
 
 static const char *in_place(const struct by_call *call)
 {
-    switch (call->collective) {
+    switch ((enum by_collective)call->collective) {
     case BY_COLLECTIVE_ALLGATHER:
         return call->offsets != NULL ? "send == recv + the counts of the ranks before this one"
                                      : "send == recv + rank * count";
     case BY_COLLECTIVE_REDUCE_SCATTER:
         return call->offsets != NULL ? "recv == send + the counts of the ranks before this one"
                                      : "recv == send + rank * count";
+    case BY_COLLECTIVE_ALLREDUCE:
+    case BY_COLLECTIVE_BROADCAST:
+    case BY_COLLECTIVE_REDUCE:
+    case BY_COLLECTIVE_BARRIER:
     default:
         return "send == recv";
     }

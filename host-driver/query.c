@@ -95,6 +95,8 @@ static void say_hosts(const struct banyan_comm *comm, const struct by_call *call
                  "(BANYAN_SMALL=auto)",
                  (double)tree->latency_ns / 1e3, (double)tree->gap_ps / 1e3);
         break;
+    case BY_HOSTS_TREES:
+    case BY_HOSTS_NO_TREES:
     default:
         snprintf(query->reason, sizeof(query->reason), "the table of %s holds no trees for %s",
                  comm->header.name, name);

@@ -40,7 +40,7 @@ static struct by_table_group *find_group(struct by_table_groups *groups, uint16_
 /* What a tree of this plan is for: the bit of its group, and which way its data run. */
 static uint16_t role(const struct by_plan *plan, const struct by_tree *tree, enum by_table_flow *flow)
 {
-    switch (plan->collective) {
+    switch ((enum by_collective)plan->collective) {
     case BY_COLLECTIVE_ALLGATHER:
     case BY_COLLECTIVE_BROADCAST:
         *flow = BY_FLOW_DOWN;
@@ -49,6 +49,8 @@ static uint16_t role(const struct by_plan *plan, const struct by_tree *tree, enu
     case BY_COLLECTIVE_REDUCE:
         *flow = BY_FLOW_UP;
         return BIT(plan->collective);
+    case BY_COLLECTIVE_ALLREDUCE:
+    case BY_COLLECTIVE_BARRIER:
     default:
         break;
     }

@@ -48,7 +48,7 @@ static int serves(const struct by_lowered_tree *tree, const struct by_traffic_ca
 static void leaf_role(const struct by_traffic_call *call, uint32_t rank, uint32_t owner, int *brings,
                       int *wants)
 {
-    switch (call->collective) {
+    switch ((enum by_collective)call->collective) {
     case BY_COLLECTIVE_ALLREDUCE:
         *brings = *wants = 1;
         break;
@@ -62,6 +62,7 @@ static void leaf_role(const struct by_traffic_call *call, uint32_t rank, uint32_
         *brings = rank == owner;
         *wants = rank != owner;
         break;
+    case BY_COLLECTIVE_BARRIER:
     default:
         *brings = *wants = 0;
         break;

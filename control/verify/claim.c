@@ -444,6 +444,8 @@ static bool read_member(struct claim_reader *reader, enum claim_member member)
         return read_paths(reader);
     case MEMBER_TREES:
         return read_trees(reader);
+    case MEMBER_FORMAT:
+    case MEMBER_COUNT:
     default:
         return true;
     }

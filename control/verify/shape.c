@@ -134,7 +134,7 @@ static bool check_role(const struct by_checker *checker, const struct by_claim_t
     struct by_claim *claim = checker->claim;
     bool fits = false;
 
-    switch (claim->collective) {
+    switch ((enum by_collective)claim->collective) {
     case BY_COLLECTIVE_ALLREDUCE:
     case BY_COLLECTIVE_BARRIER:
         fits = true;
@@ -143,6 +143,8 @@ static bool check_role(const struct by_checker *checker, const struct by_claim_t
     case BY_COLLECTIVE_BROADCAST:
         fits = tree->use == BY_CLAIM_DOWN;
         break;
+    case BY_COLLECTIVE_REDUCE_SCATTER:
+    case BY_COLLECTIVE_REDUCE:
     default:
         fits = tree->use == BY_CLAIM_UP;
     }

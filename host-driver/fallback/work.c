@@ -247,13 +247,18 @@ uint64_t by_work_predict_ns(const struct by_team *team, const struct by_call *ca
     if (rounds == NULL)
         rounds = &unused;
     *rounds = 0;
-    switch (call->collective) {
+    switch ((enum by_collective)call->collective) {
     case BY_COLLECTIVE_ALLREDUCE:
         switch (allreduce_kind(team, call)) {
         case BY_PHASE_CENSUS:
             return phase_ns(team, BY_PHASE_CENSUS, call->count, wire, rounds);
         case BY_PHASE_SMALL:
             return phase_ns(team, BY_PHASE_SMALL, all, wire, rounds);
+        case BY_PHASE_BROADCAST:
+        case BY_PHASE_REDUCE:
+        case BY_PHASE_GATHER:
+        case BY_PHASE_SCATTER:
+        case BY_PHASE_TOKEN:
         default:
             return phase_ns(team, BY_PHASE_SCATTER, call->count, kept, rounds) +
                    phase_ns(team, BY_PHASE_GATHER, call->count, wire, rounds);
@@ -266,6 +271,7 @@ uint64_t by_work_predict_ns(const struct by_team *team, const struct by_call *ca
         return phase_ns(team, BY_PHASE_GATHER, all, wire, rounds);
     case BY_COLLECTIVE_BROADCAST:
         return phase_ns(team, BY_PHASE_BROADCAST, call->count, wire, rounds);
+    case BY_COLLECTIVE_BARRIER:
     default:
         return phase_ns(team, BY_PHASE_TOKEN, 0, 1, rounds);
     }
@@ -281,7 +287,7 @@ int by_work_begin(const struct by_team *team, const struct by_call *call, struct
     work->kept_dtype = kept_of(call);
     if (!by_work_supports(call))
         return BY_EUNSUPPORTED;
-    switch (call->collective) {
+    switch ((enum by_collective)call->collective) {
     case BY_COLLECTIVE_ALLREDUCE:
         error = begin_allreduce(team, work);
         break;
@@ -297,6 +303,7 @@ int by_work_begin(const struct by_team *team, const struct by_call *call, struct
                   call->recv != NULL ? call->recv : (uint8_t *)(uintptr_t)call->send, call->count,
                   by_dtype_bytes(call->dtype));
         break;
+    case BY_COLLECTIVE_BARRIER:
     default:
         add_phase(work, BY_PHASE_TOKEN, NULL, 0, 1);
         break;

@@ -275,7 +275,7 @@ static void aim_flight(const struct by_endpoint *endpoint, const struct by_call_
         flight->flags = BY_FLIGHT_NODATA | BY_FLIGHT_ACKONLY;
         return;
     }
-    switch (call->collective) {
+    switch ((enum by_collective)call->collective) {
     case BY_COLLECTIVE_ALLREDUCE:
         flight->send = send + offset;
         flight->recv = recv + offset;
@@ -299,6 +299,7 @@ static void aim_flight(const struct by_endpoint *endpoint, const struct by_call_
         if (flight->recv == flight->send)
             flight->recv = NULL; /* in place: it is there already */
         break;
+    case BY_COLLECTIVE_BARRIER:
     default:
         flight->flags = BY_FLIGHT_NODATA | BY_FLIGHT_ACKONLY;
         break;

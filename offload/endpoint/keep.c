@@ -34,7 +34,7 @@ static void note_kind(const struct by_call_state *state, const struct by_flight 
 {
     const struct by_call *call = &state->call;
 
-    switch (flight->bytes == 0 ? BY_COLLECTIVE_BARRIER : call->collective) {
+    switch ((enum by_collective)(flight->bytes == 0 ? BY_COLLECTIVE_BARRIER : call->collective)) {
     case BY_COLLECTIVE_ALLREDUCE:
         trace->kind = BY_CHUNK_ALL;
         break;
@@ -48,6 +48,7 @@ static void note_kind(const struct by_call_state *state, const struct by_flight 
         trace->kind = BY_CHUNK_FROM;
         trace->owner = call->collective == BY_COLLECTIVE_BROADCAST ? call->root : (uint16_t)shard;
         break;
+    case BY_COLLECTIVE_BARRIER:
     default:
         trace->kind = BY_CHUNK_EMPTY;
         break;

@@ -11,7 +11,7 @@
 
 int by_share_rooted(unsigned collective)
 {
-    switch (collective) {
+    switch ((enum by_collective)collective) {
     case BY_COLLECTIVE_REDUCE_SCATTER:
         return 0;
     case BY_COLLECTIVE_ALLGATHER:
@@ -20,6 +20,8 @@ int by_share_rooted(unsigned collective)
         return 2;
     case BY_COLLECTIVE_REDUCE:
         return 3;
+    case BY_COLLECTIVE_ALLREDUCE:
+    case BY_COLLECTIVE_BARRIER:
     default:
         return -1;
     }

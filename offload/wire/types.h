@@ -51,16 +51,25 @@ enum by_data_way { BY_DATA_UP = 1, BY_DATA_DOWN, BY_DATA_BOTH };
     X(EXACT, 3, "exact")
 
 #define X(name, value, text) BY_OP_##name = (value),
-enum by_op { BY_OP_LIST(X) BY_OP_COUNT };
+enum by_op { BY_OP_LIST(X) };
 #undef X
 #define X(name, value, text, bytes) BY_DTYPE_##name = (value),
-enum by_dtype { BY_DTYPE_LIST(X) BY_DTYPE_COUNT };
+enum by_dtype { BY_DTYPE_LIST(X) };
 #undef X
 #define X(name, value, text, root, shards, reduces, way) BY_COLLECTIVE_##name = (value),
-enum by_collective { BY_COLLECTIVE_LIST(X) BY_COLLECTIVE_COUNT };
+enum by_collective { BY_COLLECTIVE_LIST(X) };
 #undef X
 #define X(name, value, text) BY_MODE_##name = (value),
-enum by_mode { BY_MODE_LIST(X) BY_MODE_COUNT };
+enum by_mode { BY_MODE_LIST(X) };
+#undef X
+
+/* One more than the largest value of each: the length of tables by value. Not enumerators of the enums above,
+ * so that a switch over one of these needs no case for it. */
+#define X(...) +1
+enum { BY_OP_COUNT = 1 BY_OP_LIST(X) };
+enum { BY_DTYPE_COUNT = 1 BY_DTYPE_LIST(X) };
+enum { BY_COLLECTIVE_COUNT = 1 BY_COLLECTIVE_LIST(X) };
+enum { BY_MODE_COUNT = 1 BY_MODE_LIST(X) };
 #undef X
 
 /* Bytes of one element of `dtype`, 0 for an unknown one. */

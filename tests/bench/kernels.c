@@ -143,6 +143,7 @@ static inline uint32_t call(const struct kernels_job *job, const struct by_reduc
         return guard;
     case PSUM:
         return by_psum(payload, PAYLOAD);
+    case PSUM_COPY:
     default:
         return by_psum_copy(slot, payload, PAYLOAD);
     }

@@ -64,6 +64,11 @@ static int make_trees(struct by_baseline_task *task, enum by_algorithm algorithm
         return by_baseline_double_binary(task, RINGS_MAX);
     case BY_ALGORITHM_MULTITREE:
         return by_baseline_multitree(task);
+    case BY_ALGORITHM_NONE:
+    case BY_ALGORITHM_FOREST:
+    case BY_ALGORITHM_RECURSIVE:
+    case BY_ALGORITHM_BLINK:
+    case BY_ALGORITHM_COUNT:
     default:
         return by_baseline_blink(task);
     }

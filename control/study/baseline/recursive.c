@@ -100,7 +100,7 @@ static void spread(struct cube *cube, bool scatter)
 
 static void run(struct cube *cube, unsigned collective)
 {
-    switch (collective) {
+    switch ((enum by_collective)collective) {
     case BY_COLLECTIVE_ALLGATHER:
         fold(cube, true, PART_OWN, false);
         exchange(cube, false);
@@ -121,6 +121,8 @@ static void run(struct cube *cube, unsigned collective)
         exchange(cube, true);
         spread(cube, false);
         break;
+    case BY_COLLECTIVE_ALLREDUCE:
+    case BY_COLLECTIVE_BARRIER:
     default:
         fold(cube, true, PART_ALL, true);
         exchange(cube, true);

@@ -160,7 +160,7 @@ static double of_half(uint16_t bits, int mantissa_bits, int exponent_least, int 
 
 static void read_block(unsigned dtype, const uint8_t *bytes, uint32_t count, union oracle_wide *out)
 {
-    switch (dtype) {
+    switch ((enum by_dtype)dtype) {
     case BY_DTYPE_I8:
         EACH(int8_t, u, (uint64_t)(int64_t)element);
     case BY_DTYPE_U8:
@@ -196,7 +196,7 @@ static void read_block(unsigned dtype, const uint8_t *bytes, uint32_t count, uni
 
 static void write_block(unsigned dtype, const union oracle_wide *in, uint32_t count, uint8_t *bytes)
 {
-    switch (dtype) {
+    switch ((enum by_dtype)dtype) {
     case BY_DTYPE_I8:
     case BY_DTYPE_U8:
         EACH(uint8_t, in[i].u);
@@ -229,7 +229,7 @@ static void write_block(unsigned dtype, const union oracle_wide *in, uint32_t co
 
 static void reduce_float(unsigned op, union oracle_wide *acc, const union oracle_wide *in, uint32_t count)
 {
-    switch (op) {
+    switch ((enum by_op)op) {
     case BY_OP_SUM:
         EACH(f, acc[i].f + in[i].f);
     case BY_OP_PROD:
@@ -238,6 +238,9 @@ static void reduce_float(unsigned op, union oracle_wide *acc, const union oracle
         EACH(f, in[i].f < acc[i].f ? in[i].f : acc[i].f);
     case BY_OP_MAX:
         EACH(f, in[i].f > acc[i].f ? in[i].f : acc[i].f);
+    case BY_OP_BAND:
+    case BY_OP_BOR:
+    case BY_OP_BXOR:
     default:
         break;
     }
@@ -248,7 +251,7 @@ static void reduce_int(unsigned op, bool with_sign, union oracle_wide *acc, cons
 {
     uint64_t flip = with_sign ? 1ull << 63 : 0; /* order of signed numbers as that of unsigned ones */
 
-    switch (op) {
+    switch ((enum by_op)op) {
     case BY_OP_SUM:
         EACH(u, acc[i].u + in[i].u);
     case BY_OP_PROD:
@@ -296,13 +299,20 @@ static uint64_t count_wrong_float(const union oracle_wide *want, const union ora
 
 static double roundoff(unsigned dtype)
 {
-    switch (dtype) {
+    switch ((enum by_dtype)dtype) {
     case BY_DTYPE_F16:
         return 0x1p-11;
     case BY_DTYPE_BF16:
         return 0x1p-8;
     case BY_DTYPE_F32:
         return 0x1p-24;
+    case BY_DTYPE_I8:
+    case BY_DTYPE_U8:
+    case BY_DTYPE_I32:
+    case BY_DTYPE_U32:
+    case BY_DTYPE_I64:
+    case BY_DTYPE_U64:
+    case BY_DTYPE_F64:
     default:
         return 0x1p-52; /* f64: twice, because the oracle itself rounds */
     }

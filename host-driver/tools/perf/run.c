@@ -67,7 +67,7 @@ static uint64_t check_rank(const struct perf_world *world, const struct perf_ran
     uint64_t first = perf_share_first(call, rank->rank);
     uint64_t wrong = 0;
 
-    switch (call->collective) {
+    switch ((enum by_collective)call->collective) {
     case BY_COLLECTIVE_ALLREDUCE:
         return perf_oracle_wrong_sum(oracle, 0, call->count, rank->recv);
     case BY_COLLECTIVE_REDUCE:
@@ -82,6 +82,7 @@ static uint64_t check_rank(const struct perf_world *world, const struct perf_ran
         return wrong;
     case BY_COLLECTIVE_BROADCAST:
         return perf_oracle_wrong_copy(oracle, call->root, 0, call->count, rank->recv);
+    case BY_COLLECTIVE_BARRIER:
     default:
         return 0;
     }
@@ -234,12 +235,15 @@ static void ports_since(struct perf_ports *now, const struct perf_ports *then)
 
 static double bus_factor(unsigned collective, uint32_t n)
 {
-    switch (collective) {
+    switch ((enum by_collective)collective) {
     case BY_COLLECTIVE_ALLREDUCE:
         return 2.0 * (n - 1) / n;
     case BY_COLLECTIVE_REDUCE_SCATTER:
     case BY_COLLECTIVE_ALLGATHER:
         return (n - 1.0) / n;
+    case BY_COLLECTIVE_BROADCAST:
+    case BY_COLLECTIVE_REDUCE:
+    case BY_COLLECTIVE_BARRIER:
     default:
         return 1;
     }

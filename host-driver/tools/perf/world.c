@@ -15,6 +15,20 @@ static enum perf_exit exit_of(banyan_status_t status)
     case BANYAN_ECHECKSUM:
     case BANYAN_EVERSION:
         return PERF_USAGE;
+    case BANYAN_ENOMEM:
+    case BANYAN_ELIMIT:
+    case BANYAN_ENOENT:
+    case BANYAN_EEXIST:
+    case BANYAN_EBUSY:
+    case BANYAN_EAGAIN:
+    case BANYAN_ETIMEDOUT:
+    case BANYAN_EMISMATCH:
+    case BANYAN_EUNSUPPORTED:
+    case BANYAN_EPERM:
+    case BANYAN_EIO:
+    case BANYAN_ESTATE:
+    case BANYAN_EABORTED:
+    case BANYAN_ERANGE:
     default:
         return PERF_ENVIRONMENT;
     }
@@ -148,7 +162,7 @@ static banyan_status_t init_one(const struct perf_world *world, const struct per
     uint8_t *send = rank->send;
     uint8_t *recv = rank->recv;
 
-    switch (call->collective) {
+    switch ((enum by_collective)call->collective) {
     case BY_COLLECTIVE_ALLREDUCE:
         return banyan_allreduce_init(rank->comm, call->in_place ? recv : send, recv, call->count, call->dtype,
                                      call->op, request);
@@ -169,6 +183,7 @@ static banyan_status_t init_one(const struct perf_world *world, const struct per
     case BY_COLLECTIVE_REDUCE:
         return banyan_reduce_init(rank->comm, call->in_place ? recv : send, recv, call->count, call->dtype,
                                   call->op, call->root, request);
+    case BY_COLLECTIVE_BARRIER:
     default:
         return banyan_barrier_init(rank->comm, request);
     }

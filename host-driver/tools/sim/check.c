@@ -88,7 +88,7 @@ void check_call(const struct sim_check *check, uint32_t rank, struct by_call *ca
                              .mode = BY_MODE_FAST,
                              .root = (uint16_t)check->root,
                              .count = check->count};
-    switch (check->collective) {
+    switch ((enum by_collective)check->collective) {
     case BY_COLLECTIVE_ALLREDUCE:
     case BY_COLLECTIVE_REDUCE:
         call->send = check->input + (uint64_t)rank * LINE_FLOATS;
@@ -106,6 +106,7 @@ void check_call(const struct sim_check *check, uint32_t rank, struct by_call *ca
         call->send = rank == check->root ? check->input : NULL;
         call->recv = rank == check->root ? NULL : check->out;
         break;
+    case BY_COLLECTIVE_BARRIER:
     default:
         break;
     }
@@ -114,7 +115,7 @@ void check_call(const struct sim_check *check, uint32_t rank, struct by_call *ca
 /* Whether a rank gets the values of a chunk of `shard`. */
 static int is_for(const struct sim_check *check, uint32_t rank, uint32_t shard)
 {
-    switch (check->collective) {
+    switch ((enum by_collective)check->collective) {
     case BY_COLLECTIVE_ALLREDUCE:
     case BY_COLLECTIVE_ALLGATHER: /* a rank's own shard is copied for it, when its chunk is acknowledged */
         return 1;
@@ -124,6 +125,7 @@ static int is_for(const struct sim_check *check, uint32_t rank, uint32_t shard)
         return rank == check->root;
     case BY_COLLECTIVE_BROADCAST:
         return rank != check->root;
+    case BY_COLLECTIVE_BARRIER:
     default:
         return 0;
     }

@@ -122,6 +122,8 @@ static bool spoil(struct by_rounds *rounds, enum rounds_fault fault, uint32_t at
             return false;
         transfer->reduce = false;
         return true;
+    case EARLY:
+    case FAULT_COUNT:
     default:
         /* A whole round: where there are pairs, some of its transfers might well come earlier. */
         if ((rounds->shard_count & (rounds->shard_count - 1)) != 0 || transfer->round == 0 ||

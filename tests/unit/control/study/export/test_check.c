@@ -308,6 +308,9 @@ static char *spoil_step(const char *text, const char *line, enum check_fault fau
         return with_number(text, line, "cnt", number(line, "cnt") + 1);
     case TYPE:
         return spoil_type(text, line, type);
+    case PEER:
+    case CHUNKS:
+    case FAULTS:
     default:
         return NULL;
     }
