@@ -213,5 +213,23 @@ fault "a path of somebody's machine is caught" docs/planted.md "docs/planted.md:
 fault "a note to oneself is caught" control/planted.c "control/planted.c:1" tests/lint/text.sh < <(echo "/* TO""DO: later */")
 fault "blanks at the end of a line are caught" control/planted.c "end in blanks" tests/lint/text.sh < <(printf 'int a; \n')
 fault "a file without a final newline is caught" docs/planted.md "no newline at the end" tests/lint/text.sh < <(printf 'text')
+# The pages for newcomers and the index of decisions.
+guide() { tests/lint/guide.sh; }
+sound "the pages for newcomers pass" docs/man/passes.md guide </dev/null
+fault "a page that names a missing file is caught" docs/where.md "offload/nowhere.c does not exist" guide < <(cat docs/where.md && echo '| where? | `offload/nowhere.c` | `by_planted()` |')
+fault "a page that names a missing function is caught" docs/where.md "does not define by_planted" guide < <(cat docs/where.md && echo '| where? | `offload/wire/wire.c` | `by_planted()` |')
+fault "a function that the file only calls is caught" docs/where.md "does not define by_header_decode" guide < <(cat docs/where.md && echo '| where? | `offload/engine/engine.c` | `by_header_decode()` |')
+fault "a name that the file does not mention is caught" docs/glossary.md "does not mention by_planted" guide < <(cat docs/glossary.md && echo '| planted | a word | none | `offload/wire/wire.c` `by_planted` |')
+fault "a call that the caller does not make is caught" docs/walk.md "does not call by_send_results" guide < <(sed 's/^| 11 | call | .*by_contrib_take.*/| 11 | call | `offload\/engine\/send.c` | `by_send_results()` | |/' docs/walk.md)
+fault "a call through a wrong function is caught" docs/walk.md "does not call send_all" guide < <(sed 's/via `finish` |/via `send_all` |/' docs/walk.md)
+fault "a walk of 16 stops is caught" docs/walk.md "more than 15 stops" guide < <(cat docs/walk.md && echo '| 16 | pointer | `offload/engine/load.c` | `by_engine_abort()` | |')
+fault "a missing page is caught" docs/walk.md "docs/extending.md is missing" eval 'mv docs/extending.md extending && { guide; s=$?; mv extending docs/extending.md; (exit $s); }' < <(cat docs/walk.md)
+fault "an operator that the glossary does not list is caught" offload/wire/types.h "BY_OP_PLANTED" guide < <(sed 's/    X(SUM, 1, "sum")/    X(PLANTED, 8, "planted") \\\n&/' offload/wire/types.h)
+fault "a setting that the glossary does not list is caught" host-driver/settings.inc.h "BANYAN_PLANTED" guide < <(sed 's/    X(SEED, /    X(PLANTED, "", "") \\\n&/' host-driver/settings.inc.h)
+fault "a decision without a row in the index is caught" docs/decisions/0999-planted.md "names 0999-planted.md 0 times" guide < <(echo '# 999. Planted')
+fault "a decision that is in the index twice is caught" docs/decisions/README.md "names 0001-one-slot-machine-for-all-collectives.md 2 times" guide \
+    < <(cat docs/decisions/README.md && grep -F '](0001-' docs/decisions/README.md)
+fault "an index with another title is caught" docs/decisions/README.md "the title of 0001-one-slot" guide < <(sed 's/\[One slot state machine/[A slot state machine/' docs/decisions/README.md)
+fault "a superseded decision that the index does not mark is caught" docs/decisions/README.md "must say: superseded by 195" guide < <(sed 's/, superseded in part by 195//' docs/decisions/README.md)
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
