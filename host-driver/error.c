@@ -31,6 +31,10 @@ BY_OP_LIST(X)
     BY_STATIC_ASSERT((int)BY_DTYPE_##name == (int)BANYAN_##name, "public type " #name);
 BY_DTYPE_LIST(X)
 #undef X
+#define X(name, value, text, root, shards, reduces, way)                                                     \
+    BY_STATIC_ASSERT((int)BY_COLLECTIVE_##name == (int)BANYAN_##name, "public collective " #name);
+BY_COLLECTIVE_LIST(X)
+#undef X
 
 int by_fail(int status, const char *format, ...)
 {

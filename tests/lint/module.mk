@@ -1,7 +1,7 @@
 # lint: what a machine can see. Each check runs alone (`make lint-arrows`); tests/lint/selftest.sh shows that each one catches what
 # it is for.
 
-LINT_CHECKS := lint-arrows lint-symbols lint-api lint-format lint-tidy lint-cppcheck lint-man lint-text lint-guide
+LINT_CHECKS := lint-arrows lint-symbols lint-api lint-format lint-tidy lint-cppcheck lint-man lint-text lint-names lint-guide
 LINT_TREES  := offload dataplane firmware boards control host-driver tests
 lint_files   = $(shell find $(wildcard $(LINT_TREES)) -name '*.c' -o -name '*.h' | sort)
 # Sources that the build knows; generated ones are not ours to judge.
@@ -54,6 +54,9 @@ lint-man:
 
 lint-text:
 	$(Q)tests/lint/text.sh
+
+lint-names: lint-build
+	$(Q)tests/lint/names.sh $(B)/obj
 
 lint-guide:
 	$(Q)tests/lint/guide.sh

@@ -107,6 +107,48 @@ END
 fault "an include that is not written from the root is caught" offload/wire/planted.c "write includes from the root" arrows_lines <<'END'
 #include "wire.h"
 END
+names_only() { tests/lint/names.sh "$@"; }
+fault "a tag that is defined twice is caught" offload/wire/planted.h "by_frame: offload/wire/frame.h" names_only <<'END'
+struct by_frame {
+    int planted;
+};
+END
+names_built() { # names_built SOURCE: the extern names of its object and of one that is there
+    build objects/release/obj/offload/wire/frame.o objects/release/obj/"${1%.c}.o" >/dev/null && tests/lint/names.sh objects/release/obj
+    local status=$?
+    rm -rf objects/release/obj/offload
+    return $status
+}
+fault "an extern function that is defined twice is caught" offload/base/planted.c "by_frame_build: " names_built offload/base/planted.c <<'END'
+int by_frame_build(void);
+int by_frame_build(void)
+{
+    return 0;
+}
+END
+fault "a file at the top of the tree is caught" planted.txt "planted.txt: not among what stands at the top" names_only <<'END'
+planted
+END
+fault "a banner of two lines is caught" offload/base/planted.c "banners have one line" names_only <<'END'
+/* ---- planted ----------------------------------------------------------------------------------------
+ */
+END
+fault "a long line of a document is caught" docs/planted.md "docs/planted.md:1: 104 columns" names_only <<'END'
+This line of a document has more columns than a hundred, which is more than any line of a page may have.
+END
+fault "a switch that lacks a value of its enum does not compile" offload/base/planted.c "BY_MODE_EXACT" build objects/release/obj/offload/base/planted.o <<'END'
+#include "offload/wire/types.h"
+int by_planted(enum by_mode mode);
+int by_planted(enum by_mode mode)
+{
+    switch (mode) {
+    case BY_MODE_FAST:
+    case BY_MODE_DET:
+    default:
+        return 0;
+    }
+}
+END
 fault "a folder without a row in the table is caught" control/planted/planted.c "has no row" arrows_lines <<'END'
 #include <stdio.h>
 END
