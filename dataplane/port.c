@@ -112,8 +112,10 @@ static bool was_open(const struct by_fds *before, int fd)
 static void find_bells(struct by_port *port, const struct by_fds *before)
 {
     const int send_bytes = SEND_BYTES;
-    struct by_fds now = before->count < 0 ? (struct by_fds){.count = -1} : open_fds();
+    struct by_fds now = {.count = -1};
 
+    if (before->count >= 0)
+        now = open_fds();
     for (int i = 0; i < now.count && port->bell_count < BY_PORT_BELLS; i++) {
         int fd = now.fd[i], domain = 0;
         socklen_t size = sizeof domain;

@@ -12,6 +12,7 @@
 #include "control/planner/planner.h"
 #include "control/planner/replan/replan.h"
 #include "control/verify/verify.h"
+#include "offload/base/assert.h"
 #include "offload/base/errors.h"
 
 /* Of the limit that the planner gets: after it it gives what it has found, which it still has to write down.
@@ -287,9 +288,11 @@ int by_fabric_plan(const struct by_topology *topology, const struct by_job_spec 
                                      .limit_ms = apart->limit_ms};
 
         error = have_plan(&order, apart, spec->job, &tables->plans[i], problem);
-        tables->plan_count += error == 0;
-        if (error == 0)
-            note_price(tables, tables->plans[i]);
+        if (error != 0)
+            break;
+        BY_ASSERT(tables->plans[i] != NULL);
+        tables->plan_count++;
+        note_price(tables, tables->plans[i]);
     }
     by_topology_free(part.topology);
     free(part.member);

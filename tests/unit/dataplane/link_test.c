@@ -3,302 +3,79 @@
  * what becomes of packets that point anywhere, and of hosts that leave. The test is the host; the shell runs
  * round by round. DPDK without hugepages, devices or root.
  */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
-#include <fcntl.h>
-#include <sys/eventfd.h>
 
-#include "dataplane/link_host.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 #include "offload/reduce/reduce.h"
 #include "offload/wire/seal.h"
-#include "tests/unit/dataplane/memory.h"
-
-#define HOSTS      2u
-#define COUNT      64u
-#define PAYLOAD    1024u
-#define MEMORY     (64u << 10)
-#define HUGE_BYTES (2u << 20)
-
-static const struct star star = {
-    .hosts = HOSTS, .trees = 1, .window = 8, .payload_max = PAYLOAD, .mtu = 1500};
-static char paths[HOSTS][64];
-
-/* One host's side of a cable. */
-struct dataplane_link_end {
-    int socket, memory_fd, cable_fd;
-    struct by_shm_challenge challenge;
-    uint8_t *memory;
-    struct by_shm_cable *cable;
-    const uint8_t *there;
-    uint64_t there_bytes;
-    struct by_shm_sender sender;
-    struct by_shm_receiver receiver;
-};
-
-static struct by_shell *open_shell(void)
-{
-    struct by_port_spec specs[HOSTS];
-    struct by_shell_config config = {.name = "test",
-                                     .ports = specs,
-                                     .port_count = HOSTS,
-                                     .driver = BY_DRIVER_AUTO,
-                                     .slot_count = 8,
-                                     .payload_max = PAYLOAD,
-                                     .payload_limit = PAYLOAD,
-                                     .entry_count = 1,
-                                     .relay_count = 1,
-                                     .image_bytes_max = 1 << 16,
-                                     .control_fd = -1};
-    struct by_shell *shell;
-
-    for (unsigned i = 0; i < HOSTS; i++) {
-        snprintf(paths[i], sizeof paths[i], "/tmp/banyan-link-%ld.%u", (long)getpid(), i);
-        specs[i] = (struct by_port_spec){.kind = BY_PORT_SHM, .text = paths[i]};
-    }
-    assert_int_equal(by_shell_open(&shell, &config), 0);
-    memory_load(shell, &star);
-    return shell;
-}
-
-static void serve(struct by_shell *shell)
-{
-    for (unsigned i = 0; i < HOSTS; i++)
-        by_link_serve(shell->ports[i].link);
-}
-
-static int sealed(const char *name, uint64_t bytes, int seals)
-{
-    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-    assert_true(fd >= 0);
-    assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
-    assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
-    return fd;
-}
-
-/* A memfd of one huge page that nothing has reserved. */
-static int huge_file(int seals)
-{
-    int fd = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
-
-    assert_true(fd >= 0);
-    assert_int_equal(ftruncate(fd, HUGE_BYTES), 0);
-    assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
-    return fd;
-}
-
-static bool huge;
-/* Answers the challenge in the hello; NULL: nobody does. */
-static void (*prover)(const struct dataplane_link_end *end, struct by_shm_hello *hello);
-/* Connects and says hello with `count` descriptors; the answer's status, or 1 when there is none. */
-static int greet(struct by_shell *shell, struct dataplane_link_end *end, unsigned host,
-                 struct by_shm_hello *hello, unsigned count, int seals)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct by_shm_welcome welcome = {0};
-    int fds[BY_SHM_HELLO_FDS];
-    uint8_t control[CMSG_SPACE(sizeof fds)] __attribute__((aligned(8))) = {0};
-    struct iovec piece = {hello, sizeof *hello};
-    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1, .msg_control = control};
-    struct cmsghdr *header;
-
-    memset(end, 0, sizeof *end);
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", paths[host]);
-    end->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    assert_int_equal(connect(end->socket, (struct sockaddr *)&address, sizeof address), 0);
-    end->cable_fd = sealed("cable", by_shm_bytes(PAYLOAD), seals);
-    end->memory_fd = huge ? huge_file(seals) : sealed("memory", MEMORY, seals);
-    end->cable = mmap(NULL, by_shm_bytes(PAYLOAD), PROT_READ | PROT_WRITE, MAP_SHARED, end->cable_fd, 0);
-    end->memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, huge ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED,
-                       huge ? -1 : end->memory_fd, 0);
-    assert_true(end->cable != MAP_FAILED && end->memory != MAP_FAILED);
-    serve(shell);
-    assert_int_equal(recv(end->socket, &end->challenge, sizeof end->challenge, MSG_DONTWAIT),
-                     sizeof end->challenge);
-    if (prover)
-        prover(end, hello);
-    fds[0] = end->cable_fd;
-    fds[1] = end->memory_fd;
-    message.msg_controllen = CMSG_SPACE(count * sizeof(int));
-    header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(count * sizeof(int));
-    memcpy(CMSG_DATA(header), fds, count * sizeof(int));
-    assert_int_equal(sendmsg(end->socket, &message, 0), sizeof *hello);
-    serve(shell);
-    serve(shell);
-    message.msg_controllen = sizeof control;
-    piece = (struct iovec){&welcome, sizeof welcome};
-    if (recvmsg(end->socket, &message, MSG_DONTWAIT) != (ssize_t)sizeof welcome)
-        return 1;
-    header = CMSG_FIRSTHDR(&message);
-    if (welcome.status == 0) {
-        int fd;
-
-        assert_non_null(header);
-        memcpy(&fd, CMSG_DATA(header), sizeof fd);
-        end->there_bytes = welcome.memory_bytes;
-        end->there = mmap(NULL, welcome.memory_bytes, PROT_READ, MAP_SHARED, fd, 0);
-        assert_true(end->there != MAP_FAILED);
-        /* It is there to be read alone. */
-        assert_true(mmap(NULL, welcome.memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) ==
-                    MAP_FAILED);
-        close(fd);
-    }
-    end->sender.queue = &end->cable->up;
-    end->receiver.queue = &end->cable->down;
-    return welcome.status;
-}
-
-static void leave(struct dataplane_link_end *end)
-{
-    close(end->socket);
-    close(end->cable_fd);
-    close(end->memory_fd);
-    munmap(end->cable, by_shm_bytes(PAYLOAD));
-    munmap(end->memory, MEMORY);
-    if (end->there)
-        munmap((void *)(uintptr_t)end->there, end->there_bytes);
-}
-
-static struct by_shm_hello hello(void)
-{
-    return (struct by_shm_hello){.magic = BY_SHM_MAGIC,
-                                 .version = BY_SHM_VERSION,
-                                 .room_bytes = PAYLOAD,
-                                 .memory_bytes = MEMORY,
-                                 .udp_port = BY_UDP_PORT};
-}
-
-static void join(struct by_shell *shell, struct dataplane_link_end *end, unsigned host)
-{
-    struct by_shm_hello words = hello();
-
-    assert_int_equal(greet(shell, end, host, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), 0);
-}
-
-/* Host `host` gives its values for chunk `seq`; the payload lies in its own memory, from byte `at` on as the
- * packet says. Without a sum the packet's psum is wrong, and the cable says that it has none. */
-static void give_summed(struct dataplane_link_end *end, unsigned host, uint32_t seq, uint64_t at, bool summed)
-{
-    uint8_t packet[2048];
-    size_t bytes = star_contribution(&star, host, 0, seq, COUNT, packet);
-    struct by_shm_packet *slot = by_shm_slot(&end->sender);
-    struct by_header header;
-    const uint8_t *payload;
-
-    assert_non_null(slot);
-    assert_true(by_header_decode(packet, (uint32_t)bytes, &header, &payload) >= 0);
-    header.psum += !summed;
-    by_header_encode(&header, packet);
-    memset(slot, 0, sizeof *slot);
-    slot->src_ip = star_host_ip(host);
-    slot->dst_ip = star_port_ip(host);
-    slot->udp_port = BY_UDP_PORT;
-    slot->payload_bytes = (uint16_t)(bytes - BY_WIRE_HEADER_BYTES);
-    slot->direct = !summed;
-    slot->place = BY_SHM_THERE;
-    slot->at = at;
-    memcpy(slot->header, packet, BY_WIRE_HEADER_BYTES);
-    memcpy(end->memory + at % (MEMORY / 2), packet + BY_WIRE_HEADER_BYTES, slot->payload_bytes);
-    by_shm_put(&end->sender);
-    by_shm_publish(&end->sender);
-}
-
-static void give(struct dataplane_link_end *end, unsigned host, uint32_t seq, uint64_t at)
-{
-    give_summed(end, host, seq, at, true);
-}
-
-/* The next result is that of chunk `seq`, and lies in the engine's memory. */
-static void take_result(struct dataplane_link_end *end, uint32_t seq)
-{
-    const struct by_shm_packet *packet = by_shm_take(&end->receiver);
-    int32_t value;
-
-    assert_non_null(packet);
-    assert_int_equal(packet->place, BY_SHM_THERE);
-    assert_int_equal(packet->payload_bytes, 4 * COUNT);
-    assert_true(packet->at + packet->payload_bytes <= end->there_bytes);
-    for (unsigned k = 0; k < COUNT; k++) {
-        memcpy(&value, end->there + packet->at + 4 * k, 4);
-        assert_int_equal(value, star_sum(&star, seq, k));
-    }
-}
-
-static unsigned references(struct by_shell *shell, uint32_t seq)
-{
-    struct by_bank_view view;
-
-    assert_int_equal(by_engine_bank(by_shell_engine(shell), 0, seq % 8, seq / 8 & 1, &view), 0);
-    return view.refs;
-}
+#include "tests/unit/dataplane/link_rig.h"
 
 static void a_sum_is_read_where_the_switch_holds_it_and_given_back(void **state)
 {
-    struct by_shell *shell = open_shell();
+    struct by_shell *shell = link_open_shell();
     struct dataplane_link_end end[HOSTS];
 
     (void)state;
     for (unsigned host = 0; host < HOSTS; host++)
-        join(shell, &end[host], host);
+        link_join(shell, &end[host], host);
     for (unsigned host = 0; host < HOSTS; host++)
-        give(&end[host], host, 0, 128 * host);
+        link_give(&end[host], host, 0, 128 * host);
     assert_int_equal(by_shell_round(shell), HOSTS);
-    assert_int_equal(references(shell, 0), HOSTS);
+    assert_int_equal(link_references(shell, 0), HOSTS);
     for (unsigned host = 0; host < HOSTS; host++) {
-        take_result(&end[host], 0);
+        link_take_result(&end[host], 0);
         assert_null(by_shm_take(&end[host].receiver));
         by_shm_done(&end[host].receiver);
     }
     by_shell_round(shell); /* looks what the hosts have read */
-    assert_int_equal(references(shell, 0), 0);
+    assert_int_equal(link_references(shell, 0), 0);
     for (unsigned host = 0; host < HOSTS; host++)
-        leave(&end[host]);
+        link_leave(&end[host]);
     by_shell_close(shell);
 }
 
 static void a_value_without_a_psum_is_summed_and_one_with_a_wrong_psum_is_not(void **state)
 {
-    struct by_shell *shell = open_shell();
+    struct by_shell *shell = link_open_shell();
     struct dataplane_link_end end[HOSTS];
 
     (void)state;
     for (unsigned host = 0; host < HOSTS; host++)
-        join(shell, &end[host], host);
+        link_join(shell, &end[host], host);
     for (unsigned host = 0; host < HOSTS; host++)
-        give_summed(&end[host], host, 0, 128 * host, false);
+        link_give_summed(&end[host], host, 0, 128 * host, false);
     by_shell_round(shell);
     for (unsigned host = 0; host < HOSTS; host++) {
-        take_result(&end[host], 0);
+        link_take_result(&end[host], 0);
         by_shm_done(&end[host].receiver);
     }
-    give_summed(&end[0], 0, 1, 0, false);
-    give_summed(&end[1], 1, 1, 128, false);
+    link_give_summed(&end[0], 0, 1, 0, false);
+    link_give_summed(&end[1], 1, 1, 128, false);
     end[1].cable->up.packet[1].direct = 0;
     by_shell_round(shell);
     assert_int_equal(by_engine_counters(by_shell_engine(shell))->drop_psum, 1);
     assert_null(by_shm_take(&end[0].receiver));
     for (unsigned host = 0; host < HOSTS; host++)
-        leave(&end[host]);
+        link_leave(&end[host]);
     by_shell_close(shell);
 }
 
 static void a_packet_without_a_psum_gets_one_where_it_goes_on_over_a_wire(void **state)
 {
-    struct by_shell *shell = open_shell();
+    struct by_shell *shell = link_open_shell();
     struct by_frame frame;
     struct by_header header;
     const uint8_t *payload;
@@ -307,8 +84,8 @@ static void a_packet_without_a_psum_gets_one_where_it_goes_on_over_a_wire(void *
     struct dataplane_link_end end;
 
     (void)state;
-    join(shell, &end, 0);
-    give_summed(&end, 0, 0, 128, false);
+    link_join(shell, &end, 0);
+    link_give_summed(&end, 0, 0, 128, false);
     assert_int_equal(by_link_receive(shell->ports[0].link, 0, &rx, 1), 1);
     mbuf = by_link_frame(&rx, &shell->ports[0].carrier, shell->frame_pool);
     assert_non_null(mbuf);
@@ -317,42 +94,42 @@ static void a_packet_without_a_psum_gets_one_where_it_goes_on_over_a_wire(void *
     assert_int_equal(header.psum, by_psum(end.memory + 128, 4 * COUNT));
     assert_memory_equal(payload, end.memory + 128, 4 * COUNT);
     rte_pktmbuf_free(mbuf);
-    leave(&end);
+    link_leave(&end);
     by_shell_close(shell);
 }
 
 static void a_payload_beyond_the_shared_memory_is_dropped(void **state)
 {
     static const uint64_t beyond[] = {MEMORY, MEMORY - 4 * COUNT + 4, UINT64_MAX, UINT64_MAX - 4 * COUNT + 1};
-    struct by_shell *shell = open_shell();
+    struct by_shell *shell = link_open_shell();
     struct by_dp_port_counters counters;
     struct dataplane_link_end end;
 
     (void)state;
-    join(shell, &end, 0);
+    link_join(shell, &end, 0);
     for (unsigned i = 0; i < sizeof beyond / sizeof beyond[0]; i++)
-        give(&end, 0, i, beyond[i]);
+        link_give(&end, 0, i, beyond[i]);
     assert_int_equal(by_shell_round(shell), 0);
     by_port_read(&shell->ports[0], &counters);
     assert_int_equal(counters.rx_dropped, sizeof beyond / sizeof beyond[0]);
-    give(&end, 0, 0, MEMORY - 4 * COUNT);
+    link_give(&end, 0, 0, MEMORY - 4 * COUNT);
     assert_int_equal(by_shell_round(shell), 1);
-    leave(&end);
+    link_leave(&end);
     by_shell_close(shell);
 }
 
 static void a_payload_longer_than_any_is_dropped(void **state)
 {
-    struct by_shell *shell = open_shell();
+    struct by_shell *shell = link_open_shell();
     struct by_rx rx;
     struct dataplane_link_end end;
 
     (void)state;
-    join(shell, &end, 0);
-    give(&end, 0, 0, 0);
+    link_join(shell, &end, 0);
+    link_give(&end, 0, 0, 0);
     end.cable->up.packet[0].payload_bytes = UINT16_MAX; /* with its header that is 39 bytes, in 16 bits */
     assert_int_equal(by_link_receive(shell->ports[0].link, 0, &rx, 1), 0);
-    leave(&end);
+    link_leave(&end);
     by_shell_close(shell);
 }
 
@@ -362,83 +139,83 @@ static void a_payload_longer_than_its_place_in_the_cable_is_dropped(void **state
         uint8_t place;
         uint16_t bytes;
     } rows[] = {{BY_SHM_COPY, PAYLOAD}, {BY_SHM_SMALL, BY_ERR_BYTES}};
-    struct by_shell *shell = open_shell();
+    struct by_shell *shell = link_open_shell();
     struct by_rx rx;
     struct dataplane_link_end end;
 
     (void)state;
-    join(shell, &end, 0);
+    link_join(shell, &end, 0);
     for (unsigned i = 0; i < 4; i++) {
-        give(&end, 0, i, 0);
+        link_give(&end, 0, i, 0);
         end.cable->up.packet[i].place = rows[i / 2].place;
         end.cable->up.packet[i].payload_bytes = (uint16_t)(rows[i / 2].bytes + i % 2);
         assert_int_equal(by_link_receive(shell->ports[0].link, 0, &rx, 1), i % 2 == 0);
         by_link_done(shell->ports[0].link);
     }
-    leave(&end);
+    link_leave(&end);
     by_shell_close(shell);
 }
 
 static void a_queue_that_says_it_holds_more_than_its_slots_holds_nothing(void **state)
 {
-    struct by_shell *shell = open_shell();
+    struct by_shell *shell = link_open_shell();
     struct by_dp_port_counters counters;
     struct dataplane_link_end end[HOSTS];
 
     (void)state;
     for (unsigned host = 0; host < HOSTS; host++)
-        join(shell, &end[host], host);
+        link_join(shell, &end[host], host);
     end[0].cable->up.tail = UINT32_MAX; /* of four billion packets, none of which is one */
     for (unsigned host = 1; host < HOSTS; host++)
-        give(&end[host], host, 0, 0);
+        link_give(&end[host], host, 0, 0);
     assert_int_equal(by_shell_round(shell), HOSTS - 1);
     by_port_read(&shell->ports[0], &counters);
     assert_int_equal(counters.rx_dropped, 0);
     end[0].cable->up.tail = 0;
-    give(&end[0], 0, 0, 0);
+    link_give(&end[0], 0, 0, 0);
     assert_int_equal(by_shell_round(shell), 1);
     for (unsigned host = 0; host < HOSTS; host++)
-        leave(&end[host]);
+        link_leave(&end[host]);
     by_shell_close(shell);
 }
 
 /* Else a host that goes on filling its queue holds up the switch for good. */
 static void malformed_packets_take_turns_as_all_others_do(void **state)
 {
-    struct by_shell *shell = open_shell();
+    struct by_shell *shell = link_open_shell();
     struct by_rx rx[BY_LINK_BURST];
     struct by_dp_port_counters counters;
     struct dataplane_link_end end;
 
     (void)state;
-    join(shell, &end, 0);
+    link_join(shell, &end, 0);
     for (uint32_t i = 0; i < BY_SHM_SLOTS; i++)
-        give(&end, 0, i, MEMORY);
+        link_give(&end, 0, i, MEMORY);
     for (uint32_t calls = 1; calls <= BY_SHM_SLOTS / BY_LINK_BURST; calls++) {
         assert_int_equal(by_link_receive(shell->ports[0].link, 0, rx, BY_LINK_BURST), 0);
         by_port_read(&shell->ports[0], &counters);
         assert_int_equal(counters.rx_dropped, calls * BY_LINK_BURST);
     }
-    leave(&end);
+    link_leave(&end);
     by_shell_close(shell);
 }
 
 static void a_host_with_much_to_send_leaves_the_others_of_its_port_their_turns(void **state)
 {
-    struct by_shell *shell = open_shell();
-    struct by_shm_hello words = hello();
+    struct by_shell *shell = link_open_shell();
+    struct by_shm_hello words = link_hello();
     struct by_rx rx[BY_LINK_BURST];
     struct dataplane_link_end end[2];
     unsigned heard = 0;
 
     (void)state;
-    join(shell, &end[0], 0);
+    link_join(shell, &end[0], 0);
     words.udp_port++; /* of another job */
-    assert_int_equal(greet(shell, &end[1], 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), 0);
+    assert_int_equal(link_greet(shell, &end[1], 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), 0);
     for (unsigned busy = 0; busy < 2; busy++) {
         for (uint32_t i = 0; i < 3 * BY_LINK_BURST; i++)
-            give(&end[busy], 0, i, 0);
-        give(&end[1 - busy], 1, 0, 0); /* by its address it is told from the rest */
+            link_give(&end[busy], 0, i, 0);
+        link_give(&end[1 - busy], 1, 0, 0); /* by its address it is told from the rest */
         for (unsigned calls = 0; calls < 4; calls++) {
             uint32_t count = by_link_receive(shell->ports[0].link, 0, rx, BY_LINK_BURST);
 
@@ -448,109 +225,109 @@ static void a_host_with_much_to_send_leaves_the_others_of_its_port_their_turns(v
         }
         assert_int_equal(heard, busy + 1);
     }
-    leave(&end[0]);
-    leave(&end[1]);
+    link_leave(&end[0]);
+    link_leave(&end[1]);
     by_shell_close(shell);
 }
 
 static void a_host_that_leaves_gives_everything_back(void **state)
 {
-    struct by_shell *shell = open_shell();
+    struct by_shell *shell = link_open_shell();
     struct dataplane_link_end end[HOSTS];
 
     (void)state;
     for (unsigned host = 0; host < HOSTS; host++)
-        join(shell, &end[host], host);
+        link_join(shell, &end[host], host);
     for (unsigned host = 0; host < HOSTS; host++)
-        give(&end[host], host, 0, 0);
+        link_give(&end[host], host, 0, 0);
     by_shell_round(shell);
-    assert_int_equal(references(shell, 0), HOSTS);
+    assert_int_equal(link_references(shell, 0), HOSTS);
     for (unsigned host = 0; host < HOSTS; host++)
-        leave(&end[host]);
-    serve(shell);
-    assert_int_equal(references(shell, 0), 0);
-    join(shell, &end[0], 0); /* its job is free again */
-    leave(&end[0]);
+        link_leave(&end[host]);
+    link_serve(shell);
+    assert_int_equal(link_references(shell, 0), 0);
+    link_join(shell, &end[0], 0); /* its job is free again */
+    link_leave(&end[0]);
     by_shell_close(shell);
 }
 
 static void a_host_that_claims_to_have_read_what_was_never_sent_frees_nothing(void **state)
 {
-    struct by_shell *shell = open_shell();
+    struct by_shell *shell = link_open_shell();
     struct dataplane_link_end end[HOSTS];
 
     (void)state;
     for (unsigned host = 0; host < HOSTS; host++)
-        join(shell, &end[host], host);
+        link_join(shell, &end[host], host);
     for (unsigned host = 0; host < HOSTS; host++)
-        give(&end[host], host, 0, 0);
+        link_give(&end[host], host, 0, 0);
     by_shell_round(shell);
     __atomic_store_n(&end[0].cable->down.head, 1000, __ATOMIC_RELEASE);
     by_shell_round(shell);
-    assert_int_equal(references(shell, 0), HOSTS);
+    assert_int_equal(link_references(shell, 0), HOSTS);
     for (unsigned host = 0; host < HOSTS; host++)
-        leave(&end[host]);
-    serve(shell);
-    assert_int_equal(references(shell, 0), 0);
+        link_leave(&end[host]);
+    link_serve(shell);
+    assert_int_equal(link_references(shell, 0), 0);
     by_shell_close(shell);
 }
 
 static void who_is_not_let_in_hears_why(void **state)
 {
-    struct by_shell *shell = open_shell();
+    struct by_shell *shell = link_open_shell();
     struct by_shm_hello words;
     struct dataplane_link_end end, other;
 
     (void)state;
-    words = hello();
+    words = link_hello();
     words.version++;
-    assert_int_equal(greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), BY_EINVAL);
-    leave(&end);
-    words = hello();
+    assert_int_equal(link_greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), BY_EINVAL);
+    link_leave(&end);
+    words = link_hello();
     words.room_bytes = BY_PAYLOAD_MAX + 64;
-    assert_int_equal(greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), BY_EINVAL);
-    leave(&end);
-    words = hello();
+    assert_int_equal(link_greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), BY_EINVAL);
+    link_leave(&end);
+    words = link_hello();
     words.memory_bytes = MEMORY + 1;
-    assert_int_equal(greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), BY_EINVAL);
-    leave(&end);
-    words = hello(); /* memory that could be made shorter would end the switch */
-    assert_int_equal(greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_GROW), BY_EINVAL);
-    leave(&end);
-    assert_int_equal(greet(shell, &end, 0, &words, 1, F_SEAL_SHRINK), BY_EINVAL);
-    leave(&end);
-    join(shell, &other, 0); /* the first of a job */
-    assert_int_equal(greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), BY_EINVAL);
-    leave(&end);
-    leave(&other);
+    assert_int_equal(link_greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), BY_EINVAL);
+    link_leave(&end);
+    words = link_hello(); /* memory that could be made shorter would end the switch */
+    assert_int_equal(link_greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_GROW), BY_EINVAL);
+    link_leave(&end);
+    assert_int_equal(link_greet(shell, &end, 0, &words, 1, F_SEAL_SHRINK), BY_EINVAL);
+    link_leave(&end);
+    link_join(shell, &other, 0); /* the first of a job */
+    assert_int_equal(link_greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), BY_EINVAL);
+    link_leave(&end);
+    link_leave(&other);
     by_shell_close(shell);
 }
 
 /* Its pages may run out, and then a read of them ends the switch. */
 static void memory_of_huge_pages_is_refused(void **state)
 {
-    struct by_shell *shell = open_shell();
-    struct by_shm_hello words = hello();
+    struct by_shell *shell = link_open_shell();
+    struct by_shm_hello words = link_hello();
     struct dataplane_link_end end;
 
     (void)state;
     words.memory_bytes = HUGE_BYTES;
-    huge = true;
-    assert_int_equal(greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), BY_EINVAL);
-    huge = false;
-    leave(&end);
+    link_huge = true;
+    assert_int_equal(link_greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), BY_EINVAL);
+    link_huge = false;
+    link_leave(&end);
     by_shell_close(shell);
 }
 
 static void a_host_that_never_takes_its_bells_blocks_nobody(void **state)
 {
-    struct by_shell *shell = open_shell();
+    struct by_shell *shell = link_open_shell();
     struct by_dp_link *link = shell->ports[0].link;
     const uint8_t ring = 1;
     struct dataplane_link_end end;
 
     (void)state;
-    join(shell, &end, 0);
+    link_join(shell, &end, 0);
     assert_int_equal(fcntl(end.socket, F_SETFL, 0), 0); /* as a host can; ours is another description */
     alarm(20);
     for (unsigned i = 0; i < 10000; i++)
@@ -560,13 +337,13 @@ static void a_host_that_never_takes_its_bells_blocks_nobody(void **state)
     for (unsigned i = 0; i < 100; i++) {
         link->host[0]->asleep = true;
         by_shell_round(shell);
-        serve(shell);
+        link_serve(shell);
     }
     alarm(0);
-    give(&end, 0, 0, 0);
+    link_give(&end, 0, 0, 0);
     assert_int_equal(by_shell_round(shell), 1);
-    leave(&end);
-    serve(shell);
+    link_leave(&end);
+    link_serve(shell);
     assert_int_equal(link->host_count, 0);
     by_shell_close(shell);
 }
@@ -592,7 +369,7 @@ static void prove(const struct dataplane_link_end *end, struct by_shm_hello *wor
 static void load_keyed(struct by_shell *shell)
 {
     size_t bytes, keyed_bytes;
-    uint8_t *image = star_image(&star, &bytes), *keyed;
+    uint8_t *image = star_image(&link_star, &bytes), *keyed;
     struct by_image_fault fault = {0};
     struct by_image_key key = star_key;
     struct by_image_job job;
@@ -614,61 +391,61 @@ static void load_keyed(struct by_shell *shell)
 static void greet_with(struct by_shell *shell, struct dataplane_link_end *end, const struct by_image_key *key,
                        int expected)
 {
-    struct by_shm_hello words = hello();
+    struct by_shm_hello words = link_hello();
 
-    prover = key ? prove : NULL;
+    link_prover = key ? prove : NULL;
     prover_key = key;
-    assert_int_equal(greet(shell, end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), expected);
-    prover = NULL;
+    assert_int_equal(link_greet(shell, end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), expected);
+    link_prover = NULL;
 }
 
 static void the_port_of_a_keyed_job_is_for_who_has_its_key(void **state)
 {
-    struct by_shell *shell = open_shell();
+    struct by_shell *shell = link_open_shell();
     struct dataplane_link_end early, end;
 
     (void)state;
     greet_with(shell, &early, NULL, 0); /* the job has no key yet */
     load_keyed(shell);
     greet_with(shell, &end, NULL, BY_EINVAL);
-    leave(&end);
+    link_leave(&end);
     greet_with(shell, &end, &other_key, BY_EINVAL);
-    leave(&end);
+    link_leave(&end);
     assert_int_equal(shell->ports[0].link->host[0]->greeted, true);
     greet_with(shell, &end, &star_key, 0); /* and who greeted early gives way */
     assert_int_equal(recv(early.socket, &(uint8_t){0}, 1, MSG_DONTWAIT), 0);
-    leave(&early);
+    link_leave(&early);
     greet_with(shell, &early, &star_key, BY_EINVAL); /* another process of the job does not */
-    leave(&early);
-    give(&end, 0, 0, 0);
+    link_leave(&early);
+    link_give(&end, 0, 0, 0);
     assert_int_equal(by_shell_round(shell), 1);
-    leave(&end);
+    link_leave(&end);
     by_shell_close(shell);
 }
 
 static void a_proof_is_for_one_challenge(void **state)
 {
-    struct by_shell *shell = open_shell();
-    struct by_shm_hello words = hello();
+    struct by_shell *shell = link_open_shell();
+    struct by_shm_hello words = link_hello();
     struct dataplane_link_end end, again;
 
     (void)state;
     load_keyed(shell);
-    prover = prove;
+    link_prover = prove;
     prover_key = &star_key;
-    assert_int_equal(greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), 0);
-    prover = NULL;
-    leave(&end);
-    serve(shell);
-    assert_int_equal(greet(shell, &again, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), BY_EINVAL);
-    leave(&again);
+    assert_int_equal(link_greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), 0);
+    link_prover = NULL;
+    link_leave(&end);
+    link_serve(shell);
+    assert_int_equal(link_greet(shell, &again, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), BY_EINVAL);
+    link_leave(&again);
     by_shell_close(shell);
 }
 
 /* Tables, and the keys of all jobs, lie where no host can read. */
 static void a_host_sees_payloads_and_no_tables_or_keys(void **state)
 {
-    struct by_shell *shell = open_shell();
+    struct by_shell *shell = link_open_shell();
     const uint8_t *image;
     struct dataplane_link_end end;
     size_t bytes;
@@ -681,23 +458,23 @@ static void a_host_sees_payloads_and_no_tables_or_keys(void **state)
     assert_null(memmem(end.there, end.there_bytes, star_key.key, sizeof star_key.key));
     assert_null(memmem(end.there, end.there_bytes, image, 32));
     assert_int_equal(end.there_bytes, 2 * 8 * (2 * PAYLOAD + 64)); /* two banks of eight slots */
-    leave(&end);
+    link_leave(&end);
     by_shell_close(shell);
 }
 
 static void who_sleeps_is_rung_once(void **state)
 {
-    struct by_shell *shell = open_shell();
+    struct by_shell *shell = link_open_shell();
     struct dataplane_link_end end[HOSTS];
     uint8_t ring;
 
     (void)state;
     for (unsigned host = 0; host < HOSTS; host++)
-        join(shell, &end[host], host);
+        link_join(shell, &end[host], host);
     assert_true(by_shm_doze(&end[0].receiver));
     for (uint32_t seq = 0; seq < 3; seq++) {
         for (unsigned host = 0; host < HOSTS; host++)
-            give(&end[host], host, seq, 0);
+            link_give(&end[host], host, seq, 0);
         by_shell_round(shell);
     }
     assert_int_equal(recv(end[0].socket, &ring, 1, MSG_DONTWAIT), 1);
@@ -705,20 +482,20 @@ static void who_sleeps_is_rung_once(void **state)
     assert_true(recv(end[1].socket, &ring, 1, MSG_DONTWAIT) < 0); /* that one did not sleep */
     assert_false(by_shm_doze(&end[0].receiver));                  /* there is something to take */
     for (unsigned host = 0; host < HOSTS; host++)
-        leave(&end[host]);
+        link_leave(&end[host]);
     by_shell_close(shell);
 }
 
 static void a_queue_takes_no_more_than_it_has_slots(void **state)
 {
-    struct by_shell *shell = open_shell();
+    struct by_shell *shell = link_open_shell();
     struct dataplane_link_end end;
     unsigned put = 0;
 
     (void)state;
-    join(shell, &end, 0);
+    link_join(shell, &end, 0);
     while (by_shm_slot(&end.sender)) {
-        give(&end, 0, put, 0);
+        link_give(&end, 0, put, 0);
         put++;
         assert_true(put <= BY_SHM_SLOTS);
     }
@@ -726,7 +503,7 @@ static void a_queue_takes_no_more_than_it_has_slots(void **state)
     for (unsigned got = 0; got < BY_SHM_SLOTS; got += BY_LINK_BURST)
         assert_int_equal(by_shell_round(shell), BY_LINK_BURST);
     assert_non_null(by_shm_slot(&end.sender));
-    leave(&end);
+    link_leave(&end);
     by_shell_close(shell);
 }
 

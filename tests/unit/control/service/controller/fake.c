@@ -1,6 +1,7 @@
 /* See fake.h. */
 #include "tests/unit/control/service/controller/fake.h"
 
+#include <ctype.h>
 #include <pb_decode.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -156,8 +157,8 @@ static void reword(uint8_t *message, size_t bytes)
 {
     uint8_t *at = memmem(message, bytes, "election id", 11);
 
-    if (at != NULL)
-        memcpy(at, "ELECTION ID", 11);
+    for (unsigned i = 0; at != NULL && i < 11; i++)
+        at[i] = (uint8_t)toupper(at[i]);
 }
 
 /* Answers what is in `in`. False when the client is to be left. */
