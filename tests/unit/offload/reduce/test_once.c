@@ -1,32 +1,28 @@
 /*
  * A kernel looks at its input once, so that what its owner writes meanwhile gives one of the two values and a
- * guard that holds. A child runs the kernels one instruction at a time, and in between its input is written
- * anew, with either of two values.
+ * guard that holds. The kernels run one instruction at a time (step.h), and in between their input is
+ * overwritten with either of two values.
  */
 #include <errno.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/mman.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "tests/unit/offload/reduce/check.h"
 #include "tests/unit/offload/reduce/oracle.h"
+#include "tests/unit/offload/reduce/step.h"
 
 #define COUNT       37u /* elements: vectors and all that is left behind them */
 #define BYTES       (8 * COUNT)
-#define STEPS_MAX   (1u << 20) /* of one kernel: far more than it takes */
-#define SHIFT_BYTES 1u         /* of the input: users' buffers lie anywhere */
+#define SHIFT_BYTES 1u  /* of the input: users' buffers lie anywhere */
+#define CHANGES_MIN 16u /* in one run: fewer mean that nothing is stepped */
 
 enum what { LOAD = 1, ACCUMULATE, COPY };
 
-/* What both processes see. */
+/* What is shared with the kernel that is stepped. */
 struct shared {
     const struct by_reducer *reducer;
     enum what what;
@@ -37,50 +33,42 @@ struct shared {
 };
 
 static struct shared *shared;
-static pid_t child;
+static unsigned changes; /* of the input while the kernel ran */
 static uint8_t values[2][BYTES], before[BYTES];
 static struct by_prng prng;
 
-static _Noreturn void live(void)
+static void call_kernel(void *memory)
 {
-    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
-        _exit(1);
-    for (;;) {
-        const uint8_t *in = shared->in + SHIFT_BYTES;
+    struct shared *with = memory;
+    const uint8_t *in = with->in + SHIFT_BYTES;
 
-        raise(SIGSTOP);
-        shared->inside = 1;
-        if (shared->what == LOAD)
-            shared->guard = shared->reducer->load(shared->acc, in, shared->count);
-        else if (shared->what == COPY)
-            shared->guard = shared->reducer->psum_copy(shared->acc, in, shared->count);
-        else
-            shared->holds = shared->reducer->accumulate(shared->acc, in, shared->count, &shared->guard);
-        shared->inside = 0;
-    }
+    with->inside = 1;
+    if (with->what == LOAD)
+        with->guard = with->reducer->load(with->acc, in, with->count);
+    else if (with->what == COPY)
+        with->guard = with->reducer->psum_copy(with->acc, in, with->count);
+    else
+        with->holds = with->reducer->accumulate(with->acc, in, with->count, &with->guard);
+    with->inside = 0;
 }
 
-static int await_stop(void)
+static void change_input(void *memory)
 {
-    int status;
+    struct shared *with = memory;
 
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFSTOPPED(status));
-    return WSTOPSIG(status);
+    if (!with->inside)
+        return;
+    memcpy(with->in + SHIFT_BYTES, values[by_prng_below(&prng, 2)], BYTES);
+    changes++;
 }
 
 /* Runs the kernel that `shared` describes; between two instructions the input is of either value. */
 static void run_kernel(void)
 {
-    unsigned steps = 0;
-
+    changes = 0;
     memcpy(shared->in + SHIFT_BYTES, values[0], BYTES);
-    do {
-        if (shared->inside)
-            memcpy(shared->in + SHIFT_BYTES, values[by_prng_below(&prng, 2)], BYTES);
-        assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
-        assert_true(steps++ < STEPS_MAX);
-    } while (await_stop() != SIGSTOP);
+    assert_true(step_run(change_input) > 0);
+    assert_true(changes >= CHANGES_MIN);
 }
 
 static int is_either(uint64_t found, uint64_t a, uint64_t b)
@@ -186,39 +174,21 @@ static void what_is_copied_is_what_is_summed(void **state)
     }
 }
 
-/* False: nobody may be run step by step here. */
-static int begin(void)
-{
-    int status = 0;
-
-    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED)
-        return 0;
-    child = fork();
-    if (child == 0)
-        live();
-    return child > 0 && waitpid(child, &status, 0) == child && WIFSTOPPED(status);
-}
-
-static int end(void **state)
-{
-    (void)state;
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    munmap(shared, sizeof(*shared));
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_copied_is_what_is_summed),
         cmocka_unit_test(what_changes_under_a_kernel_is_one_of_both_values),
     };
+    int failed;
 
-    if (!begin()) {
+    shared = step_begin(sizeof(*shared), call_kernel);
+    if (!shared) {
         printf("1..0 # SKIP a process cannot be run step by step: %s\n", strerror(errno));
         return 0;
     }
-    return cmocka_run_group_tests(tests, NULL, end);
+    isa_print();
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    step_end();
+    return failed;
 }
