@@ -10,8 +10,9 @@ test: deps ## everything: unit, golden, simulation, sanitizers, fuzz smoke, lint
 once: ## the kernels read each byte of their input once: gcc and clang at -O1, -O2 and -O3, run step by step
 	$(Q)tests/once.sh "$(MAKE)" $(O)
 
-once-emulated: ## the same on processors that are emulated, so that AVX-512 is tested everywhere; installs bochs
+once-emulated: ## the same on processors that are emulated, so that AVX-512 and NEON are tested everywhere; installs bochs, qemu-user and a cross compiler
 	$(Q)tests/avx512/avx512.sh "$(MAKE)" $(O) reduce-once
+	$(Q)tests/neon.sh "$(MAKE)" $(O) reduce-once
 
 test-neon: ## the kernels' tests for aarch64, in emulation; installs a cross compiler and qemu-user
 	$(Q)tests/neon.sh "$(MAKE)" $(O)

@@ -24,8 +24,8 @@ enum what { LOAD = 1, ACCUMULATE, COPY };
 
 /* What is shared with the kernel that is stepped. */
 struct shared {
-    const struct by_reducer *reducer;
     enum what what;
+    unsigned isa, op, dtype;
     uint32_t count, guard;
     int holds;
     volatile int inside; /* the kernel runs */
@@ -40,15 +40,16 @@ static struct by_prng prng;
 static void call_kernel(void *memory)
 {
     struct shared *with = memory;
+    const struct by_reducer *reducer = by_reducer_get(with->isa, with->op, with->dtype);
     const uint8_t *in = with->in + SHIFT_BYTES;
 
     with->inside = 1;
     if (with->what == LOAD)
-        with->guard = with->reducer->load(with->acc, in, with->count);
+        with->guard = reducer->load(with->acc, in, with->count);
     else if (with->what == COPY)
-        with->guard = with->reducer->psum_copy(with->acc, in, with->count);
+        with->guard = reducer->psum_copy(with->acc, in, with->count);
     else
-        with->holds = with->reducer->accumulate(with->acc, in, with->count, &with->guard);
+        with->holds = reducer->accumulate(with->acc, in, with->count, &with->guard);
     with->inside = 0;
 }
 
@@ -85,7 +86,7 @@ static int is_either_by_words(uint64_t found, uint64_t a, uint64_t b)
 /* Elements of the slot that are of neither value, and one more if its guard is wrong. */
 static unsigned count_wrong(unsigned op, unsigned dtype)
 {
-    const struct by_reducer *reducer = shared->reducer;
+    const struct by_reducer *reducer = by_reducer_get(shared->isa, op, dtype);
     unsigned wrong = shared->guard != oracle_psum(shared->acc, (size_t)COUNT * reducer->acc_bytes);
 
     for (uint32_t i = 0; i < COUNT; i++) {
@@ -117,7 +118,9 @@ static void draw(void)
 /* Loads, and then accumulates to what was loaded, of one operator and type. */
 static void check_pair(unsigned isa, unsigned op, unsigned dtype, uint64_t seed)
 {
-    shared->reducer = by_reducer_get(isa, op, dtype);
+    shared->isa = isa;
+    shared->op = op;
+    shared->dtype = dtype;
     shared->count = COUNT;
     for (shared->what = LOAD; shared->what <= ACCUMULATE; shared->what++) {
         unsigned wrong;
@@ -161,7 +164,9 @@ static void what_is_copied_is_what_is_summed(void **state)
     shared->what = COPY;
     FOR_EACH_ISA(isa)
     for (uint32_t bytes = BYTES - 8; bytes <= BYTES; bytes++) {
-        shared->reducer = by_reducer_get(isa, BY_OP_SUM, BY_DTYPE_F32);
+        shared->isa = isa;
+        shared->op = BY_OP_SUM;
+        shared->dtype = BY_DTYPE_F32;
         shared->count = bytes;
         draw();
         run_kernel();
