@@ -19,21 +19,24 @@
 #define BYTES       (8 * COUNT)
 #define SHIFT_BYTES 1u  /* of the input: users' buffers lie anywhere */
 #define CHANGES_MIN 16u /* in one run: fewer mean that nothing is stepped */
+#define PAIR_RUNS   4u  /* of each kernel */
+#define PAIR_ODDS   16u /* one step in so many finds the second value: in some runs none is read */
 
-enum what { LOAD = 1, ACCUMULATE, COPY };
+enum what { LOAD = 1, ACCUMULATE, COPY, PAIR };
 
 /* What is shared with the kernel that is stepped. */
 struct shared {
     enum what what;
     unsigned isa, op, dtype;
-    uint32_t count, guard;
+    uint32_t count, guard, psum;
     int holds;
     volatile int inside; /* the kernel runs */
-    uint8_t in[BYTES + SHIFT_BYTES], acc[BYTES];
+    uint8_t in[BYTES + SHIFT_BYTES], second[BYTES + SHIFT_BYTES], acc[BYTES];
 };
 
 static struct shared *shared;
-static unsigned changes; /* of the input while the kernel ran */
+static unsigned changes;  /* of the input while the kernel ran */
+static unsigned odds = 2; /* one in so many is to the second value */
 static uint8_t values[2][BYTES], before[BYTES];
 static struct by_prng prng;
 
@@ -48,6 +51,9 @@ static void call_kernel(void *memory)
         with->guard = reducer->load(with->acc, in, with->count);
     else if (with->what == COPY)
         with->guard = reducer->psum_copy(with->acc, in, with->count);
+    else if (with->what == PAIR)
+        with->holds = reducer->accumulate_pair(with->acc, in, with->second + SHIFT_BYTES, with->psum,
+                                               with->count, &with->guard);
     else
         with->holds = reducer->accumulate(with->acc, in, with->count, &with->guard);
     with->inside = 0;
@@ -59,7 +65,9 @@ static void change_input(void *memory)
 
     if (!with->inside)
         return;
-    memcpy(with->in + SHIFT_BYTES, values[by_prng_below(&prng, 2)], BYTES);
+    memcpy(with->in + SHIFT_BYTES, values[by_prng_below(&prng, odds) == 0], BYTES);
+    if (with->what == PAIR)
+        memcpy(with->second + SHIFT_BYTES, values[by_prng_below(&prng, odds) == 0], BYTES);
     changes++;
 }
 
@@ -155,6 +163,76 @@ static void what_changes_under_a_kernel_is_one_of_both_values(void **state)
                 check_pair(isa, op, dtype, seed);
 }
 
+/* Elements of the slot that are not those of a pair of the first value, and one more if its guard is wrong.
+ */
+static unsigned count_wrong_pairs(unsigned op, unsigned dtype)
+{
+    const struct by_reducer *reducer = by_reducer_get(shared->isa, op, dtype);
+    unsigned wrong = shared->guard != oracle_psum(shared->acc, (size_t)COUNT * reducer->acc_bytes);
+    unsigned slot_dtype = dtype == BY_DTYPE_F64 ? BY_DTYPE_F64 : BY_DTYPE_F32;
+
+    for (uint32_t i = 0; i < COUNT; i++) {
+        uint32_t place = slot_place(dtype, i, COUNT);
+        uint64_t found = element_get(shared->acc, reducer->acc_bytes, place);
+        uint64_t in = element_get(values[0], reducer->element_bytes, i);
+        uint64_t pair = oracle_apply(op, dtype, oracle_load(dtype, in), in);
+
+        wrong += found != oracle_apply(op, slot_dtype, element_get(before, reducer->acc_bytes, place), pair);
+    }
+    return wrong;
+}
+
+/* Adds pairs of one operator and type; returns how many had the psum of the first value. */
+static unsigned check_two(unsigned isa, unsigned op, unsigned dtype, uint64_t seed)
+{
+    const struct by_reducer *reducer = by_reducer_get(isa, op, dtype);
+    unsigned held = 0;
+
+    shared->isa = isa;
+    shared->op = op;
+    shared->dtype = dtype;
+    shared->count = COUNT;
+    for (unsigned run = 0; run < PAIR_RUNS; run++) {
+        draw();
+        memcpy(before, shared->acc, BYTES);
+        memcpy(shared->second + SHIFT_BYTES, values[0], BYTES);
+        shared->guard = oracle_psum(before, (size_t)COUNT * reducer->acc_bytes);
+        shared->psum = 2 * oracle_psum(values[0], (size_t)COUNT * reducer->element_bytes);
+        run_kernel();
+        if (!shared->holds)
+            continue; /* the slot is worth nothing */
+        held++;
+        if (count_wrong_pairs(op, dtype) > 0) {
+            seed_print("reduce-once", seed);
+            fail_msg("%s %s %s: a pair whose psum holds has other values, or the guard is wrong",
+                     by_isa_name(isa), by_op_name(op), by_dtype_name(dtype));
+        }
+    }
+    return held;
+}
+
+static void a_pair_whose_psum_holds_is_of_the_values_of_that_psum(void **state)
+{
+    uint64_t seed = seed_get();
+    unsigned held = 0;
+
+    (void)state;
+#ifdef __SANITIZE_ADDRESS__
+    skip();
+#endif
+    prng = (struct by_prng){seed};
+    odds = PAIR_ODDS;
+    shared->what = PAIR;
+    FOR_EACH_ISA(isa)
+    for (unsigned op = 1; op < BY_OP_COUNT; op++)
+        for (unsigned dtype = 1; dtype < BY_DTYPE_COUNT; dtype++)
+            if (oracle_defined(op, dtype) && by_reducer_get(isa, op, dtype)->accumulate_pair)
+                held += check_two(isa, op, dtype, seed);
+    odds = 2;
+    printf("pairs whose psum held: %u\n", held);
+    assert_true(held > 0);
+}
+
 static void what_is_copied_is_what_is_summed(void **state)
 {
     uint64_t seed = seed_get();
@@ -184,6 +262,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_copied_is_what_is_summed),
         cmocka_unit_test(what_changes_under_a_kernel_is_one_of_both_values),
+        cmocka_unit_test(a_pair_whose_psum_holds_is_of_the_values_of_that_psum),
     };
     int failed;
 
