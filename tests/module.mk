@@ -3,12 +3,16 @@ include $(wildcard tests/*/module.mk tests/unit/*/module.mk tests/unit/*/*/modul
 
 SANITIZERS := address,undefined
 
-.PHONY: once repeat-check test test-neon test-avx512 unit sanitizers sanitizers-build install-check build-tests build-tools
+.PHONY: once once-emulated repeat-check test test-neon test-avx512 unit sanitizers sanitizers-build install-check build-tests build-tools
 test: deps ## everything: unit, golden, simulation, sanitizers, fuzz smoke, lint, lab; closes with `N passed, N failed`; ONLY=PART runs one part
 	$(Q)ONLY="$(ONLY)" tests/test.sh "$(MAKE)"
 
 once: ## the kernels read each byte of their input once: gcc and clang at -O1, -O2 and -O3, run step by step
 	$(Q)tests/once.sh "$(MAKE)" $(O)
+
+once-emulated: ## the same on processors that are emulated, so that AVX-512 and NEON are tested everywhere; installs bochs, qemu-user and a cross compiler
+	$(Q)tests/avx512/avx512.sh "$(MAKE)" $(O) reduce-once
+	$(Q)tests/neon.sh "$(MAKE)" $(O) reduce-once
 
 test-neon: ## the kernels' tests for aarch64, in emulation; installs a cross compiler and qemu-user
 	$(Q)tests/neon.sh "$(MAKE)" $(O)

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # The kernels' and the packets' tests for aarch64: built by Debian's cross compiler, run by qemu's emulation of its user mode.
-#   neon.sh MAKE BUILD     BUILD: folder of builds; the cross build is BUILD/neon
+#   neon.sh MAKE BUILD [TEST...]     BUILD: folder of builds; the cross build is BUILD/neon
 # Installs what is missing (root, else it says what). cmocka for arm64 comes as a package that is unpacked beside the build, not installed.
 set -u
 make=$1
 out=$2
+shift 2
 cd "$(dirname "$0")/.." || exit 3
 case $out in /*) ;; *) out=$PWD/$out ;; esac
-tests="reduce-kernels reduce-half reduce-psum reduce-exact reduce-bounds unit-wire unit-golden unit-frame"
+tests=${*:-reduce-kernels reduce-half reduce-psum reduce-exact reduce-bounds reduce-once unit-wire unit-golden unit-frame}
+limit=900 # seconds for one test
 system=$out/neon/system
 mkdir -p "$system/include" "$system/apt/lists/partial" "$system/apt/archives/partial" "$out/neon/tests"
 tests/deps.sh neon || exit
@@ -31,13 +33,14 @@ cp /usr/include/cmocka*.h "$system/include/" # the same for all architectures
 
 programs=()
 for test in $tests; do programs+=("$out/neon/tests/$test"); done
-$make --no-print-directory -j2 O="$out" VARIANT=neon BOARD=lab-veth CC=aarch64-linux-gnu-gcc CFLAGS="-isystem $system/include" \
+$make --no-print-directory -j2 O="$out" VARIANT=neon BOARD=lab-veth CC=aarch64-linux-gnu-gcc STEPPER=step_remote CFLAGS="-isystem $system/include" \
     LDFLAGS="-L$system/usr/lib/aarch64-linux-gnu" "${programs[@]}" || exit 1
+export QEMU_LD_PREFIX=/usr/aarch64-linux-gnu BY_TEST_QEMU=qemu-aarch64
 passed=0
 failed=0
 for test in $tests; do
-    if qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH="$system/usr/lib/aarch64-linux-gnu" "$out/neon/tests/$test" \
-        >"$out/neon/$test.log" 2>&1; then
+    if timeout -k 5 "$limit" qemu-aarch64 -E LD_LIBRARY_PATH="$system/usr/lib/aarch64-linux-gnu" "$out/neon/tests/$test" \
+        >"$out/neon/$test.log" 2>&1 && ! grep -q '# SKIP' "$out/neon/$test.log"; then
         passed=$((passed + 1))
         echo "  PASS   $test"
     else
@@ -46,6 +49,8 @@ for test in $tests; do
         sed 's/^/         | /' "$out/neon/$test.log"
     fi
 done
-grep -h ': tested' "$out/neon/reduce-kernels.log"
+for test in reduce-kernels reduce-once; do
+    [[ " $tests " != *" $test "* ]] || grep -hs '^neon: tested' "$out/neon/$test.log" | sed "s/^/$test: /"
+done
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -85,6 +85,7 @@ if part build "libraries, programs and tests, with $jobs jobs" run build-all bui
     part unit "unit tests and golden packets" run unit
     part sim "simulation: real engines and endpoints under loss, duplication and reordering" run sim N=1000
     part once "each byte of a kernel's input is read once: gcc and clang, -O1 to -O3, stepped" run once
+    part once-emulated "the same for AVX-512 and NEON, on emulated processors" run once-emulated
     part mutations "rules taken out of the protocol's code: each still applies, some are caught" run model-smoke
     part planner "random fabrics planned: every cut, the verifier, LEMON's flows, glpsol's exact programs" run planner-check N=2000
     early sanitizers-build

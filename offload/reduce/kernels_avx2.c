@@ -30,9 +30,8 @@ static inline void f16_narrow_block(void *half, const void *wide)
 
 #define f16_widen_vectors(wide, in)                                                                          \
     for (unsigned v = 0; v < 4; v++) {                                                                       \
-        __m128i half = _mm_loadu_si128((const __m128i *)(in) + v);                                           \
-        BY_HOLD(half);                                                                                       \
-        (wide)[v] = (vector_F32)_mm256_cvtph_ps(half);                                                       \
+        (wide)[v] = (vector_F32)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(in) + v));                 \
+        BY_HOLD((wide)[v]);                                                                                  \
     }
 
 #include "offload/reduce/kernels.inc.h"

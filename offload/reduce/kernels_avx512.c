@@ -27,9 +27,8 @@ static inline void f16_narrow_block(void *half, const void *wide)
 
 #define f16_widen_vectors(wide, in)                                                                          \
     for (unsigned v = 0; v < 2; v++) {                                                                       \
-        __m256i half = _mm256_loadu_si256((const __m256i *)(in) + v);                                        \
-        BY_HOLD(half);                                                                                       \
-        (wide)[v] = (vector_F32)_mm512_cvtph_ps(half);                                                       \
+        (wide)[v] = (vector_F32)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(in) + v));              \
+        BY_HOLD((wide)[v]);                                                                                  \
     }
 
 #include "offload/reduce/kernels.inc.h"

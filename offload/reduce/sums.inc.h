@@ -24,7 +24,7 @@ struct sums_tally {
     by_words before[2], after[2], unordered;
 };
 
-/* Two vectors of a slot at `at` become x SIGN b. */
+/* Two vectors of a slot at `at` become x SIGN b; each b is used once, and may name an input. */
 #define STEP(SIGN, NAME, at, b0, b1, tally)                                                                  \
     do {                                                                                                     \
         vector_##NAME x0 = *(const vector_at_##NAME *)(at);                                                  \
@@ -34,6 +34,8 @@ struct sums_tally {
         BY_HOLD(x1);                                                                                         \
         y0 = x0 SIGN(b0);                                                                                    \
         y1 = x1 SIGN(b1);                                                                                    \
+        BY_HOLD(y0);                                                                                         \
+        BY_HOLD(y1);                                                                                         \
         (tally)->before[0] += (by_words)x0;                                                                  \
         (tally)->before[1] += (by_words)x1;                                                                  \
         (tally)->after[0] += (by_words)y0;                                                                   \
@@ -60,8 +62,6 @@ struct sums_tally {
         for (size_t steps = count / each; steps > 0; steps--) {                                              \
             vector_##NAME b0 = *(const vector_at_##NAME *)from;                                              \
             vector_##NAME b1 = *(const vector_at_##NAME *)(from + BY_VECTOR_BYTES);                          \
-            BY_HOLD(b0);                                                                                     \
-            BY_HOLD(b1);                                                                                     \
             STEP(SIGN, NAME, at, b0, b1, &tally);                                                            \
             at += 2 * BY_VECTOR_BYTES;                                                                       \
             from += 2 * BY_VECTOR_BYTES;                                                                     \

@@ -14,11 +14,15 @@
 #define IDT   0x3000
 #define BREAK 0x4000 /* end of the heap, and the next free address for mmap */
 #define MMAP  0x4008
+#define TSS   0x5000
 #define LOCAL 0x7000 /* a stack before there is the program's */
+
+#define DEBUG_STACK 0x90000 /* of the debug exception: the program may use what lies below its own stack */
 
 #define CODE32 0x08
 #define DATA   0x10
 #define CODE64 0x18
+#define TASK   0x28
 
 #define SERIAL 0x3f8
 #define ATA    0x1f0
@@ -47,7 +51,7 @@ start32:
     outb %al, $0x92
     movl $PML4, %edi
     xorl %eax, %eax
-    movl $(0x4000 / 4), %ecx
+    movl $(0x5000 / 4), %ecx
     rep stosl
     movl $(PDPT + 3), PML4
     movl $0x00000083, PDPT /* four pages of a gigabyte, each at its own address */
@@ -94,6 +98,10 @@ start64:
     decl %ecx
     jnz 1b
     lidt idt_pointer
+    movb $1, IDT + 16 + 4 /* debug exceptions: a stack of their own, for a program that steps itself */
+    movq $DEBUG_STACK, TSS + 0x24
+    movw $TASK, %ax
+    ltr %ax
     movw $(SERIAL + 3), %dx /* 115200 bits a second, 8N1 */
     movb $0x80, %al
     outb %al, %dx
@@ -355,6 +363,7 @@ gdt:
     .quad 0x00cf93000000ffff /* DATA */
     .quad 0x00af9b000000ffff /* CODE64 */
     .quad 0x00cf93000000ffff /* data: what SYSCALL makes the stack's segment */
+    .quad 0x0000890000000067 | TSS << 16, 0 /* TASK */
 gdt_pointer:
     .word . - gdt - 1
     .long gdt

@@ -1,86 +1,83 @@
 /*
  * A kernel looks at its input once, so that what its owner writes meanwhile gives one of the two values and a
- * guard that holds. A child runs the kernels one instruction at a time, and in between its input is written
- * anew, with either of two values.
+ * guard that holds. The kernels run one instruction at a time (step.h), and in between their input is
+ * overwritten with either of two values.
  */
 #include <errno.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/mman.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "tests/unit/offload/reduce/check.h"
 #include "tests/unit/offload/reduce/oracle.h"
+#include "tests/unit/offload/reduce/step.h"
 
 #define COUNT       37u /* elements: vectors and all that is left behind them */
 #define BYTES       (8 * COUNT)
-#define STEPS_MAX   (1u << 20) /* of one kernel: far more than it takes */
-#define SHIFT_BYTES 1u         /* of the input: users' buffers lie anywhere */
+#define SHIFT_BYTES 1u  /* of the input: users' buffers lie anywhere */
+#define CHANGES_MIN 16u /* in one run: fewer mean that nothing is stepped */
+#define PAIR_RUNS   4u  /* of each kernel */
+#define PAIR_ODDS   16u /* one step in so many finds the second value: in some runs none is read */
 
-enum once_what { LOAD = 1, ACCUMULATE, COPY };
+enum what { LOAD = 1, ACCUMULATE, COPY, PAIR };
 
-/* What both processes see. */
-struct once_shared {
-    const struct by_reducer *reducer;
-    enum once_what what;
-    uint32_t count, guard;
+/* What is shared with the kernel that is stepped. */
+struct shared {
+    enum what what;
+    unsigned isa, op, dtype;
+    uint32_t count, guard, psum;
     int holds;
     volatile int inside; /* the kernel runs */
-    uint8_t in[BYTES + SHIFT_BYTES], acc[BYTES];
+    uint8_t in[BYTES + SHIFT_BYTES], second[BYTES + SHIFT_BYTES], acc[BYTES];
 };
 
-static struct once_shared *shared;
-static pid_t child;
+static struct shared *shared;
+static unsigned changes;  /* of the input while the kernel ran */
+static unsigned odds = 2; /* one in so many is to the second value */
 static uint8_t values[2][BYTES], before[BYTES];
 static struct by_prng prng;
 
-static _Noreturn void live(void)
+static void call_kernel(void *memory)
 {
-    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
-        _exit(1);
-    for (;;) {
-        const uint8_t *in = shared->in + SHIFT_BYTES;
+    struct shared *with = memory;
+    const struct by_reducer *reducer = by_reducer_get(with->isa, with->op, with->dtype);
+    const uint8_t *in = with->in + SHIFT_BYTES;
 
-        raise(SIGSTOP);
-        shared->inside = 1;
-        if (shared->what == LOAD)
-            shared->guard = shared->reducer->load(shared->acc, in, shared->count);
-        else if (shared->what == COPY)
-            shared->guard = shared->reducer->psum_copy(shared->acc, in, shared->count);
-        else
-            shared->holds = shared->reducer->accumulate(shared->acc, in, shared->count, &shared->guard);
-        shared->inside = 0;
-    }
+    with->inside = 1;
+    if (with->what == LOAD)
+        with->guard = reducer->load(with->acc, in, with->count);
+    else if (with->what == COPY)
+        with->guard = reducer->psum_copy(with->acc, in, with->count);
+    else if (with->what == PAIR)
+        with->holds = reducer->accumulate_pair(with->acc, in, with->second + SHIFT_BYTES, with->psum,
+                                               with->count, &with->guard);
+    else
+        with->holds = reducer->accumulate(with->acc, in, with->count, &with->guard);
+    with->inside = 0;
 }
 
-static int await_stop(void)
+static void change_input(void *memory)
 {
-    int status;
+    struct shared *with = memory;
 
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFSTOPPED(status));
-    return WSTOPSIG(status);
+    if (!with->inside)
+        return;
+    memcpy(with->in + SHIFT_BYTES, values[by_prng_below(&prng, odds) == 0], BYTES);
+    if (with->what == PAIR)
+        memcpy(with->second + SHIFT_BYTES, values[by_prng_below(&prng, odds) == 0], BYTES);
+    changes++;
 }
 
 /* Runs the kernel that `shared` describes; between two instructions the input is of either value. */
 static void run_kernel(void)
 {
-    unsigned steps = 0;
-
+    changes = 0;
     memcpy(shared->in + SHIFT_BYTES, values[0], BYTES);
-    do {
-        if (shared->inside)
-            memcpy(shared->in + SHIFT_BYTES, values[by_prng_below(&prng, 2)], BYTES);
-        assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
-        assert_true(steps++ < STEPS_MAX);
-    } while (await_stop() != SIGSTOP);
+    assert_true(step_run(change_input) > 0);
+    assert_true(changes >= CHANGES_MIN);
 }
 
 static int is_either(uint64_t found, uint64_t a, uint64_t b)
@@ -97,7 +94,7 @@ static int is_either_by_words(uint64_t found, uint64_t a, uint64_t b)
 /* Elements of the slot that are of neither value, and one more if its guard is wrong. */
 static unsigned count_wrong(unsigned op, unsigned dtype)
 {
-    const struct by_reducer *reducer = shared->reducer;
+    const struct by_reducer *reducer = by_reducer_get(shared->isa, op, dtype);
     unsigned wrong = shared->guard != oracle_psum(shared->acc, (size_t)COUNT * reducer->acc_bytes);
 
     for (uint32_t i = 0; i < COUNT; i++) {
@@ -129,7 +126,9 @@ static void draw(void)
 /* Loads, and then accumulates to what was loaded, of one operator and type. */
 static void check_pair(unsigned isa, unsigned op, unsigned dtype, uint64_t seed)
 {
-    shared->reducer = by_reducer_get(isa, op, dtype);
+    shared->isa = isa;
+    shared->op = op;
+    shared->dtype = dtype;
     shared->count = COUNT;
     for (shared->what = LOAD; shared->what <= ACCUMULATE; shared->what++) {
         unsigned wrong;
@@ -164,6 +163,76 @@ static void what_changes_under_a_kernel_is_one_of_both_values(void **state)
                 check_pair(isa, op, dtype, seed);
 }
 
+/* Elements of the slot that are not those of a pair of the first value, and one more if its guard is wrong.
+ */
+static unsigned count_wrong_pairs(unsigned op, unsigned dtype)
+{
+    const struct by_reducer *reducer = by_reducer_get(shared->isa, op, dtype);
+    unsigned wrong = shared->guard != oracle_psum(shared->acc, (size_t)COUNT * reducer->acc_bytes);
+    unsigned slot_dtype = dtype == BY_DTYPE_F64 ? BY_DTYPE_F64 : BY_DTYPE_F32;
+
+    for (uint32_t i = 0; i < COUNT; i++) {
+        uint32_t place = slot_place(dtype, i, COUNT);
+        uint64_t found = element_get(shared->acc, reducer->acc_bytes, place);
+        uint64_t in = element_get(values[0], reducer->element_bytes, i);
+        uint64_t pair = oracle_apply(op, dtype, oracle_load(dtype, in), in);
+
+        wrong += found != oracle_apply(op, slot_dtype, element_get(before, reducer->acc_bytes, place), pair);
+    }
+    return wrong;
+}
+
+/* Adds pairs of one operator and type; returns how many had the psum of the first value. */
+static unsigned check_two(unsigned isa, unsigned op, unsigned dtype, uint64_t seed)
+{
+    const struct by_reducer *reducer = by_reducer_get(isa, op, dtype);
+    unsigned held = 0;
+
+    shared->isa = isa;
+    shared->op = op;
+    shared->dtype = dtype;
+    shared->count = COUNT;
+    for (unsigned run = 0; run < PAIR_RUNS; run++) {
+        draw();
+        memcpy(before, shared->acc, BYTES);
+        memcpy(shared->second + SHIFT_BYTES, values[0], BYTES);
+        shared->guard = oracle_psum(before, (size_t)COUNT * reducer->acc_bytes);
+        shared->psum = 2 * oracle_psum(values[0], (size_t)COUNT * reducer->element_bytes);
+        run_kernel();
+        if (!shared->holds)
+            continue; /* the slot is worth nothing */
+        held++;
+        if (count_wrong_pairs(op, dtype) > 0) {
+            seed_print("reduce-once", seed);
+            fail_msg("%s %s %s: a pair whose psum holds has other values, or the guard is wrong",
+                     by_isa_name(isa), by_op_name(op), by_dtype_name(dtype));
+        }
+    }
+    return held;
+}
+
+static void a_pair_whose_psum_holds_is_of_the_values_of_that_psum(void **state)
+{
+    uint64_t seed = seed_get();
+    unsigned held = 0;
+
+    (void)state;
+#ifdef __SANITIZE_ADDRESS__
+    skip();
+#endif
+    prng = (struct by_prng){seed};
+    odds = PAIR_ODDS;
+    shared->what = PAIR;
+    FOR_EACH_ISA(isa)
+    for (unsigned op = 1; op < BY_OP_COUNT; op++)
+        for (unsigned dtype = 1; dtype < BY_DTYPE_COUNT; dtype++)
+            if (oracle_defined(op, dtype) && by_reducer_get(isa, op, dtype)->accumulate_pair)
+                held += check_two(isa, op, dtype, seed);
+    odds = 2;
+    printf("pairs whose psum held: %u\n", held);
+    assert_true(held > 0);
+}
+
 static void what_is_copied_is_what_is_summed(void **state)
 {
     uint64_t seed = seed_get();
@@ -173,7 +242,9 @@ static void what_is_copied_is_what_is_summed(void **state)
     shared->what = COPY;
     FOR_EACH_ISA(isa)
     for (uint32_t bytes = BYTES - 8; bytes <= BYTES; bytes++) {
-        shared->reducer = by_reducer_get(isa, BY_OP_SUM, BY_DTYPE_F32);
+        shared->isa = isa;
+        shared->op = BY_OP_SUM;
+        shared->dtype = BY_DTYPE_F32;
         shared->count = bytes;
         draw();
         run_kernel();
@@ -186,39 +257,22 @@ static void what_is_copied_is_what_is_summed(void **state)
     }
 }
 
-/* False: nobody may be run step by step here. */
-static int begin(void)
-{
-    int status = 0;
-
-    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED)
-        return 0;
-    child = fork();
-    if (child == 0)
-        live();
-    return child > 0 && waitpid(child, &status, 0) == child && WIFSTOPPED(status);
-}
-
-static int end(void **state)
-{
-    (void)state;
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    munmap(shared, sizeof(*shared));
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_copied_is_what_is_summed),
         cmocka_unit_test(what_changes_under_a_kernel_is_one_of_both_values),
+        cmocka_unit_test(a_pair_whose_psum_holds_is_of_the_values_of_that_psum),
     };
+    int failed;
 
-    if (!begin()) {
+    shared = step_begin(sizeof(*shared), call_kernel);
+    if (!shared) {
         printf("1..0 # SKIP a process cannot be run step by step: %s\n", strerror(errno));
         return 0;
     }
-    return cmocka_run_group_tests(tests, NULL, end);
+    isa_print();
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    step_end();
+    return failed;
 }
