@@ -17,7 +17,7 @@ once-emulated: ## the same on processors that are emulated, so that AVX-512 and 
 test-neon: ## the kernels' tests for aarch64, in emulation; installs a cross compiler and qemu-user
 	$(Q)tests/neon.sh "$(MAKE)" $(O)
 
-test-avx512: ## the kernels' tests on an emulated processor with AVX-512; two minutes; installs bochs
+test-avx512: ## the kernels' tests on an emulated processor with AVX-512; three minutes; installs bochs
 	$(Q)tests/avx512/avx512.sh "$(MAKE)" $(O)
 
 build-tests: $(foreach t,$(TESTS),$(B)/tests/$(t))

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The kernels' tests on a processor with AVX-512, which Bochs emulates: static programs, each the only one on a machine whose ROM is rom.S.
 #   avx512.sh MAKE BUILD [TEST...]     BUILD: folder of builds; this one is BUILD/avx512
-# Installs what is missing (root, else it says what). Takes two minutes of processor time. Closes with `N passed, N failed`.
+# Installs what is missing (root, else it says what). Takes three minutes of processor time. Closes with `N passed, N failed`.
 set -u
 make=$1
 out=$2
