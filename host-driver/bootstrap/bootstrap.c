@@ -174,6 +174,8 @@ static int who_we_are(const struct by_bootstrap *bootstrap, struct by_meeting *m
         return by_pmix_join(&meeting->rank, &meeting->rank_count);
     case BY_SOURCE_PMI:
         return by_pmi_join(&meeting->rank, &meeting->rank_count, deadline_ns);
+    case BY_SOURCE_NONE:
+    case BY_SOURCE_ENV:
     default:
         return by_fail(BY_EINVAL, "nothing says where ranks meet");
     }

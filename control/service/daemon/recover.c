@@ -191,6 +191,20 @@ static void take_rank(struct by_recover *r, const struct by_recover_event *event
             job->waits_since_ns = r->now_ns;
         job->waits_ns = r->now_ns;
         break;
+    case BY_RECOVER_SWITCH_DOWN:
+    case BY_RECOVER_SWITCH_UP:
+    case BY_RECOVER_SWITCH_REBOOTED:
+    case BY_RECOVER_SWITCH_GONE:
+    case BY_RECOVER_LINK_DOWN:
+    case BY_RECOVER_LINK_UP:
+    case BY_RECOVER_SWITCH_SWALLOWS:
+    case BY_RECOVER_LINK_SWALLOWS:
+    case BY_RECOVER_RANK_CARRIED:
+    case BY_RECOVER_RENEW:
+    case BY_RECOVER_NO_PLAN:
+    case BY_RECOVER_PLANNED:
+    case BY_RECOVER_PUSHED:
+    case BY_RECOVER_TICK:
     default: /* CARRIED */
         if (rank->presence != HERE || rank->gen == event->gen)
             break;
@@ -231,6 +245,12 @@ void by_recover_event(struct by_recover *r, const struct by_recover_event *event
     case BY_RECOVER_TICK:
         tick(r);
         break;
+    case BY_RECOVER_RANK_CAME:
+    case BY_RECOVER_RANK_LEFT:
+    case BY_RECOVER_RANK_DIED:
+    case BY_RECOVER_RANK_ALIVE:
+    case BY_RECOVER_RANK_SUSPECTS:
+    case BY_RECOVER_RANK_CARRIED:
     default:
         take_rank(r, event);
         break;

@@ -273,6 +273,19 @@ void by_recover_part(struct by_recover *r, const struct by_recover_event *event)
     case BY_RECOVER_LINK_SWALLOWS:
         condemn(r, is_link, event->what, event->text);
         break;
+    case BY_RECOVER_SWITCH_UP:
+    case BY_RECOVER_LINK_UP:
+    case BY_RECOVER_RANK_CAME:
+    case BY_RECOVER_RANK_LEFT:
+    case BY_RECOVER_RANK_DIED:
+    case BY_RECOVER_RANK_ALIVE:
+    case BY_RECOVER_RANK_SUSPECTS:
+    case BY_RECOVER_RANK_CARRIED:
+    case BY_RECOVER_RENEW:
+    case BY_RECOVER_NO_PLAN:
+    case BY_RECOVER_PLANNED:
+    case BY_RECOVER_PUSHED:
+    case BY_RECOVER_TICK:
     default: /* UP */
         come_back(r, is_link, event->what);
         break;

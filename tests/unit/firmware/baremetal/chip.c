@@ -243,6 +243,9 @@ void by_write32(uint64_t address, uint32_t value)
         assert_int_equal(value & 0xffff, 0xd0);
         work(program, unlocked[place / CHIP_SECTOR_BYTES]);
         return;
+    case ARRAY:
+    case STATUS:
+    case QUERY:
     default:
         command(at, value & 0xffff);
     }

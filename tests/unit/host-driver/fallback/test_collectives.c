@@ -61,6 +61,12 @@ static void put(void *buffer, uint64_t at, banyan_dtype_t dtype, uint32_t value)
     case BANYAN_BF16:
         memcpy((uint8_t *)buffer + at * 2, (const uint8_t *)&bits + 2, 2);
         break;
+    case BANYAN_I8:
+    case BANYAN_U8:
+    case BANYAN_I32:
+    case BANYAN_U32:
+    case BANYAN_I64:
+    case BANYAN_U64:
     default: {
         uint64_t wide = value;
 
@@ -91,6 +97,12 @@ static uint32_t get(const void *buffer, uint64_t at, banyan_dtype_t dtype)
     case BANYAN_F16:
         memcpy(&bits, (const uint8_t *)buffer + at * 2, 2);
         return bits == 0 ? 0 : ((bits & 0x3ff) | 0x400) >> (25 - (bits >> 10 & 31));
+    case BANYAN_I8:
+    case BANYAN_U8:
+    case BANYAN_I32:
+    case BANYAN_U32:
+    case BANYAN_I64:
+    case BANYAN_U64:
     default:
         memcpy(&wide, (const uint8_t *)buffer + at * banyan_dtype_size(dtype), banyan_dtype_size(dtype));
         return (uint32_t)wide;

@@ -123,6 +123,8 @@ static banyan_status_t describe(enum gpu_kind kind, uint32_t rank, int32_t *send
         return banyan_reduce_scatter_init(comm, send, recv, COUNT, BANYAN_I32, BANYAN_SUM, request);
     case GATHERV:
         return banyan_allgatherv_init(comm, send, recv, unequal, BANYAN_I32, request);
+    case SCATTERV:
+    case KINDS:
     default:
         return banyan_reduce_scatterv_init(comm, send, recv, unequal, BANYAN_I32, BANYAN_SUM, request);
     }
