@@ -7,6 +7,7 @@
 #include "control/bound/pack.h"
 #include "control/cli/baseline.h"
 #include "control/cli/cli.h"
+#include "control/cli/number.h"
 #include "control/cli/progress.h"
 #include "control/plan/clock.h"
 #include "control/topology/alloc.h"
@@ -85,6 +86,8 @@ static int read_option(int option, struct arguments *arguments)
 {
     switch (option) {
     case 'c':
+        if (arguments->collective != 0)
+            return by_cli_repeated("-c", optarg);
         arguments->collective = by_collective_from_name(optarg);
         if (arguments->collective == 0 || arguments->collective == BY_COLLECTIVE_BARRIER)
             return by_cli_fail(BY_EXIT_USAGE,

@@ -53,6 +53,13 @@ int by_cli_bytes(const char *option, const char *text, uint64_t low, uint64_t hi
     return 0;
 }
 
+int by_cli_repeated(const char *option, const char *text)
+{
+    return by_cli_fail(BY_EXIT_USAGE,
+                       "%s %s: %s is given twice; give it once, and run the command once for each", option,
+                       text, option);
+}
+
 int by_cli_probability(const char *option, const char *text)
 {
     char *end;

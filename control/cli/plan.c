@@ -12,6 +12,7 @@
 #include "control/cli/baseline.h"
 #include "control/cli/check.h"
 #include "control/cli/cli.h"
+#include "control/cli/number.h"
 #include "control/cli/plan_allreduce.h"
 #include "control/cli/plan_whatif.h"
 #include "control/cli/progress.h"
@@ -154,6 +155,8 @@ static int read_option(int option, struct arguments *arguments)
 {
     switch (option) {
     case 'c':
+        if (arguments->options.collective != 0)
+            return by_cli_repeated("-c", optarg);
         arguments->options.collective = by_collective_from_name(optarg);
         if (arguments->options.collective == 0)
             return by_cli_fail(BY_EXIT_USAGE,

@@ -72,6 +72,10 @@ refused "a folder" "Is a directory" plan . -c allgather
 refused "a binary" "not valid JSON" plan "$banyan" -c allgather
 refused "a plan for a topology" "key 'format' of a topology is unknown" plan plan.json -c allgather
 refused "an unknown collective" "no collective 'gossip'" plan good.json -c gossip
+refused "a collective given twice" "-c is given twice" plan good.json -c allgather -c reduce-scatter
+refused "the same for compare" "-c is given twice" compare good.json -c allgather -c reduce-scatter
+refused "the same for sim" "-c is given twice" sim good.json -c allgather -c reduce-scatter
+refused "the same for job" "-c is given twice" job create -c allgather -c reduce-scatter
 refused "no collective" "name a collective" plan good.json
 refused "a root that is no node" "no node of good.json" plan good.json -c broadcast --root x
 refused "a root that is a switch" "'s' is a switch" plan good.json -c broadcast --root s
