@@ -65,7 +65,7 @@ int by_cli_probability(const char *option, const char *text)
     char *end;
     double value = strtod(text, &end);
 
-    if (end == text || *end != 0 || !(value >= 0.0 && value <= 1.0))
+    if (text[0] < '0' || text[0] > '9' || *end != 0 || !(value >= 0.0 && value <= 1.0))
         return by_cli_fail(BY_EXIT_USAGE, "%s %s: give a probability between 0 and 1", option, text);
     return 0;
 }

@@ -116,7 +116,7 @@ static int read_fixed_k(const char *text, struct by_plan_options *options)
     }
     errno = 0;
     options->fixed_k = strtoll(text, &end, 10);
-    if (errno || end == text || *end || options->fixed_k < 1)
+    if (errno || text[0] < '0' || text[0] > '9' || *end || options->fixed_k < 1)
         return by_cli_fail(BY_EXIT_USAGE, "--fixed-k is '%s'; it must be a positive integer, or auto:1%%",
                            text);
     return -1;

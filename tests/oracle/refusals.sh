@@ -80,6 +80,8 @@ refused "no collective" "name a collective" plan good.json
 refused "a root that is no node" "no node of good.json" plan good.json -c broadcast --root x
 refused "a root that is a switch" "'s' is a switch" plan good.json -c broadcast --root s
 refused "a root where there is none" "has no root" plan good.json -c allgather --root a
+refused "k with a blank before it" "--fixed-k is ' 2'" plan good.json -c allgather --fixed-k ' 2'
+refused "a probability that is not decimal" "--loss  0.5: give a probability between 0 and 1" sim good.json --loss ' 0.5'
 refused "k of zero" "--fixed-k is '0'" plan good.json -c allgather --fixed-k 0
 echo '{"a": 1, "b": 2}' >shares.json
 echo '{"a": 1, "c": 2}' >stranger-shares.json
