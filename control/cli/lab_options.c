@@ -190,7 +190,7 @@ static int read_kill(char *text, struct lab_options *options)
 
     if (at != NULL)
         options->kill_seconds = strtod(at + 1, &end);
-    if (at == NULL || at == text || end == at + 1 || *end != 0 ||
+    if (at == NULL || at == text || at[1] < '0' || at[1] > '9' || *end != 0 ||
         !(options->kill_seconds >= 0 && options->kill_seconds <= 3600))
         return by_cli_fail(BY_EXIT_USAGE, "--kill %s: write NODE@SECONDS, such as leaf0@2", text);
     *at = 0;

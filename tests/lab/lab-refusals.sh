@@ -36,6 +36,7 @@ refused "lab: a root that is no rank" 2 "ranks 0 to 3" "$banyan" lab run "$dir/s
 refused "lab: a probability above 1" 2 "between 0 and 1" "$banyan" lab run "$dir/star4.json" --loss 2
 refused "lab: a switch to kill that is none" 2 "no switch of that name" "$banyan" lab run "$dir/star4.json" --kill host0@1
 refused "lab: a kill without a time" 2 "NODE@SECONDS" "$banyan" lab run "$dir/star4.json" --kill switch0
+refused "lab: a kill at a time with a sign" 2 "NODE@SECONDS" "$banyan" lab run "$dir/star4.json" --kill switch0@+1
 refused "lab: no such topology" 2 "nowhere.json" "$banyan" lab run "$dir/nowhere.json"
 echo '{"name": "x", "nodes": [{"name": "a", "kind": "compute"}], "links": [{"between": ["a", "b"], "bandwidth": 1}]}' >"$dir/bad.json"
 refused "lab: an unknown node in the topology" 2 "bad.json:1:" "$banyan" lab run "$dir/bad.json"
