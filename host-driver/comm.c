@@ -19,7 +19,6 @@
  * for so long (ns), since a sleeper is woken soon. */
 #define YIELD_MOST_NS 1000000u
 #define SHY_NS        30000000u
-#define SPIN_LIMIT    1000000u
 #define COPY_POLL_NS  20000u /* how often a sleep asks whether a GPU's copy is done */
 
 static int is_comm(const struct banyan_comm *comm, const char *function)
@@ -223,9 +222,9 @@ static int open_all(struct banyan_comm *comm, uint32_t wanted)
     if (job == 0)
         error = by_settings_number(settings, BY_SETTING_JOB, BY_JOBS_MAX - 1, &job);
     if (error == 0)
-        error = by_settings_number(settings, BY_SETTING_SPIN, SPIN_LIMIT, &spin);
+        error = by_settings_number(settings, BY_SETTING_SPIN, BY_SETTING_SPIN_MAX, &spin);
     if (error == 0)
-        error = by_settings_number(settings, BY_SETTING_LINGER, 60000, &linger_ms);
+        error = by_settings_number(settings, BY_SETTING_LINGER, BY_SETTING_LINGER_MAX, &linger_ms);
     if (error != 0)
         return error;
     comm->spin_max = (uint32_t)spin;

@@ -11,8 +11,6 @@
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
 
-#define TIMEOUT_SECONDS_MAX 86400.0
-
 void banyan_config_init(struct banyan_config *config)
 {
     if (config == NULL)
@@ -57,13 +55,13 @@ static int take_settings(struct banyan_context *context, const struct banyan_con
         error = take_mode(context,
                           config->mode != NULL ? config->mode : context->settings.value[BY_SETTING_MODE]);
     if (error == 0)
-        error = by_settings_decimal(&context->settings, BY_SETTING_TIMEOUT, TIMEOUT_SECONDS_MAX, &seconds);
+        error = by_settings_decimal(&context->settings, BY_SETTING_TIMEOUT, BY_SETTING_TIMEOUT_MAX, &seconds);
     if (error != 0)
         return error;
     context->stall_ns = config->timeout_ms > 0 ? config->timeout_ms * 1000000u : (uint64_t)(seconds * 1e9);
     if (context->stall_ns == 0)
         return by_fail(BY_EINVAL, "BANYAN_TIMEOUT is 0; it takes seconds, more than 0 and at most %g",
-                       TIMEOUT_SECONDS_MAX);
+                       BY_SETTING_TIMEOUT_MAX);
     return 0;
 }
 

@@ -16,6 +16,7 @@
 #include <banyan/banyan.h>
 
 #include "host-driver/error.h"
+#include "offload/base/limits.h"
 
 #define PREFIX        "BANYAN_"
 #define PREFIX_BYTES  (sizeof(PREFIX) - 1)
@@ -138,6 +139,43 @@ static int read_file(struct by_settings *settings, const char *path)
     return error;
 }
 
+/* What each number may be, whether or not this program reads it. */
+static int check_numbers(const struct by_settings *settings)
+{
+    static const struct {
+        enum by_setting which;
+        uint64_t max;
+    } whole[] = {
+        {BY_SETTING_JOB, BY_JOBS_MAX - 1},
+        {BY_SETTING_ARENA, BY_SETTING_ARENA_MAX},
+        {BY_SETTING_LINGER, BY_SETTING_LINGER_MAX},
+        {BY_SETTING_INFLIGHT, UINT32_MAX},
+        {BY_SETTING_SPIN, BY_SETTING_SPIN_MAX},
+        {BY_SETTING_LOG, 2},
+        {BY_SETTING_GPU_CHUNK, UINT64_C(1) << 40},
+        {BY_SETTING_MPI_LEAST, INT64_MAX},
+        {BY_SETTING_SEED, UINT64_MAX},
+        {BY_SETTING_SMALL, UINT32_MAX},
+    };
+    static const struct {
+        enum by_setting which;
+        double max;
+    } decimal[] = {{BY_SETTING_TIMEOUT, BY_SETTING_TIMEOUT_MAX},
+                   {BY_SETTING_LOSS, 1},
+                   {BY_SETTING_DUP, 1},
+                   {BY_SETTING_REORDER, 1}};
+    uint64_t number;
+    double value;
+    int error = 0;
+
+    for (size_t i = 0; error == 0 && i < sizeof(whole) / sizeof(whole[0]); i++)
+        if (whole[i].which != BY_SETTING_SMALL || strcmp(settings->value[BY_SETTING_SMALL], "auto") != 0)
+            error = by_settings_number(settings, whole[i].which, whole[i].max, &number);
+    for (size_t i = 0; error == 0 && i < sizeof(decimal) / sizeof(decimal[0]); i++)
+        error = by_settings_decimal(settings, decimal[i].which, decimal[i].max, &value);
+    return error;
+}
+
 int by_settings_load(struct by_settings *settings)
 {
     /* In a program that runs with more rights than its caller's, the caller's environment names no file to
@@ -164,7 +202,7 @@ int by_settings_load(struct by_settings *settings)
             error = set(settings, *entry, (size_t)(equals - *entry), equals + 1, strlen(equals + 1),
                         "environment");
     }
-    return error;
+    return error == 0 ? check_numbers(settings) : error;
 }
 
 int by_settings_number(const struct by_settings *settings, enum by_setting which, uint64_t max,

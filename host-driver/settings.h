@@ -14,6 +14,12 @@
 enum by_setting { BY_SETTING_LIST(X) BY_SETTING_COUNT };
 #undef X
 
+/* The largest values: each is refused above it when settings are loaded. */
+#define BY_SETTING_TIMEOUT_MAX 86400.0             /* seconds: a day */
+#define BY_SETTING_SPIN_MAX    1000000u            /* polls */
+#define BY_SETTING_LINGER_MAX  60000u              /* milliseconds */
+#define BY_SETTING_ARENA_MAX   ((uint64_t)1 << 20) /* MiB */
+
 #define BY_SETTING_BYTES_MAX 1024u /* of a value with its terminating zero; longer ones are refused */
 
 struct by_settings {
@@ -21,8 +27,8 @@ struct by_settings {
     char origin[BY_SETTING_COUNT][64]; /* "default", "environment", or a file's path (cut) */
 };
 
-/* Loads all settings; warns on stderr of each unknown BANYAN_* with the nearest match. 0 or an error with its
- * text set. */
+/* Loads all settings and checks every number; warns on stderr of each unknown BANYAN_* with the nearest
+ * match. 0 or an error with its text set. */
 int by_settings_load(struct by_settings *settings);
 
 /* A setting as a number; errors name the setting, its value and the range. */

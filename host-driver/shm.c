@@ -25,9 +25,8 @@
 #include "offload/wire/seal.h"
 #include "offload/wire/shm.h"
 
-#define MIB           ((uint64_t)1 << 20)
-#define ARENA_MIB_MAX ((uint64_t)1 << 20)
-#define WELCOME_MS    5000 /* for the switch's answer: it serves its sockets between packets */
+#define MIB        ((uint64_t)1 << 20)
+#define WELCOME_MS 5000 /* for the switch's answer: it serves its sockets between packets */
 /* Empty polls in which the switch and other hosts, which may be on this core, run before we sleep. */
 #define YIELDS           50u
 #define INLINE_BYTES     BY_ERR_BYTES
@@ -419,7 +418,7 @@ static int open_all(struct shm *shm, const struct by_transport_config *config)
     int error = by_image_ports_check(config->image);
 
     if (error == 0)
-        error = by_settings_number(config->settings, BY_SETTING_ARENA, ARENA_MIB_MAX, &arena_mib);
+        error = by_settings_number(config->settings, BY_SETTING_ARENA, BY_SETTING_ARENA_MAX, &arena_mib);
     if (error == 0)
         error = by_arena_open(&shm->base.arena, arena_mib * MIB);
     if (error != 0)

@@ -36,7 +36,7 @@ int by_cli_fail(int status, const char *format, ...)
     return status;
 }
 
-int by_cli_become(char *const argv[])
+int by_cli_become(const char *program, char *const argv[])
 {
     char path[4096];
     ssize_t bytes = readlink("/proc/self/exe", path, sizeof(path) - 64);
@@ -48,7 +48,7 @@ int by_cli_become(char *const argv[])
     slash = strrchr(path, '/');
     if (slash == NULL)
         return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s is no absolute path", path);
-    snprintf(slash + 1, 64, "%s", argv[0]);
+    snprintf(slash + 1, 64, "%s", program);
     execv(path, argv);
     return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s does not start: %s", path, strerror(errno));
 }

@@ -26,9 +26,9 @@ int by_cli_fail(int status, const char *format, ...) __attribute__((format(print
 /* Reads a topology, or says why not. NULL after an error was printed. */
 struct by_topology *by_cli_topology(const char *path);
 
-/* Becomes the program of that name, argv[0], which stands beside this one. Returns BY_EXIT_ENVIRONMENT, said
- * aloud, if that fails. */
-int by_cli_become(char *const argv[]);
+/* Becomes the program beside this one; argv[0] is what its errors begin with. Returns BY_EXIT_ENVIRONMENT,
+ * said aloud, if that fails. */
+int by_cli_become(const char *program, char *const argv[]);
 
 /* The ending of a noun that is counted. */
 static inline const char *by_plural(uint32_t count)

@@ -9,6 +9,7 @@
 #include "control/base/fraction.h"
 #include "control/cli/baseline.h"
 #include "control/cli/cli.h"
+#include "control/cli/number.h"
 #include "control/cli/progress.h"
 #include "control/planner/planner.h"
 #include "control/study/bound/pack.h"
@@ -86,6 +87,8 @@ static int read_option(int option, struct compare_arguments *arguments)
 {
     switch (option) {
     case 'c':
+        if (arguments->collective != 0)
+            return by_cli_repeated("-c", optarg);
         arguments->collective = by_collective_from_name(optarg);
         if (arguments->collective == 0 || arguments->collective == BY_COLLECTIVE_BARRIER)
             return by_cli_fail(BY_EXIT_USAGE,

@@ -222,7 +222,7 @@ int by_command_explain(int argc, char **argv)
 
     /* An option and its value are two arguments at most, however they were written. */
     explain.argv = by_alloc(2 * (size_t)argc + OWN_ARGUMENTS, sizeof(*explain.argv));
-    pass(&explain, "banyan-perf", "--explain");
+    pass(&explain, "banyan explain", "--explain");
     status = read_options(&explain, argc, argv);
     if (status == 0 && explain.plan_count > 0) {
         status = make_table(&explain);
@@ -230,7 +230,7 @@ int by_command_explain(int argc, char **argv)
             status = pass_optima(&explain);
     }
     if (status == 0)
-        status = by_cli_become(explain.argv);
+        status = by_cli_become("banyan-perf", explain.argv);
     for (uint32_t i = 0; i < explain.plan_count; i++)
         by_plan_free(explain.plans[i]);
     by_topology_free(explain.topology);

@@ -125,10 +125,10 @@ static void print_json(const struct facts *facts)
 
 static int print_settings(bool json)
 {
-    char name[] = "banyan-perf", settings[] = "--settings", as_json[] = "--json";
+    char name[] = "banyan info", settings[] = "--settings", as_json[] = "--json";
     char *argv[] = {name, settings, json ? as_json : NULL, NULL};
 
-    return by_cli_become(argv);
+    return by_cli_become("banyan-perf", argv);
 }
 
 int by_command_info(int argc, char **argv)

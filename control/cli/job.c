@@ -69,6 +69,8 @@ static int parse(int argc, char **argv, struct job_arguments *arguments)
     while (status == 0 && (option = getopt_long(argc, argv, "c:o:h", options, NULL)) != -1) {
         switch (option) {
         case 'c':
+            if (arguments->collectives != NULL)
+                return by_cli_repeated("-c", optarg);
             arguments->collectives = optarg;
             break;
         case 'r':

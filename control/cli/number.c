@@ -53,12 +53,19 @@ int by_cli_bytes(const char *option, const char *text, uint64_t low, uint64_t hi
     return 0;
 }
 
+int by_cli_repeated(const char *option, const char *text)
+{
+    return by_cli_fail(BY_EXIT_USAGE,
+                       "%s %s: %s is given twice; give it once, and run the command once for each", option,
+                       text, option);
+}
+
 int by_cli_probability(const char *option, const char *text)
 {
     char *end;
     double value = strtod(text, &end);
 
-    if (end == text || *end != 0 || !(value >= 0.0 && value <= 1.0))
+    if (text[0] < '0' || text[0] > '9' || *end != 0 || !(value >= 0.0 && value <= 1.0))
         return by_cli_fail(BY_EXIT_USAGE, "%s %s: give a probability between 0 and 1", option, text);
     return 0;
 }

@@ -10,6 +10,8 @@
 int by_cli_number(const char *option, const char *text, uint64_t low, uint64_t high, uint64_t *value);
 /* The same with a binary suffix K, M or G. */
 int by_cli_bytes(const char *option, const char *text, uint64_t low, uint64_t high, uint64_t *value);
+/* Refuses an option that is given a second time, with `text`. BY_EXIT_USAGE. */
+int by_cli_repeated(const char *option, const char *text);
 /*
  * `--keyed`, `--keyed=COVER` and `--key-seed HEX` of a command that lowers plans: by_cli_keyed() when all
  * options have been read, if either was given. 0, or an exit status after an error was printed.

@@ -14,6 +14,7 @@
 #include "control/cli/baseline.h"
 #include "control/cli/check.h"
 #include "control/cli/cli.h"
+#include "control/cli/number.h"
 #include "control/cli/plan_allreduce.h"
 #include "control/cli/plan_whatif.h"
 #include "control/cli/progress.h"
@@ -116,7 +117,7 @@ static int read_fixed_k(const char *text, struct by_plan_options *options)
     }
     errno = 0;
     options->fixed_k = strtoll(text, &end, 10);
-    if (errno || end == text || *end || options->fixed_k < 1)
+    if (errno || text[0] < '0' || text[0] > '9' || *end || options->fixed_k < 1)
         return by_cli_fail(BY_EXIT_USAGE, "--fixed-k is '%s'; it must be a positive integer, or auto:1%%",
                            text);
     return -1;
@@ -155,6 +156,8 @@ static int read_option(int option, struct plan_arguments *arguments)
 {
     switch (option) {
     case 'c':
+        if (arguments->options.collective != 0)
+            return by_cli_repeated("-c", optarg);
         arguments->options.collective = by_collective_from_name(optarg);
         if (arguments->options.collective == 0)
             return by_cli_fail(BY_EXIT_USAGE,

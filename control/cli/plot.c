@@ -60,7 +60,7 @@ static int read_arguments(int argc, char **argv, struct plot_arguments *argument
         case 't':
             errno = 0;
             trees = strtoul(optarg, &end, 10);
-            if (errno != 0 || end == optarg || *end != 0 || trees > BY_PLOT_TREES_MAX)
+            if (errno != 0 || optarg[0] < '0' || optarg[0] > '9' || *end != 0 || trees > BY_PLOT_TREES_MAX)
                 return by_cli_fail(BY_EXIT_USAGE, "--trees %s: give a count of 0 to %u", optarg,
                                    BY_PLOT_TREES_MAX);
             arguments->trees = (uint32_t)trees;

@@ -113,9 +113,11 @@ int by_cli_time_limit(const char *text, double *seconds)
     char *end;
 
     *seconds = strtod(text, &end);
-    if (end == text || *end || !isfinite(*seconds) || *seconds <= 0 || *seconds > LIMIT_MAX)
-        return by_cli_fail(BY_EXIT_USAGE, "--time-limit is '%.40s'; it must be a number of seconds above 0",
-                           text);
+    if (text[0] < '0' || text[0] > '9' || *end || !isfinite(*seconds) || *seconds <= 0 ||
+        *seconds > LIMIT_MAX)
+        return by_cli_fail(BY_EXIT_USAGE,
+                           "--time-limit is '%.40s'; it must be a number of seconds above 0 and at most %g",
+                           text, (double)LIMIT_MAX);
     return -1;
 }
 

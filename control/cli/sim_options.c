@@ -194,6 +194,8 @@ static int read_work(int option, const char *value, struct sim_options *options)
 
     switch (option) {
     case 'c':
+        if (options->collective != 0)
+            return by_cli_repeated("-c", value);
         return read_collective(value, &options->collective);
     case 'b':
         return by_cli_bytes("--bytes", value, 0, UINT64_C(1) << 40, &options->bytes);

@@ -5,6 +5,7 @@
 
 #include "control/cli/number.h"
 #include "control/lab/lab.h"
+#include "offload/reduce/reduce.h"
 
 static const char help[] =
     "usage: banyan lab run TOPO [options]     build the fabric, run collectives on it, check, tear down\n"
@@ -189,7 +190,7 @@ static int read_kill(char *text, struct lab_options *options)
 
     if (at != NULL)
         options->kill_seconds = strtod(at + 1, &end);
-    if (at == NULL || at == text || end == at + 1 || *end != 0 ||
+    if (at == NULL || at == text || at[1] < '0' || at[1] > '9' || *end != 0 ||
         !(options->kill_seconds >= 0 && options->kill_seconds <= 3600))
         return by_cli_fail(BY_EXIT_USAGE, "--kill %s: write NODE@SECONDS, such as leaf0@2", text);
     *at = 0;
@@ -239,6 +240,8 @@ static int read_work(int option, char *value, struct lab_options *options)
 
     switch (option) {
     case 'c':
+        if (options->collectives != NULL)
+            return by_cli_repeated("-c", value);
         return read_collectives(value, options);
     case 'b':
         options->bytes = value;
@@ -374,12 +377,34 @@ static int check_controller(const struct lab_options *options)
                : by_cli_fail(BY_EXIT_USAGE, "%s and --controller do not go together: leave one out", option);
 }
 
+/* What banyan-perf would leave out or could not run: refused before anything starts. */
+static int check_work(const struct lab_options *options)
+{
+    unsigned op = by_op_from_name(options->op), dtype = by_dtype_from_name(options->dtype);
+    bool reduces = options->collective[BY_COLLECTIVE_ALLREDUCE] ||
+                   options->collective[BY_COLLECTIVE_REDUCE] ||
+                   options->collective[BY_COLLECTIVE_REDUCE_SCATTER];
+    uint64_t bytes = 0;
+
+    if (reduces && (by_reducer_get(BY_ISA_SCALAR, op, dtype) == NULL ||
+                    by_reduction_dtype(options->mode, op, dtype) == 0))
+        return by_cli_fail(BY_EXIT_USAGE,
+                           "--op %s is not defined on --dtype %s in mode %s: choose another, or with -c "
+                           "only allgather, broadcast and barrier",
+                           options->op, options->dtype, by_mode_name(options->mode));
+    if (by_cli_bytes("--bytes", options->bytes, 0, (uint64_t)1 << 36, &bytes) != 0)
+        return BY_EXIT_USAGE;
+    if (bytes > 0 && bytes < by_dtype_bytes(dtype))
+        return by_cli_fail(BY_EXIT_USAGE, "--bytes %s: less than one element of %s: give 0, or %u or more",
+                           options->bytes, options->dtype, by_dtype_bytes(dtype));
+    return 0;
+}
+
 int lab_options_read(int argc, char **argv, struct lab_options *options)
 {
     int option, status = 0;
 
-    *options = (struct lab_options){.collectives = "all",
-                                    .bytes = "16M",
+    *options = (struct lab_options){.bytes = "16M",
                                     .dtype = "f32",
                                     .op = "sum",
                                     .mode = BY_MODE_FAST,
@@ -398,6 +423,10 @@ int lab_options_read(int argc, char **argv, struct lab_options *options)
         status = read_one(option, optarg, options);
     if (status == 0)
         status = by_cli_keyed(&options->keys, &options->lower);
+    if (options->collectives == NULL)
+        options->collectives = "all";
+    if (status == 0)
+        status = check_work(options);
     if (status == 0 && options->controller)
         status = check_controller(options);
     if (status != 0)

@@ -251,12 +251,17 @@ static int take(struct by_switchd_options *options, int code, const char *value)
 /* What must be there, and names that become file names. */
 static int check(const struct by_switchd_options *options)
 {
+    bool unfit = false;
+
     if (!options->name) {
         by_say("--name is missing: a switch needs a name; try --help");
         return 2;
     }
-    if (strlen(options->name) == 0 || strlen(options->name) > BY_NAME_MAX || strchr(options->name, '/')) {
-        by_say("--name '%s': 1 to %u characters without '/'", options->name, BY_NAME_MAX);
+    for (const char *c = options->name; *c && !unfit; c++)
+        unfit = (unsigned char)*c <= ' ' || *c == 0x7f || *c == '/';
+    if (strlen(options->name) == 0 || strlen(options->name) > BY_NAME_MAX || unfit) {
+        by_say("--name '%s': 1 to %u characters without '/', blanks or control characters", options->name,
+               BY_NAME_MAX);
         return 2;
     }
     if (options->port_count == 0) {

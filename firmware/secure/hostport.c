@@ -9,9 +9,17 @@
 int by_hostport_read(const char *text, size_t length, struct by_hostport *hostport)
 {
     const char *colon = memrchr(text, ':', length);
+    uint32_t number = 0;
+    bool digits = true; /* else the name of a service */
     size_t host = colon != NULL ? (size_t)(colon - text) : 0, port = colon != NULL ? length - host - 1 : 0;
 
     if (port == 0 || port >= sizeof(hostport->port))
+        return BY_EINVAL;
+    for (size_t i = 0; i < port && digits; i++) {
+        digits = colon[1 + i] >= '0' && colon[1 + i] <= '9';
+        number = digits && number <= 65535 ? 10 * number + (uint32_t)(colon[1 + i] - '0') : number;
+    }
+    if (digits && number > 65535)
         return BY_EINVAL;
     if (host > 2 && text[0] == '[' && text[host - 1] == ']') {
         text++;

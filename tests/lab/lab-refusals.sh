@@ -23,10 +23,20 @@ refused "diff of one" 2 "needs two" "$banyan" diff a
 refused "lab without a verb" 2 "run, up or down" "$banyan" lab
 refused "lab: no such collective" 2 "--collective gossip" "$banyan" lab run "$dir/star4.json" -c gossip
 refused "lab: no such type" 2 "--dtype f8" "$banyan" lab run "$dir/star4.json" -d f8
+refused "lab: an operator that the type lacks" 2 "--op band is not defined on --dtype f32" "$banyan" lab run "$dir/star4.json" -c all -d f32 -o band
+refused "lab: less than one element" 2 "give 0, or 4 or more" "$banyan" lab run "$dir/star4.json" -b 3 -d f32
+refused "lab: -c twice" 2 "-c is given twice" "$banyan" lab run "$dir/star4.json" -c barrier -c reduce
+refused "banyan-perf: less than one element" 2 "banyan-perf: -b 3: less than one element of f32" "$build/bin/banyan-perf" -b 3 -d f32
+refused "explain: less than one element" 2 "banyan explain: -b 3: less than one element of f32" "$banyan" explain --size 3 -d f32
+refused "info -c: a setting that is no number" 2 "banyan info: BANYAN_TIMEOUT is 'abc' (environment); it takes a number from 0 to 86400" env BANYAN_TIMEOUT=abc "$banyan" info -c
+"$banyan" tables "$dir/star4.json" "$dir/a.plan" -o "$dir/tables" >/dev/null
+refused "switchd: a name with a blank" 2 "without '/', blanks" "$build/bin/banyan-switchd" --name "a b" --iface lo
+refused "push to a port above 65535" 3 "99999: not an address: write tcp:HOST:PORT, with a port up to 65535" "$banyan" push "$dir/tables" --to switch0=tcp:127.0.0.1:99999
 refused "lab: a root that is no rank" 2 "ranks 0 to 3" "$banyan" lab run "$dir/star4.json" --in-process --root 4
 refused "lab: a probability above 1" 2 "between 0 and 1" "$banyan" lab run "$dir/star4.json" --loss 2
 refused "lab: a switch to kill that is none" 2 "no switch of that name" "$banyan" lab run "$dir/star4.json" --kill host0@1
 refused "lab: a kill without a time" 2 "NODE@SECONDS" "$banyan" lab run "$dir/star4.json" --kill switch0
+refused "lab: a kill at a time with a sign" 2 "NODE@SECONDS" "$banyan" lab run "$dir/star4.json" --kill switch0@+1
 refused "lab: no such topology" 2 "nowhere.json" "$banyan" lab run "$dir/nowhere.json"
 echo '{"name": "x", "nodes": [{"name": "a", "kind": "compute"}], "links": [{"between": ["a", "b"], "bandwidth": 1}]}' >"$dir/bad.json"
 refused "lab: an unknown node in the topology" 2 "bad.json:1:" "$banyan" lab run "$dir/bad.json"

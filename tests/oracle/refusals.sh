@@ -72,10 +72,18 @@ refused "a folder" "Is a directory" plan . -c allgather
 refused "a binary" "not valid JSON" plan "$banyan" -c allgather
 refused "a plan for a topology" "key 'format' of a topology is unknown" plan plan.json -c allgather
 refused "an unknown collective" "no collective 'gossip'" plan good.json -c gossip
+refused "a collective given twice" "-c is given twice" plan good.json -c allgather -c reduce-scatter
+refused "the same for compare" "-c is given twice" compare good.json -c allgather -c reduce-scatter
+refused "the same for sim" "-c is given twice" sim good.json -c allgather -c reduce-scatter
+refused "the same for job" "-c is given twice" job create -c allgather -c reduce-scatter
 refused "no collective" "name a collective" plan good.json
 refused "a root that is no node" "no node of good.json" plan good.json -c broadcast --root x
 refused "a root that is a switch" "'s' is a switch" plan good.json -c broadcast --root s
 refused "a root where there is none" "has no root" plan good.json -c allgather --root a
+refused "k with a blank before it" "--fixed-k is ' 2'" plan good.json -c allgather --fixed-k ' 2'
+refused "a probability that is not decimal" "--loss  0.5: give a probability between 0 and 1" sim good.json --loss ' 0.5'
+refused "a time limit with a sign" "--time-limit is '+1'" plan good.json -c allgather --time-limit +1
+refused "a count of trees below 0 that wraps to 1" "--trees -18446744073709551615" plot good.json -o a.svg --trees -18446744073709551615
 refused "k of zero" "--fixed-k is '0'" plan good.json -c allgather --fixed-k 0
 echo '{"a": 1, "b": 2}' >shares.json
 echo '{"a": 1, "c": 2}' >stranger-shares.json

@@ -96,8 +96,8 @@ int by_dial_tcp(const struct by_dial *dial, const char *text, size_t length, int
     int error;
 
     if (by_hostport_read(text, length, &to) != 0 || to.host[0] == 0)
-        return by_problem_say(problem, BY_EINVAL, "%.200s: not an address: write %s", dial->address,
-                              dial->form);
+        return by_problem_say(problem, BY_EINVAL, "%.200s: not an address: write %s, with a port up to 65535",
+                              dial->address, dial->form);
     error = getaddrinfo(to.host, to.port, &hints, &found);
     if (error != 0)
         return by_problem_say(problem, BY_EINVAL, "%s: %s: check host and port", dial->address,

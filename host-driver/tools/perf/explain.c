@@ -6,6 +6,7 @@
  */
 #include "host-driver/tools/perf/explain.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,7 +180,7 @@ static enum perf_exit explain_one(struct explaining *e, struct banyan_query *que
 {
     bytes = size_query(e, bytes, query);
     if (banyan_context_query(e->context, e->options->job, query) != BANYAN_OK) {
-        fprintf(stderr, "banyan-perf: %s\n", banyan_last_error());
+        fprintf(stderr, "%s: %s\n", program_invocation_short_name, banyan_last_error());
         return PERF_USAGE;
     }
     if (e->options->json)
@@ -222,17 +223,17 @@ static enum perf_exit explain_all(struct explaining *e)
     query.root = e->options->root;
     query.collective = BANYAN_BARRIER; /* any, to hear how many ranks there are */
     if (banyan_context_query(e->context, e->options->job, &query) != BANYAN_OK) {
-        fprintf(stderr, "banyan-perf: %s\n", banyan_last_error());
+        fprintf(stderr, "%s: %s\n", program_invocation_short_name, banyan_last_error());
         return PERF_USAGE;
     }
     if (e->options->offsets != NULL && e->options->share_count != query.rank_count) {
-        fprintf(stderr, "banyan-perf: --counts has %u numbers; the job has %u ranks\n",
+        fprintf(stderr, "%s: --counts has %u numbers; the job has %u ranks\n", program_invocation_short_name,
                 e->options->share_count, query.rank_count);
         return PERF_USAGE;
     }
     e->counts = calloc(query.rank_count > 0 ? query.rank_count : 1, sizeof(*e->counts));
     if (e->counts == NULL) {
-        fprintf(stderr, "banyan-perf: no memory for %u ranks\n", query.rank_count);
+        fprintf(stderr, "%s: no memory for %u ranks\n", program_invocation_short_name, query.rank_count);
         return PERF_ENVIRONMENT;
     }
     if (e->options->json)
@@ -260,7 +261,7 @@ enum perf_exit perf_explain(const struct perf_options *options)
     config.transport = options->transport;
     config.mode = options->mode;
     if (banyan_init(&config, &e.context) != BANYAN_OK) {
-        fprintf(stderr, "banyan-perf: %s\n", banyan_last_error());
+        fprintf(stderr, "%s: %s\n", program_invocation_short_name, banyan_last_error());
         return PERF_USAGE;
     }
     code = explain_all(&e);

@@ -65,7 +65,8 @@ static enum perf_exit run_one(struct perf_world *w, const struct perf_options *o
     banyan_status_t status;
 
     if (result == NULL) {
-        fprintf(stderr, "banyan-perf: no memory for %u results\n", results->capacity * 2);
+        fprintf(stderr, "%s: no memory for %u results\n", program_invocation_short_name,
+                results->capacity * 2);
         return PERF_ENVIRONMENT;
     }
     result->call = *call;
@@ -78,7 +79,7 @@ static enum perf_exit run_one(struct perf_world *w, const struct perf_options *o
     }
     results->count--;
     results->error = banyan_last_error();
-    fprintf(stderr, "banyan-perf: rank %u: %s\n", failed, results->error);
+    fprintf(stderr, "%s: rank %u: %s\n", program_invocation_short_name, failed, results->error);
     return status == BANYAN_EINVAL || status == BANYAN_EUNSUPPORTED || status == BANYAN_ELIMIT
                ? PERF_USAGE
                : PERF_ENVIRONMENT;
@@ -127,12 +128,14 @@ static enum perf_exit write_report(const struct perf_world *w, const struct perf
         return PERF_RIGHT;
     file = fopen(options->report, "we");
     if (file == NULL) {
-        fprintf(stderr, "banyan-perf: report %s: %s\n", options->report, strerror(errno));
+        fprintf(stderr, "%s: report %s: %s\n", program_invocation_short_name, options->report,
+                strerror(errno));
         return PERF_ENVIRONMENT;
     }
     perf_print_json(file, w, &w->ranks[0], results, true);
     if (fclose(file) != 0) {
-        fprintf(stderr, "banyan-perf: report %s: %s\n", options->report, strerror(errno));
+        fprintf(stderr, "%s: report %s: %s\n", program_invocation_short_name, options->report,
+                strerror(errno));
         return PERF_ENVIRONMENT;
     }
     return PERF_RIGHT;
@@ -145,12 +148,13 @@ static enum perf_exit run_all(struct perf_world *w, const struct perf_options *o
     bool first = w->ranks[0].rank == 0;
 
     if (options->root >= w->size) {
-        fprintf(stderr, "banyan-perf: -r %u: the job has ranks 0 to %u\n", options->root, w->size - 1);
+        fprintf(stderr, "%s: -r %u: the job has ranks 0 to %u\n", program_invocation_short_name,
+                options->root, w->size - 1);
         return PERF_USAGE;
     }
     if (options->offsets != NULL && options->share_count != w->size) {
-        fprintf(stderr, "banyan-perf: --counts has %u numbers; the job has %u ranks\n", options->share_count,
-                w->size);
+        fprintf(stderr, "%s: --counts has %u numbers; the job has %u ranks\n", program_invocation_short_name,
+                options->share_count, w->size);
         return PERF_USAGE;
     }
     if (first && !options->json)
@@ -159,8 +163,8 @@ static enum perf_exit run_all(struct perf_world *w, const struct perf_options *o
         if (options->collective[c])
             code = run_collective(w, options, c, &results, first && !options->json);
     if (code == PERF_RIGHT && results.count == 0) {
-        fprintf(stderr, "banyan-perf: none of the operators given is defined on the types given in mode %s\n",
-                banyan_mode_name(banyan_comm_mode(w->ranks[0].comm)));
+        fprintf(stderr, "%s: none of the operators given is defined on the types given in mode %s\n",
+                program_invocation_short_name, banyan_mode_name(banyan_comm_mode(w->ranks[0].comm)));
         code = PERF_USAGE;
     }
     if (first && options->json)

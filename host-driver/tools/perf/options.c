@@ -118,7 +118,7 @@ static const struct option long_options[] = {{"collective", required_argument, N
 
 static int bad(const char *option, const char *value, const char *wanted)
 {
-    fprintf(stderr, "banyan-perf: %s '%s': it takes %s\n", option, value, wanted);
+    fprintf(stderr, "%s: %s '%s': it takes %s\n", program_invocation_short_name, option, value, wanted);
     return -1;
 }
 
@@ -432,20 +432,29 @@ enum perf_exit perf_options_read(struct perf_options *options, int argc, char **
             return PERF_RIGHT;
         }
         if (option == '?' || read_option(options, option, optarg) != 0) {
-            fprintf(stderr, "banyan-perf: see banyan-perf --help\n");
+            fprintf(stderr, "%s: see %s --help\n", program_invocation_short_name,
+                    program_invocation_short_name);
             return PERF_USAGE;
         }
     }
     if (optind < argc) {
-        fprintf(stderr, "banyan-perf: '%s' is no option; see banyan-perf --help\n", argv[optind]);
+        fprintf(stderr, "%s: '%s' is no option; see %s --help\n", program_invocation_short_name, argv[optind],
+                program_invocation_short_name);
         return PERF_USAGE;
     }
     if (options->bytes_max == 0)
         options->bytes_max = options->bytes_min;
     if (options->bytes_max < options->bytes_min) {
-        fprintf(stderr, "banyan-perf: -e is below -b; sizes run upwards\n");
+        fprintf(stderr, "%s: -e is below -b; sizes run upwards\n", program_invocation_short_name);
         return PERF_USAGE;
     }
+    for (unsigned dtype = 1; dtype < BY_DTYPE_COUNT; dtype++)
+        if (options->dtype[dtype] && options->bytes_min > 0 && options->bytes_min < by_dtype_bytes(dtype)) {
+            fprintf(stderr, "%s: -b %llu: less than one element of %s; it takes 0, or %u or more\n",
+                    program_invocation_short_name, (unsigned long long)options->bytes_min,
+                    by_dtype_name(dtype), by_dtype_bytes(dtype));
+            return PERF_USAGE;
+        }
     if (options->step_factor == 0 && options->step_bytes == 0)
         options->step_bytes = options->bytes_max - options->bytes_min + 1;
     return PERF_RIGHT;

@@ -3,6 +3,7 @@
 #include "host-driver/tools/perf/report.h"
 #include "offload/wire/types.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -311,7 +312,7 @@ enum perf_exit perf_print_settings(bool json)
         if (status == BANYAN_ENOENT)
             break;
         if (status != BANYAN_OK) {
-            fprintf(stderr, "banyan-perf: %s\n", banyan_last_error());
+            fprintf(stderr, "%s: %s\n", program_invocation_short_name, banyan_last_error());
             return PERF_USAGE;
         }
         if (i == 0 && json)

@@ -144,7 +144,7 @@ static void a_number_out_of_range_is_refused_with_its_name_and_range(void **stat
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         rig_set(cases[i].name, cases[i].value);
-        assert_int_equal(load(said, sizeof(said)), 0);
+        assert_int_equal(load(said, sizeof(said)), cases[i].accepted ? 0 : BY_EINVAL);
         rig_set(cases[i].name, NULL);
         assert_int_equal(by_settings_decimal(&settings, cases[i].which, 1, &value),
                          cases[i].accepted ? 0 : BY_EINVAL);
@@ -175,10 +175,45 @@ static void whole_numbers_take_no_sign_no_fraction_and_no_rest(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         rig_set("BANYAN_JOB", cases[i].value);
-        assert_int_equal(load(said, sizeof(said)), 0);
+        assert_int_equal(load(said, sizeof(said)), cases[i].accepted ? 0 : BY_EINVAL);
         rig_set("BANYAN_JOB", NULL);
         assert_int_equal(by_settings_number(&settings, BY_SETTING_JOB, 1023, &value),
                          cases[i].accepted ? 0 : BY_EINVAL);
+    }
+}
+
+static void every_number_is_checked_when_settings_are_loaded(void **state)
+{
+    static const struct {
+        const char *name, *good, *bad, *range;
+    } cases[] = {{"BANYAN_TIMEOUT", "86400", "abc", "0 to 86400"},
+                 {"BANYAN_TIMEOUT", "0.5", "86401", "0 to 86400"},
+                 {"BANYAN_JOB", "1023", "1024", "0 to 1023"},
+                 {"BANYAN_SMALL", "auto", "-1", "0 to 4294967295"},
+                 {"BANYAN_ARENA", "1048576", "1048577", "0 to 1048576"},
+                 {"BANYAN_LINGER", "60000", "60001", "0 to 60000"},
+                 {"BANYAN_INFLIGHT", "4294967295", "4294967296", "0 to 4294967295"},
+                 {"BANYAN_SPIN", "1000000", "1e3", "0 to 1000000"},
+                 {"BANYAN_LOG", "2", "3", "0 to 2"},
+                 {"BANYAN_LOG", "0", "loud", "0 to 2"},
+                 {"BANYAN_GPU_CHUNK", "1", "4M", "0 to 1099511627776"},
+                 {"BANYAN_MPI_LEAST", "4096", "4k", "0 to 9223372036854775807"},
+                 {"BANYAN_SEED", "0", "18446744073709551616", "0 to 18446744073709551615"},
+                 {"BANYAN_LOSS", "1", "2", "0 to 1"},
+                 {"BANYAN_DUP", "0.5", "x", "0 to 1"},
+                 {"BANYAN_REORDER", "0", "", "0 to 1"}};
+    char said[512];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        rig_set(cases[i].name, cases[i].good);
+        assert_int_equal(load(said, sizeof(said)), 0);
+        rig_set(cases[i].name, cases[i].bad);
+        assert_int_equal(load(said, sizeof(said)), BY_EINVAL);
+        rig_set(cases[i].name, NULL);
+        assert_non_null(strstr(by_fail_text(), cases[i].name));
+        assert_non_null(strstr(by_fail_text(), cases[i].bad));
+        assert_non_null(strstr(by_fail_text(), cases[i].range));
     }
 }
 
@@ -296,6 +331,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_name_without_end_is_cut_and_a_value_without_end_refused),
         cmocka_unit_test(a_number_out_of_range_is_refused_with_its_name_and_range),
         cmocka_unit_test(whole_numbers_take_no_sign_no_fraction_and_no_rest),
+        cmocka_unit_test(every_number_is_checked_when_settings_are_loaded),
         cmocka_unit_test(a_program_with_more_rights_than_its_caller_ignores_the_environment),
         cmocka_unit_test(every_setting_can_be_listed),
         cmocka_unit_test(the_list_shows_where_each_value_comes_from_and_warns_of_unknown_ones),

@@ -45,6 +45,9 @@ static void no_more_is_read_than_there_is(void **state)
     assert_int_equal(by_hostport_read("leaf0:12", 5, &hostport), BY_EINVAL);
     assert_int_equal(by_hostport_read("leaf0:", 6, &hostport), BY_EINVAL);
     assert_int_equal(by_hostport_read("", 0, &hostport), BY_EINVAL);
+    assert_int_equal(by_hostport_read("leaf0:65535", 11, &hostport), 0);
+    assert_int_equal(by_hostport_read("leaf0:65536", 11, &hostport), BY_EINVAL);
+    assert_int_equal(by_hostport_read("leaf0:4294967297", 16, &hostport), BY_EINVAL);
 }
 
 static void what_is_too_long_is_refused(void **state)
@@ -62,8 +65,8 @@ static void what_is_too_long_is_refused(void **state)
         assert_int_equal(by_hostport_read(text, (size_t)length, &hostport),
                          host < sizeof(hostport.host) ? 0 : BY_EINVAL);
     }
-    assert_int_equal(by_hostport_read("a:123456789012345", 17, &hostport), 0);
-    assert_int_equal(by_hostport_read("a:1234567890123456", 18, &hostport), BY_EINVAL);
+    assert_int_equal(by_hostport_read("a:abcdefghijklmno", 17, &hostport), 0);
+    assert_int_equal(by_hostport_read("a:abcdefghijklmnop", 18, &hostport), BY_EINVAL);
 }
 
 static void loopback_is_what_only_this_machine_reaches(void **state)
