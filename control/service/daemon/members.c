@@ -24,7 +24,9 @@
 #include "offload/base/prng.h"
 
 #define READ_BYTES ((size_t)64 << 10)
-#define SILENT_MS  3000
+/* What a queue has room for at first (bytes): a connection that is no rank needs no more. */
+#define QUEUE_BYTES_LEAST ((size_t)4 << 10)
+#define SILENT_MS         3000
 /* Handshakes a second, and at once (count): all hosts of a fabric come at the same time. */
 #define GREETED_PER_S 2000u
 #define GREETED_BURST 256u
@@ -65,6 +67,7 @@ struct by_members {
     struct by_watcher greeted;
     struct by_strangers strangers; /* who have shown neither keys nor that they are a rank */
     struct members_peer *peers;
+    size_t waiting; /* bytes in the output queues of all peers */
 };
 
 /* ---- lines of the log ---- */
@@ -115,6 +118,8 @@ static void drop(struct by_daemon *daemon, struct members_peer *peer, const char
     close(peer->watcher.fd);
     peer->watcher.fd = -1;
     peer->dead = true;
+    daemon->members->waiting -= peer->out.used - peer->out.at;
+    peer->out.at = peer->out.used;
     if (peer->member) {
         peer->member = false;
         by_heal_rank(daemon, BY_RECOVER_RANK_DIED, peer->job, peer->rank, 0, 0);
@@ -141,18 +146,36 @@ static void bury(struct by_members *members)
 
 /* ---- bytes ---- */
 
-static void reserve(struct members_queue *queue, size_t more)
+/* Makes room for `more` bytes. False when there is no memory: the queue is as before. */
+static bool reserve(struct members_queue *queue, size_t more)
 {
+    size_t room = queue->room;
+    uint8_t *bytes;
+
     if (queue->at > 0) {
         memmove(queue->bytes, queue->bytes + queue->at, queue->used - queue->at);
         queue->used -= queue->at;
         queue->at = 0;
     }
-    if (queue->room - queue->used >= more)
+    if (room - queue->used >= more)
+        return true;
+    while (room - queue->used < more)
+        room = room > 0 ? room * 2 : QUEUE_BYTES_LEAST;
+    bytes = realloc(queue->bytes, room);
+    if (bytes == NULL)
+        return false;
+    queue->bytes = bytes;
+    queue->room = room;
+    return true;
+}
+
+/* Gives the memory of a long message back, once it is empty. */
+static void release(struct members_queue *queue)
+{
+    if (queue->at < queue->used || queue->room <= READ_BYTES)
         return;
-    while (queue->room - queue->used < more)
-        queue->room = queue->room > 0 ? queue->room * 2 : READ_BYTES;
-    queue->bytes = by_realloc(queue->bytes, queue->room, 1);
+    free(queue->bytes);
+    *queue = (struct members_queue){0};
 }
 
 static void flush(struct by_daemon *daemon, struct members_peer *peer)
@@ -170,7 +193,9 @@ static void flush(struct by_daemon *daemon, struct members_peer *peer)
             return;
         }
         peer->out.at += (size_t)sent;
+        daemon->members->waiting -= (size_t)sent;
     }
+    release(&peer->out);
     more = peer->out.at < peer->out.used;
     if (more != peer->writing) {
         peer->writing = more;
@@ -182,18 +207,24 @@ static void flush(struct by_daemon *daemon, struct members_peer *peer)
  * later, by end_broken. */
 static void put(struct by_daemon *daemon, struct members_peer *peer, const struct by_member_frame *frame)
 {
+    size_t waiting, begin;
+
     if (peer->dead || peer->broken)
         return;
-    if (peer->out.used - peer->out.at + frame->bytes > BY_MEMBERS_WAITING_MAX) {
+    waiting = peer->out.used - peer->out.at;
+    if (waiting + frame->bytes > BY_MEMBERS_WAITING_MAX ||
+        (waiting > 0 && daemon->members->waiting + frame->bytes > BY_MEMBERS_WAITING_ALL_MAX) ||
+        !reserve(&peer->out, BY_MEMBER_FIXED_MAX + frame->bytes)) {
         peer->broken = true;
-        peer->stuck = peer->out.used - peer->out.at;
+        peer->stuck = waiting;
         return;
     }
-    reserve(&peer->out, BY_MEMBER_FIXED_MAX + frame->bytes);
+    begin = peer->out.used;
     peer->out.used += by_member_put(frame, peer->out.bytes + peer->out.used);
     if (frame->bytes > 0)
         memcpy(peer->out.bytes + peer->out.used, frame->data, frame->bytes);
     peer->out.used += frame->bytes;
+    daemon->members->waiting += peer->out.used - begin;
     flush(daemon, peer);
 }
 
@@ -426,6 +457,7 @@ static void parse(struct by_daemon *daemon, struct members_peer *peer)
 static void on_peer(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
 {
     struct members_peer *peer = watcher->context;
+    size_t room;
     int64_t got;
 
     if (peer->dead)
@@ -437,7 +469,11 @@ static void on_peer(struct by_daemon *daemon, struct by_watcher *watcher, uint32
     if (peer->dead || !(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
         return;
     /* One read for each turn, so that no host keeps the others waiting. */
-    reserve(&peer->in, READ_BYTES);
+    room = peer->member ? READ_BYTES : QUEUE_BYTES_LEAST;
+    if (!reserve(&peer->in, room)) {
+        drop(daemon, peer, "no memory for the %zu bytes that it sends", peer->in.used + room);
+        return;
+    }
     got = by_tls_move(peer->tls, peer->watcher.fd, peer->in.bytes + peer->in.used, NULL,
                       peer->in.room - peer->in.used);
     if (got == BY_EAGAIN)
@@ -448,6 +484,10 @@ static void on_peer(struct by_daemon *daemon, struct by_watcher *watcher, uint32
     }
     peer->in.used += (size_t)got;
     parse(daemon, peer);
+    release(&peer->in);
+    if (!peer->dead && !peer->member && peer->in.used - peer->in.at > BY_MEMBERS_STRANGER_MAX)
+        drop(daemon, peer, "it sends a frame of more than %u bytes and is no rank of a job yet",
+             (unsigned)BY_MEMBERS_STRANGER_MAX);
 }
 
 /* Takes a connection in; over TLS, one whose other end is a host of our authority. */

@@ -13,8 +13,11 @@
 
 /* Connections at a time (count). */
 #define BY_MEMBERS_MAX 4096u
-/* Bytes that wait for one host at most: a table, and messages of others. */
-#define BY_MEMBERS_WAITING_MAX ((size_t)256 << 20)
+/* Bytes that wait for one host at most, a table and messages of others, and for all hosts together. */
+#define BY_MEMBERS_WAITING_MAX     ((size_t)64 << 20)
+#define BY_MEMBERS_WAITING_ALL_MAX ((size_t)256 << 20)
+/* Bytes of a frame that are taken from a connection that is no rank of a job yet. */
+#define BY_MEMBERS_STRANGER_MAX (BY_MEMBER_FIXED_MAX + BY_MEMBER_PORT_BYTES * BY_PORTS_MAX)
 /* A connection that does not say who it is ends after (milliseconds). */
 #define BY_MEMBERS_HELLO_MS 5000u
 

@@ -230,6 +230,53 @@ static void that_a_host_cannot_be_sent_to_is_told_after_the_sending(void **state
     assert_true(told.count == 2 && told.last == BY_RECOVER_RANK_DIED);
 }
 
+/* Whether it has said HELLO or not, a connection that is no rank cannot make banyand keep a long frame. */
+static void a_long_frame_of_a_connection_that_is_no_rank_ends_it(void **state)
+{
+    static uint8_t frame[BY_MEMBERS_STRANGER_MAX + 1];
+    char text[700];
+
+    (void)state;
+    for (unsigned said = 0; said < 2; said++) {
+        int one = join();
+
+        if (said)
+            say(one, frame, hello(frame, "h1"));
+        by_member_put(&(struct by_member_frame){.type = BY_MEMBER_SAY, .bytes = BY_MEMBER_SAY_MAX}, frame);
+        say(one, frame, sizeof(frame) - 1);
+        assert_int_equal(recv(one, text, 1, MSG_DONTWAIT), -1);
+        assert_int_equal(errno, EAGAIN);
+        say(one, frame, 1);
+        assert_true(is_cut(one, text, sizeof(text)));
+    }
+}
+
+static void a_host_that_reads_nothing_is_cut_off_at_its_limit(void **state)
+{
+    uint8_t frame[BY_MEMBER_FIXED_MAX + BY_NAME_MAX];
+    uint8_t *message = calloc(1, BY_MEMBER_SAY_MAX);
+    uint32_t most = (uint32_t)(BY_MEMBERS_WAITING_MAX / BY_MEMBER_SAY_MAX);
+    int one = join();
+
+    (void)state;
+    assert_non_null(message);
+    members_job("1=allreduce");
+    say(one, frame, hello(frame, "h0"));
+    for (uint32_t i = 0; i < most + 2; i++) {
+        by_members_send(
+            members_daemon(), 1, 0,
+            (struct by_member_frame){.type = BY_MEMBER_HEARD, .data = message, .bytes = BY_MEMBER_SAY_MAX});
+        if (i + 2 == most)
+            by_members_tick(members_daemon());
+        if (i + 2 == most)
+            assert_int_equal(told.count, 1);
+    }
+    by_members_tick(members_daemon());
+    assert_true(told.count == 2 && told.last == BY_RECOVER_RANK_DIED);
+    close(one);
+    free(message);
+}
+
 static void who_joins_a_job_that_ends_waits_for_what_becomes_of_it(void **state)
 {
     uint8_t frame[BY_MEMBER_FIXED_MAX + BY_NAME_MAX];
@@ -323,6 +370,9 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(that_a_host_cannot_be_sent_to_is_told_after_the_sending, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_long_frame_of_a_connection_that_is_no_rank_ends_it, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_host_that_reads_nothing_is_cut_off_at_its_limit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_joins_a_job_that_ends_waits_for_what_becomes_of_it, set_up,
                                         tear_down),
         cmocka_unit_test(a_listener_of_ipv6_may_have_brackets),
