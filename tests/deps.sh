@@ -6,7 +6,7 @@ set -euo pipefail
 base=(build-essential pkg-config git clang llvm libclang-rt-14-dev clang-format clang-tidy cppcheck
       dpdk libdpdk-dev libbpf-dev libxdp-dev libelf-dev zlib1g-dev
       libjansson-dev libexpat1-dev libgmp-dev libssl-dev coinor-libclp-dev libmicrohttpd-dev libsqlite3-dev libcmocka-dev nanopb libnanopb-dev protobuf-compiler
-      iproute2 ethtool mandoc liblemon-dev glpk-utils)
+      iproute2 ethtool openssl mandoc liblemon-dev glpk-utils)
 bench=(dpdk-dev openmpi-bin libopenmpi-dev mpich libmpich-dev)
 mpi=(openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran python3-mpi4py python3-numpy hpcc scalapack-mpi-test)
 neon=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)

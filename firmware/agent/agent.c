@@ -99,6 +99,16 @@ struct by_text by_agent_fail(struct by_agent *agent, int error)
     return text;
 }
 
+int by_agent_last_error(const struct by_agent *agent)
+{
+    return agent->response.error;
+}
+
+uint64_t by_agent_writes(const struct by_agent *agent)
+{
+    return agent->election_count;
+}
+
 /* A writer with a lower election id than one seen before was deposed. 0, or a failed response. */
 static int check_writer(struct by_agent *agent)
 {

@@ -112,6 +112,11 @@ void by_agent_note(struct by_agent *agent, const char *text);
 size_t by_agent_answer(struct by_agent *agent, const uint8_t *message, size_t bytes, uint8_t *out,
                        size_t capacity);
 
+/* The error of the last answer (enum by_error, 0 for none), and how many requests of writers were accepted so
+ * far: what a server judges its clients by. */
+int by_agent_last_error(const struct by_agent *agent);
+uint64_t by_agent_writes(const struct by_agent *agent);
+
 /* The stream of one client: collects a message whose bytes come in pieces. About 19 KiB; owned by the caller.
  */
 struct by_channel {

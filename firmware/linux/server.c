@@ -34,6 +34,10 @@
 #define CLIENTS_MAX 16u
 /* Places for those who are told that there is no more room (count). */
 #define SPARES 4u
+/* How long a client that has been heard keeps its place without a further request when others want it (ns):
+ * one that only reads, and a controller. */
+#define READER_IDLE_NS 5000000000u
+#define WRITER_IDLE_NS 60000000000u
 /* New clients: a second in the long run, and at once (count): a handshake of TLS takes a processor a
  * millisecond. Those who come sooner wait in the listen queue. */
 #define ARRIVALS_PER_S 100u
@@ -52,7 +56,9 @@
 struct client {
     int fd;             /* -1: free */
     struct by_tls *tls; /* NULL: the bytes come as they are */
-    bool heard;         /* it has said something whole; over TLS, shown who it is */
+    bool heard;         /* a request of it was answered without an error; over TLS, it has shown who it is */
+    bool writes;        /* a request of a writer (a controller) was accepted */
+    uint64_t heard_ns;  /* when it was last heard */
     bool leaving;       /* refused: what it still sends is read and forgotten, until it closes */
     bool paused;        /* it asked too often: nothing is read from it for a while */
     uint64_t arrival;   /* which client it is, of all that came */
@@ -301,23 +307,40 @@ static void see_off(struct client *client)
         drop_client(client);
 }
 
-/* A free place; else that of the one which has been here longest without a whole request, so that strangers
- * cannot keep controllers out. NULL when all are known. */
+/* Whether `client` must give its place to a new one, and how soon among those that must: clients that were
+ * never heard, the oldest first; then clients that were idle for longer than they may, the longest first. 0:
+ * it keeps its place. */
+static uint64_t claim_on(const struct client *client, uint64_t now)
+{
+    uint64_t idle = now - client->heard_ns;
+
+    if (!client->heard)
+        return UINT64_MAX - client->arrival;
+    return idle > (client->writes ? WRITER_IDLE_NS : READER_IDLE_NS) ? idle : 0;
+}
+
+/* A free place, or that of a client which must leave (claim_on), so that connections without a session cannot
+ * keep controllers out. NULL when all clients keep theirs. */
 static struct client *find_place(struct by_server *server)
 {
-    struct client *oldest = NULL;
+    uint64_t now = clock_ns(), most = 0;
+    struct client *leaves = NULL;
 
     for (unsigned i = 0; i < CLIENTS_MAX; i++) {
         struct client *client = &server->clients[i];
+        uint64_t claim;
 
         if (client->fd < 0)
             return client;
-        if (!client->heard && (!oldest || client->arrival < oldest->arrival))
-            oldest = client;
+        claim = claim_on(client, now);
+        if (claim > most) {
+            most = claim;
+            leaves = client;
+        }
     }
-    if (oldest)
-        drop_client(oldest);
-    return oldest;
+    if (leaves)
+        drop_client(leaves);
+    return leaves;
 }
 
 /* A client finds all places taken: it is told so, where it would understand. */
@@ -359,6 +382,8 @@ static void admit(struct by_server *server, struct by_tls *tls, int fd)
     client->fd = fd;
     client->tls = tls;
     client->heard = tls != NULL;
+    client->heard_ns = clock_ns();
+    client->writes = false;
     client->leaving = client->paused = false;
     client->arrival = server->arrivals++;
     client->in_have = client->in_done = client->out_have = client->out_done = 0;
@@ -423,6 +448,7 @@ static bool write_out(struct client *client)
 static bool answer_one(struct by_server *server, struct client *client)
 {
     while (client->in_done < client->in_have) {
+        uint64_t writes = by_agent_writes(server->agent);
         size_t used;
         int32_t made =
             by_channel_step(&client->channel, server->agent, client->in + client->in_done,
@@ -432,7 +458,12 @@ static bool answer_one(struct by_server *server, struct client *client)
         if (made < 0)
             return false;
         if (made > 0) {
-            client->heard = true;
+            if (!client->channel.closed && !client->channel.hasty &&
+                by_agent_last_error(server->agent) == 0) {
+                client->heard = true;
+                client->heard_ns = clock_ns();
+            }
+            client->writes |= by_agent_writes(server->agent) != writes;
             client->out_have = (uint32_t)made;
             return true;
         }

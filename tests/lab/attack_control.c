@@ -2,7 +2,8 @@
  * control-attack: what somebody who can connect to a switch's control port can try. Every attempt must be
  * answered with an error or closed, and the switch must go on answering others.
  *
- *   control-attack malformed|replay|loris|handshakes ADDRESS PORT
+ *   control-attack malformed|replay|loris|idle|handshakes ADDRESS PORT
+ *   control-attack hello          writes the bytes of a HELLO to stdout, for clients of other kinds
  *
  * malformed: frames that are cut, endless, empty, of another version, or random. replay: writes under an
  * election id that a later one has replaced, and commits of old images. loris: connections that say a byte
@@ -29,6 +30,9 @@
 
 #define LORIS_CLIENTS 40
 #define WAIT_SECONDS  3
+/* Of firmware/linux/server.c: places for clients, and for how long one that only reads keeps its place. */
+#define PLACES        16
+#define READER_IDLE_S 5
 
 static struct sockaddr_in target = {.sin_family = AF_INET};
 static by_Request request;
@@ -254,6 +258,49 @@ static int attack_loris(void)
     return 0;
 }
 
+/* ---- idle ---- */
+
+/* All places are taken by connections that stay: first by such that said two bytes of nonsense, then by such
+ * whose HELLO was answered and that are idle since. 0 when a client that means well is answered both times.
+ */
+static int attack_idle(void)
+{
+    static const uint8_t nonsense[] = {2, 0, 0, 0, 0xff, 0xff};
+    int clients[2 * PLACES];
+    uint64_t hash = 0;
+    int32_t error;
+
+    for (unsigned i = 0; i < PLACES; i++) {
+        clients[i] = dial();
+        if (send(clients[i], nonsense, sizeof(nonsense), MSG_NOSIGNAL) < 0 ||
+            take_answer(clients[i], &error) != 0)
+            return 1;
+    }
+    if (!is_well(&hash))
+        return 1;
+    for (unsigned i = PLACES; i < 2 * PLACES; i++) {
+        clients[i] = dial();
+        client_request(&request, by_Request_hello_tag);
+        if (ask(clients[i]) != 0)
+            return 1;
+    }
+    sleep(READER_IDLE_S + 1);
+    if (!is_well(&hash))
+        return 1;
+    for (unsigned i = 0; i < 2 * PLACES; i++)
+        close(clients[i]);
+    return 0;
+}
+
+static int print_hello(void)
+{
+    size_t bytes;
+
+    client_request(&request, by_Request_hello_tag);
+    bytes = client_frame(&request, frame);
+    return fwrite(frame, 1, bytes, stdout) == bytes && fflush(stdout) == 0 ? 0 : 1;
+}
+
 /* ---- handshakes ---- */
 
 static int attack_handshakes(void)
@@ -291,15 +338,18 @@ int main(int argc, char **argv)
     } attacks[] = {{"malformed", attack_malformed},
                    {"replay", attack_replay},
                    {"loris", attack_loris},
+                   {"idle", attack_idle},
                    {"handshakes", attack_handshakes}};
 
     signal(SIGPIPE, SIG_IGN);
+    if (argc == 2 && strcmp(argv[1], "hello") == 0)
+        return print_hello();
     if (argc == 4 && inet_pton(AF_INET, argv[2], &target.sin_addr) == 1) {
         target.sin_port = htons((uint16_t)strtoul(argv[3], NULL, 10));
         for (size_t i = 0; i < sizeof(attacks) / sizeof(attacks[0]); i++)
             if (strcmp(argv[1], attacks[i].name) == 0)
                 return attacks[i].run();
     }
-    fputs("usage: control-attack malformed|replay|loris|handshakes ADDRESS PORT\n", stderr);
+    fputs("usage: control-attack malformed|replay|loris|idle|handshakes ADDRESS PORT, or hello\n", stderr);
     return 2;
 }

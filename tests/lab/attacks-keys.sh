@@ -9,7 +9,7 @@ banyand_start() {
         --members "unix:$dir/members.sock" --http off >"$dir/banyand.out" 2>"$dir/banyand.err" &
     banyand=$!
     children+=("$banyand")
-    for ((i = 0; i < 200; i++)); do grep -q ready "$dir/banyand.out" && return; sleep 0.05; done
+    for ((i = 0; i < 1200; i++)); do grep -q ready "$dir/banyand.out" && return; sleep 0.05; done
     fail "$mode: the controller starts" "$dir/banyand.err"
 }
 banyand_stop() { if ! { kill -TERM "$banyand" && wait "$banyand"; }; then fail "$mode: the controller ends" "$dir/banyand.err"; fi; }

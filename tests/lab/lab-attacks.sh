@@ -274,6 +274,7 @@ check "control: after sixty strangers on the TLS port the controller comes in" b
     ip netns exec lab-$id-switch0 bash -c '
         for i in \$(seq 60); do exec {fd}<>/dev/tcp/127.0.0.1/46250 || exit 1; done
         timeout 20 \"$banyan\" show $tls --keys \"$dir/keys/operator\" >/dev/null'"
+. tests/lab/attacks-doors.sh
 at switch0 "$control" handshakes 127.0.0.1 46250 >"$dir/sent" 2>&1 &
 pid=$!
 pace 1

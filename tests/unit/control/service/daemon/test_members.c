@@ -251,6 +251,52 @@ static void a_long_frame_of_a_connection_that_is_no_rank_ends_it(void **state)
     }
 }
 
+static void a_frame_in_the_name_of_another_rank_is_ignored(void **state)
+{
+    uint8_t frame[BY_MEMBER_FIXED_MAX + BY_NAME_MAX];
+    int one = join();
+
+    (void)state;
+    members_job("1=allreduce");
+    say(one, frame, hello(frame, "h0"));
+    assert_int_equal(told.count, 1);
+    for (uint16_t rank = 3; rank < 4; rank--) {
+        size_t size = by_member_put(
+            &(struct by_member_frame){.type = BY_MEMBER_CARRIED, .job = 1, .rank = rank}, frame);
+
+        say(one, frame, size);
+        assert_int_equal(told.count, rank == 0 ? 2 : 1);
+    }
+    by_member_put(&(struct by_member_frame){.type = BY_MEMBER_CARRIED, .job = 2, .rank = 0}, frame);
+    say(one, frame, BY_MEMBER_HEAD_BYTES);
+    assert_int_equal(told.count, 2);
+    close(one);
+}
+
+static void a_second_process_does_not_get_the_rank_of_the_first(void **state)
+{
+    uint8_t frame[BY_MEMBER_FIXED_MAX + BY_NAME_MAX];
+    char text[700];
+    int one = join(), two = join();
+    size_t size = hello(frame, "h0");
+
+    (void)state;
+    members_job("1=allreduce");
+    say(one, frame, size);
+    assert_true(told.count == 1 && told.last == BY_RECOVER_RANK_CAME);
+    for (unsigned byte = 0; byte < 8; byte++) { /* the number of a process counts as a whole */
+        frame[BY_MEMBER_HEAD_BYTES + byte] ^= 1;
+        say(two, frame, size);
+        frame[BY_MEMBER_HEAD_BYTES + byte] ^= 1;
+        assert_true(is_cut(two, text, sizeof(text)));
+        assert_non_null(strstr(text + BY_MEMBER_HEAD_BYTES, "rank 0 of job 1 runs in another process"));
+        two = join();
+    }
+    assert_int_equal(told.count, 1);
+    close(two);
+    close(one);
+}
+
 static void a_host_that_reads_nothing_is_cut_off_at_its_limit(void **state)
 {
     uint8_t frame[BY_MEMBER_FIXED_MAX + BY_NAME_MAX];
@@ -371,6 +417,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(that_a_host_cannot_be_sent_to_is_told_after_the_sending, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_long_frame_of_a_connection_that_is_no_rank_ends_it, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_frame_in_the_name_of_another_rank_is_ignored, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_second_process_does_not_get_the_rank_of_the_first, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_host_that_reads_nothing_is_cut_off_at_its_limit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_joins_a_job_that_ends_waits_for_what_becomes_of_it, set_up,
