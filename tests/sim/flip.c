@@ -22,6 +22,15 @@ static uint8_t *header_byte(struct by_bank *bank, struct by_prng *prng, unsigned
     }
 }
 
+/* A byte below `bytes` of a payload, but within its place: an earlier flip may have damaged what `bytes` was
+ * made of. */
+static size_t payload_byte(const struct by_engine *engine, struct by_prng *prng, size_t bytes)
+{
+    size_t most = bytes < engine->payload_half ? bytes : engine->payload_half;
+
+    return most > 0 ? by_prng_below(prng, most) : 0;
+}
+
 int flip_slot(struct by_engine *engine, struct by_prng *prng)
 {
     const struct by_table *table = engine->active;
@@ -44,15 +53,18 @@ int flip_slot(struct by_engine *engine, struct by_prng *prng)
                 by_pair_of(engine, entry, index, 1 + (uint32_t)by_prng_below(prng, pairs - 1));
             uint32_t waits = pair->place[by_prng_below(prng, 2)] & BY_PAIR_PLACE;
 
-            at = waits ? by_place_at(engine, entry, waits - 1) : (uint8_t *)pair;
-            at += by_prng_below(prng, waits ? bank->count * by_dtype_bytes(bank->dtype) : sizeof(*pair));
+            if (waits > 0 && waits <= by_place_count(entry))
+                at = by_place_at(engine, entry, waits - 1) +
+                     payload_byte(engine, prng, (size_t)bank->count * by_dtype_bytes(bank->dtype));
+            else
+                at = (uint8_t *)pair + by_prng_below(prng, sizeof(*pair));
             bit = (unsigned)by_prng_below(prng, 8);
         } else if (bytes == 0 || by_prng_below(prng, 2)) {
             at = header_byte(bank, prng, &bit);
         } else {
             at = bank->state == BY_BANK_DONE ? by_bank_result(engine, entry, index)
                                              : by_bank_partial(engine, index);
-            at += by_prng_below(prng, bytes);
+            at += payload_byte(engine, prng, bytes);
             bit = (unsigned)by_prng_below(prng, 8);
         }
         *at ^= (uint8_t)(1u << bit);
