@@ -197,6 +197,30 @@ static void a_flipped_bit_is_refused_and_the_active_table_stays(void **state)
     free(image);
 }
 
+static void an_image_of_a_host_is_refused_by_a_switch(void **state)
+{
+    struct rig_bench *bench = *state;
+    uint64_t active = push(bench, &small);
+    struct by_image_header header;
+    struct star other = small;
+    size_t bytes;
+    uint8_t *image;
+
+    other.cookie = 5;
+    image = star_image(&other, &bytes);
+    by_image_header(image, &header);
+    header.kind = BY_NODE_HOST;
+    by_image_put_header(image, &header);
+    by_image_seal(image);
+    assert_int_equal(by_image_check(image, bytes, NULL, NULL), 0);
+    assert_int_equal(stage_all(bench, image, bytes), 0);
+    assert_int_equal(validate(bench, by_image_hash(image, bytes)), BY_EINVAL);
+    assert_non_null(strstr(bench->response.text, "push a switch's image"));
+    assert_int_equal(commit(bench, by_image_hash(image, bytes)), BY_ESTATE);
+    assert_int_equal(active_hash(bench), active);
+    free(image);
+}
+
 static void an_image_with_more_ports_than_the_switch_is_refused(void **state)
 {
     struct rig_bench *bench = *state;
@@ -481,6 +505,7 @@ int main(void)
         TEST(a_chunk_longer_than_the_image_is_refused),
         TEST(a_wrong_hash_leaves_the_active_table),
         TEST(a_flipped_bit_is_refused_and_the_active_table_stays),
+        TEST(an_image_of_a_host_is_refused_by_a_switch),
         TEST(an_image_with_more_ports_than_the_switch_is_refused),
         TEST(an_image_with_more_slots_than_the_switch_is_refused),
         TEST(a_stale_election_id_may_read_but_not_write),

@@ -165,6 +165,7 @@ static void pieces_beyond_either_image_are_refused(void **state)
         {{.from = (uint32_t)bytes, .copy = 1}, 0},
         {{.from = 1, .copy = (uint32_t)bytes}, 0},
         {{.from = UINT32_MAX, .copy = UINT32_MAX}, 0},
+        {{.from = UINT32_MAX, .copy = 2}, 0}, /* their sum in 32 bits is 1 */
         {{.literal = 5}, 4},
         {{.literal = 4}, 5},
         {{.literal = UINT32_MAX, .copy = 2}, 1},
@@ -178,6 +179,11 @@ static void pieces_beyond_either_image_are_refused(void **state)
         stage->data.size = (pb_size_t)wrong[i].data;
         assert_int_equal(ask(bench), BY_ERANGE);
     }
+    stage = pieces_of(bench, bytes, 2); /* the literals' sum in 32 bits is 1 */
+    stage->pieces[0] = (by_Piece){.literal = UINT32_MAX};
+    stage->pieces[1] = (by_Piece){.literal = 2};
+    stage->data.size = 1;
+    assert_int_equal(ask(bench), BY_ERANGE);
     /* More than the image that is staged. */
     stage = pieces_of(bench, bytes - 1, 1);
     stage->pieces[0] = (by_Piece){.copy = (uint32_t)bytes};
