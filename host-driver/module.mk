@@ -75,7 +75,8 @@ banyan-perf_SRC := \
 	host-driver/tools/perf/oracle.c \
 	host-driver/tools/perf/report.c \
 	host-driver/tools/perf/run.c \
-	host-driver/tools/perf/world.c
+	host-driver/tools/perf/world.c \
+	offload/linux/output.c
 banyan-perf_LIBS := host-driver offload
 banyan-perf_LDLIBS := $(host-driver_LDLIBS)
 

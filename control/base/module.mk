@@ -4,4 +4,5 @@ control_SRC += \
 	control/base/json.c \
 	control/base/locate.c \
 	control/base/problem.c \
-	control/base/xml.c
+	control/base/xml.c \
+	offload/linux/output.c

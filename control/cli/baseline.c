@@ -66,18 +66,12 @@ static void print_people(FILE *stream, const struct by_rounds *rounds, const str
 static int write_rounds(const struct by_rounds *rounds, const struct by_topology *topology,
                         enum by_algorithm algorithm, struct by_fraction optimum, const char *path)
 {
-    FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
-    int error;
+    struct by_output output;
 
-    if (!file)
-        return by_cli_fail(BY_EXIT_ENVIRONMENT, "cannot write the schedule to '%s': %s", path,
-                           strerror(errno));
-    error = by_rounds_write(rounds, topology, by_algorithm_name(algorithm), optimum, file);
-    if (file != stdout && fclose(file) != 0)
-        error = -1;
-    return error ? by_cli_fail(BY_EXIT_ENVIRONMENT, "cannot write the schedule to '%s': %s", path,
-                               strerror(errno))
-                 : BY_EXIT_DONE;
+    if (!by_cli_create(&output, path))
+        return BY_EXIT_ENVIRONMENT;
+    return by_cli_finish(&output, by_rounds_write(rounds, topology, by_algorithm_name(algorithm), optimum,
+                                                  output.stream) == 0);
 }
 
 int by_cli_baseline(const struct by_topology *topology, const char *path, enum by_algorithm algorithm,

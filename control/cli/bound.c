@@ -104,8 +104,7 @@ static int check_plan(const struct by_plan *plan, const struct by_topology *topo
 static int write_plan(struct by_bound *bound, const struct by_topology *topology, const char *path)
 {
     struct by_plan *plan = bound->allreduce.rate.plan;
-    FILE *file;
-    bool bad;
+    struct by_output output;
 
     if (plan->tree_count == 0)
         return by_cli_fail(BY_EXIT_NO, "there are no trees to write: %s", bound->unreached);
@@ -114,13 +113,9 @@ static int write_plan(struct by_bound *bound, const struct by_topology *topology
         plan->proof = NULL;
         plan->optimum = plan->cut_exiting;
     }
-    file = fopen(path, "we");
-    if (!file)
-        return by_cli_fail(BY_EXIT_ENVIRONMENT, "cannot write the plan to '%s': %s", path, strerror(errno));
-    bad = by_plan_write(plan, topology, file) != 0;
-    bad |= fclose(file) != 0;
-    return bad ? by_cli_fail(BY_EXIT_ENVIRONMENT, "cannot write the plan to '%s': %s", path, strerror(errno))
-               : BY_EXIT_DONE;
+    if (!by_cli_create(&output, path))
+        return BY_EXIT_ENVIRONMENT;
+    return by_cli_finish(&output, by_plan_write(plan, topology, output.stream) == 0);
 }
 
 int by_command_bound(int argc, char **argv)

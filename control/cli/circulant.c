@@ -237,7 +237,5 @@ int by_command_circulant(int argc, char **argv)
         print_json(&circulant, &arguments);
     else
         print_text(&circulant, &arguments);
-    if (fflush(stdout) != 0 || ferror(stdout))
-        return by_cli_fail(BY_EXIT_ENVIRONMENT, "standard output: cannot be written");
     return BY_EXIT_DONE;
 }

@@ -36,6 +36,24 @@ int by_cli_fail(int status, const char *format, ...)
     return status;
 }
 
+static int lost(const char *path)
+{
+    return by_cli_fail(BY_EXIT_ENVIRONMENT, "cannot write '%s': %s", path, strerror(errno));
+}
+
+bool by_cli_create(struct by_output *output, const char *path)
+{
+    if (by_output_open(output, path, 0666) == 0)
+        return true;
+    lost(path);
+    return false;
+}
+
+int by_cli_finish(struct by_output *output, bool right)
+{
+    return by_output_close(output, right) == 0 ? BY_EXIT_DONE : lost(output->path);
+}
+
 int by_cli_become(const char *program, char *const argv[])
 {
     char path[4096];

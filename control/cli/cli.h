@@ -3,6 +3,7 @@
 #define BY_CLI_CLI_H
 
 #include "control/fabric/topology.h"
+#include "offload/linux/output.h"
 
 /* Exit statuses, as in banyan(1). */
 enum by_exit { BY_EXIT_DONE = 0, BY_EXIT_NO = 1, BY_EXIT_USAGE = 2, BY_EXIT_ENVIRONMENT = 3 };
@@ -23,6 +24,11 @@ int by_cli_refuse(const char *file, const struct by_problem *problem);
 int by_cli_refuse_work(const char *file, int error, const struct by_problem *problem);
 /* Prints `banyan: <formatted>` to stderr; returns `status`. */
 int by_cli_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Opens `path` ("-": standard output) for writing; false after an error was printed. */
+bool by_cli_create(struct by_output *output, const char *path);
+/* Closes it: BY_EXIT_DONE, or BY_EXIT_ENVIRONMENT after an error was printed, when `right` is false or the
+ * file could not be written; then a file that had the name before is as it was. */
+int by_cli_finish(struct by_output *output, bool right);
 /* Reads a topology, or says why not. NULL after an error was printed. */
 struct by_topology *by_cli_topology(const char *path);
 

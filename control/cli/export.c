@@ -216,17 +216,11 @@ static int check(const struct export_arguments *arguments)
 
 static int write_file(const struct export_arguments *arguments, const char *text, size_t bytes)
 {
-    FILE *file = strcmp(arguments->output, "-") == 0 ? stdout : fopen(arguments->output, "w");
-    bool right;
+    struct by_output output;
 
-    if (!file)
-        return by_cli_fail(BY_EXIT_ENVIRONMENT, "cannot write '%s': %s", arguments->output, strerror(errno));
-    right = fwrite(text, 1, bytes, file) == bytes && fflush(file) == 0;
-    if (file != stdout && fclose(file) != 0)
-        right = false;
-    return right ? BY_EXIT_DONE
-                 : by_cli_fail(BY_EXIT_ENVIRONMENT, "cannot write '%s': %s", arguments->output,
-                               strerror(errno));
+    if (!by_cli_create(&output, arguments->output))
+        return BY_EXIT_ENVIRONMENT;
+    return by_cli_finish(&output, fwrite(text, 1, bytes, output.stream) == bytes);
 }
 
 /* Exports into memory, executes, and only then writes. */

@@ -31,16 +31,11 @@ static void print_right(FILE *out, const struct by_moves *moves, const char *fil
 
 static int write_text(const char *output, const char *text, size_t bytes)
 {
-    bool standard = strcmp(output, "-") == 0, right;
-    FILE *file = standard ? stdout : fopen(output, "we");
+    struct by_output file;
 
-    if (!file)
-        return by_cli_fail(BY_EXIT_ENVIRONMENT, "cannot write '%s': %s", output, strerror(errno));
-    right = fwrite(text, 1, bytes, file) == bytes && fflush(file) == 0;
-    if (!standard && fclose(file) != 0)
-        right = false;
-    return right ? BY_EXIT_DONE
-                 : by_cli_fail(BY_EXIT_ENVIRONMENT, "cannot write '%s': %s", output, strerror(errno));
+    if (!by_cli_create(&file, output))
+        return BY_EXIT_ENVIRONMENT;
+    return by_cli_finish(&file, fwrite(text, 1, bytes, file.stream) == bytes);
 }
 
 /* Writes into memory, executes what was written, and only then lets it out. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "control/cli/cli.h"
+#include "offload/linux/output.h"
 
 struct command {
     const char *name;
@@ -42,7 +43,7 @@ static void usage(FILE *stream)
     fputs("\n`banyan COMMAND --help` says more; banyan(1) is the manual.\n", stream);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     if (argc < 2) {
         usage(stderr);
@@ -61,4 +62,9 @@ int main(int argc, char **argv)
             return commands[i].run(argc - 1, argv + 1);
     fprintf(stderr, "banyan: no command '%s'; `banyan --help` lists them\n", argv[1]);
     return BY_EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    return by_output_end(run(argc, argv));
 }

@@ -489,17 +489,11 @@ static void print_people(FILE *stream, const struct by_plan *plan, const struct 
 
 static int write_plan(const struct by_plan *plan, const struct by_topology *topology, const char *path)
 {
-    FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
-    int error;
+    struct by_output output;
 
-    if (!file)
-        return by_cli_fail(BY_EXIT_ENVIRONMENT, "cannot write the plan to '%s': %s", path, strerror(errno));
-    error = by_plan_write(plan, topology, file);
-    if (file != stdout && fclose(file) != 0)
-        error = -1;
-    return error
-               ? by_cli_fail(BY_EXIT_ENVIRONMENT, "cannot write the plan to '%s': %s", path, strerror(errno))
-               : BY_EXIT_DONE;
+    if (!by_cli_create(&output, path))
+        return BY_EXIT_ENVIRONMENT;
+    return by_cli_finish(&output, by_plan_write(plan, topology, output.stream) == 0);
 }
 
 /* Plans anew and verifies, under a progress bar; -1 to go on. */

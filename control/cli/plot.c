@@ -103,50 +103,30 @@ static uint32_t trees_that_fit(const struct by_topology *topology)
                                         : 1;
 }
 
-/* Opens the output, which `dot` may end in .dot for; NULL after an error was printed. */
-static FILE *open_output(const struct plot_arguments *arguments, bool dot, int *status)
+/* Opens the output, which `dot` may end in .dot for; else a status after an error was printed. */
+static int open_output(const struct plot_arguments *arguments, bool dot, struct by_output *output)
 {
-    bool standard = strcmp(arguments->output, "-") == 0;
-    FILE *out;
-
-    if (!standard && !ends_with(arguments->output, ".svg") &&
-        !(dot && ends_with(arguments->output, ".dot"))) {
-        *status = by_cli_fail(BY_EXIT_USAGE, "plot: %s %s; the ending chooses the format", arguments->output,
-                              dot ? "ends in neither .svg nor .dot" : "does not end in .svg");
-        return NULL;
-    }
-    out = standard ? stdout : fopen(arguments->output, "we");
-    if (out == NULL)
-        *status = by_cli_fail(BY_EXIT_ENVIRONMENT, "plot: %s cannot be written: %s", arguments->output,
-                              strerror(errno));
-    return out;
-}
-
-static int close_output(const struct plot_arguments *arguments, FILE *out)
-{
-    bool bad = ferror(out) != 0;
-
-    bad |= out == stdout ? fflush(out) != 0 : fclose(out) != 0;
-    if (bad)
-        return by_cli_fail(BY_EXIT_ENVIRONMENT, "plot: writing %s failed: %s", arguments->output,
-                           strerror(errno));
-    return BY_EXIT_DONE;
+    if (strcmp(arguments->output, "-") != 0 && !ends_with(arguments->output, ".svg") &&
+        !(dot && ends_with(arguments->output, ".dot")))
+        return by_cli_fail(BY_EXIT_USAGE, "plot: %s %s; the ending chooses the format", arguments->output,
+                           dot ? "ends in neither .svg nor .dot" : "does not end in .svg");
+    return by_cli_create(output, arguments->output) ? BY_EXIT_DONE : BY_EXIT_ENVIRONMENT;
 }
 
 static int write_picture(const struct plot_arguments *arguments, const struct by_fabric *fabric)
 {
-    int status = BY_EXIT_DONE;
-    FILE *out = open_output(arguments, true, &status);
+    struct by_output output;
+    int status = open_output(arguments, true, &output);
 
-    if (out == NULL)
+    if (status != BY_EXIT_DONE)
         return status;
     if (ends_with(arguments->output, ".dot"))
-        by_dot_write(fabric, out);
+        by_dot_write(fabric, output.stream);
     else if (arguments->style == BY_CLASSES || (arguments->style == BY_SIZE && by_summary_suits(fabric)))
-        by_picture_summary_write(fabric, out);
+        by_picture_summary_write(fabric, output.stream);
     else
-        by_picture_write(fabric, out);
-    return close_output(arguments, out);
+        by_picture_write(fabric, output.stream);
+    return by_cli_finish(&output, true);
 }
 
 /* A schedule instead of a plan. Returns -1 when the file is none. */
@@ -156,8 +136,8 @@ static int draw_series(const struct plot_arguments *arguments, const struct by_t
     struct by_problem problem = {0};
     size_t bytes;
     char *text;
-    int status = BY_EXIT_DONE;
-    FILE *out;
+    struct by_output output;
+    int status;
 
     if (by_text_read(arguments->plan, SERIES_BYTES_MAX, &text, &bytes, &problem) != 0)
         return -1; /* whoever reads it as a plan says why */
@@ -166,10 +146,10 @@ static int draw_series(const struct plot_arguments *arguments, const struct by_t
     else if (by_series_parse(text, bytes, topology, &series, &problem) != 0)
         status = by_cli_refuse(arguments->plan, &problem);
     else {
-        out = open_output(arguments, false, &status);
-        if (out != NULL) {
-            by_gantt_write(series, topology, out);
-            status = close_output(arguments, out);
+        status = open_output(arguments, false, &output);
+        if (status == BY_EXIT_DONE) {
+            by_gantt_write(series, topology, output.stream);
+            status = by_cli_finish(&output, true);
         }
         by_series_free(series);
     }

@@ -67,14 +67,13 @@ static int lose(const struct by_cli_from *from, const char *path, const struct b
 
 static int write_topology(const struct by_topology *topology, const char *path)
 {
-    FILE *file = fopen(path, "we");
-    bool bad = file == NULL || by_topology_write(topology, file) != 0;
+    struct by_output output;
+    int status;
 
-    if (file != NULL)
-        bad |= fclose(file) != 0;
-    return bad ? by_cli_fail(BY_EXIT_ENVIRONMENT, "cannot write the topology to '%s': %s", path,
-                             strerror(errno))
-               : -1;
+    if (!by_cli_create(&output, path))
+        return BY_EXIT_ENVIRONMENT;
+    status = by_cli_finish(&output, by_topology_write(topology, output.stream) == 0);
+    return status == BY_EXIT_DONE ? -1 : status;
 }
 
 int by_cli_replan(const struct by_cli_from *from, const char *path, unsigned collective, bool in_network,

@@ -320,16 +320,11 @@ static int read_request(const struct by_topology *topology, const struct steady_
 
 static int write_file(const struct by_series *series, const struct by_topology *topology, const char *path)
 {
-    bool standard = strcmp(path, "-") == 0, right;
-    FILE *file = standard ? stdout : fopen(path, "we");
+    struct by_output output;
 
-    if (!file)
-        return by_cli_fail(BY_EXIT_ENVIRONMENT, "cannot write '%s': %s", path, strerror(errno));
-    right = by_series_write(series, topology, file) == 0;
-    if (!standard && fclose(file) != 0)
-        right = false;
-    return right ? BY_EXIT_DONE
-                 : by_cli_fail(BY_EXIT_ENVIRONMENT, "cannot write '%s': %s", path, strerror(errno));
+    if (!by_cli_create(&output, path))
+        return BY_EXIT_ENVIRONMENT;
+    return by_cli_finish(&output, by_series_write(series, topology, output.stream) == 0);
 }
 
 /* The best schedule; with --period in that period, in place of the least one. */

@@ -212,8 +212,8 @@ static int write_node(const struct by_lowering *lowering, uint32_t node, const c
     char path[4096], hash[17];
     uint8_t *bytes;
     size_t size;
-    FILE *stream;
-    int error, failed;
+    struct by_output output;
+    int error;
 
     if (strchr(name, '/') != NULL || name[0] == '.' ||
         snprintf(path, sizeof(path), "%s/%s.table", folder, name) >= 4096)
@@ -237,14 +237,13 @@ static int write_node(const struct by_lowering *lowering, uint32_t node, const c
         free(bytes);
         return 0;
     }
-    stream = fopen(path, "w");
-    if (stream != NULL)
-        by_dump_text(bytes, size, stream);
-    failed = stream == NULL || ferror(stream);
-    if (stream != NULL && fclose(stream) != 0)
-        failed = 1;
+    if (!by_cli_create(&output, path)) {
+        free(bytes);
+        return BY_EXIT_ENVIRONMENT;
+    }
+    by_dump_text(bytes, size, output.stream);
     free(bytes);
-    return failed ? by_cli_fail(BY_EXIT_ENVIRONMENT, "%s: cannot write: %s", path, strerror(errno)) : 0;
+    return by_cli_finish(&output, true);
 }
 
 static void report(const struct by_lowering *lowering, const char *folder, json_t *images, size_t total,

@@ -50,13 +50,13 @@ static int start(struct lab *lab)
     char *argv[ARGUMENTS_MAX], topology[LAB_PATH + 64], sockets[LAB_PATH], state[LAB_PATH + 64],
         log[LAB_PATH + 64], members[LAB_PATH + 64], served[LAB_PATH + 64], mtu[16], keyed[64],
         jobs[LAB_JOBS_MAX][1024];
+    struct by_output output;
     int count = 0;
-    FILE *stream;
 
     snprintf(topology, sizeof(topology), "%s/topology.json", lab->folder);
-    stream = fopen(topology, "w");
-    if (stream == NULL || by_topology_write(lab->topology, stream) != 0 || fclose(stream) != 0)
-        return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s: cannot write the topology", topology);
+    if (!by_cli_create(&output, topology) ||
+        by_cli_finish(&output, by_topology_write(lab->topology, output.stream) == 0) != BY_EXIT_DONE)
+        return BY_EXIT_ENVIRONMENT;
     snprintf(sockets, sizeof(sockets), "%s", lab->folder);
     snprintf(state, sizeof(state), "%s", lab->folder);
     snprintf(log, sizeof(log), "%s/banyand.log", lab->folder);

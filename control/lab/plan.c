@@ -31,16 +31,12 @@ static int verify(struct lab *lab, struct lab_plan *entry)
     struct by_verify_report report = {0};
     struct by_problem problem = {0};
     char path[LAB_PATH + 64];
-    FILE *stream;
-    int failed;
+    struct by_output output;
 
     snprintf(path, sizeof(path), "%s/%s.plan", lab->folder, name);
-    stream = fopen(path, "w");
-    if (stream == NULL)
-        return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s: %s", path, strerror(errno));
-    failed = by_plan_write(entry->plan, lab->topology, stream) != 0;
-    if (fclose(stream) != 0 || failed)
-        return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s: cannot write the plan", path);
+    if (!by_cli_create(&output, path) ||
+        by_cli_finish(&output, by_plan_write(entry->plan, lab->topology, output.stream) == 0) != BY_EXIT_DONE)
+        return BY_EXIT_ENVIRONMENT;
     if (by_verify_file(lab->topology, path, &report, &problem) != 0)
         return by_cli_refuse(path, &problem);
     if (report.verdict == BY_VERDICT_INVALID)
@@ -96,7 +92,7 @@ static int write_tables(struct lab *lab)
         char path[LAB_PATH + 64];
         uint8_t *bytes;
         size_t size;
-        FILE *stream;
+        struct by_output output;
         int error;
         if (strchr(name, '/') != NULL || name[0] == '.')
             return by_cli_fail(BY_EXIT_USAGE, "%s: node '%s': its name cannot be a file's name: rename it",
@@ -105,10 +101,9 @@ static int write_tables(struct lab *lab)
         if (error != 0)
             return by_cli_refuse(lab->options.topology, &problem);
         snprintf(path, sizeof(path), "%s/%s.txt", lab->folder, name);
-        stream = fopen(path, "w");
-        if (stream != NULL) {
-            by_dump_text(bytes, size, stream);
-            fclose(stream);
+        if (by_output_open(&output, path, 0666) == 0) {
+            by_dump_text(bytes, size, output.stream);
+            by_output_close(&output, true);
         }
         snprintf(path, sizeof(path), "%s/%s.table", lab->folder, name);
         error = by_image_file_write(path, bytes, size, &problem);

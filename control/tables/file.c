@@ -12,6 +12,7 @@
 #include "control/fabric/build.h"
 #include "control/tables/tree.h"
 #include "offload/base/errors.h"
+#include "offload/linux/output.h"
 #include "offload/table/image.h"
 
 int by_image_explain(const uint8_t *bytes, size_t size, struct by_problem *problem)
@@ -69,28 +70,14 @@ int by_image_file_read(const char *path, uint8_t **bytes, size_t *size, struct b
 int by_image_file_write(const char *path, const uint8_t *bytes, size_t size, struct by_problem *problem)
 {
     struct by_image_header header;
-    char temporary[4096];
-    FILE *stream;
-    int failed, fd;
+    struct by_output output;
+    bool right;
 
-    if (snprintf(temporary, sizeof(temporary), "%s.%ld.part", path, (long)getpid()) >= (int)sizeof(temporary))
-        return by_problem_say(problem, BY_EIO, "the path is too long");
     by_image_header(bytes, &header);
-    unlink(temporary);
-    fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-              header.count[BY_SECTION_KEY] > 0 ? 0600 : 0666);
-    stream = fd >= 0 ? fdopen(fd, "wb") : NULL;
-    if (stream == NULL) {
-        if (fd >= 0)
-            close(fd);
+    if (by_output_open(&output, path, header.count[BY_SECTION_KEY] > 0 ? 0600 : 0666) != 0)
         return by_problem_say(problem, BY_EIO, "cannot create: %s", strerror(errno));
-    }
-    failed = fwrite(bytes, 1, size, stream) != size;
-    failed |= fclose(stream) != 0;
-    if (failed || rename(temporary, path) != 0) {
-        int number = errno;
-        unlink(temporary);
-        return by_problem_say(problem, BY_EIO, "cannot write: %s", strerror(number));
-    }
+    right = fwrite(bytes, 1, size, output.stream) == size;
+    if (by_output_close(&output, right) != 0)
+        return by_problem_say(problem, BY_EIO, "cannot write: %s", strerror(errno));
     return 0;
 }

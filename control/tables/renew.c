@@ -18,6 +18,7 @@
 #include "control/tables/tree.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
+#include "offload/linux/output.h"
 #include "offload/table/image.h"
 
 struct item {
@@ -109,23 +110,17 @@ static void raise_item(struct item *item, const uint16_t next[BY_JOBS_MAX], cons
 /* NAME.txt beside NAME.table, when there is one: for people, so that a failure only leaves the old one. */
 static void write_text(const struct item *item)
 {
-    char path[4096], temporary[4096 + 32];
-    FILE *stream;
-    int failed;
+    struct by_output output;
+    char path[4096];
 
     snprintf(path, sizeof(path), "%s", item->path);
     memcpy(path + strlen(path) - strlen("table"), "txt", sizeof("txt"));
     if (access(path, F_OK) != 0)
         return;
-    snprintf(temporary, sizeof(temporary), "%s.%ld.part", path, (long)getpid());
-    stream = fopen(temporary, "w");
-    if (stream == NULL)
+    if (by_output_open(&output, path, 0666) != 0)
         return;
-    by_dump_text(item->bytes, item->size, stream);
-    failed = ferror(stream);
-    failed |= fclose(stream);
-    if (failed || rename(temporary, path) != 0)
-        unlink(temporary);
+    by_dump_text(item->bytes, item->size, output.stream);
+    by_output_close(&output, true);
 }
 
 int by_renew(const char *folder, const char *const *files, uint32_t count, struct by_problem *problem)

@@ -21,6 +21,7 @@
 #include "firmware/linux/server.h"
 #include "firmware/linux/watchdog.h"
 #include "offload/base/errors.h"
+#include "offload/linux/output.h"
 #include "proto/control.pb.h"
 
 #define EXIT_USAGE       2
@@ -208,7 +209,7 @@ out:
     return result;
 }
 
-int main(int argc, char **argv)
+static int serve(int argc, char **argv)
 {
     struct by_switchd_options options;
     struct by_board board;
@@ -240,4 +241,9 @@ int main(int argc, char **argv)
     }
     by_server_close(server);
     return result == 0 ? 0 : status_of(result);
+}
+
+int main(int argc, char **argv)
+{
+    return by_output_end(serve(argc, argv));
 }

@@ -8,7 +8,8 @@ banyan-switchd_SRC := \
 	firmware/linux/options.c \
 	firmware/linux/server.c \
 	firmware/linux/store.c \
-	firmware/linux/watchdog.c
+	firmware/linux/watchdog.c \
+	offload/linux/output.c
 banyan-switchd_LIBS := dataplane agent secure offload
 banyan-switchd_LDLIBS = $(shell pkg-config --libs libdpdk) -ljansson -lxdp -lbpf -lprotobuf-nanopb -lssl -lcrypto -lpthread
 FLAGS_firmware += $(shell pkg-config --cflags libdpdk 2>/dev/null)

@@ -14,5 +14,6 @@ banyan-sim_SRC := \
 	host-driver/tools/sim/chunks.c \
 	host-driver/tools/sim/main.c \
 	host-driver/tools/sim/run.c \
-	host-driver/tools/sim/work.c
+	host-driver/tools/sim/work.c \
+	offload/linux/output.c
 banyan-sim_LIBS := world host-driver offload

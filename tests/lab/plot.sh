@@ -40,7 +40,7 @@ check "by classes where asked" "$banyan" plot --classes "$dir/twobox.json" "$dir
 check "its picture is sound" sound "$dir/classes.svg"
 refused "no file to write is refused" 2 "-o FILE.svg" "$banyan" plot "$dir/star.json"
 refused "an unknown ending is refused" 2 "neither .svg nor .dot" "$banyan" plot "$dir/star.json" -o "$dir/a.png"
-refused "a folder that is missing" 3 "cannot be written" "$banyan" plot "$dir/star.json" -o "$dir/none/a.svg"
+refused "a folder that is missing" 3 "none/a.svg': No such file" "$banyan" plot "$dir/star.json" -o "$dir/none/a.svg"
 refused "an unknown root is refused" 2 "no node of this name" "$banyan" plot "$dir/twobox.json" "$dir/allgather.plan" --root nobody -o "$dir/a.svg"
 refused "a root without trees is refused" 2 "no tree of" "$banyan" plot "$dir/twobox.json" "$dir/allgather.plan" --root box0 -o "$dir/a.svg"
 refused "too many trees are refused" 2 "a count of 0 to 8" "$banyan" plot "$dir/star.json" --trees 9 -o "$dir/a.svg"

@@ -10,6 +10,7 @@
 
 #include "host-driver/tools/perf/explain.h"
 #include "host-driver/tools/perf/report.h"
+#include "offload/linux/output.h"
 #include "offload/wire/types.h"
 
 static struct perf_world world; /* for the signal handler alone; everyone else gets it as an argument */
@@ -122,23 +123,17 @@ static enum perf_exit run_collective(struct perf_world *w, const struct perf_opt
 static enum perf_exit write_report(const struct perf_world *w, const struct perf_options *options,
                                    const struct perf_results *results)
 {
-    FILE *file;
+    struct by_output output;
 
     if (options->report == NULL)
         return PERF_RIGHT;
-    file = fopen(options->report, "we");
-    if (file == NULL) {
-        fprintf(stderr, "%s: report %s: %s\n", program_invocation_short_name, options->report,
-                strerror(errno));
-        return PERF_ENVIRONMENT;
+    if (by_output_open(&output, options->report, 0666) == 0) {
+        perf_print_json(output.stream, w, &w->ranks[0], results, true);
+        if (by_output_close(&output, true) == 0)
+            return PERF_RIGHT;
     }
-    perf_print_json(file, w, &w->ranks[0], results, true);
-    if (fclose(file) != 0) {
-        fprintf(stderr, "%s: report %s: %s\n", program_invocation_short_name, options->report,
-                strerror(errno));
-        return PERF_ENVIRONMENT;
-    }
-    return PERF_RIGHT;
+    fprintf(stderr, "%s: report %s: %s\n", program_invocation_short_name, options->report, strerror(errno));
+    return PERF_ENVIRONMENT;
 }
 
 static enum perf_exit run_all(struct perf_world *w, const struct perf_options *options)
@@ -178,7 +173,7 @@ static enum perf_exit run_all(struct perf_world *w, const struct perf_options *o
     return code != PERF_RIGHT ? code : written;
 }
 
-int main(int argc, char **argv)
+static int measure(int argc, char **argv)
 {
     struct perf_options options;
     bool finished;
@@ -204,4 +199,9 @@ int main(int argc, char **argv)
     perf_world_close(&world);
     perf_options_free(&options);
     return (int)code;
+}
+
+int main(int argc, char **argv)
+{
+    return by_output_end(measure(argc, argv));
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "host-driver/tools/run/find.h"
+#include "offload/linux/output.h"
 
 enum { EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
 
@@ -135,7 +136,7 @@ static int prepare(const struct options *options, enum by_run_mpi mpi)
     return status != 0 ? status : set_list(options, "LD_PRELOAD", plugin, "");
 }
 
-int main(int argc, char **argv)
+static int start(int argc, char **argv)
 {
     struct options options = {0};
     int status = parse(argc, argv, &options);
@@ -170,4 +171,9 @@ int main(int argc, char **argv)
     execvp(argv[optind], argv + optind);
     fprintf(stderr, "banyan-run: %s: %s\n", argv[optind], strerror(errno));
     return EXIT_ENVIRONMENT;
+}
+
+int main(int argc, char **argv)
+{
+    return by_output_end(start(argc, argv));
 }

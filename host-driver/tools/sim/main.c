@@ -11,6 +11,7 @@
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
 #include "host-driver/tools/sim/run.h"
+#include "offload/linux/output.h"
 
 enum sim_exit { SIM_RIGHT = 0, SIM_WRONG = 1, SIM_USAGE = 2, SIM_ENVIRONMENT = 3 };
 
@@ -132,12 +133,10 @@ static enum sim_exit simulate(const char *folder)
         free(work.fabric.nodes[n].image);
     run_close(&run);
     sim_work_free(&work);
-    if (fflush(stdout) != 0)
-        status = SIM_ENVIRONMENT;
     return status;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         fputs(usage, stdout);
@@ -152,4 +151,9 @@ int main(int argc, char **argv)
         return SIM_USAGE;
     }
     return simulate(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    return by_output_end(run(argc, argv));
 }
