@@ -81,11 +81,12 @@ static struct by_fds open_fds(void)
     if (!dir)
         open.count = -1;
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        int *more =
-            entry->d_name[0] == '.' ? NULL : realloc(open.fd, (size_t)(open.count + 1) * sizeof *more);
+        int *more;
 
-        if (entry->d_name[0] == '.')
+        /* The descriptor of the listing itself is closed at its end, and its number is free for others. */
+        if (entry->d_name[0] == '.' || atoi(entry->d_name) == dirfd(dir))
             continue;
+        more = realloc(open.fd, (size_t)(open.count + 1) * sizeof *more);
         if (!more) {
             free(open.fd);
             open = (struct by_fds){.fd = NULL, .count = -1};

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <time.h>
 
 /* Of kernels since 6.6; older headers lack them. */
 #ifndef XDP_USE_SG
@@ -17,6 +18,10 @@
 #endif
 
 #define KICKS_MAX 64u /* system calls for one batch; the kernel sends about 32 packets in each */
+
+/* The kernel unbinds a closed socket from its queue in the background, on a busy machine after seconds. */
+#define BUSY_TRIES    200u
+#define BUSY_SLEEP_NS 20000000
 
 static int create(struct by_xdp_socket *socket, const char **step)
 {
@@ -37,8 +42,26 @@ static int create(struct by_xdp_socket *socket, const char **step)
     if (error != 0)
         return error;
     *step = "socket";
-    return xsk_socket__create(&socket->socket, config->interface, config->queue, socket->umem, &socket->rx,
-                              &socket->tx, &options);
+    error = xsk_socket__create(&socket->socket, config->interface, config->queue, socket->umem, &socket->rx,
+                               &socket->tx, &options);
+    if (error != 0) {
+        xsk_umem__delete(socket->umem);
+        socket->umem = NULL;
+    }
+    return error;
+}
+
+/* A queue that another socket has may be one whose socket is just closed: try again for a while. */
+static int create_patiently(struct by_xdp_socket *socket, const char **step)
+{
+    const struct timespec sleep = {.tv_nsec = BUSY_SLEEP_NS};
+    int error = create(socket, step);
+
+    for (unsigned i = 0; error == -EBUSY && i < BUSY_TRIES; i++) {
+        nanosleep(&sleep, NULL);
+        error = create(socket, step);
+    }
+    return error;
 }
 
 /* All frames begin with the kernel's side: those to receive into in the fill ring, those to send from free.
@@ -78,7 +101,7 @@ int by_xdp_socket_open(struct by_xdp_socket **out, const struct by_xdp_socket_co
     socket->tx_free = tx_free;
     socket->memory = memory;
     socket->memory_bytes = bytes;
-    error = create(socket, step);
+    error = create_patiently(socket, step);
     if (error != 0) {
         by_xdp_socket_free(socket);
         return error;

@@ -5,6 +5,7 @@
 mode=tenants
 controller=unix:$dir/banyand.sock
 banyand_start() {
+    rm -f "$dir/banyand.out" # the line of the one before is not this one's
     "$build/bin/banyand" "$dir/star5.json" --sockets "/run/banyan/lab-$id" --state "$dir/banyand" --keyed --socket "${controller#unix:}" \
         --members "unix:$dir/members.sock" --http off >"$dir/banyand.out" 2>"$dir/banyand.err" &
     banyand=$!

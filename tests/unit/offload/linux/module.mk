@@ -7,3 +7,7 @@ TESTS += test_copies
 test_copies_SRC    := tests/unit/offload/linux/test_copies.c offload/linux/bpf.c offload/linux/copies.c offload/linux/feature.c
 test_copies_LIBS   := offload
 test_copies_LDLIBS := -lcmocka
+
+TESTS += test_xdp_socket
+test_xdp_socket_SRC    := tests/unit/offload/linux/test_xdp_socket.c offload/linux/xdp_socket.c
+test_xdp_socket_LDLIBS := -lcmocka -lxdp -lbpf -lpthread
