@@ -78,7 +78,7 @@ struct by_dp_groups *by_groups_open(struct by_port *ports, unsigned port_count)
     int error;
 
     for (unsigned i = 0; i < port_count; i++)
-        able += ports[i].train && by_train_cuts(ports[i].train);
+        able += ports[i].gso && by_gso_cuts(ports[i].gso);
     if (able < 2)
         return NULL;
     groups = calloc(1, sizeof *groups);
@@ -89,7 +89,7 @@ struct by_dp_groups *by_groups_open(struct by_port *ports, unsigned port_count)
     if (error != 0)
         refuse(step, error);
     for (unsigned i = 0; i < port_count && error == 0; i++)
-        if (ports[i].train && by_train_cuts(ports[i].train) && !serve(groups, i))
+        if (ports[i].gso && by_gso_cuts(ports[i].gso) && !serve(groups, i))
             error = -EIO;
     if (error == 0)
         return groups;
@@ -239,8 +239,8 @@ static int send_by(struct by_dp_groups *groups, const struct by_dp_group *group,
         to[i] = &members[i]->to;
         list[i].interface = i + 1 < count ? groups->interface[members[i]->port->index] : 0;
     }
-    taken = by_train_copy(members[count - 1]->port->train, group->queue + from,
-                          RTE_MIN((uint16_t)(group->queued - from), most), groups->copies, to, count);
+    taken = by_gso_copy(members[count - 1]->port->gso, group->queue + from,
+                        RTE_MIN((uint16_t)(group->queued - from), most), groups->copies, to, count);
     if (taken > 0)
         count_sent(groups, members, count, group->queue + from, taken);
     return taken;

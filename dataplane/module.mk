@@ -18,7 +18,7 @@ dataplane_SRC := \
 	dataplane/say.c \
 	dataplane/shell.c \
 	dataplane/telemetry.c \
-	dataplane/train.c \
+	dataplane/gso.c \
 	dataplane/xdp.c \
 	dataplane/xdp_cable.c \
 	dataplane/xdp_port.c \

@@ -183,13 +183,13 @@ static int probe_interface(struct by_port *port, unsigned index, unsigned driver
     port->driver = (uint8_t)(port->automatic ? by_interface_driver(port->name, port->mtu) : driver);
     port->index = (uint16_t)index;
     if (port->automatic && by_interface_single_frames(port->name) &&
-        by_train_open(&port->train, port->name, port->mtu, BY_TRAIN_RING) == 0) {
+        by_gso_open(&port->gso, port->name, port->mtu, BY_GSO_RING) == 0) {
         port->driver = BY_DRIVER_RING;
         return 0;
     }
     if (port->driver == BY_DRIVER_GSO || port->driver == BY_DRIVER_RING)
-        return by_train_open(&port->train, port->name, port->mtu,
-                             port->driver == BY_DRIVER_RING ? BY_TRAIN_RING : BY_TRAIN_BOTH);
+        return by_gso_open(&port->gso, port->name, port->mtu,
+                           port->driver == BY_DRIVER_RING ? BY_GSO_RING : BY_GSO_BOTH);
     if (port->driver == BY_DRIVER_XDP)
         return by_interface_fits(port->name, port->mtu) ? by_xdp_port_open(&port->xsk, port->name, port->mtu)
                                                         : BY_ELIMIT;
@@ -263,8 +263,8 @@ int by_port_probe(struct by_port *port, unsigned index, const struct by_port_spe
     }
     if (port->kind != BY_PORT_IFACE && rte_eth_dev_get_mtu(port->id, &port->mtu) != 0)
         port->mtu = 1500;
-    if (port->train)
-        port->bells[port->bell_count++] = by_train_fd(port->train);
+    if (port->gso)
+        port->bells[port->bell_count++] = by_gso_fd(port->gso);
     else if (port->xsk)
         port->bells[port->bell_count++] = by_xdp_port_fd(port->xsk);
     else
@@ -342,10 +342,10 @@ int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t paylo
         port->started = true;
         return 0;
     }
-    if (port->train) {
+    if (port->gso) {
         port->started = true;
         port->multi_segs = true;
-        return by_train_start(port->train, pool, payload_max);
+        return by_gso_start(port->gso, pool, payload_max);
     }
     if (port->xsk) {
         port->started = true;
@@ -382,14 +382,14 @@ void by_port_close(struct by_port *port)
     port->gathered = NULL;
     if (port->link)
         by_link_close(port->link);
-    else if (port->train)
-        by_train_close(port->train);
+    else if (port->gso)
+        by_gso_close(port->gso);
     else if (port->xsk)
         by_xdp_port_close(port->xsk);
     else if (port->started)
         rte_eth_dev_stop(port->id);
     port->link = NULL;
-    port->train = NULL;
+    port->gso = NULL;
     port->xsk = NULL;
     port->started = false;
     if (port->hotplugged)
@@ -415,8 +415,8 @@ static uint16_t send_some(struct by_port *port, struct rte_mbuf **frames, uint16
 {
     if (port->link)
         return by_link_send_frames(port->link, frames, count);
-    if (port->train)
-        return by_train_send(port->train, frames, count);
+    if (port->gso)
+        return by_gso_send(port->gso, frames, count);
     if (port->xsk)
         return by_xdp_port_send(port->xsk, frames, count);
     return rte_eth_tx_burst(port->id, 0, frames, count);
@@ -450,7 +450,7 @@ void by_port_flush(struct by_port *port)
     }
     port->queued = 0;
     port->queued_bytes = 0;
-    port->unsettled = !port->train && !port->xsk;
+    port->unsettled = !port->gso && !port->xsk;
     if (port->link)
         by_link_flush(port->link);
 }
@@ -459,8 +459,8 @@ bool by_port_settle(struct by_port *port)
 {
     if (port->link)
         by_link_doze(port->link);
-    if (port->train)
-        by_train_doze(port->train);
+    if (port->gso)
+        by_gso_doze(port->gso);
     if (!port->unsettled)
         return true;
     port->unsettled = false;
@@ -489,7 +489,7 @@ static uint64_t count_lost(struct by_port *port)
     }
     if (port->xsk)
         lost += by_xdp_port_dropped(port->xsk);
-    return lost + port->lost + (port->train ? by_train_dropped(port->train) : 0);
+    return lost + port->lost + (port->gso ? by_gso_dropped(port->gso) : 0);
 }
 
 /* What crossed the port without us. */

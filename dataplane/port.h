@@ -10,9 +10,9 @@
 
 #include <rte_mbuf.h>
 
+#include "dataplane/gso.h"
 #include "dataplane/interface.h"
 #include "dataplane/link.h"
-#include "dataplane/train.h"
 #include "dataplane/xdp.h"
 #include "dataplane/xdp_port.h"
 #include "offload/base/limits.h"
@@ -51,7 +51,7 @@ struct by_dp_port_counters {
 
 /* What each frame touches comes first. */
 struct by_port {
-    struct by_train *train;  /* drives the port in place of DPDK (BY_DRIVER_GSO), or NULL */
+    struct by_gso *gso;      /* drives the port in place of DPDK (BY_DRIVER_GSO), or NULL */
     struct by_dp_link *link; /* the same, where hosts share memory (BY_PORT_SHM) */
     struct by_xdp_port *xsk; /* the same, where the kernel takes a part (BY_DRIVER_XDP) */
     uint16_t id;             /* DPDK's */

@@ -6,7 +6,7 @@
 
 static inline uint16_t by_port_receive(struct by_port *port, struct rte_mbuf **frames, uint16_t count)
 {
-    uint16_t received = port->train ? by_train_receive(port->train, frames, count)
+    uint16_t received = port->gso   ? by_gso_receive(port->gso, frames, count)
                         : port->xsk ? by_xdp_port_receive(port->xsk, frames, count)
                                     : rte_eth_rx_burst(port->id, 0, frames, count);
 

@@ -28,8 +28,8 @@
 /* Buffers of a port whose driver copies out of rings of its own (count). */
 #define FRAMES_PER_COPYING_PORT 512u
 /* Buffers of a port on trains: those to receive into and those received (count). */
-#define FRAMES_PER_TRAIN_PORT 1024u
-#define HEADER_ROOM           (RTE_PKTMBUF_HEADROOM + 256u)
+#define FRAMES_PER_GSO_PORT 1024u
+#define HEADER_ROOM         (RTE_PKTMBUF_HEADROOM + 256u)
 /* Least time between two repairs of one bank (ns): about one round trip through a loaded lab. */
 #define REPAIR_NS 500000u
 /* Payload of jumbo frames, chosen when all ports allow it (bytes). */
@@ -134,7 +134,7 @@ static int make_pools(struct by_shell *shell)
     /* What a port's rings or socket hold, by driver. */
     static const unsigned held[] = {[BY_DRIVER_AF_PACKET] = FRAMES_PER_COPYING_PORT,
                                     [BY_DRIVER_AF_XDP] = FRAMES_PER_PORT,
-                                    [BY_DRIVER_GSO] = FRAMES_PER_TRAIN_PORT,
+                                    [BY_DRIVER_GSO] = FRAMES_PER_GSO_PORT,
                                     [BY_DRIVER_RING] = FRAMES_PER_COPYING_PORT,
                                     [BY_DRIVER_XDP] = FRAMES_PER_COPYING_PORT};
     unsigned frames = FRAMES_BASE + BY_PARK_MAX;
@@ -210,7 +210,7 @@ static int open_xdp(struct by_shell *shell, const struct by_shell_config *config
     shell->group_port = calloc(1, sizeof *shell->group_port);
     if (!shell->group_port)
         return BY_ENOMEM;
-    shell->group_port->train = by_xdp_train(shell->xdp);
+    shell->group_port->gso = by_xdp_gso(shell->xdp);
     shell->group_port->multi_segs = true;
     return 0;
 }

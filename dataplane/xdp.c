@@ -121,7 +121,7 @@ static int open_cable(struct by_xdp *xdp)
     xdp->cable_link = attach(xdp, "by_group", if_nametoindex(BY_XDP_CABLE_FAR));
     if (xdp->cable_link < 0)
         error = xdp->cable_link;
-    else if (by_train_open(&xdp->train, BY_XDP_CABLE_NEAR, CABLE_MTU, BY_TRAIN_SENDS) != 0)
+    else if (by_gso_open(&xdp->gso, BY_XDP_CABLE_NEAR, CABLE_MTU, BY_GSO_SENDS) != 0)
         error = -EIO;
     left = by_xdp_cable_leave(outside);
     return error != 0 ? error : left;
@@ -202,8 +202,8 @@ void by_xdp_close(struct by_xdp *xdp)
     for (uint32_t i = 0; i < BY_XDP_PORTS_MAX; i++)
         if (xdp->link[i] >= 0)
             close(xdp->link[i]);
-    if (xdp->train)
-        by_train_close(xdp->train);
+    if (xdp->gso)
+        by_gso_close(xdp->gso);
     if (xdp->cable_link >= 0)
         close(xdp->cable_link);
     for (uint32_t i = 0; i < BY_XDP_GROUPS_MAX; i++)

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dataplane/train.h"
+#include "dataplane/gso.h"
 #include "offload/wire/packet.h"
 #include "offload/xdp/switch.h"
 
@@ -39,11 +39,11 @@ void by_xdp_refresh(struct by_xdp *xdp, uint64_t now_ns);
 /*
  * The group of the ports of `count` results, which differ in their receivers alone; -1 when they are not all
  * for ports that the kernel can serve. A frame whose first four bytes are that number (in this machine's
- * order), with IP addresses 0.0.0.0 and UDP port 0, given to by_xdp_train, leaves by each of these ports with
+ * order), with IP addresses 0.0.0.0 and UDP port 0, given to by_xdp_gso, leaves by each of these ports with
  * the addresses of the child there.
  */
 int32_t by_xdp_group(struct by_xdp *xdp, const struct by_tx *tx, uint32_t count);
-struct by_train *by_xdp_train(struct by_xdp *xdp);
+struct by_gso *by_xdp_gso(struct by_xdp *xdp);
 
 /* Counts since the start. */
 void by_xdp_read(const struct by_xdp *xdp, uint64_t counts[BY_XDP_COUNTS]);

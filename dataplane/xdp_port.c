@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dataplane/gso.h"
 #include "dataplane/interface.h"
 #include "dataplane/say.h"
-#include "dataplane/train.h"
 #include "offload/base/errors.h"
 #include "offload/linux/xdp_socket.h"
 
@@ -22,7 +22,7 @@
 
 struct by_xdp_port {
     struct by_xdp_socket *socket;
-    struct by_train *train; /* what sends */
+    struct by_gso *gso; /* what sends */
     struct rte_mempool *pool;
     uint64_t dropped;
 };
@@ -46,7 +46,7 @@ int by_xdp_port_open(struct by_xdp_port **out, const char *interface, uint16_t m
     port = calloc(1, sizeof *port);
     if (!port)
         return BY_ENOMEM;
-    error = by_train_open(&port->train, interface, mtu, BY_TRAIN_SENDS);
+    error = by_gso_open(&port->gso, interface, mtu, BY_GSO_SENDS);
     if (error != 0) {
         free(port);
         return error;
@@ -56,7 +56,7 @@ int by_xdp_port_open(struct by_xdp_port **out, const char *interface, uint16_t m
         *out = port;
         return 0;
     }
-    by_train_close(port->train);
+    by_gso_close(port->gso);
     free(port);
     if (error == -EBUSY)
         by_say("--iface %s: another process has its AF_XDP socket; end that, or use another --driver",
@@ -76,7 +76,7 @@ void by_xdp_port_start(struct by_xdp_port *port, struct rte_mempool *pool)
 
 void by_xdp_port_close(struct by_xdp_port *port)
 {
-    by_train_close(port->train);
+    by_gso_close(port->gso);
     by_xdp_socket_free(port->socket);
     free(port);
 }
@@ -119,5 +119,5 @@ uint16_t by_xdp_port_receive(struct by_xdp_port *port, struct rte_mbuf **frames,
 
 uint16_t by_xdp_port_send(struct by_xdp_port *port, struct rte_mbuf **frames, uint16_t count)
 {
-    return by_train_send(port->train, frames, count);
+    return by_gso_send(port->gso, frames, count);
 }

@@ -24,8 +24,8 @@ struct by_xdp {
     bool metered; /* jobs have shares: the engine must see what is relayed */
     uint32_t entry_count;
     int inside, relay_map, child_map, out, group_map, count_map, port_count_map, socket_map;
-    int child_program;      /* descriptor of by_child */
-    struct by_train *train; /* the near end of the cable to by_group */
+    int child_program;  /* descriptor of by_child */
+    struct by_gso *gso; /* the near end of the cable to by_group */
     int cable_link;
     struct by_xdp_ready ready;
     uint64_t ready_ports;

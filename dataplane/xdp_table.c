@@ -244,7 +244,7 @@ int32_t by_xdp_group(struct by_xdp *xdp, const struct by_tx *tx, uint32_t count)
     return group < BY_XDP_GROUPS_MAX ? (int32_t)group : -1;
 }
 
-struct by_train *by_xdp_train(struct by_xdp *xdp)
+struct by_gso *by_xdp_gso(struct by_xdp *xdp)
 {
-    return xdp->train;
+    return xdp->gso;
 }

@@ -191,7 +191,7 @@ int by_progress_carry(struct by_progress *node, const struct by_progress_config 
                       struct by_resume *resume)
 {
     struct by_endpoint_config endpoint = endpoint_config(config);
-    size_t bytes = by_resume_carry_size(resume, &endpoint);
+    size_t bytes = by_resume_copy_size(resume, &endpoint);
     struct by_endpoint *next = NULL;
     struct by_engine *engine = NULL;
     struct by_image_header header;
@@ -214,7 +214,7 @@ int by_progress_carry(struct by_progress *node, const struct by_progress_config 
             error = open_lanes(node, &header);
     }
     if (error == 0) {
-        error = by_resume_carry(resume, &next, memory, bytes, &endpoint);
+        error = by_resume_copy(resume, &next, memory, bytes, &endpoint);
         if (error != 0)
             by_fail(error, "the calls of job %u cannot go on in the trees of the next generation: %s",
                     config->job, by_error_text(error));

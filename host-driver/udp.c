@@ -30,8 +30,8 @@
 
 #define TX_BATCH    64u
 #define LEAD_BYTES  24u    /* before a packet, so that its payload starts on a cache line */
-#define TRAIN_BYTES 65536u /* of the largest datagram, in whole cache lines */
-#define TRAINS_RX   1u     /* messages of one receive call where trains come: few enough for the cache */
+#define BATCH_BYTES 65536u /* of the largest datagram, in whole cache lines */
+#define BATCHES_RX  1u     /* messages of one receive call where trains come: few enough for the cache */
 #define SKB_BYTES                                                                                            \
     768u /* what the kernel charges for a packet beside its bytes (sk_buff, shared info), about */
 #define SEND_WAIT_MS 2 /* patience with a full send buffer; after that the packets are dropped */
@@ -102,7 +102,7 @@ static uint32_t open_message(struct udp *udp, uint32_t room, struct by_rx *rx)
     } while (count < room && udp->got_offset < message->msg_len);
     if (udp->got_offset < message->msg_len)
         return count;
-    udp->rx_limit = stride < message->msg_len     ? TRAINS_RX
+    udp->rx_limit = stride < message->msg_len     ? BATCHES_RX
                     : udp->rx_limit < BY_RX_BATCH ? udp->rx_limit + 1
                                                   : BY_RX_BATCH;
     message->msg_hdr.msg_namelen = sizeof(struct sockaddr_in);
@@ -215,12 +215,12 @@ static void count_packets(struct by_port_counters *counters, const struct msghdr
 }
 
 /* Sends the packets of a train one by one: the system does not take it whole. */
-static void send_singly(struct udp *udp, uint16_t port, struct msghdr *train)
+static void send_singly(struct udp *udp, uint16_t port, struct msghdr *batch)
 {
-    for (size_t i = 0; i < train->msg_iovlen; i += 2) {
-        struct msghdr one = {.msg_name = train->msg_name,
-                             .msg_namelen = train->msg_namelen,
-                             .msg_iov = train->msg_iov + i,
+    for (size_t i = 0; i < batch->msg_iovlen; i += 2) {
+        struct msghdr one = {.msg_name = batch->msg_name,
+                             .msg_namelen = batch->msg_namelen,
+                             .msg_iov = batch->msg_iov + i,
                              .msg_iovlen = 2};
 
         count_packets(&udp->base.ports[port], &one, sendmsg(udp->fd[port], &one, 0) >= 0);
@@ -529,15 +529,15 @@ static int want_rings(struct udp *udp, const struct by_transport_config *config)
 
 static int prepare(struct udp *udp)
 {
-    size_t bytes = (size_t)TRAIN_BYTES * BY_RX_BATCH; /* touched only where something comes */
+    size_t bytes = (size_t)BATCH_BYTES * BY_RX_BATCH; /* touched only where something comes */
 
     udp->buffers = aligned_alloc(64, bytes);
     if (udp->buffers == NULL)
-        return by_fail(BY_ENOMEM, "no memory for %u datagrams of %u bytes", BY_RX_BATCH, TRAIN_BYTES);
-    udp->rx_limit = TRAINS_RX;
+        return by_fail(BY_ENOMEM, "no memory for %u datagrams of %u bytes", BY_RX_BATCH, BATCH_BYTES);
+    udp->rx_limit = BATCHES_RX;
     for (uint32_t i = 0; i < BY_RX_BATCH; i++) {
-        udp->rx_piece[i].iov_base = udp->buffers + (size_t)i * TRAIN_BYTES + LEAD_BYTES;
-        udp->rx_piece[i].iov_len = TRAIN_BYTES - LEAD_BYTES;
+        udp->rx_piece[i].iov_base = udp->buffers + (size_t)i * BATCH_BYTES + LEAD_BYTES;
+        udp->rx_piece[i].iov_len = BATCH_BYTES - LEAD_BYTES;
         udp->rx_message[i].msg_hdr = (struct msghdr){.msg_name = &udp->rx_from[i],
                                                      .msg_namelen = sizeof(udp->rx_from[i]),
                                                      .msg_iov = &udp->rx_piece[i],

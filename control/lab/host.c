@@ -153,9 +153,9 @@ struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t job)
     snprintf(controller, sizeof(controller), "BANYAN_CONTROLLER=unix:%.480s/members.sock", lab->folder);
     if (lab_has_shm(&lab->options))
         environment[set++] = sockets;
-    else if (lab_has_trains(&lab->options))
+    else if (lab_has_gso(&lab->options))
         environment[set++] = segments;
-    if (!lab_has_shm(&lab->options) && lab_has_trains(&lab->options) && lab->options.cut)
+    if (!lab_has_shm(&lab->options) && lab_has_gso(&lab->options) && lab->options.cut)
         environment[set++] = ring;
     if (lab->options.controller) { /* which gives it its table */
         environment[set++] = controller;

@@ -175,7 +175,7 @@ static inline bool lab_has_shm(const struct lab_options *options)
     return strcmp(options->transport, "shm") == 0;
 }
 /* Nodes give trains of frames to their links, which carry them whole, or cut them before they do. */
-static inline bool lab_has_trains(const struct lab_options *options)
+static inline bool lab_has_gso(const struct lab_options *options)
 {
     if (strcmp(options->driver, "auto") != 0)
         return strcmp(options->driver, "gso") == 0 || strcmp(options->driver, "ring") == 0;
@@ -185,7 +185,7 @@ static inline bool lab_has_trains(const struct lab_options *options)
 /* What drives the switches' ports. */
 static inline const char *lab_driver(const struct lab_options *options)
 {
-    if (strcmp(options->driver, "auto") != 0 || !lab_has_trains(options))
+    if (strcmp(options->driver, "auto") != 0 || !lab_has_gso(options))
         return options->driver;
     return options->cut ? "ring" : "gso";
 }

@@ -216,8 +216,8 @@ static int prepare_inside(const struct lab *lab, uint32_t node)
     static const uint32_t commands[] = {ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO, ETHTOOL_STXCSUM,
                                         ETHTOOL_SRXCSUM};
     bool xdp = strcmp(lab->options.driver, "xdp") == 0;
-    bool offload_sums = xdp || lab_has_trains(&lab->options);
-    bool whole = lab_has_trains(&lab->options) && !lab->options.cut;
+    bool offload_sums = xdp || lab_has_gso(&lab->options);
+    bool whole = lab_has_gso(&lab->options) && !lab->options.cut;
     char path[128];
     int fd;
 

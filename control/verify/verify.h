@@ -1,7 +1,7 @@
 /*
- * An independent check of plan files: own reading, own arithmetic (GMP rationals), nothing of planner/. It takes
- * the trees and the cut that a file claims, adds up what they do to every link, and says how good the plan
- * is. Nothing that the file says about itself is believed. One thread for each call.
+ * An independent check of plan files: own reading, own arithmetic (GMP rationals), nothing of planner/. It
+ * takes the trees and the cut that a file claims, adds up what they do to every link, and says how good the
+ * plan is. Nothing that the file says about itself is believed. One thread for each call.
  */
 #ifndef BY_VERIFY_VERIFY_H
 #define BY_VERIFY_VERIFY_H

@@ -2,7 +2,7 @@
  * Sockets of the control channel. Each client has a channel (the message being received) and an output buffer
  * of one answer: while it is not yet written, no further request of that client is taken, so a client that
  * does not read cannot make the switch grow. One thread; who comes over TLS is met in another
- * (firmware/secure/greeter.h), and is a client once it has shown who it is.
+ * (firmware/secure/acceptor.h), and is a client once it has shown who it is.
  */
 #include "firmware/linux/server.h"
 
@@ -24,7 +24,7 @@
 #include "dataplane/say.h"
 #include "firmware/agent/refuse.h"
 #include "firmware/linux/options.h"
-#include "firmware/secure/greeter.h"
+#include "firmware/secure/acceptor.h"
 #include "firmware/secure/hostport.h"
 #include "firmware/secure/strangers.h"
 #include "offload/base/bytes.h"
@@ -79,7 +79,7 @@ struct by_server {
     int epoll;
     struct by_agent *agent;
     struct by_tls_identity *identity;
-    struct by_greeter *greeter; /* or NULL: nobody comes over TLS */
+    struct by_acceptor *acceptor; /* or NULL: nobody comes over TLS */
     uint64_t arrivals;
     struct by_rate rate; /* of arrivals */
     bool paused;         /* too many came: nobody is accepted for a while */
@@ -203,18 +203,18 @@ static int open_listener(struct by_server *server, const char *address)
         by_say("--control %s: %s", address, strerror(errno));
         return BY_EIO;
     }
-    return listener->secure ? by_greeter_listen(server->greeter, listener->fd) : 0;
+    return listener->secure ? by_acceptor_listen(server->acceptor, listener->fd) : 0;
 }
 
 /* Reads the keys, and starts the thread that meets who comes over TLS: before others narrow down where
  * threads run. */
-static int open_greeter(struct by_server *server, const char *keys)
+static int open_acceptor(struct by_server *server, const char *keys)
 {
-    struct by_greeter_options options = {.handshakes = HANDSHAKES,
-                                         .deadline_ms = BY_GREETER_DEADLINE_MS,
-                                         .per_second = ARRIVALS_PER_S,
-                                         .burst = ARRIVALS_BURST,
-                                         .niceness = NICENESS};
+    struct by_acceptor_options options = {.handshakes = HANDSHAKES,
+                                          .deadline_ms = BY_ACCEPTOR_DEADLINE_MS,
+                                          .per_second = ARRIVALS_PER_S,
+                                          .burst = ARRIVALS_BURST,
+                                          .niceness = NICENESS};
     char text[BY_TLS_TEXT_MAX];
     int result = by_tls_identity_open(keys, BY_TLS_SWITCH, &server->identity, text);
 
@@ -223,9 +223,9 @@ static int open_greeter(struct by_server *server, const char *keys)
         return BY_EINVAL; /* whatever is wrong with them, the user chose them */
     }
     options.identity = server->identity;
-    result = by_greeter_open(&server->greeter, &options);
+    result = by_acceptor_open(&server->acceptor, &options);
     if (result == 0 &&
-        watch(server, by_greeter_fd(server->greeter), EPOLLIN, server->greeter, EPOLL_CTL_ADD) != 0)
+        watch(server, by_acceptor_fd(server->acceptor), EPOLLIN, server->acceptor, EPOLL_CTL_ADD) != 0)
         result = BY_EIO;
     if (result != 0)
         by_say("--keys %s: no thread for handshakes: %s", keys, strerror(errno));
@@ -247,7 +247,7 @@ int by_server_open(struct by_server **out, const char *const *addresses, unsigne
     if (server->epoll < 0)
         result = BY_EIO;
     if (keys && result == 0)
-        result = open_greeter(server, keys);
+        result = open_acceptor(server, keys);
     for (unsigned i = 0; i < count && result == 0; i++)
         result = open_listener(server, addresses[i]);
     if (result != 0) {
@@ -280,7 +280,7 @@ static void drop_client(struct client *client)
  * new, but perhaps of those who were not told of. */
 static void say_refused(struct by_server *server, const char *why)
 {
-    char line[BY_GREETER_TEXT_MAX + BY_STRANGERS_MORE_MAX + 64], more[BY_STRANGERS_MORE_MAX] = "";
+    char line[BY_ACCEPTOR_TEXT_MAX + BY_STRANGERS_MORE_MAX + 64], more[BY_STRANGERS_MORE_MAX] = "";
 
     if (!(why ? by_strangers_come : by_strangers_rest)(&server->refused, clock_ns(), more))
         return;
@@ -405,7 +405,7 @@ static void take_greeted(struct by_server *server)
 {
     struct by_greeted who;
 
-    for (unsigned i = 0; i < CLIENTS_MAX && by_greeter_take(server->greeter, &who); i++) {
+    for (unsigned i = 0; i < CLIENTS_MAX && by_acceptor_take(server->acceptor, &who); i++) {
         if (who.tls)
             admit(server, who.tls, who.fd);
         else
@@ -544,7 +544,7 @@ void by_server_serve(void *context)
     for (int i = 0; i < count; i++) {
         char *what = events[i].data.ptr;
 
-        if (what == (char *)server->greeter) {
+        if (what == (char *)server->acceptor) {
             take_greeted(server);
         } else if (what >= (char *)server->listeners &&
                    what < (char *)(server->listeners + BY_LISTENERS_MAX)) {
@@ -562,7 +562,7 @@ void by_server_close(struct by_server *server)
 {
     if (!server)
         return;
-    by_greeter_close(server->greeter);
+    by_acceptor_close(server->acceptor);
     for (unsigned i = 0; i < CLIENTS_MAX + SPARES; i++)
         if (server->clients[i].fd >= 0)
             drop_client(&server->clients[i]);

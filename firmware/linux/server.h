@@ -2,7 +2,7 @@
  * The sockets of the control channel: listeners on UNIX, TCP and TLS addresses, and the clients that came.
  * Bytes go to the agent's channel step and back; nothing here blocks. One thread: the one that runs the
  * shell, which calls by_server_serve when the server's descriptor is readable. Handshakes of TLS have a
- * thread beside it (firmware/secure/greeter.h).
+ * thread beside it (firmware/secure/acceptor.h).
  */
 #ifndef BY_FIRMWARE_LINUX_SERVER_H
 #define BY_FIRMWARE_LINUX_SERVER_H

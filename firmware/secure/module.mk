@@ -2,7 +2,7 @@
 LIBS += secure
 secure_SRC := \
 	firmware/secure/openssl.c \
-	firmware/secure/greeter.c \
+	firmware/secure/acceptor.c \
 	firmware/secure/hostport.c \
 	firmware/secure/psk.c \
 	firmware/secure/strangers.c \

@@ -10,7 +10,7 @@
 
 #include "host-driver/error.h"
 
-#define TRAIN_BYTES 65536u
+#define BATCH_BYTES 65536u
 #define WAITS_MAX   2u /* milliseconds of patience with a full send buffer; after that parcels are lost */
 
 struct by_batch_io {
@@ -36,11 +36,11 @@ int by_batch_open(struct by_batch *batch)
         return by_fail(BY_EIO, "no UDP socket: %s", strerror(errno));
     io = batch->io = calloc(1, sizeof(*io));
     if (io != NULL)
-        io->buffers = malloc((size_t)BY_BATCH_RX * TRAIN_BYTES);
+        io->buffers = malloc((size_t)BY_BATCH_RX * BATCH_BYTES);
     if (io == NULL || io->buffers == NULL)
-        return by_fail(BY_ENOMEM, "no memory for %u datagrams of %u bytes", BY_BATCH_RX, TRAIN_BYTES);
+        return by_fail(BY_ENOMEM, "no memory for %u datagrams of %u bytes", BY_BATCH_RX, BATCH_BYTES);
     for (uint32_t i = 0; i < BY_BATCH_RX; i++) {
-        io->rx_piece[i] = (struct iovec){io->buffers + (size_t)i * TRAIN_BYTES, TRAIN_BYTES};
+        io->rx_piece[i] = (struct iovec){io->buffers + (size_t)i * BATCH_BYTES, BATCH_BYTES};
         io->rx_message[i].msg_hdr = (struct msghdr){.msg_name = &io->rx_from[i],
                                                     .msg_iov = &io->rx_piece[i],
                                                     .msg_iovlen = 1,
@@ -177,7 +177,7 @@ uint32_t by_batch_receive(struct by_batch *batch, struct by_rx *rx)
         uint32_t size = left < stride ? left : stride;
 
         rx[count++] =
-            (struct by_rx){.data = io->buffers + (size_t)batch->got_at * TRAIN_BYTES + batch->got_offset,
+            (struct by_rx){.data = io->buffers + (size_t)batch->got_at * BATCH_BYTES + batch->got_offset,
                            .bytes = (uint16_t)(size <= UINT16_MAX ? size : 0),
                            .port = ntohs(from->sin_port),
                            .src_ip = ntohl(from->sin_addr.s_addr)};

@@ -178,7 +178,7 @@ static void depart(struct by_world *world, struct by_sim_direction *direction, s
 {
     const struct by_world_arc *arc = &direction->arc;
     struct by_sim_parcel *parcel = departure->relayed;
-    uint64_t frames = world->config.train;
+    uint64_t frames = world->config.batch;
     uint64_t took_ps;
 
     if (parcel == NULL) {
@@ -246,7 +246,7 @@ void by_cable_send(struct by_world *world, uint32_t node, const struct by_tx *tx
     uint64_t bytes = relayed != NULL ? relayed->bytes : BY_WIRE_HEADER_BYTES + (uint64_t)tx->payload_bytes;
     struct by_departure *departure;
 
-    bytes = (bytes + BY_WORLD_FRAME_BYTES) * config->train;
+    bytes = (bytes + BY_WORLD_FRAME_BYTES) * config->batch;
     if (direction->count >= config->queue_max ||
         (direction->count > 0 && direction->queue_bytes + bytes > config->queue_bytes_max)) {
         drop(world, node, direction, tx, relayed);

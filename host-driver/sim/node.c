@@ -310,7 +310,7 @@ static int is_added_later(struct by_world *world, uint32_t index, struct by_sim_
 {
     struct by_sim_node *node = &world->nodes[index];
     const struct by_progress_mark *mark;
-    unsigned __int128 bytes = (unsigned __int128)(parcel->bytes - BY_WIRE_HEADER_BYTES) * world->config.train;
+    unsigned __int128 bytes = (unsigned __int128)(parcel->bytes - BY_WIRE_HEADER_BYTES) * world->config.batch;
 
     if (node->add_den == 0 || parcel->data[AT_TYPE] != BY_TYPE_CONTRIB ||
         parcel->data[AT_FLAGS] & BY_FLAG_NODATA)

@@ -96,9 +96,9 @@ static void carry(struct by_world *world, uint32_t index, uint32_t job)
     config.image_bytes = node->told_bytes;
     config.job = world->jobs[job];
     config.isa = by_sim_isa();
-    bytes = by_resume_carry_size(node->resume[job], &config);
+    bytes = by_resume_copy_size(node->resume[job], &config);
     memory = aligned(bytes);
-    if (by_resume_carry(node->resume[job], &endpoint, memory, bytes, &config) != 0)
+    if (by_resume_copy(node->resume[job], &endpoint, memory, bytes, &config) != 0)
         abort();
     by_sim_retire(world, node->endpoint[job]);
     node->endpoint[job] = endpoint;

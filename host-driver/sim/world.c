@@ -162,8 +162,8 @@ static void take_config(struct by_world *world, const struct by_world_config *co
         world->config.queue_max = UINT32_MAX;
     if (config->queue_bytes_max == 0)
         world->config.queue_bytes_max = UINT64_MAX;
-    if (config->train == 0)
-        world->config.train = 1;
+    if (config->batch == 0)
+        world->config.batch = 1;
 }
 
 static void lay_cables(struct by_world *world, const struct by_world_fabric *fabric)

@@ -67,7 +67,7 @@ struct by_world_config {
     uint64_t queue_bytes_max; /* the same in bytes */
     uint32_t mark_at;         /* with so many packets waiting, what joins them is marked (ECN); 0: never */
     uint64_t mark_bytes;      /* a packet that finds a longer queue is marked CE; 0: none */
-    uint32_t train;   /* frames that each packet stands for: it takes so many times its bytes of a cable, of a
+    uint32_t batch;   /* frames that each packet stands for: it takes so many times its bytes of a cable, of a
                          queue and of a node's additions; 0: 1 */
     uint32_t poll_ns; /* the longest time from the arrival of a packet to the step that takes it */
     uint32_t burst;   /* packets a step */

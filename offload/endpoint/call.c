@@ -287,7 +287,7 @@ int by_endpoint_test(struct by_endpoint *endpoint, uint32_t id, struct by_call_s
 void by_call_finish(struct by_endpoint *endpoint, struct by_call_state *call)
 {
     BY_ASSERT(call->phase == BY_CALL_RUNNING && call->remaining == 0);
-    by_keep_save(endpoint, call);
+    by_retain_save(endpoint, call);
     call->phase = BY_CALL_ENDED;
     call->status.error = 0;
     if (call->part == BY_PART_SCALES) {

@@ -333,7 +333,7 @@ void by_cursor_take(struct by_endpoint *endpoint, struct by_ep_lane *lane, struc
     flight->call = (uint8_t)index;
     if (call->part != BY_PART_ALL)
         by_exact_fill(endpoint, call, flight);
-    by_keep_note(endpoint, lane, flight, cursor->shard, at);
+    by_retain_note(endpoint, lane, flight, cursor->shard, at);
     if (word ||
         !by_done_gap(endpoint, call->number, cursor->shard, cursor->at, cursor->end, &cursor->at, &stop)) {
         cursor->active = 0;

@@ -1,8 +1,8 @@
 /*
  * The endpoint as a whole: memory, start, step. The parts: share.c (which trees serve what), cursor.c
  * (chunks), call.c (posting and ends), session.c (the roll call), send.c, accept.c, timer.c, pace.c (how
- * fast), suspect.c (blame), guess.c (others' calls), exact.c (sums in mode EXACT); keep.c, done.c, resume.c
- * and carry.c (calls that go on in other trees). state.h holds the records that they share. Pure; the
+ * fast), suspect.c (blame), guess.c (others' calls), exact.c (sums in mode EXACT); retain.c, done.c, resume.c
+ * and resume_copy.c (calls that go on in other trees). state.h holds the records that they share. Pure; the
  * endpoint's thread.
  */
 #include "offload/endpoint/state.h"
@@ -77,7 +77,8 @@ static int lay_out(const struct by_endpoint_config *config, struct layout *layou
             layout->tree_limit = leaf.tree + 1u;
         layout->windows += leaf.window;
         if (config->resume)
-            layout->keep_at += by_keep_traces(leaf.window) + by_keep_places(leaf.window, leaf.payload_max);
+            layout->keep_at +=
+                by_retain_traces(leaf.window) + by_retain_places(leaf.window, leaf.payload_max);
     }
     if (layout->lane_count > BY_TREES_MAX)
         return BY_EINVAL;
@@ -205,8 +206,8 @@ int by_endpoint_init(struct by_endpoint **endpoint, void *memory, size_t bytes,
         if (!config->resume)
             continue;
         e->lanes[l].traces = (struct by_trace *)keep;
-        e->lanes[l].keep = keep + by_keep_traces(leaf.window);
-        keep += by_keep_traces(leaf.window) + by_keep_places(leaf.window, leaf.payload_max);
+        e->lanes[l].keep = keep + by_retain_traces(leaf.window);
+        keep += by_retain_traces(leaf.window) + by_retain_places(leaf.window, leaf.payload_max);
     }
     by_timer_init(e);
     by_share_init(e);

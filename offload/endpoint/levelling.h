@@ -1,5 +1,5 @@
 /*
- * One rank's side of levelling, shared by resume.c and carry.c and by nobody else. Everything lies in one
+ * One rank's side of levelling, shared by resume.c and resume_copy.c and by nobody else. Everything lies in one
  * block of the caller's memory.
  */
 #ifndef BY_ENDPOINT_LEVELLING_H

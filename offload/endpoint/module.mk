@@ -3,13 +3,13 @@ offload_SRC += \
 	offload/endpoint/able.c \
 	offload/endpoint/accept.c \
 	offload/endpoint/call.c \
-	offload/endpoint/carry.c \
+	offload/endpoint/resume_copy.c \
 	offload/endpoint/cursor.c \
 	offload/endpoint/done.c \
 	offload/endpoint/endpoint.c \
 	offload/endpoint/exact.c \
 	offload/endpoint/guess.c \
-	offload/endpoint/keep.c \
+	offload/endpoint/retain.c \
 	offload/endpoint/pace.c \
 	offload/endpoint/resume.c \
 	offload/endpoint/send.c \

@@ -2,7 +2,7 @@
  * Levelling: each rank tells all others what it has (REPORT), finds out what some rank has and it has not,
  * asks one that has it (NEED), is given it (COPY), and says when nothing is missing (LEVEL). Who lacks a
  * chunk decides alone, from the reports, which are the same everywhere; who gives looks at nothing but what
- * it holds. Neighbours: keep.c holds, carry.c goes on. Pure; the endpoint's thread.
+ * it holds. Neighbours: retain.c holds, resume_copy.c goes on. Pure; the endpoint's thread.
  *
  * A rank that could still take a packet after its report might complete what others then reduce again, from
  * an input that its result has overwritten: so it is frozen before it reports, and nobody decides before all
@@ -121,7 +121,7 @@ static void add_input(struct by_resume *resume, struct by_ep_lane *lane, struct 
     const struct by_reducer *reducer =
         by_reducer_get(endpoint->config.isa, call->op, by_reduction_dtype(call->mode, call->op, call->dtype));
     struct by_trace *trace = by_trace_at(lane, flight->seq);
-    uint8_t *sum = by_keep_at(lane, flight->seq);
+    uint8_t *sum = by_retain_at(lane, flight->seq);
     uint32_t guard = 0;
 
     BY_ASSERT(reducer != NULL);
@@ -271,7 +271,7 @@ static int take_need(struct by_resume *resume, uint16_t rank, const uint8_t *dat
     if (bytes != NEED_BYTES)
         return BY_EFORMAT;
     lane = lane_of(resume, data, &seq);
-    if (lane == NULL || by_keep_held(resume->endpoint, lane, seq, &held) == NULL)
+    if (lane == NULL || by_retain_held(resume->endpoint, lane, seq, &held) == NULL)
         return 0;
     resume->answer_to = rank;
     resume->answer_lane = (uint16_t)(lane - resume->endpoint->lanes);
@@ -370,7 +370,7 @@ static size_t say_copy(struct by_resume *resume, uint8_t *data, uint16_t *to)
 {
     const struct by_ep_lane *lane = &resume->endpoint->lanes[resume->answer_lane];
     uint32_t bytes;
-    const uint8_t *held = by_keep_held(resume->endpoint, lane, resume->answer_seq, &bytes);
+    const uint8_t *held = by_retain_held(resume->endpoint, lane, resume->answer_seq, &bytes);
 
     *to = resume->answer_to;
     resume->answer_to = BY_RANK_NONE;

@@ -44,7 +44,7 @@ int by_resume_is_level(const struct by_resume *resume);
 uint16_t by_resume_awaited(const struct by_resume *resume);
 
 /* Bytes (64-byte aligned) for the endpoint that goes on; 0 as by_endpoint_size. */
-size_t by_resume_carry_size(const struct by_resume *resume, const struct by_endpoint_config *config);
+size_t by_resume_copy_size(const struct by_resume *resume, const struct by_endpoint_config *config);
 /*
  * The endpoint that goes on: every rank is level; `config` has another generation's image, in which the rank
  * is the same. Calls keep their ids, buffers and numbers. From the first step on it sends what is left of
@@ -52,7 +52,7 @@ size_t by_resume_carry_size(const struct by_resume *resume, const struct by_endp
  * wait for its word. BY_EUNSUPPORTED when the new trees do not serve a call that runs; then, and with the
  * errors of by_endpoint_init, the old one is as it was.
  */
-int by_resume_carry(struct by_resume *resume, struct by_endpoint **endpoint, void *memory, size_t bytes,
-                    const struct by_endpoint_config *config);
+int by_resume_copy(struct by_resume *resume, struct by_endpoint **endpoint, void *memory, size_t bytes,
+                   const struct by_endpoint_config *config);
 
 #endif

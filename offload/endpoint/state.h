@@ -79,7 +79,7 @@ struct by_flight {
     uint8_t flags;         /* enum by_flight_flag */
 };
 
-/* Who gets a chunk's value, and so who can give it to whom when a node has died (keep.c). */
+/* Who gets a chunk's value, and so who can give it to whom when a node has died (retain.c). */
 enum by_chunk_kind {
     BY_CHUNK_ALL = 1, /* every rank */
     BY_CHUNK_FROM,    /* every rank, from its owner */
@@ -359,20 +359,20 @@ void by_cursor_take(struct by_endpoint *endpoint, struct by_ep_lane *lane, struc
 int by_cursor_segment(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                       const struct by_call_state *call, uint32_t *shard, uint64_t *from, uint64_t *to);
 
-/* keep.c: what a chunk was, and what others may still need of it. All do nothing without config.resume. */
+/* retain.c: what a chunk was, and what others may still need of it. All do nothing without config.resume. */
 /* Bytes that a lane of this window needs for each payload byte's worth: traces and places. */
-size_t by_keep_traces(uint32_t window);
-size_t by_keep_places(uint32_t window, uint32_t payload_max);
+size_t by_retain_traces(uint32_t window);
+size_t by_retain_places(uint32_t window, uint32_t payload_max);
 /* A chunk, lane->next, is about to go out for the first time. */
-void by_keep_note(struct by_endpoint *endpoint, struct by_ep_lane *lane, const struct by_flight *flight,
-                  uint32_t shard, uint64_t at);
+void by_retain_note(struct by_endpoint *endpoint, struct by_ep_lane *lane, const struct by_flight *flight,
+                    uint32_t shard, uint64_t at);
 /* The call's buffers go back to the user: copies what others may still need. */
-void by_keep_save(struct by_endpoint *endpoint, const struct by_call_state *call);
+void by_retain_save(struct by_endpoint *endpoint, const struct by_call_state *call);
 /* What this rank can give of a chunk: the value, or its input to a chunk for its owner; NULL: nothing. */
-const uint8_t *by_keep_held(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint32_t seq,
-                            uint32_t *bytes);
+const uint8_t *by_retain_held(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint32_t seq,
+                              uint32_t *bytes);
 /* The place of a chunk. */
-uint8_t *by_keep_at(const struct by_ep_lane *lane, uint32_t seq);
+uint8_t *by_retain_at(const struct by_ep_lane *lane, uint32_t seq);
 
 /* done.c: what earlier generations have done of the calls that run. */
 void by_done_add(struct by_endpoint *endpoint, const struct by_done *done);

@@ -2,7 +2,7 @@
  * Frames of an interface, in memory that the kernel writes: a program at the interface's entrance (tcx, since
  * Linux 6.6) copies each into a ring (BPF ring buffer) and ends its way there, before the kernel's stack sees
  * it. One copy and no system call for a frame, and a wake-up only for a reader that has said that it sleeps.
- * Neighbours: dataplane/train.c (ports of the switch), host-driver/udp.c (hosts). Linux alone; one thread for
+ * Neighbours: dataplane/gso.c (ports of the switch), host-driver/udp.c (hosts). Linux alone; one thread for
  * each ring.
  */
 #ifndef BY_LINUX_RING_H

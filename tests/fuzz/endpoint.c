@@ -153,11 +153,11 @@ static uint16_t gen_of(const uint8_t *image)
 static void carry(struct host *host)
 {
     struct by_endpoint_config config = config_of(1);
-    size_t bytes = by_resume_carry_size(host->resume, &config);
+    size_t bytes = by_resume_copy_size(host->resume, &config);
     void *memory = aligned_alloc(64, bytes);
 
     FUZZ_CHECK(bytes > 0 && memory != NULL);
-    FUZZ_CHECK(by_resume_carry(host->resume, &host->endpoint, memory, bytes, &config) == 0);
+    FUZZ_CHECK(by_resume_copy(host->resume, &host->endpoint, memory, bytes, &config) == 0);
     host->image = images[1];
     free(host->memory);
     host->memory = memory;

@@ -35,7 +35,7 @@ echo "status $status; left: $left"
 exit 1
 END
 chmod +x "$dir/watch"
-for script in lab-smoke lab-jobs lab-again lab-blame lab-kill lab-push lab-teardown lab-trains switchd; do
+for script in lab-smoke lab-jobs lab-again lab-blame lab-kill lab-push lab-teardown lab-gso switchd; do
     for seconds in ${SECONDS_BEFORE:-1 4}; do
         check "$script.sh ended by SIGTERM after $seconds s leaves nothing" unshare --mount --pid --fork --mount-proc "$dir/watch" \
             "tests/lab/$script.sh" "$build" TERM "$seconds"

@@ -115,11 +115,11 @@ end_lab() {
 }
 # swallow SWITCH INTERFACE: drops what comes there from now on; its process is the last of $swallowing.
 swallow() {
-    ip netns exec "lab-$id-$1" "$build/tools/lab-swallow" "$2" >"$dir/swallow.$2" 2>&1 &
+    ip netns exec "lab-$id-$1" "$build/tools/lab-blackhole" "$2" >"$dir/swallow.$2" 2>&1 &
     swallowing+=("$!")
     children+=("$!")
     disown
-    await 2 grep -q swallowing "$dir/swallow.$2" || { fail "lab-swallow in $1" "$dir/swallow.$2"; finish; }
+    await 2 grep -q swallowing "$dir/swallow.$2" || { fail "lab-blackhole in $1" "$dir/swallow.$2"; finish; }
 }
 swallow_no_more() { # ends them, and waits until the kernel has taken their programs away
     kill "${swallowing[@]}" 2>/dev/null

@@ -1,5 +1,5 @@
 # lab: real switches, hosts and links in network namespaces. What needs no root also runs without, in one process.
-LAB_SHORT := lab-smoke lab-modes lab-jobs lab-attacks lab-survive lab-again lab-blame lab-faults lab-kill lab-leaks lab-shm lab-push lab-daemon lab-tls lab-join lab-doctor lab-top lab-refusals lab-teardown lab-trains lab-xdp switchd plot planning documents sim output
+LAB_SHORT := lab-smoke lab-modes lab-jobs lab-attacks lab-survive lab-again lab-blame lab-faults lab-kill lab-leaks lab-shm lab-push lab-daemon lab-tls lab-join lab-doctor lab-top lab-refusals lab-teardown lab-gso lab-xdp switchd plot planning documents sim output
 
 # What somebody with a raw socket can try, for lab-attacks.sh.
 TOOLS += lab-attack control-attack lab-tenant lab-attack-shm
@@ -16,8 +16,8 @@ control-attack_LDLIBS := -lprotobuf-nanopb -lssl -lcrypto
 $(B)/obj/tests/lab/attack.o $(B)/obj/tests/lab/attack_control.o: | $(GEN)/proto/control.pb.h
 
 # A cable that swallows packets, for lab-survive.sh.
-TOOLS += lab-swallow
-lab-swallow_SRC := tests/lab/swallow.c
+TOOLS += lab-blackhole
+lab-blackhole_SRC := tests/lab/blackhole.c
 
 # Communicators that come and go, with the shared library, as a program would.
 TOOLS += communicators

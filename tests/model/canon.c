@@ -154,7 +154,7 @@ static void canon_kept(struct by_ep_lane *lane)
             used |= trace->kept || (trace->added > 0 && !by_lane_is_done(lane, seq));
         }
         if (!used)
-            memset(by_keep_at(lane, slot), MODEL_STALE, 2u * lane->payload_max);
+            memset(by_retain_at(lane, slot), MODEL_STALE, 2u * lane->payload_max);
     }
 }
 

@@ -105,9 +105,9 @@ static void carry(int index)
     for (uint32_t k = 0; k < model.chunk_count; k++)
         done |= (uint32_t)model_is_done(c, k) << k;
     host->rolled = model_endpoint_of(c)->session_phase == BY_SESSION_AGREED;
-    BY_ASSERT(by_resume_carry_size(resume, &config) <= c->block_bytes);
-    if (by_resume_carry(resume, &endpoint, c->arena + c->block_at + host->attempt * c->block_bytes,
-                        c->block_bytes, &config) != 0) {
+    BY_ASSERT(by_resume_copy_size(resume, &config) <= c->block_bytes);
+    if (by_resume_copy(resume, &endpoint, c->arena + c->block_at + host->attempt * c->block_bytes,
+                       c->block_bytes, &config) != 0) {
         model_violate("calls cannot be carried over");
         return;
     }

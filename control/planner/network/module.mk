@@ -1,7 +1,7 @@
 # network: trees that branch in switches, found by exact linear programs or by growth.
 control_SRC += \
 	control/planner/network/allreduce.c \
-	control/planner/network/arbor.c \
+	control/planner/network/tree_pair.c \
 	control/planner/network/arborescence.c \
 	control/planner/network/blocks.c \
 	control/planner/network/budget.c \

@@ -1,12 +1,12 @@
 /* Packing pairs of trees into directed links: a linear program whose columns are priced one by one. See
- * pairs.h, simplex.h, arbor.h. */
+ * pairs.h, simplex.h, tree_pair.h. */
 #include "control/planner/network/pairs.h"
 
 #include "control/base/alloc.h"
 #include "control/base/clock.h"
 #include "control/base/fraction.h"
-#include "control/planner/network/arbor.h"
 #include "control/planner/network/simplex.h"
+#include "control/planner/network/tree_pair.h"
 
 /* Rows and sites up to which the program is tried (count): a price takes an arborescence for each root and
  * each optional switch. */
@@ -26,7 +26,7 @@ struct pairs_column {
 };
 
 struct pairs_program {
-    struct by_arbor *arbor;
+    struct by_tree_pair *tree_pair;
     struct by_simplex *simplex;
     uint32_t column_count;
     struct pairs_column *columns;
@@ -47,20 +47,20 @@ static void program_free(struct pairs_program *program)
     }
     free(program->columns);
     by_simplex_free(program->simplex);
-    by_arbor_free(program->arbor);
+    by_tree_pair_free(program->tree_pair);
 }
 
 /* What the prices prove: the bound, where no pair costs less than `floor`. */
 static void keep_bound(const struct pairs_program *program, const int64_t *prices, const int64_t *limits,
                        __int128 floor, struct by_packed *packed)
 {
-    uint32_t count = by_arbor_row_count(program->arbor);
+    uint32_t count = by_tree_pair_row_count(program->tree_pair);
     struct by_price *rows = by_alloc(count, sizeof(*rows));
 
     for (uint32_t i = 0; i < count; i++) {
         uint32_t ends[2];
 
-        by_arbor_row_ends(program->arbor, i, ends);
+        by_tree_pair_row_ends(program->tree_pair, i, ends);
         rows[i] = (struct by_price){ends[0], ends[1], prices[i]};
     }
     packed->proof = by_certificate_of_prices(rows, limits, count, false, floor, &packed->bound);
@@ -73,13 +73,13 @@ static void keep_bound(const struct pairs_program *program, const int64_t *price
  * search first, and by a full one when that finds none that improves. */
 static void solve(struct pairs_program *program, int64_t bound, double deadline, struct by_packed *packed)
 {
-    uint32_t rows = by_arbor_row_count(program->arbor);
+    uint32_t rows = by_tree_pair_row_count(program->tree_pair);
     int64_t *limits = by_alloc(rows, sizeof(*limits)), *prices = by_alloc(rows, sizeof(*prices)), one;
     int32_t *counts = by_alloc(rows, sizeof(*counts));
     bool prove = false;
 
     for (uint32_t i = 0; i < rows; i++)
-        limits[i] = by_arbor_row_capacity(program->arbor, i);
+        limits[i] = by_tree_pair_row_capacity(program->tree_pair, i);
     program->simplex = by_simplex_new(rows, limits);
     program->columns = by_alloc(PAIRS_COLUMNS_MAX, sizeof(*program->columns));
     while (program->column_count < PAIRS_COLUMNS_MAX && (deadline <= 0 || by_plan_clock() < deadline) &&
@@ -88,14 +88,15 @@ static void solve(struct pairs_program *program, int64_t bound, double deadline,
         __int128 floor;
 
         by_simplex_prices(program->simplex, prices, &one);
-        by_arbor_price(program->arbor, prices, prove, counts, &floor);
+        by_tree_pair_price(program->tree_pair, prices, prove, counts, &floor);
         if (by_simplex_offer(program->simplex, counts, program->column_count)) {
-            column->up.paths = by_arbor_paths(program->arbor, true, &column->root, &column->up.path_count);
+            column->up.paths =
+                by_tree_pair_paths(program->tree_pair, true, &column->root, &column->up.path_count);
             column->down.paths =
-                by_arbor_paths(program->arbor, false, &column->root, &column->down.path_count);
+                by_tree_pair_paths(program->tree_pair, false, &column->root, &column->down.path_count);
             program->column_count++;
             prove = false;
-        } else if (!prove && by_arbor_can_prove(program->arbor)) {
+        } else if (!prove && by_tree_pair_can_prove(program->tree_pair)) {
             prove = true;
         } else {
             if (floor > 0)
@@ -132,20 +133,20 @@ int by_pairs_pack(const struct by_graph *up, const struct by_graph *down, int64_
                   struct by_fraction least, struct by_tree_list *list, double deadline,
                   struct by_packed *packed)
 {
-    struct pairs_program program = {.arbor = by_arbor_new(up, down)};
+    struct pairs_program program = {.tree_pair = by_tree_pair_new(up, down)};
     struct by_simplex_part *parts;
     struct by_fraction value;
     uint32_t count;
     int error = 0;
 
     *packed = (struct by_packed){.rate = {0, 1}, .bound = {0, 1}};
-    if (by_arbor_row_count(program.arbor) > PAIRS_ROWS_MAX ||
-        by_arbor_site_count(program.arbor) > PAIRS_SITES_MAX) {
+    if (by_tree_pair_row_count(program.tree_pair) > PAIRS_ROWS_MAX ||
+        by_tree_pair_site_count(program.tree_pair) > PAIRS_SITES_MAX) {
         program_free(&program);
         return 0;
     }
     solve(&program, bound, deadline, packed);
-    parts = by_alloc(by_arbor_row_count(program.arbor), sizeof(*parts));
+    parts = by_alloc(by_tree_pair_row_count(program.tree_pair), sizeof(*parts));
     count = by_simplex_solution(program.simplex, parts, &value);
     if (by_fraction_compare(value, least) > 0) {
         error = append_pairs(&program, up, down, parts, count, list);

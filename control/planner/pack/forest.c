@@ -8,7 +8,7 @@
 #include "control/planner/optimum/oracle.h"
 #include "control/planner/pack/height.h"
 #include "control/planner/pack/merge.h"
-#include "control/planner/split/strand.h"
+#include "control/planner/split/flow_path.h"
 #include "control/planner/split/tighten.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
@@ -19,7 +19,7 @@ struct solution {
     uint64_t hash;
     uint32_t join_count;
     struct by_join *joins;
-    struct by_stand stand;
+    struct by_contraction contraction;
     struct by_packing packing;
     struct solution *next; /* of the same hash bucket */
 };
@@ -35,7 +35,7 @@ struct forest_work {
     bool *removed;
     bool removes; /* some switch is to be removed */
     bool staying; /* some switch stays */
-    struct by_nest nest;
+    struct by_laminar laminar;
     struct solution *buckets[BUCKETS];
     struct solution **of_group;
     int error;
@@ -134,17 +134,18 @@ static int solve(struct forest_work *work, struct solution *solution)
         by_split_make(&split, &solution->piece, deadline);
         error = by_split_run(&split);
         if (!error)
-            by_stand_make(&solution->stand, &solution->piece, split.capacity);
+            by_contraction_make(&solution->contraction, &solution->piece, split.capacity);
         solution->joins = split.joins;
         solution->join_count = split.join_count;
         split.joins = NULL;
         by_split_free(&split);
     } else {
-        by_stand_make(&solution->stand, &solution->piece, NULL);
+        by_contraction_make(&solution->contraction, &solution->piece, NULL);
     }
     split_end = by_plan_clock();
     if (!error)
-        error = by_pack_run(solution->stand.net, solution->stand.roots, deadline, &solution->packing);
+        error =
+            by_pack_run(solution->contraction.net, solution->contraction.roots, deadline, &solution->packing);
     work->plan->seconds.split += split_end - start;
     work->plan->seconds.pack += by_plan_clock() - split_end;
     return error;
@@ -156,7 +157,7 @@ static int solve_group(struct forest_work *work, uint32_t group)
     struct solution *solution = by_alloc(1, sizeof(*solution)), *known;
     int error;
 
-    by_piece_make(&work->nest, group, &solution->piece);
+    by_piece_make(&work->laminar, group, &solution->piece);
     solution->hash = by_piece_hash(&solution->piece);
     for (known = work->buckets[solution->hash % BUCKETS]; known; known = known->next)
         if (known->hash == solution->hash && by_piece_equal(&known->piece, &solution->piece))
@@ -178,7 +179,7 @@ static int solve_group(struct forest_work *work, uint32_t group)
 /* What a group is of the work, as progress tells it: the square of its children. */
 static uint64_t weight_of_group(const struct forest_work *work, uint32_t group)
 {
-    uint64_t children = work->nest.groups[group].child_count;
+    uint64_t children = work->laminar.groups[group].child_count;
 
     return children * children;
 }
@@ -187,7 +188,7 @@ static uint64_t weight_of_groups(const struct forest_work *work)
 {
     uint64_t sum = 0;
 
-    for (uint32_t g = 0; g < work->nest.group_count; g++)
+    for (uint32_t g = 0; g < work->laminar.group_count; g++)
         sum += weight_of_group(work, g);
     return sum;
 }
@@ -198,7 +199,7 @@ static void free_solutions(struct forest_work *work)
         for (struct solution *solution = work->buckets[i], *next; solution; solution = next) {
             next = solution->next;
             by_piece_free(&solution->piece);
-            by_stand_free(&solution->stand);
+            by_contraction_free(&solution->contraction);
             by_pack_free(&solution->packing);
             free(solution->joins);
             free(solution);
@@ -302,25 +303,25 @@ static void emit(void *context, uint32_t root, int64_t count, const uint32_t *id
 
 static int make_trees(struct forest_work *work)
 {
-    uint32_t groups = work->nest.group_count, n = work->forest->graph->node_count, count;
+    uint32_t groups = work->laminar.group_count, n = work->forest->graph->node_count, count;
     uint32_t first = work->list->count;
-    struct by_strand_joins *joins = by_alloc(groups, sizeof(*joins));
+    struct by_flow_path_joins *joins = by_alloc(groups, sizeof(*joins));
     struct by_merge_group *merged = by_alloc(groups, sizeof(*merged));
-    struct by_merge_strand *strands;
+    struct by_merge_flow_path *flow_paths;
     double start = by_plan_clock();
     int error;
 
-    by_stage_begin(work->forest->stage, "laying trees", (uint64_t)work->nest.total);
+    by_stage_begin(work->forest->stage, "laying trees", (uint64_t)work->laminar.total);
     for (uint32_t g = 0; g < groups; g++) {
-        joins[g] = (struct by_strand_joins){work->of_group[g]->join_count, work->of_group[g]->joins};
-        merged[g] = (struct by_merge_group){&work->of_group[g]->stand, &work->of_group[g]->packing};
+        joins[g] = (struct by_flow_path_joins){work->of_group[g]->join_count, work->of_group[g]->joins};
+        merged[g] = (struct by_merge_group){&work->of_group[g]->contraction, &work->of_group[g]->packing};
     }
-    strands = by_strand_make(&work->nest, joins, merged, &work->list->paths, &count);
+    flow_paths = by_flow_path_make(&work->laminar, joins, merged, &work->list->paths, &count);
     work->children = by_alloc(n, sizeof(*work->children));
     work->carried = by_alloc(n, sizeof(*work->carried));
     work->edges = by_alloc(n, sizeof(*work->edges));
     work->views = by_alloc(n, sizeof(*work->views));
-    error = by_merge_run(&work->nest, merged, strands, count, work->forest->deadline, emit, work);
+    error = by_merge_run(&work->laminar, merged, flow_paths, count, work->forest->deadline, emit, work);
     if (error) {
         by_tree_list_free(work->list);
     } else {
@@ -331,7 +332,7 @@ static int make_trees(struct forest_work *work)
     free(work->carried);
     free(work->edges);
     free(work->views);
-    free(strands);
+    free(flow_paths);
     free(joins);
     free(merged);
     work->plan->seconds.in_network += by_plan_clock() - start;
@@ -339,7 +340,7 @@ static int make_trees(struct forest_work *work)
 }
 
 /* Tight sets, made and found. */
-static void make_nest(struct forest_work *work)
+static void make_laminar(struct forest_work *work)
 {
     const struct by_forest *forest = work->forest;
     const struct by_mesh *net = forest->graph->net;
@@ -348,9 +349,9 @@ static void make_nest(struct forest_work *work)
 
     by_stage_begin(forest->stage, "finding tight sets", 0);
     by_tighten(net, work->capacity, forest->roots, work->member, forest->graph->compute, &clusters);
-    by_nest_make(&work->nest, net, work->capacity, forest->roots, work->member, forest->graph->compute);
-    by_tighten_insert(&work->nest, &clusters);
-    by_tight_nest(&work->nest);
+    by_laminar_make(&work->laminar, net, work->capacity, forest->roots, work->member, forest->graph->compute);
+    by_tighten_insert(&work->laminar, &clusters);
+    by_tight_laminar(&work->laminar);
     by_clusters_free(&clusters);
     work->plan->seconds.split += by_plan_clock() - start;
 }
@@ -373,10 +374,10 @@ int by_forest_make(const struct by_forest *forest, struct by_tree_list *list, st
     if (work->removes)
         error = check_balance(forest, problem);
     if (!error) {
-        make_nest(work);
-        work->of_group = by_alloc(work->nest.group_count, sizeof(struct solution *));
+        make_laminar(work);
+        work->of_group = by_alloc(work->laminar.group_count, sizeof(struct solution *));
         by_stage_begin(forest->stage, "packing trees", weight_of_groups(work));
-        for (uint32_t g = 0; g < work->nest.group_count && !error; g++) {
+        for (uint32_t g = 0; g < work->laminar.group_count && !error; g++) {
             error = solve_group(work, g);
             by_stage_add(forest->stage, weight_of_group(work, g));
         }
@@ -387,7 +388,7 @@ int by_forest_make(const struct by_forest *forest, struct by_tree_list *list, st
                            "the time limit passed before all trees were packed; allow more time, or fewer "
                            "trees with --fixed-k");
         free_solutions(work);
-        by_nest_free(&work->nest);
+        by_laminar_free(&work->laminar);
     }
     free(work->of_group);
     free(work->member);

@@ -8,12 +8,12 @@
 
 /* One group while merging. */
 struct merge_part {
-    const struct by_stand *stand;
+    const struct by_contraction *contraction;
     const struct by_packing *packing;
-    uint32_t *strand_start; /* by half: where its strands begin */
-    uint32_t *strand_count; /* by half: those that are not used up */
-    uint32_t *bundle_start; /* by node, and one more: bundles rooted there, in `bundles` */
-    uint32_t *bundle_next;  /* by node: the first that is not used up */
+    uint32_t *flow_path_start; /* by half: where its strands begin */
+    uint32_t *flow_path_count; /* by half: those that are not used up */
+    uint32_t *bundle_start;    /* by node, and one more: bundles rooted there, in `bundles` */
+    uint32_t *bundle_next;     /* by node: the first that is not used up */
     uint32_t *bundles;
     int64_t *bundle_left; /* by bundle */
 };
@@ -21,19 +21,19 @@ struct merge_part {
 /* What the tree being made uses: a strand of a half of the group's stand, or a bundle rooted at a node of it.
  */
 struct pick {
-    bool is_strand;
+    bool is_flow_path;
     uint32_t group;
     uint32_t index; /* the strand, or the bundle */
     uint32_t where; /* the half, or the node */
 };
 
 struct merger {
-    const struct by_nest *nest;
+    const struct by_laminar *laminar;
     uint32_t node_count;
     struct merge_part *parts;
     uint32_t *parent; /* by id (node, or node_count + group): the group that it is a child of */
     uint32_t *slot;   /* by id: its node in that group's stand */
-    struct by_merge_strand *strands; /* sorted by group and half */
+    struct by_merge_flow_path *flow_paths; /* sorted by group and half */
     /* The tree being made. */
     uint32_t *depth; /* by node: hops from the root */
     uint32_t *ids;
@@ -43,79 +43,82 @@ struct merger {
     int64_t amount;
 };
 
-void by_stand_make(struct by_stand *stand, const struct by_piece *piece, const int64_t *capacity)
+void by_contraction_make(struct by_contraction *contraction, const struct by_piece *piece,
+                         const int64_t *capacity)
 {
     uint32_t n = piece->count, kept = 0, count = 0, room = 0;
     const struct by_mesh *net = piece->net;
     struct by_mesh_arc *arcs = NULL;
 
-    stand->slot = by_alloc(n, sizeof(*stand->slot));
+    contraction->slot = by_alloc(n, sizeof(*contraction->slot));
     for (uint32_t i = 0; i < n; i++)
-        stand->slot[i] = piece->kind[i] == BY_PIECE_REMOVED || i == piece->outside ? UINT32_MAX : kept++;
-    stand->roots = by_alloc(kept, sizeof(*stand->roots));
+        contraction->slot[i] =
+            piece->kind[i] == BY_PIECE_REMOVED || i == piece->outside ? UINT32_MAX : kept++;
+    contraction->roots = by_alloc(kept, sizeof(*contraction->roots));
     for (uint32_t i = 0; i < n; i++)
-        if (stand->slot[i] != UINT32_MAX)
-            stand->roots[stand->slot[i]] += piece->roots[i];
+        if (contraction->slot[i] != UINT32_MAX)
+            contraction->roots[contraction->slot[i]] += piece->roots[i];
     for (size_t i = 0, end = capacity ? (size_t)n * n : 2 * (size_t)net->pair_count; i < end; i++) {
         uint32_t from = capacity ? (uint32_t)(i / n) : net->tail[i];
         uint32_t to = capacity ? (uint32_t)(i % n) : by_mesh_head(net, (uint32_t)i);
         int64_t amount = capacity ? capacity[i] : net->capacity[i];
 
-        if (amount == 0 || stand->slot[to] == UINT32_MAX)
+        if (amount == 0 || contraction->slot[to] == UINT32_MAX)
             continue;
         if (from == piece->outside) {
-            stand->roots[stand->slot[to]] += amount;
+            contraction->roots[contraction->slot[to]] += amount;
             continue;
         }
-        BY_ASSERT(stand->slot[from] != UINT32_MAX);
+        BY_ASSERT(contraction->slot[from] != UINT32_MAX);
         BY_GROW(arcs, count, room);
-        arcs[count++] = (struct by_mesh_arc){stand->slot[from], stand->slot[to], amount};
+        arcs[count++] = (struct by_mesh_arc){contraction->slot[from], contraction->slot[to], amount};
     }
-    stand->net = by_mesh_new(kept, arcs, count);
+    contraction->net = by_mesh_new(kept, arcs, count);
     free(arcs);
 }
 
-void by_stand_free(struct by_stand *stand)
+void by_contraction_free(struct by_contraction *contraction)
 {
-    by_mesh_free(stand->net);
-    free(stand->roots);
-    free(stand->slot);
-    *stand = (struct by_stand){0};
+    by_mesh_free(contraction->net);
+    free(contraction->roots);
+    free(contraction->slot);
+    *contraction = (struct by_contraction){0};
 }
 
 /* ---- the picture of all groups ---- */
 
 static void place_children(struct merger *merger, const struct by_merge_group *groups)
 {
-    const struct by_nest *nest = merger->nest;
+    const struct by_laminar *laminar = merger->laminar;
 
-    for (uint32_t g = 0; g < nest->group_count; g++)
-        for (uint32_t i = 0; i < nest->groups[g].child_count; i++) {
-            merger->parent[nest->groups[g].children[i]] = g;
-            merger->slot[nest->groups[g].children[i]] = groups[g].stand->slot[i];
+    for (uint32_t g = 0; g < laminar->group_count; g++)
+        for (uint32_t i = 0; i < laminar->groups[g].child_count; i++) {
+            merger->parent[laminar->groups[g].children[i]] = g;
+            merger->slot[laminar->groups[g].children[i]] = groups[g].contraction->slot[i];
         }
 }
 
 /* Sorts strands by group and half, into an array of their own: those of one half are looked at together. */
-static void sort_strands(struct merger *merger, const struct by_merge_strand *strands, uint32_t strand_count)
+static void sort_flow_paths(struct merger *merger, const struct by_merge_flow_path *flow_paths,
+                            uint32_t flow_path_count)
 {
-    const struct by_nest *nest = merger->nest;
+    const struct by_laminar *laminar = merger->laminar;
     uint32_t at = 0;
 
-    for (uint32_t i = 0; i < strand_count; i++)
-        merger->parts[strands[i].group].strand_count[strands[i].half]++;
-    for (uint32_t g = 0; g < nest->group_count; g++)
-        for (uint32_t h = 0; h < 2 * merger->parts[g].stand->net->pair_count; h++) {
-            merger->parts[g].strand_start[h] = at;
-            at += merger->parts[g].strand_count[h];
-            merger->parts[g].strand_count[h] = 0;
+    for (uint32_t i = 0; i < flow_path_count; i++)
+        merger->parts[flow_paths[i].group].flow_path_count[flow_paths[i].half]++;
+    for (uint32_t g = 0; g < laminar->group_count; g++)
+        for (uint32_t h = 0; h < 2 * merger->parts[g].contraction->net->pair_count; h++) {
+            merger->parts[g].flow_path_start[h] = at;
+            at += merger->parts[g].flow_path_count[h];
+            merger->parts[g].flow_path_count[h] = 0;
         }
-    merger->strands = by_alloc(strand_count, sizeof(*merger->strands));
-    for (uint32_t i = 0; i < strand_count; i++) {
-        struct merge_part *part = &merger->parts[strands[i].group];
+    merger->flow_paths = by_alloc(flow_path_count, sizeof(*merger->flow_paths));
+    for (uint32_t i = 0; i < flow_path_count; i++) {
+        struct merge_part *part = &merger->parts[flow_paths[i].group];
 
-        merger->strands[part->strand_start[strands[i].half] + part->strand_count[strands[i].half]++] =
-            strands[i];
+        merger->flow_paths[part->flow_path_start[flow_paths[i].half] +
+                           part->flow_path_count[flow_paths[i].half]++] = flow_paths[i];
     }
 }
 
@@ -141,39 +144,39 @@ static void sort_bundles(struct merge_part *part)
     free(at);
 }
 
-static void merger_make(struct merger *merger, const struct by_nest *nest,
-                        const struct by_merge_group *groups, const struct by_merge_strand *strands,
-                        uint32_t strand_count)
+static void merger_make(struct merger *merger, const struct by_laminar *laminar,
+                        const struct by_merge_group *groups, const struct by_merge_flow_path *flow_paths,
+                        uint32_t flow_path_count)
 {
-    uint32_t n = nest->net->node_count;
+    uint32_t n = laminar->net->node_count;
 
-    *merger = (struct merger){.nest = nest, .node_count = n};
-    merger->parts = by_alloc(nest->group_count, sizeof(*merger->parts));
-    merger->parent = by_alloc((size_t)n + nest->group_count, sizeof(*merger->parent));
-    merger->slot = by_alloc((size_t)n + nest->group_count, sizeof(*merger->slot));
+    *merger = (struct merger){.laminar = laminar, .node_count = n};
+    merger->parts = by_alloc(laminar->group_count, sizeof(*merger->parts));
+    merger->parent = by_alloc((size_t)n + laminar->group_count, sizeof(*merger->parent));
+    merger->slot = by_alloc((size_t)n + laminar->group_count, sizeof(*merger->slot));
     merger->depth = by_alloc(n, sizeof(*merger->depth));
     merger->ids = by_alloc(n, sizeof(*merger->ids));
-    for (uint32_t g = 0; g < nest->group_count; g++) {
+    for (uint32_t g = 0; g < laminar->group_count; g++) {
         struct merge_part *part = &merger->parts[g];
-        uint32_t halves = 2 * groups[g].stand->net->pair_count;
+        uint32_t halves = 2 * groups[g].contraction->net->pair_count;
 
-        part->stand = groups[g].stand;
+        part->contraction = groups[g].contraction;
         part->packing = groups[g].packing;
-        part->strand_start = by_alloc(halves, sizeof(*part->strand_start));
-        part->strand_count = by_alloc(halves, sizeof(*part->strand_count));
+        part->flow_path_start = by_alloc(halves, sizeof(*part->flow_path_start));
+        part->flow_path_count = by_alloc(halves, sizeof(*part->flow_path_count));
         sort_bundles(part);
     }
     place_children(merger, groups);
-    sort_strands(merger, strands, strand_count);
+    sort_flow_paths(merger, flow_paths, flow_path_count);
 }
 
 static void merger_free(struct merger *merger)
 {
-    for (uint32_t g = 0; g < merger->nest->group_count; g++) {
+    for (uint32_t g = 0; g < merger->laminar->group_count; g++) {
         struct merge_part *part = &merger->parts[g];
 
-        free(part->strand_start);
-        free(part->strand_count);
+        free(part->flow_path_start);
+        free(part->flow_path_count);
         free(part->bundle_start);
         free(part->bundle_next);
         free(part->bundles);
@@ -182,7 +185,7 @@ static void merger_free(struct merger *merger)
     free(merger->parts);
     free(merger->parent);
     free(merger->slot);
-    free(merger->strands);
+    free(merger->flow_paths);
     free(merger->depth);
     free(merger->ids);
     free(merger->picks);
@@ -190,22 +193,22 @@ static void merger_free(struct merger *merger)
 
 /* ---- one tree ---- */
 
-static void remember(struct merger *merger, bool is_strand, uint32_t group, uint32_t index, uint32_t where)
+static void remember(struct merger *merger, bool is_flow_path, uint32_t group, uint32_t index, uint32_t where)
 {
     BY_GROW(merger->picks, merger->pick_count, merger->pick_room);
-    merger->picks[merger->pick_count++] = (struct pick){is_strand, group, index, where};
+    merger->picks[merger->pick_count++] = (struct pick){is_flow_path, group, index, where};
 }
 
 /* Of the strands of a half, the one that starts nearest to the root. */
-static uint32_t pick_strand(const struct merger *merger, const struct merge_part *part, uint32_t half)
+static uint32_t pick_flow_path(const struct merger *merger, const struct merge_part *part, uint32_t half)
 {
-    uint32_t begin = part->strand_start[half], end = begin + part->strand_count[half], best = begin;
+    uint32_t begin = part->flow_path_start[half], end = begin + part->flow_path_count[half], best = begin;
     uint32_t least = UINT32_MAX;
 
     BY_ASSERT(begin < end);
     for (uint32_t i = begin; i < end && least > 0; i++) {
-        const struct by_merge_strand *strand = &merger->strands[i];
-        uint32_t depth = merger->depth[strand->from] + strand->hops - 1;
+        const struct by_merge_flow_path *flow_path = &merger->flow_paths[i];
+        uint32_t depth = merger->depth[flow_path->from] + flow_path->hops - 1;
 
         if (depth < least) {
             least = depth;
@@ -241,17 +244,17 @@ static void enter(struct merger *merger, uint32_t group, uint32_t node)
         enter(merger, child - n, node);
     for (uint32_t e = 0; e < stride; e++) {
         uint32_t half = part->packing->halves[(size_t)bundle * stride + e];
-        uint32_t at = pick_strand(merger, part, half);
-        const struct by_merge_strand *strand = &merger->strands[at];
+        uint32_t at = pick_flow_path(merger, part, half);
+        const struct by_merge_flow_path *flow_path = &merger->flow_paths[at];
 
-        if (strand->amount < merger->amount)
-            merger->amount = strand->amount;
+        if (flow_path->amount < merger->amount)
+            merger->amount = flow_path->amount;
         remember(merger, true, group, at, half);
-        merger->depth[strand->to] = merger->depth[strand->from] + strand->hops;
-        merger->ids[merger->id_count++] = strand->id;
-        child = child_with(merger, group, strand->to);
+        merger->depth[flow_path->to] = merger->depth[flow_path->from] + flow_path->hops;
+        merger->ids[merger->id_count++] = flow_path->id;
+        child = child_with(merger, group, flow_path->to);
         if (child >= n)
-            enter(merger, child - n, strand->to);
+            enter(merger, child - n, flow_path->to);
     }
 }
 
@@ -262,29 +265,29 @@ static void take_picks(struct merger *merger)
         const struct pick *pick = &merger->picks[i];
         struct merge_part *part = &merger->parts[pick->group];
 
-        if (!pick->is_strand) {
+        if (!pick->is_flow_path) {
             part->bundle_left[pick->index] -= merger->amount;
             part->bundle_next[pick->where] += part->bundle_left[pick->index] == 0;
             continue;
         }
-        merger->strands[pick->index].amount -= merger->amount;
-        if (merger->strands[pick->index].amount == 0)
-            merger->strands[pick->index] =
-                merger->strands[part->strand_start[pick->where] + --part->strand_count[pick->where]];
+        merger->flow_paths[pick->index].amount -= merger->amount;
+        if (merger->flow_paths[pick->index].amount == 0)
+            merger->flow_paths[pick->index] =
+                merger->flow_paths[part->flow_path_start[pick->where] + --part->flow_path_count[pick->where]];
     }
 }
 
-int by_merge_run(const struct by_nest *nest, const struct by_merge_group *groups,
-                 const struct by_merge_strand *strands, uint32_t strand_count, double deadline,
+int by_merge_run(const struct by_laminar *laminar, const struct by_merge_group *groups,
+                 const struct by_merge_flow_path *flow_paths, uint32_t flow_path_count, double deadline,
                  by_merge_emit *emit, void *context)
 {
     struct merger merger;
     uint64_t trees = 0;
     bool late = false;
 
-    merger_make(&merger, nest, groups, strands, strand_count);
+    merger_make(&merger, laminar, groups, flow_paths, flow_path_count);
     for (uint32_t root = 0; root < merger.node_count && !late; root++)
-        for (int64_t left = nest->roots[root]; left > 0 && !late; left -= merger.amount) {
+        for (int64_t left = laminar->roots[root]; left > 0 && !late; left -= merger.amount) {
             merger.amount = left;
             merger.pick_count = merger.id_count = 0;
             merger.depth[root] = 0;
@@ -300,24 +303,24 @@ int by_merge_run(const struct by_nest *nest, const struct by_merge_group *groups
 /* ---- nests without switches to remove ---- */
 
 /* Finds the group and the half of each strand. */
-static void place_strands(const struct by_nest *nest, const struct by_merge_group *groups,
-                          struct by_merge_strand *strands, uint32_t count)
+static void place_flow_paths(const struct by_laminar *laminar, const struct by_merge_group *groups,
+                             struct by_merge_flow_path *flow_paths, uint32_t count)
 {
-    uint32_t n = nest->net->node_count;
-    uint32_t *parent = by_alloc((size_t)n + nest->group_count, sizeof(*parent)), *depth, *slot;
+    uint32_t n = laminar->net->node_count;
+    uint32_t *parent = by_alloc((size_t)n + laminar->group_count, sizeof(*parent)), *depth, *slot;
 
-    depth = by_alloc(nest->group_count, sizeof(*depth));
-    slot = by_alloc((size_t)n + nest->group_count, sizeof(*slot));
-    for (uint32_t g = 0; g < nest->group_count; g++) {
-        for (uint32_t i = 0; i < nest->groups[g].child_count; i++) {
-            parent[nest->groups[g].children[i]] = g;
-            slot[nest->groups[g].children[i]] = groups[g].stand->slot[i];
+    depth = by_alloc(laminar->group_count, sizeof(*depth));
+    slot = by_alloc((size_t)n + laminar->group_count, sizeof(*slot));
+    for (uint32_t g = 0; g < laminar->group_count; g++) {
+        for (uint32_t i = 0; i < laminar->groups[g].child_count; i++) {
+            parent[laminar->groups[g].children[i]] = g;
+            slot[laminar->groups[g].children[i]] = groups[g].contraction->slot[i];
         }
-        for (uint32_t at = g; at != 0; at = nest->groups[at].parent)
+        for (uint32_t at = g; at != 0; at = laminar->groups[at].parent)
             depth[g]++;
     }
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t from = strands[i].from, to = strands[i].to, a = parent[from], b = parent[to];
+        uint32_t from = flow_paths[i].from, to = flow_paths[i].to, a = parent[from], b = parent[to];
 
         while (a != b) {
             if (depth[a] >= depth[b]) {
@@ -328,11 +331,11 @@ static void place_strands(const struct by_nest *nest, const struct by_merge_grou
                 b = parent[to];
             }
         }
-        BY_ASSERT(groups[a].stand);
-        BY_ASSERT(groups[a].stand != NULL);
-        strands[i].group = a;
-        strands[i].half = by_mesh_find(groups[a].stand->net, slot[from], slot[to]);
-        BY_ASSERT(strands[i].half != UINT32_MAX);
+        BY_ASSERT(groups[a].contraction);
+        BY_ASSERT(groups[a].contraction != NULL);
+        flow_paths[i].group = a;
+        flow_paths[i].half = by_mesh_find(groups[a].contraction->net, slot[from], slot[to]);
+        BY_ASSERT(flow_paths[i].half != UINT32_MAX);
     }
     free(parent);
     free(depth);
@@ -352,42 +355,42 @@ static void collect(void *context, uint32_t root, int64_t count, const uint32_t 
     memcpy(by_pack_append(collector->packing, root, count), ids, id_count * sizeof(*ids));
 }
 
-int by_merge_halves(struct by_nest *nest, double deadline, struct by_packing *packing)
+int by_merge_halves(struct by_laminar *laminar, double deadline, struct by_packing *packing)
 {
-    const struct by_mesh *net = nest->net;
-    struct by_stand *stands = by_alloc(nest->group_count, sizeof(*stands));
-    struct by_packing *packings = by_alloc(nest->group_count, sizeof(*packings));
-    struct by_merge_group *groups = by_alloc(nest->group_count, sizeof(*groups));
-    struct by_merge_strand *strands = by_alloc(2 * (size_t)net->pair_count, sizeof(*strands));
+    const struct by_mesh *net = laminar->net;
+    struct by_contraction *stands = by_alloc(laminar->group_count, sizeof(*stands));
+    struct by_packing *packings = by_alloc(laminar->group_count, sizeof(*packings));
+    struct by_merge_group *groups = by_alloc(laminar->group_count, sizeof(*groups));
+    struct by_merge_flow_path *flow_paths = by_alloc(2 * (size_t)net->pair_count, sizeof(*flow_paths));
     struct collector collector = {packing, net->node_count - 1};
     uint32_t count = 0;
     int error = 0;
 
-    BY_ASSERT(nest->group_count > 0);
-    for (uint32_t g = 0; g < nest->group_count && !error; g++) {
+    BY_ASSERT(laminar->group_count > 0);
+    for (uint32_t g = 0; g < laminar->group_count && !error; g++) {
         struct by_piece piece;
 
-        by_piece_make(nest, g, &piece);
-        by_stand_make(&stands[g], &piece, NULL);
+        by_piece_make(laminar, g, &piece);
+        by_contraction_make(&stands[g], &piece, NULL);
         error = by_pack_run(stands[g].net, stands[g].roots, deadline, &packings[g]);
         groups[g] = (struct by_merge_group){&stands[g], &packings[g]};
         by_piece_free(&piece);
     }
     for (uint32_t half = 0; half < 2 * net->pair_count; half++)
-        if (nest->capacity[half] > 0 && !error)
-            strands[count++] = (struct by_merge_strand){
-                net->tail[half], by_mesh_head(net, half), nest->capacity[half], half, 1, 0, 0};
+        if (laminar->capacity[half] > 0 && !error)
+            flow_paths[count++] = (struct by_merge_flow_path){
+                net->tail[half], by_mesh_head(net, half), laminar->capacity[half], half, 1, 0, 0};
     if (!error)
-        place_strands(nest, groups, strands, count);
+        place_flow_paths(laminar, groups, flow_paths, count);
     if (!error)
-        error = by_merge_run(nest, groups, strands, count, deadline, collect, &collector);
-    for (uint32_t g = 0; g < nest->group_count; g++) {
-        by_stand_free(&stands[g]);
+        error = by_merge_run(laminar, groups, flow_paths, count, deadline, collect, &collector);
+    for (uint32_t g = 0; g < laminar->group_count; g++) {
+        by_contraction_free(&stands[g]);
         by_pack_free(&packings[g]);
     }
     free(stands);
     free(packings);
     free(groups);
-    free(strands);
+    free(flow_paths);
     return error;
 }

@@ -186,17 +186,17 @@ static int pack_pieces(struct grower *grower, double deadline, struct by_packing
     uint32_t n = grower->net->node_count;
     struct by_mesh rest = *grower->net; /* the same shape, the capacities that are left */
     bool *all = by_alloc(n, sizeof(*all));
-    struct by_nest nest;
+    struct by_laminar laminar;
     int error = 0;
 
     rest.capacity = grower->reach->capacity;
     memset(all, true, n * sizeof(*all));
-    by_nest_make(&nest, &rest, rest.capacity, grower->reach->root, all, all);
-    by_tight_nest(&nest);
-    *done = nest.group_count > 1;
+    by_laminar_make(&laminar, &rest, rest.capacity, grower->reach->root, all, all);
+    by_tight_laminar(&laminar);
+    *done = laminar.group_count > 1;
     if (*done)
-        error = by_merge_halves(&nest, deadline, packing);
-    by_nest_free(&nest);
+        error = by_merge_halves(&laminar, deadline, packing);
+    by_laminar_free(&laminar);
     free(all);
     return error;
 }

@@ -1,6 +1,6 @@
 # replan: a previous plan made to fit a changed fabric.
 control_SRC += \
-	control/planner/replan/mend.c \
+	control/planner/replan/repair.c \
 	control/planner/replan/replan.c \
 	control/planner/replan/replan_read.c \
 	control/planner/replan/replan_write.c

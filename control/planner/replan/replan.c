@@ -72,7 +72,7 @@ static void map_nodes(struct by_replan_job *job)
         job->same_nodes = job->now[i] == i;
     job->path_now = by_alloc(job->from->paths.count, sizeof(*job->path_now));
     if (job->same_nodes)
-        by_paths_copy(&job->mend.paths, &job->from->paths);
+        by_paths_copy(&job->repair.paths, &job->from->paths);
     for (uint32_t p = 0; p < job->from->paths.count; p++) {
         struct by_path view = by_paths_get(&job->from->paths, p);
         bool whole = true;
@@ -85,7 +85,7 @@ static void map_nodes(struct by_replan_job *job)
             nodes[i] = job->now[view.nodes[i]];
             whole &= nodes[i] != UINT32_MAX;
         }
-        job->path_now[p] = whole ? by_paths_add(&job->mend.paths, nodes, view.node_count) : UINT32_MAX;
+        job->path_now[p] = whole ? by_paths_add(&job->repair.paths, nodes, view.node_count) : UINT32_MAX;
     }
     free(nodes);
 }
@@ -206,7 +206,7 @@ static uint32_t root_now(const struct by_replan_job *job, uint32_t number)
 }
 
 /* Whom each node hung below; the root stands in for those that are lost. */
-static void note_parents(const struct by_replan_job *job, const struct by_tree *old, struct by_mended *tree)
+static void note_parents(const struct by_replan_job *job, const struct by_tree *old, struct by_repaired *tree)
 {
     uint32_t n = job->graph->node_count;
 
@@ -225,13 +225,13 @@ static void note_parents(const struct by_replan_job *job, const struct by_tree *
 
 /* The tree as it was, in the numbers of now: nodes under lost ones hang loose, new compute nodes too. */
 static int copy_tree(const struct by_replan_job *job, uint32_t number, int64_t units,
-                     struct by_fraction whole, struct by_mended *tree)
+                     struct by_fraction whole, struct by_repaired *tree)
 {
     const struct by_tree *old = &job->from->trees[number];
     uint32_t n = job->graph->node_count;
     struct by_fraction part;
 
-    *tree = (struct by_mended){.root = root_now(job, number), .origin = number};
+    *tree = (struct by_repaired){.root = root_now(job, number), .origin = number};
     tree->use = by_replan_is_shared(job) || by_replan_is_rooted(job)
                     ? BY_TREE_DOWN
                     : old->use; /* the graph runs as data does */
@@ -241,13 +241,13 @@ static int copy_tree(const struct by_replan_job *job, uint32_t number, int64_t u
     tree->amount = part.num;
     tree->parent = by_alloc(n, sizeof(*tree->parent));
     for (uint32_t v = 0; v < n; v++)
-        tree->parent[v] = job->graph->compute[v] && v != tree->root ? BY_MEND_LOOSE : BY_MEND_OUTSIDE;
+        tree->parent[v] = job->graph->compute[v] && v != tree->root ? BY_REPAIR_LOOSE : BY_REPAIR_OUTSIDE;
     for (uint32_t e = 0; e < old->edge_count; e++) {
         uint32_t path = job->from->edges[old->first_edge + e];
         uint32_t child = job->now[by_paths_to(&job->from->paths, path)];
 
         if (child != UINT32_MAX && child != tree->root)
-            tree->parent[child] = job->path_now[path] == UINT32_MAX ? BY_MEND_LOOSE : job->path_now[path];
+            tree->parent[child] = job->path_now[path] == UINT32_MAX ? BY_REPAIR_LOOSE : job->path_now[path];
     }
     if (job->keep_parents)
         note_parents(job, old, tree);
@@ -255,7 +255,7 @@ static int copy_tree(const struct by_replan_job *job, uint32_t number, int64_t u
 }
 
 /* All old trees whose root is there; the others are gone. */
-static int copy_trees(const struct by_replan_job *job, struct by_mended_list *trees,
+static int copy_trees(const struct by_replan_job *job, struct by_repaired_list *trees,
                       struct by_replan_report *report)
 {
     struct by_fraction whole = {0, 1}, *of_root = by_alloc(job->before->node_count, sizeof(*of_root));
@@ -273,7 +273,7 @@ static int copy_trees(const struct by_replan_job *job, struct by_mended_list *tr
     }
     for (uint32_t i = 0; i < job->from->tree_count && !error; i++) {
         uint32_t root = job->from->trees[i].root;
-        struct by_mended tree;
+        struct by_repaired tree;
 
         if (root_now(job, i) == UINT32_MAX) {
             report->trees_gone++;
@@ -317,19 +317,19 @@ static int try_rate(struct by_replan_job *job, struct by_fraction slower, unsign
     } how[WAYS_MAX] = {{4, false}, {16, true}, {1, false}, {4, true}};
 
     for (unsigned way = 0; way < ways * (job->from->ordered ? 2 : 1); way++) {
-        struct by_mended_list trees = {0};
+        struct by_repaired_list trees = {0};
         int error = BY_EUNSUPPORTED;
 
         job->keep_parents = job->from->ordered && way % 2 == 0;
-        job->mend.full_cost = how[way % ways].full_cost;
-        job->mend.backwards = how[way % ways].backwards;
+        job->repair.full_cost = how[way % ways].full_cost;
+        job->repair.backwards = how[way % ways].backwards;
         if (set_capacity(job, slower) != 0 || copy_trees(job, &trees, report) != 0) {
             error = BY_ERANGE;
-        } else if (by_mend(&job->mend, &trees)) {
+        } else if (by_repair(&job->repair, &trees)) {
             report->optimal = slower.num == slower.den;
             error = by_replan_write(job, &trees, slower, report);
         }
-        by_mended_free(&trees);
+        by_repaired_free(&trees);
         if (error != BY_EUNSUPPORTED)
             return error;
     }
@@ -338,7 +338,8 @@ static int try_rate(struct by_replan_job *job, struct by_fraction slower, unsign
 
 /* Tries the bound in several ways, then rates below it; among them that of the old plan, which stands where
  * nothing was lost. */
-static int mend_trees(struct by_replan_job *job, struct by_replan_report *report, struct by_problem *problem)
+static int repair_trees(struct by_replan_job *job, struct by_replan_report *report,
+                        struct by_problem *problem)
 {
     static const struct by_fraction tries[] = {{1, 1}, {1025, 1024}, {257, 256}, {65, 64}, {33, 32}, {17, 16},
                                                {9, 8}, {5, 4},       {3, 2},     {2, 1},   {4, 1},   {8, 1}};
@@ -416,14 +417,14 @@ int by_replan(const struct by_topology *before, const struct by_plan *from,
                                          : BY_DIRECTION_BOTH,
                                      in_network);
     job.capacity = by_alloc(2 * (size_t)job.graph->net->pair_count, sizeof(*job.capacity));
-    job.mend.graph = job.graph;
-    job.mend.capacity = job.capacity;
-    job.mend.room = by_alloc(2 * (size_t)job.graph->net->pair_count, sizeof(*job.mend.room));
+    job.repair.graph = job.graph;
+    job.repair.capacity = job.capacity;
+    job.repair.room = by_alloc(2 * (size_t)job.graph->net->pair_count, sizeof(*job.repair.room));
     job.up = by_graph_make_sparse(topology, BY_DIRECTION_UP, in_network);
     job.down = by_graph_make_sparse(topology, BY_DIRECTION_DOWN, in_network);
-    job.mend.branch[BY_TREE_BOTH - 1] = job.graph->branch;
-    job.mend.branch[BY_TREE_UP - 1] = job.up->branch;
-    job.mend.branch[BY_TREE_DOWN - 1] =
+    job.repair.branch[BY_TREE_BOTH - 1] = job.graph->branch;
+    job.repair.branch[BY_TREE_UP - 1] = job.up->branch;
+    job.repair.branch[BY_TREE_DOWN - 1] =
         by_replan_is_shared(&job) || by_replan_is_rooted(&job) ? job.graph->branch : job.down->branch;
     for (uint32_t i = 0; i < from->tree_count && !by_replan_is_shared(&job) && !by_replan_is_rooted(&job);
          i++)
@@ -433,13 +434,13 @@ int by_replan(const struct by_topology *before, const struct by_plan *from,
         error = find_bound(&job, problem);
     job.plan->seconds.optimum = by_plan_clock() - start;
     if (!error)
-        error = mend_trees(&job, report, problem);
+        error = repair_trees(&job, report, problem);
     if (error == BY_EUNSUPPORTED && from->ordered && job.path_now && job.plan->cut_count > 0)
         error = plan_anew(&job, in_network, report, problem);
     job.plan->seconds.total = report->seconds = by_plan_clock() - start;
     job.plan->seconds.pack = job.plan->seconds.total - job.plan->seconds.optimum;
-    by_paths_free(&job.mend.paths);
-    free(job.mend.room);
+    by_paths_free(&job.repair.paths);
+    free(job.repair.room);
     free(job.capacity);
     by_graph_free(job.graph);
     by_graph_free(job.up);

@@ -1,6 +1,6 @@
 /*
  * Planning again from a previous plan, after links or nodes of the fabric were lost or came back: trees that
- * still work stay as they are, the others are mended (mend.h). The bound is found anew and exactly; where the
+ * still work stay as they are, the others are mended (repair.h). The bound is found anew and exactly; where the
  * old trees cannot be made to reach it, they give up a part of the rate, which the report tells. One thread
  * for each call.
  */

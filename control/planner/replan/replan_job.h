@@ -5,7 +5,7 @@
 #ifndef BY_PLANNER_REPLAN_REPLAN_JOB_H
 #define BY_PLANNER_REPLAN_REPLAN_JOB_H
 
-#include "control/planner/replan/mend.h"
+#include "control/planner/replan/repair.h"
 #include "control/planner/replan/replan.h"
 #include "offload/wire/types.h"
 
@@ -24,7 +24,7 @@ struct by_replan_job {
     int64_t units;            /* of each root; of the whole plan for allreduce */
     struct by_fraction scale; /* units for each unit of capacity, at the optimum */
     int64_t *capacity;
-    struct by_mend mend;
+    struct by_repair repair;
 };
 
 static inline bool by_replan_is_rooted(const struct by_replan_job *job)
@@ -47,7 +47,7 @@ static inline bool by_replan_goes_up(const struct by_replan_job *job)
  * changed. BY_EUNSUPPORTED where they break a limit or the order, BY_ERANGE where a weight does not fit; the
  * plan has no trees then, and the trees stay the caller's.
  */
-int by_replan_write(struct by_replan_job *job, const struct by_mended_list *trees, struct by_fraction slower,
-                    struct by_replan_report *report);
+int by_replan_write(struct by_replan_job *job, const struct by_repaired_list *trees,
+                    struct by_fraction slower, struct by_replan_report *report);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * Mended trees as a plan, and how it differs from the old one. See replan_job.h; neighbours: replan.c, which
- * says at what rate, and mend.c, which mends.
+ * says at what rate, and repair.c, which mends.
  */
 #include "control/planner/replan/replan_job.h"
 
@@ -11,16 +11,16 @@
 #include "offload/base/errors.h"
 
 /* Marks the nodes of a path as changed. */
-static void mark_path(const struct by_mend *mend, uint32_t path, bool *changed)
+static void mark_path(const struct by_repair *repair, uint32_t path, bool *changed)
 {
-    struct by_path view = by_paths_get(&mend->paths, path);
+    struct by_path view = by_paths_get(&repair->paths, path);
 
     for (uint32_t i = 0; i < view.node_count; i++)
         changed[view.nodes[i]] = true;
 }
 
 /* Compares a tree with the one it comes from; returns whether anything is different. */
-static bool compare(const struct by_replan_job *job, const struct by_mended *tree, uint32_t *old_parent,
+static bool compare(const struct by_replan_job *job, const struct by_repaired *tree, uint32_t *old_parent,
                     bool *changed, struct by_replan_report *report)
 {
     const struct by_tree *old = &job->from->trees[tree->origin];
@@ -28,8 +28,8 @@ static bool compare(const struct by_replan_job *job, const struct by_mended *tre
     bool any = false;
 
     for (uint32_t v = 0; v < n; v++) {
-        old_parent[v] = BY_MEND_OUTSIDE;
-        changed[v] = tree->copy && tree->parent[v] != BY_MEND_OUTSIDE;
+        old_parent[v] = BY_REPAIR_OUTSIDE;
+        changed[v] = tree->copy && tree->parent[v] != BY_REPAIR_OUTSIDE;
     }
     for (uint32_t e = 0; e < old->edge_count; e++) {
         uint32_t path = job->from->edges[old->first_edge + e];
@@ -37,20 +37,20 @@ static bool compare(const struct by_replan_job *job, const struct by_mended *tre
         uint32_t parent = job->now[by_paths_from(&job->from->paths, path)];
 
         if (child != UINT32_MAX)
-            old_parent[child] = job->path_now[path] == UINT32_MAX ? BY_MEND_LOOSE : job->path_now[path];
+            old_parent[child] = job->path_now[path] == UINT32_MAX ? BY_REPAIR_LOOSE : job->path_now[path];
         if (parent != UINT32_MAX && child == UINT32_MAX) /* a child less */
             changed[parent] = any = true;
     }
     for (uint32_t v = 0; v < n; v++) {
-        if (tree->parent[v] < BY_MEND_LOOSE)
-            report->entries += by_paths_hops(&job->mend.paths, tree->parent[v]);
+        if (tree->parent[v] < BY_REPAIR_LOOSE)
+            report->entries += by_paths_hops(&job->repair.paths, tree->parent[v]);
         if (old_parent[v] == tree->parent[v])
             continue;
         any = true;
-        if (old_parent[v] < BY_MEND_LOOSE)
-            mark_path(&job->mend, old_parent[v], changed);
-        if (tree->parent[v] < BY_MEND_LOOSE)
-            mark_path(&job->mend, tree->parent[v], changed);
+        if (old_parent[v] < BY_REPAIR_LOOSE)
+            mark_path(&job->repair, old_parent[v], changed);
+        if (tree->parent[v] < BY_REPAIR_LOOSE)
+            mark_path(&job->repair, tree->parent[v], changed);
     }
     report->entries++; /* the root's */
     for (uint32_t v = 0; v < n; v++)
@@ -67,7 +67,7 @@ static uint64_t count_hops(const struct by_replan_job *job, const struct by_tree
     return hops;
 }
 
-static void count_changes(const struct by_replan_job *job, const struct by_mended_list *trees,
+static void count_changes(const struct by_replan_job *job, const struct by_repaired_list *trees,
                           struct by_replan_report *report)
 {
     uint32_t *old_parent = by_alloc(job->graph->node_count, sizeof(*old_parent));
@@ -75,7 +75,7 @@ static void count_changes(const struct by_replan_job *job, const struct by_mende
 
     report->trees_before = job->from->tree_count;
     for (uint32_t i = 0; i < trees->count; i++) {
-        const struct by_mended *tree = &trees->trees[i];
+        const struct by_repaired *tree = &trees->trees[i];
         bool different = tree->copy || tree->touched || !job->same_nodes;
 
         if (different)
@@ -92,7 +92,7 @@ static void count_changes(const struct by_replan_job *job, const struct by_mende
 }
 
 /* Appends the tree to the list, parents before children. */
-static void append(const struct by_replan_job *job, const struct by_mended *tree, struct by_fraction weight,
+static void append(const struct by_replan_job *job, const struct by_repaired *tree, struct by_fraction weight,
                    struct by_tree_list *list)
 {
     uint32_t n = job->graph->node_count, head = 0, tail = 0, count = 0;
@@ -106,8 +106,8 @@ static void append(const struct by_replan_job *job, const struct by_mended *tree
     }
     memset(first, 0xff, n * sizeof(*first));
     for (uint32_t v = n; v-- > 0 && count == 0;)
-        if (tree->parent[v] < BY_MEND_LOOSE) {
-            uint32_t parent = by_paths_from(&job->mend.paths, tree->parent[v]);
+        if (tree->parent[v] < BY_REPAIR_LOOSE) {
+            uint32_t parent = by_paths_from(&job->repair.paths, tree->parent[v]);
 
             next[v] = first[parent];
             first[parent] = v;
@@ -131,7 +131,7 @@ static void append(const struct by_replan_job *job, const struct by_mended *tree
 
 /* The trees of pairs, each that goes up before one of the same root and weight that goes down; the sums of
  * both are equal for each root. */
-static int append_pairs(const struct by_replan_job *job, const struct by_mended_list *trees,
+static int append_pairs(const struct by_replan_job *job, const struct by_repaired_list *trees,
                         struct by_fraction unit, struct by_tree_list *list)
 {
     int64_t *left = by_alloc(trees->count, sizeof(*left));
@@ -141,7 +141,7 @@ static int append_pairs(const struct by_replan_job *job, const struct by_mended_
     for (uint32_t i = 0; i < trees->count; i++)
         left[i] = trees->trees[i].amount;
     for (uint32_t i = 0; i < trees->count && !error; i++) {
-        const struct by_mended *up = &trees->trees[i];
+        const struct by_repaired *up = &trees->trees[i];
         uint32_t *j = &next[up->root];
 
         while (up->use == BY_TREE_UP && left[i] > 0 && !error) {
@@ -178,11 +178,11 @@ static bool keeps_promises(const struct by_replan_job *job, const struct by_tree
            (!job->from->ordered || by_ordered_is(&view, job->topology));
 }
 
-int by_replan_write(struct by_replan_job *job, const struct by_mended_list *trees, struct by_fraction slower,
-                    struct by_replan_report *report)
+int by_replan_write(struct by_replan_job *job, const struct by_repaired_list *trees,
+                    struct by_fraction slower, struct by_replan_report *report)
 {
     struct by_plan *plan = job->plan;
-    struct by_tree_list list = {.paths = job->mend.paths};
+    struct by_tree_list list = {.paths = job->repair.paths};
     struct by_fraction unit, weight;
     int error = 0;
 
@@ -207,7 +207,7 @@ int by_replan_write(struct by_replan_job *job, const struct by_mended_list *tree
     }
     count_changes(job, trees, report);
     report->trees_new += job->pairs ? list.count - trees->count : 0; /* split where trees were paired anew */
-    job->mend.paths = (struct by_paths){0};                          /* the list's now */
+    job->repair.paths = (struct by_paths){0};                        /* the list's now */
     by_tree_list_move(&list, plan);
     plan->k = by_replan_is_shared(job) || by_replan_is_rooted(job) ? job->units : 0;
     plan->ordered = job->from->ordered;

@@ -8,7 +8,7 @@
 #ifndef BY_PLANNER_SPLIT_SPLIT_H
 #define BY_PLANNER_SPLIT_SPLIT_H
 
-#include "control/planner/split/nest.h"
+#include "control/planner/split/laminar.h"
 
 /* Joins `amount` of u->w and w->t to u->t; dropped where u == t. Local nodes of the piece. */
 struct by_join {

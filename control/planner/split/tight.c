@@ -1,5 +1,5 @@
 /*
- * Finding tight sets. See nest.h. A node whose maximum flow is exactly `total` lies in a tight set; the
+ * Finding tight sets. See laminar.h. A node whose maximum flow is exactly `total` lies in a tight set; the
  * smallest one around it is what can still reach it in the residual graph. All others around it are unions of
  * that and of what can reach some further node without meeting the source (Picard and Queyranne). A node that
  * has been looked at, and a set that has been found, become part of the source: no later violated or tight
@@ -7,7 +7,7 @@
  */
 #include "control/base/alloc.h"
 #include "control/planner/optimum/oracle.h"
-#include "control/planner/split/nest.h"
+#include "control/planner/split/laminar.h"
 #include "offload/base/assert.h"
 
 /* Nodes looked at while one set is enlarged (count): far more than any set worth finding this way has. */
@@ -175,7 +175,7 @@ uint32_t by_tight_find(const struct by_piece *piece, uint32_t *set_of)
 }
 
 /* Makes a group of each set found in the piece. */
-static void insert_sets(struct by_nest *nest, const struct by_piece *piece, const uint32_t *set_of,
+static void insert_sets(struct by_laminar *laminar, const struct by_piece *piece, const uint32_t *set_of,
                         uint32_t sets)
 {
     uint32_t *start = by_alloc(sets + 2, sizeof(*start)), *ids = by_alloc(piece->count, sizeof(*ids));
@@ -187,7 +187,7 @@ static void insert_sets(struct by_nest *nest, const struct by_piece *piece, cons
     for (uint32_t i = 0; i < piece->count; i++) /* in order, so that ids ascend within each set */
         ids[start[set_of[i]]++] = piece->ids[i];
     for (uint32_t i = 1; i <= sets; i++)
-        by_nest_insert(nest, piece->group, ids + start[i - 1], start[i] - start[i - 1]);
+        by_laminar_insert(laminar, piece->group, ids + start[i - 1], start[i] - start[i - 1]);
     free(ids);
     free(start);
 }
@@ -218,22 +218,22 @@ static void remember(struct known *known, const struct by_piece *piece, uint64_t
     known->pieces[known->count++] = *piece;
 }
 
-void by_tight_nest(struct by_nest *nest)
+void by_tight_laminar(struct by_laminar *laminar)
 {
     struct known known = {0};
 
-    for (uint32_t group = 0; group < nest->group_count;) {
+    for (uint32_t group = 0; group < laminar->group_count;) {
         struct by_piece piece;
         uint32_t *set_of, sets = 0;
         uint64_t hash;
 
-        by_piece_make(nest, group, &piece);
+        by_piece_make(laminar, group, &piece);
         hash = by_piece_hash(&piece);
         set_of = by_alloc(piece.count, sizeof(*set_of));
         if (!is_known(&known, &piece, hash))
             sets = by_tight_find(&piece, set_of);
         if (sets > 0)
-            insert_sets(nest, &piece, set_of, sets);
+            insert_sets(laminar, &piece, set_of, sets);
         else
             group++;
         free(set_of);

@@ -325,17 +325,17 @@ void by_tighten(const struct by_mesh *net, int64_t *capacity, const int64_t *roo
     free(original);
 }
 
-void by_tighten_insert(struct by_nest *nest, const struct by_clusters *clusters)
+void by_tighten_insert(struct by_laminar *laminar, const struct by_clusters *clusters)
 {
-    uint32_t n = nest->net->node_count;
+    uint32_t n = laminar->net->node_count;
     uint32_t *top = by_alloc(n, sizeof(*top)); /* by node: the child of the top group that holds it */
     uint32_t *ids = by_alloc(n, sizeof(*ids));
     bool *here = by_alloc(n, sizeof(*here));
 
     for (uint32_t i = 0; i < n; i++)
         top[i] = i;
-    for (uint32_t i = 0; i < nest->groups[0].child_count; i++)
-        here[nest->groups[0].children[i]] = true;
+    for (uint32_t i = 0; i < laminar->groups[0].child_count; i++)
+        here[laminar->groups[0].children[i]] = true;
     for (uint32_t c = 0; c < clusters->count; c++) {
         const uint32_t *nodes = clusters->nodes + clusters->start[c];
         uint32_t count = clusters->start[c + 1] - clusters->start[c], kept = 0, group;
@@ -343,10 +343,10 @@ void by_tighten_insert(struct by_nest *nest, const struct by_clusters *clusters)
         for (uint32_t i = 0; i < count; i++)
             if (here[nodes[i]])
                 ids[kept++] = top[nodes[i]];
-        kept = by_nest_sort(ids, kept);
+        kept = by_laminar_sort(ids, kept);
         if (kept < 2)
             continue;
-        group = by_nest_insert(nest, 0, ids, kept);
+        group = by_laminar_insert(laminar, 0, ids, kept);
         for (uint32_t i = 0; i < count; i++)
             top[nodes[i]] = n + group;
     }

@@ -8,7 +8,7 @@
 #define BY_PLANNER_SPLIT_TIGHTEN_H
 
 #include "control/planner/split/cluster.h"
-#include "control/planner/split/nest.h"
+#include "control/planner/split/laminar.h"
 
 /*
  * Lowers `capacity` (by half), keeping every cut condition (for the members) and the balance of each node,
@@ -18,6 +18,6 @@
 void by_tighten(const struct by_mesh *net, int64_t *capacity, const int64_t *roots, const bool *member,
                 const bool *compute, struct by_clusters *clusters);
 /* Makes a group of each cluster. The nest is new and has the capacities that by_tighten left. */
-void by_tighten_insert(struct by_nest *nest, const struct by_clusters *clusters);
+void by_tighten_insert(struct by_laminar *laminar, const struct by_clusters *clusters);
 
 #endif

@@ -9,7 +9,7 @@
 #include "control/base/alloc.h"
 #include "control/fabric/build.h"
 #include "control/service/daemon/daemon.h"
-#include "control/service/daemon/heal.h"
+#include "control/service/daemon/recovery.h"
 #include "control/service/daemon/state.h"
 #include "control/tables/keyed.h"
 #include "offload/base/errors.h"
@@ -36,7 +36,7 @@ struct by_change *by_change_new(struct by_daemon *daemon)
     change->access.election_id = daemon->election_id;
     change->apart = (struct by_apart){.limit_ms = daemon->options.plan_limit_s * 1000,
                                       .stop_fd = by_work_stop_fd(daemon->work)};
-    by_heal_avoid(daemon, &loss);
+    by_recovery_avoid(daemon, &loss);
     by_fabric_loss_copy(&change->loss, &loss, daemon->topology);
     by_fabric_loss_free(&loss);
     change->limits = by_alloc(n, sizeof(*change->limits));
@@ -65,7 +65,7 @@ struct by_change_job *by_change_find(const struct by_change *change, uint16_t jo
     return NULL;
 }
 
-void by_change_touch(struct by_change *change, struct by_job *job, bool mend)
+void by_change_touch(struct by_change *change, struct by_job *job, bool repair)
 {
     struct by_change_job *entry = by_change_find(change, job->spec.job);
     uint32_t at = 0;
@@ -80,7 +80,7 @@ void by_change_touch(struct by_change *change, struct by_job *job, bool mend)
     }
     job->gen_last = by_job_gen_next(job->gen_last);
     entry->anew = true;
-    entry->mend = mend;
+    entry->repair = repair;
     entry->gen = job->gen_last;
 }
 
@@ -171,7 +171,7 @@ static int make_job(struct by_change *change, struct by_change_job *entry)
            change->topology->link_count * sizeof(*tables->lost_links));
     error = by_lower_draw(tables->secret, &entry->problem);
     if (error == 0)
-        error = by_fabric_plan(change->topology, spec, &change->loss, entry->mend ? old : NULL,
+        error = by_fabric_plan(change->topology, spec, &change->loss, entry->repair ? old : NULL,
                                &change->apart, tables, &entry->problem);
     if (error == 0)
         error = by_fabric_lower(change->topology, spec->job, &change->lower, tables, &entry->problem);

@@ -30,8 +30,8 @@ struct by_change_image {
 
 struct by_change_job {
     struct by_job *job;
-    bool anew; /* planned anew: else its tables stay as they are */
-    bool mend; /* from the trees that it has, so that few change */
+    bool anew;   /* planned anew: else its tables stay as they are */
+    bool repair; /* from the trees that it has, so that few change */
     uint16_t gen;
     struct by_job_tables *tables; /* made: `by_change_adopt` gives them to the job */
     int error;                    /* why it got none: it is left out of all images */
@@ -71,7 +71,7 @@ struct by_change {
 /* A change that keeps all jobs that have tables and have not failed, on what is lost now. */
 struct by_change *by_change_new(struct by_daemon *daemon);
 /* Has a job planned anew, of the generation after its last. It is added when the change lacks it. */
-void by_change_touch(struct by_change *change, struct by_job *job, bool mend);
+void by_change_touch(struct by_change *change, struct by_job *job, bool repair);
 /* Leaves a job out: it ends. */
 void by_change_leave(struct by_change *change, const struct by_job *job);
 /* The entry of a job, or NULL. */

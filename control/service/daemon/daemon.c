@@ -13,11 +13,11 @@
 
 #include "control/base/alloc.h"
 #include "control/service/daemon/daemon.h"
-#include "control/service/daemon/heal.h"
 #include "control/service/daemon/http.h"
 #include "control/service/daemon/jobs.h"
 #include "control/service/daemon/members.h"
 #include "control/service/daemon/notice.h"
+#include "control/service/daemon/recovery.h"
 #include "control/service/daemon/state.h"
 #include "control/service/daemon/thread.h"
 #include "offload/base/errors.h"
@@ -147,7 +147,7 @@ static int open_daemon(struct by_daemon *daemon)
     daemon->events = by_event_queue_open();
     daemon->work = by_work_start(daemon->events);
     daemon->requests = by_jobs_open();
-    by_heal_open(daemon);
+    by_recovery_open(daemon);
     by_notice_open(daemon);
     switch (by_members_open(daemon)) {
     case 0:
@@ -189,7 +189,7 @@ static void close_daemon(struct by_daemon *daemon)
         pthread_cancel(thread);
         pthread_join(thread, NULL);
         by_notice_close(daemon);
-        by_heal_close(daemon);
+        by_recovery_close(daemon);
         by_change_free(daemon->change);
         by_jobs_close(daemon);
         by_event_queue_close(daemon->events);

@@ -79,14 +79,14 @@ struct by_daemon {
                                        job goes on from there, as packets of old ones may still be about */
 
     uint64_t election_id;
-    struct by_state *state;     /* state.c: or NULL, when nothing is kept */
-    struct by_http *http;       /* http.c: or NULL */
-    struct by_start *start;     /* start.c: NULL once the daemon leads */
-    struct by_jobs *requests;   /* jobs.c: those that wait for their turn */
-    struct by_members *members; /* members.c: the server of hosts */
-    struct by_heal *heal;       /* heal.c: recovery */
-    struct by_notice *notice;   /* notice.c: what counters show */
-    bool renews;                /* renew.c has looked at the jobs that were there before */
+    struct by_state *state;       /* state.c: or NULL, when nothing is kept */
+    struct by_http *http;         /* http.c: or NULL */
+    struct by_start *start;       /* start.c: NULL once the daemon leads */
+    struct by_jobs *requests;     /* jobs.c: those that wait for their turn */
+    struct by_members *members;   /* members.c: the server of hosts */
+    struct by_recovery *recovery; /* recovery.c: recovery */
+    struct by_notice *notice;     /* notice.c: what counters show */
+    bool renews;                  /* renew.c has looked at the jobs that were there before */
     struct {
         uint64_t pushes, push_errors, switch_downs, switch_reboots, link_downs, swallows;
         double push_seconds, plan_seconds; /* of all */

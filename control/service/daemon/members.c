@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "control/base/alloc.h"
-#include "control/service/daemon/heal.h"
 #include "control/service/daemon/jobs.h"
 #include "control/service/daemon/listen.h"
 #include "control/service/daemon/notice.h"
-#include "firmware/secure/greeter.h"
+#include "control/service/daemon/recovery.h"
+#include "firmware/secure/acceptor.h"
 #include "firmware/secure/strangers.h"
 #include "offload/base/errors.h"
 #include "offload/base/prng.h"
@@ -47,7 +47,7 @@ struct members_peer {
     bool dead;    /* its connection is ended */
     bool seen;    /* dead at the last tick, too: the loop's batch of events, which may name it, is over */
     bool waits;   /* has said HELLO for a job that has no tables yet */
-    bool member;  /* heal.c knows it */
+    bool member;  /* recovery.c knows it */
     bool broken;  /* it cannot be sent to any more: its connection is ended when that may be told, */
     size_t stuck; /* as so many bytes wait for it, or, where that is 0, as it has ended */
     bool writing; /* the loop tells when it can be written to */
@@ -63,7 +63,7 @@ struct by_members {
     uint32_t peers_max; /* that descriptors are there for: BY_MEMBERS_MAX at most */
     struct by_watcher listeners[BY_OPTIONS_MEMBERS_MAX];
     struct by_tls_identity *identity; /* NULL: nobody comes over TLS */
-    struct by_greeter *greeter;
+    struct by_acceptor *acceptor;
     struct by_watcher greeted;
     struct by_strangers strangers; /* who have shown neither keys nor that they are a rank */
     struct members_peer *peers;
@@ -78,7 +78,7 @@ static void say_stranger(struct by_daemon *daemon, const char *format, ...)
 /* About somebody who may be anybody: of many such lines few are said. */
 static void say_stranger(struct by_daemon *daemon, const char *format, ...)
 {
-    char text[BY_GREETER_TEXT_MAX + 64], more[BY_STRANGERS_MORE_MAX];
+    char text[BY_ACCEPTOR_TEXT_MAX + 64], more[BY_STRANGERS_MORE_MAX];
     va_list arguments;
 
     if (!by_strangers_come(&daemon->members->strangers, daemon->now_ms * 1000000, more))
@@ -122,7 +122,7 @@ static void drop(struct by_daemon *daemon, struct members_peer *peer, const char
     peer->out.at = peer->out.used;
     if (peer->member) {
         peer->member = false;
-        by_heal_rank(daemon, BY_RECOVER_RANK_DIED, peer->job, peer->rank, 0, 0);
+        by_recovery_rank(daemon, BY_RECOVER_RANK_DIED, peer->job, peer->rank, 0, 0);
     }
 }
 
@@ -362,7 +362,7 @@ static void settle(struct by_daemon *daemon, struct members_peer *peer)
     peer->rank = (uint16_t)rank;
     peer->node = (uint32_t)node;
     peer->member = true;
-    by_heal_rank(daemon, BY_RECOVER_RANK_CAME, peer->job, peer->rank, peer->gen, peer->nonce);
+    by_recovery_rank(daemon, BY_RECOVER_RANK_CAME, peer->job, peer->rank, peer->gen, peer->nonce);
 }
 
 /* ---- frames ---- */
@@ -414,20 +414,20 @@ static void take(struct by_daemon *daemon, struct members_peer *peer, const stru
     switch (frame->type) {
     case BY_MEMBER_ALIVE:
         by_notice_host(daemon, peer->node, frame->data, frame->bytes);
-        by_heal_rank(daemon, BY_RECOVER_RANK_ALIVE, peer->job, peer->rank, frame->gen, frame->number);
+        by_recovery_rank(daemon, BY_RECOVER_RANK_ALIVE, peer->job, peer->rank, frame->gen, frame->number);
         break;
     case BY_MEMBER_SUSPECT:
-        by_heal_rank(daemon, BY_RECOVER_RANK_SUSPECTS, peer->job, peer->rank, frame->gen, frame->peer);
+        by_recovery_rank(daemon, BY_RECOVER_RANK_SUSPECTS, peer->job, peer->rank, frame->gen, frame->peer);
         break;
     case BY_MEMBER_CARRIED:
-        by_heal_rank(daemon, BY_RECOVER_RANK_CARRIED, peer->job, peer->rank, frame->gen, 0);
+        by_recovery_rank(daemon, BY_RECOVER_RANK_CARRIED, peer->job, peer->rank, frame->gen, 0);
         break;
     case BY_MEMBER_SAY:
         take_say(daemon, peer, frame);
         break;
     default: /* BYE */
         peer->member = false;
-        by_heal_rank(daemon, BY_RECOVER_RANK_LEFT, peer->job, peer->rank, 0, 0);
+        by_recovery_rank(daemon, BY_RECOVER_RANK_LEFT, peer->job, peer->rank, 0, 0);
         drop(daemon, peer, NULL);
         break;
     }
@@ -533,7 +533,7 @@ static void on_greeted(struct by_daemon *daemon, struct by_watcher *watcher, uin
 
     (void)watcher;
     (void)events;
-    for (unsigned i = 0; i < BY_GREETER_HANDSHAKES_MAX && by_greeter_take(daemon->members->greeter, &who);
+    for (unsigned i = 0; i < BY_ACCEPTOR_HANDSHAKES_MAX && by_acceptor_take(daemon->members->acceptor, &who);
          i++) {
         if (who.tls != NULL)
             admit(daemon, who.fd, who.tls);
@@ -564,13 +564,13 @@ void by_members_tick(struct by_daemon *daemon)
 /* ---- begin and end ---- */
 
 /* The thread that meets hosts over TLS. */
-static int open_greeter(struct by_daemon *daemon)
+static int open_acceptor(struct by_daemon *daemon)
 {
     struct by_members *members = daemon->members;
-    struct by_greeter_options options = {.handshakes = BY_GREETER_HANDSHAKES_MAX,
-                                         .deadline_ms = BY_GREETER_DEADLINE_MS,
-                                         .per_second = GREETED_PER_S,
-                                         .burst = GREETED_BURST};
+    struct by_acceptor_options options = {.handshakes = BY_ACCEPTOR_HANDSHAKES_MAX,
+                                          .deadline_ms = BY_ACCEPTOR_DEADLINE_MS,
+                                          .per_second = GREETED_PER_S,
+                                          .burst = GREETED_BURST};
     const char *keys = daemon->options.access.keys;
     char text[BY_TLS_TEXT_MAX] =
         "TLS needs a controller's keys: name their folder with --keys or BANYAN_KEYS";
@@ -580,11 +580,11 @@ static int open_greeter(struct by_daemon *daemon)
         return BY_EINVAL;
     }
     options.identity = members->identity;
-    if (by_greeter_open(&members->greeter, &options) != 0) {
+    if (by_acceptor_open(&members->acceptor, &options) != 0) {
         fprintf(stderr, "banyand: --members tls: no thread for handshakes: %s\n", strerror(errno));
         return BY_EIO;
     }
-    members->greeted = (struct by_watcher){.fd = by_greeter_fd(members->greeter), .ready = on_greeted};
+    members->greeted = (struct by_watcher){.fd = by_acceptor_fd(members->acceptor), .ready = on_greeted};
     return by_daemon_watch(daemon, &members->greeted, EPOLLIN);
 }
 
@@ -604,7 +604,7 @@ static int open_listener(struct by_daemon *daemon, struct by_watcher *listener, 
 {
     struct by_members *members = daemon->members;
     bool loopback = true, tls = strncmp(address, "tls:", 4) == 0;
-    int error = tls && members->greeter == NULL ? open_greeter(daemon) : 0;
+    int error = tls && members->acceptor == NULL ? open_acceptor(daemon) : 0;
 
     if (error != 0)
         return error;
@@ -617,7 +617,7 @@ static int open_listener(struct by_daemon *daemon, struct by_watcher *listener, 
     }
     members->listener_count++;
     if (tls)
-        return by_greeter_listen(members->greeter, listener->fd);
+        return by_acceptor_listen(members->acceptor, listener->fd);
     error = check_exposure(daemon, address, loopback);
     return error != 0 ? error : by_daemon_watch(daemon, listener, EPOLLIN);
 }
@@ -660,7 +660,7 @@ void by_members_close(struct by_daemon *daemon)
 
     if (members == NULL)
         return;
-    by_greeter_close(members->greeter);
+    by_acceptor_close(members->acceptor);
     for (struct members_peer *peer = members->peers; peer != NULL; peer = peer->next) {
         peer->member = false;
         drop(daemon, peer, NULL);

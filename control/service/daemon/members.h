@@ -2,8 +2,8 @@
  * The server of hosts: takes their connections (offload/wire/member.h), finds which rank of which job each
  * is, and carries what ranks tell each other. Over TLS a host is the one that its certificate names; over
  * plain connections it is believed. It never waits for anybody; who speaks wrongly, says too much or does not
- * take what it is sent is cut off, with the reason in the log. Neighbours: heal.c is told of ranks and sends
- * them frames. The loop's thread; handshakes have one of their own (firmware/secure/greeter.h).
+ * take what it is sent is cut off, with the reason in the log. Neighbours: recovery.c is told of ranks and sends
+ * them frames. The loop's thread; handshakes have one of their own (firmware/secure/acceptor.h).
  */
 #ifndef BY_SERVICE_DAEMON_MEMBERS_H
 #define BY_SERVICE_DAEMON_MEMBERS_H

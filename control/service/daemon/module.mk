@@ -7,7 +7,7 @@ daemon_SRC := \
 	control/service/daemon/daemon.c \
 	control/service/daemon/event.c \
 	control/service/daemon/fabric.c \
-	control/service/daemon/heal.c \
+	control/service/daemon/recovery.c \
 	control/service/daemon/http.c \
 	control/service/daemon/http_jobs.c \
 	control/service/daemon/job.c \
@@ -26,7 +26,7 @@ daemon_SRC := \
 	control/service/daemon/state.c \
 	control/service/daemon/state_jobs.c \
 	control/service/daemon/status.c \
-	control/service/daemon/swallow.c \
+	control/service/daemon/blackhole.c \
 	control/service/daemon/switches.c \
 	control/service/daemon/watch.c \
 	control/service/daemon/work.c

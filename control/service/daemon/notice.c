@@ -8,8 +8,8 @@
 
 #include "control/base/alloc.h"
 #include "control/fabric/members.h"
-#include "control/service/daemon/heal.h"
-#include "control/service/daemon/swallow.h"
+#include "control/service/daemon/blackhole.h"
+#include "control/service/daemon/recovery.h"
 #include "offload/base/bytes.h"
 #include "offload/wire/member.h"
 
@@ -17,25 +17,25 @@
 #define HOST_MS 40u
 
 struct by_notice {
-    struct by_swallow *swallow;
+    struct by_blackhole *blackhole;
     bool *used; /* by link */
 };
 
 void by_notice_open(struct by_daemon *daemon)
 {
     const struct by_topology *topology = daemon->topology;
-    struct by_swallow_link *links = by_alloc(topology->link_count, sizeof(*links));
+    struct by_blackhole_link *links = by_alloc(topology->link_count, sizeof(*links));
     bool *switches = by_alloc(topology->node_count, sizeof(*switches));
 
     for (uint32_t l = 0; l < topology->link_count; l++)
-        links[l] = (struct by_swallow_link){.node = {topology->links[l].a, topology->links[l].b}};
+        links[l] = (struct by_blackhole_link){.node = {topology->links[l].a, topology->links[l].b}};
     for (uint32_t n = 0; n < topology->node_count; n++)
         switches[n] = !topology->nodes[n].compute;
     daemon->notice = by_alloc(1, sizeof(*daemon->notice));
     daemon->notice->used = by_alloc(topology->link_count, sizeof(bool));
-    daemon->notice->swallow = by_swallow_open(links, topology->link_count, switches, topology->node_count,
-                                              daemon->options.heartbeat_ms);
-    if (daemon->notice->swallow == NULL)
+    daemon->notice->blackhole = by_blackhole_open(links, topology->link_count, switches, topology->node_count,
+                                                  daemon->options.heartbeat_ms);
+    if (daemon->notice->blackhole == NULL)
         by_daemon_end(daemon, 3, "no memory for the counters of %u links", topology->link_count);
     free(switches);
     free(links);
@@ -45,18 +45,18 @@ void by_notice_close(struct by_daemon *daemon)
 {
     if (daemon->notice == NULL)
         return;
-    by_swallow_close(daemon->notice->swallow);
+    by_blackhole_close(daemon->notice->blackhole);
     free(daemon->notice->used);
     free(daemon->notice);
     daemon->notice = NULL;
 }
 
 static void take(struct by_daemon *daemon, uint32_t node, uint32_t port,
-                 const struct by_swallow_sample *sample)
+                 const struct by_blackhole_sample *sample)
 {
     uint32_t link = by_address_link(&daemon->map, node, port);
 
-    by_swallow_take(daemon->notice->swallow, link, daemon->topology->links[link].b == node, sample);
+    by_blackhole_take(daemon->notice->blackhole, link, daemon->topology->links[link].b == node, sample);
 }
 
 void by_notice_switch(struct by_daemon *daemon, const struct by_daemon_switch *device,
@@ -67,10 +67,10 @@ void by_notice_switch(struct by_daemon *daemon, const struct by_daemon_switch *d
     for (uint32_t port = 0; port < beat->counters.ports_count && port < daemon->map.port_count[device->node];
          port++)
         take(daemon, device->node, port,
-             &(struct by_swallow_sample){.asked_ms = beat->asked_ms,
-                                         .answered_ms = beat->answered_ms,
-                                         .sent = beat->counters.ports[port].tx_packets,
-                                         .received = beat->counters.ports[port].rx_packets});
+             &(struct by_blackhole_sample){.asked_ms = beat->asked_ms,
+                                           .answered_ms = beat->answered_ms,
+                                           .sent = beat->counters.ports[port].tx_packets,
+                                           .received = beat->counters.ports[port].rx_packets});
 }
 
 /* Ranks of several jobs on one host have counters of their own, which only together would be the host's. */
@@ -94,15 +94,15 @@ void by_notice_host(struct by_daemon *daemon, uint32_t node, const uint8_t *data
         const uint8_t *at = data + (size_t)port * BY_MEMBER_PORT_BYTES;
 
         take(daemon, node, port,
-             &(struct by_swallow_sample){.asked_ms = asked_ms,
-                                         .answered_ms = daemon->now_ms,
-                                         .sent = by_get64(at),
-                                         .received = by_get64(at + 8)});
+             &(struct by_blackhole_sample){.asked_ms = asked_ms,
+                                           .answered_ms = daemon->now_ms,
+                                           .sent = by_get64(at),
+                                           .received = by_get64(at + 8)});
     }
 }
 
 /* Behind the name of what it is. */
-static void describe(const struct by_daemon *daemon, const struct by_swallow_found *found, char *text,
+static void describe(const struct by_daemon *daemon, const struct by_blackhole_found *found, char *text,
                      size_t bytes)
 {
     const struct by_topology *topology = daemon->topology;
@@ -132,14 +132,14 @@ static void describe(const struct by_daemon *daemon, const struct by_swallow_fou
 void by_notice_tick(struct by_daemon *daemon)
 {
     struct by_notice *notice = daemon->notice;
-    struct by_swallow_found found;
+    struct by_blackhole_found found;
     char text[200];
 
-    if (notice == NULL || !by_heal_waiting(daemon, notice->used) ||
-        !by_swallow_find(notice->swallow, notice->used, &found))
+    if (notice == NULL || !by_recovery_waiting(daemon, notice->used) ||
+        !by_blackhole_find(notice->blackhole, notice->used, &found))
         return;
     describe(daemon, &found, text, sizeof(text));
-    by_swallow_forget(notice->swallow, found.is_link, found.what);
+    by_blackhole_forget(notice->blackhole, found.is_link, found.what);
     daemon->counts.swallows++;
-    by_heal_swallows(daemon, found.is_link, found.what, text);
+    by_recovery_swallows(daemon, found.is_link, found.what, text);
 }

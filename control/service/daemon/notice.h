@@ -1,5 +1,5 @@
 /*
- * What the counters of switches and hosts show: gives them to swallow.h, and, while ranks wait, tells
+ * What the counters of switches and hosts show: gives them to blackhole.h, and, while ranks wait, tells
  * recovery what swallows packets. The loop's thread.
  */
 #ifndef BY_SERVICE_DAEMON_NOTICE_H

@@ -1,9 +1,9 @@
 /* Who reacts to events, in which order. See daemon.h; the loop's thread. */
 #include "control/service/daemon/daemon.h"
-#include "control/service/daemon/heal.h"
 #include "control/service/daemon/http.h"
 #include "control/service/daemon/jobs.h"
 #include "control/service/daemon/notice.h"
+#include "control/service/daemon/recovery.h"
 #include "control/service/daemon/renew.h"
 
 void by_daemon_tell(struct by_daemon *daemon, const struct by_daemon_event *event)
@@ -15,7 +15,7 @@ void by_daemon_tell(struct by_daemon *daemon, const struct by_daemon_event *even
         by_renew_tick(daemon);
     }
     /* Recovering comes first: what it starts has the change, and requests wait. */
-    by_heal_event(daemon, event);
+    by_recovery_event(daemon, event);
     if (event->kind == BY_EVENT_TICK)
         by_notice_tick(daemon);
     if (event->kind == BY_EVENT_TICK || event->kind == BY_EVENT_PUSHED)

@@ -158,7 +158,7 @@ static void tick(struct by_recover *r)
     } else if (r->phase == SETTLING && !open) {
         r->phase = IDLE;
     }
-    by_recover_parts_heal(r);
+    by_recover_parts_recovery(r);
 }
 
 /* An event of a rank that is known. */

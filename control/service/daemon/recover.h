@@ -25,7 +25,7 @@ enum by_recover_type {
     BY_RECOVER_SWITCH_GONE,     /* its process has ended: nobody listens at its address any more */
     BY_RECOVER_LINK_DOWN,
     BY_RECOVER_LINK_UP,
-    BY_RECOVER_SWITCH_SWALLOWS, /* these two: it is up, and what goes there comes nowhere (swallow.h); */
+    BY_RECOVER_SWITCH_SWALLOWS, /* these two: it is up, and what goes there comes nowhere (blackhole.h); */
     BY_RECOVER_LINK_SWALLOWS,   /* `text` says so, behind its name */
     /* Of a rank: `job` (place in the list), `rank`. */
     BY_RECOVER_RANK_CAME,     /* `gen` of its table, 0: it has none; `number`: the nonce of its process */

@@ -105,7 +105,7 @@ void by_recover_bury(struct by_recover *r, uint32_t j);
  * been back, or held, for long enough is used again. */
 void by_recover_part(struct by_recover *r, const struct by_recover_event *event);
 void by_recover_parts_tick(struct by_recover *r);
-void by_recover_parts_heal(struct by_recover *r);
+void by_recover_parts_recovery(struct by_recover *r);
 /* The next plan must be for the job, too, by this cause; NULL: by that which it has. */
 void by_recover_touch(struct by_recover_state *job, const char *cause);
 /* recover.c: a plan for all jobs that were touched, as soon as may be. */

@@ -221,7 +221,7 @@ void by_recover_parts_tick(struct by_recover *r)
     look_at_held(r);
 }
 
-void by_recover_parts_heal(struct by_recover *r)
+void by_recover_parts_recovery(struct by_recover *r)
 {
     uint32_t nodes = r->config.node_count, all = nodes + r->config.link_count;
     bool some = false;

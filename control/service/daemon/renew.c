@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "control/base/alloc.h"
-#include "control/service/daemon/heal.h"
+#include "control/service/daemon/recovery.h"
 #include "offload/wire/seal.h"
 
 uint64_t by_renew_chunks(const by_CountersReply *counters)
@@ -65,7 +65,7 @@ void by_renew_tick(struct by_daemon *daemon)
         snprintf(text, sizeof(text),
                  "%" PRIu64 " chunks have passed switch %s in generation %u: its keys are renewed",
                  due->chunks - job->renew_from[due - daemon->switches], due->name, job->tables->gen);
-        by_heal_renew(daemon, job->spec.job, text);
+        by_recovery_renew(daemon, job->spec.job, text);
     }
     daemon->renews = true;
 }

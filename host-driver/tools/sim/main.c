@@ -102,7 +102,7 @@ static void print_report(const struct sim_run *run)
            ", \"time_ps\": %" PRIu64 ",\n \"checked_elements\": %" PRIu64 ", \"wrong_elements\": %" PRIu64
            ", \"missing_chunks\": %" PRIu64 ", \"first_wrong_rank\": %d, \"retransmissions\": %" PRIu64
            ", \"error\": ",
-           work->seed, run->rank_count, work->train, run->check.all, run->time_ps, run->check.checked,
+           work->seed, run->rank_count, work->batch, run->check.all, run->time_ps, run->check.checked,
            run->check.wrong, run->missing, run->check.first_rank, endpoints.retx - run->warm_retx);
     print_error(run);
     print_counters(run);

@@ -119,7 +119,7 @@ static struct by_world *make_world(struct sim_run *run)
                                      .hold_ns = work->hold_ns,
                                      .queue_bytes_max = work->buffer,
                                      .mark_bytes = work->mark,
-                                     .train = (uint32_t)work->train,
+                                     .batch = (uint32_t)work->batch,
                                      .burst = BY_WORLD_BURST_MAX,
                                      .repair_interval_ns = REPAIR_NS,
                                      .endpoint = {.inflight_max = (uint32_t)work->inflight},

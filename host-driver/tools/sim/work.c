@@ -219,7 +219,7 @@ int sim_work_read(const char *folder, struct sim_work *work)
     char path[4096];
     int error;
 
-    *work = (struct sim_work){.train = 1, .limit_ns = UINT64_C(600000000000), .hold_ns = 20000};
+    *work = (struct sim_work){.batch = 1, .limit_ns = UINT64_C(600000000000), .hold_ns = 20000};
     if (snprintf(path, sizeof(path), "%s/work", folder) >= (int)sizeof(path))
         return by_fail(BY_EINVAL, "%s: the path is too long", folder);
     error = read_tables(folder, work);

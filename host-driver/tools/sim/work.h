@@ -10,7 +10,7 @@
     X(collective, 1, BY_COLLECTIVE_COUNT - 1, "as on the wire (offload/wire/types.h)")                       \
     X(root, 0, BY_RANKS_MAX, "rank, of broadcast and reduce")                                                \
     X(count, 0, UINT64_C(1) << 40, "f32 elements of a call, as in by_call")                                  \
-    X(train, 1, 4096, "frames that each packet stands for")                                                  \
+    X(batch, 1, 4096, "frames that each packet stands for")                                                  \
     X(inflight, 0, UINT32_MAX, "chunks of a rank on their way over all trees; 0: the trees' windows")        \
     X(warmup, 0, 1000, "calls of the same size before the one that is timed")                                \
     X(seed, 0, UINT64_MAX, "of data, nonces and faults")                                                     \

@@ -180,10 +180,10 @@ static void split_and_pack(uint64_t seed, bool exactly)
     bool compute[N] = {false};
     struct by_mesh_arc arcs[N * N];
     struct by_packing packing;
-    struct by_stand stand;
+    struct by_contraction contraction;
     struct by_split split;
     struct by_piece piece;
-    struct by_nest nest;
+    struct by_laminar laminar;
     struct by_mesh *net;
     uint32_t count = 0;
 
@@ -201,8 +201,8 @@ static void split_and_pack(uint64_t seed, bool exactly)
         if (capacity[i])
             arcs[count++] = (struct by_mesh_arc){i / N, i % N, capacity[i]};
     net = by_mesh_new(N, arcs, count);
-    by_nest_make(&nest, net, net->capacity, roots, compute, compute);
-    by_piece_make(&nest, 0, &piece);
+    by_laminar_make(&laminar, net, net->capacity, roots, compute, compute);
+    by_piece_make(&laminar, 0, &piece);
     by_split_make(&split, &piece, 0);
     assert_int_equal(exactly ? by_split_exactly(&split) : by_split_run(&split), 0);
     assert_true(by_oracle_check(piece.count, split.capacity, piece.roots, split.targets, NULL) < 0);
@@ -215,23 +215,23 @@ static void split_and_pack(uint64_t seed, bool exactly)
         }
         assert_int_equal(balance, 0);
     }
-    by_stand_make(&stand, &piece, split.capacity);
-    assert_int_equal(stand.net->node_count, COMPUTE);
-    assert_int_equal(by_pack_run(stand.net, stand.roots, 0, &packing), 0);
+    by_contraction_make(&contraction, &piece, split.capacity);
+    assert_int_equal(contraction.net->node_count, COMPUTE);
+    assert_int_equal(by_pack_run(contraction.net, contraction.roots, 0, &packing), 0);
     for (uint32_t i = 0; i < packing.count; i++) {
         trees[packing.roots[i]] += packing.counts[i];
         for (uint32_t e = 0; e < COMPUTE - 1; e++)
-            stand.net->capacity[packing.halves[i * (COMPUTE - 1) + e]] -= packing.counts[i];
+            contraction.net->capacity[packing.halves[i * (COMPUTE - 1) + e]] -= packing.counts[i];
     }
     for (uint32_t i = 0; i < COMPUTE; i++)
         assert_int_equal(trees[i], roots[i]);
-    for (uint32_t half = 0; half < 2 * stand.net->pair_count; half++)
-        assert_true(stand.net->capacity[half] >= 0);
+    for (uint32_t half = 0; half < 2 * contraction.net->pair_count; half++)
+        assert_true(contraction.net->capacity[half] >= 0);
     by_pack_free(&packing);
-    by_stand_free(&stand);
+    by_contraction_free(&contraction);
     by_split_free(&split);
     by_piece_free(&piece);
-    by_nest_free(&nest);
+    by_laminar_free(&laminar);
     by_mesh_free(net);
 }
 

@@ -196,7 +196,7 @@ static void a_link_that_returns_is_used_again(void **state)
 static void at_scale_one_lost_link_changes_few_trees_and_the_bound_is_reached(void **state)
 {
     struct by_topology *whole = rig_preset("a100", "none", "32", NULL), *left;
-    struct by_plan *plan = rig_plan(whole, BY_COLLECTIVE_ALLGATHER, -1, 0, true), *mended;
+    struct by_plan *plan = rig_plan(whole, BY_COLLECTIVE_ALLGATHER, -1, 0, true), *repaired;
     bool *lost = calloc(whole->link_count, sizeof(*lost));
     struct by_replan_report report;
     struct by_problem problem = {0};
@@ -205,14 +205,14 @@ static void at_scale_one_lost_link_changes_few_trees_and_the_bound_is_reached(vo
     assert_non_null(lost);
     lost[19] = true; /* gpu9 - ib0 */
     assert_int_equal(by_topology_without(whole, lost, NULL, &left, &problem), 0);
-    assert_int_equal(by_replan(whole, plan, left, true, &mended, &report, &problem), 0);
+    assert_int_equal(by_replan(whole, plan, left, true, &repaired, &report, &problem), 0);
     print_message("%u of %u trees stay, %llu of %llu entries change\n", report.trees_kept,
                   report.trees_before, (unsigned long long)report.entries_changed,
                   (unsigned long long)report.entries);
-    rig_verify(mended, left, BY_VERDICT_OPTIMAL);
+    rig_verify(repaired, left, BY_VERDICT_OPTIMAL);
     assert_true(report.trees_changed <= 40);
     assert_true(report.entries_changed * 20 <= report.entries);
-    by_plan_free(mended);
+    by_plan_free(repaired);
     by_plan_free(plan);
     by_topology_free(left);
     by_topology_free(whole);

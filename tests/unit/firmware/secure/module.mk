@@ -1,11 +1,11 @@
 # TLS of control channels, with keys as `banyan keys` makes them.
-TESTS += unit-secure-tls unit-secure-greeter
+TESTS += unit-secure-tls unit-secure-acceptor
 unit-secure-tls_SRC := tests/unit/firmware/secure/tls.c tests/unit/firmware/secure/keys.c
 unit-secure-tls_LIBS := control secure offload
 unit-secure-tls_LDLIBS := -lcmocka -ljansson -lgmp -lssl -lcrypto -lm
-unit-secure-greeter_SRC := tests/unit/firmware/secure/greeter.c tests/unit/firmware/secure/keys.c
-unit-secure-greeter_LIBS := control secure offload
-unit-secure-greeter_LDLIBS := -lcmocka -ljansson -lgmp -lssl -lcrypto -lm -lpthread
+unit-secure-acceptor_SRC := tests/unit/firmware/secure/acceptor.c tests/unit/firmware/secure/keys.c
+unit-secure-acceptor_LIBS := control secure offload
+unit-secure-acceptor_LDLIBS := -lcmocka -ljansson -lgmp -lssl -lcrypto -lm -lpthread
 # Hosts and ports as text.
 TESTS += unit-secure-hostport
 unit-secure-hostport_SRC := tests/unit/firmware/secure/hostport.c firmware/secure/hostport.c

@@ -20,9 +20,9 @@
 
 #include <cmocka.h>
 
-#include "control/service/daemon/heal.h"
 #include "control/service/daemon/listen.h"
 #include "control/service/daemon/members.h"
+#include "control/service/daemon/recovery.h"
 #include "offload/base/bytes.h"
 #include "tests/unit/control/service/daemon/loop.h"
 

@@ -11,30 +11,31 @@
 #include "control/plan/plan.h"
 #include "control/planner/graph.h"
 
-struct by_arbor;
+struct by_tree_pair;
 
 /* `up` and `down` are the graphs of by_graph_make for these directions, of one topology; both are kept. The
  * rows are the directed pairs of nodes with capacity, in the topology's own direction, then the switches with
  * a budget of additions. */
-struct by_arbor *by_arbor_new(const struct by_graph *up, const struct by_graph *down);
-void by_arbor_free(struct by_arbor *arbor);
-uint32_t by_arbor_row_count(const struct by_arbor *arbor);
-int64_t by_arbor_row_capacity(const struct by_arbor *arbor, uint32_t row);
+struct by_tree_pair *by_tree_pair_new(const struct by_graph *up, const struct by_graph *down);
+void by_tree_pair_free(struct by_tree_pair *tree_pair);
+uint32_t by_tree_pair_row_count(const struct by_tree_pair *tree_pair);
+int64_t by_tree_pair_row_capacity(const struct by_tree_pair *tree_pair, uint32_t row);
 /* From and to of a link, or a switch twice. */
-void by_arbor_row_ends(const struct by_arbor *arbor, uint32_t row, uint32_t ends[2]);
+void by_tree_pair_row_ends(const struct by_tree_pair *tree_pair, uint32_t row, uint32_t ends[2]);
 /* Nodes that trees may have: the size of the problem. */
-uint32_t by_arbor_site_count(const struct by_arbor *arbor);
+uint32_t by_tree_pair_site_count(const struct by_tree_pair *tree_pair);
 /* Whether prices can be proved: there are few optional switches. */
-bool by_arbor_can_prove(const struct by_arbor *arbor);
+bool by_tree_pair_can_prove(const struct by_tree_pair *tree_pair);
 /*
  * Finds a pair of little price (prices by row, each at most BY_PRICE_MAX) and fills `counts` by row. With
  * `prove`, looks at all choices of optional switches; `*floor` then is a price that no pair is below, else
  * it is -1.
  */
-void by_arbor_price(struct by_arbor *arbor, const int64_t *prices, bool prove, int32_t *counts,
-                    __int128 *floor);
+void by_tree_pair_price(struct by_tree_pair *tree_pair, const int64_t *prices, bool prove, int32_t *counts,
+                        __int128 *floor);
 /* The pair last found: its root, and the paths of one of its trees, from the root outwards. The caller frees
  * nodes and array. */
-struct by_path *by_arbor_paths(const struct by_arbor *arbor, bool up, uint32_t *root, uint32_t *path_count);
+struct by_path *by_tree_pair_paths(const struct by_tree_pair *tree_pair, bool up, uint32_t *root,
+                                   uint32_t *path_count);
 
 #endif

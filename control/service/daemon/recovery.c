@@ -1,5 +1,5 @@
-/* Recovery at work; see heal.h. The loop's thread. */
-#include "control/service/daemon/heal.h"
+/* Recovery at work; see recovery.h. The loop's thread. */
+#include "control/service/daemon/recovery.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,17 +12,17 @@
 #include "offload/base/errors.h"
 
 /* A job that recover.c knows. */
-struct patient {
+struct affected {
     uint16_t job; /* 0: the place is free */
     uint32_t rank_count;
     uint64_t since_ms;                /* its attempt began */
     struct by_change_image *image_of; /* by rank: of the generation that ranks who are not there begin with */
 };
 
-struct by_heal {
+struct by_recovery {
     struct by_recover *recover;
     uint32_t place_count;
-    struct patient *places;   /* as recover.c numbers them */
+    struct affected *places;  /* as recover.c numbers them */
     struct by_change *change; /* ours, from PLAN until it is pushed */
     bool plan_wanted, push_wanted;
     bool begun; /* knows what was down when the daemon began to lead */
@@ -30,13 +30,13 @@ struct by_heal {
 
 static struct by_job *job_at(struct by_daemon *daemon, uint32_t place)
 {
-    return by_jobs_find(daemon, daemon->heal->places[place].job);
+    return by_jobs_find(daemon, daemon->recovery->places[place].job);
 }
 
-static uint32_t place_of(const struct by_heal *heal, uint16_t job)
+static uint32_t place_of(const struct by_recovery *recovery, uint16_t job)
 {
-    for (uint32_t i = 0; i < heal->place_count; i++)
-        if (heal->places[i].job == job)
+    for (uint32_t i = 0; i < recovery->place_count; i++)
+        if (recovery->places[i].job == job)
             return i;
     return UINT32_MAX;
 }
@@ -44,7 +44,7 @@ static uint32_t place_of(const struct by_heal *heal, uint16_t job)
 static void give(struct by_daemon *daemon, struct by_recover_event event)
 {
     event.now_ns = daemon->now_ms * 1000000;
-    by_recover_event(daemon->heal->recover, &event);
+    by_recover_event(daemon->recovery->recover, &event);
 }
 
 /* ---- what recover.c asks ---- */
@@ -105,10 +105,10 @@ static int image_from(struct by_daemon *daemon, const struct by_job *job, const 
 }
 
 /* The tables that are coming: of the change at hand, or those on the switches already. */
-static const struct by_job_tables *next_tables(const struct by_heal *heal, const struct by_job *job)
+static const struct by_job_tables *next_tables(const struct by_recovery *recovery, const struct by_job *job)
 {
     const struct by_change_job *entry =
-        heal->change != NULL ? by_change_find(heal->change, job->spec.job) : NULL;
+        recovery->change != NULL ? by_change_find(recovery->change, job->spec.job) : NULL;
 
     return entry != NULL && entry->anew ? entry->tables : job->tables;
 }
@@ -116,27 +116,27 @@ static const struct by_job_tables *next_tables(const struct by_heal *heal, const
 /* Before tables are exchanged: ranks that are not there may still come, and begin where the others did. */
 static void keep_base(struct by_daemon *daemon)
 {
-    struct by_heal *heal = daemon->heal;
+    struct by_recovery *recovery = daemon->recovery;
 
-    for (uint32_t i = 0; i < heal->place_count; i++) {
-        struct patient *patient = &heal->places[i];
-        const struct by_job *job = patient->job != 0 ? job_at(daemon, i) : NULL;
-        uint16_t base = by_recover_base(heal->recover, i);
+    for (uint32_t i = 0; i < recovery->place_count; i++) {
+        struct affected *affected = &recovery->places[i];
+        const struct by_job *job = affected->job != 0 ? job_at(daemon, i) : NULL;
+        uint16_t base = by_recover_base(recovery->recover, i);
 
-        if (job == NULL || base == by_recover_next(heal->recover, i) || job->tables == NULL ||
+        if (job == NULL || base == by_recover_next(recovery->recover, i) || job->tables == NULL ||
             job->tables->gen != base)
             continue;
-        for (uint32_t k = 0; k < patient->rank_count; k++)
-            if (patient->image_of[k].bytes == NULL)
-                image_from(daemon, job, job->tables, base, (uint16_t)k, &patient->image_of[k]);
+        for (uint32_t k = 0; k < affected->rank_count; k++)
+            if (affected->image_of[k].bytes == NULL)
+                image_from(daemon, job, job->tables, base, (uint16_t)k, &affected->image_of[k]);
     }
 }
 
-static void forget_base(struct patient *patient)
+static void forget_base(struct affected *affected)
 {
-    for (uint32_t k = 0; k < patient->rank_count; k++) {
-        free(patient->image_of[k].bytes);
-        patient->image_of[k] = (struct by_change_image){0};
+    for (uint32_t k = 0; k < affected->rank_count; k++) {
+        free(affected->image_of[k].bytes);
+        affected->image_of[k] = (struct by_change_image){0};
     }
 }
 
@@ -151,37 +151,37 @@ static void send_frame(struct by_daemon *daemon, const struct by_recover_action 
         frame.data = image->bytes;
         frame.bytes = (uint32_t)image->size;
     }
-    by_members_send(daemon, daemon->heal->places[action->job].job, action->rank, frame);
+    by_members_send(daemon, daemon->recovery->places[action->job].job, action->rank, frame);
 }
 
 static void do_welcome(struct by_daemon *daemon, const struct by_recover_action *action)
 {
-    struct by_heal *heal = daemon->heal;
+    struct by_recovery *recovery = daemon->recovery;
     const struct by_job *job = job_at(daemon, action->job);
-    struct by_change_image own = {0}, *image = &heal->places[action->job].image_of[action->rank];
+    struct by_change_image own = {0}, *image = &recovery->places[action->job].image_of[action->rank];
 
     if (job == NULL)
         return;
     if (action->image && image->bytes == NULL &&
-        image_from(daemon, job, job->tables, by_recover_base(heal->recover, action->job), action->rank,
+        image_from(daemon, job, job->tables, by_recover_base(recovery->recover, action->job), action->rank,
                    &own) == 0)
         image = &own;
-    send_frame(daemon, action, BY_MEMBER_WELCOME, by_recover_base(heal->recover, action->job),
+    send_frame(daemon, action, BY_MEMBER_WELCOME, by_recover_base(recovery->recover, action->job),
                action->image ? image : NULL);
     free(own.bytes);
 }
 
 static void do_freeze(struct by_daemon *daemon, const struct by_recover_action *action)
 {
-    struct by_heal *heal = daemon->heal;
+    struct by_recovery *recovery = daemon->recovery;
     const struct by_job *job = job_at(daemon, action->job);
     struct by_change_image image = {0};
 
-    if (job == NULL ||
-        (action->image && image_from(daemon, job, next_tables(heal, job),
-                                     by_recover_next(heal->recover, action->job), action->rank, &image) != 0))
+    if (job == NULL || (action->image && image_from(daemon, job, next_tables(recovery, job),
+                                                    by_recover_next(recovery->recover, action->job),
+                                                    action->rank, &image) != 0))
         return;
-    send_frame(daemon, action, BY_MEMBER_FREEZE, by_recover_next(heal->recover, action->job), &image);
+    send_frame(daemon, action, BY_MEMBER_FREEZE, by_recover_next(recovery->recover, action->job), &image);
     free(image.bytes);
 }
 
@@ -189,7 +189,7 @@ static void do_fail(struct by_daemon *daemon, const struct by_recover_action *ac
 {
     size_t bytes = strlen(action->text);
 
-    by_members_send(daemon, daemon->heal->places[action->job].job, action->rank,
+    by_members_send(daemon, daemon->recovery->places[action->job].job, action->rank,
                     (struct by_member_frame){
                         .type = BY_MEMBER_FAIL,
                         .code = action->error,
@@ -199,15 +199,16 @@ static void do_fail(struct by_daemon *daemon, const struct by_recover_action *ac
 
 static void do_settled(struct by_daemon *daemon, const struct by_recover_action *action)
 {
-    struct patient *patient = &daemon->heal->places[action->job];
+    struct affected *affected = &daemon->recovery->places[action->job];
     struct by_job *job = job_at(daemon, action->job);
 
-    forget_base(patient);
+    forget_base(affected);
     if (job == NULL)
         return;
     job->state = BY_JOB_RUNNING;
-    by_daemon_say("job %u is in generation %u, %" PRIu64 " ms after the planning began", patient->job,
-                  by_recover_base(daemon->heal->recover, action->job), daemon->now_ms - patient->since_ms);
+    by_daemon_say("job %u is in generation %u, %" PRIu64 " ms after the planning began", affected->job,
+                  by_recover_base(daemon->recovery->recover, action->job),
+                  daemon->now_ms - affected->since_ms);
 }
 
 static void act(void *user, const struct by_recover_action *action)
@@ -216,11 +217,11 @@ static void act(void *user, const struct by_recover_action *action)
 
     switch (action->what) {
     case BY_DO_PLAN:
-        daemon->heal->plan_wanted = true;
-        daemon->heal->push_wanted = false;
+        daemon->recovery->plan_wanted = true;
+        daemon->recovery->push_wanted = false;
         break;
     case BY_DO_PUSH:
-        daemon->heal->push_wanted = true;
+        daemon->recovery->push_wanted = true;
         break;
     case BY_DO_WELCOME:
         do_welcome(daemon, action);
@@ -229,7 +230,8 @@ static void act(void *user, const struct by_recover_action *action)
         do_freeze(daemon, action);
         break;
     case BY_DO_GO:
-        send_frame(daemon, action, BY_MEMBER_GO, by_recover_next(daemon->heal->recover, action->job), NULL);
+        send_frame(daemon, action, BY_MEMBER_GO, by_recover_next(daemon->recovery->recover, action->job),
+                   NULL);
         break;
     case BY_DO_FAIL:
         do_fail(daemon, action);
@@ -249,14 +251,14 @@ static void step(struct by_daemon *daemon);
 
 static void forget_change(struct by_daemon *daemon)
 {
-    by_change_free(daemon->heal->change);
-    daemon->heal->change = NULL;
+    by_change_free(daemon->recovery->change);
+    daemon->recovery->change = NULL;
     daemon->change = NULL;
 }
 
 static void on_pushed(struct by_daemon *daemon, struct by_change *change)
 {
-    struct by_heal *heal = daemon->heal;
+    struct by_recovery *recovery = daemon->recovery;
     struct by_problem problem = change->problem;
     int error = change->error;
 
@@ -271,18 +273,18 @@ static void on_pushed(struct by_daemon *daemon, struct by_change *change)
         forget_change(daemon);
     }
     give(daemon, (struct by_recover_event){.type = BY_RECOVER_PUSHED, .error = error, .text = problem.text});
-    if (error != 0 && heal->plan_wanted)
+    if (error != 0 && recovery->plan_wanted)
         forget_change(daemon);
     step(daemon);
 }
 
 static void on_planned(struct by_daemon *daemon, struct by_change *change)
 {
-    struct by_heal *heal = daemon->heal;
+    struct by_recovery *recovery = daemon->recovery;
 
-    for (uint32_t i = 0; i < heal->place_count; i++) {
+    for (uint32_t i = 0; i < recovery->place_count; i++) {
         const struct by_change_job *entry =
-            heal->places[i].job != 0 ? by_change_find(change, heal->places[i].job) : NULL;
+            recovery->places[i].job != 0 ? by_change_find(change, recovery->places[i].job) : NULL;
         struct by_job *job = entry != NULL ? job_at(daemon, i) : NULL;
 
         if (job == NULL || !entry->anew || entry->error == 0)
@@ -295,16 +297,17 @@ static void on_planned(struct by_daemon *daemon, struct by_change *change)
     }
     give(daemon, (struct by_recover_event){
                      .type = BY_RECOVER_PLANNED, .error = change->error, .text = change->problem.text});
-    if (!heal->push_wanted)
+    if (!recovery->push_wanted)
         forget_change(daemon);
     step(daemon);
 }
 
 static void start_plan(struct by_daemon *daemon)
 {
-    struct by_heal *heal = daemon->heal;
+    struct by_recovery *recovery = daemon->recovery;
     struct by_change *change = by_change_new(daemon);
-    const bool *nodes = by_recover_lost_nodes(heal->recover), *links = by_recover_lost_links(heal->recover);
+    const bool *nodes = by_recover_lost_nodes(recovery->recover),
+               *links = by_recover_lost_links(recovery->recover);
     struct by_fabric_loss loss;
     bool whole = true;
 
@@ -316,31 +319,31 @@ static void start_plan(struct by_daemon *daemon)
     by_fabric_loss_copy(&loss, &change->loss, daemon->topology);
     by_fabric_loss_free(&change->loss);
     change->loss = loss;
-    for (uint32_t i = 0; i < heal->place_count; i++) {
-        struct by_job *job = heal->places[i].job != 0 ? job_at(daemon, i) : NULL;
+    for (uint32_t i = 0; i < recovery->place_count; i++) {
+        struct by_job *job = recovery->places[i].job != 0 ? job_at(daemon, i) : NULL;
 
-        if (job == NULL || !by_recover_planning(heal->recover, i))
+        if (job == NULL || !by_recover_planning(recovery->recover, i))
             continue;
         by_change_touch(change, job, !whole);
-        job->gen_last = by_change_find(change, job->spec.job)->gen = by_recover_next(heal->recover, i);
+        job->gen_last = by_change_find(change, job->spec.job)->gen = by_recover_next(recovery->recover, i);
         if (job->state == BY_JOB_RUNNING)
-            heal->places[i].since_ms = daemon->now_ms;
+            recovery->places[i].since_ms = daemon->now_ms;
         job->state = BY_JOB_RECOVERING;
     }
-    heal->change = change;
+    recovery->change = change;
     by_change_plan(daemon, change, on_planned);
 }
 
 /* Begins what is wanted, as soon as no change of somebody else is on its way. */
 static void step(struct by_daemon *daemon)
 {
-    struct by_heal *heal = daemon->heal;
+    struct by_recovery *recovery = daemon->recovery;
 
-    if (heal->change != NULL && heal->push_wanted) {
-        heal->push_wanted = false;
-        by_change_push(daemon, heal->change, on_pushed);
-    } else if (heal->plan_wanted && daemon->change == NULL && daemon->start == NULL) {
-        heal->plan_wanted = false;
+    if (recovery->change != NULL && recovery->push_wanted) {
+        recovery->push_wanted = false;
+        by_change_push(daemon, recovery->change, on_pushed);
+    } else if (recovery->plan_wanted && daemon->change == NULL && daemon->start == NULL) {
+        recovery->plan_wanted = false;
         start_plan(daemon);
     }
 }
@@ -350,62 +353,62 @@ static void step(struct by_daemon *daemon)
 /* Of a job that was there before this daemon nobody knows whether a run has begun: then one has. */
 static void add(struct by_daemon *daemon, const struct by_job *job)
 {
-    struct by_heal *heal = daemon->heal;
+    struct by_recovery *recovery = daemon->recovery;
     uint32_t ranks = by_job_rank_count(&job->spec, daemon->topology);
-    uint32_t place = by_recover_add(heal->recover, &(struct by_recover_job){.job = job->spec.job,
-                                                                            .rank_count = (uint16_t)ranks,
-                                                                            .gen = job->tables->gen,
-                                                                            .used = !heal->begun});
+    uint32_t place = by_recover_add(recovery->recover, &(struct by_recover_job){.job = job->spec.job,
+                                                                                .rank_count = (uint16_t)ranks,
+                                                                                .gen = job->tables->gen,
+                                                                                .used = !recovery->begun});
 
     if (place == UINT32_MAX)
         return;
-    if (place >= heal->place_count) {
-        heal->places = by_realloc(heal->places, place + 1, sizeof(*heal->places));
-        heal->place_count = place + 1;
+    if (place >= recovery->place_count) {
+        recovery->places = by_realloc(recovery->places, place + 1, sizeof(*recovery->places));
+        recovery->place_count = place + 1;
     }
-    heal->places[place] = (struct patient){.job = job->spec.job,
-                                           .rank_count = ranks,
-                                           .image_of = by_alloc(ranks, sizeof(struct by_change_image))};
+    recovery->places[place] = (struct affected){.job = job->spec.job,
+                                                .rank_count = ranks,
+                                                .image_of = by_alloc(ranks, sizeof(struct by_change_image))};
 }
 
 static void sync_jobs(struct by_daemon *daemon)
 {
-    struct by_heal *heal = daemon->heal;
+    struct by_recovery *recovery = daemon->recovery;
 
-    for (uint32_t i = 0; i < heal->place_count; i++) {
-        struct patient *patient = &heal->places[i];
-        const struct by_job *job = patient->job != 0 ? job_at(daemon, i) : NULL;
+    for (uint32_t i = 0; i < recovery->place_count; i++) {
+        struct affected *affected = &recovery->places[i];
+        const struct by_job *job = affected->job != 0 ? job_at(daemon, i) : NULL;
 
-        if (patient->job == 0 || (job != NULL && job->state != BY_JOB_ENDING))
+        if (affected->job == 0 || (job != NULL && job->state != BY_JOB_ENDING))
             continue;
-        by_recover_remove(heal->recover, i);
-        forget_base(patient);
-        free(patient->image_of);
-        *patient = (struct patient){0};
+        by_recover_remove(recovery->recover, i);
+        forget_base(affected);
+        free(affected->image_of);
+        *affected = (struct affected){0};
     }
     for (uint32_t i = 0; i < daemon->job_count; i++) {
         const struct by_job *job = daemon->jobs[i];
 
         if (job->tables != NULL && job->state == BY_JOB_RUNNING &&
-            place_of(heal, job->spec.job) == UINT32_MAX)
+            place_of(recovery, job->spec.job) == UINT32_MAX)
             add(daemon, job);
     }
 }
 
 /* ---- what swallows packets ---- */
 
-bool by_heal_waiting(struct by_daemon *daemon, bool *used)
+bool by_recovery_waiting(struct by_daemon *daemon, bool *used)
 {
-    const struct by_heal *heal = daemon->heal;
+    const struct by_recovery *recovery = daemon->recovery;
     bool some = false;
 
-    if (heal == NULL || !heal->begun)
+    if (recovery == NULL || !recovery->begun)
         return false;
     memset(used, 0, daemon->topology->link_count * sizeof(*used));
-    for (uint32_t i = 0; i < heal->place_count; i++) {
-        const struct by_job *job = heal->places[i].job != 0 ? job_at(daemon, i) : NULL;
+    for (uint32_t i = 0; i < recovery->place_count; i++) {
+        const struct by_job *job = recovery->places[i].job != 0 ? job_at(daemon, i) : NULL;
 
-        if (job == NULL || job->tables == NULL || !by_recover_waits(heal->recover, i))
+        if (job == NULL || job->tables == NULL || !by_recover_waits(recovery->recover, i))
             continue;
         some = true;
         for (uint32_t l = 0; l < daemon->topology->link_count; l++)
@@ -414,7 +417,7 @@ bool by_heal_waiting(struct by_daemon *daemon, bool *used)
     return some;
 }
 
-void by_heal_swallows(struct by_daemon *daemon, bool is_link, uint32_t what, const char *text)
+void by_recovery_swallows(struct by_daemon *daemon, bool is_link, uint32_t what, const char *text)
 {
     give(daemon,
          (struct by_recover_event){.type = is_link ? BY_RECOVER_LINK_SWALLOWS : BY_RECOVER_SWITCH_SWALLOWS,
@@ -423,9 +426,9 @@ void by_heal_swallows(struct by_daemon *daemon, bool is_link, uint32_t what, con
     step(daemon);
 }
 
-void by_heal_avoid(const struct by_daemon *daemon, struct by_fabric_loss *loss)
+void by_recovery_avoid(const struct by_daemon *daemon, struct by_fabric_loss *loss)
 {
-    const struct by_recover *recover = daemon->heal != NULL ? daemon->heal->recover : NULL;
+    const struct by_recover *recover = daemon->recovery != NULL ? daemon->recovery->recover : NULL;
     const struct by_topology *topology = daemon->topology;
 
     for (uint32_t n = 0; recover != NULL && n < topology->node_count; n++)
@@ -439,7 +442,7 @@ void by_heal_avoid(const struct by_daemon *daemon, struct by_fabric_loss *loss)
 /* What was down before anybody was told. */
 static void begin(struct by_daemon *daemon)
 {
-    daemon->heal->begun = true;
+    daemon->recovery->begun = true;
     for (uint32_t i = 0; i < daemon->switch_count; i++)
         if (daemon->switches[i].state != BY_SWITCH_UP)
             give(daemon,
@@ -449,7 +452,7 @@ static void begin(struct by_daemon *daemon)
             give(daemon, (struct by_recover_event){.type = BY_RECOVER_LINK_DOWN, .what = l});
 }
 
-void by_heal_event(struct by_daemon *daemon, const struct by_daemon_event *event)
+void by_recovery_event(struct by_daemon *daemon, const struct by_daemon_event *event)
 {
     static const enum by_recover_type types[] = {[BY_EVENT_SWITCH_UP] = BY_RECOVER_SWITCH_UP,
                                                  [BY_EVENT_SWITCH_DOWN] = BY_RECOVER_SWITCH_DOWN,
@@ -460,10 +463,11 @@ void by_heal_event(struct by_daemon *daemon, const struct by_daemon_event *event
                                                  [BY_EVENT_TICK] = BY_RECOVER_TICK};
     bool is_link = event->kind == BY_EVENT_LINK_DOWN || event->kind == BY_EVENT_LINK_UP;
 
-    if (daemon->heal == NULL || event->kind >= sizeof(types) / sizeof(types[0]) || types[event->kind] == 0)
+    if (daemon->recovery == NULL || event->kind >= sizeof(types) / sizeof(types[0]) ||
+        types[event->kind] == 0)
         return;
     sync_jobs(daemon);
-    if (!daemon->heal->begun)
+    if (!daemon->recovery->begun)
         begin(daemon);
     give(daemon,
          (struct by_recover_event){.type = types[event->kind], .what = is_link ? event->link : event->node});
@@ -475,28 +479,28 @@ void by_heal_event(struct by_daemon *daemon, const struct by_daemon_event *event
 /* An event of a job by its number; a job that is not healed has none. */
 static void take(struct by_daemon *daemon, uint16_t job, struct by_recover_event event)
 {
-    if (daemon->heal == NULL)
+    if (daemon->recovery == NULL)
         return;
     sync_jobs(daemon);
-    event.job = place_of(daemon->heal, job);
+    event.job = place_of(daemon->recovery, job);
     if (event.job == UINT32_MAX)
         return;
     give(daemon, event);
     step(daemon);
 }
 
-void by_heal_rank(struct by_daemon *daemon, enum by_recover_type type, uint16_t job, uint16_t rank,
-                  uint16_t gen, uint64_t number)
+void by_recovery_rank(struct by_daemon *daemon, enum by_recover_type type, uint16_t job, uint16_t rank,
+                      uint16_t gen, uint64_t number)
 {
     take(daemon, job, (struct by_recover_event){.type = type, .rank = rank, .gen = gen, .number = number});
 }
 
-void by_heal_renew(struct by_daemon *daemon, uint16_t job, const char *why)
+void by_recovery_renew(struct by_daemon *daemon, uint16_t job, const char *why)
 {
     take(daemon, job, (struct by_recover_event){.type = BY_RECOVER_RENEW, .text = why});
 }
 
-void by_heal_open(struct by_daemon *daemon)
+void by_recovery_open(struct by_daemon *daemon)
 {
     struct by_recover_config config = {.node_count = daemon->topology->node_count,
                                        .link_count = daemon->topology->link_count,
@@ -508,24 +512,24 @@ void by_heal_open(struct by_daemon *daemon)
                                        .act = act,
                                        .user = daemon};
 
-    daemon->heal = by_alloc(1, sizeof(*daemon->heal));
-    daemon->heal->recover = by_recover_open(&config);
-    if (daemon->heal->recover == NULL)
+    daemon->recovery = by_alloc(1, sizeof(*daemon->recovery));
+    daemon->recovery->recover = by_recover_open(&config);
+    if (daemon->recovery->recover == NULL)
         by_daemon_end(daemon, 3, "no memory for %u nodes", daemon->topology->node_count);
 }
 
-void by_heal_close(struct by_daemon *daemon)
+void by_recovery_close(struct by_daemon *daemon)
 {
-    struct by_heal *heal = daemon->heal;
+    struct by_recovery *recovery = daemon->recovery;
 
-    if (heal == NULL)
+    if (recovery == NULL)
         return;
-    for (uint32_t i = 0; i < heal->place_count; i++) {
-        forget_base(&heal->places[i]);
-        free(heal->places[i].image_of);
+    for (uint32_t i = 0; i < recovery->place_count; i++) {
+        forget_base(&recovery->places[i]);
+        free(recovery->places[i].image_of);
     }
-    free(heal->places);
-    by_recover_close(heal->recover);
-    free(heal);
-    daemon->heal = NULL;
+    free(recovery->places);
+    by_recover_close(recovery->recover);
+    free(recovery);
+    daemon->recovery = NULL;
 }

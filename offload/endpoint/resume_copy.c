@@ -101,7 +101,7 @@ static uint32_t collect(struct by_endpoint *old, struct by_endpoint *to)
     return count;
 }
 
-size_t by_resume_carry_size(const struct by_resume *resume, const struct by_endpoint_config *config)
+size_t by_resume_copy_size(const struct by_resume *resume, const struct by_endpoint_config *config)
 {
     size_t bytes = by_endpoint_size(config);
 
@@ -159,8 +159,8 @@ static void take_calls(struct by_endpoint *old, struct by_endpoint *to)
             by_send_ready(to, &to->lanes[l]);
 }
 
-int by_resume_carry(struct by_resume *resume, struct by_endpoint **endpoint, void *memory, size_t bytes,
-                    const struct by_endpoint_config *config)
+int by_resume_copy(struct by_resume *resume, struct by_endpoint **endpoint, void *memory, size_t bytes,
+                   const struct by_endpoint_config *config)
 {
     struct by_endpoint *old = resume->endpoint, *to;
     size_t size = by_endpoint_size(config);
@@ -168,7 +168,7 @@ int by_resume_carry(struct by_resume *resume, struct by_endpoint **endpoint, voi
 
     if (!by_resume_is_level(resume) || resume->over || old->dead != 0)
         return BY_ESTATE;
-    if (size != 0 && bytes < by_resume_carry_size(resume, config))
+    if (size != 0 && bytes < by_resume_copy_size(resume, config))
         return BY_ENOMEM;
     error = by_endpoint_init(&to, memory, bytes, config);
     if (error == 0)

@@ -1,5 +1,5 @@
-/* Trains of frames on a packet socket; see train.h. Sources: packet(7), linux/virtio_net.h. Loop's thread. */
-#include "dataplane/train.h"
+/* Trains of frames on a packet socket; see gso.h. Sources: packet(7), linux/virtio_net.h. Loop's thread. */
+#include "dataplane/gso.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,10 +32,10 @@
 #define UDP_CHECKSUM 6u /* behind UDP_AT */
 /* Messages of one receive call: those with buffers for a whole train, few, so that they stay in the cache;
  * and those with one buffer, and memory behind it in case that a train comes all the same. */
-#define TRAINS       2u
+#define BATCHES      2u
 #define MESSAGES     32u
 #define SOCKET_BYTES (16 << 20)
-#define TRAIN_ROOM   (DATAGRAM_MAX + IP_AT)
+#define GSO_ROOM     (DATAGRAM_MAX + IP_AT)
 #define READY_MAX    (MESSAGES * SEGMENTS_MAX)
 #define PIECES_MAX   (2u * SEGMENTS_MAX + 2u)
 /* Frames of a ring (count): what a window and its repairs bring, few enough for the cache. */
@@ -48,7 +48,7 @@ struct message {
     struct iovec piece[SEGMENTS_MAX + 2]; /* the header, the buffers, and the memory behind them */
 };
 
-struct by_train {
+struct by_gso {
     int fd;
     struct by_ring *ring; /* takes single frames; or NULL: the socket takes trains */
     bool whole;           /* one frame in a piece: the link would not cut a train */
@@ -60,16 +60,16 @@ struct by_train {
     struct rte_mbuf *ready[READY_MAX];
     struct message message[MESSAGES];
     struct mmsghdr heads[MESSAGES];
-    uint8_t flat[TRAIN_ROOM]; /* a train of another stride, put together */
-    uint8_t behind[MESSAGES][TRAIN_ROOM];
+    uint8_t flat[GSO_ROOM]; /* a train of another stride, put together */
+    uint8_t behind[MESSAGES][GSO_ROOM];
 };
 
-static int open_ring(struct by_train *train, const char *interface, uint16_t mtu)
+static int open_ring(struct by_gso *gso, const char *interface, uint16_t mtu)
 {
     const struct by_ring_config config = {
         .interface = interface, .mtu = mtu, .frames = RING_FRAMES, .all = true};
     const char *step;
-    int error = by_ring_open(&train->ring, &config, &step);
+    int error = by_ring_open(&gso->ring, &config, &step);
 
     if (error == 0)
         return 0;
@@ -78,113 +78,111 @@ static int open_ring(struct by_train *train, const char *interface, uint16_t mtu
     return BY_EIO;
 }
 
-int by_train_open(struct by_train **out, const char *interface, uint16_t mtu, enum by_train_kind kind)
+int by_gso_open(struct by_gso **out, const char *interface, uint16_t mtu, enum by_gso_kind kind)
 {
     struct sockaddr_ll address = {.sll_family = AF_PACKET,
-                                  .sll_protocol = kind == BY_TRAIN_BOTH ? htons(ETH_P_ALL) : 0,
+                                  .sll_protocol = kind == BY_GSO_BOTH ? htons(ETH_P_ALL) : 0,
                                   .sll_ifindex = (int)if_nametoindex(interface)};
     struct packet_mreq all = {.mr_ifindex = address.sll_ifindex, .mr_type = PACKET_MR_PROMISC};
-    struct by_train *train = calloc(1, sizeof *train);
+    struct by_gso *gso = calloc(1, sizeof *gso);
     const int one = 1, bytes = SOCKET_BYTES;
 
-    if (!train)
+    if (!gso)
         return BY_ENOMEM;
-    train->fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (train->fd < 0 || setsockopt(train->fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof one) != 0 ||
-        setsockopt(train->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one) != 0 ||
-        bind(train->fd, (struct sockaddr *)&address, sizeof address) != 0) {
+    gso->fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (gso->fd < 0 || setsockopt(gso->fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof one) != 0 ||
+        setsockopt(gso->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one) != 0 ||
+        bind(gso->fd, (struct sockaddr *)&address, sizeof address) != 0) {
         by_say("--iface %s: no packet socket for trains of frames: %s", interface, strerror(errno));
-        by_train_close(train);
+        by_gso_close(gso);
         return BY_EIO;
     }
     /* Frames carry the addresses of the table, which need not be the interface's. */
-    setsockopt(train->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof all);
-    setsockopt(train->fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes);
-    setsockopt(train->fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes);
+    setsockopt(gso->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof all);
+    setsockopt(gso->fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes);
+    setsockopt(gso->fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes);
     /* What a switch port gives to a link must leave as frames of the MTU, for whoever is at the other end. */
-    train->whole =
-        kind != BY_TRAIN_BOTH && by_feature_get(train->fd, interface, BY_FEATURE_UDP_SEGMENTS) != 0;
-    if (kind == BY_TRAIN_RING && open_ring(train, interface, mtu) != 0) {
-        by_train_close(train);
+    gso->whole = kind != BY_GSO_BOTH && by_feature_get(gso->fd, interface, BY_FEATURE_UDP_SEGMENTS) != 0;
+    if (kind == BY_GSO_RING && open_ring(gso, interface, mtu) != 0) {
+        by_gso_close(gso);
         return BY_EIO;
     }
-    *out = train;
+    *out = gso;
     return 0;
 }
 
-void by_train_close(struct by_train *train)
+void by_gso_close(struct by_gso *gso)
 {
-    if (train->ring)
-        by_ring_close(train->ring);
-    if (train->fd >= 0)
-        close(train->fd);
-    while (train->ready_count > 0) {
-        rte_pktmbuf_free(train->ready[train->ready_at++]);
-        train->ready_count--;
+    if (gso->ring)
+        by_ring_close(gso->ring);
+    if (gso->fd >= 0)
+        close(gso->fd);
+    while (gso->ready_count > 0) {
+        rte_pktmbuf_free(gso->ready[gso->ready_at++]);
+        gso->ready_count--;
     }
     for (unsigned m = 0; m < MESSAGES; m++)
-        for (unsigned i = 0; i < train->message[m].count; i++)
-            rte_pktmbuf_free(train->message[m].segment[i]);
-    free(train);
+        for (unsigned i = 0; i < gso->message[m].count; i++)
+            rte_pktmbuf_free(gso->message[m].segment[i]);
+    free(gso);
 }
 
-int by_train_fd(const struct by_train *train)
+int by_gso_fd(const struct by_gso *gso)
 {
-    return train->ring ? by_ring_fd(train->ring) : train->fd;
+    return gso->ring ? by_ring_fd(gso->ring) : gso->fd;
 }
 
-uint64_t by_train_dropped(struct by_train *train)
+uint64_t by_gso_dropped(struct by_gso *gso)
 {
-    if (train->ring)
-        train->dropped += by_ring_lost(train->ring);
-    return train->dropped;
+    if (gso->ring)
+        gso->dropped += by_ring_lost(gso->ring);
+    return gso->dropped;
 }
 
-void by_train_doze(struct by_train *train)
+void by_gso_doze(struct by_gso *gso)
 {
-    if (train->ring)
-        by_ring_doze(train->ring); /* if frames are there the descriptor says so */
+    if (gso->ring)
+        by_ring_doze(gso->ring); /* if frames are there the descriptor says so */
 }
 
 /* Puts a new buffer where one was taken from; the kernel writes the first frame's headers and each segment to
  * where a frame of its own has its payload. False: no buffer, the old one stays. */
-static bool renew(struct by_train *train, struct message *message, unsigned i)
+static bool renew(struct by_gso *gso, struct message *message, unsigned i)
 {
-    struct rte_mbuf *buffer = rte_pktmbuf_alloc(train->pool);
+    struct rte_mbuf *buffer = rte_pktmbuf_alloc(gso->pool);
     uint32_t skip = i == 0 ? 0 : BY_FRAME_HEADER_BYTES;
 
     if (!buffer)
         return false;
     message->segment[i] = buffer;
     message->piece[i + 1] = (struct iovec){rte_pktmbuf_mtod_offset(buffer, void *, skip),
-                                           train->stride + BY_FRAME_HEADER_BYTES - skip};
+                                           gso->stride + BY_FRAME_HEADER_BYTES - skip};
     return true;
 }
 
-int by_train_start(struct by_train *train, struct rte_mempool *pool, uint16_t payload_max)
+int by_gso_start(struct by_gso *gso, struct rte_mempool *pool, uint16_t payload_max)
 {
     uint32_t whole;
 
-    train->pool = pool;
-    train->stride = payload_max + BY_WIRE_HEADER_BYTES;
-    train->limit = TRAINS;
-    if (train->ring)
+    gso->pool = pool;
+    gso->stride = payload_max + BY_WIRE_HEADER_BYTES;
+    gso->limit = BATCHES;
+    if (gso->ring)
         return 0;
-    whole = RTE_MIN((DATAGRAM_MAX + train->stride - 1) / train->stride, SEGMENTS_MAX);
+    whole = RTE_MIN((DATAGRAM_MAX + gso->stride - 1) / gso->stride, SEGMENTS_MAX);
     for (unsigned m = 0; m < MESSAGES; m++) {
-        struct message *message = &train->message[m];
+        struct message *message = &gso->message[m];
 
         message->piece[0] = (struct iovec){&message->header, sizeof message->header};
-        while (message->count < (m < TRAINS ? whole : 1)) {
-            if (!renew(train, message, message->count)) {
-                by_say("no buffers for a port: %u are needed", TRAINS * whole + MESSAGES - TRAINS);
+        while (message->count < (m < BATCHES ? whole : 1)) {
+            if (!renew(gso, message, message->count)) {
+                by_say("no buffers for a port: %u are needed", BATCHES * whole + MESSAGES - BATCHES);
                 return BY_ENOMEM;
             }
             message->count++;
         }
-        message->piece[message->count + 1] = (struct iovec){train->behind[m], sizeof train->behind[m]};
-        train->heads[m].msg_hdr =
-            (struct msghdr){.msg_iov = message->piece, .msg_iovlen = message->count + 2};
+        message->piece[message->count + 1] = (struct iovec){gso->behind[m], sizeof gso->behind[m]};
+        gso->heads[m].msg_hdr = (struct msghdr){.msg_iov = message->piece, .msg_iovlen = message->count + 2};
     }
     return 0;
 }
@@ -192,36 +190,36 @@ int by_train_start(struct by_train *train, struct rte_mempool *pool, uint16_t pa
 /* ---- receive ---- */
 
 /* A buffer of the message becomes a frame of `bytes`, and a new one takes its place. */
-static void take(struct by_train *train, struct message *message, unsigned i, uint32_t bytes)
+static void take(struct by_gso *gso, struct message *message, unsigned i, uint32_t bytes)
 {
     struct rte_mbuf *frame = message->segment[i];
 
-    if (!renew(train, message, i)) {
-        train->dropped++;
+    if (!renew(gso, message, i)) {
+        gso->dropped++;
         return;
     }
     frame->data_len = (uint16_t)bytes;
     frame->pkt_len = bytes;
-    train->ready[train->ready_count++] = frame;
+    gso->ready[gso->ready_count++] = frame;
 }
 
 /* Gives each segment headers of its own. They lie where they must: the stride is the expected one. */
-static void part(struct by_train *train, struct message *message, struct by_frame *frame, uint32_t bytes)
+static void part(struct by_gso *gso, struct message *message, struct by_frame *frame, uint32_t bytes)
 {
     uint32_t left = bytes - BY_FRAME_HEADER_BYTES;
 
     for (unsigned i = 0; left > 0; i++) {
-        uint32_t size = left < train->stride ? left : train->stride;
+        uint32_t size = left < gso->stride ? left : gso->stride;
 
         frame->bytes = (uint16_t)size;
         by_frame_build(frame, rte_pktmbuf_mtod(message->segment[i], uint8_t *));
-        take(train, message, i, BY_FRAME_HEADER_BYTES + size);
+        take(gso, message, i, BY_FRAME_HEADER_BYTES + size);
         left -= size;
     }
 }
 
 /* The same for segments of another size, or a frame that is longer than expected: through a copy. */
-static void part_flat(struct by_train *train, struct message *message, struct by_frame *frame, uint32_t bytes,
+static void part_flat(struct by_gso *gso, struct message *message, struct by_frame *frame, uint32_t bytes,
                       uint32_t stride)
 {
     uint32_t at = 0;
@@ -230,110 +228,110 @@ static void part_flat(struct by_train *train, struct message *message, struct by
         uint32_t size = (uint32_t)message->piece[i + 1].iov_len;
 
         size = size < bytes - at ? size : bytes - at;
-        memcpy(train->flat + at, message->piece[i + 1].iov_base, size);
+        memcpy(gso->flat + at, message->piece[i + 1].iov_base, size);
         at += size;
     }
     for (at = BY_FRAME_HEADER_BYTES; at < bytes; at += stride) {
-        struct rte_mbuf *one = rte_pktmbuf_alloc(train->pool);
+        struct rte_mbuf *one = rte_pktmbuf_alloc(gso->pool);
         uint32_t size = stride < bytes - at ? stride : bytes - at;
         char *room = one && size + BY_FRAME_HEADER_BYTES <= rte_pktmbuf_tailroom(one) &&
-                             train->ready_count < RTE_DIM(train->ready)
+                             gso->ready_count < RTE_DIM(gso->ready)
                          ? rte_pktmbuf_append(one, (uint16_t)(size + BY_FRAME_HEADER_BYTES))
                          : NULL;
 
         if (!room) {
             rte_pktmbuf_free(one);
-            train->dropped++;
+            gso->dropped++;
             continue;
         }
         frame->bytes = (uint16_t)size;
         by_frame_build(frame, (uint8_t *)room);
-        memcpy(room + BY_FRAME_HEADER_BYTES, train->flat + at, size);
-        train->ready[train->ready_count++] = one;
+        memcpy(room + BY_FRAME_HEADER_BYTES, gso->flat + at, size);
+        gso->ready[gso->ready_count++] = one;
     }
 }
 
 /* One message of `bytes` behind its header, cut or not. */
-static void open_message(struct by_train *train, struct message *message, uint32_t bytes, bool cut)
+static void open_message(struct by_gso *gso, struct message *message, uint32_t bytes, bool cut)
 {
     const uint8_t *data = rte_pktmbuf_mtod(message->segment[0], uint8_t *);
     uint32_t stride = message->header.gso_type == VIRTIO_NET_HDR_GSO_UDP_L4 ? message->header.gso_size : 0;
     struct by_frame frame;
 
     if (cut || (message->header.gso_type != VIRTIO_NET_HDR_GSO_NONE && stride == 0)) {
-        train->dropped++;
+        gso->dropped++;
         return;
     }
-    if (bytes <= BY_FRAME_HEADER_BYTES + train->stride && stride == 0) {
-        take(train, message, 0, bytes);
+    if (bytes <= BY_FRAME_HEADER_BYTES + gso->stride && stride == 0) {
+        take(gso, message, 0, bytes);
         return;
     }
     if (by_frame_parse(data, bytes, &frame) != 0) {
-        train->dropped++;
+        gso->dropped++;
         return;
     }
     bytes = BY_FRAME_HEADER_BYTES + frame.bytes;
-    train->limit = TRAINS;
-    if ((stride == train->stride && bytes <= BY_FRAME_HEADER_BYTES + message->count * stride))
-        part(train, message, &frame, bytes);
+    gso->limit = BATCHES;
+    if ((stride == gso->stride && bytes <= BY_FRAME_HEADER_BYTES + message->count * stride))
+        part(gso, message, &frame, bytes);
     else
-        part_flat(train, message, &frame, bytes, stride > 0 ? stride : frame.bytes);
+        part_flat(gso, message, &frame, bytes, stride > 0 ? stride : frame.bytes);
 }
 
-static void fill(struct by_train *train)
+static void fill(struct by_gso *gso)
 {
-    int got = recvmmsg(train->fd, train->heads, train->limit, MSG_DONTWAIT, NULL);
+    int got = recvmmsg(gso->fd, gso->heads, gso->limit, MSG_DONTWAIT, NULL);
 
-    train->ready_at = 0;
-    train->limit = RTE_MIN(train->limit + 1, MESSAGES); /* if no train comes */
+    gso->ready_at = 0;
+    gso->limit = RTE_MIN(gso->limit + 1, MESSAGES); /* if no train comes */
     for (int m = 0; m < got; m++) {
-        uint32_t bytes = train->heads[m].msg_len;
+        uint32_t bytes = gso->heads[m].msg_len;
 
         if (bytes > sizeof(struct virtio_net_hdr))
-            open_message(train, &train->message[m], bytes - (uint32_t)sizeof(struct virtio_net_hdr),
-                         (train->heads[m].msg_hdr.msg_flags & MSG_TRUNC) != 0);
-        train->heads[m].msg_hdr.msg_flags = 0;
+            open_message(gso, &gso->message[m], bytes - (uint32_t)sizeof(struct virtio_net_hdr),
+                         (gso->heads[m].msg_hdr.msg_flags & MSG_TRUNC) != 0);
+        gso->heads[m].msg_hdr.msg_flags = 0;
     }
 }
 
 /* Frames leave the ring at once, through a copy that the engine wants in the cache anyway: what holds one
  * back (a relay, --reorder) holds no slot. */
-static uint16_t receive_ring(struct by_train *train, struct rte_mbuf **frames, uint16_t count)
+static uint16_t receive_ring(struct by_gso *gso, struct rte_mbuf **frames, uint16_t count)
 {
     const uint8_t *data;
     uint32_t bytes;
     uint16_t given = 0;
 
-    while (given < count && (data = by_ring_take(train->ring, &bytes)) != NULL) {
-        struct rte_mbuf *frame = rte_pktmbuf_alloc(train->pool);
+    while (given < count && (data = by_ring_take(gso->ring, &bytes)) != NULL) {
+        struct rte_mbuf *frame = rte_pktmbuf_alloc(gso->pool);
         char *room = frame && bytes > 0 && bytes <= rte_pktmbuf_tailroom(frame)
                          ? rte_pktmbuf_append(frame, (uint16_t)bytes)
                          : NULL;
 
         if (!room) {
             rte_pktmbuf_free(frame);
-            train->dropped++;
+            gso->dropped++;
             continue;
         }
         memcpy(room, data, bytes);
         frames[given++] = frame;
     }
-    by_ring_return(train->ring);
+    by_ring_return(gso->ring);
     return given;
 }
 
-uint16_t by_train_receive(struct by_train *train, struct rte_mbuf **frames, uint16_t count)
+uint16_t by_gso_receive(struct by_gso *gso, struct rte_mbuf **frames, uint16_t count)
 {
     uint16_t given;
 
-    if (train->ring)
-        return receive_ring(train, frames, count);
-    if (train->ready_count == 0)
-        fill(train);
-    given = (uint16_t)RTE_MIN((uint32_t)count, train->ready_count);
-    memcpy(frames, train->ready + train->ready_at, given * sizeof(*frames));
-    train->ready_at += given;
-    train->ready_count -= given;
+    if (gso->ring)
+        return receive_ring(gso, frames, count);
+    if (gso->ready_count == 0)
+        fill(gso);
+    given = (uint16_t)RTE_MIN((uint32_t)count, gso->ready_count);
+    memcpy(frames, gso->ready + gso->ready_at, given * sizeof(*frames));
+    gso->ready_at += given;
+    gso->ready_count -= given;
     return given;
 }
 
@@ -417,12 +415,12 @@ struct parcel {
 };
 
 /* Puts the first of the frames into a parcel, as many as make one train; 0: nobody makes such a frame. */
-static uint16_t pack(const struct by_train *train, struct rte_mbuf *const *frames, uint16_t count,
+static uint16_t pack(const struct by_gso *gso, struct rte_mbuf *const *frames, uint16_t count,
                      struct parcel *parcel)
 {
     bool sound =
         by_frame_parse(rte_pktmbuf_mtod(frames[0], const uint8_t *), frames[0]->pkt_len, &parcel->frame) == 0;
-    unsigned n = couple(frames, train->whole || !sound ? 1 : count), pieces = 0;
+    unsigned n = couple(frames, gso->whole || !sound ? 1 : count), pieces = 0;
 
     parcel->header = (struct virtio_net_hdr){0};
     parcel->stride = n > 1 ? frames[0]->pkt_len - BY_FRAME_HEADER_BYTES : 0;
@@ -448,23 +446,23 @@ static uint16_t pack(const struct by_train *train, struct rte_mbuf *const *frame
     return (uint16_t)n;
 }
 
-uint16_t by_train_send(struct by_train *train, struct rte_mbuf **frames, uint16_t count)
+uint16_t by_gso_send(struct by_gso *gso, struct rte_mbuf **frames, uint16_t count)
 {
     struct parcel parcel;
-    uint16_t n = pack(train, frames, count, &parcel);
+    uint16_t n = pack(gso, frames, count, &parcel);
 
-    if (n == 0 || sendmsg(train->fd, &parcel.message, MSG_DONTWAIT) < 0)
+    if (n == 0 || sendmsg(gso->fd, &parcel.message, MSG_DONTWAIT) < 0)
         return 0;
     rte_pktmbuf_free_bulk(frames, n);
     return n;
 }
 
-int by_train_copy(const struct by_train *train, struct rte_mbuf *const *frames, uint16_t count,
-                  struct by_copies *copies, const struct by_frame *const *to, unsigned to_count)
+int by_gso_copy(const struct by_gso *gso, struct rte_mbuf *const *frames, uint16_t count,
+                struct by_copies *copies, const struct by_frame *const *to, unsigned to_count)
 {
     struct by_copy *list = by_copies_list(copies);
     struct parcel parcel;
-    uint16_t n = pack(train, frames, count, &parcel);
+    uint16_t n = pack(gso, frames, count, &parcel);
     int result;
 
     if (n == 0)
@@ -477,11 +475,11 @@ int by_train_copy(const struct by_train *train, struct rte_mbuf *const *frames, 
         frame.bytes = parcel.frame.bytes;
         put_headers(&frame, parcel.stride, list[i].header);
     }
-    result = by_copies_send(copies, to_count, train->fd, &parcel.message);
+    result = by_copies_send(copies, to_count, gso->fd, &parcel.message);
     return result == 0 ? n : result;
 }
 
-bool by_train_cuts(const struct by_train *train)
+bool by_gso_cuts(const struct by_gso *gso)
 {
-    return train->ring && !train->whole;
+    return gso->ring && !gso->whole;
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Links that carry trains of frames whole (--driver gso): hosts over UDP and over AF_XDP, sizes that make short last segments, jumbo frames, all
 # kinds of fabric, faults, the same where links cut the trains (--segments cut) and the kernel copies what several children get, and a host that sends trains to nobody who takes them. Needs root.
-#   lab-trains.sh [BUILD]     Exit 0: all passed, 77: not root.
+#   lab-gso.sh [BUILD]     Exit 0: all passed, 77: not root.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
-. tests/lab/lab-common.sh lab-trains "${1:-build/release}"
+. tests/lab/lab-common.sh lab-gso "${1:-build/release}"
 need_root
 make_topologies
 for topology in $all_topologies one-way; do

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "control/service/daemon/swallow.h"
+#include "control/service/daemon/blackhole.h"
 #include "offload/base/prng.h"
 
 enum { HOST0, HOST1, HOST2, HOST3, LEAF0, LEAF1, SPINE0, SPINE1, NODES };
@@ -28,7 +28,7 @@ enum { LINKS = 8, LANES = 2, L0_S0 = 4, L0_S1 = 5, L1_S0 = 6, HOST_LINK = 2 };
 #define WORLDS    60u
 #define WORLDS_MS 20000u
 
-static const struct by_swallow_link cables[LINKS] = {
+static const struct by_blackhole_link cables[LINKS] = {
     {{HOST0, LEAF0}},  {{HOST1, LEAF0}},  {{HOST2, LEAF1}},  {{HOST3, LEAF1}},
     {{LEAF0, SPINE0}}, {{LEAF0, SPINE1}}, {{LEAF1, SPINE0}}, {{LEAF1, SPINE1}},
 };
@@ -40,7 +40,7 @@ struct lane {
     uint32_t rto_ms;
 };
 
-struct swallow_cable {
+struct blackhole_cable {
     bool idle;                     /* nobody asks anything */
     bool swallows[2];              /* what that end sends */
     uint64_t sent[2], received[2]; /* by end */
@@ -48,17 +48,17 @@ struct swallow_cable {
     struct lane lane[2][LANES];
 };
 
-static struct swallow_world {
-    struct by_swallow *swallow;
+static struct blackhole_world {
+    struct by_blackhole *blackhole;
     struct by_prng prng;
     uint64_t now_ms, seed;
     uint32_t loss; /* percent */
-    struct swallow_cable cable[LINKS];
+    struct blackhole_cable cable[LINKS];
     uint64_t still_ms[NODES];                  /* stands still until then */
     bool mute[NODES];                          /* takes frames, and sends none */
     uint64_t asked_ms[NODES], read_ms[NODES];  /* the request for counters at hand */
     uint64_t answer_ms[NODES], next_ms[NODES]; /* its answer comes; the next one is asked for */
-    struct by_swallow_sample sample[NODES][LINKS];
+    struct by_blackhole_sample sample[NODES][LINKS];
     bool pending[NODES], was_read[NODES];
 } w;
 
@@ -82,8 +82,8 @@ static void open_world(uint64_t seed)
     memset(&w, 0, sizeof(w));
     w.seed = w.prng.state = seed;
     w.now_ms = 1000000;
-    w.swallow = by_swallow_open(cables, LINKS, switches, NODES, BEAT_MS);
-    assert_non_null(w.swallow);
+    w.blackhole = by_blackhole_open(cables, LINKS, switches, NODES, BEAT_MS);
+    assert_non_null(w.blackhole);
     for (uint32_t n = 0; n < NODES; n++)
         w.next_ms[n] = w.now_ms + chance(BEAT_MS);
     for (uint32_t l = 0; l < LINKS; l++)
@@ -95,7 +95,7 @@ static void open_world(uint64_t seed)
 /* A frame goes from that end; true when it is taken at the other one. */
 static bool carry(uint32_t link, unsigned from)
 {
-    struct swallow_cable *cable = &w.cable[link];
+    struct blackhole_cable *cable = &w.cable[link];
     uint32_t to = cables[link].node[1 - from];
 
     cable->sent[from]++;
@@ -149,9 +149,10 @@ static void run_counters(uint32_t node)
         w.was_read[node] = true;
         w.answer_ms[node] = w.now_ms + chance(chance(8) == 0 ? 40 : 3);
         for (uint32_t l = 0; l < LINKS; l++)
-            w.sample[node][l] = (struct by_swallow_sample){.asked_ms = w.asked_ms[node],
-                                                           .sent = w.cable[l].sent[end_of(l, node)],
-                                                           .received = w.cable[l].received[end_of(l, node)]};
+            w.sample[node][l] =
+                (struct by_blackhole_sample){.asked_ms = w.asked_ms[node],
+                                             .sent = w.cable[l].sent[end_of(l, node)],
+                                             .received = w.cable[l].received[end_of(l, node)]};
     }
     if (!w.pending[node] || !w.was_read[node] || w.now_ms < w.answer_ms[node])
         return;
@@ -160,20 +161,20 @@ static void run_counters(uint32_t node)
         if (cables[l].node[0] != node && cables[l].node[1] != node)
             continue;
         w.sample[node][l].answered_ms = w.now_ms;
-        by_swallow_take(w.swallow, l, end_of(l, node), &w.sample[node][l]);
+        by_blackhole_take(w.blackhole, l, end_of(l, node), &w.sample[node][l]);
     }
 }
 
-static bool look(struct by_swallow_found *found)
+static bool look(struct by_blackhole_found *found)
 {
     bool used[LINKS];
 
     memset(used, 1, sizeof(used));
-    return by_swallow_find(w.swallow, used, found);
+    return by_blackhole_find(w.blackhole, used, found);
 }
 
 /* Runs so long, and looks each 100 ms as if ranks waited all the time. True as soon as something is found. */
-static bool run(uint64_t ms, struct by_swallow_found *found)
+static bool run(uint64_t ms, struct by_blackhole_found *found)
 {
     for (uint64_t end = w.now_ms + ms; w.now_ms < end; w.now_ms++) {
         for (uint32_t n = 0; n < NODES; n++)
@@ -192,7 +193,7 @@ static bool run(uint64_t ms, struct by_swallow_found *found)
 
 static void close_world(void)
 {
-    by_swallow_close(w.swallow);
+    by_blackhole_close(w.blackhole);
 }
 
 static uint64_t first_seed(unsigned *worlds)
@@ -216,7 +217,7 @@ static void losses_that_the_protocol_repairs_condemn_nothing(void **state)
 
     (void)state;
     for (unsigned i = 0; i < worlds; i++) {
-        struct by_swallow_found found;
+        struct by_blackhole_found found;
 
         open_world(seed + i);
         w.loss = 1 + (uint32_t)((seed + i) % 20);
@@ -234,7 +235,7 @@ static void who_stands_still_for_a_while_is_not_condemned(void **state)
 
     (void)state;
     for (unsigned i = 0; i < worlds; i++) {
-        struct by_swallow_found found;
+        struct by_blackhole_found found;
 
         open_world(seed + i);
         w.loss = chance(10);
@@ -262,7 +263,7 @@ static void a_link_that_swallows_packets_is_found_in_time(void **state)
     (void)state;
     for (unsigned i = 0; i < worlds; i++) {
         uint32_t link, way;
-        struct by_swallow_found found = {0};
+        struct by_blackhole_found found = {0};
         uint64_t since;
 
         open_world(seed + i);
@@ -278,12 +279,12 @@ static void a_link_that_swallows_packets_is_found_in_time(void **state)
         if (!run(2500, &found))
             FAIL("link %u, way %u: not found", link, way);
         if (!found.is_link || found.what != link || (way < 2 && found.from != way) ||
-            found.frames < BY_SWALLOW_FRAMES)
+            found.frames < BY_BLACKHOLE_FRAMES)
             FAIL("link %u, way %u: found %s %u from end %u", link, way, found.is_link ? "link" : "node",
                  found.what, found.from);
-        assert_true(w.now_ms - since >= BY_SWALLOW_WINDOW_MS);
-        assert_true(found.span_ms >= BY_SWALLOW_WINDOW_MS);
-        by_swallow_forget(w.swallow, true, link);
+        assert_true(w.now_ms - since >= BY_BLACKHOLE_WINDOW_MS);
+        assert_true(found.span_ms >= BY_BLACKHOLE_WINDOW_MS);
+        by_blackhole_forget(w.blackhole, true, link);
         assert_false(look(&found)); /* what is told is told once */
         close_world();
     }
@@ -291,7 +292,7 @@ static void a_link_that_swallows_packets_is_found_in_time(void **state)
 
 static void a_switch_by_which_all_is_lost_is_named_itself(void **state)
 {
-    struct by_swallow_found found;
+    struct by_blackhole_found found;
 
     (void)state;
     open_world(7);
@@ -314,7 +315,7 @@ static void a_switch_by_which_all_is_lost_is_named_itself(void **state)
 
 static void a_switch_that_takes_everything_and_sends_nothing_is_found(void **state)
 {
-    struct by_swallow_found found;
+    struct by_blackhole_found found;
 
     (void)state;
     open_world(8);
@@ -330,7 +331,7 @@ static void a_switch_that_takes_everything_and_sends_nothing_is_found(void **sta
 /* A rank computes: those that wait for it ask, and are answered; or nobody says anything. */
 static void a_fabric_that_waits_for_a_rank_is_left_alone(void **state)
 {
-    struct by_swallow_found found;
+    struct by_blackhole_found found;
 
     (void)state;
     open_world(9);
@@ -346,7 +347,7 @@ static void a_fabric_that_waits_for_a_rank_is_left_alone(void **state)
 
 static void a_host_that_says_nothing_of_its_counters_is_not_judged(void **state)
 {
-    struct by_swallow_found found;
+    struct by_blackhole_found found;
 
     (void)state;
     open_world(10);
@@ -359,7 +360,7 @@ static void a_host_that_says_nothing_of_its_counters_is_not_judged(void **state)
 
 static void counters_that_begin_anew_are_no_evidence(void **state)
 {
-    struct by_swallow_found found;
+    struct by_blackhole_found found;
 
     (void)state;
     open_world(11);
@@ -375,20 +376,20 @@ static void counters_that_begin_anew_are_no_evidence(void **state)
 
 static void links_that_nobody_waits_for_are_not_looked_at(void **state)
 {
-    struct by_swallow_found found;
+    struct by_blackhole_found found;
     bool used[LINKS] = {false};
 
     (void)state;
     open_world(12);
     w.cable[L0_S1].swallows[0] = true;
     for (unsigned i = 0; i < 30; i++) {
-        struct by_swallow_found ignored;
+        struct by_blackhole_found ignored;
 
         run(BEAT_MS, &ignored);
     }
-    assert_false(by_swallow_find(w.swallow, used, &found));
+    assert_false(by_blackhole_find(w.blackhole, used, &found));
     used[L0_S1] = true;
-    assert_true(by_swallow_find(w.swallow, used, &found));
+    assert_true(by_blackhole_find(w.blackhole, used, &found));
     assert_int_equal(found.what, L0_S1);
     close_world();
 }
@@ -403,26 +404,26 @@ static void counters_are_judged_however_often_they_are_read(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct by_swallow *swallow = by_swallow_open(cables, 1, switches, NODES, cases[i].beat_ms);
+        struct by_blackhole *blackhole = by_blackhole_open(cables, 1, switches, NODES, cases[i].beat_ms);
         uint32_t slow = cases[i].beat_ms > BEAT_MS ? cases[i].beat_ms : BEAT_MS;
-        struct by_swallow_found found = {0};
+        struct by_blackhole_found found = {0};
         bool guilty = false;
 
-        assert_non_null(swallow);
+        assert_non_null(blackhole);
         for (uint64_t now = 10000; now < 10000 + 10 * slow && !guilty; now += cases[i].pace_ms) {
-            by_swallow_take(swallow, 0, 0,
-                            &(struct by_swallow_sample){
-                                .asked_ms = now - 5, .answered_ms = now, .sent = now / 10, .received = 7});
-            by_swallow_take(swallow, 0, 1,
-                            &(struct by_swallow_sample){
-                                .asked_ms = now, .answered_ms = now + 5, .sent = 8, .received = 9});
-            guilty = by_swallow_find(swallow, used, &found);
+            by_blackhole_take(blackhole, 0, 0,
+                              &(struct by_blackhole_sample){
+                                  .asked_ms = now - 5, .answered_ms = now, .sent = now / 10, .received = 7});
+            by_blackhole_take(blackhole, 0, 1,
+                              &(struct by_blackhole_sample){
+                                  .asked_ms = now, .answered_ms = now + 5, .sent = 8, .received = 9});
+            guilty = by_blackhole_find(blackhole, used, &found);
         }
         if (!guilty)
             fail_msg("nothing found: a heartbeat of %u ms, counters every %u ms", cases[i].beat_ms,
                      cases[i].pace_ms);
         assert_true(found.is_link && found.what == 0 && found.from == 0 && !found.both);
-        by_swallow_close(swallow);
+        by_blackhole_close(blackhole);
     }
 }
 

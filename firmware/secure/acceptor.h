@@ -8,8 +8,8 @@
  * So many may be at it at a time. When that many are, whoever has been at it for longer than
  * BY_GREETER_GRACE_MS makes room for who comes; until then those who come wait at the listener.
  */
-#ifndef BY_SECURE_GREETER_H
-#define BY_SECURE_GREETER_H
+#ifndef BY_SECURE_ACCEPTOR_H
+#define BY_SECURE_ACCEPTOR_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,18 +17,18 @@
 #include "firmware/secure/tls.h"
 
 /* Handshakes at a time, and listeners (count). */
-#define BY_GREETER_HANDSHAKES_MAX 64u
-#define BY_GREETER_LISTENERS_MAX  8u
+#define BY_ACCEPTOR_HANDSHAKES_MAX 64u
+#define BY_ACCEPTOR_LISTENERS_MAX  8u
 /* A handshake must have ended after so long at most; who is at it may stay for so long though others wait
  * (ms). */
-#define BY_GREETER_DEADLINE_MS 5000u
-#define BY_GREETER_GRACE_MS    300u
+#define BY_ACCEPTOR_DEADLINE_MS 5000u
+#define BY_ACCEPTOR_GRACE_MS    300u
 /* Longest text (bytes, its end included): where it came from, and what by_tls_text says. */
-#define BY_GREETER_TEXT_MAX (BY_TLS_TEXT_MAX + 64u)
+#define BY_ACCEPTOR_TEXT_MAX (BY_TLS_TEXT_MAX + 64u)
 
-struct by_greeter;
+struct by_acceptor;
 
-struct by_greeter_options {
+struct by_acceptor_options {
     struct by_tls_identity *identity; /* stays the caller's, until after close */
     unsigned handshakes;              /* at a time: 1 to BY_GREETER_HANDSHAKES_MAX */
     uint32_t deadline_ms;             /* BY_GREETER_DEADLINE_MS, or less */
@@ -40,19 +40,19 @@ struct by_greeter_options {
 struct by_greeted {
     struct by_tls *tls; /* the caller's now, with `fd`; NULL: it was refused, `text` says why */
     int fd;             /* or -1 */
-    char text[BY_GREETER_TEXT_MAX];
+    char text[BY_ACCEPTOR_TEXT_MAX];
 };
 
 /* Starts the thread, which accepts nobody yet. 0, BY_ENOMEM or BY_EIO, with errno. */
-int by_greeter_open(struct by_greeter **greeter, const struct by_greeter_options *options);
+int by_acceptor_open(struct by_acceptor **acceptor, const struct by_acceptor_options *options);
 /* Ends the thread, and whatever was not taken. NULL is allowed. */
-void by_greeter_close(struct by_greeter *greeter);
+void by_acceptor_close(struct by_acceptor *acceptor);
 /* Accepts at this listening, non-blocking socket, which stays the caller's until after close. 0 or BY_ELIMIT.
  */
-int by_greeter_listen(struct by_greeter *greeter, int fd);
+int by_acceptor_listen(struct by_acceptor *acceptor, int fd);
 /* Readable while there is somebody to take. */
-int by_greeter_fd(const struct by_greeter *greeter);
+int by_acceptor_fd(const struct by_acceptor *acceptor);
 /* Takes one of those who came; false when there is none. */
-bool by_greeter_take(struct by_greeter *greeter, struct by_greeted *who);
+bool by_acceptor_take(struct by_acceptor *acceptor, struct by_greeted *who);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * Paths behind logical capacity. See strand.h. Within a piece a thread is a path with an amount, from the
+ * Paths behind logical capacity. See flow_path.h. Within a piece a thread is a path with an amount, from the
  * node that a half leaves to the node that a half enters; joins make threads longer. A thread that ends
  * outside its piece, or starts there, waits under the half by which it crosses, until the piece around asks
  * for that half.
  */
-#include "control/planner/split/strand.h"
+#include "control/planner/split/flow_path.h"
 
 #include "control/base/alloc.h"
 #include "control/planner/pack/tree.h"
@@ -28,7 +28,7 @@ struct whole {
 };
 
 struct weaver {
-    struct by_nest *nest;
+    struct by_laminar *laminar;
     const struct by_merge_group *groups;
     struct whole *wholes;
     uint32_t whole_count, whole_room;
@@ -46,8 +46,8 @@ struct weaver {
     uint32_t *taken_path[2], taken_count[2], taken_room[2];
     int64_t *taken[2];
     /* Threads to be continued into strands. */
-    struct by_merge_strand *strands;
-    uint32_t strand_count, strand_room;
+    struct by_merge_flow_path *flow_paths;
+    uint32_t flow_path_count, flow_path_room;
     uint32_t *nodes; /* a path in the making, growing both ways from the middle */
     uint32_t *used, used_count, used_room;
 };
@@ -168,7 +168,7 @@ static void join(struct weaver *weaver, const struct by_join *wanted)
 
 static uint32_t half_between(const struct weaver *weaver, uint32_t from, uint32_t to)
 {
-    uint32_t half = by_mesh_find(weaver->nest->net, from, to);
+    uint32_t half = by_mesh_find(weaver->laminar->net, from, to);
 
     BY_ASSERT(half != NONE);
     return half;
@@ -176,7 +176,7 @@ static uint32_t half_between(const struct weaver *weaver, uint32_t from, uint32_
 
 static uint32_t half_path(struct weaver *weaver, uint32_t half)
 {
-    uint32_t nodes[2] = {weaver->nest->net->tail[half], by_mesh_head(weaver->nest->net, half)};
+    uint32_t nodes[2] = {weaver->laminar->net->tail[half], by_mesh_head(weaver->laminar->net, half)};
 
     return by_paths_add(weaver->paths, nodes, 2);
 }
@@ -184,23 +184,24 @@ static uint32_t half_path(struct weaver *weaver, uint32_t half)
 /* Puts every half that touches the piece on its list. */
 static void begin_piece(struct weaver *weaver)
 {
-    const struct by_nest *nest = weaver->nest;
-    const struct by_mesh *net = nest->net;
-    const struct by_nest_group *group = &nest->groups[weaver->piece->group];
+    const struct by_laminar *laminar = weaver->laminar;
+    const struct by_mesh *net = laminar->net;
+    const struct by_laminar_group *group = &laminar->groups[weaver->piece->group];
 
     for (uint32_t i = 0; i < group->node_count; i++) {
-        uint32_t node = group->nodes[i], at = nest->child_of[node];
+        uint32_t node = group->nodes[i], at = laminar->child_of[node];
 
         for (uint32_t j = net->first[node]; j < net->first[node + 1]; j++) {
             const struct by_near *near = &net->near[j];
-            uint32_t other = nest->child_of[near->node];
+            uint32_t other = laminar->child_of[near->node];
 
             if (other == at)
                 continue;
-            if (nest->capacity[near->half] > 0)
-                append(weaver, other, at, half_path(weaver, near->half), nest->capacity[near->half]);
-            if (other == weaver->piece->outside && nest->capacity[near->half ^ 1] > 0)
-                append(weaver, at, other, half_path(weaver, near->half ^ 1), nest->capacity[near->half ^ 1]);
+            if (laminar->capacity[near->half] > 0)
+                append(weaver, other, at, half_path(weaver, near->half), laminar->capacity[near->half]);
+            if (other == weaver->piece->outside && laminar->capacity[near->half ^ 1] > 0)
+                append(weaver, at, other, half_path(weaver, near->half ^ 1),
+                       laminar->capacity[near->half ^ 1]);
         }
     }
 }
@@ -214,8 +215,8 @@ static void hang(struct weaver *weaver, uint32_t *list, uint32_t thread)
 
 static void note_whole(struct weaver *weaver, uint32_t thread, uint32_t group, uint32_t from, uint32_t to)
 {
-    const struct by_stand *stand = weaver->groups[group].stand;
-    uint32_t half = by_mesh_find(stand->net, stand->slot[from], stand->slot[to]);
+    const struct by_contraction *contraction = weaver->groups[group].contraction;
+    uint32_t half = by_mesh_find(contraction->net, contraction->slot[from], contraction->slot[to]);
 
     BY_ASSERT(half != NONE);
     BY_GROW(weaver->wholes, weaver->whole_count, weaver->whole_room);
@@ -250,12 +251,12 @@ static void end_piece(struct weaver *weaver)
 }
 
 /* A piece with joins. */
-static void weave_piece(struct weaver *weaver, uint32_t group, const struct by_strand_joins *joins)
+static void weave_piece(struct weaver *weaver, uint32_t group, const struct by_flow_path_joins *joins)
 {
     struct by_piece piece;
     size_t cells;
 
-    by_piece_make(weaver->nest, group, &piece);
+    by_piece_make(weaver->laminar, group, &piece);
     weaver->piece = &piece;
     cells = (size_t)piece.count * piece.count;
     weaver->first = by_alloc(cells, sizeof(*weaver->first));
@@ -275,32 +276,32 @@ static void weave_piece(struct weaver *weaver, uint32_t group, const struct by_s
 /* A piece without: its halves between two of its children are threads as they are. */
 static void weave_halves(struct weaver *weaver, uint32_t number)
 {
-    struct by_nest *nest = weaver->nest;
-    const struct by_mesh *net = nest->net;
-    const struct by_nest_group *group = &nest->groups[number];
+    struct by_laminar *laminar = weaver->laminar;
+    const struct by_mesh *net = laminar->net;
+    const struct by_laminar_group *group = &laminar->groups[number];
     uint32_t n = net->node_count;
 
     for (uint32_t i = 0; i < n; i++)
-        nest->child_of[i] = NONE;
+        laminar->child_of[i] = NONE;
     for (uint32_t i = 0; i < group->child_count; i++) {
         uint32_t child = group->children[i];
 
         if (child < n)
-            nest->child_of[child] = i;
-        for (uint32_t j = 0; child >= n && j < nest->groups[child - n].node_count; j++)
-            nest->child_of[nest->groups[child - n].nodes[j]] = i;
+            laminar->child_of[child] = i;
+        for (uint32_t j = 0; child >= n && j < laminar->groups[child - n].node_count; j++)
+            laminar->child_of[laminar->groups[child - n].nodes[j]] = i;
     }
     for (uint32_t i = 0; i < group->node_count; i++) {
         uint32_t node = group->nodes[i];
 
         for (uint32_t j = net->first[node]; j < net->first[node + 1]; j++) {
             const struct by_near *near = &net->near[j];
-            uint32_t other = nest->child_of[near->node];
+            uint32_t other = laminar->child_of[near->node];
 
-            if (other != NONE && other != nest->child_of[node] && nest->capacity[near->half] > 0)
+            if (other != NONE && other != laminar->child_of[node] && laminar->capacity[near->half] > 0)
                 note_whole(weaver,
-                           new_thread(weaver, half_path(weaver, near->half), nest->capacity[near->half]),
-                           number, other, nest->child_of[node]);
+                           new_thread(weaver, half_path(weaver, near->half), laminar->capacity[near->half]),
+                           number, other, laminar->child_of[node]);
         }
     }
 }
@@ -409,30 +410,30 @@ static void continue_thread(struct weaver *weaver, const struct whole *whole, ui
         count = by_tree_cut_loops(weaver->nodes + begin, end - begin);
         if (weaver->used_count > 0 || count < end - begin)
             id = by_paths_add(weaver->paths, weaver->nodes + begin, count);
-        BY_GROW(weaver->strands, weaver->strand_count, weaver->strand_room);
-        weaver->strands[weaver->strand_count++] = (struct by_merge_strand){
+        BY_GROW(weaver->flow_paths, weaver->flow_path_count, weaver->flow_path_room);
+        weaver->flow_paths[weaver->flow_path_count++] = (struct by_merge_flow_path){
             weaver->nodes[begin], weaver->nodes[begin + count - 1], amount, id, count - 1, whole->group,
             whole->half};
     }
 }
 
-static void weaver_make(struct weaver *weaver, struct by_nest *nest, struct by_paths *paths)
+static void weaver_make(struct weaver *weaver, struct by_laminar *laminar, struct by_paths *paths)
 {
-    uint32_t n = nest->net->node_count, halves = 2 * nest->net->pair_count;
+    uint32_t n = laminar->net->node_count, halves = 2 * laminar->net->pair_count;
 
-    *weaver = (struct weaver){.nest = nest, .paths = paths};
+    *weaver = (struct weaver){.laminar = laminar, .paths = paths};
     weaver->leaving = by_alloc(halves, sizeof(*weaver->leaving));
     weaver->entering = by_alloc(halves, sizeof(*weaver->entering));
     memset(weaver->leaving, 0xff, halves * sizeof(*weaver->leaving));
     memset(weaver->entering, 0xff, halves * sizeof(*weaver->entering));
     weaver->removed = by_alloc(n, sizeof(*weaver->removed));
     for (uint32_t i = 0; i < n; i++)
-        weaver->removed[i] = !nest->member[i];
+        weaver->removed[i] = !laminar->member[i];
     weaver->group_of = by_alloc(n, sizeof(*weaver->group_of));
-    for (uint32_t g = 0; g < nest->group_count; g++)
-        for (uint32_t i = 0; i < nest->groups[g].child_count; i++)
-            if (nest->groups[g].children[i] < n)
-                weaver->group_of[nest->groups[g].children[i]] = g;
+    for (uint32_t g = 0; g < laminar->group_count; g++)
+        for (uint32_t i = 0; i < laminar->groups[g].child_count; i++)
+            if (laminar->groups[g].children[i] < n)
+                weaver->group_of[laminar->groups[g].children[i]] = g;
     weaver->joined = by_alloc((size_t)1 << JOINED_BITS, sizeof(*weaver->joined));
 }
 
@@ -453,16 +454,17 @@ static void weaver_free(struct weaver *weaver)
     free(weaver->used);
 }
 
-struct by_merge_strand *by_strand_make(struct by_nest *nest, const struct by_strand_joins *joins,
-                                       const struct by_merge_group *groups, struct by_paths *paths,
-                                       uint32_t *count)
+struct by_merge_flow_path *by_flow_path_make(struct by_laminar *laminar,
+                                             const struct by_flow_path_joins *joins,
+                                             const struct by_merge_group *groups, struct by_paths *paths,
+                                             uint32_t *count)
 {
     uint32_t longest = 2, room;
     struct weaver weaver;
 
-    weaver_make(&weaver, nest, paths);
+    weaver_make(&weaver, laminar, paths);
     weaver.groups = groups;
-    for (uint32_t group = 0; group < nest->group_count; group++) {
+    for (uint32_t group = 0; group < laminar->group_count; group++) {
         if (joins[group].count > 0)
             weave_piece(&weaver, group, &joins[group]);
         else
@@ -470,11 +472,11 @@ struct by_merge_strand *by_strand_make(struct by_nest *nest, const struct by_str
     }
     for (uint32_t i = 0; i < paths->count; i++)
         longest = by_paths_hops(paths, i) + 1 > longest ? by_paths_hops(paths, i) + 1 : longest;
-    room = longest * (nest->group_count + 1);
+    room = longest * (laminar->group_count + 1);
     weaver.nodes = by_alloc(3 * (size_t)room, sizeof(*weaver.nodes));
     for (uint32_t i = 0; i < weaver.whole_count; i++)
         continue_thread(&weaver, &weaver.wholes[i], room);
-    *count = weaver.strand_count;
+    *count = weaver.flow_path_count;
     weaver_free(&weaver);
-    return weaver.strands;
+    return weaver.flow_paths;
 }

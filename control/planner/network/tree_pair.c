@@ -1,8 +1,8 @@
 /*
- * Cheapest pairs of trees on directed fabrics. See arbor.h. Both trees are out-trees of their graph (the one
+ * Cheapest pairs of trees on directed fabrics. See tree_pair.h. Both trees are out-trees of their graph (the one
  * that carries up lives in the transposed graph), so one side of the pricer serves both.
  */
-#include "control/planner/network/arbor.h"
+#include "control/planner/network/tree_pair.h"
 
 #include "control/base/alloc.h"
 #include "control/planner/network/arborescence.h"
@@ -15,7 +15,7 @@
 #define PROVED_SITES_MAX 40u
 
 /* One direction: its sites, the cheapest paths between them, and the best tree of the pair. */
-struct arbor_side {
+struct tree_pair_side {
     const struct by_graph *graph;
     uint32_t site_count;
     uint32_t *site_node; /* compute nodes first */
@@ -35,8 +35,8 @@ struct arbor_side {
     uint32_t *best;
 };
 
-struct by_arbor {
-    struct arbor_side up, down;
+struct by_tree_pair {
+    struct tree_pair_side up, down;
     uint32_t node_count;
     uint32_t compute_count;
     uint32_t row_count;
@@ -47,11 +47,11 @@ struct by_arbor {
     uint32_t root; /* of the best pair */
 };
 
-static void side_make(struct arbor_side *side, const struct by_graph *graph)
+static void side_make(struct tree_pair_side *side, const struct by_graph *graph)
 {
     uint32_t n = graph->node_count;
 
-    *side = (struct arbor_side){.graph = graph};
+    *side = (struct tree_pair_side){.graph = graph};
     side->site_node = by_alloc(n, sizeof(*side->site_node));
     side->site_of = by_alloc(n, sizeof(*side->site_of));
     for (uint32_t pass = 0; pass < 2; pass++)
@@ -74,7 +74,7 @@ static void side_make(struct arbor_side *side, const struct by_graph *graph)
     side->best = by_alloc(side->site_count, sizeof(*side->best));
 }
 
-static void side_free(struct arbor_side *side)
+static void side_free(struct tree_pair_side *side)
 {
     free(side->site_node);
     free(side->site_of);
@@ -90,93 +90,95 @@ static void side_free(struct arbor_side *side)
     free(side->best);
 }
 
-struct by_arbor *by_arbor_new(const struct by_graph *up, const struct by_graph *down)
+struct by_tree_pair *by_tree_pair_new(const struct by_graph *up, const struct by_graph *down)
 {
-    struct by_arbor *arbor = by_alloc(1, sizeof(*arbor));
+    struct by_tree_pair *tree_pair = by_alloc(1, sizeof(*tree_pair));
     size_t cells = (size_t)down->node_count * down->node_count;
 
-    side_make(&arbor->up, up);
-    side_make(&arbor->down, down);
-    arbor->node_count = down->node_count;
-    arbor->compute_count = down->compute_count;
-    arbor->row_of = by_alloc(cells, sizeof(*arbor->row_of));
-    arbor->limits = by_alloc(cells + down->node_count, sizeof(*arbor->limits));
-    arbor->ends = by_alloc(cells + down->node_count, sizeof(*arbor->ends));
+    side_make(&tree_pair->up, up);
+    side_make(&tree_pair->down, down);
+    tree_pair->node_count = down->node_count;
+    tree_pair->compute_count = down->compute_count;
+    tree_pair->row_of = by_alloc(cells, sizeof(*tree_pair->row_of));
+    tree_pair->limits = by_alloc(cells + down->node_count, sizeof(*tree_pair->limits));
+    tree_pair->ends = by_alloc(cells + down->node_count, sizeof(*tree_pair->ends));
     for (uint32_t from = 0; from < down->node_count; from++)
         for (uint32_t to = 0; to < down->node_count; to++) {
             size_t cell = (size_t)from * down->node_count + to;
 
-            arbor->row_of[cell] = UINT32_MAX;
+            tree_pair->row_of[cell] = UINT32_MAX;
             if (down->capacity[cell] == 0)
                 continue;
-            arbor->ends[arbor->row_count][0] = from;
-            arbor->ends[arbor->row_count][1] = to;
-            arbor->limits[arbor->row_count] = down->capacity[cell];
-            arbor->row_of[cell] = arbor->row_count++;
+            tree_pair->ends[tree_pair->row_count][0] = from;
+            tree_pair->ends[tree_pair->row_count][1] = to;
+            tree_pair->limits[tree_pair->row_count] = down->capacity[cell];
+            tree_pair->row_of[cell] = tree_pair->row_count++;
         }
-    arbor->arc_count = arbor->row_count;
+    tree_pair->arc_count = tree_pair->row_count;
     for (uint32_t i = 0; i < up->node_count; i++)
         if (up->branch[i] && up->budget[i] >= 0) {
-            arbor->ends[arbor->row_count][0] = arbor->ends[arbor->row_count][1] = i;
-            arbor->limits[arbor->row_count++] = up->budget[i];
+            tree_pair->ends[tree_pair->row_count][0] = tree_pair->ends[tree_pair->row_count][1] = i;
+            tree_pair->limits[tree_pair->row_count++] = up->budget[i];
         }
-    return arbor;
+    return tree_pair;
 }
 
-void by_arbor_free(struct by_arbor *arbor)
+void by_tree_pair_free(struct by_tree_pair *tree_pair)
 {
-    if (!arbor)
+    if (!tree_pair)
         return;
-    side_free(&arbor->up);
-    side_free(&arbor->down);
-    free(arbor->row_of);
-    free(arbor->ends);
-    free(arbor->limits);
-    free(arbor);
+    side_free(&tree_pair->up);
+    side_free(&tree_pair->down);
+    free(tree_pair->row_of);
+    free(tree_pair->ends);
+    free(tree_pair->limits);
+    free(tree_pair);
 }
 
-uint32_t by_arbor_row_count(const struct by_arbor *arbor)
+uint32_t by_tree_pair_row_count(const struct by_tree_pair *tree_pair)
 {
-    return arbor->row_count;
+    return tree_pair->row_count;
 }
 
-int64_t by_arbor_row_capacity(const struct by_arbor *arbor, uint32_t row)
+int64_t by_tree_pair_row_capacity(const struct by_tree_pair *tree_pair, uint32_t row)
 {
-    return arbor->limits[row];
+    return tree_pair->limits[row];
 }
 
-void by_arbor_row_ends(const struct by_arbor *arbor, uint32_t row, uint32_t ends[2])
+void by_tree_pair_row_ends(const struct by_tree_pair *tree_pair, uint32_t row, uint32_t ends[2])
 {
-    ends[0] = arbor->ends[row][0];
-    ends[1] = arbor->ends[row][1];
+    ends[0] = tree_pair->ends[row][0];
+    ends[1] = tree_pair->ends[row][1];
 }
 
-bool by_arbor_can_prove(const struct by_arbor *arbor)
+bool by_tree_pair_can_prove(const struct by_tree_pair *tree_pair)
 {
-    return arbor->up.site_count - arbor->compute_count <= EXHAUSTIVE_MAX &&
-           arbor->down.site_count - arbor->compute_count <= EXHAUSTIVE_MAX &&
-           by_arbor_site_count(arbor) <= PROVED_SITES_MAX;
+    return tree_pair->up.site_count - tree_pair->compute_count <= EXHAUSTIVE_MAX &&
+           tree_pair->down.site_count - tree_pair->compute_count <= EXHAUSTIVE_MAX &&
+           by_tree_pair_site_count(tree_pair) <= PROVED_SITES_MAX;
 }
 
-uint32_t by_arbor_site_count(const struct by_arbor *arbor)
+uint32_t by_tree_pair_site_count(const struct by_tree_pair *tree_pair)
 {
-    return arbor->up.site_count > arbor->down.site_count ? arbor->up.site_count : arbor->down.site_count;
+    return tree_pair->up.site_count > tree_pair->down.site_count ? tree_pair->up.site_count
+                                                                 : tree_pair->down.site_count;
 }
 
 /* The row of an arc of one side's graph. */
-static uint32_t row_of(const struct by_arbor *arbor, const struct arbor_side *side, uint32_t from,
+static uint32_t row_of(const struct by_tree_pair *tree_pair, const struct tree_pair_side *side, uint32_t from,
                        uint32_t to)
 {
-    bool transposed = side == &arbor->up;
+    bool transposed = side == &tree_pair->up;
 
-    return arbor->row_of[(size_t)(transposed ? to : from) * arbor->node_count + (transposed ? from : to)];
+    return tree_pair
+        ->row_of[(size_t)(transposed ? to : from) * tree_pair->node_count + (transposed ? from : to)];
 }
 
 /* Cheapest paths from one site to the others, through nodes that are no sites. */
-static void search_from(const struct by_arbor *arbor, struct arbor_side *side, uint32_t site,
+static void search_from(const struct by_tree_pair *tree_pair, struct tree_pair_side *side, uint32_t site,
                         const int64_t *prices)
 {
-    uint32_t n = arbor->node_count, start = side->site_node[site];
+    uint32_t n = tree_pair->node_count, start = side->site_node[site];
 
     for (uint32_t i = 0; i < n; i++) {
         side->distance[i] = BY_ARBORESCENCE_NONE;
@@ -196,7 +198,7 @@ static void search_from(const struct by_arbor *arbor, struct arbor_side *side, u
         side->settled[at] = true;
         passes = at == start || side->site_of[at] == UINT32_MAX || side->graph->budget[at] >= 0;
         for (uint32_t i = 0; i < n && passes; i++) {
-            uint32_t row = row_of(arbor, side, at, i);
+            uint32_t row = row_of(tree_pair, side, at, i);
             int64_t cost;
 
             if (row == UINT32_MAX || side->settled[i])
@@ -214,7 +216,7 @@ static void search_from(const struct by_arbor *arbor, struct arbor_side *side, u
 }
 
 /* What the tree under trial costs, additions included. */
-static __int128 sum_tree(const struct by_arbor *arbor, const struct arbor_side *side)
+static __int128 sum_tree(const struct by_tree_pair *tree_pair, const struct tree_pair_side *side)
 {
     __int128 cost = 0;
 
@@ -224,20 +226,20 @@ static __int128 sum_tree(const struct by_arbor *arbor, const struct arbor_side *
         if (top == UINT32_MAX)
             continue;
         cost += side->cost[(size_t)top * side->site_count + i] + (__int128)side->price[top] * HOP_SCALE;
-        if (i >= arbor->compute_count)
+        if (i >= tree_pair->compute_count)
             cost -= (__int128)side->price[i] * HOP_SCALE;
     }
     return cost;
 }
 
 /* Takes switches that lead nowhere out of the tree under trial. */
-static void prune(const struct by_arbor *arbor, struct arbor_side *side)
+static void prune(const struct by_tree_pair *tree_pair, struct tree_pair_side *side)
 {
     bool changed = true;
 
     while (changed) {
         changed = false;
-        for (uint32_t i = arbor->compute_count; i < side->site_count; i++) {
+        for (uint32_t i = tree_pair->compute_count; i < side->site_count; i++) {
             bool leaf = side->tree[i] != UINT32_MAX;
 
             for (uint32_t j = 0; j < side->site_count && leaf; j++)
@@ -252,7 +254,7 @@ static void prune(const struct by_arbor *arbor, struct arbor_side *side)
 
 /* The cheapest tree from `root` over compute nodes and chosen switches into side->tree; negative when there
  * is none. */
-static __int128 try_chosen(const struct by_arbor *arbor, struct arbor_side *side, uint32_t root)
+static __int128 try_chosen(const struct by_tree_pair *tree_pair, struct tree_pair_side *side, uint32_t root)
 {
     uint32_t count = 0, root_number = 0, *sites = by_alloc(side->site_count, sizeof(*sites));
     __int128 cost = -1, root_price = (__int128)side->price[root] * HOP_SCALE, floor;
@@ -261,7 +263,7 @@ static __int128 try_chosen(const struct by_arbor *arbor, struct arbor_side *side
         side->tree[i] = UINT32_MAX;
         if (i == root)
             root_number = count;
-        if (i < arbor->compute_count || side->chosen[i] || i == root)
+        if (i < tree_pair->compute_count || side->chosen[i] || i == root)
             sites[count++] = i;
     }
     for (uint32_t i = 0; i < count; i++)
@@ -275,18 +277,18 @@ static __int128 try_chosen(const struct by_arbor *arbor, struct arbor_side *side
         for (uint32_t i = 0; i < count; i++)
             if (i != root_number)
                 side->tree[sites[i]] = sites[side->parent[i]];
-        floor = (sum_tree(arbor, side) - root_price) / HOP_SCALE;
+        floor = (sum_tree(tree_pair, side) - root_price) / HOP_SCALE;
         if (side->floor < 0 || floor < side->floor)
             side->floor = floor > 0 ? floor : 0;
-        prune(arbor, side);
-        cost = sum_tree(arbor, side) - root_price;
+        prune(tree_pair, side);
+        cost = sum_tree(tree_pair, side) - root_price;
     }
     free(sites);
     return cost;
 }
 
 /* Keeps the tree under trial when it is cheaper. */
-static void keep_cheaper(struct arbor_side *side, __int128 cost, __int128 *least, uint32_t *best)
+static void keep_cheaper(struct tree_pair_side *side, __int128 cost, __int128 *least, uint32_t *best)
 {
     if (cost < 0 || (*least >= 0 && cost >= *least))
         return;
@@ -295,25 +297,25 @@ static void keep_cheaper(struct arbor_side *side, __int128 cost, __int128 *least
 }
 
 /* The cheapest tree from `root` over all choices of optional switches. */
-static __int128 best_of_all(const struct by_arbor *arbor, struct arbor_side *side, uint32_t root,
+static __int128 best_of_all(const struct by_tree_pair *tree_pair, struct tree_pair_side *side, uint32_t root,
                             uint32_t *best)
 {
-    uint32_t optional = side->site_count - arbor->compute_count;
+    uint32_t optional = side->site_count - tree_pair->compute_count;
     __int128 least = -1;
 
     side->floor = -1;
     for (uint32_t subset = 0; subset < (uint32_t)1 << optional; subset++) {
         for (uint32_t i = 0; i < optional; i++)
-            side->chosen[arbor->compute_count + i] = subset >> i & 1;
-        if (root < arbor->compute_count || side->chosen[root])
-            keep_cheaper(side, try_chosen(arbor, side, root), &least, best);
+            side->chosen[tree_pair->compute_count + i] = subset >> i & 1;
+        if (root < tree_pair->compute_count || side->chosen[root])
+            keep_cheaper(side, try_chosen(tree_pair, side, root), &least, best);
     }
     return least;
 }
 
 /* The cheapest tree found from `root`, into `best` (by site): all optional switches first, then each taken
  * out or put back. */
-static __int128 best_from(const struct by_arbor *arbor, struct arbor_side *side, uint32_t root,
+static __int128 best_from(const struct by_tree_pair *tree_pair, struct tree_pair_side *side, uint32_t root,
                           uint32_t *best)
 {
     __int128 least = -1, before;
@@ -321,9 +323,9 @@ static __int128 best_from(const struct by_arbor *arbor, struct arbor_side *side,
     for (uint32_t all = 0; all < 2; all++) {
         __int128 cost;
 
-        for (uint32_t i = arbor->compute_count; i < side->site_count; i++)
+        for (uint32_t i = tree_pair->compute_count; i < side->site_count; i++)
             side->chosen[i] = all;
-        cost = try_chosen(arbor, side, root);
+        cost = try_chosen(tree_pair, side, root);
         if (cost >= 0 && (least < 0 || cost < least)) {
             least = cost;
             memcpy(best, side->tree, side->site_count * sizeof(*best));
@@ -331,12 +333,12 @@ static __int128 best_from(const struct by_arbor *arbor, struct arbor_side *side,
     }
     do {
         before = least;
-        for (uint32_t i = arbor->compute_count; i < side->site_count && least >= 0; i++) {
+        for (uint32_t i = tree_pair->compute_count; i < side->site_count && least >= 0; i++) {
             __int128 cost;
 
-            for (uint32_t j = arbor->compute_count; j < side->site_count; j++)
+            for (uint32_t j = tree_pair->compute_count; j < side->site_count; j++)
                 side->chosen[j] = (best[j] != UINT32_MAX) != (i == j);
-            cost = try_chosen(arbor, side, root);
+            cost = try_chosen(tree_pair, side, root);
             if (cost >= 0 && cost < least) {
                 least = cost;
                 memcpy(best, side->tree, side->site_count * sizeof(*best));
@@ -346,28 +348,29 @@ static __int128 best_from(const struct by_arbor *arbor, struct arbor_side *side,
     return least;
 }
 
-static void count_rows(const struct by_arbor *arbor, const struct arbor_side *side, int32_t *counts)
+static void count_rows(const struct by_tree_pair *tree_pair, const struct tree_pair_side *side,
+                       int32_t *counts)
 {
     for (uint32_t i = 0; i < side->site_count; i++) {
         uint32_t node = side->site_node[i], top = side->best[i];
 
         while (top != UINT32_MAX && node != side->site_node[top]) {
-            uint32_t before = side->previous[(size_t)top * arbor->node_count + node];
+            uint32_t before = side->previous[(size_t)top * tree_pair->node_count + node];
 
-            counts[row_of(arbor, side, before, node)]++;
+            counts[row_of(tree_pair, side, before, node)]++;
             node = before;
         }
     }
 }
 
 /* Children less one, at each switch with a budget. */
-static void count_additions(const struct by_arbor *arbor, int32_t *counts)
+static void count_additions(const struct by_tree_pair *tree_pair, int32_t *counts)
 {
-    for (uint32_t row = arbor->arc_count; row < arbor->row_count; row++) {
-        uint32_t site = arbor->up.site_of[arbor->ends[row][0]];
+    for (uint32_t row = tree_pair->arc_count; row < tree_pair->row_count; row++) {
+        uint32_t site = tree_pair->up.site_of[tree_pair->ends[row][0]];
 
-        for (uint32_t i = 0; i < arbor->up.site_count; i++)
-            counts[row] += arbor->up.best[i] == site;
+        for (uint32_t i = 0; i < tree_pair->up.site_count; i++)
+            counts[row] += tree_pair->up.best[i] == site;
         counts[row] -= counts[row] > 0;
     }
 }
@@ -382,91 +385,93 @@ struct trial {
 };
 
 /* Tries the pair of trees rooted at `node`. */
-static void try_root(struct by_arbor *arbor, uint32_t node, struct trial *trial)
+static void try_root(struct by_tree_pair *tree_pair, uint32_t node, struct trial *trial)
 {
-    uint32_t up_root = arbor->up.site_of[node], down_root = arbor->down.site_of[node];
+    uint32_t up_root = tree_pair->up.site_of[node], down_root = tree_pair->down.site_of[node];
     __int128 up, down;
 
     if (up_root == UINT32_MAX || down_root == UINT32_MAX)
         return;
-    up = trial->prove ? best_of_all(arbor, &arbor->up, up_root, trial->up_tree)
-                      : best_from(arbor, &arbor->up, up_root, trial->up_tree);
-    down = trial->prove ? best_of_all(arbor, &arbor->down, down_root, trial->down_tree)
-                        : best_from(arbor, &arbor->down, down_root, trial->down_tree);
+    up = trial->prove ? best_of_all(tree_pair, &tree_pair->up, up_root, trial->up_tree)
+                      : best_from(tree_pair, &tree_pair->up, up_root, trial->up_tree);
+    down = trial->prove ? best_of_all(tree_pair, &tree_pair->down, down_root, trial->down_tree)
+                        : best_from(tree_pair, &tree_pair->down, down_root, trial->down_tree);
     if (up < 0 || down < 0)
         return;
-    if (trial->floor < 0 || arbor->up.floor + arbor->down.floor < trial->floor)
-        trial->floor = arbor->up.floor + arbor->down.floor;
+    if (trial->floor < 0 || tree_pair->up.floor + tree_pair->down.floor < trial->floor)
+        trial->floor = tree_pair->up.floor + tree_pair->down.floor;
     if (trial->least >= 0 && up + down >= trial->least)
         return;
     trial->least = up + down;
-    arbor->root = node;
-    memcpy(arbor->up.best, trial->up_tree, arbor->up.site_count * sizeof(*trial->up_tree));
-    memcpy(arbor->down.best, trial->down_tree, arbor->down.site_count * sizeof(*trial->down_tree));
+    tree_pair->root = node;
+    memcpy(tree_pair->up.best, trial->up_tree, tree_pair->up.site_count * sizeof(*trial->up_tree));
+    memcpy(tree_pair->down.best, trial->down_tree, tree_pair->down.site_count * sizeof(*trial->down_tree));
 }
 
-void by_arbor_price(struct by_arbor *arbor, const int64_t *prices, bool prove, int32_t *counts,
-                    __int128 *floor)
+void by_tree_pair_price(struct by_tree_pair *tree_pair, const int64_t *prices, bool prove, int32_t *counts,
+                        __int128 *floor)
 {
-    struct trial trial = {by_alloc(arbor->up.site_count, sizeof(uint32_t)),
-                          by_alloc(arbor->down.site_count, sizeof(uint32_t)), -1,
-                          prove && by_arbor_can_prove(arbor), -1};
+    struct trial trial = {by_alloc(tree_pair->up.site_count, sizeof(uint32_t)),
+                          by_alloc(tree_pair->down.site_count, sizeof(uint32_t)), -1,
+                          prove && by_tree_pair_can_prove(tree_pair), -1};
 
-    for (uint32_t row = arbor->arc_count; row < arbor->row_count; row++)
-        arbor->up.price[arbor->up.site_of[arbor->ends[row][0]]] = prices[row];
-    for (uint32_t i = 0; i < arbor->up.site_count; i++)
-        search_from(arbor, &arbor->up, i, prices);
-    for (uint32_t i = 0; i < arbor->down.site_count; i++)
-        search_from(arbor, &arbor->down, i, prices);
+    for (uint32_t row = tree_pair->arc_count; row < tree_pair->row_count; row++)
+        tree_pair->up.price[tree_pair->up.site_of[tree_pair->ends[row][0]]] = prices[row];
+    for (uint32_t i = 0; i < tree_pair->up.site_count; i++)
+        search_from(tree_pair, &tree_pair->up, i, prices);
+    for (uint32_t i = 0; i < tree_pair->down.site_count; i++)
+        search_from(tree_pair, &tree_pair->down, i, prices);
     /* Of equal pairs the first stays: switches go first, since trees from there are lower. */
-    for (uint32_t i = 0; i < arbor->node_count; i++)
-        if (!arbor->down.graph->compute[i])
-            try_root(arbor, i, &trial);
-    for (uint32_t i = 0; i < arbor->node_count; i++)
-        if (arbor->down.graph->compute[i])
-            try_root(arbor, i, &trial);
+    for (uint32_t i = 0; i < tree_pair->node_count; i++)
+        if (!tree_pair->down.graph->compute[i])
+            try_root(tree_pair, i, &trial);
+    for (uint32_t i = 0; i < tree_pair->node_count; i++)
+        if (tree_pair->down.graph->compute[i])
+            try_root(tree_pair, i, &trial);
     BY_ASSERT(trial.least >=
               0); /* a positive cut in each direction: every compute node reaches every other */
-    memset(counts, 0, arbor->row_count * sizeof(*counts));
-    count_rows(arbor, &arbor->up, counts);
-    count_rows(arbor, &arbor->down, counts);
-    count_additions(arbor, counts);
+    memset(counts, 0, tree_pair->row_count * sizeof(*counts));
+    count_rows(tree_pair, &tree_pair->up, counts);
+    count_rows(tree_pair, &tree_pair->down, counts);
+    count_additions(tree_pair, counts);
     *floor = trial.prove ? trial.floor : -1;
     free(trial.up_tree);
     free(trial.down_tree);
 }
 
 /* The path that leads to site `to` from its parent. */
-static struct by_path make_path(const struct by_arbor *arbor, const struct arbor_side *side, uint32_t to)
+static struct by_path make_path(const struct by_tree_pair *tree_pair, const struct tree_pair_side *side,
+                                uint32_t to)
 {
     uint32_t top = side->best[to], count = 1;
     struct by_path path;
 
     for (uint32_t node = side->site_node[to]; node != side->site_node[top]; count++)
-        node = side->previous[(size_t)top * arbor->node_count + node];
+        node = side->previous[(size_t)top * tree_pair->node_count + node];
     path.node_count = count;
     path.nodes = by_alloc(count, sizeof(*path.nodes));
     for (uint32_t node = side->site_node[to]; count-- > 0;
-         node = side->previous[(size_t)top * arbor->node_count + node])
+         node = side->previous[(size_t)top * tree_pair->node_count + node])
         path.nodes[count] = node;
     return path;
 }
 
-struct by_path *by_arbor_paths(const struct by_arbor *arbor, bool up, uint32_t *root, uint32_t *path_count)
+struct by_path *by_tree_pair_paths(const struct by_tree_pair *tree_pair, bool up, uint32_t *root,
+                                   uint32_t *path_count)
 {
-    const struct arbor_side *side = up ? &arbor->up : &arbor->down;
+    const struct tree_pair_side *side = up ? &tree_pair->up : &tree_pair->down;
     struct by_path *paths = by_alloc(side->site_count, sizeof(*paths));
     bool *reached = by_alloc(side->site_count, sizeof(*reached)), changed = true;
 
-    *root = arbor->root;
+    *root = tree_pair->root;
     *path_count = 0;
-    reached[side->site_of[arbor->root]] = true;
+    reached[side->site_of[tree_pair->root]] = true;
     while (changed) {
         changed = false;
         for (uint32_t i = 0; i < side->site_count; i++) {
             if (reached[i] || side->best[i] == UINT32_MAX || !reached[side->best[i]])
                 continue;
-            paths[(*path_count)++] = make_path(arbor, side, i);
+            paths[(*path_count)++] = make_path(tree_pair, side, i);
             reached[i] = changed = true;
         }
     }

@@ -1,45 +1,45 @@
-/* Tight sets within each other, and their pieces. See nest.h; finding tight sets is in tight.c. */
-#include "control/planner/split/nest.h"
+/* Tight sets within each other, and their pieces. See laminar.h; finding tight sets is in tight.c. */
+#include "control/planner/split/laminar.h"
 
 #include "control/base/alloc.h"
 #include "offload/base/assert.h"
 
-void by_nest_make(struct by_nest *nest, const struct by_mesh *net, const int64_t *capacity,
-                  const int64_t *roots, const bool *member, const bool *compute)
+void by_laminar_make(struct by_laminar *laminar, const struct by_mesh *net, const int64_t *capacity,
+                     const int64_t *roots, const bool *member, const bool *compute)
 {
     uint32_t n = net->node_count;
     bool *touched = by_alloc(n, sizeof(*touched));
-    struct by_nest_group *top;
+    struct by_laminar_group *top;
 
-    *nest = (struct by_nest){
+    *laminar = (struct by_laminar){
         .net = net, .capacity = capacity, .roots = roots, .member = member, .compute = compute};
-    nest->child_of = by_alloc(n, sizeof(*nest->child_of));
-    BY_GROW(nest->groups, nest->group_count, nest->group_room);
-    top = &nest->groups[nest->group_count++];
-    *top = (struct by_nest_group){0};
+    laminar->child_of = by_alloc(n, sizeof(*laminar->child_of));
+    BY_GROW(laminar->groups, laminar->group_count, laminar->group_room);
+    top = &laminar->groups[laminar->group_count++];
+    *top = (struct by_laminar_group){0};
     for (uint32_t half = 0; half < 2 * net->pair_count; half++)
         if (capacity[half] > 0)
             touched[net->tail[half]] = touched[by_mesh_head(net, half)] = true;
     top->children = by_alloc(n, sizeof(*top->children));
     top->nodes = by_alloc(n, sizeof(*top->nodes));
     for (uint32_t i = 0; i < n; i++) {
-        nest->total += roots[i];
+        laminar->total += roots[i];
         if (touched[i] || roots[i] > 0 || member[i])
             top->children[top->child_count++] = top->nodes[top->node_count++] = i;
     }
-    top->roots = nest->total;
+    top->roots = laminar->total;
     free(touched);
 }
 
-void by_nest_free(struct by_nest *nest)
+void by_laminar_free(struct by_laminar *laminar)
 {
-    for (uint32_t i = 0; i < nest->group_count; i++) {
-        free(nest->groups[i].children);
-        free(nest->groups[i].nodes);
+    for (uint32_t i = 0; i < laminar->group_count; i++) {
+        free(laminar->groups[i].children);
+        free(laminar->groups[i].nodes);
     }
-    free(nest->groups);
-    free(nest->child_of);
-    *nest = (struct by_nest){0};
+    free(laminar->groups);
+    free(laminar->child_of);
+    *laminar = (struct by_laminar){0};
 }
 
 static int compare_numbers(const void *left, const void *right)
@@ -49,7 +49,7 @@ static int compare_numbers(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-uint32_t by_nest_sort(uint32_t *ids, uint32_t count)
+uint32_t by_laminar_sort(uint32_t *ids, uint32_t count)
 {
     uint32_t kept = 0;
 
@@ -61,27 +61,28 @@ uint32_t by_nest_sort(uint32_t *ids, uint32_t count)
     return kept;
 }
 
-uint32_t by_nest_insert(struct by_nest *nest, uint32_t group, const uint32_t *children, uint32_t count)
+uint32_t by_laminar_insert(struct by_laminar *laminar, uint32_t group, const uint32_t *children,
+                           uint32_t count)
 {
-    uint32_t n = nest->net->node_count, number = nest->group_count, kept = 0, next = 0;
-    struct by_nest_group *made, *parent;
+    uint32_t n = laminar->net->node_count, number = laminar->group_count, kept = 0, next = 0;
+    struct by_laminar_group *made, *parent;
 
-    BY_GROW(nest->groups, nest->group_count, nest->group_room);
-    made = &nest->groups[nest->group_count++];
-    parent = &nest->groups[group];
-    *made = (struct by_nest_group){.parent = group, .child_count = count};
+    BY_GROW(laminar->groups, laminar->group_count, laminar->group_room);
+    made = &laminar->groups[laminar->group_count++];
+    parent = &laminar->groups[group];
+    *made = (struct by_laminar_group){.parent = group, .child_count = count};
     made->children = by_alloc(count, sizeof(*made->children));
     memcpy(made->children, children, count * sizeof(*children));
     for (uint32_t i = 0; i < count; i++)
-        made->node_count += children[i] < n ? 1 : nest->groups[children[i] - n].node_count;
+        made->node_count += children[i] < n ? 1 : laminar->groups[children[i] - n].node_count;
     made->nodes = by_alloc(made->node_count, sizeof(*made->nodes));
     made->node_count = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (children[i] < n) {
             made->nodes[made->node_count++] = children[i];
-            made->roots += nest->roots[children[i]];
+            made->roots += laminar->roots[children[i]];
         } else {
-            struct by_nest_group *inner = &nest->groups[children[i] - n];
+            struct by_laminar_group *inner = &laminar->groups[children[i] - n];
 
             inner->parent = number;
             memcpy(made->nodes + made->node_count, inner->nodes, inner->node_count * sizeof(*inner->nodes));
@@ -103,44 +104,44 @@ uint32_t by_nest_insert(struct by_nest *nest, uint32_t group, const uint32_t *ch
 }
 
 /* Says of every node inside the group where it stands in the piece. */
-static void place_nodes(struct by_nest *nest, const struct by_nest_group *group)
+static void place_nodes(struct by_laminar *laminar, const struct by_laminar_group *group)
 {
-    uint32_t n = nest->net->node_count;
+    uint32_t n = laminar->net->node_count;
 
     for (uint32_t i = 0; i < group->child_count; i++) {
         uint32_t child = group->children[i];
 
         if (child < n) {
-            nest->child_of[child] = i;
+            laminar->child_of[child] = i;
             continue;
         }
-        for (uint32_t j = 0; j < nest->groups[child - n].node_count; j++)
-            nest->child_of[nest->groups[child - n].nodes[j]] = i;
+        for (uint32_t j = 0; j < laminar->groups[child - n].node_count; j++)
+            laminar->child_of[laminar->groups[child - n].nodes[j]] = i;
     }
 }
 
-static void make_net(struct by_nest *nest, const struct by_nest_group *group, struct by_piece *piece)
+static void make_net(struct by_laminar *laminar, const struct by_laminar_group *group, struct by_piece *piece)
 {
-    const struct by_mesh *net = nest->net;
+    const struct by_mesh *net = laminar->net;
     struct by_mesh_arc *arcs = NULL;
     uint32_t count = 0, room = 0;
 
     for (uint32_t i = 0; i < group->node_count; i++) {
-        uint32_t node = group->nodes[i], at = nest->child_of[node];
+        uint32_t node = group->nodes[i], at = laminar->child_of[node];
 
         for (uint32_t j = net->first[node]; j < net->first[node + 1]; j++) {
             const struct by_near *near = &net->near[j];
-            uint32_t other = nest->child_of[near->node];
+            uint32_t other = laminar->child_of[near->node];
 
             if (other == at)
                 continue;
-            if (nest->capacity[near->half] > 0) {
+            if (laminar->capacity[near->half] > 0) {
                 BY_GROW(arcs, count, room);
-                arcs[count++] = (struct by_mesh_arc){other, at, nest->capacity[near->half]};
+                arcs[count++] = (struct by_mesh_arc){other, at, laminar->capacity[near->half]};
             }
-            if (other == piece->outside && nest->capacity[near->half ^ 1] > 0) {
+            if (other == piece->outside && laminar->capacity[near->half ^ 1] > 0) {
                 BY_GROW(arcs, count, room);
-                arcs[count++] = (struct by_mesh_arc){at, other, nest->capacity[near->half ^ 1]};
+                arcs[count++] = (struct by_mesh_arc){at, other, laminar->capacity[near->half ^ 1]};
             }
         }
     }
@@ -148,12 +149,12 @@ static void make_net(struct by_nest *nest, const struct by_nest_group *group, st
     free(arcs);
 }
 
-void by_piece_make(struct by_nest *nest, uint32_t number, struct by_piece *piece)
+void by_piece_make(struct by_laminar *laminar, uint32_t number, struct by_piece *piece)
 {
-    const struct by_nest_group *group = &nest->groups[number];
-    uint32_t n = nest->net->node_count;
+    const struct by_laminar_group *group = &laminar->groups[number];
+    uint32_t n = laminar->net->node_count;
 
-    *piece = (struct by_piece){.group = number, .outside = UINT32_MAX, .total = nest->total};
+    *piece = (struct by_piece){.group = number, .outside = UINT32_MAX, .total = laminar->total};
     piece->count = group->child_count + (number != 0);
     if (number != 0)
         piece->outside = group->child_count;
@@ -164,21 +165,21 @@ void by_piece_make(struct by_nest *nest, uint32_t number, struct by_piece *piece
         uint32_t child = group->children[i];
 
         piece->ids[i] = child;
-        piece->roots[i] = child < n ? nest->roots[child] : nest->groups[child - n].roots;
-        piece->kind[i] = child >= n             ? BY_PIECE_GROUP
-                         : nest->compute[child] ? BY_PIECE_COMPUTE
-                         : nest->member[child]  ? BY_PIECE_SWITCH
-                                                : BY_PIECE_REMOVED;
+        piece->roots[i] = child < n ? laminar->roots[child] : laminar->groups[child - n].roots;
+        piece->kind[i] = child >= n                ? BY_PIECE_GROUP
+                         : laminar->compute[child] ? BY_PIECE_COMPUTE
+                         : laminar->member[child]  ? BY_PIECE_SWITCH
+                                                   : BY_PIECE_REMOVED;
     }
     for (uint32_t i = 0; i < n; i++)
-        nest->child_of[i] = piece->outside;
-    place_nodes(nest, group);
+        laminar->child_of[i] = piece->outside;
+    place_nodes(laminar, group);
     if (number != 0) {
         piece->ids[piece->outside] = UINT32_MAX;
-        piece->roots[piece->outside] = nest->total - group->roots;
+        piece->roots[piece->outside] = laminar->total - group->roots;
         piece->kind[piece->outside] = BY_PIECE_OUTSIDE;
     }
-    make_net(nest, group, piece);
+    make_net(laminar, group, piece);
 }
 
 void by_piece_free(struct by_piece *piece)

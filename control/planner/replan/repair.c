@@ -1,5 +1,5 @@
-/* Hanging branches elsewhere. See mend.h. */
-#include "control/planner/replan/mend.h"
+/* Hanging branches elsewhere. See repair.h. */
+#include "control/planner/replan/repair.h"
 
 #include "control/base/alloc.h"
 #include "offload/base/assert.h"
@@ -9,8 +9,8 @@
 /* Hops of a new path. */
 #define HOPS_MAX 8u
 
-struct mend_work {
-    struct by_mend *mend;
+struct repair_work {
+    struct by_repair *repair;
     uint32_t n;
     uint32_t *first_child, *next_child; /* of the tree at work */
     uint32_t *depth;                    /* by node in the main part; UINT32_MAX elsewhere */
@@ -31,20 +31,20 @@ struct move {
     uint32_t nodes[HOPS_MAX + 2]; /* the path: from a node of the tree to `start` */
 };
 
-static uint32_t parent_of(const struct by_mend *mend, const struct by_mended *tree, uint32_t node)
+static uint32_t parent_of(const struct by_repair *repair, const struct by_repaired *tree, uint32_t node)
 {
-    return by_paths_from(&mend->paths, tree->parent[node]);
+    return by_paths_from(&repair->paths, tree->parent[node]);
 }
 
-static bool hangs(const struct by_mended *tree, uint32_t node)
+static bool hangs(const struct by_repaired *tree, uint32_t node)
 {
-    return tree->parent[node] != BY_MEND_OUTSIDE && tree->parent[node] != BY_MEND_LOOSE;
+    return tree->parent[node] != BY_REPAIR_OUTSIDE && tree->parent[node] != BY_REPAIR_LOOSE;
 }
 
 /* How full a hop is, in eighths: rooms are not spent evenly, so the emptier way is the better one. */
-static uint32_t hop_fullness(const struct by_mend *mend, uint32_t half)
+static uint32_t hop_fullness(const struct by_repair *repair, uint32_t half)
 {
-    int64_t capacity = mend->capacity[half], used = capacity - mend->room[half];
+    int64_t capacity = repair->capacity[half], used = capacity - repair->room[half];
 
     return capacity > 0 && used > 0 ? (uint32_t)((__int128)used * 8 / capacity) : 0;
 }
@@ -61,9 +61,9 @@ static bool runs_up(enum by_tree_use use)
 }
 
 /* Room on a hop from parent to child, in the directions that the tree uses. */
-static int64_t hop_room(const struct by_mend *mend, enum by_tree_use use, uint32_t half)
+static int64_t hop_room(const struct by_repair *repair, enum by_tree_use use, uint32_t half)
 {
-    int64_t down = mend->room[half], up = mend->room[half ^ 1];
+    int64_t down = repair->room[half], up = repair->room[half ^ 1];
 
     if (!runs_down(use))
         return up;
@@ -71,44 +71,44 @@ static int64_t hop_room(const struct by_mend *mend, enum by_tree_use use, uint32
 }
 
 /* Takes `amount` from the room of every hop of a path (gives it back when negative). */
-static void load_path(struct by_mend *mend, enum by_tree_use use, const uint32_t *nodes, uint32_t count,
+static void load_path(struct by_repair *repair, enum by_tree_use use, const uint32_t *nodes, uint32_t count,
                       int64_t amount)
 {
     for (uint32_t i = 1; i < count; i++) {
-        uint32_t half = by_mesh_find(mend->graph->net, nodes[i - 1], nodes[i]);
+        uint32_t half = by_mesh_find(repair->graph->net, nodes[i - 1], nodes[i]);
 
         if (half == UINT32_MAX)
             continue; /* the link is gone */
-        mend->room[half] -= runs_down(use) ? amount : 0;
-        mend->room[half ^ 1] -= runs_up(use) ? amount : 0;
+        repair->room[half] -= runs_down(use) ? amount : 0;
+        repair->room[half ^ 1] -= runs_up(use) ? amount : 0;
     }
 }
 
-static void load_edge(struct by_mend *mend, enum by_tree_use use, uint32_t path, int64_t amount)
+static void load_edge(struct by_repair *repair, enum by_tree_use use, uint32_t path, int64_t amount)
 {
-    struct by_path view = by_paths_get(&mend->paths, path);
+    struct by_path view = by_paths_get(&repair->paths, path);
 
-    load_path(mend, use, view.nodes, view.node_count, amount);
+    load_path(repair, use, view.nodes, view.node_count, amount);
 }
 
 /* Whether a hop from parent to child is there, in the directions that the tree uses. */
-static bool hop_stands(const struct by_mend *mend, enum by_tree_use use, uint32_t half)
+static bool hop_stands(const struct by_repair *repair, enum by_tree_use use, uint32_t half)
 {
-    return half != UINT32_MAX && (!runs_down(use) || mend->capacity[half] > 0) &&
-           (!runs_up(use) || mend->capacity[half ^ 1] > 0);
+    return half != UINT32_MAX && (!runs_down(use) || repair->capacity[half] > 0) &&
+           (!runs_up(use) || repair->capacity[half ^ 1] > 0);
 }
 
 /* Least room on a path walked from its end to its start. */
-static int64_t room_back(const struct by_mend *mend, enum by_tree_use use, uint32_t path)
+static int64_t room_back(const struct by_repair *repair, enum by_tree_use use, uint32_t path)
 {
-    struct by_path view = by_paths_get(&mend->paths, path);
+    struct by_path view = by_paths_get(&repair->paths, path);
     int64_t least = INT64_MAX;
 
     for (uint32_t i = 1; i < view.node_count; i++) {
-        uint32_t half = by_mesh_find(mend->graph->net, view.nodes[i], view.nodes[i - 1]);
-        int64_t room = !hop_stands(mend, use, half) ? 0
-                       : use == BY_TREE_BOTH        ? INT64_MAX /* loaded already */
-                                                    : hop_room(mend, use, half);
+        uint32_t half = by_mesh_find(repair->graph->net, view.nodes[i], view.nodes[i - 1]);
+        int64_t room = !hop_stands(repair, use, half) ? 0
+                       : use == BY_TREE_BOTH          ? INT64_MAX /* loaded already */
+                                                      : hop_room(repair, use, half);
 
         least = room < least ? room : least;
     }
@@ -116,31 +116,31 @@ static int64_t room_back(const struct by_mend *mend, enum by_tree_use use, uint3
 }
 
 /* Whether the path stands: all its hops are there. */
-static bool stands(const struct by_mend *mend, enum by_tree_use use, uint32_t path)
+static bool stands(const struct by_repair *repair, enum by_tree_use use, uint32_t path)
 {
-    struct by_path view = by_paths_get(&mend->paths, path);
+    struct by_path view = by_paths_get(&repair->paths, path);
 
     for (uint32_t i = 1; i < view.node_count; i++)
-        if (!hop_stands(mend, use, by_mesh_find(mend->graph->net, view.nodes[i - 1], view.nodes[i])))
+        if (!hop_stands(repair, use, by_mesh_find(repair->graph->net, view.nodes[i - 1], view.nodes[i])))
             return false;
     return true;
 }
 
-static bool is_overloaded(const struct by_mend *mend, enum by_tree_use use, uint32_t path)
+static bool is_overloaded(const struct by_repair *repair, enum by_tree_use use, uint32_t path)
 {
-    struct by_path view = by_paths_get(&mend->paths, path);
+    struct by_path view = by_paths_get(&repair->paths, path);
 
     for (uint32_t i = 1; i < view.node_count; i++) {
-        uint32_t half = by_mesh_find(mend->graph->net, view.nodes[i - 1], view.nodes[i]);
+        uint32_t half = by_mesh_find(repair->graph->net, view.nodes[i - 1], view.nodes[i]);
 
-        if (half != UINT32_MAX && hop_room(mend, use, half) < 0)
+        if (half != UINT32_MAX && hop_room(repair, use, half) < 0)
             return true;
     }
     return false;
 }
 
 /* Lists of children, and the depth of every node that hangs on the root. */
-static void survey(struct mend_work *work, const struct by_mended *tree)
+static void survey(struct repair_work *work, const struct by_repaired *tree)
 {
     uint32_t head = 0, tail = 0;
 
@@ -150,7 +150,7 @@ static void survey(struct mend_work *work, const struct by_mended *tree)
     }
     for (uint32_t v = work->n; v-- > 0;)
         if (hangs(tree, v)) {
-            uint32_t parent = parent_of(work->mend, tree, v);
+            uint32_t parent = parent_of(work->repair, tree, v);
 
             work->next_child[v] = work->first_child[parent];
             work->first_child[parent] = v;
@@ -161,20 +161,20 @@ static void survey(struct mend_work *work, const struct by_mended *tree)
         uint32_t node = work->queue[head++];
 
         for (uint32_t c = work->first_child[node]; c != UINT32_MAX; c = work->next_child[c]) {
-            work->depth[c] = work->depth[node] + by_paths_hops(&work->mend->paths, tree->parent[c]);
+            work->depth[c] = work->depth[node] + by_paths_hops(&work->repair->paths, tree->parent[c]);
             work->queue[tail++] = c;
         }
     }
 }
 
 /* Whether a new edge to `start` may begin at this node of the tree. */
-static bool may_feed(const struct mend_work *work, const struct by_mended *tree, uint32_t start,
+static bool may_feed(const struct repair_work *work, const struct by_repaired *tree, uint32_t start,
                      uint32_t node)
 {
-    const struct by_graph *graph = work->mend->graph;
+    const struct by_graph *graph = work->repair->graph;
 
     return work->depth[node] != UINT32_MAX && (!tree->above || tree->above[start] == node) &&
-           (graph->compute[node] || (work->mend->branch[tree->use - 1][node] && graph->budget[node] < 0) ||
+           (graph->compute[node] || (work->repair->branch[tree->use - 1][node] && graph->budget[node] < 0) ||
             tree->above);
 }
 
@@ -191,10 +191,10 @@ static bool better(const struct move *move, const struct move *best, int64_t wan
 
 /* Searches backwards from `start` through switches for a node of the tree; `limit` is the room for turning.
  */
-static void search_from(struct mend_work *work, const struct by_mended *tree, uint32_t start, uint32_t turns,
-                        int64_t limit, struct move *best)
+static void search_from(struct repair_work *work, const struct by_repaired *tree, uint32_t start,
+                        uint32_t turns, int64_t limit, struct move *best)
 {
-    const struct by_mesh *net = work->mend->graph->net;
+    const struct by_mesh *net = work->repair->graph->net;
     uint32_t head = 0, tail = 0, hops = 1, level_end = 1;
     int64_t want = tree->amount;
 
@@ -214,9 +214,9 @@ static void search_from(struct mend_work *work, const struct by_mended *tree, ui
         }
         for (uint32_t i = net->first[node]; i < net->first[node + 1]; i++) {
             uint32_t other = net->near[i].node;
-            int64_t room = hop_room(work->mend, tree->use, net->near[i].half);
+            int64_t room = hop_room(work->repair, tree->use, net->near[i].half);
             struct move move = {.turns = turns, .start = start};
-            uint32_t full = hop_fullness(work->mend, net->near[i].half);
+            uint32_t full = hop_fullness(work->repair, net->near[i].half);
 
             full = full > work->full[node] ? full : work->full[node];
             room = room < work->wide[node] ? room : work->wide[node];
@@ -224,7 +224,7 @@ static void search_from(struct mend_work *work, const struct by_mended *tree, ui
                 continue;
             if (may_feed(work, tree, start, other)) {
                 move.amount = room < want ? room : want;
-                move.cost = work->depth[other] + hops + work->mend->full_cost * full;
+                move.cost = work->depth[other] + hops + work->repair->full_cost * full;
                 if (better(&move, best, want)) {
                     move.nodes[move.node_count++] = other;
                     for (uint32_t v = node;; v = work->towards[v]) {
@@ -235,7 +235,7 @@ static void search_from(struct mend_work *work, const struct by_mended *tree, ui
                     *best = move;
                 }
             }
-            if (work->mend->graph->compute[other] || hops == HOPS_MAX)
+            if (work->repair->graph->compute[other] || hops == HOPS_MAX)
                 continue;
             work->seen[other] = work->round;
             work->wide[other] = room;
@@ -247,9 +247,9 @@ static void search_from(struct mend_work *work, const struct by_mended *tree, ui
 }
 
 /* Finds a place for the branch at `loose`. The tree must have been surveyed. */
-static struct move find_move(struct mend_work *work, const struct by_mended *tree, uint32_t loose)
+static struct move find_move(struct repair_work *work, const struct by_repaired *tree, uint32_t loose)
 {
-    const struct by_mend *mend = work->mend;
+    const struct by_repair *repair = work->repair;
     struct move best = {.amount = 0};
     uint32_t head = 0, tail = 0;
     uint32_t *turns = by_alloc(work->n, sizeof(*turns));
@@ -259,7 +259,7 @@ static struct move find_move(struct mend_work *work, const struct by_mended *tre
     limit[loose] = INT64_MAX;
     while (head < tail && head < STARTS_MAX) {
         uint32_t node = work->branch[head++];
-        bool sound = mend->graph->compute[node] || mend->graph->budget[node] < 0;
+        bool sound = repair->graph->compute[node] || repair->graph->budget[node] < 0;
 
         if (limit[node] > 0 && sound)
             search_from(work, tree, node, turns[node], limit[node], &best);
@@ -268,7 +268,7 @@ static struct move find_move(struct mend_work *work, const struct by_mended *tre
         if (best.amount >= tree->amount && best.turns <= turns[node])
             break; /* later nodes only turn more */
         for (uint32_t c = work->first_child[node]; c != UINT32_MAX; c = work->next_child[c]) {
-            int64_t back = room_back(mend, tree->use, tree->parent[c]);
+            int64_t back = room_back(repair, tree->use, tree->parent[c]);
 
             turns[c] = turns[node] + 1;
             limit[c] = back < limit[node] ? back : limit[node];
@@ -281,29 +281,29 @@ static struct move find_move(struct mend_work *work, const struct by_mended *tre
 }
 
 /* Turns the branch at `loose` round, so that it starts at `start`; loads move with it. */
-static void turn(struct by_mend *mend, struct by_mended *tree, uint32_t loose, uint32_t start)
+static void turn(struct by_repair *repair, struct by_repaired *tree, uint32_t loose, uint32_t start)
 {
-    uint32_t carried = BY_MEND_LOOSE, node = start;
+    uint32_t carried = BY_REPAIR_LOOSE, node = start;
 
     while (node != loose) {
-        uint32_t path = tree->parent[node], parent = parent_of(mend, tree, node), count;
-        struct by_path view = by_paths_get(&mend->paths, path);
+        uint32_t path = tree->parent[node], parent = parent_of(repair, tree, node), count;
+        struct by_path view = by_paths_get(&repair->paths, path);
         uint32_t *nodes = by_alloc(view.node_count, sizeof(*nodes));
 
         count = view.node_count;
         for (uint32_t i = 0; i < count; i++)
             nodes[i] = view.nodes[count - 1 - i];
-        load_edge(mend, tree->use, path, -tree->amount);
-        load_path(mend, tree->use, nodes, count, tree->amount);
+        load_edge(repair, tree->use, path, -tree->amount);
+        load_path(repair, tree->use, nodes, count, tree->amount);
         tree->parent[node] = carried;
-        carried = by_paths_add(&mend->paths, nodes, count);
+        carried = by_paths_add(&repair->paths, nodes, count);
         free(nodes);
         node = parent;
     }
     tree->parent[loose] = carried;
 }
 
-static struct by_mended *append(struct by_mended_list *trees, struct by_mended tree)
+static struct by_repaired *append(struct by_repaired_list *trees, struct by_repaired tree)
 {
     BY_GROW(trees->trees, trees->count, trees->room);
     trees->trees[trees->count] = tree;
@@ -311,9 +311,9 @@ static struct by_mended *append(struct by_mended_list *trees, struct by_mended t
 }
 
 /* Splits `amount` off tree number `number` into a copy at the end of the list. */
-static void split(struct mend_work *work, struct by_mended_list *trees, uint32_t number, int64_t amount)
+static void split(struct repair_work *work, struct by_repaired_list *trees, uint32_t number, int64_t amount)
 {
-    struct by_mended copy = trees->trees[number];
+    struct by_repaired copy = trees->trees[number];
 
     copy.parent = by_alloc(work->n, sizeof(*copy.parent));
     memcpy(copy.parent, trees->trees[number].parent, work->n * sizeof(*copy.parent));
@@ -328,26 +328,26 @@ static void split(struct mend_work *work, struct by_mended_list *trees, uint32_t
 }
 
 /* Hangs the branch at `loose` as `move` says; where that has no room for the whole tree, it splits. */
-static void hang(struct mend_work *work, struct by_mended_list *trees, uint32_t number, uint32_t loose,
+static void hang(struct repair_work *work, struct by_repaired_list *trees, uint32_t number, uint32_t loose,
                  const struct move *move)
 {
-    struct by_mend *mend = work->mend;
-    struct by_mended *tree;
+    struct by_repair *repair = work->repair;
+    struct by_repaired *tree;
 
     if (move->amount < trees->trees[number].amount)
         split(work, trees, number, trees->trees[number].amount - move->amount);
     tree = &trees->trees[number];
-    turn(mend, tree, loose, move->start);
-    load_path(mend, tree->use, move->nodes, move->node_count, tree->amount);
-    tree->parent[move->start] = by_paths_add(&mend->paths, move->nodes, move->node_count);
-    mend->moves++;
+    turn(repair, tree, loose, move->start);
+    load_path(repair, tree->use, move->nodes, move->node_count, tree->amount);
+    tree->parent[move->start] = by_paths_add(&repair->paths, move->nodes, move->node_count);
+    repair->moves++;
 }
 
 /*
  * Hangs every loose branch of the tree. A branch that finds no place may find one below another branch, once
  * that hangs again; and a tree is split only when no branch can be hung whole.
  */
-static bool hang_all(struct mend_work *work, struct by_mended_list *trees, uint32_t number)
+static bool hang_all(struct repair_work *work, struct by_repaired_list *trees, uint32_t number)
 {
     bool loose = true, progress = true;
 
@@ -361,7 +361,7 @@ static bool hang_all(struct mend_work *work, struct by_mended_list *trees, uint3
         for (uint32_t v = 0; v < work->n; v++) {
             struct move move;
 
-            if (trees->trees[number].parent[v] != BY_MEND_LOOSE)
+            if (trees->trees[number].parent[v] != BY_REPAIR_LOOSE)
                 continue;
             survey(work, &trees->trees[number]);
             move = find_move(work, &trees->trees[number], v);
@@ -383,21 +383,21 @@ static bool hang_all(struct mend_work *work, struct by_mended_list *trees, uint3
 }
 
 /* Drops switches that lead nowhere any more. */
-static void prune(struct mend_work *work, struct by_mended *tree)
+static void prune(struct repair_work *work, struct by_repaired *tree)
 {
-    const struct by_graph *graph = work->mend->graph;
+    const struct by_graph *graph = work->repair->graph;
     bool changed = true;
 
     while (changed) {
         changed = false;
         survey(work, tree);
         for (uint32_t v = 0; v < work->n; v++) {
-            if (graph->compute[v] || v == tree->root || tree->parent[v] == BY_MEND_OUTSIDE ||
+            if (graph->compute[v] || v == tree->root || tree->parent[v] == BY_REPAIR_OUTSIDE ||
                 work->first_child[v] != UINT32_MAX)
                 continue;
             if (hangs(tree, v))
-                load_edge(work->mend, tree->use, tree->parent[v], -tree->amount);
-            tree->parent[v] = BY_MEND_OUTSIDE;
+                load_edge(work->repair, tree->use, tree->parent[v], -tree->amount);
+            tree->parent[v] = BY_REPAIR_OUTSIDE;
             changed = true;
         }
     }
@@ -405,47 +405,48 @@ static void prune(struct mend_work *work, struct by_mended *tree)
 
 /* Takes off what cannot stay: edges over lost links and, where `overloads`, those on links that carry too
  * much. Returns whether there was any. */
-static bool take_off(struct mend_work *work, struct by_mended *tree, bool overloads)
+static bool take_off(struct repair_work *work, struct by_repaired *tree, bool overloads)
 {
     bool any = false;
 
     for (uint32_t v = 0; v < work->n; v++) {
         if (!hangs(tree, v))
             continue;
-        if (stands(work->mend, tree->use, tree->parent[v]) &&
-            !(overloads && is_overloaded(work->mend, tree->use, tree->parent[v])))
+        if (stands(work->repair, tree->use, tree->parent[v]) &&
+            !(overloads && is_overloaded(work->repair, tree->use, tree->parent[v])))
             continue;
-        load_edge(work->mend, tree->use, tree->parent[v], -tree->amount);
-        tree->parent[v] = BY_MEND_LOOSE;
+        load_edge(work->repair, tree->use, tree->parent[v], -tree->amount);
+        tree->parent[v] = BY_REPAIR_LOOSE;
         any = true;
     }
     return any;
 }
 
-static bool has_loose(const struct mend_work *work, const struct by_mended *tree)
+static bool has_loose(const struct repair_work *work, const struct by_repaired *tree)
 {
     for (uint32_t v = 0; v < work->n; v++)
-        if (tree->parent[v] == BY_MEND_LOOSE)
+        if (tree->parent[v] == BY_REPAIR_LOOSE)
             return true;
     return false;
 }
 
 /* Paths that are lost to trees of some use, or run over a link that carries too much: by path, a bit for each
  * use that there is. */
-static void flag_paths(const struct by_mend *mend, const struct by_mended_list *trees, bool overloads,
+static void flag_paths(const struct by_repair *repair, const struct by_repaired_list *trees, bool overloads,
                        uint8_t *flags)
 {
     uint8_t uses = 0;
 
     for (uint32_t i = 0; i < trees->count; i++)
         uses |= (uint8_t)(1 << trees->trees[i].use);
-    for (uint32_t p = 0; p < mend->paths.count; p++)
+    for (uint32_t p = 0; p < repair->paths.count; p++)
         for (enum by_tree_use use = BY_TREE_BOTH; use <= BY_TREE_DOWN; use++)
-            if ((uses >> use & 1) && (!stands(mend, use, p) || (overloads && is_overloaded(mend, use, p))))
+            if ((uses >> use & 1) &&
+                (!stands(repair, use, p) || (overloads && is_overloaded(repair, use, p))))
                 flags[p] |= (uint8_t)(1 << use);
 }
 
-static bool any_flagged(const struct mend_work *work, const struct by_mended *tree, const uint8_t *flags,
+static bool any_flagged(const struct repair_work *work, const struct by_repaired *tree, const uint8_t *flags,
                         uint32_t flag_count)
 {
     for (uint32_t v = 0; v < work->n; v++)
@@ -454,12 +455,13 @@ static bool any_flagged(const struct mend_work *work, const struct by_mended *tr
     return false;
 }
 
-static void find_room(struct by_mend *mend, const struct by_mended_list *trees, uint32_t n)
+static void find_room(struct by_repair *repair, const struct by_repaired_list *trees, uint32_t n)
 {
-    size_t count = mend->paths.count;
+    size_t count = repair->paths.count;
     int64_t *uses = by_alloc(4 * count, sizeof(*uses)); /* [use * paths + path] */
 
-    memcpy(mend->room, mend->capacity, 2 * (size_t)mend->graph->net->pair_count * sizeof(*mend->room));
+    memcpy(repair->room, repair->capacity,
+           2 * (size_t)repair->graph->net->pair_count * sizeof(*repair->room));
     for (uint32_t i = 0; i < trees->count; i++)
         for (uint32_t v = 0; v < n; v++)
             if (hangs(&trees->trees[i], v))
@@ -467,20 +469,20 @@ static void find_room(struct by_mend *mend, const struct by_mended_list *trees, 
     for (enum by_tree_use use = BY_TREE_BOTH; use <= BY_TREE_DOWN; use++)
         for (uint32_t p = 0; p < count; p++)
             if (uses[use * count + p])
-                load_edge(mend, use, p, uses[use * count + p]);
+                load_edge(repair, use, p, uses[use * count + p]);
     free(uses);
 }
 
 /* One pass over all trees: lost links first, then overloads (of the moment, so that little is moved). */
-static bool pass(struct mend_work *work, struct by_mended_list *trees, bool overloads)
+static bool pass(struct repair_work *work, struct by_repaired_list *trees, bool overloads)
 {
-    uint32_t flag_count = work->mend->paths.count, first_count = trees->count;
+    uint32_t flag_count = work->repair->paths.count, first_count = trees->count;
     uint8_t *flags = by_alloc(flag_count, sizeof(*flags));
     bool right = true;
 
-    flag_paths(work->mend, trees, overloads, flags);
+    flag_paths(work->repair, trees, overloads, flags);
     for (uint32_t k = 0; k < trees->count && right; k++) { /* copies come at the end and have their turn */
-        uint32_t i = work->mend->backwards && k < first_count ? first_count - 1 - k : k;
+        uint32_t i = work->repair->backwards && k < first_count ? first_count - 1 - k : k;
         bool touched = has_loose(work, &trees->trees[i]);
 
         if (any_flagged(work, &trees->trees[i], flags, flag_count))
@@ -497,10 +499,10 @@ static bool pass(struct mend_work *work, struct by_mended_list *trees, bool over
     return right;
 }
 
-bool by_mend(struct by_mend *mend, struct by_mended_list *trees)
+bool by_repair(struct by_repair *repair, struct by_repaired_list *trees)
 {
-    uint32_t n = mend->graph->node_count;
-    struct mend_work work = {.mend = mend, .n = n};
+    uint32_t n = repair->graph->node_count;
+    struct repair_work work = {.repair = repair, .n = n};
     bool right;
 
     work.first_child = by_alloc(n, sizeof(*work.first_child));
@@ -512,10 +514,10 @@ bool by_mend(struct by_mend *mend, struct by_mended_list *trees)
     work.towards = by_alloc(n, sizeof(*work.towards));
     work.wide = by_alloc(n, sizeof(*work.wide));
     work.full = by_alloc(n, sizeof(*work.full));
-    find_room(mend, trees, n);
+    find_room(repair, trees, n);
     right = pass(&work, trees, false) && pass(&work, trees, true);
-    for (uint32_t h = 0; h < 2 * mend->graph->net->pair_count && right; h++)
-        right = mend->room[h] >= 0;
+    for (uint32_t h = 0; h < 2 * repair->graph->net->pair_count && right; h++)
+        right = repair->room[h] >= 0;
     free(work.first_child);
     free(work.next_child);
     free(work.depth);
@@ -528,12 +530,12 @@ bool by_mend(struct by_mend *mend, struct by_mended_list *trees)
     return right;
 }
 
-void by_mended_free(struct by_mended_list *trees)
+void by_repaired_free(struct by_repaired_list *trees)
 {
     for (uint32_t i = 0; i < trees->count; i++) {
         free(trees->trees[i].parent);
         free(trees->trees[i].above);
     }
     free(trees->trees);
-    *trees = (struct by_mended_list){0};
+    *trees = (struct by_repaired_list){0};
 }

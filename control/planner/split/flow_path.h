@@ -11,7 +11,7 @@
 #include "control/planner/pack/merge.h"
 #include "control/planner/split/split.h"
 
-struct by_strand_joins {
+struct by_flow_path_joins {
     uint32_t count;
     const struct by_join *joins; /* in the local numbers of the group's piece */
 };
@@ -21,8 +21,9 @@ struct by_strand_joins {
  * ids are numbers of paths, added to `paths`. Returns the strands, their count in `*count`; the caller frees
  * them.
  */
-struct by_merge_strand *by_strand_make(struct by_nest *nest, const struct by_strand_joins *joins,
-                                       const struct by_merge_group *groups, struct by_paths *paths,
-                                       uint32_t *count);
+struct by_merge_flow_path *by_flow_path_make(struct by_laminar *laminar,
+                                             const struct by_flow_path_joins *joins,
+                                             const struct by_merge_group *groups, struct by_paths *paths,
+                                             uint32_t *count);
 
 #endif

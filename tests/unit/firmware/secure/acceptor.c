@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-#include "firmware/secure/greeter.h"
+#include "firmware/secure/acceptor.h"
 #include "offload/base/errors.h"
 #include "tests/unit/firmware/secure/keys.h"
 
@@ -32,7 +32,7 @@
 
 static int listener;
 static struct sockaddr_in address;
-static struct by_greeter *greeter;
+static struct by_acceptor *acceptor;
 static struct by_tls_identity *own, *host, *stranger;
 
 static struct by_tls_identity *identity(const char *keys, enum by_tls_end end)
@@ -70,7 +70,7 @@ static int remove_keys(void **state)
 
 static int set_up(void **state)
 {
-    const struct by_greeter_options options = {
+    const struct by_acceptor_options options = {
         .identity = own, .handshakes = PLACES, .deadline_ms = DEADLINE_MS, .per_second = 1000, .burst = 100};
     socklen_t bytes = sizeof address;
 
@@ -80,14 +80,14 @@ static int set_up(void **state)
     assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
     assert_int_equal(listen(listener, 64), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &bytes), 0);
-    assert_int_equal(by_greeter_open(&greeter, &options), 0);
-    return by_greeter_listen(greeter, listener);
+    assert_int_equal(by_acceptor_open(&acceptor, &options), 0);
+    return by_acceptor_listen(acceptor, listener);
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    by_greeter_close(greeter);
+    by_acceptor_close(acceptor);
     return close(listener);
 }
 
@@ -135,10 +135,10 @@ static struct by_greeted await(void)
     struct by_greeted who;
     uint64_t until = now_ms() + PATIENCE_MS;
 
-    while (!by_greeter_take(greeter, &who)) {
+    while (!by_acceptor_take(acceptor, &who)) {
         if (now_ms() > until)
             fail_msg("nobody came");
-        poll(&(struct pollfd){.fd = by_greeter_fd(greeter), .events = POLLIN}, 1, 100);
+        poll(&(struct pollfd){.fd = by_acceptor_fd(acceptor), .events = POLLIN}, 1, 100);
     }
     return who;
 }
@@ -156,7 +156,7 @@ static void who_shows_who_it_is_is_handed_over(void **state)
     who = await();
     assert_non_null(who.tls);
     assert_string_equal(by_tls_peer(who.tls), "host0");
-    assert_false(by_greeter_take(greeter, &nobody));
+    assert_false(by_acceptor_take(acceptor, &nobody));
     assert_int_equal(by_tls_send(tls, "hello", 5), 5);
     poll(&(struct pollfd){.fd = who.fd, .events = POLLIN}, 1, (int)PATIENCE_MS);
     assert_int_equal(by_tls_receive(who.tls, in, sizeof in), 5);
@@ -280,7 +280,7 @@ static void a_crowd_comes_in_though_few_are_met_at_a_time(void **state)
         for (unsigned i = 0; i < CROWD; i++)
             if (by_tls_handshake(tls[i]) == BY_EIO)
                 fail_msg("%s", by_tls_text(tls[i]));
-        while (by_greeter_take(greeter, &who)) {
+        while (by_acceptor_take(acceptor, &who)) {
             assert_non_null(who.tls);
             by_tls_close(who.tls);
             close(who.fd);
@@ -302,8 +302,8 @@ static void it_ends_while_some_are_at_it(void **state)
 
     (void)state;
     assert_non_null(tls);
-    by_greeter_close(greeter);
-    greeter = NULL;
+    by_acceptor_close(acceptor);
+    acceptor = NULL;
     by_tls_close(tls);
     close(fd);
     close(quiet);
@@ -330,12 +330,12 @@ static int other_niceness(void)
 /* The last test of all: this process stays as nice. */
 static void its_thread_is_nicer_than_who_opens_it(void **state)
 {
-    const struct by_greeter_options options = {.identity = own,
-                                               .handshakes = PLACES,
-                                               .deadline_ms = DEADLINE_MS,
-                                               .per_second = 1,
-                                               .burst = 1,
-                                               .niceness = 3};
+    const struct by_acceptor_options options = {.identity = own,
+                                                .handshakes = PLACES,
+                                                .deadline_ms = DEADLINE_MS,
+                                                .per_second = 1,
+                                                .burst = 1,
+                                                .niceness = 3};
     int most = 19 - options.niceness, nice = getpriority(PRIO_PROCESS, 0) + 5;
     uint64_t until = now_ms() + PATIENCE_MS;
 
@@ -343,14 +343,14 @@ static void its_thread_is_nicer_than_who_opens_it(void **state)
     nice = nice < most ? nice : most;
     if (setpriority(PRIO_PROCESS, 0, nice) != 0)
         skip(); /* it was nicer already */
-    assert_int_equal(by_greeter_open(&greeter, &options), 0);
+    assert_int_equal(by_acceptor_open(&acceptor, &options), 0);
     while (other_niceness() != nice + options.niceness) {
         if (now_ms() > until)
             fail_msg("%d, of an opener with %d", other_niceness(), nice);
         usleep(1000);
     }
-    by_greeter_close(greeter);
-    greeter = NULL;
+    by_acceptor_close(acceptor);
+    acceptor = NULL;
 }
 
 int main(void)

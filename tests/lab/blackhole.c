@@ -2,8 +2,8 @@
  * A cable that swallows packets and keeps its carrier up: drops, before anybody sees it, every frame that
  * comes to an interface, until it is ended. A program of two instructions at the interface's XDP hook
  * (generic mode: any device, any MTU, and packet sockets see nothing of what it drops), which the kernel
- * takes away with this process. In the network namespace of the interface, as root: lab-swallow INTERFACE...
- * Says "swallowing" once it does.
+ * takes away with this process. In the network namespace of the interface, as root: lab-blackhole
+ * INTERFACE... Says "swallowing" once it does.
  */
 #include <errno.h>
 #include <linux/bpf.h>
@@ -21,7 +21,7 @@ static int bpf(int command, union bpf_attr *attributes)
 }
 
 /* Attached until the process ends: 0, or -1 and errno. */
-static int swallow(const char *interface)
+static int blackhole(const char *interface)
 {
     static const struct bpf_insn code[] = {
         {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = XDP_DROP},
@@ -51,8 +51,8 @@ static int swallow(const char *interface)
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
-        if (swallow(argv[i]) != 0) {
-            fprintf(stderr, "lab-swallow: %s: %s\n", argv[i], strerror(errno));
+        if (blackhole(argv[i]) != 0) {
+            fprintf(stderr, "lab-blackhole: %s: %s\n", argv[i], strerror(errno));
             return 3;
         }
     puts("swallowing");

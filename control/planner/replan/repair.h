@@ -12,10 +12,10 @@
 #include "control/planner/pack/tree.h"
 
 /* Marks the parent of a node that hangs in the air, and of the root and of nodes outside. */
-#define BY_MEND_LOOSE   (UINT32_MAX - 1)
-#define BY_MEND_OUTSIDE UINT32_MAX
+#define BY_REPAIR_LOOSE   (UINT32_MAX - 1)
+#define BY_REPAIR_OUTSIDE UINT32_MAX
 
-struct by_mend {
+struct by_repair {
     const struct by_graph *graph;
     const int64_t *capacity; /* by half of graph->net, in trees */
     uint32_t full_cost;      /* what an eighth of a link's capacity in use weighs against a hop of height */
@@ -27,7 +27,7 @@ struct by_mend {
 };
 
 /* A tree at work: by node, the path from its parent. */
-struct by_mended {
+struct by_repaired {
     enum by_tree_use use; /* which way along its hops data runs in the graph: DOWN from parent to child */
     uint32_t root;
     uint32_t origin; /* the old tree that it comes from */
@@ -39,9 +39,9 @@ struct by_mended {
     bool touched; /* some edge was moved */
 };
 
-struct by_mended_list {
+struct by_repaired_list {
     uint32_t count, room;
-    struct by_mended *trees;
+    struct by_repaired *trees;
 };
 
 /*
@@ -49,7 +49,7 @@ struct by_mended_list {
  * place was found for some branch; then the trees are of no use. All nodes that are in a tree must be there
  * already, loose or not.
  */
-bool by_mend(struct by_mend *mend, struct by_mended_list *trees);
-void by_mended_free(struct by_mended_list *trees);
+bool by_repair(struct by_repair *repair, struct by_repaired_list *trees);
+void by_repaired_free(struct by_repaired_list *trees);
 
 #endif

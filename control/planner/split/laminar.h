@@ -17,7 +17,7 @@
 
 #include "control/planner/flow/reach.h"
 
-struct by_nest_group {
+struct by_laminar_group {
     uint32_t parent; /* group number; the top's is itself */
     uint32_t child_count;
     uint32_t *children; /* ascending: a node, or node_count + group number */
@@ -26,7 +26,7 @@ struct by_nest_group {
     int64_t roots;   /* trees that start inside */
 };
 
-struct by_nest {
+struct by_laminar {
     const struct by_mesh *net;
     const int64_t *capacity; /* by half of the net, in trees */
     const int64_t *roots;    /* by node */
@@ -34,8 +34,8 @@ struct by_nest {
     const bool *compute;     /* by node */
     int64_t total;
     uint32_t group_count, group_room;
-    struct by_nest_group *groups; /* group 0 is the whole */
-    uint32_t *child_of;           /* scratch, by node: where it stands in the piece being made */
+    struct by_laminar_group *groups; /* group 0 is the whole */
+    uint32_t *child_of;              /* scratch, by node: where it stands in the piece being made */
 };
 
 /* A group's children, numbered from 0 in their order, and the outside as the last (not in the top piece). */
@@ -60,14 +60,15 @@ enum by_piece_kind {
 
 /* The whole as the only group. Nodes without any capacity and without roots are left out. All arrays are
  * kept. */
-void by_nest_make(struct by_nest *nest, const struct by_mesh *net, const int64_t *capacity,
-                  const int64_t *roots, const bool *member, const bool *compute);
-void by_nest_free(struct by_nest *nest);
+void by_laminar_make(struct by_laminar *laminar, const struct by_mesh *net, const int64_t *capacity,
+                     const int64_t *roots, const bool *member, const bool *compute);
+void by_laminar_free(struct by_laminar *laminar);
 /* Makes some children of a group (ids, ascending) a group of their own; returns its number. */
-uint32_t by_nest_insert(struct by_nest *nest, uint32_t group, const uint32_t *children, uint32_t count);
+uint32_t by_laminar_insert(struct by_laminar *laminar, uint32_t group, const uint32_t *children,
+                           uint32_t count);
 /* Sorts ids and drops doubles; returns the count. */
-uint32_t by_nest_sort(uint32_t *ids, uint32_t count);
-void by_piece_make(struct by_nest *nest, uint32_t group, struct by_piece *piece);
+uint32_t by_laminar_sort(uint32_t *ids, uint32_t count);
+void by_piece_make(struct by_laminar *laminar, uint32_t group, struct by_piece *piece);
 void by_piece_free(struct by_piece *piece);
 /* Whether two pieces are the same problem, local numbers and all. */
 bool by_piece_equal(const struct by_piece *a, const struct by_piece *b);
@@ -79,6 +80,6 @@ uint64_t by_piece_hash(const struct by_piece *piece);
  */
 uint32_t by_tight_find(const struct by_piece *piece, uint32_t *set_of);
 /* Inserts tight sets, and tight sets within them, until no piece has one that is worth it. */
-void by_tight_nest(struct by_nest *nest);
+void by_tight_laminar(struct by_laminar *laminar);
 
 #endif

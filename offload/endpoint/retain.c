@@ -14,17 +14,17 @@
 #define PLACE_WIDTH 2u
 #define ALIGNMENT   64u
 
-size_t by_keep_traces(uint32_t window)
+size_t by_retain_traces(uint32_t window)
 {
     return (2u * (size_t)window * sizeof(struct by_trace) + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 }
 
-size_t by_keep_places(uint32_t window, uint32_t payload_max)
+size_t by_retain_places(uint32_t window, uint32_t payload_max)
 {
     return ((size_t)window * PLACE_WIDTH * payload_max + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 }
 
-uint8_t *by_keep_at(const struct by_ep_lane *lane, uint32_t seq)
+uint8_t *by_retain_at(const struct by_ep_lane *lane, uint32_t seq)
 {
     return lane->keep + (size_t)(seq & lane->mask) * PLACE_WIDTH * lane->payload_max;
 }
@@ -55,8 +55,8 @@ static void note_kind(const struct by_call_state *state, const struct by_flight 
     }
 }
 
-void by_keep_note(struct by_endpoint *endpoint, struct by_ep_lane *lane, const struct by_flight *flight,
-                  uint32_t shard, uint64_t at)
+void by_retain_note(struct by_endpoint *endpoint, struct by_ep_lane *lane, const struct by_flight *flight,
+                    uint32_t shard, uint64_t at)
 {
     const struct by_call_state *call = &endpoint->calls[flight->call];
     struct by_trace *trace;
@@ -89,7 +89,7 @@ static int is_known(const struct by_ep_lane *lane, uint32_t seq)
     return by_lane_is_done(lane, seq) || by_trace_at(lane, seq)->added > 0;
 }
 
-void by_keep_save(struct by_endpoint *endpoint, const struct by_call_state *call)
+void by_retain_save(struct by_endpoint *endpoint, const struct by_call_state *call)
 {
     if (call == &endpoint->calls[BY_CALL_SESSION])
         return; /* the roll stays */
@@ -109,15 +109,15 @@ void by_keep_save(struct by_endpoint *endpoint, const struct by_call_state *call
                 continue;
             if (ago > lane->mask + 1 && is_known(lane, seq + lane->mask + 1))
                 continue; /* all ranks have it */
-            by_copy(by_keep_at(lane, seq), trace->held, trace->held_bytes);
-            trace->held = by_keep_at(lane, seq);
+            by_copy(by_retain_at(lane, seq), trace->held, trace->held_bytes);
+            trace->held = by_retain_at(lane, seq);
             trace->kept = 1;
         }
     }
 }
 
-const uint8_t *by_keep_held(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint32_t seq,
-                            uint32_t *bytes)
+const uint8_t *by_retain_held(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint32_t seq,
+                              uint32_t *bytes)
 {
     const struct by_trace *trace = by_trace_at(lane, seq);
     int is_input = trace->kind == BY_CHUNK_TO && trace->owner != endpoint->rank;
